@@ -1,0 +1,58 @@
+"""How everything below ``live/`` reads the program: one method, so that a dictionary can stand in for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from gdbcuda.errors import Unreadable
+
+PAGE = 4096  # the smallest page of any machine we know: no readable byte range ends inside one
+
+
+class Memory(Protocol):
+    """The memory of a program, or of a core file, or of a test."""
+
+    def read(self, address: int, size: int) -> bytes:
+        """Exactly ``size`` bytes at ``address``; `Unreadable` if any of them cannot be read."""
+
+
+class DictMemory:
+    """Memory made of ``{address: bytes}``; segments that touch read as one, everything else is unreadable."""
+
+    def __init__(self, segments: Mapping[int, bytes]) -> None:
+        self.segments = dict(sorted(segments.items()))
+
+    def read(self, address: int, size: int) -> bytes:
+        """As `Memory.read`. Costs one pass over the segments: meant for tests and small recordings."""
+        found = b""
+        for start, data in self.segments.items():
+            at = address + len(found) - start
+            if len(found) < size and 0 <= at < len(data):
+                found += data[at : at + size - len(found)]
+        if len(found) < size:
+            raise Unreadable(address, size)
+        return found
+
+
+def read_string(memory: Memory, address: int, limit: int) -> tuple[bytes, bool]:
+    """The bytes at ``address`` up to a NUL, at most ``limit`` of them, and whether the NUL was seen.
+
+    Reads up to the end of one page at a time, so that a string which ends right before an unmapped page is
+    read in full. `Unreadable` only if the first byte is; later trouble ends the string early (no NUL seen).
+    """
+    text = b""
+    while len(text) <= limit:
+        at = address + len(text)
+        size = min(PAGE - at % PAGE, limit + 1 - len(text))
+        try:
+            chunk = memory.read(at, size)
+        except Unreadable:
+            if not text:
+                raise
+            break
+        end = chunk.find(b"\0")
+        if end >= 0:
+            return (text + chunk[:end])[:limit], True
+        text += chunk
+    return text[:limit], False

@@ -1,0 +1,131 @@
+"""Tables, colour and highlighted C, as text: nothing here prints.
+
+tabulate and pygments are imported when they are first needed (both cost gdb's start some 20 ms) and may be
+missing: then tables are plain columns and code stays as it is. Whether colour is wanted (NO_COLOR, a pipe, an
+IDE) is for the caller to decide.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import textwrap
+from collections.abc import Sequence
+from itertools import zip_longest
+
+# Roles to SGR codes of ECMA-48, the sixteen colours only: they follow the user's terminal theme.
+ROLES = {
+    "ok": "32",
+    "warning": "33",
+    "error": "1;31",
+    "note": "36",
+    "function": "1;33",
+    "number": "36",
+    "dim": "2",
+    "title": "1",
+    "layer-app": "32",
+    "layer-runtime": "34",
+    "layer-hook": "1;35",
+    "layer-driver": "36",
+    "layer-system": "2",
+}
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+ELLIPSIS = "…"
+HEADER_PADDING = "  "  # tabulate makes a column two wider than its title
+NARROWEST = 16  # columns; narrower than that, wrapped text is harder to read than a line that runs over
+
+
+def colour(text: str, role: str, enabled: bool) -> str:
+    """``text`` in the colour of one of `ROLES`, where colour is wanted; KeyError for an unknown role."""
+    return f"\x1b[{ROLES[role]}m{text}\x1b[0m" if enabled and text else text
+
+
+def plain(text: str) -> str:
+    """``text`` without colour escapes."""
+    return ESCAPE.sub("", text)
+
+
+def visible_width(text: str) -> int:
+    """How many columns the longest line of ``text`` takes."""
+    return max(map(len, plain(text).split("\n")))
+
+
+def code(text: str, enabled: bool) -> str:
+    """C source highlighted for a terminal; as it is where colour is not wanted or pygments is missing."""
+    if not enabled:
+        return text
+    try:
+        from pygments import highlight
+        from pygments.formatters import TerminalFormatter
+        from pygments.lexers import CLexer
+    except ImportError:
+        return text
+    coloured = highlight(text, CLexer(ensurenl=False, stripnl=False), TerminalFormatter())
+    return str(coloured)
+
+
+def shorten(text: str, width: int) -> str:
+    """``text`` in at most ``width`` columns: the end gives way to an ellipsis, and colour with it."""
+    if visible_width(text) <= width:
+        return text
+    return plain(text)[: max(width - 1, 0)] + ELLIPSIS
+
+
+def wrap(text: str, width: int) -> str:
+    """``text`` in lines of at most ``width`` columns, broken at blanks where it can be; loses its colour."""
+    lines = plain(text).split("\n")
+    return "\n".join(part for line in lines for part in textwrap.wrap(line, width) or [""])
+
+
+def terminal_width() -> int:
+    """Columns of the terminal, COLUMNS first, 80 where nobody knows."""
+    return shutil.get_terminal_size().columns
+
+
+def table(
+    rows: Sequence[Sequence[object]],
+    headers: Sequence[str],
+    *,
+    colour: bool = False,
+    width: int | None = None,
+) -> str:
+    """Aligned columns under ``headers``; a column of numbers goes to the right. Cells may hold coloured text.
+
+    With ``width`` the widest columns wrap until the table fits into that many columns of the terminal, or
+    until they are `NARROWEST`; what wraps loses its colour. Without ``colour`` every escape is dropped.
+    """
+    numeric = [all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(headers))]
+    cells = [[str(cell) if colour else plain(str(cell)) for cell in row] for row in rows]
+    if width is not None:
+        widths = fit([*cells, [title + HEADER_PADDING for title in headers]], width)
+        cells = [[wrap(c, w) if visible_width(c) > w else c for c, w in zip(row, widths)] for row in cells]
+    titles = [f"\x1b[{ROLES['title']}m{title}\x1b[0m" if colour else title for title in headers]
+    try:
+        from tabulate import tabulate
+    except ImportError:
+        return columns([titles, *cells], numeric)
+    sides = ["right" if number else "left" for number in numeric] if cells else None
+    return str(tabulate(cells, titles, tablefmt="simple", disable_numparse=True, colalign=sides))
+
+
+def fit(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Column widths that add up to ``width`` with a gap of two between them, the widest giving way first."""
+    widths = [max(map(visible_width, column)) for column in zip(*rows)]
+    spare = width - 2 * (len(widths) - 1)
+    while sum(widths) > spare and max(widths) > NARROWEST:
+        widest = widths.index(max(widths))
+        widths[widest] -= 1
+    return widths
+
+
+def columns(rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> str:
+    """What tabulate does, without its frills: the first row is the header, cells may have several lines."""
+    widths = [max(map(visible_width, column)) for column in zip(*rows)]
+    lines = [line for row in rows for line in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")]
+    lines.insert(1, tuple("-" * width for width in widths))
+    return "\n".join("  ".join(map(_padded, line, widths, numeric)).rstrip() for line in lines)
+
+
+def _padded(cell: str, width: int, right: bool) -> str:
+    blank = " " * (width - visible_width(cell))
+    return blank + cell if right else cell + blank

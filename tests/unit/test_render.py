@@ -1,0 +1,78 @@
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gdbcuda import render
+
+ROWS = [("cuMemAlloc_v2", 3, "hook libvgpu.so"), ("cuInit", 1200, "driver")]
+HEADERS = ("function", "calls", "layer")
+
+
+def test_colour_only_when_wanted() -> None:
+    assert render.colour("libvgpu.so", "layer-hook", False) == "libvgpu.so"
+    coloured = render.colour("libvgpu.so", "layer-hook", True)
+    assert coloured != "libvgpu.so" and render.plain(coloured) == "libvgpu.so"
+    with pytest.raises(KeyError):
+        render.colour("x", "no such role", True)
+
+
+def test_code() -> None:
+    line = "120     CUresult cuInit(unsigned int Flags) {"
+    assert render.code(line, False) == line
+    assert "\x1b[" in render.code(line, True)
+    assert render.plain(render.code("\n" + line, True)) == "\n" + line
+
+
+def test_table() -> None:
+    lines = render.table(ROWS, HEADERS).split("\n")
+    assert [line.rstrip() for line in lines] == [
+        "function         calls  layer",
+        "-------------  -------  ---------------",
+        "cuMemAlloc_v2        3  hook libvgpu.so",
+        "cuInit            1200  driver",
+    ]
+    assert render.table([], HEADERS).split()[:3] == list(HEADERS)
+
+
+def test_table_drops_colour_where_none_is_wanted() -> None:
+    cell = render.colour("hook", "layer-hook", True)
+    assert "\x1b" not in render.table([[cell]], ["layer"])
+    coloured = render.table([[cell]], ["layer"], colour=True)
+    assert "\x1b" in coloured and render.plain(coloured).split() == ["layer", "-------", "hook"]
+
+
+def test_same_rows_without_tabulate() -> None:
+    script = (
+        "import sys; sys.modules['tabulate'] = None; sys.modules['pygments'] = None\n"
+        "from gdbcuda import render\n"
+        f"print(render.table({ROWS!r}, {HEADERS!r}, width=30)); print(render.code('int x;', True))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    with_tabulate = render.table(ROWS, HEADERS, width=30)
+    assert done.stdout.replace("-", "").split() == [*with_tabulate.replace("-", "").split(), "int", "x;"]
+
+
+def test_importing_costs_neither_tabulate_nor_pygments() -> None:
+    script = "import sys; from gdbcuda import render; print({'tabulate', 'pygments'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_shorten_and_wrap() -> None:
+    assert render.shorten("cuMemAlloc", 10) == "cuMemAlloc"
+    assert render.shorten("cuMemAlloc_v2", 10) == "cuMemAllo…"
+    assert render.wrap("one two three", 7) == "one two\nthree"
+    assert render.wrap("a\n\nb", 7) == "a\n\nb"
+
+
+ROW = st.tuples(st.text("ab \n", max_size=60), st.integers(), st.text("xyz", max_size=60))
+
+
+@given(st.lists(ROW, max_size=4))
+def test_table_fits(rows: "list[tuple[str, int, str]]") -> None:
+    text = render.table(rows, HEADERS, width=60)
+    assert all(render.visible_width(line) <= 60 for line in text.split("\n"))
+    assert "".join(text.split()).count("y") == sum(row[2].count("y") for row in rows) + 1
