@@ -1,0 +1,11 @@
+"""What a file is: header, sections, symbols with versions, needed libraries, debug info.
+
+``open(path)`` gives an Elf. Nothing here prints, follows a count of the file without a limit, or raises
+anything but UserError for what is wrong with the file.
+"""
+
+from .file import Elf
+from .file import open_elf as open
+from .symbols import Symbol
+
+__all__ = ["Elf", "Symbol", "open"]
