@@ -1,0 +1,255 @@
+"""The table of one CUDA version and one NVML version, over the generated table.json.
+
+The file holds, for "cuda" and for "nvml", sections of {name: text}, or {name: {"VERSION VERSION": text}}
+where the versions differ:
+  functions (sections named after the API, see `FUNCTION_SECTIONS`)  "RESULT;NAME TYPE;NAME TYPE"
+  types      "typedef TYPE", for "enum TAG" "UNDERLYING;NAME VALUE;…", for "struct TAG" and "union TAG"
+             "SIZE ALIGN;OFFSET NAME TYPE;OFFSET.BIT.WIDTH NAME TYPE", "" for an opaque one; a record
+             without a tag is called after its place, "struct CUDA_RESOURCE_DESC_st.res.array"
+  constants  macros: "VALUE" or, for a special handle, "VALUE TYPE"
+  aliases    names in source code that a macro turns into another symbol
+  proc       what cuGetProcAddress knows: "VERSION[STREAM] SYMBOL;…"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Callable, Generic, NamedTuple, TypeVar, Union
+
+from gdbcuda.api.functions import Function, base_name, suffix_order
+from gdbcuda.api.notes import Notes
+from gdbcuda.api.types import Enum, Type, Types
+from gdbcuda.errors import UserError
+
+TABLE = Path(__file__).with_name("table.json")
+# section -> the API it belongs to
+FUNCTION_SECTIONS = {"driver": "driver", "runtime": "runtime", "nvml": "nvml"}
+EXTRA_SECTIONS = {"driver-interop": "driver", "runtime-interop": "runtime", "runtime-startup": "runtime"}
+STATUS_TYPES = {"driver": "CUresult", "runtime": "cudaError_t", "nvml": "nvmlReturn_t"}
+PER_THREAD_STREAM = 2  # CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+
+Texts = Mapping[str, str]
+Version = Union[str, int, None]
+T = TypeVar("T")
+
+
+class ProcVersion(NamedTuple):
+    """From this driver version on (11030 is 11.3), for this kind of default stream, that symbol."""
+
+    version: int
+    stream: str
+    symbol: str
+
+
+class Lazy(Mapping[str, T], Generic[T]):
+    """A mapping that builds each value when it is first asked for."""
+
+    def __init__(self, texts: Texts, build: Callable[[str, str], T]) -> None:
+        self._texts, self._build = texts, build
+        self._built: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._built:
+            self._built[name] = self._build(name, self._texts[name])
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._texts
+
+
+class Table:
+    """Everything that is known about one CUDA and one NVML version. Make it with `api.load`."""
+
+    def __init__(self, data: Mapping[str, Any], cuda: str, nvml: str, notes: Notes) -> None:
+        self.cuda, self.nvml = cuda, nvml
+        self._data, self._notes = data, notes
+        self.types = Types({**self._section("types", "cuda"), **self._section("types", "nvml")})
+        self.functions: Mapping[str, Function] = self._functions(FUNCTION_SECTIONS)
+        # OpenGL, EGL and VDPAU interop, and what nvcc's start-up code calls (__cudaRegisterFatBinary …)
+        self.extras: Mapping[str, Function] = self._functions(EXTRA_SECTIONS)
+        self._proc: Texts | None = None
+        self._constants: dict[str, int] | None = None
+        self._aliases: dict[str, str] | None = None
+
+    def _section(self, name: str, library: str) -> dict[str, str]:
+        """The texts of the chosen version; empty where the library has no such section."""
+        version = self.cuda if library == "cuda" else self.nvml
+        entries: Mapping[str, Any] = self._data[library].get(name, {})
+        found = {}
+        for key, text in entries.items():
+            if not isinstance(text, str):
+                text = next((t for versions, t in text.items() if version in versions.split()), None)
+            if text is not None:
+                found[key] = text
+        return found
+
+    def _functions(self, sections: Mapping[str, str]) -> Lazy[Function]:
+        texts, apis = {}, {}
+        for section, api in sections.items():
+            entries = self._section(section, "nvml" if api == "nvml" else "cuda")
+            texts.update(entries)
+            apis.update(dict.fromkeys(entries, api))
+        return Lazy(texts, lambda symbol, text: Function(symbol, apis[symbol], text, self.types, self._notes))
+
+    # -- functions -----------------------------------------------------------------------------------------
+
+    def function(self, symbol: str) -> Function | None:
+        """The function of exactly that ELF symbol, the extras included."""
+        return self.functions.get(symbol) or self.extras.get(symbol)
+
+    def find(self, pattern: str, *, prefix: bool = False) -> list[Function]:
+        """An exact suffixed symbol gives that one; a base name all its variants, the one without suffix
+        first; a glob, or with `prefix` the beginning of a name, all that match."""
+        if not pattern and not prefix:
+            return []
+        if prefix:
+            matches = [symbol for symbol in self._symbols() if symbol.startswith(pattern)]
+        elif set(pattern) & set("*?["):
+            matches = [symbol for symbol in self._symbols() if fnmatchcase(symbol, pattern)]
+        elif base_name(pattern) == pattern:
+            matches = [s for s in self._symbols() if s.startswith(pattern) and base_name(s) == pattern]
+        else:
+            matches = [pattern]
+        found = (self.function(symbol) for symbol in sorted(matches, key=suffix_order))
+        return [function for function in found if function is not None]
+
+    def _symbols(self) -> Iterator[str]:
+        yield from self.functions
+        yield from self.extras
+
+    def nearest(self, name: str, count: int = 3) -> list[str]:
+        """Symbols and base names that look like the name, best first: for "did you mean"."""
+        from difflib import get_close_matches  # slow to import and rarely wanted
+
+        by_lower = {
+            known.lower(): known for symbol in self._symbols() for known in (symbol, base_name(symbol))
+        }
+        return [by_lower[match] for match in get_close_matches(name.lower(), list(by_lower), count, 0.6)]
+
+    def source_symbol(self, name: str) -> str:
+        """What a name in a program's source becomes in its ELF symbols: cuMemAlloc -> cuMemAlloc_v2."""
+        if self._aliases is None:
+            self._aliases = {**self._section("aliases", "cuda"), **self._section("aliases", "nvml")}
+        return self._aliases.get(name, name)
+
+    # -- cuGetProcAddress ----------------------------------------------------------------------------------
+
+    def proc_versions(self, name: str) -> tuple[ProcVersion, ...]:
+        """All that cuGetProcAddress can answer for the name, oldest first; () for an unknown name."""
+        if self._proc is None:
+            self._proc = self._section("proc", "cuda")
+        text = self._proc.get(name, "")
+        return tuple(map(proc_version, text.split(";"))) if text else ()
+
+    def proc_address(self, name: str, version: int, flags: int = 0) -> str | None:
+        """The symbol that cuGetProcAddress gives a caller built for that version (11030 is 11.3): the
+        newest entry that is not newer, per-thread if asked for (flag bit 1) and there is one."""
+        entries = [entry for entry in self.proc_versions(name) if entry.version <= version]
+        per_thread = [entry for entry in entries if entry.stream]
+        if not flags & PER_THREAD_STREAM or not per_thread:
+            entries = [entry for entry in entries if not entry.stream]
+        else:
+            entries = per_thread
+        return max(entries).symbol if entries else None
+
+    # -- types and constants -------------------------------------------------------------------------------
+
+    def type(self, spelling: str) -> Type:
+        """The type of a C spelling ("const CUdeviceptr *"); UserError if it names none of the API's."""
+        found = self.types.get(spelling)
+        if found is None:
+            raise UserError(f"{spelling!r} is no type of the CUDA or NVML API")
+        return found
+
+    def struct(self, name: str) -> Type | None:
+        found = self.types.get(name)
+        return found if found is not None and found.kind in ("struct", "union") else None
+
+    def enum(self, name: str) -> Enum | None:
+        found = self.types.get(name)
+        return found.enum if found is not None else None
+
+    @property
+    def constants(self) -> Mapping[str, int]:
+        """Enum constants and integer macros, special handles (cudaStreamPerThread) included."""
+        if self._constants is None:
+            self._constants = {}
+            for spelling in self.types.texts:
+                if spelling.startswith("enum "):
+                    enum = self.types[spelling].enum
+                    self._constants.update(enum.values if enum else {})
+            for library in ("cuda", "nvml"):
+                for name, text in self._section("constants", library).items():
+                    self._constants[name] = int(text.partition(" ")[0])
+        return self._constants
+
+    def constant(self, name: str) -> int | None:
+        return self.constants.get(name)
+
+    def flags(self, description: str) -> Enum | None:
+        """The constants that `Parameter.flags` names: an enum, or macros by prefix."""
+        return self.enum(description) or self._macros(description)
+
+    def _macros(self, prefix: str) -> Enum | None:
+        values = {name: value for name, value in self.constants.items() if name.startswith(prefix)}
+        return Enum(prefix, values) if values else None
+
+    def error_name(self, api: str, code: int) -> str | None:
+        """The status constant of "driver", "runtime" or "nvml" with that value."""
+        status = self.enum(STATUS_TYPES[api])
+        return status.name_of(code) if status else None
+
+
+def proc_version(text: str) -> ProcVersion:
+    number, _, symbol = text.partition(" ")
+    digits = number.rstrip("ptsdz")
+    return ProcVersion(int(digits), number[len(digits) :], symbol)
+
+
+@lru_cache(maxsize=1)
+def read_table() -> tuple[Mapping[str, Any], Notes]:
+    with TABLE.open(encoding="utf-8") as file:
+        return json.load(file), Notes()
+
+
+def versions(library: str) -> tuple[str, ...]:
+    return tuple(read_table()[0][library]["versions"])
+
+
+def load(cuda: Version = None, nvml: Version = None) -> Table:
+    """The table for these versions: "12.4", "12", 12040, or None for the newest. What is not stored
+    becomes the nearest older one, or the oldest. UserError for what is no version."""
+    return _load(choose(cuda, versions("cuda")), choose(nvml, versions("nvml")))
+
+
+@cache
+def _load(cuda: str, nvml: str) -> Table:
+    data, notes = read_table()
+    return Table(data, cuda, nvml, notes)
+
+
+def choose(wanted: Version, stored: tuple[str, ...]) -> str:
+    if wanted is None:
+        return stored[-1]
+    number = version_number(wanted)
+    return max((v for v in stored if version_number(v) <= number), key=version_number, default=stored[0])
+
+
+def version_number(version: str | int) -> tuple[int, int]:
+    """(12, 4) of "12.4" and of 12040; "12" means the last of its kind."""
+    if isinstance(version, int):
+        return version // 1000, version % 1000 // 10
+    major, dot, minor = version.partition(".")
+    if not major.isdigit() or (dot and not minor.split(".")[0].isdigit()):
+        raise UserError(f"{version!r} is no CUDA version (write it as 12.4)")
+    return int(major), int(minor.split(".")[0]) if dot else 99
