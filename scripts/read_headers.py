@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from clang.cindex import Cursor, CursorKind, Index, SourceLocation, TranslationUnit, Type, TypeKind
+from clang.cindex import Cursor, CursorKind, Index, SourceLocation, TranslationUnit, Type, TypeKind, conf
 
 Entries = dict[str, str]
 
@@ -223,8 +223,7 @@ def spell(ctype: Type) -> str:
     if ctype.kind == TypeKind.POINTER:
         target = ctype.get_pointee()
         if target.get_canonical().kind == TypeKind.FUNCTIONPROTO and target.kind != TypeKind.TYPEDEF:
-            arguments = ", ".join(spell(a) for a in target.get_canonical().argument_types()) or "void"
-            return f"{spell(target.get_canonical().get_result())} (*)({arguments})"
+            return f"{spell(target.get_result())} (*)({arguments(target)})"
         spelled = spell(target)
         return f"{spelled}{'' if spelled.endswith('*') else ' '}*{const.strip()}"
     if ctype.kind in (TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY):
@@ -238,6 +237,12 @@ def spell(ctype: Type) -> str:
     if ctype.kind in (TypeKind.RECORD, TypeKind.ENUM):
         return const + tag_of(ctype)
     return const + ctype.spelling.replace("const ", "")
+
+
+def arguments(function: Type) -> str:
+    # Type.argument_types refuses a function type in parentheses, and the canonical one has lost its typedefs
+    count = conf.lib.clang_getNumArgTypes(function)
+    return ", ".join(spell(conf.lib.clang_getArgType(function, i)) for i in range(count)) or "void"
 
 
 def add_typedef(found: Entries, cursor: Cursor) -> None:
@@ -254,8 +259,7 @@ def add_typedef(found: Entries, cursor: Cursor) -> None:
     found[name] = f"typedef {spell(target)}"
     canonical = target.get_canonical()
     if canonical.kind == TypeKind.FUNCTIONPROTO:
-        arguments = ", ".join(spell(a) for a in target.argument_types()) or "void"
-        found[name] = f"typedef {spell(target.get_result())} ({arguments})"
+        found[name] = f"typedef {spell(target.get_result())} ({arguments(target)})"
     elif target.kind == TypeKind.ELABORATED and declaration.kind == CursorKind.ENUM_DECL:
         add_enum(found, declaration)
     elif target.kind == TypeKind.ELABORATED and declaration.kind in (

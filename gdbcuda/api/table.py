@@ -73,7 +73,7 @@ class Table:
     def __init__(self, data: Mapping[str, Any], cuda: str, nvml: str, notes: Notes) -> None:
         self.cuda, self.nvml = cuda, nvml
         self._data, self._notes = data, notes
-        self.types = Types({**self._section("types", "cuda"), **self._section("types", "nvml")})
+        self.types = Types({**self.section("types", "cuda"), **self.section("types", "nvml")})
         self.functions: Mapping[str, Function] = self._functions(FUNCTION_SECTIONS)
         # OpenGL, EGL and VDPAU interop, and what nvcc's start-up code calls (__cudaRegisterFatBinary …)
         self.extras: Mapping[str, Function] = self._functions(EXTRA_SECTIONS)
@@ -81,7 +81,7 @@ class Table:
         self._constants: dict[str, int] | None = None
         self._aliases: dict[str, str] | None = None
 
-    def _section(self, name: str, library: str) -> dict[str, str]:
+    def section(self, name: str, library: str) -> dict[str, str]:
         """The texts of the chosen version; empty where the library has no such section."""
         version = self.cuda if library == "cuda" else self.nvml
         entries: Mapping[str, Any] = self._data[library].get(name, {})
@@ -96,7 +96,7 @@ class Table:
     def _functions(self, sections: Mapping[str, str]) -> Lazy[Function]:
         texts, apis = {}, {}
         for section, api in sections.items():
-            entries = self._section(section, "nvml" if api == "nvml" else "cuda")
+            entries = self.section(section, "nvml" if api == "nvml" else "cuda")
             texts.update(entries)
             apis.update(dict.fromkeys(entries, api))
         return Lazy(texts, lambda symbol, text: Function(symbol, apis[symbol], text, self.types, self._notes))
@@ -139,7 +139,7 @@ class Table:
     def source_symbol(self, name: str) -> str:
         """What a name in a program's source becomes in its ELF symbols: cuMemAlloc -> cuMemAlloc_v2."""
         if self._aliases is None:
-            self._aliases = {**self._section("aliases", "cuda"), **self._section("aliases", "nvml")}
+            self._aliases = {**self.section("aliases", "cuda"), **self.section("aliases", "nvml")}
         return self._aliases.get(name, name)
 
     # -- cuGetProcAddress ----------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Table:
     def proc_versions(self, name: str) -> tuple[ProcVersion, ...]:
         """All that cuGetProcAddress can answer for the name, oldest first; () for an unknown name."""
         if self._proc is None:
-            self._proc = self._section("proc", "cuda")
+            self._proc = self.section("proc", "cuda")
         text = self._proc.get(name, "")
         return tuple(map(proc_version, text.split(";"))) if text else ()
 
@@ -189,7 +189,7 @@ class Table:
                     enum = self.types[spelling].enum
                     self._constants.update(enum.values if enum else {})
             for library in ("cuda", "nvml"):
-                for name, text in self._section("constants", library).items():
+                for name, text in self.section("constants", library).items():
                     self._constants[name] = int(text.partition(" ")[0])
         return self._constants
 
