@@ -1,0 +1,52 @@
+"""What you source in gdb:  (gdb) source gdbcuda.py
+
+Finds the package beside this file, and its dependencies where gdb's Python has them or in the .venv next to it;
+appends those one or two directories to sys.path, installs nothing, loads once.
+"""
+
+import glob
+import importlib.util
+import os
+import sys
+
+try:
+    import gdb
+except ImportError:
+    sys.exit("gdbcuda.py is for gdb:  gdb -x gdbcuda.py PROGRAM   (a shell has the command 'gdbcuda')")
+
+NEEDED = {"pygments": "pygments", "tabulate": "tabulate", "elftools": "pyelftools"}
+
+
+def roots():
+    """The directory that holds the package: this file's, or the one above it in an installed wheel."""
+    here = os.path.dirname(os.path.realpath(__file__))
+    return [d for d in (here, os.path.dirname(here)) if os.path.isdir(os.path.join(d, "gdbcuda", "live"))]
+
+
+def missing():
+    return [name for module, name in NEEDED.items() if importlib.util.find_spec(module) is None]
+
+
+def start():
+    if sys.version_info < (3, 9):
+        raise gdb.GdbError("gdbcuda needs a gdb with Python 3.9 or newer; this one has %d.%d" % sys.version_info[:2])
+    if "gdbcuda.live" in sys.modules:
+        gdb.write("gdbcuda is already loaded.\n")
+        return
+    found = roots()
+    if not found:
+        raise gdb.GdbError("gdbcuda: the package is not beside %s; source the file in the clone" % __file__)
+    if found[0] not in sys.path:
+        sys.path.append(found[0])
+    venv = sorted(glob.glob(os.path.join(found[0], ".venv", "lib", "python3*", "site-packages")))
+    if missing() and venv:
+        sys.path.append(venv[-1])
+    if missing():
+        raise gdb.GdbError("gdbcuda: missing %s: python3 -m venv %s/.venv && %s/.venv/bin/pip install %s" % (
+            ", ".join(missing()), found[0], found[0], " ".join(missing())))
+    import gdbcuda.live
+
+    gdbcuda.live.start()
+
+
+start()

@@ -1,0 +1,86 @@
+"""``gdbcuda`` for a shell without gdb, and ``gdbcuda-gdb``, a drop-in gdb with the extension loaded."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import NoReturn, Optional
+
+from gdbcuda import __version__
+from gdbcuda.errors import UserError
+
+
+def sourced_file() -> Path:
+    """The gdbcuda.py that a user sources: at the root of a clone, inside the package in a wheel."""
+    package = Path(__file__).resolve().parent
+    for candidate in (package.parent / "gdbcuda.py", package / "gdbcuda.py"):
+        if candidate.is_file():
+            return candidate
+    raise UserError(f"gdbcuda.py is neither beside nor in {package}: install gdbcuda again")
+
+
+def find_gdb() -> str:
+    """The debugger to start: $GDBCUDA_GDB (a path or a name, cuda-gdb included), else gdb."""
+    wanted = os.environ.get("GDBCUDA_GDB") or "gdb"
+    found = shutil.which(wanted)
+    if found is None:
+        why = "GDBCUDA_GDB names it" if os.environ.get("GDBCUDA_GDB") else "apt-get install gdb"
+        raise UserError(f"no {wanted} on this machine ({why})")
+    return found
+
+
+def run_gdb(arguments: list[str]) -> NoReturn:
+    """Becomes gdb with the extension loaded. ``-iex`` so that the user's own -x and -ex come after it."""
+    gdb = find_gdb()
+    sys.stdout.flush()
+    os.execv(gdb, [gdb, "-iex", f"source {sourced_file()}", *arguments])
+
+
+def gdb_main(argv: Optional[list[str]] = None) -> int:
+    """Entry point ``gdbcuda-gdb``: takes gdb's own arguments; --version and MI stay as gdb's own."""
+    arguments = sys.argv[1:] if argv is None else argv
+    return guarded(lambda: run_gdb(arguments))
+
+
+def guarded(action: object) -> int:
+    """Runs ``action``; a user's mistake becomes one line on stderr and status 2."""
+    assert callable(action)
+    try:
+        return int(action() or 0)
+    except UserError as problem:
+        print(f"gdbcuda: {problem}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gdbcuda", description="For people who debug CUDA and NVML hook libraries.")
+    parser.add_argument("--version", action="version", version=f"gdbcuda {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    path = commands.add_parser("path", help="print the file to source in gdb")
+    path.set_defaults(run=lambda args: print(sourced_file()))
+    gdb = commands.add_parser("gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)",
+                              add_help=False)
+    gdb.add_argument("arguments", nargs=argparse.REMAINDER)
+    gdb.set_defaults(run=lambda args: run_gdb(args.arguments))
+    return parser
+
+
+def main(argv: Optional[list[str]] = None) -> int:
+    """Entry point ``gdbcuda``."""
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == ["gdb"]:  # argparse would take gdb's own -options for ours
+        return guarded(lambda: run_gdb(words[1:]))
+    args = make_parser().parse_args(words)
+    return guarded(lambda: args.run(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""The objects of a process as the dynamic loader sees them, read from its memory alone.
+
+Program headers from AT_PHDR, from them PT_DYNAMIC, DT_DEBUG, ``r_debug`` and the chain of ``link_map``: the exact
+search order, with each object's dynamic symbols, whatever files exist on this machine. 64-bit little-endian.
+(System V gABI, chapter 5 "Dynamic Section" and "Hash Table"; <link.h>; GNU hash sections.)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple, Optional
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.memory import Memory
+
+PT_DYNAMIC, PT_PHDR = 2, 6
+DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_DEBUG, DT_GNU_HASH = 0, 4, 5, 6, 21, 0x6FFFFEF5
+SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, shndx, value, size
+STT_TLS = 6
+MOST_OBJECTS, MOST_ENTRIES, LONGEST_NAME = 4096, 512, 4096
+
+
+class Symbol(NamedTuple):
+    """A dynamic symbol; ``address`` is where it is in the process, ``size`` in bytes."""
+
+    name: str
+    address: int
+    size: int
+
+
+class Image:
+    """One loaded object. ``base`` is link_map's l_addr, ``name`` its l_name ("" for the program)."""
+
+    def __init__(self, memory: Memory, name: str, base: int, dynamic: int) -> None:
+        self.memory, self.name, self.base, self.dynamic = memory, name, base, dynamic
+
+    @cached_property
+    def entries(self) -> dict[int, int]:
+        """Tag -> value of the dynamic section, first of each; addresses are as found there (see `address`)."""
+        found: dict[int, int] = {}
+        for index in range(MOST_ENTRIES):
+            tag, value = struct.unpack("<qQ", self.memory.read(self.dynamic + 16 * index, 16))
+            if tag == DT_NULL:
+                break
+            found.setdefault(tag & (1 << 64) - 1 if tag < 0 else tag, value)
+        return found
+
+    def address(self, tag: int) -> int:
+        """The address that a dynamic entry names; 0 if absent. glibc has relocated most entries in place, not all."""
+        value = self.entries.get(tag, 0)
+        return value if value >= self.base or value == 0 else value + self.base
+
+    def lookup(self, name: str) -> Optional[Symbol]:
+        """The object's own definition of the name, found the loader's way; None if it has none."""
+        indices = self._gnu_chain(name) if DT_GNU_HASH in self.entries else self._hash_chain(name)
+        for index in indices:
+            found = self._symbol(index)
+            if found is not None and found.name == name:
+                return found
+        return None
+
+    def _words(self, address: int, count: int) -> tuple[int, ...]:
+        return struct.unpack(f"<{count}I", self.memory.read(address, 4 * count))
+
+    def _gnu_chain(self, name: str) -> Iterator[int]:
+        table = self.address(DT_GNU_HASH)
+        buckets, offset, bloom, _ = self._words(table, 4)
+        if not buckets:
+            return
+        wanted = gnu_hash(name)
+        first_bucket = table + 16 + 8 * bloom
+        index = self._words(first_bucket + 4 * (wanted % buckets), 1)[0]
+        while index >= offset:
+            value = self._words(first_bucket + 4 * (buckets + index - offset), 1)[0]
+            if value | 1 == wanted | 1:
+                yield index
+            if value & 1:
+                return
+            index += 1
+
+    def _hash_chain(self, name: str) -> Iterator[int]:
+        table = self.address(DT_HASH)
+        buckets, chains = self._words(table, 2) if table else (0, 0)
+        index = self._words(table + 8 + 4 * (sysv_hash(name) % buckets), 1)[0] if buckets else 0
+        for _ in range(chains):
+            if not index:
+                return
+            yield index
+            index = self._words(table + 8 + 4 * (buckets + index), 1)[0]
+
+    def _symbol(self, index: int) -> Optional[Symbol]:
+        """None for an undefined symbol, or a thread-local one (its value is an offset)."""
+        raw = self.memory.read(self.address(DT_SYMTAB) + SYMBOL.size * index, SYMBOL.size)
+        name, info, _, section, value, size = SYMBOL.unpack(raw)
+        if section == 0 or info & 15 == STT_TLS:
+            return None
+        return Symbol(string_at(self.memory, self.address(DT_STRTAB) + name), self.base + value, size)
+
+
+def images(memory: Memory, headers: int, count: int) -> list[Image]:
+    """The program's images in search order, the program first; [] for a static program or before the loader ran.
+
+    ``headers`` and ``count`` are AT_PHDR and AT_PHNUM of the auxiliary vector (getauxval(3))."""
+    try:
+        start = program_dynamic(memory, headers, count)
+        if start is None:
+            return []
+        program = Image(memory, "", 0, start)
+        debug = program.entries.get(DT_DEBUG, 0)
+        first = struct.unpack("<Q", memory.read(debug + 8, 8))[0] if debug else 0
+        return list(link_maps(memory, first))
+    except Unreadable:
+        return []
+
+
+def program_dynamic(memory: Memory, headers: int, count: int) -> Optional[int]:
+    """Address of the program's dynamic section."""
+    bias, dynamic = 0, None
+    for index in range(min(count, MOST_ENTRIES)):
+        kind, _, _, address = struct.unpack("<IIQQ", memory.read(headers + 56 * index, 24))
+        if kind == PT_PHDR:
+            bias = headers - address
+        elif kind == PT_DYNAMIC:
+            dynamic = address
+    return None if dynamic is None else bias + dynamic
+
+
+def link_maps(memory: Memory, address: int) -> Iterator[Image]:
+    for _ in range(MOST_OBJECTS):
+        if not address:
+            return
+        base, name, dynamic, following = struct.unpack("<QQQQ", memory.read(address, 32))
+        yield Image(memory, string_at(memory, name) if name else "", base, dynamic)
+        address = following
+
+
+def string_at(memory: Memory, address: int) -> str:
+    """The NUL-terminated string there, at most LONGEST_NAME bytes, read in pieces that end at page borders."""
+    found = b""
+    while len(found) < LONGEST_NAME:
+        here = address + len(found)
+        piece = memory.read(here, min(128, 4096 - here % 4096))
+        found += piece.partition(b"\0")[0]
+        if b"\0" in piece:
+            break
+    return found.decode(errors="replace")
+
+
+def gnu_hash(name: str) -> int:
+    value = 5381
+    for byte in name.encode():
+        value = (value * 33 + byte) & 0xFFFFFFFF
+    return value
+
+
+def sysv_hash(name: str) -> int:
+    value = 0
+    for byte in name.encode():
+        value = (value << 4) + byte
+        high = value & 0xF0000000
+        value = (value ^ high >> 24) & ~high & 0xFFFFFFFF
+    return value

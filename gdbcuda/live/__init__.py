@@ -1,0 +1,50 @@
+"""The only room with ``import gdb``. ``start()`` registers everything and connects every event, here and nowhere else."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import gdb
+
+
+def start() -> None:
+    from gdbcuda.live import backtrace, commands, functions, settings  # noqa: F401  (functions register on import)
+
+    settings.register()
+    backtrace.register()
+    for module in pkgutil.iter_modules(commands.__path__):
+        importlib.import_module(f"gdbcuda.live.commands.{module.name}")
+    connect()
+
+
+def connect() -> None:
+    from gdbcuda.live import breakpoints, preload, returns, stops, target
+
+    events = gdb.events
+    events.new_objfile.connect(target.forget)
+    events.new_objfile.connect(preload.on_objfile)
+    events.clear_objfiles.connect(target.forget)
+    if hasattr(events, "free_objfile"):  # gdb 12
+        events.free_objfile.connect(target.forget)
+    events.new_thread.connect(new_process_only)
+    events.exited.connect(target.forget)
+    events.exited.connect(lambda event: returns.forget_process())
+    events.exited.connect(preload.on_exit)
+    events.cont.connect(returns.on_continue)
+    events.stop.connect(preload.on_stop)
+    events.stop.connect(stops.on_stop)
+    events.breakpoint_modified.connect(breakpoints.on_modified)
+    events.breakpoint_created.connect(breakpoints.on_created)
+    events.breakpoint_deleted.connect(breakpoints.on_deleted)
+    events.breakpoint_deleted.connect(returns.on_breakpoint_deleted)
+
+
+def new_process_only(event: gdb.ThreadEvent) -> None:
+    """The first thread of a process: what we knew of the one before is void."""
+    from gdbcuda.live import preload, returns, target
+
+    if len(gdb.selected_inferior().threads()) <= 1:
+        returns.forget_process()
+        preload.new_process()
+    target.forget()

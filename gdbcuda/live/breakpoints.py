@@ -1,0 +1,147 @@
+"""Breakpoints that pick one layer and survive rerun, dlopen and dlclose.
+
+gdb makes a location wherever the function's name is found: the program's PLT, the hook, the driver, C++ overloads.
+Each time gdb has set the locations again, the ones outside the layer meant are switched off here
+(``gdb.events.breakpoint_modified`` comes after that; ``new_objfile`` comes before and misses the newest).
+(gdb manual: "Breakpoints In Python", "Set Breaks", "Explicit Locations".)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda.live import layers, target
+
+ORDER = ("hook", "runtime", "driver", "app", "system")
+
+
+@dataclass
+class Location:
+    """One place of a breakpoint: ``index`` as in gdb's "N.index"; ``function`` "" where gdb names none."""
+
+    index: int
+    address: int
+    enabled: bool
+    function: str
+    layer: str = ""
+    file: str = ""
+
+    @property
+    def is_plt(self) -> bool:
+        return self.function.endswith("@plt")
+
+
+@dataclass
+class Wish:
+    """What the user asked of a breakpoint; gdb's own breakpoint carries number, condition and hit count."""
+
+    function: str
+    places: tuple[str, ...] = ()  # layers or libraries; () is "the hook's, else the outermost"
+    defined_in_hook: bool = False  # known from the file, before it is loaded
+    seen: tuple[int, ...] = field(default=())  # addresses when we last chose: what the user switched since stays
+
+
+WISHES: dict[int, Wish] = {}  # by breakpoint number: what gdb does not keep
+_created: list[gdb.Breakpoint] = []
+
+
+def create(wish: Wish, temporary: bool = False) -> gdb.Breakpoint:
+    """An ordinary gdb breakpoint, pending or not, whose locations are ours to choose.
+
+    Through ``break``, not gdb.Breakpoint(): that announces every place, and cuda-break says the one that counts."""
+    made = execute_break(f"{'tbreak' if temporary else 'break'} -qualified -function {wish.function}")
+    WISHES[made.number] = wish
+    choose_locations(made)
+    return made
+
+
+def execute_break(line: str) -> gdb.Breakpoint:
+    _created.clear()
+    gdb.execute(f"with breakpoint pending on -- {line}", to_string=True)
+    return _created[-1]
+
+
+def on_created(breakpoint: gdb.Breakpoint) -> None:
+    _created.append(breakpoint)
+
+
+def on_deleted(breakpoint: gdb.Breakpoint) -> None:
+    WISHES.pop(breakpoint.number, None)
+
+
+def locations(breakpoint: gdb.Breakpoint) -> list[Location]:
+    """The places of a breakpoint, with their layers; [] while it is pending."""
+    if hasattr(breakpoint, "locations"):  # gdb 13
+        found = [Location(i, loc.address, loc.enabled, loc.function or "")
+                 for i, loc in enumerate(breakpoint.locations, 1) if loc.address is not None]
+    else:
+        found = parse_locations(breakpoint.number)
+    for place in found:
+        place.file = target.object_of(place.address)
+        place.function = place.function or target.symbol_of(place.address)[0]
+        place.layer = layers.layer_of(place.address, place.function)
+    return found
+
+
+def parse_locations(number: int) -> list[Location]:
+    """The same for gdb 10 to 12, from the rows of ``info breakpoints N``."""
+    text = gdb.execute(f"info breakpoints {number}", to_string=True)
+    rows = re.findall(rf"^{number}\.(\d+)\s+(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?", text, re.MULTILINE)
+    if not rows:
+        rows = [("1", *row) for row in re.findall(
+            rf"^{number}\s+.*?\s(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?", text, re.MULTILINE)]
+    return [Location(int(i), int(address, 16), on == "y", name or symbol) for i, on, address, name, symbol in rows]
+
+
+def is_wanted(place: Location, wish: Wish, chosen: str) -> bool:
+    if place.is_plt or place.function.partition("(")[0] != wish.function:  # C++ overloads are other functions
+        return False
+    if wish.places:
+        return any(layers.matches(wanted, place.layer, place.file) for wanted in wish.places)
+    return place.layer == chosen
+
+
+def chosen_layer(places: list[Location], wish: Wish) -> str:
+    """The hook's when it has (or, once loaded, will have) the function, else the outermost implementation's."""
+    real = [p for p in places if not p.is_plt and p.function.partition("(")[0] == wish.function]
+    if wish.defined_in_hook or any(p.layer == "hook" for p in real):
+        return "hook"
+    return next((layer for layer in ORDER if any(p.layer == layer for p in real)), "")
+
+
+def choose_locations(breakpoint: gdb.Breakpoint) -> list[Location]:
+    """Switches the locations on or off; leaves them alone when gdb has made no new ones since the last time."""
+    places, wish = locations(breakpoint), WISHES[breakpoint.number]
+    addresses = tuple(p.address for p in places)
+    if addresses == wish.seen:
+        return places
+    wish.seen = addresses
+    chosen = chosen_layer(places, wish)
+    for place in places:
+        wanted = is_wanted(place, wish, chosen)
+        if place.enabled != wanted:
+            switch(breakpoint, place, wanted)
+            place.enabled = wanted
+    return places
+
+
+def switch(breakpoint: gdb.Breakpoint, place: Location, on: bool) -> None:
+    if hasattr(breakpoint, "locations"):
+        breakpoint.locations[place.index - 1].enabled = on
+    else:
+        gdb.execute(f"{'enable' if on else 'disable'} {breakpoint.number}.{place.index}", to_string=True)
+
+
+_choosing: list[int] = []  # switching a location is a modification too
+
+
+def on_modified(breakpoint: gdb.Breakpoint) -> None:
+    if breakpoint.number in WISHES and breakpoint.number not in _choosing:
+        _choosing.append(breakpoint.number)
+        try:
+            choose_locations(breakpoint)
+        finally:
+            _choosing.remove(breakpoint.number)

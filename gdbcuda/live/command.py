@@ -1,0 +1,185 @@
+"""A gdb command from one declaration: parser, help, completion and one-line errors.
+
+    @command("cuda-call", Option("--json", flag=True, help="..."))
+    def cuda_call(json):
+        '''Show the API call of the selected frame. ...'''
+        return "text"
+
+A command returns its text (or None); only this file prints.
+(gdb manual: "CLI Commands In Python".)
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import traceback
+from dataclasses import dataclass
+from typing import Any, Callable, Iterable, Optional
+
+import gdb
+
+from gdbcuda.errors import Unreadable, UserError
+
+Completer = Callable[[str], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A word of the command: ``count`` is argparse's nargs (None exactly one, "?", "*", "+")."""
+
+    name: str
+    help: str
+    count: Optional[str] = None
+    complete: Optional[Completer] = None
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option ``--name VALUE``; a ``flag`` takes no value, ``choices`` are checked and completed."""
+
+    name: str
+    help: str
+    value: str = "VALUE"
+    flag: bool = False
+    choices: tuple[str, ...] = ()
+    default: Any = None
+    complete: Optional[Completer] = None
+
+    @property
+    def key(self) -> str:
+        return self.name.lstrip("-").replace("-", "_")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The raw rest of the line behind ``if``: quotes, << and && are the condition language's, not the shell's."""
+
+    help: str = "only when COND holds; COND is written on parameter names and enum constants"
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse that never exits gdb (it would show as Python Exception <class 'SystemExit'>)."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise UserError(f"{message} (see: help {self.prog})")
+
+    def exit(self, status: int = 0, message: Optional[str] = None) -> None:  # type: ignore[override]
+        raise UserError(message or "")
+
+
+REGISTRY: dict[str, Command] = {}
+
+
+class Command(gdb.Command):
+    def __init__(self, name: str, action: Callable[..., Optional[str]], parts: tuple[Any, ...]) -> None:
+        self.name, self.action, self.parts = name, action, parts
+        self.__doc__ = help_text(name, action.__doc__, parts)
+        self.parser = make_parser(name, parts)
+        super().__init__(name, gdb.COMMAND_USER)
+        REGISTRY[name] = self
+
+    def invoke(self, text: str, from_tty: bool) -> None:
+        self.dont_repeat()
+        try:
+            shown = self.action(**self.parse(text))
+        except UserError as problem:
+            raise gdb.GdbError(f"{self.name}: {problem}") from None
+        except Unreadable as problem:
+            raise gdb.GdbError(f"{self.name}: {problem}") from None
+        except gdb.error as problem:
+            raise gdb.GdbError(f"{self.name}: {plain(problem)}") from None
+        except (ArithmeticError, LookupError, TypeError, AttributeError, ValueError, AssertionError):
+            raise gdb.GdbError(f"{self.name}: this is a bug in gdbcuda, please report it:\n{traceback.format_exc()}") from None
+        if shown:
+            gdb.write(shown.rstrip("\n") + "\n")
+
+    def parse(self, text: str) -> dict[str, Any]:
+        condition, values = None, {}
+        if any(isinstance(part, Condition) for part in self.parts):
+            text, condition = split_condition(text)
+            values["condition"] = condition
+        values.update(vars(self.parser.parse_args(gdb.string_to_argv(text))))
+        return values
+
+    def complete(self, text: str, word: str) -> list[str]:
+        """gdb breaks words at '-' and '*': complete the blank-separated token, return what is behind the break."""
+        token = re.split(r"\s", text)[-1]
+        before = text[: len(text) - len(token)].split()
+        cut = len(token) - len(word)
+        return sorted({c[cut:] for c in self.candidates(before, token) if c.startswith(token)})
+
+    def candidates(self, before: list[str], token: str) -> Iterable[str]:
+        options = {part.name: part for part in self.parts if isinstance(part, Option)}
+        last = options.get(before[-1]) if before else None
+        if last is not None and not last.flag:
+            return last.choices or (last.complete(token) if last.complete else ())
+        if token.startswith("-"):
+            return options
+        words = [part for part in self.parts if isinstance(part, Argument) and part.complete]
+        return [c for part in words for c in part.complete(token)]  # type: ignore[misc]
+
+
+def command(name: str, *parts: Any) -> Callable[[Callable[..., Optional[str]]], Callable[..., Optional[str]]]:
+    """Registers the decorated function as gdb command ``name``; its docstring is the help text."""
+
+    def register(action: Callable[..., Optional[str]]) -> Callable[..., Optional[str]]:
+        Command(name, action, parts)
+        return action
+
+    return register
+
+
+def split_condition(text: str) -> tuple[str, Optional[str]]:
+    """``"cuMemAlloc --once if bytesize > 1G"`` -> ``("cuMemAlloc --once", "bytesize > 1G")``."""
+    found = re.search(r"(?:^|\s)if(?=[\s(]|$)", text)
+    if not found:
+        return text, None
+    condition = text[found.end():].strip()
+    if not condition:
+        raise UserError("'if' wants a condition behind it, for example: if bytesize > 1G")
+    return text[: found.start()], condition
+
+
+def make_parser(name: str, parts: tuple[Any, ...]) -> Parser:
+    parser = Parser(prog=name, add_help=False, allow_abbrev=False)
+    for part in parts:
+        if isinstance(part, Argument):
+            parser.add_argument(part.name, nargs=part.count)
+        elif isinstance(part, Option) and part.flag:
+            parser.add_argument(part.name, dest=part.key, action="store_true")
+        elif isinstance(part, Option):
+            parser.add_argument(part.name, dest=part.key, default=part.default, choices=part.choices or None)
+    return parser
+
+
+def usage(name: str, parts: tuple[Any, ...]) -> str:
+    words = [name]
+    for part in parts:
+        if isinstance(part, Argument):
+            shown = part.name.upper()
+            words.append({None: shown, "?": f"[{shown}]", "*": f"[{shown}...]", "+": f"{shown}..."}[part.count])
+        elif isinstance(part, Option):
+            words.append(f"[{part.name}]" if part.flag else f"[{part.name} {'|'.join(part.choices) or part.value}]")
+        else:
+            words.append("[if COND]")
+    return " ".join(words)
+
+
+def help_text(name: str, doc: Optional[str], parts: tuple[Any, ...]) -> str:
+    """First line, usage, what each word means, then the rest of the docstring. No docstring is a bug at load."""
+    if not doc or not doc.strip():
+        raise TypeError(f"{name} has no help text")
+    import inspect
+
+    first, _, rest = inspect.cleandoc(doc).partition("\n")
+    rows = []
+    for part in parts:
+        label = "if COND" if isinstance(part, Condition) else part.name if isinstance(part, Option) else part.name.upper()
+        rows.append(f"  {label:<12} {part.help}")
+    return "\n".join([first, f"Usage: {usage(name, parts)}", *rows, rest])
+
+
+def plain(problem: Exception) -> str:
+    """gdb's own error as one line."""
+    return " ".join(str(problem).split()).rstrip(".")

@@ -1,0 +1,147 @@
+"""``cuda-break``."""
+
+from __future__ import annotations
+
+import os
+from typing import Optional
+
+import gdb
+
+from gdbcuda import abi
+from gdbcuda import condition as conditions
+from gdbcuda.errors import UserError
+from gdbcuda.live import breakpoints, layers, names, target, versions
+from gdbcuda.live.command import Argument, Condition, Option, command
+from gdbcuda.live.expressions import quoted
+
+DEFAULT_CALLER = "app"
+
+
+@command(
+    "cuda-break",
+    Argument("function", "API function: a symbol (cuMemAlloc_v2), a base name (cuMemAlloc) or a glob ('cuMem*')", "+",
+             names.complete_functions),
+    Option("--in", "the layer or library to stop in; several with commas (default: the hook's, else the outermost)",
+           "LAYER|LIB", complete=names.complete_places),
+    Option("--from", "whose calls: app (program and its libraries, the default), hook, any, or a library",
+           "CALLER", default=DEFAULT_CALLER, complete=names.complete_callers),
+    Option("--on", "enter (default), return, or error: a return with a status other than success",
+           choices=("enter", "return", "error"), default="enter"),
+    Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
+    Condition(),
+)
+def cuda_break(function: list[str], **wanted: object) -> str:
+    """Break in exactly one implementation of a CUDA or NVML function: the hook library's.
+
+    Works before the program runs, and without debug info. COND is written on the header's parameter names, enum
+    constants and sizes, means the same in every layer, and is checked at once. What is made is an ordinary gdb
+    breakpoint: info breakpoints, disable, delete, commands, ignore and save breakpoints work on it.
+
+    --on return and --on error catch the return of those calls alone that COND and --from let through at entry;
+    each call site where such a call returns gets an ordinary breakpoint, deleted with this one.
+
+    Examples:
+      cuda-break cudaMalloc
+      cuda-break cuMemAlloc if bytesize > 1<<30
+      cuda-break cudaMemcpy if kind == cudaMemcpyDeviceToHost && count >= 1M
+      cuda-break cuMemAlloc --on error
+      cuda-break 'cuMem*' --in driver --from any
+      cuda-break nvmlDeviceGetMemoryInfo --once"""
+    symbols = list(dict.fromkeys(s for pattern in function for s in names.resolve(pattern)))
+    request = Request(wanted)
+    condition = request.parse(symbols)
+    made = [make(symbol, request, condition) for symbol in symbols]
+    return summary(made, request, condition)
+
+
+class Request:
+    """What was asked beside the functions."""
+
+    def __init__(self, wanted: dict[str, object]) -> None:
+        self.places = names.split_places(wanted["in"])  # type: ignore[arg-type]
+        self.callers = ",".join(names.split_places(wanted["from"]))  # type: ignore[arg-type]
+        self.on = str(wanted["on"])
+        self.once = bool(wanted["once"])
+        self.text: Optional[str] = wanted["condition"]  # type: ignore[assignment]
+        if self.once and self.on != "enter":
+            raise UserError("--once goes with --on enter: the breakpoint at the return is another one")
+
+    def parse(self, symbols: list[str]) -> Optional[conditions.Condition]:
+        """Checked before anything is made; a function that is not in the table takes gdb's own expressions."""
+        known = [f for f in map(names.function_named, symbols) if f is not None]
+        if self.text is None or not known:
+            return None
+        return conditions.parse(self.text, versions.table(), known)
+
+
+def make(symbol: str, request: Request, condition: Optional[conditions.Condition]) -> gdb.Breakpoint:
+    in_hook = not request.places and any(symbol in names.exported(path) for path in layers.named_hooks())
+    wish = breakpoints.Wish(symbol, request.places, in_hook)
+    made = breakpoints.create(wish, request.once)
+    try:
+        terms = gdb_terms(symbol, request, condition, made.number)
+        if terms:
+            made.condition = " && ".join(terms)
+    except (gdb.error, UserError):
+        made.delete()
+        raise
+    return made
+
+
+def gdb_terms(symbol: str, request: Request, condition: Optional[conditions.Condition], number: int) -> list[str]:
+    """The breakpoint's native condition, cheapest test first."""
+    terms = []
+    function = names.function_named(symbol)
+    if condition is not None and function is not None:
+        native = condition.to_gdb(function, abi.locate(function, target.machine()))
+        terms.append(f"({native})" if native else f"$_cuda_if({quoted(condition.text)})")
+    elif request.text:
+        terms.append(f"({request.text})")
+    if request.callers != "any":
+        terms.append(f"$_cuda_from({quoted(request.callers)})")
+    if request.on != "enter":
+        terms.append(f"$_cuda_returns({number}, {quoted(request.on)})")
+    return terms
+
+
+def summary(made: list[gdb.Breakpoint], request: Request, condition: Optional[conditions.Condition]) -> str:
+    rest = called_from(request) + (f", on {request.on}" if request.on != "enter" else "")
+    if condition is not None or request.text:
+        rest += f", if {condition.text if condition is not None else request.text}"
+    if len(made) > 8:
+        numbers = names.breakpoint_numbers([b.number for b in made])
+        return f"{numbers}: {len(made)} functions in {where(made[0], request)[0]}{rest}"
+    return "\n".join(f"Breakpoint {b.number}: {breakpoints.WISHES[b.number].function} in {' '.join(where(b, request)).strip()}{rest}" for b in made)
+
+
+def called_from(request: Request) -> str:
+    who = {"app": "the program", "any": ""}.get(request.callers, request.callers)
+    return f", called from {who}" if who else ""
+
+
+def where(made: gdb.Breakpoint, request: Request) -> tuple[str, str]:
+    """("hook libvgpu.so", "(pending until it is loaded)"): where the enabled location is, or will be."""
+    live = [p for p in breakpoints.locations(made) if p.enabled]
+    if live:
+        return ", ".join(dict.fromkeys(layers.shown(p.layer, p.file) for p in live)), why_there(made, live)
+    if request.places:
+        return ", ".join(request.places), "(pending until it is loaded)"
+    hooks = layers.named_hooks()
+    if breakpoints.WISHES[made.number].defined_in_hook:
+        return f"hook {os.path.basename(hooks[0])}", "(pending until it is loaded)"
+    if hooks and not any(names.defined(path) for path in hooks):
+        return "the hook or the outermost library that has it", "(pending until one is loaded)"
+    missing = f"; {os.path.basename(hooks[0])} does not define it" if hooks else "; no hook library yet, see cuda-load"
+    return "the outermost library that has it", f"(pending until one is loaded{missing})"
+
+
+def why_there(made: gdb.Breakpoint, live: list[breakpoints.Location]) -> str:
+    """Says so when the hook was meant but the function is not in it."""
+    hooks = layers.hooks()
+    if breakpoints.WISHES[made.number].places or any(p.layer == "hook" for p in live):
+        return ""
+    if not hooks:
+        return "(no hook library is loaded; see cuda-load)"
+    return f"({', '.join(map(os.path.basename, hooks))} does not define it; this is the outermost that does)"
+
+

@@ -1,0 +1,72 @@
+"""``cuda-call``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from typing import Any
+
+import gdb
+
+from gdbcuda import decode
+from gdbcuda.errors import UserError
+from gdbcuda.live import frames, returns, stops, target, versions
+from gdbcuda.live.command import Option, command
+
+
+@command("cuda-call", Option("--json", "as one JSON object", flag=True))
+def cuda_call(json: bool) -> str:
+    """Show the API call of the selected frame in full: every argument decoded, the result once it has returned.
+
+    Any frame of the backtrace that is an API function will do (up, frame 2). Arguments come from the registers at
+    the entry, later from the debug info or from what was seen at the entry; what is not known is said to be unknown.
+    After a return (finish, cuda-break --on return) the result and the values written to out-pointers are shown.
+
+    Examples:
+      cuda-call
+      frame 2
+      cuda-call --json"""
+    if not target.is_alive():
+        raise UserError("no process: run the program first")
+    frame = gdb.selected_frame()
+    ended = returns.just_returned(frame) if frame == gdb.newest_frame() else None
+    call = ended[0] if ended is not None else frames.read_call(frame)
+    return jsonlib.dumps(as_data(call)) if json else in_full(call)
+
+
+def arguments_of(call: frames.Call) -> list[decode.Argument]:
+    phase = "enter" if call.result is None else "return"
+    return decode.arguments(call.function, call.raws, target.InferiorMemory(), versions.table(), phase=phase,
+                            succeeded=not returns.is_error(call))
+
+
+def in_full(call: frames.Call) -> str:
+    lines = [f"{call.function.symbol} in {stops.where(call.place)}, {'called by' if call.result is None else 'returned to'} "
+             f"{stops.caller_text(call)}"]
+    arguments = arguments_of(call)
+    widest = max((len(a.name) for a in arguments), default=0)
+    types = max((len(a.type_name) for a in arguments), default=0)
+    lines += [f"  {a.name:<{widest}}  {stops.paint(f'{a.type_name:<{types}}', 'dim')}  {a.text}" for a in arguments]
+    if call.result is not None:
+        role = "error" if returns.is_error(call) else "ok"
+        lines.append(f"  = {stops.paint(decode.result(call.function, call.result, versions.table()).text, role)}")
+    return "\n".join(lines)
+
+
+def as_data(call: frames.Call) -> dict[str, Any]:
+    result = None
+    if call.result is not None:
+        result = decode.result(call.function, call.result, versions.table()).data
+    return {
+        "function": call.function.symbol, "base": call.function.base, "api": call.function.api,
+        "layer": call.place.layer, "object": call.place.file, "thread": call.thread,
+        "caller": place_data(call.caller) if call.caller else None,
+        "arguments": {a.name: a.data for a in arguments_of(call)},
+        "result": result,
+    }
+
+
+def place_data(place: frames.Place) -> dict[str, Any]:
+    return {"function": place.function, "object": place.file, "layer": place.layer, "source": place.source,
+            "address": place.address}
+
+

@@ -1,0 +1,53 @@
+"""``cuda-env``."""
+
+from __future__ import annotations
+
+import re
+from typing import Optional
+
+from gdbcuda.errors import UserError
+from gdbcuda.live import environment, preload, target
+from gdbcuda.live.command import Argument, command
+
+
+@command("cuda-env", Argument("assignment", "NAME=VALUE to set, NAME to show"))
+def cuda_env(assignment: str) -> str:
+    """Set an environment variable in the running process and for the next run.
+
+    gdb's 'set environment' does nothing to a process that runs already. In the process the variable is changed by
+    writing memory: no function of the program is called. The program sees it at its next getenv.
+
+    Examples:
+      cuda-env LIBCUDA_LOG_LEVEL=4
+      cuda-env CUDA_VISIBLE_DEVICES"""
+    name, equals, value = assignment.partition("=")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UserError(f"{name!r} is not a variable's name; write NAME=VALUE")
+    return assign(name, value) if equals else show(name)
+
+
+def assign(name: str, value: str) -> str:
+    preload.set_environment(name, value)
+    later = next_run(name)
+    if not target.is_alive():
+        return f"{name}={value} {later}"
+    if target.connection() == "core":
+        return f"{name}={value} {later} (a core file has no process to set it in)"
+    environment.put(name, value)
+    return f"{name}={value} in the running process, and {later}"
+
+
+def next_run(name: str) -> str:
+    if target.connection() == "remote":
+        return f"not for the next one: gdbserver starts it (gdbserver --wrapper env {name}=... -- ...)"
+    return "for the next run"
+
+
+def show(name: str) -> Optional[str]:
+    lines = []
+    if target.is_alive():
+        found = environment.get(name)
+        lines.append(f"{name}={found} in the running process" if found is not None else f"{name} is not set in the process")
+    later = preload.environment(name)
+    lines.append(f"{name}={later} for the next run" if later else f"{name} is not set for the next run")
+    return "\n".join(lines)

@@ -1,0 +1,96 @@
+"""``cuda-load``."""
+
+from __future__ import annotations
+
+import os
+from typing import Optional
+
+from gdbcuda import elf
+from gdbcuda.errors import UserError
+from gdbcuda.live import layers, names, preload, target, versions
+from gdbcuda.live.command import Argument, Option, command
+
+
+@command(
+    "cuda-load",
+    Argument("lib", "the hook library (a file on this machine)", "?"),
+    Option("--last", "behind what LD_PRELOAD already names, instead of in front of it", flag=True),
+    Option("--remove", "take the library out again, from the next run on", flag=True),
+)
+def cuda_load(lib: Optional[str], last: bool, remove: bool) -> str:
+    """Preload a hook library into the program under debug, and into nothing else.
+
+    The library is looked at first (a shared object for this program? debug info? which API functions?). At the next
+    run the program alone preloads it: not gdb, not the start-up shell. It is the hook layer from then on:
+    cuda-break stops in it, and the first stop says whether it is really loaded, and first in the search order.
+    Without LIB: what is loaded now. Where a gdbserver starts the program: what to type there.
+
+    Examples:
+      cuda-load ./libvgpu.so
+      cuda-load ./libtrace.so --last
+      cuda-load ./libtrace.so --remove"""
+    if lib is None:
+        return current()
+    path = os.path.realpath(os.path.expanduser(lib))
+    if remove:
+        return take_out(path, lib)
+    return put_in(path, last)
+
+
+def put_in(path: str, last: bool) -> str:
+    lines = [describe(path)]
+    remote = target.is_remote()
+    if not remote or target.connection() == "extended-remote":
+        preload.add(path, behind=last)
+    layers.remember_hook(path)
+    if target.is_alive():
+        preload.STATE.verified = True
+        lines += [preload.verify()]
+        loaded = any(layers.is_same_file(name, path) for name in target.shared_objects())
+        if remote:
+            lines += [] if loaded else [preload.remote_advice(path)]
+        elif not loaded:
+            lines += ["It will be preloaded by the next run."]
+    return "\n".join(filter(None, lines))
+
+
+def describe(path: str) -> str:
+    """"hook libvgpu.so: 203 driver and 247 NVML functions, dlsym; debug info DWARF 5". UserError if it cannot be one."""
+    found = elf.open(path)
+    if found.kind != "shared":
+        raise UserError(f"{path} is not a shared object but {found.kind_text}: build it with -shared -fPIC")
+    program = target.strip_prefix(target.program())
+    if program and os.path.isfile(program) and elf.open(program).machine != found.machine:
+        raise UserError(f"{path} is for {found.machine}, the program for {elf.open(program).machine}")
+    return f"hook {os.path.basename(path)}: {contents(path)}; {found.debug_text}"
+
+
+def contents(path: str) -> str:
+    table, exported = versions.table(), names.exported(path)
+    counts = {"driver": 0, "runtime": 0, "nvml": 0}
+    for symbol in exported:
+        function = table.function(symbol)
+        if function is not None:
+            counts[function.api] += 1
+    parts = [f"{n} {'NVML' if name == 'nvml' else name}" for name, n in counts.items() if n]
+    resolvers = [name for name in ("dlsym", "dlvsym") if name in exported]
+    said = f"{' and '.join(parts)} function{'s' if parts[-1:] != ['1 ' + parts[-1].split()[-1]] else ''}" if parts else "no API function"
+    return ", ".join([said, *resolvers])
+
+
+def current() -> str:
+    if not layers.named_hooks():
+        noticed = [os.path.basename(h) for h in layers.hooks()]
+        return f"No hook library named; in the process: {', '.join(noticed)}" if noticed else \
+            "No hook library. Name one:  cuda-load ./libhook.so"
+    if target.is_alive():
+        return preload.verify()
+    return "\n".join(f"hook {os.path.basename(h)}: preloaded by the next run" for h in layers.named_hooks())
+
+
+def take_out(path: str, typed: str) -> str:
+    if path not in layers.named_hooks():
+        raise UserError(f"{typed} was not loaded with cuda-load")
+    preload.remove(path)
+    layers.forget_hook(path)
+    return f"hook {os.path.basename(path)} is not preloaded from the next run on"

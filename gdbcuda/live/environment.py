@@ -1,0 +1,124 @@
+"""Environment variables of the running process, changed by writing memory alone.
+
+No inferior call: it could deadlock on a lock that the stopped thread holds, and some gdbs cannot make one. The new
+string (and, for a new variable, a copy of the pointer array) goes into zero bytes behind an object's .bss, in the
+tail of its last page, where nothing else lives. (environ(7); gdb manual: "Inferiors In Python".)
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Optional
+
+import gdb
+
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.image import string_at
+from gdbcuda.live import target
+from gdbcuda.live.expressions import quoted
+
+POINTER = 8
+PAGE = 4096
+MOST_VARIABLES = 65536
+
+_used: dict[tuple[int, int], int] = {}  # (pid, end of .bss) -> bytes of the page's tail that are ours
+
+
+class NoRoom(UserError):
+    """The spare bytes do not suffice."""
+
+
+def variables() -> list[tuple[int, bytes]]:
+    """The pointers of ``environ`` and the strings they point to; UserError where the process has none yet."""
+    memory, found = target.InferiorMemory(), []
+    start = array_address()
+    for index in range(MOST_VARIABLES):
+        pointer = struct.unpack("<Q", memory.read(start + index * POINTER, POINTER))[0]
+        if pointer == 0:
+            break
+        found.append((pointer, string_at(memory, pointer).encode(errors="surrogateescape")))
+    return found
+
+
+def environ_address() -> int:
+    """The variable that ld.so binds everyone's ``environ`` to: the program's copy, else libc's own."""
+    for one in target.images():
+        found = one.lookup("environ")
+        if found is not None:
+            return found.address
+    raise UserError("libc's environ is not known here: has the program got as far as main, and is it dynamic?")
+
+
+def array_address() -> int:
+    address = struct.unpack("<Q", target.InferiorMemory().read(environ_address(), POINTER))[0]
+    if not address:
+        raise UserError("the process has no environment yet: has it got as far as main?")
+    return int(address)
+
+
+def get(name: str) -> Optional[str]:
+    prefix = name.encode() + b"="
+    found = next((text for _, text in variables() if text.startswith(prefix)), None)
+    return found[len(prefix):].decode(errors="replace") if found is not None else None
+
+
+def put(name: str, value: str) -> None:
+    """Sets NAME=VALUE for the process's own next getenv; calls setenv in it only where the spare bytes do not suffice."""
+    try:
+        put_by_memory(name, value)
+    except NoRoom as problem:
+        try:
+            gdb.parse_and_eval(f"((int(*)(char*,char*,int))setenv)({quoted(name)}, {quoted(value)}, 1)")
+        except gdb.error:
+            raise UserError(f"{problem}, and setenv cannot be called; set the variable and run again") from None
+
+
+def put_by_memory(name: str, value: str) -> None:
+    known, prefix = variables(), name.encode() + b"="
+    text = prefix + value.encode() + b"\0"
+    index = next((i for i, (_, old) in enumerate(known) if old.startswith(prefix)), None)
+    if index is not None:
+        write(array_address() + index * POINTER, struct.pack("<Q", store(text)))
+        return
+    pointers = [pointer for pointer, _ in known]
+    array = store(bytes(POINTER * (len(known) + 2)), keep=True)
+    write(array, struct.pack(f"<{len(known) + 2}Q", *pointers, store(text), 0))
+    write(environ_address(), struct.pack("<Q", array))
+
+
+def write(address: int, data: bytes) -> None:
+    try:
+        gdb.selected_inferior().write_memory(address, data)
+    except gdb.error:
+        raise UserError(f"the process's memory at {address:#x} cannot be written") from None
+
+
+def store(data: bytes, keep: bool = False) -> int:
+    """Address of ``data`` in spare zero bytes of the process; ``keep`` reserves the room without writing it.
+
+    From the end of the page downwards: the loader's first allocations, if any, grow up from the .bss."""
+    pid = gdb.selected_inferior().pid
+    for end in bss_ends():
+        page_end = end + -end % PAGE
+        address = page_end - _used.get((pid, end), 0) - len(data) & ~15
+        if address >= end and is_zero(address, len(data)):
+            _used[(pid, end)] = page_end - address
+            if not keep:
+                write(address, data)
+            return address
+    raise NoRoom(f"no spare {len(data)} bytes in the process")
+
+
+def is_zero(address: int, size: int) -> bool:
+    try:
+        return not any(target.InferiorMemory().read(address, size))
+    except Unreadable:
+        return False
+
+
+def bss_ends() -> list[int]:
+    """Ends of the .bss of loaded objects, ld.so's last. Not the program's: brk may begin right there."""
+    rows = re.findall(r"(0x[0-9a-f]+) is \.bss in (.+)$", gdb.execute("info files", to_string=True), re.MULTILINE)
+    rows.sort(key=lambda row: bool(re.search(r"/ld[-.][^/]*$", row[1])))
+    return [int(end, 16) for end, _ in rows]

@@ -1,0 +1,144 @@
+"""The API call of a frame: which function, where, who called it, and its arguments as bytes.
+
+Argument registers hold only near the entry. Later they come from the debug info, from what was seen at the entry
+of this very call, or they are unknown, and said to be unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+import gdb
+
+from gdbcuda import abi, api
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import layers, target, versions
+
+
+@dataclass
+class Place:
+    """A code address as a person reads it; ``source`` is "test_alloc.c:30" or ""."""
+
+    address: int
+    function: str
+    file: str
+    layer: str
+    source: str = ""
+
+
+@dataclass
+class Call:
+    """One execution of an API function, as much as is known of it; ``raws`` has None where an argument is unknown."""
+
+    function: api.Function
+    place: Place
+    caller: Optional[Place]
+    thread: int
+    raws: list[Optional[bytes]] = field(default_factory=list)
+    entry_sp: Optional[int] = None
+    result: Optional[int] = None  # once it has returned
+
+
+def place_of(frame: gdb.Frame, is_caller: bool = False) -> Place:
+    pc = frame.pc()
+    lookup = pc - 1 if is_caller else pc  # a call can be the last instruction of its function
+    name = frame.name() or target.symbol_of(lookup)[0]
+    line = frame.find_sal()
+    source = f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab and line.line else ""
+    return Place(pc, name, target.object_of(lookup), layers.layer_of(lookup, name), source)
+
+
+def api_function(frame: gdb.Frame) -> Optional[api.Function]:
+    """The API function of the frame by its ELF symbol; look-alikes that are not in the table give None."""
+    name = frame.name()
+    return versions.table().function(name.partition("(")[0]) if name else None
+
+
+def is_at_entry(frame: gdb.Frame) -> bool:
+    """At the first instruction, or where gdb's own breakpoint sits behind the prologue: registers still hold."""
+    if frame.level() if hasattr(frame, "level") else frame.newer() is not None:
+        return False
+    pc = frame.pc()
+    start = target.function_start(pc)
+    return start == pc or (start is not None and pc <= target.behind_prologue(start))
+
+
+def entry_sp(frame: gdb.Frame) -> Optional[int]:
+    """The stack pointer at the function's first instruction: x86-64 CFA - 8 (psABI 3.2.2), aarch64 the CFA."""
+    older = frame.older()
+    if older is None:
+        return None
+    if target.machine() == "x86-64":
+        return int(older.read_register("rsp")) - 8 & (1 << 64) - 1
+    return int(older.read_register("sp"))
+
+
+def read_arguments(frame: gdb.Frame, function: api.Function) -> list[Optional[bytes]]:
+    if is_at_entry(frame):
+        return from_registers(function, entry_sp(frame) if needs_stack(function) else None)
+    return from_debug_info(frame, function)
+
+
+def needs_stack(function: api.Function) -> bool:
+    return any(piece.stack is not None for place in abi.locate(function, target.machine()) for piece in place.pieces)
+
+
+def from_registers(function: api.Function, stack: Optional[int]) -> list[Optional[bytes]]:
+    memory = target.InferiorMemory()
+
+    def read(place: abi.Location) -> Optional[bytes]:
+        try:
+            return place.read(target.register, stack, memory)
+        except Unreadable:
+            return None
+
+    return [read(place) for place in abi.locate(function, target.machine())]
+
+
+def from_debug_info(frame: gdb.Frame, function: api.Function) -> list[Optional[bytes]]:
+    """By position, for the names in the hook's source may differ from the header's."""
+    symbols = debug_parameters(frame)
+    if len(symbols) != len(function.parameters):
+        return [None] * len(function.parameters)
+    return [value_bytes(symbol, frame) for symbol in symbols]
+
+
+def debug_parameters(frame: gdb.Frame) -> list[gdb.Symbol]:
+    try:
+        block = frame.block()
+    except RuntimeError:  # no debug info here
+        return []
+    while block is not None and block.function is None:
+        block = block.superblock
+    return [s for s in block or () if s.is_argument]
+
+
+def value_bytes(symbol: gdb.Symbol, frame: gdb.Frame) -> Optional[bytes]:
+    try:
+        value = symbol.value(frame)
+        if value.is_optimized_out:
+            return None
+        return target.bytes_of(value)
+    except (gdb.error, RuntimeError):
+        return None
+
+
+def caller_of(frame: gdb.Frame) -> Optional[Place]:
+    older = frame.older()
+    return place_of(older, is_caller=True) if older is not None else None
+
+
+def read_call(frame: gdb.Frame) -> Call:
+    """The call of this frame; UserError if the frame is in no API function."""
+    function = api_function(frame)
+    if function is None:
+        raise UserError(f"{frame.name() or hex(frame.pc())} is not an API function of the CUDA runtime, driver or NVML")
+    from gdbcuda.live import returns
+
+    remembered = returns.remembered(frame)
+    if remembered is not None and remembered.function is function:
+        return remembered
+    thread = gdb.selected_thread()
+    return Call(function, place_of(frame), caller_of(frame), thread.num if thread else 0,
+                read_arguments(frame, function), entry_sp(frame))

@@ -1,0 +1,103 @@
+"""Which object is which layer, and which address belongs to whom.
+
+Layers, outermost first: app, runtime, hook, driver, system. A hook library is the one that cuda-load was given;
+without cuda-load, an object that is nobody's we know and defines API functions under their own names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from fnmatch import fnmatchcase
+
+from gdbcuda.live import target
+
+LAYERS = ("app", "runtime", "hook", "driver", "system")
+VENDOR = (
+    ("runtime", re.compile(r"libcudart[.-]")),
+    ("driver", re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)\.so")),
+    ("system", re.compile(r"(ld[-.]|ld64|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]|linux-vdso"
+                          r"|lib(asan|tsan|ubsan|lsan|hwasan)\.so|system-supplied)")),
+)
+# One function of each kind that a hook library is likely to define: how an unannounced one is noticed.
+TELLTALES = ("cuInit", "cuMemAlloc_v2", "cuGetProcAddress", "cuLaunchKernel", "nvmlInit_v2", "nvmlInitWithFlags",
+             "cudaMalloc", "dlsym")
+
+_hooks: list[str] = []
+
+
+def remember_hook(path: str) -> None:
+    """``cuda-load`` names the hook library; several can be stacked."""
+    if path not in _hooks:
+        _hooks.append(path)
+    target.forget()
+
+
+def forget_hook(path: str) -> None:
+    _hooks.remove(path)
+    target.forget()
+
+
+def named_hooks() -> list[str]:
+    return list(_hooks)
+
+
+def hooks() -> list[str]:
+    """The hook libraries, as named with cuda-load; else those noticed in the process."""
+    return named_hooks() or noticed_hooks()
+
+
+def is_same_file(loaded: str, named: str) -> bool:
+    """By name: the loaded file may be on another machine, so no inode is compared."""
+    return loaded == named or os.path.realpath(named) == loaded or os.path.basename(loaded) == os.path.basename(named)
+
+
+def vendor_layer(name: str) -> str:
+    base = os.path.basename(name)
+    return next((layer for layer, pattern in VENDOR if pattern.match(base)), "")
+
+
+@target.until_objects_change
+def noticed_hooks() -> list[str]:
+    """Shared objects that are not the vendor's nor the system's, and define API functions or dlsym."""
+    program = target.strip_prefix(target.program())
+    found = []
+    for name in TELLTALES:
+        for address in target.decoded(name):
+            owner = target.object_of(address)
+            if owner and owner != program and not vendor_layer(owner) and owner not in found:
+                found.append(owner)
+    return found
+
+
+@target.until_objects_change
+def layer_of_object(name: str) -> str:
+    """Layer of a file name as gdb shows it; "" for the empty name (no object there)."""
+    if not name:
+        return ""
+    if any(is_same_file(name, hook) for hook in hooks()):
+        return "hook"
+    return vendor_layer(name) or "app"
+
+
+def layer_of(address: int, function: str = "") -> str:
+    """Layer of a code address. A runtime function found inside the program is its static cudart."""
+    layer = layer_of_object(target.object_of(address))
+    if layer == "app" and function:
+        from gdbcuda.live import versions
+
+        known = versions.table().function(function)
+        if known is not None and known.api == "runtime":
+            return "runtime"
+    return layer
+
+
+def matches(wanted: str, layer: str, name: str) -> bool:
+    """Does a layer or library ("hook", "libfoo.so", "libfoo*", a path) mean this object?"""
+    return wanted == layer or wanted == name or fnmatchcase(os.path.basename(name), wanted) or \
+        fnmatchcase(os.path.basename(name), wanted + ".so*")
+
+
+def shown(layer: str, name: str) -> str:
+    """"hook libvgpu.so"; an unknown place says so."""
+    return f"{layer} {os.path.basename(name)}" if name else "unknown code"

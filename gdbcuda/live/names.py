@@ -1,0 +1,95 @@
+"""From what a user types (a symbol, a base name, a glob) to the function symbols to break on."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Iterable, Optional
+
+from gdbcuda import api
+from gdbcuda.errors import UserError
+from gdbcuda.live import layers, target, versions
+
+EXTRA = ("dlsym", "dlvsym", "dlopen")  # what hook libraries define beside the API
+
+
+def resolve(pattern: str) -> list[str]:
+    """ELF symbols meant by the pattern; UserError with the nearest names if there is none."""
+    table = versions.table()
+    found = table.find(pattern)
+    if is_glob(pattern):
+        return [f.symbol for f in found] or unknown(pattern, table)
+    if not found:
+        return [pattern] if is_somewhere(pattern) else unknown(pattern, table)
+    return used_variants(pattern, [f.symbol for f in found], table)
+
+
+def is_glob(pattern: str) -> bool:
+    return any(c in pattern for c in "*?[")
+
+
+def used_variants(name: str, symbols: list[str], table: api.Table) -> list[str]:
+    """Of cuMemAlloc and cuMemAlloc_v2 the ones that the program links against; else the header's current one."""
+    if len(symbols) == 1:
+        return symbols
+    linked = [s for s in symbols if is_linked(s)]
+    return linked or [table.source_symbol(name)]
+
+
+def is_linked(symbol: str) -> bool:
+    """The program itself refers to the symbol: gdb finds it in the program, as PLT entry or as static cudart."""
+    return any(target.in_program(address) for address in target.decoded(symbol)) or target.has_plt(symbol)
+
+
+def is_somewhere(name: str) -> bool:
+    """Not in the table, but defined in a loaded object or in the hook library's file."""
+    return bool(target.decoded(name)) or name in EXTRA or any(name in defined(h) for h in layers.named_hooks())
+
+
+@functools.lru_cache(maxsize=16)
+def defined(path: str) -> frozenset[str]:
+    """Function names that the hook library's file defines, exported or hidden; empty if it cannot be read here."""
+    from gdbcuda import elf
+
+    try:
+        return frozenset(elf.open(path).defined_functions)
+    except UserError:
+        return frozenset()
+
+
+def unknown(pattern: str, table: api.Table) -> list[str]:
+    near = [] if is_glob(pattern) else table.nearest(pattern)
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    where = f"the API of CUDA {table.cuda} and NVML {table.nvml}"
+    raise UserError(f"no function {pattern!r} in {where}, the program or the hook library{hint}")
+
+
+def complete_functions(token: str) -> Iterable[str]:
+    return [f.symbol for f in versions.table().find(token, prefix=True)] + list(EXTRA) if token else ("cu", "cuda", "nvml")
+
+
+def complete_places(token: str) -> Iterable[str]:
+    """Layers and the loaded libraries."""
+    names = [n.rsplit("/", 1)[-1] for n in target.shared_objects()] if target.is_alive() else []
+    return [*layers.LAYERS, *names]
+
+
+def complete_callers(token: str) -> Iterable[str]:
+    return ["any", *complete_places(token)]
+
+
+def function_named(symbol: str) -> Optional[api.Function]:
+    return versions.table().function(symbol)
+
+
+def breakpoint_numbers(numbers: list[int]) -> str:
+    """"Breakpoint 3" or "Breakpoints 3-17"."""
+    if len(numbers) == 1:
+        return f"Breakpoint {numbers[0]}"
+    return f"Breakpoints {numbers[0]}-{numbers[-1]}"
+
+
+def split_places(text: Optional[str]) -> tuple[str, ...]:
+    return tuple(word for word in re.split(r"[,\s]+", text or "") if word)
+
+

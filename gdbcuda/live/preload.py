@@ -1,0 +1,150 @@
+"""How a hook library gets into the program under debug, and into nothing else.
+
+``set exec-wrapper env LD_PRELOAD=…`` reaches the inferior alone: not gdb, not the start-up shell. With
+``startup-with-shell off`` the wrapper never starts, and ``set environment`` reaches the inferior alone.
+(gdb manual: "Starting your Program", "Your Program's Environment"; ld.so(8).)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.live import layers, target
+
+
+@dataclass
+class Preload:
+    """What we asked for; ``user_wrapper`` and ``user_value`` are the user's own, put back when nothing is left."""
+
+    first: list[str] = field(default_factory=list)
+    last: list[str] = field(default_factory=list)
+    user_wrapper: str = ""
+    user_value: str = ""
+    verified: bool = False
+    appeared: set[str] = field(default_factory=set)
+
+    @property
+    def files(self) -> list[str]:
+        return self.first + self.last
+
+
+STATE = Preload()
+
+
+def add(path: str, behind: bool) -> None:
+    """Preloads the file at the next run, in front of (or behind) what the user preloads anyway."""
+    if re.search(r"[\s:]", path):
+        raise UserError(f"LD_PRELOAD cannot name {path!r}: ld.so splits it at blanks and colons; use a link without them")
+    if not STATE.files:
+        STATE.user_wrapper, STATE.user_value = str(gdb.parameter("exec-wrapper") or ""), environment("LD_PRELOAD")
+    if path not in STATE.files:
+        (STATE.last if behind else STATE.first).append(path)
+    apply()
+
+
+def remove(path: str) -> None:
+    for side in (STATE.first, STATE.last):
+        if path in side:
+            side.remove(path)
+    apply()
+
+
+def environment(name: str) -> str:
+    """A variable of the next run's environment, "" if unset."""
+    shown = gdb.execute(f"show environment {name}", to_string=True).rstrip("\n")
+    return shown.partition(" = ")[2] if shown.startswith(f"{name} = ") else ""
+
+
+def apply() -> None:
+    wrapper, preloaded = split_wrapper(STATE.user_wrapper)
+    value = ":".join([*STATE.first, *filter(None, [preloaded or STATE.user_value]), *STATE.last])
+    if not gdb.parameter("startup-with-shell"):
+        set_environment("LD_PRELOAD", value)
+    elif STATE.files:
+        gdb.execute(f"set exec-wrapper {wrapper} env {shlex.quote(f'LD_PRELOAD={value}')}", to_string=True)
+    elif STATE.user_wrapper:
+        gdb.execute(f"set exec-wrapper {STATE.user_wrapper}", to_string=True)
+    else:
+        gdb.execute("unset exec-wrapper", to_string=True)
+
+
+def set_environment(name: str, value: str) -> None:
+    gdb.execute(f"set environment {name}={value}" if value else f"unset environment {name}", to_string=True)
+
+
+def split_wrapper(wrapper: str) -> tuple[str, str]:
+    """The user's exec-wrapper without its LD_PRELOAD, and that LD_PRELOAD's value."""
+    try:
+        words = shlex.split(wrapper)
+    except ValueError:
+        raise UserError(f"'show exec-wrapper' has unbalanced quotes: {wrapper}") from None
+    value = next((w.partition("=")[2] for w in words if w.startswith("LD_PRELOAD=")), "")
+    kept = " ".join(shlex.quote(w) for w in words if not w.startswith("LD_PRELOAD="))
+    return kept, value
+
+
+def remote_advice(path: str) -> str:
+    """What to type where the target is remote: gdb's own settings do not reach a gdbserver that runs already."""
+    program = target.strip_prefix(target.program()) or "PROGRAM"
+    return ("The process is started by gdbserver, so the preload is set there:\n"
+            f"  gdbserver --wrapper env LD_PRELOAD={path} -- :PORT {program}\n"
+            "or, with 'target extended-remote':  set startup-with-shell off  and  "
+            f"set environment LD_PRELOAD={path}  before run")
+
+
+def verify() -> str:
+    """One line per named hook library: is it really there, and first? "" while the loader has not mapped anything."""
+    return "\n".join(verdict(path) for path in layers.named_hooks()) if target.search_order() else ""
+
+
+def verdict(path: str) -> str:
+    order, name = target.search_order(), os.path.basename(path)
+    place = next((i for i, loaded in enumerate(order) if layers.is_same_file(loaded, path)), None)
+    if place is None:
+        return f"cuda-load: hook {name} is NOT in this process{why_not(path)}"
+    others = [os.path.basename(n) for n in order[:place] if layers.layer_of_object(n) != "hook"]
+    if not others:
+        return f"cuda-load: hook {name} is loaded, first in the search order"
+    return f"cuda-load: hook {name} is loaded, but behind {', '.join(others)}: what they define too is theirs"
+
+
+def why_not(path: str) -> str:
+    if path not in STATE.files:
+        return ""
+    if target.is_remote():
+        return ": the process was started elsewhere; see 'help cuda-load'"
+    return ": was it running before cuda-load, or is the program static, setuid, or of another machine? (cuda-check)"
+
+
+def new_process() -> None:
+    STATE.verified = False
+    STATE.appeared.clear()
+
+
+def on_objfile(event: gdb.NewObjFileEvent) -> None:
+    name = target.strip_prefix(event.new_objfile.filename or "")
+    STATE.appeared.update(path for path in layers.named_hooks() if layers.is_same_file(name, path))
+
+
+def on_stop(event: object) -> None:
+    if STATE.verified or not layers.named_hooks() or not target.is_alive():
+        return
+    text = verify()
+    if text:
+        STATE.verified = True
+        gdb.write(text + "\n")
+
+
+def on_exit(event: gdb.ExitedEvent) -> None:
+    """A program that never stopped still tells whether the hook was there."""
+    if not STATE.verified:
+        for path in layers.named_hooks():
+            seen = "was loaded" if path in STATE.appeared else f"was never loaded{why_not(path)}"
+            gdb.write(f"cuda-load: hook {os.path.basename(path)} {seen}\n")
+    STATE.verified = True

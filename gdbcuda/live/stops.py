@@ -1,0 +1,73 @@
+"""What a stop says: which call stopped, in which layer and object, who called it, decoded arguments or the result."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import gdb
+
+from gdbcuda import decode
+from gdbcuda.errors import UserError
+from gdbcuda.live import frames, returns, settings, target, versions
+from gdbcuda.render import colour
+
+
+def paint(text: str, role: str) -> str:
+    return colour(text, role, settings.colour())
+
+
+def call_text(call: frames.Call) -> str:
+    """"cuMemAlloc_v2(dptr=0x7ffe -> (not written yet), bytesize=4096 [4.00 KiB])", with the result once there is one."""
+    table, memory = versions.table(), target.InferiorMemory()
+    if call.result is None:
+        return decode.call_text(call.function, decode.arguments(call.function, call.raws, memory, table, phase="enter"))
+    succeeded = not returns.is_error(call)
+    arguments = decode.arguments(call.function, call.raws, memory, table, phase="return", succeeded=succeeded)
+    outcome = decode.result(call.function, call.result, table).text
+    return f"{decode.call_text(call.function, arguments)} = {paint(outcome, 'ok' if succeeded else 'error')}"
+
+
+def where(place: frames.Place) -> str:
+    """"hook libvgpu.so"."""
+    from gdbcuda.live import layers
+
+    return paint(layers.shown(place.layer, place.file), f"layer-{place.layer}" if place.layer else "dim")
+
+
+def caller_text(call: frames.Call) -> str:
+    caller = call.caller
+    if caller is None:
+        return f"caller unknown, thread {call.thread}"
+    name = f"{caller.function}()" if caller.function else f"{caller.address:#x}"
+    at = f" at {caller.source}" if caller.source else ""
+    return f"{where(caller)} {name}{at}, thread {call.thread}"
+
+
+def describe(call: frames.Call, label: str) -> str:
+    """Two lines: the call, and below it the caller."""
+    head = f"{label}  " if label else ""
+    verb = "returned to" if call.result is not None else "called by"
+    return f"{head}{where(call.place)}  {call_text(call)}\n{' ' * len(head)}{verb} {caller_text(call)}\n"
+
+
+def on_stop(event: gdb.StopEvent) -> None:
+    if not settings.value("cuda-stop-info"):
+        return
+    text = stop_text(event)
+    if text:
+        gdb.write(text)
+
+
+def stop_text(event: gdb.StopEvent) -> Optional[str]:
+    try:
+        frame = gdb.newest_frame()
+        ended = returns.just_returned(frame)
+        if ended is not None:
+            return describe(ended[0], f"Breakpoint {ended[1]}" if ended[1] else "Returned")
+        if not isinstance(event, gdb.BreakpointEvent) or not frames.is_at_entry(frame):
+            return None
+        call = frames.read_call(frame)
+    except (UserError, gdb.error):
+        return None
+    returns.remember(call, frame)
+    return describe(call, f"Breakpoint {event.breakpoints[0].number}")

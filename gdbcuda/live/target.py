@@ -1,0 +1,198 @@
+"""The program under debug, wherever it runs: memory, registers, objects and their files.
+
+The one place that knows whether the target is local; nothing else may open a file or a /proc entry of it.
+(gdb manual: "Inferiors In Python", "Progspaces In Python", "Remote Debugging".)
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any, Callable, Optional
+
+import gdb
+
+from gdbcuda import image
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.image import Image
+
+REMOTE_PREFIX = "target:"
+CACHES: list[Callable[[], None]] = []
+
+
+def until_objects_change(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A cache that holds until a process starts, ends, or loads or unloads an object (live/__init__.py)."""
+    cached = functools.lru_cache(maxsize=4096)(function)
+    CACHES.append(cached.cache_clear)
+    return cached
+
+
+def forget(event: object = None) -> None:
+    for clear in CACHES:
+        clear()
+
+
+class InferiorMemory:
+    """``read(address, size) -> bytes`` through gdb alone: it can fail, it can never fault the program."""
+
+    def read(self, address: int, size: int) -> bytes:
+        try:
+            return bytes(gdb.selected_inferior().read_memory(address, size))
+        except (gdb.error, OverflowError, ValueError):
+            raise Unreadable(address, size) from None
+
+
+def is_alive() -> bool:
+    """There is a process (or a core file) to look at."""
+    return gdb.selected_inferior().pid != 0
+
+
+def connection() -> str:
+    """"" without a process, else gdb's name of the target: "native", "remote", "extended-remote", "core"."""
+    inferior = gdb.selected_inferior()
+    found = getattr(inferior, "connection", None)  # gdb 12
+    if found is not None:
+        return str(found.type)
+    shown = gdb.execute("info target", to_string=True)
+    for text, name in (("Extended remote", "extended-remote"), ("Remote", "remote"), ("core dump", "core")):
+        if text in shown:
+            return name
+    return "native" if inferior.pid else ""
+
+
+def is_remote() -> bool:
+    return "remote" in connection()
+
+
+def machine() -> str:
+    """"x86-64" or "aarch64", as gdbcuda.abi names them; UserError for anything else."""
+    name = architecture().name()
+    if name.startswith("i386:x86-64"):
+        return "x86-64"
+    if name.startswith("aarch64"):
+        return "aarch64"
+    raise UserError(f"arguments are known on x86-64 and aarch64, this program is {name}")
+
+
+def architecture() -> gdb.Architecture:
+    try:
+        return gdb.selected_frame().architecture()
+    except gdb.error:
+        inferior = gdb.selected_inferior()
+        return inferior.architecture()
+
+
+def program() -> str:
+    """File name of the program, "" if there is none."""
+    return gdb.current_progspace().filename or ""
+
+
+@until_objects_change
+def object_of(address: int) -> str:
+    """File name of the object that holds the address ("" if none), without gdb's target: prefix."""
+    shared = gdb.solib_name(address)
+    if shared:
+        return strip_prefix(shared)
+    return strip_prefix(program()) if in_program(address) else ""
+
+
+def in_program(address: int) -> bool:
+    return any(low <= address < high for low, high in program_ranges())
+
+
+@until_objects_change
+def program_ranges() -> list[tuple[int, int]]:
+    """Address ranges of the program's own sections, as ``info files`` lists them (no "in FILE" behind the name)."""
+    shown = gdb.execute("info files", to_string=True).partition("Local exec file:")[2]
+    rows = re.findall(r"^\s*(0x[0-9a-f]+) - (0x[0-9a-f]+) is \S+$", shown, re.MULTILINE)
+    return [(int(low, 16), int(high, 16)) for low, high in rows]
+
+
+def symbol_text(address: int) -> str:
+    """gdb's ``info symbol``: "cuMemAlloc_v2 + 4 in section .text of /lib/libcuda.so.1"."""
+    return gdb.execute(f"info symbol {address:#x}", to_string=True).strip()
+
+
+def symbol_of(address: int) -> tuple[str, int]:
+    """ELF symbol at or before the address and the distance from it; ("", 0) where there is none."""
+    found = re.match(r"(\S.*?)(?: \+ (\d+))? in section ", symbol_text(address))
+    return (found.group(1), int(found.group(2) or 0)) if found else ("", 0)
+
+
+def strip_prefix(name: str) -> str:
+    return name[len(REMOTE_PREFIX):] if name.startswith(REMOTE_PREFIX) else name
+
+
+@until_objects_change
+def images() -> list[Image]:
+    """The loader's own list, in search order, the program first (its name is ""); [] without one."""
+    try:
+        vector = gdb.execute("info auxv", to_string=True)
+    except gdb.error:
+        return []
+    values = {name: int(value, 0) for name, value in re.findall(r"(AT_\w+).*?\s(0x[0-9a-f]+|\d+)$", vector, re.MULTILINE)}
+    if "AT_PHDR" not in values or "AT_PHNUM" not in values:
+        return []
+    return image.images(InferiorMemory(), values["AT_PHDR"], values["AT_PHNUM"])
+
+
+def shared_objects() -> list[str]:
+    """File names of the loaded shared objects in search order; the program, ld.so and the vdso are among the rest."""
+    return [one.name for one in images() if one.name]
+
+
+def register(name: str) -> int:
+    """An integer register of the selected thread's innermost frame, or the low 64 bits of a vector one."""
+    value = gdb.parse_and_eval(f"${name}")
+    if value.type.code in (gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_STRUCT):
+        value = value["v2_int64" if name.startswith("xmm") else "d"]
+        value = value["u"] if name.startswith("v") else value[0]
+    return int(value) & (1 << 64) - 1
+
+
+def function_start(address: int) -> Optional[int]:
+    """Address of the ELF symbol that the address is in; None where there is no symbol."""
+    name, distance = symbol_of(address)
+    return address - distance if name else None
+
+
+def behind_prologue(start: int) -> int:
+    """Where gdb itself would put a breakpoint on the function that starts here."""
+    name = symbol_of(start)[0]
+    for line in decoded(name):
+        if start <= line < start + 64 and function_start(line) == start:
+            return line
+    return start
+
+
+@until_objects_change
+def decoded(function: str) -> tuple[int, ...]:
+    """Every address where gdb would break on the function (its linespec), in all objects."""
+    try:
+        _, found = gdb.decode_line(function)
+    except gdb.error:
+        return ()
+    return tuple(line.pc for line in found or ())
+
+
+def bytes_of(value: gdb.Value) -> bytes:
+    """The bytes of a value as they are in the program."""
+    if hasattr(value, "bytes"):  # gdb 15
+        return bytes(value.bytes)
+    if value.address is not None:
+        return InferiorMemory().read(int(value.address), value.type.sizeof)
+    return (int(value) & (1 << 8 * value.type.sizeof) - 1).to_bytes(value.type.sizeof, "little")
+
+
+def search_order() -> list[str]:
+    """The loaded objects in the order in which ld.so searches them (the program, ld.so and the vdso aside)."""
+    return [n for n in shared_objects() if not re.match(r"(ld[-.]|ld64|linux-vdso)", n.rsplit("/", 1)[-1])]
+
+
+def has_plt(function: str) -> bool:
+    """Some object calls the function through its PLT: gdb makes a symbol of its own for each such GOT entry."""
+    try:
+        gdb.parse_and_eval(f"&'{function}@got.plt'")
+    except gdb.error:
+        return False
+    return True

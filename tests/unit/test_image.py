@@ -1,0 +1,68 @@
+"""The loader's list and symbols, read back from the memory of this very Python process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from gdbcuda import image
+from gdbcuda.errors import Unreadable
+
+AT_PHDR, AT_PHNUM = 3, 5
+
+
+class OwnMemory:
+    """This process, through /proc/self/mem: what a debugger would read."""
+
+    def __init__(self) -> None:
+        self.file = open("/proc/self/mem", "rb", buffering=0)  # noqa: SIM115
+
+    def read(self, address: int, size: int) -> bytes:
+        try:
+            data = os.pread(self.file.fileno(), size, address)
+        except (OSError, OverflowError):
+            raise Unreadable(address, size) from None
+        if len(data) < size:
+            raise Unreadable(address, size)
+        return data
+
+
+def auxiliary() -> dict[int, int]:
+    raw = Path("/proc/self/auxv").read_bytes()
+    return dict(struct.iter_unpack("<QQ", raw))
+
+
+@pytest.fixture
+def found() -> list[image.Image]:
+    values = auxiliary()
+    return image.images(OwnMemory(), values[AT_PHDR], values[AT_PHNUM])
+
+
+def test_the_program_comes_first_and_libc_is_there(found: list[image.Image]) -> None:
+    assert found[0].name == ""
+    mapped = Path("/proc/self/maps").read_text()
+    files = [one.name for one in found if one.name.startswith("/")]
+    assert any("libc.so" in name for name in files)
+    assert all(os.path.realpath(name) in mapped for name in files)
+
+
+@pytest.mark.parametrize("name", ["malloc", "environ", "strtol", "pthread_create"])
+def test_lookup_finds_what_the_loader_bound(found: list[image.Image], name: str) -> None:
+    libc = ctypes.CDLL(None)
+    wanted = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value if name != "environ" else \
+        ctypes.addressof(ctypes.c_void_p.in_dll(libc, name))
+    first = next(hit for hit in (one.lookup(name) for one in found) if hit)
+    assert first.address == wanted
+    assert first.size > 0
+
+
+def test_lookup_of_an_unknown_name(found: list[image.Image]) -> None:
+    assert all(one.lookup("no_such_function_anywhere") is None for one in found)
+
+
+def test_unreadable_memory_is_an_empty_list() -> None:
+    assert image.images(OwnMemory(), 16, 9) == []
