@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from elftools.dwarf.enums import ENUM_DW_AT, ENUM_DW_TAG
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .cursor import FORM_NAMES, Cursor, names_by_number
 
 _TAGS = names_by_number(ENUM_DW_TAG, "DW_TAG_")

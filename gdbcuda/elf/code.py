@@ -11,7 +11,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Callable
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .layout import Addresses
 
 _LARGEST_FUNCTION = 1 << 20

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zlib
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .layout import SHF_COMPRESSED, Section
 from .records import Records
 from .source import Source

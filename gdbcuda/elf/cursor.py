@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from elftools.dwarf.enums import ENUM_DW_FORM
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
 
 
 def names_by_number(names: Mapping[str, object], prefix: str) -> dict[int, str]:

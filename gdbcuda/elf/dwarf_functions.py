@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .abbreviations import Declaration
 from .cursor import Cursor
 from .dwarf import Dwarf, Unit

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .layout import Addresses, Section, Segment
 from .records import Records, string_at
 from .source import Source

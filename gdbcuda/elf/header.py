@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .records import Record, Records, text
 from .source import Source
 

@@ -6,7 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .header import Header
 from .records import Record, Records, string_at
 from .source import Source

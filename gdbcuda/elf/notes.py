@@ -6,7 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .layout import Section, Segment
 from .records import Records
 from .source import Source

@@ -11,7 +11,8 @@ from typing import Any
 from elftools.construct import ConstructError
 from elftools.elf.structs import ELFStructs
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .source import Source
 
 Record = Any  # a pyelftools Container: fields by the names of the ELF specification (e_type, sh_name ...)

@@ -10,7 +10,7 @@ import os
 import stat
 from typing import Callable, Union
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
 
 # One piece is never larger: a header of a sparse file may claim any size.
 LARGEST_PIECE = 256 << 20

@@ -6,7 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .dynamic import Dynamic
 from .layout import Addresses, Section
 from .records import Records, string_at
@@ -84,13 +85,22 @@ class SymbolTable:
         name = string_at(self._strings, name_at) if name_at else ""
         if name is None:
             raise UserError(f"{self._name}: corrupt: symbol {index} has its name outside the strings")
-        version = self._by_symbol[index] if index < len(self._by_symbol) else 0
         kind, binding = info & 15, info >> 4
+        name, version, default = self._versioned(name, index)
         return Symbol(
             name, value, size, _TYPES.get(kind, str(kind)), _BINDINGS.get(binding, str(binding)),
-            _VISIBILITIES[other & 3], section, self._versions.get(version & ~HIDDEN, ""),
-            not version & HIDDEN, index,
+            _VISIBILITIES[other & 3], section, version, default, index,
         )  # fmt: skip
+
+    def _versioned(self, name: str, index: int) -> tuple[str, str, bool]:
+        """(name, version, is the default): from the version table, or, in .symtab, from the name itself."""
+        if index < len(self._by_symbol):
+            version = self._by_symbol[index]
+            return name, self._versions.get(version & ~HIDDEN, ""), not version & HIDDEN
+        plain, _, version_name = name.partition("@")
+        if not plain or not version_name:
+            return name, "", True
+        return plain, version_name.lstrip("@"), version_name.startswith("@")
 
 
 def section_table(source: Source, sections: tuple[Section, ...], kind: str, records: Records) -> SymbolTable:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from ..errors import UserError
+from gdbcuda.errors import UserError
+
 from .dynamic import Dynamic
 from .layout import Addresses
 from .records import Record, Records, string_at
