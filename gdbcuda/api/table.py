@@ -153,13 +153,12 @@ class Table:
 
     def proc_address(self, name: str, version: int, flags: int = 0) -> str | None:
         """The symbol that cuGetProcAddress gives a caller built for that version (11030 is 11.3): the
-        newest entry that is not newer, per-thread if asked for (flag bit 1) and there is one."""
-        entries = [entry for entry in self.proc_versions(name) if entry.version <= version]
-        per_thread = [entry for entry in entries if entry.stream]
-        if not flags & PER_THREAD_STREAM or not per_thread:
-            entries = [entry for entry in entries if not entry.stream]
-        else:
-            entries = per_thread
+        newest entry that is not newer. Flag bit 1 asks for per-thread streams; a name that knows them
+        then answers with one of those or not at all (measured on driver 580).
+        Not the table's business: a driver refuses versions above its own."""
+        known = self.proc_versions(name)
+        per_thread = bool(flags & PER_THREAD_STREAM) and any(entry.stream for entry in known)
+        entries = [e for e in known if e.version <= version and bool(e.stream) == per_thread]
         return max(entries).symbol if entries else None
 
     # -- types and constants -------------------------------------------------------------------------------
