@@ -34,6 +34,8 @@ def connect() -> None:
     events.cont.connect(returns.on_continue)
     events.stop.connect(preload.on_stop)
     events.stop.connect(stops.on_stop)
+    events.stop.connect(returns.sweep)
+    events.before_prompt.connect(returns.sweep)
     events.breakpoint_modified.connect(breakpoints.on_modified)
     events.breakpoint_created.connect(breakpoints.on_created)
     events.breakpoint_deleted.connect(breakpoints.on_deleted)

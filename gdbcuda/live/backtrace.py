@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Iterable, Iterator, Optional
 
 import gdb
@@ -16,18 +17,27 @@ NAMED = ("app", "runtime", "hook", "driver")
 
 
 class LayerFrame(FrameDecorator):
-    """A frame whose function is shown as "[hook] cuMemAlloc_v2"."""
+    """A frame whose function is shown as "[hook libvgpu.so] cuMemAlloc_v2"."""
 
     def __init__(self, base: FrameDecorator) -> None:
         super().__init__(base)
         self.base = base
 
+        self.place = frames.place_of(self.inferior_frame(), is_caller=self.inferior_frame().newer() is not None)
+
     def function(self) -> Optional[str]:
         name = self.base.function()
-        place = frames.place_of(self.inferior_frame(), is_caller=self.inferior_frame().newer() is not None)
         if isinstance(name, int):  # an address: no symbol there
-            name = place.function or hex(name)
-        return f"[{place.layer}] {name}" if place.layer in NAMED else name
+            name = self.place.function or hex(name)
+        layer = self.place.layer
+        if layer not in NAMED:
+            return name
+        library = "" if layer == "app" else " " + os.path.basename(self.place.file)
+        return f"[{layer}{library}] {name}"
+
+    def filename(self) -> Optional[str]:
+        """Only a source file: the library is named in front of the function."""
+        return self.base.filename() if self.place.source or self.place.layer not in NAMED else None
 
 
 class LayerFilter:

@@ -7,11 +7,11 @@ of this very call, or they are unknown, and said to be unknown.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Any, Optional
 
 import gdb
 
-from gdbcuda import abi, api
+from gdbcuda import abi, api, decode
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, target, versions
 
@@ -56,12 +56,16 @@ def api_function(frame: gdb.Frame) -> Optional[api.Function]:
 
 
 def is_at_entry(frame: gdb.Frame) -> bool:
-    """At the first instruction, or where gdb's own breakpoint sits behind the prologue: registers still hold."""
-    if frame.level() if hasattr(frame, "level") else frame.newer() is not None:
+    """At the first instruction, or where gdb's own breakpoint sits behind the prologue."""
+    if frame.newer() is not None:
         return False
-    pc = frame.pc()
-    start = target.function_start(pc)
-    return start == pc or (start is not None and pc <= target.behind_prologue(start))
+    start = target.function_start(frame.pc())
+    return start is not None and start <= frame.pc() <= target.behind_prologue(start)
+
+
+def registers_hold(frame: gdb.Frame) -> bool:
+    """Before the prologue always; behind it where only the frame pointer was set up (no debug info to ask)."""
+    return is_at_entry(frame) and (frame.pc() == target.function_start(frame.pc()) or not debug_parameters(frame))
 
 
 def entry_sp(frame: gdb.Frame) -> Optional[int]:
@@ -75,7 +79,7 @@ def entry_sp(frame: gdb.Frame) -> Optional[int]:
 
 
 def read_arguments(frame: gdb.Frame, function: api.Function) -> list[Optional[bytes]]:
-    if is_at_entry(frame):
+    if registers_hold(frame):
         return from_registers(function, entry_sp(frame) if needs_stack(function) else None)
     return from_debug_info(frame, function)
 
@@ -124,6 +128,13 @@ def value_bytes(symbol: gdb.Symbol, frame: gdb.Frame) -> Optional[bytes]:
         return None
 
 
+def values(call: Call) -> dict[str, Optional[Any]]:
+    """The arguments as conditions and $_cuda_arg take them: int, float, str for strings; None where unknown."""
+    memory = target.InferiorMemory()
+    return {parameter.name: None if raw is None else decode.plain(parameter, raw, memory)
+            for parameter, raw in zip(call.function.parameters, call.raws)}
+
+
 def caller_of(frame: gdb.Frame) -> Optional[Place]:
     older = frame.older()
     return place_of(older, is_caller=True) if older is not None else None
@@ -136,7 +147,7 @@ def read_call(frame: gdb.Frame) -> Call:
         raise UserError(f"{frame.name() or hex(frame.pc())} is not an API function of the CUDA runtime, driver or NVML")
     from gdbcuda.live import returns
 
-    remembered = returns.remembered(frame)
+    remembered = None if is_at_entry(frame) else returns.remembered(frame)
     if remembered is not None and remembered.function is function:
         return remembered
     thread = gdb.selected_thread()

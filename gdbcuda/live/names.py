@@ -6,7 +6,7 @@ import functools
 import re
 from typing import Iterable, Optional
 
-from gdbcuda import api
+from gdbcuda import api, elf
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, target, versions
 
@@ -47,14 +47,21 @@ def is_somewhere(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=16)
-def defined(path: str) -> frozenset[str]:
-    """Function names that the hook library's file defines, exported or hidden; empty if it cannot be read here."""
-    from gdbcuda import elf
-
+def exported(path: str) -> frozenset[str]:
+    """What the hook library's file exports; empty if it cannot be read here."""
     try:
-        return frozenset(elf.open(path).defined_functions)
+        return frozenset(elf.open(path).exported)
     except UserError:
         return frozenset()
+
+
+@functools.lru_cache(maxsize=16)
+def defined(path: str) -> frozenset[str]:
+    """The exported names and the hidden functions of the hook library's file."""
+    try:
+        return exported(path) | frozenset(elf.open(path).hidden_functions)
+    except UserError:
+        return exported(path)
 
 
 def unknown(pattern: str, table: api.Table) -> list[str]:

@@ -37,11 +37,17 @@ class Site:
 _pending: dict[Key, list[Pending]] = {}
 _sites: dict[int, Site] = {}
 _returned: dict[tuple[int, int], Pending] = {}
-_seen: dict[Key, frames.Call] = {}
+_seen: dict[Key, frames.Call] = {}  # shown at a stop, not over yet
+_over: dict[tuple[int, int], frames.Call] = {}  # over, and the thread has not gone on since
+_endings: dict[int, gdb.Breakpoint] = {}
 
 
 def thread_key() -> tuple[int, int]:
     return gdb.selected_inferior().num, gdb.selected_thread().num
+
+
+def current_stack_pointer() -> int:
+    return target.register("rsp" if target.machine() == "x86-64" else "sp")
 
 
 def stack_pointer(frame: gdb.Frame) -> int:
@@ -93,17 +99,45 @@ def result_register() -> int:
 def take(address: int) -> list[Pending]:
     """The calls that have just returned here; what a longjmp or an exception left deeper on this stack is dropped."""
     inferior, thread = thread_key()
-    now = target.register("rsp" if target.machine() == "x86-64" else "sp")
+    now = current_stack_pointer()
     for key in [k for k in _pending if k[:2] == (inferior, thread) and k[2] < now]:
         del _pending[key]
     return _pending.pop((inferior, thread, now), [])
 
 
+class Ending(gdb.Breakpoint):
+    """Notices, without stopping, that a call which a stop has shown is over. Internal, for it never stops."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(f"*{address:#x}", internal=True)
+        self.address = address
+
+    def stop(self) -> bool:
+        now, key = current_stack_pointer(), thread_key()
+        for seen in [k for k in _seen if k[:2] == key and (k[2] < now or k[2] == now and ends_at(k, self.address))]:
+            _over[key] = _seen.pop(seen)
+            _over[key].result = result_register()
+        if not any(ends_at(k, self.address) for k in _seen):
+            self.enabled = False  # never delete inside stop(): sweep() does
+        return False
+
+
+def ends_at(key: Key, address: int) -> bool:
+    caller = _seen[key].caller
+    return caller is not None and caller.address == address
+
+
 def remember(call: frames.Call, frame: gdb.Frame) -> None:
-    """Keeps what a stop at the entry showed, so that ``up``, ``step`` and ``finish`` still know it."""
+    """Keeps what a stop at the entry showed, until the call is over: ``up``, ``step`` and ``finish`` still know it."""
     older = frame.older()
-    if older is not None:
-        _seen[(*thread_key(), stack_pointer(older))] = call
+    if older is None:
+        return
+    _seen[(*thread_key(), stack_pointer(older))] = call
+    ending = _endings.get(older.pc())
+    if ending is None:
+        _endings[older.pc()] = Ending(older.pc())
+    else:
+        ending.enabled = True
 
 
 def remembered(frame: gdb.Frame) -> Optional[frames.Call]:
@@ -116,38 +150,39 @@ def just_returned(frame: gdb.Frame) -> Optional[tuple[frames.Call, int]]:
     waited = _returned.get(thread_key())
     if waited is not None and waited.call.caller is not None and waited.call.caller.address == frame.pc():
         return waited.call, waited.number
-    call = _seen.get((*thread_key(), stack_pointer(frame)))
-    if call is None or call.caller is None or call.caller.address != frame.pc():
-        return None
-    if call.result is None:
-        call.result = result_register()
-    return call, 0
+    over = _over.get(thread_key())
+    if over is not None and over.caller is not None and over.caller.address == frame.pc():
+        return over, 0
+    return None
 
 
 def on_continue(event: object) -> None:
     _returned.clear()
+    _over.clear()
 
 
 def forget_process() -> None:
     """A new process, or none: addresses and stacks mean nothing any more."""
-    for site in list(_sites.values()):
-        if site.breakpoint.is_valid():
-            site.breakpoint.delete()
-    for state in (_sites, _pending, _returned, _seen):
+    for breakpoint in [*(site.breakpoint for site in _sites.values()), *_endings.values()]:
+        if breakpoint.is_valid():
+            breakpoint.delete()
+    for state in (_sites, _pending, _returned, _seen, _over, _endings):
         state.clear()
 
 
 def on_breakpoint_deleted(breakpoint: gdb.Breakpoint) -> None:
-    """The call sites of a deleted breakpoint go with it (later: never delete inside a stop)."""
-    number = breakpoint.number
-    if any(number in site.owners for site in _sites.values()):
-        gdb.post_event(lambda: drop_owner(number))
+    """Its call sites wait for nobody now; sweep() takes them away, for gdb is in the middle of its own list."""
+    for site in _sites.values():
+        site.owners.discard(breakpoint.number)
 
 
-def drop_owner(number: int) -> None:
-    for address, site in list(_sites.items()):
-        site.owners.discard(number)
-        if not site.owners:
-            del _sites[address]
-            if site.breakpoint.is_valid():
-                site.breakpoint.delete()
+def sweep(event: object = None) -> None:
+    """Deletes what is no longer wanted, between commands. (A gdb.post_event left over at exit crashes gdb 13.)"""
+    for address, site in [(a, s) for a, s in _sites.items() if not s.owners]:
+        del _sites[address]
+        if site.breakpoint.is_valid():
+            site.breakpoint.delete()
+    for address, ending in [(a, e) for a, e in _endings.items() if not e.is_valid() or not e.enabled]:
+        del _endings[address]
+        if ending.is_valid():
+            ending.delete()

@@ -156,13 +156,19 @@ def function_start(address: int) -> Optional[int]:
     return address - distance if name else None
 
 
+PROLOGUE = re.compile(rb"(\xf3\x0f\x1e\xfa)?(\x90{0,5}|\x0f\x1f\x44\x00\x00)(\x55(\x48\x89\xe5|\x48\x8b\xec)?)?")
+
+
+@until_objects_change
 def behind_prologue(start: int) -> int:
-    """Where gdb itself would put a breakpoint on the function that starts here."""
-    name = symbol_of(start)[0]
-    for line in decoded(name):
-        if start <= line < start + 64 and function_start(line) == start:
-            return line
-    return start
+    """Where gdb puts a breakpoint on the function: behind the first line, or without lines behind push and mov."""
+    line = gdb.current_progspace().find_pc_line(start)
+    if line.symtab is not None and line.last:
+        return int(line.last) + 1
+    if machine() != "x86-64":
+        return start + 16  # aarch64: behind stp and mov of x29, x30
+    found = PROLOGUE.match(InferiorMemory().read(start, 16))
+    return start + (found.end() if found else 0)
 
 
 @until_objects_change

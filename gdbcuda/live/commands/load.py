@@ -10,6 +10,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers, names, preload, target, versions
 from gdbcuda.live.command import Argument, Option, command
 
+KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
+
 
 @command(
     "cuda-load",
@@ -55,27 +57,24 @@ def put_in(path: str, last: bool) -> str:
 
 
 def describe(path: str) -> str:
-    """"hook libvgpu.so: 203 driver and 247 NVML functions, dlsym; debug info DWARF 5". UserError if it cannot be one."""
+    """"hook libvgpu.so: 203 driver and 247 NVML functions, dlsym; debug info". UserError if it cannot be a hook."""
     found = elf.open(path)
     if found.kind != "shared":
-        raise UserError(f"{path} is not a shared object but {found.kind_text}: build it with -shared -fPIC")
+        raise UserError(f"{path} is not a shared object ({found.kind}): build it with -shared -fPIC")
     program = target.strip_prefix(target.program())
     if program and os.path.isfile(program) and elf.open(program).machine != found.machine:
         raise UserError(f"{path} is for {found.machine}, the program for {elf.open(program).machine}")
-    return f"hook {os.path.basename(path)}: {contents(path)}; {found.debug_text}"
+    debug = "debug info" if found.dwarf.sections else "no debug info"
+    return f"hook {os.path.basename(path)}: {contents(path)}; {debug}"
 
 
 def contents(path: str) -> str:
-    table, exported = versions.table(), names.exported(path)
-    counts = {"driver": 0, "runtime": 0, "nvml": 0}
-    for symbol in exported:
-        function = table.function(symbol)
-        if function is not None:
-            counts[function.api] += 1
-    parts = [f"{n} {'NVML' if name == 'nvml' else name}" for name, n in counts.items() if n]
-    resolvers = [name for name in ("dlsym", "dlvsym") if name in exported]
-    said = f"{' and '.join(parts)} function{'s' if parts[-1:] != ['1 ' + parts[-1].split()[-1]] else ''}" if parts else "no API function"
-    return ", ".join([said, *resolvers])
+    exported = names.exported(path)
+    found = [f.api for f in map(versions.table().function, exported) if f is not None]
+    counts = [(found.count(kind), word) for kind, word in KINDS if kind in found]
+    said = " and ".join(f"{n} {word}" for n, word in counts)
+    functions = f"{said} function{'' if len(found) == 1 else 's'}" if counts else "no API function by name"
+    return ", ".join([f"exports {functions}", *(name for name in ("dlsym", "dlvsym") if name in exported)])
 
 
 def current() -> str:
