@@ -110,6 +110,7 @@ def section_table(source: Source, sections: tuple[Section, ...], kind: str, reco
         return SymbolTable(source.name, b"", b"", records)
     if section.link >= len(sections) or not sections[section.link].in_file:
         raise UserError(f"{source.name}: corrupt: the names of {section.name} are in no section")
+    _whole_entries(source, section, records)
     strings = sections[section.link]
     return SymbolTable(
         f"{source.name}: {section.name}",
@@ -117,6 +118,13 @@ def section_table(source: Source, sections: tuple[Section, ...], kind: str, reco
         source.read(strings.offset, strings.size, f"the names of {section.name}"),
         records,
     )
+
+
+def _whole_entries(source: Source, section: Section, records: Records) -> int:
+    count, rest = divmod(section.size, struct.calcsize("<" + _LAYOUTS[records.bits]))
+    if rest:
+        raise UserError(f"{source.name}: corrupt: {section.name} is not a whole number of symbols")
+    return count
 
 
 def dynamic_table(
@@ -137,7 +145,7 @@ def count_dynamic(
     """How many dynamic symbols there are: from the section, or, where it was removed, from the hash table."""
     section = next((section for section in sections if section.type == "SHT_DYNSYM"), None)
     if section is not None:
-        return section.size // struct.calcsize("<" + _LAYOUTS[records.bits])
+        return _whole_entries(source, section, records)
     table = dynamic.value("DT_HASH")
     if table is not None:
         return addresses.words(table, 2, records.endian, "the symbol hash table")[1]
