@@ -1,0 +1,178 @@
+/* Who owns which bytes: every range of memory that the driver has handed out or been told of. */
+#include "driver.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* Above this size memory comes straight from the kernel and costs nothing until it is written. */
+enum { MAPPED_FROM = 1 << 20, ALIGNMENT = 512 };
+
+static struct registry allocations = REGISTRY_EMPTY;
+static atomic_size_t used[MODEL_MAX_DEVICES];
+
+/* Read by the stand-in NVML, so that both tell the same story. */
+EXPORT size_t gdbcuda_standin_used(int physical_device);
+EXPORT size_t gdbcuda_standin_used(int physical_device)
+{
+    return physical_device >= 0 && physical_device < MODEL_MAX_DEVICES ? used[physical_device] : 0;
+}
+
+CUresult device_charge(CUdevice device, size_t bytes)
+{
+    atomic_size_t *count = &used[device_physical(device)];
+    size_t before = *count;
+
+    do {
+        RETURN_IF(bytes > model_memory() - before, CUDA_ERROR_OUT_OF_MEMORY);
+    } while (!atomic_compare_exchange_weak(count, &before, before + bytes));
+    return CUDA_SUCCESS;
+}
+
+void device_uncharge(CUdevice device, size_t bytes)
+{
+    used[device_physical(device)] -= bytes;
+}
+
+size_t device_used(CUdevice device)
+{
+    return used[device_physical(device)];
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static void *get_pages(size_t bytes)
+{
+    if (bytes < MAPPED_FROM)
+        return aligned_alloc(ALIGNMENT, rounded(bytes));
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+static void put_pages(void *pages, size_t bytes)
+{
+    if (bytes < MAPPED_FROM)
+        free(pages);
+    else
+        munmap(pages, bytes);
+}
+
+static bool owns_pages(const struct allocation *allocation)
+{
+    return allocation->kind != MEMORY_REGISTERED && allocation->kind != MEMORY_MAPPED;
+}
+
+bool allocation_on_device(const struct allocation *allocation)
+{
+    return allocation->kind == MEMORY_DEVICE || allocation->kind == MEMORY_INTERNAL ||
+           allocation->kind == MEMORY_MAPPED;
+}
+
+bool allocation_on_host(const struct allocation *allocation)
+{
+    return allocation->kind == MEMORY_HOST || allocation->kind == MEMORY_REGISTERED;
+}
+
+CUresult allocate_at(enum memory_kind kind, void *address, size_t bytes, struct allocation **made)
+{
+    struct allocation *allocation = calloc(1, sizeof *allocation);
+
+    RETURN_IF(!allocation, CUDA_ERROR_OUT_OF_MEMORY);
+    allocation->entry = (struct entry){(uintptr_t)address, bytes};
+    allocation->kind = kind;
+    allocation->context = handle_get(context_current(), HANDLE_CONTEXT);
+    allocation->device = allocation->context ? allocation->context->device : 0;
+    allocation->id = next_id();
+    if (!registry_add(&allocations, &allocation->entry)) {
+        free(allocation);
+        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    }
+    *made = allocation;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allocate_charged(enum memory_kind kind, size_t bytes, struct allocation **made)
+{
+    void *pages = get_pages(bytes);
+
+    RETURN_IF(!pages, CUDA_ERROR_OUT_OF_MEMORY);
+    CUresult result = allocate_at(kind, pages, bytes, made);
+    if (result != CUDA_SUCCESS)
+        put_pages(pages, bytes);
+    return result;
+}
+
+CUresult allocate(enum memory_kind kind, size_t bytes, struct allocation **made)
+{
+    size_t charge = kind == MEMORY_DEVICE || kind == MEMORY_INTERNAL ? rounded(bytes) : 0;
+
+    RETURN_IF(bytes > SIZE_MAX / 2, CUDA_ERROR_OUT_OF_MEMORY);
+    if (charge)
+        TRY(device_charge(context_device(), charge));
+    CUresult result = allocate_charged(kind, bytes, made);
+    if (result == CUDA_SUCCESS)
+        (*made)->charged = charge;
+    else if (charge)
+        device_uncharge(context_device(), charge);
+    return result;
+}
+
+static void end(struct allocation *allocation)
+{
+    if (allocation->charged)
+        device_uncharge(allocation->device, allocation->charged);
+    CUmemoryPool pool = handle_get(allocation->pool, HANDLE_POOL);
+    if (pool)
+        pool->used -= allocation->charged;
+    if (owns_pages(allocation))
+        put_pages((void *)allocation->entry.start, allocation->entry.size);
+    free(allocation);
+}
+
+static bool of_kind(const struct entry *entry, const void *kind)
+{
+    return ((const struct allocation *)entry)->kind == *(const enum memory_kind *)kind;
+}
+
+static bool of_context(const struct entry *entry, const void *context)
+{
+    return ((const struct allocation *)entry)->context == context;
+}
+
+CUresult allocation_free(uintptr_t start, enum memory_kind kind)
+{
+    struct entry *entry = registry_take(&allocations, start, of_kind, &kind);
+
+    INVALID_IF(!entry);
+    end((struct allocation *)entry);
+    return CUDA_SUCCESS;
+}
+
+void allocation_free_all_of(CUcontext context)
+{
+    struct entry *entry;
+
+    while ((entry = registry_take_any(&allocations, of_context, context)))
+        end((struct allocation *)entry);
+}
+
+struct allocation *allocation_at(uintptr_t address)
+{
+    return (struct allocation *)registry_find(&allocations, address);
+}
+
+bool allocation_covers(CUdeviceptr address, size_t bytes)
+{
+    if (address + bytes < address)
+        return false;
+    for (CUdeviceptr end = address + bytes; address < end;) {
+        const struct allocation *allocation = allocation_at(address);
+        if (!allocation)
+            return false;
+        address = allocation->entry.start + allocation->entry.size;
+    }
+    return true;
+}

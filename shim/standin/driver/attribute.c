@@ -1,0 +1,148 @@
+/* What a device answers about itself and about its neighbours. */
+#include "driver.h"
+
+#include <string.h>
+
+/* An attribute of the table that is not here answers 0: the stand-in has none of that. */
+static const struct {
+    CUdevice_attribute attribute;
+    int value;
+} attributes[] = {
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, MODEL_THREADS_PER_BLOCK},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, MODEL_SHARED_PER_BLOCK},
+    {CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, MODEL_CONSTANT_BYTES},
+    {CU_DEVICE_ATTRIBUTE_WARP_SIZE, MODEL_WARP},
+    {CU_DEVICE_ATTRIBUTE_MAX_PITCH, 2147483647},
+    {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, MODEL_REGISTERS},
+    {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, MODEL_CLOCK_KHZ},
+    {CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 512},
+    {CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, 1},
+    {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, MODEL_MULTIPROCESSORS},
+    {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
+    {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH, 131072},
+    {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH, 131072},
+    {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT, 65536},
+    {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH, 16384},
+    {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT, 16384},
+    {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH, 16384},
+    {CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT, 512},
+    {CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
+    {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, MODEL_MEMORY_CLOCK_KHZ},
+    {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, MODEL_MEMORY_BUS_BITS},
+    {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, MODEL_L2_BYTES},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, MODEL_THREADS_PER_MULTIPROCESSOR},
+    {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 2},
+    {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+    {CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, 32},
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, MODEL_COMPUTE_MAJOR},
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, MODEL_COMPUTE_MINOR},
+    {CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, MODEL_SHARED_PER_MULTIPROCESSOR},
+    {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, MODEL_REGISTERS},
+    {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
+    {CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2},
+    {CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 1},
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1},
+    {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, MODEL_SHARED_PER_BLOCK_OPTIN},
+    {CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, MODEL_BLOCKS_PER_MULTIPROCESSOR},
+    {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024},
+    {CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_NUMA_ID, -1},
+    {CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1},
+};
+
+DRIVER_INIT(cuDeviceGetAttribute)(int *pi, CUdevice_attribute attrib, CUdevice dev)
+{
+    INVALID_IF(!pi || attrib <= 0 || attrib >= CU_DEVICE_ATTRIBUTE_MAX);
+    RETURN_IF(!device_valid(dev), CUDA_ERROR_INVALID_DEVICE);
+    *pi = attrib == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? model_pci_bus(device_physical(dev)) : 0;
+    for (size_t i = 0; i < LENGTH(attributes); i++)
+        if (attributes[i].attribute == attrib)
+            *pi = attributes[i].value;
+    return CUDA_SUCCESS;
+}
+
+DRIVER_INIT(cuDeviceComputeCapability)(int *major, int *minor, CUdevice dev)
+{
+    INVALID_IF(!major || !minor);
+    RETURN_IF(!device_valid(dev), CUDA_ERROR_INVALID_DEVICE);
+    *major = MODEL_COMPUTE_MAJOR;
+    *minor = MODEL_COMPUTE_MINOR;
+    return CUDA_SUCCESS;
+}
+
+DRIVER_INIT(cuDeviceGetProperties)(CUdevprop *prop, CUdevice dev)
+{
+    INVALID_IF(!prop);
+    RETURN_IF(!device_valid(dev), CUDA_ERROR_INVALID_DEVICE);
+    *prop = (CUdevprop){
+        .maxThreadsPerBlock = MODEL_THREADS_PER_BLOCK,
+        .maxThreadsDim = {1024, 1024, 64},
+        .maxGridSize = {2147483647, 65535, 65535},
+        .sharedMemPerBlock = MODEL_SHARED_PER_BLOCK,
+        .totalConstantMemory = MODEL_CONSTANT_BYTES,
+        .SIMDWidth = MODEL_WARP,
+        .memPitch = 2147483647,
+        .regsPerBlock = MODEL_REGISTERS,
+        .clockRate = MODEL_CLOCK_KHZ,
+        .textureAlign = 512,
+    };
+    return CUDA_SUCCESS;
+}
+
+DRIVER_INIT(cuDeviceGetExecAffinitySupport)(int *pi, CUexecAffinityType type, CUdevice dev)
+{
+    INVALID_IF(!pi || (unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX);
+    RETURN_IF(!device_valid(dev), CUDA_ERROR_INVALID_DEVICE);
+    *pi = 0;
+    return CUDA_SUCCESS;
+}
+
+DRIVER_INIT(cuDeviceGetTexture1DLinearMaxWidth)(size_t *maxWidthInElements, CUarray_format format,
+                                                unsigned numChannels, CUdevice dev)
+{
+    (void)format;
+    INVALID_IF(!maxWidthInElements || (numChannels != 1 && numChannels != 2 && numChannels != 4));
+    RETURN_IF(!device_valid(dev), CUDA_ERROR_INVALID_DEVICE);
+    *maxWidthInElements = (size_t)1 << 28;
+    return CUDA_SUCCESS;
+}
+
+/* All devices of the stand-in live in one process's memory: each can reach the others. */
+DRIVER_INIT(cuDeviceCanAccessPeer)(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
+{
+    INVALID_IF(!canAccessPeer);
+    RETURN_IF(!device_valid(dev) || !device_valid(peerDev), CUDA_ERROR_INVALID_DEVICE);
+    *canAccessPeer = dev != peerDev;
+    return CUDA_SUCCESS;
+}
+
+DRIVER_INIT(cuDeviceGetP2PAttribute)(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice,
+                                     CUdevice dstDevice)
+{
+    INVALID_IF(!value);
+    RETURN_IF(!device_valid(srcDevice) || !device_valid(dstDevice) || srcDevice == dstDevice,
+              CUDA_ERROR_INVALID_DEVICE);
+    switch (attrib) {
+    case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
+    case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED: *value = 1; break;
+    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
+    case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED: *value = 0; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,228 @@
+/* The inside of the stand-in driver: objects behind handles, allocations, and who owns what. */
+#ifndef STANDIN_DRIVER_H
+#define STANDIN_DRIVER_H
+
+#include "common/model.h"
+#include "common/standin.h"
+#include "gdbcuda_api.h"
+#include "registry.h"
+#include "standin_driver.h" /* generated: prototypes of every do_... */
+
+#include <time.h>
+
+/* ---- handles (handle.c) ---- */
+
+enum handle_kind {
+    HANDLE_CONTEXT = 1,
+    HANDLE_STREAM,
+    HANDLE_EVENT,
+    HANDLE_MODULE,
+    HANDLE_FUNCTION,
+    HANDLE_LIBRARY,
+    HANDLE_KERNEL,
+    HANDLE_POOL,
+    HANDLE_ARRAY,
+};
+
+struct handle {
+    struct entry entry; /* the handle's own address; a size of 1 */
+    enum handle_kind kind;
+    CUcontext context;         /* ends with this context; NULL: lives until it is closed */
+    void (*destroy)(void *self); /* frees what the object holds, not the object itself */
+};
+
+/* Zeroed, registered object of `size` bytes whose first member is a struct handle; NULL without memory. */
+void *handle_new(enum handle_kind kind, size_t size, CUcontext context, void (*destroy)(void *self));
+/* The object, or NULL when the pointer is no live handle of that kind. */
+void *handle_get(const void *pointer, enum handle_kind kind);
+/* False when the pointer is no live handle of that kind. */
+bool handle_close(const void *pointer, enum handle_kind kind);
+void handle_close_all_of(CUcontext context);
+
+/* ---- devices and contexts (device.c, context.c) ---- */
+
+CUresult need_init(void);
+CUresult need_context(void);
+
+int device_count(void);                   /* after CUDA_VISIBLE_DEVICES */
+bool device_valid(CUdevice device);
+int device_physical(CUdevice device);     /* the model's number of the driver's device */
+
+struct CUctx_st {
+    struct handle handle;
+    CUdevice device;
+    unsigned flags;
+    unsigned api_version;
+    unsigned long long id;
+    CUfunc_cache cache_config;
+    size_t limits[CU_LIMIT_MAX];
+    unsigned peers; /* one bit for each device whose memory may be reached */
+};
+
+CUcontext context_current(void); /* NULL when none */
+CUdevice context_device(void);   /* of the current context */
+CUcontext context_new(CUdevice device, unsigned flags);
+void context_end(CUcontext context);
+unsigned long long next_id(void);
+
+/* ---- memory (allocation.c) ---- */
+
+enum memory_kind {
+    MEMORY_DEVICE = 1,
+    MEMORY_INTERNAL, /* on the device too, but only the driver frees it: arrays, variables of modules */
+    MEMORY_MANAGED,
+    MEMORY_HOST,
+    MEMORY_REGISTERED,
+    MEMORY_MAPPED, /* physical memory of cuMemCreate at an address of cuMemAddressReserve */
+};
+
+struct allocation {
+    struct entry entry;
+    enum memory_kind kind;
+    CUcontext context;
+    CUdevice device;
+    unsigned flags;
+    CUmemoryPool pool;
+    unsigned long long id;
+    size_t charged; /* bytes counted against the device */
+    int sync_memops;
+    struct physical *physical; /* of MEMORY_MAPPED */
+};
+
+CUresult allocate(enum memory_kind kind, size_t bytes, struct allocation **allocation);
+CUresult allocate_at(enum memory_kind kind, void *address, size_t bytes, struct allocation **allocation);
+CUresult allocation_free(uintptr_t start, enum memory_kind kind); /* INVALID_VALUE when there is none */
+void allocation_free_all_of(CUcontext context);
+struct allocation *allocation_at(uintptr_t address); /* interior addresses too */
+bool allocation_covers(CUdeviceptr address, size_t bytes);
+bool allocation_on_device(const struct allocation *allocation);
+bool allocation_on_host(const struct allocation *allocation);
+
+CUresult device_charge(CUdevice device, size_t bytes); /* OUT_OF_MEMORY beyond the device's size */
+void device_uncharge(CUdevice device, size_t bytes);
+size_t device_used(CUdevice device);
+
+struct CUmemPoolHandle_st {
+    struct handle handle;
+    CUdevice device;
+    unsigned long long release_threshold;
+    unsigned long long used, used_high;
+    int reuse[3];
+    bool is_default;
+};
+
+CUresult pool_default(CUdevice device, CUmemoryPool *pool);
+
+struct CUarray_st {
+    struct handle handle;
+    CUDA_ARRAY3D_DESCRIPTOR descriptor;
+    CUdeviceptr memory;
+    size_t row, rows; /* bytes of a row, rows of a slice */
+    size_t bytes;
+};
+
+/* ---- streams and events ---- */
+
+struct CUstream_st {
+    struct handle handle;
+    unsigned flags;
+    int priority;
+    unsigned long long id;
+};
+
+struct CUevent_st {
+    struct handle handle;
+    unsigned flags;
+    bool recorded;
+    struct timespec at;
+};
+
+CUresult stream_check(CUstream stream);
+CUresult event_check(CUevent event);
+
+/* ---- code (code.c, code_ptx.c, code_elf.c, code_fatbin.c) ---- */
+
+struct parameter {
+    size_t offset, size;
+};
+
+struct kernel {
+    char *name;
+    struct parameter *parameters;
+    size_t parameter_count;
+    bool parameters_known;
+};
+
+struct variable {
+    char *name;
+    size_t size;
+    CUdeviceptr address; /* once somebody asked for it */
+};
+
+/* What an image contains. `opaque`: it could not be looked into, so any kernel name is taken to be there. */
+struct code {
+    struct kernel *kernels;
+    size_t kernel_count;
+    struct variable *variables;
+    size_t variable_count;
+    bool opaque;
+};
+
+/* False when the image is none of PTX text, cubin, fatbin (bare or in its wrapper). */
+bool code_read(struct code *code, const void *image);
+bool code_read_ptx(struct code *code, const char *text);
+bool code_read_elf(struct code *code, const void *image);
+bool code_read_fatbin(struct code *code, const void *image);
+void code_free(struct code *code);
+struct kernel *code_add_kernel(struct code *code, const char *name, size_t length);
+void code_set_parameter(struct kernel *kernel, size_t index, size_t offset, size_t size);
+void code_add_variable(struct code *code, const char *name, size_t length, size_t size);
+
+struct CUmod_st {
+    struct handle handle;
+    struct code code;
+    struct function **functions;
+    size_t function_count;
+    CUlibrary library; /* NULL when it was loaded as a module */
+};
+
+/* Behind both CUfunction and CUkernel: the API allows a CUkernel wherever a launch takes a CUfunction. */
+struct function {
+    struct handle handle;
+    CUmodule module;
+    char *name;
+    const struct kernel *kernel; /* NULL when the module is opaque */
+    int max_dynamic_shared;      /* 0: the device's usual limit */
+    int preferred_carveout;
+    unsigned long long launches;
+};
+
+struct CUlib_st {
+    struct handle handle;
+    CUmodule module;
+};
+
+CUresult module_load(const void *image, CUmodule *module);
+CUresult module_load_file(const char *path, CUmodule *module);
+CUresult module_function(CUmodule module, const char *name, enum handle_kind kind, struct function **function);
+CUresult module_variable(CUmodule module, const char *name, CUdeviceptr *address, size_t *bytes);
+void function_destroy(void *self);
+int function_shared_limit(const struct function *function);
+struct function *function_get(const void *pointer); /* a CUfunction or a CUkernel; NULL for neither */
+
+const char *error_name(int code);
+
+#define RETURN_IF(condition, error) \
+    do { \
+        if (condition) \
+            return error; \
+    } while (0)
+#define INVALID_IF(condition) RETURN_IF(condition, CUDA_ERROR_INVALID_VALUE)
+#define TRY(call) \
+    do { \
+        CUresult try_result = (call); \
+        if (try_result != CUDA_SUCCESS) \
+            return try_result; \
+    } while (0)
+
+#endif

@@ -1,0 +1,48 @@
+# The stand-in libraries, into build/standin/. They are always built for the newest CUDA and NVML of the table, and
+# libcudart.so.12 for the last CUDA 12 there, whatever version the rest of the shim is built for: a driver is newer
+# than the programs that run over it.
+
+STANDIN := build/standin
+STANDIN_NVML := 13.5
+STANDIN_LIBRARIES := libcuda.so.1
+STANDIN_LINKS := libcuda.so
+STANDIN_FILES := $(addprefix $(STANDIN)/,$(STANDIN_LIBRARIES) $(STANDIN_LINKS))
+STANDIN_COMMON := $(wildcard standin/common/*.c)
+
+.PHONY: standin
+standin: $(STANDIN_FILES)
+ALL += $(STANDIN_FILES)
+
+$(STANDIN)/libcuda.so $(STANDIN)/libnvidia-ml.so: $(STANDIN)/%.so: $(STANDIN)/%.so.1
+	ln -sf $(<F) $@
+$(STANDIN)/libcudart.so: $(STANDIN)/libcudart.so.13
+	ln -sf $(<F) $@
+
+# $(call standin_library,FILE,DIRECTORY of its sources,CUDA version,compiler arguments,linker arguments)
+# Each library has a room of its own: the header of its version, what is generated, its objects.
+define standin_library
+$(1)_ROOM := $(STANDIN)/room/$(1)
+$(1)_SOURCES := $$(wildcard standin/$(2)/*.c)
+$(1)_HEADERS := $$(wildcard standin/$(2)/*.h standin/common/*.h)
+$(1)_OBJECTS := $$(patsubst standin/%.c,$$($(1)_ROOM)/%.o,$$($(1)_SOURCES) $$(STANDIN_COMMON))
+$(1)_COMPILE = $$(CC) -I$$($(1)_ROOM) -Istandin $$(CFLAGS) -O1 -fvisibility=hidden $(4) -c $$< -o $$@
+
+$$($(1)_ROOM)/gdbcuda_api.h: $$(API_SOURCES)
+	@mkdir -p $$(@D)/$(2) $$(@D)/common
+	$$(GENERATE) -m gdbcuda.api.header --cuda $(3) --nvml $(STANDIN_NVML) > $$@
+
+$$($(1)_ROOM)/standin_$(2).c: standin/generate.py $$($(1)_SOURCES) $$($(1)_HEADERS) $$($(1)_ROOM)/gdbcuda_api.h
+	$$(GENERATE) $$< $(2) $(3) $(STANDIN_NVML) $$(@D) $$($(1)_SOURCES)
+
+$$($(1)_ROOM)/standin_$(2).o: $$($(1)_ROOM)/standin_$(2).c
+	$$($(1)_COMPILE)
+
+$$($(1)_OBJECTS): $$($(1)_ROOM)/%.o: standin/%.c $$($(1)_ROOM)/standin_$(2).c
+	$$($(1)_COMPILE)
+
+$(STANDIN)/$(1): $$($(1)_OBJECTS) $$($(1)_ROOM)/standin_$(2).o
+	$$(CC) -shared -pthread -Wl,-Bsymbolic -Wl,--no-undefined -Wl,-soname,$(1) $$^ $(5) -ldl -o $$@
+endef
+
+$(eval $(call standin_library,libcuda.so.1,driver,13.0))
+standin_cudart = $(call standin_library,$(1),runtime,$(2),-DSTANDIN_IS_RUNTIME,-Wl,--version-script=$(STANDIN)/room/$(1)/runtime.map)
