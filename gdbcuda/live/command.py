@@ -58,6 +58,11 @@ class Condition:
     help: str = "only when COND holds; COND is written on parameter names and enum constants"
 
 
+def file_names(token: str) -> Iterable[str]:
+    """For ``complete=``: gdb's own completion of file names."""
+    return ()
+
+
 class Parser(argparse.ArgumentParser):
     """argparse that never exits gdb (it would show as Python Exception <class 'SystemExit'>)."""
 
@@ -102,10 +107,12 @@ class Command(gdb.Command):
         values.update(vars(self.parser.parse_args(gdb.string_to_argv(text))))
         return values
 
-    def complete(self, text: str, word: str) -> list[str]:
+    def complete(self, text: str, word: str) -> Any:
         """gdb breaks words at '-' and '*': complete the blank-separated token, return what is behind the break."""
         token = re.split(r"\s", text)[-1]
         before = text[: len(text) - len(token)].split()
+        if not token.startswith("-") and any(getattr(part, "complete", None) is file_names for part in self.parts):
+            return gdb.COMPLETE_FILENAME
         cut = len(token) - len(word)
         return sorted({c[cut:] for c in self.candidates(before, token) if c.startswith(token)})
 

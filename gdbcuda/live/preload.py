@@ -65,17 +65,13 @@ def apply() -> None:
     wrapper, preloaded = split_wrapper(STATE.user_wrapper)
     value = ":".join([*STATE.first, *filter(None, [preloaded or STATE.user_value]), *STATE.last])
     if not gdb.parameter("startup-with-shell"):
-        set_environment("LD_PRELOAD", value)
+        gdb.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD", to_string=True)
     elif STATE.files:
         gdb.execute(f"set exec-wrapper {wrapper} env {shlex.quote(f'LD_PRELOAD={value}')}", to_string=True)
     elif STATE.user_wrapper:
         gdb.execute(f"set exec-wrapper {STATE.user_wrapper}", to_string=True)
     else:
         gdb.execute("unset exec-wrapper", to_string=True)
-
-
-def set_environment(name: str, value: str) -> None:
-    gdb.execute(f"set environment {name}={value}" if value else f"unset environment {name}", to_string=True)
 
 
 def split_wrapper(wrapper: str) -> tuple[str, str]:

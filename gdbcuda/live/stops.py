@@ -40,7 +40,8 @@ def caller_text(call: frames.Call) -> str:
         return f"caller unknown, thread {call.thread}"
     name = f"{caller.function}()" if caller.function else f"{caller.address:#x}"
     at = f" at {caller.source}" if caller.source else ""
-    return f"{where(caller)} {name}{at}, thread {call.thread}"
+    own = caller.file == target.strip_prefix(target.program())
+    return f"{paint('app', 'layer-app') if own and caller.layer == 'app' else where(caller)} {name}{at}, thread {call.thread}"
 
 
 def describe(call: frames.Call, label: str) -> str:

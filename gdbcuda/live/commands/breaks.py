@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import Optional
 
 import gdb
@@ -109,8 +110,9 @@ def summary(made: list[gdb.Breakpoint], request: Request, condition: Optional[co
     if condition is not None or request.text:
         rest += f", if {condition.text if condition is not None else request.text}"
     if len(made) > 8:
-        numbers = names.breakpoint_numbers([b.number for b in made])
-        return f"{numbers}: {len(made)} functions in {where(made[0], request)[0]}{rest}"
+        places = Counter(" ".join(where(b, request)).strip() for b in made)
+        rows = [f"  {count} in {place}" for place, count in places.most_common()]
+        return "\n".join([f"{names.breakpoint_numbers([b.number for b in made])}: {len(made)} functions{rest}", *rows])
     return "\n".join(f"Breakpoint {b.number}: {breakpoints.WISHES[b.number].function} in {' '.join(where(b, request)).strip()}{rest}" for b in made)
 
 

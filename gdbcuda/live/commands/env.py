@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Optional
 
+import gdb
+
 from gdbcuda.errors import UserError
 from gdbcuda.live import environment, preload, target
 from gdbcuda.live.command import Argument, command
@@ -27,7 +29,7 @@ def cuda_env(assignment: str) -> str:
 
 
 def assign(name: str, value: str) -> str:
-    preload.set_environment(name, value)
+    gdb.execute(f"set environment {name}={value}", to_string=True)
     later = next_run(name)
     if not target.is_alive():
         return f"{name}={value} {later}"

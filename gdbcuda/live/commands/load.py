@@ -8,14 +8,14 @@ from typing import Optional
 from gdbcuda import elf
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, names, preload, target, versions
-from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.live.command import Argument, Option, command, file_names
 
 KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
 
 
 @command(
     "cuda-load",
-    Argument("lib", "the hook library (a file on this machine)", "?"),
+    Argument("lib", "the hook library (a file on this machine)", "?", file_names),
     Option("--last", "behind what LD_PRELOAD already names, instead of in front of it", flag=True),
     Option("--remove", "take the library out again, from the next run on", flag=True),
 )

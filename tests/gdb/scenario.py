@@ -1,0 +1,62 @@
+"""A real gdb as a subprocess: a scenario is a list of commands, a test reads what a user would see."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+GDB = os.environ.get("GDBCUDA_GDB", "gdb")
+SECONDS = 120
+
+
+@dataclass
+class Scenario:
+    """Runs gdb with the extension; ``place`` is "local" or "gdbserver" (stdio, the hook preloaded by its wrapper)."""
+
+    shim: Path
+    place: str = "local"
+
+    @property
+    def hook(self) -> Path:
+        return self.shim / "libgdbcuda-hook.so"
+
+    def sample(self, name: str) -> Path:
+        return self.shim / "sample" / name
+
+    def run(self, program: str | Path | None, *commands: str, hook: str | Path | None = "default",
+            environment: dict[str, str] | None = None, arguments: tuple[str, ...] = ()) -> str:
+        """All that gdb and the program printed. The word RUN among the commands starts the program, here or there."""
+        hook = self.hook if hook == "default" else hook
+        path = self.sample(program) if isinstance(program, str) else program
+        words = [f"cuda-load {hook}"] if hook else []
+        words += [self.start(path, hook, arguments) if c == "RUN" else c for c in commands]
+        line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
+        for word in words:
+            line += ["-ex", word]
+        line += ["--args", str(path), *arguments] if path else []
+        return execute(line, self.environment() | (environment or {}))
+
+    def start(self, program: Path | None, hook: str | Path | None, arguments: tuple[str, ...]) -> str:
+        if self.place == "local":
+            return "run"
+        wrapper = f"--wrapper env LD_PRELOAD={hook} -- " if hook else ""
+        words = " ".join([str(program), *arguments])
+        return f"python gdb.execute('target remote | gdbserver --once {wrapper}- {words} 2>&1'); gdb.execute('continue')"
+
+    def environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "GDBCUDA_", "PYTHON"))}
+        return kept | {"LD_LIBRARY_PATH": str(self.shim / "standin"), "LC_ALL": "C.UTF-8", "COLUMNS": "200"}
+
+
+def execute(line: list[str], environment: dict[str, str]) -> str:
+    done = subprocess.run(line, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=SECONDS, check=False)
+    text = done.stdout.decode(errors="replace")
+    assert "Traceback (most recent call last)" not in text, text
+    assert "Python Exception" not in text, text
+    return text
+
+

@@ -1,0 +1,177 @@
+"""cuda-break: one location, the right one, in every life of the process."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from scenario import Scenario
+
+
+def enabled_rows(text: str) -> list[str]:
+    """The rows of the last ``info breakpoints`` whose place is switched on."""
+    table = text.rpartition("Num     Type")[2]
+    return [row for row in table.splitlines() if re.match(r"\d+(\.\d+)?\s.*\sy\s+0x", row)]
+
+
+def test_stops_in_the_hook_alone(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", "info breakpoints", "bt")
+    assert "Breakpoint 1: cuMemAlloc_v2 in hook libgdbcuda-hook.so (pending until it is loaded), called from the program" in text
+    assert re.search(r"Breakpoint 1  hook libgdbcuda-hook\.so  cuMemAlloc_v2\(dptr=0x\w+ -> \(not written yet\), "
+                     r"bytesize=67108864 \[64\.00 MiB\]\)\n +called by app allocate_buffer\(\) at test_alloc\.c:\d+, thread 1", text)
+    assert len(enabled_rows(text)) == 1
+    assert "[hook libgdbcuda-hook.so] cuMemAlloc_v2" in text
+    assert "[app] main" in text
+
+
+@pytest.mark.parametrize(("layer", "file"), [("driver", "libcuda.so.1"), ("hook", "libgdbcuda-hook.so")])
+def test_in_picks_the_layer(scenario: Scenario, layer: str, file: str) -> None:
+    text = scenario.run("test_alloc", f"cuda-break cuMemAlloc --in {layer} --from any", "RUN", "info breakpoints")
+    assert f"Breakpoint 1  {layer} {file}  cuMemAlloc_v2(" in text
+    assert len(enabled_rows(text)) == 1
+
+
+def test_in_takes_a_library(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in libcuda.so.1 --from any", "RUN")
+    assert "Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(" in text
+
+
+def test_both_layers_of_one_call(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in hook,driver --from any", "RUN", "continue")
+    hook = text.index("Breakpoint 1  hook")
+    assert text.index("Breakpoint 1  driver") > hook
+
+
+def test_condition_on_parameter_names(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc if bytesize > 1<<30", "RUN")
+    assert "if bytesize > 1073741824" in text
+    assert "bytesize=1073741825 [1.00 GiB]" in text
+    assert "bytesize=67108864" not in text
+
+
+def test_condition_holds_without_debug_info(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in driver --from any if bytesize >= 2G", "RUN")
+    assert "bytesize=3221225472 [3.00 GiB]" in text
+    assert text.count("Breakpoint 1  driver") == 1
+
+
+def test_condition_with_enum_constant(scenario: Scenario) -> None:
+    text = scenario.run("runtime_alloc", "cuda-break cudaMemcpy if kind == cudaMemcpyDeviceToHost && count >= 4K", "RUN")
+    assert "kind=cudaMemcpyDeviceToHost (2)" in text
+    assert "cudaMemcpyHostToDevice" not in text
+
+
+@pytest.mark.parametrize(("command", "message"), [
+    ("cuda-break cuMemAloc", "did you mean cuMemAlloc"),
+    ("cuda-break cuMemAlloc if size > 1", "dptr, bytesize"),
+    ("cuda-break cuMemAlloc if bytesize >", "cuda-break: "),
+    ("cuda-break cuMemAlloc if", "wants a condition"),
+    ("cuda-break 'cuNothing*'", "no function"),
+    ("cuda-break cuMemAlloc --on sometimes", "invalid choice"),
+    ("cuda-break", "required"),
+])
+def test_mistakes_are_one_line_and_make_nothing(local: Scenario, command: str, message: str) -> None:
+    text = local.run("test_alloc", command, "info breakpoints", hook=None)
+    assert message in text
+    assert "No breakpoints or watchpoints." in text
+    assert len(text.strip().splitlines()) == 2, text
+
+
+def test_survives_a_second_run(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-break cuMemAlloc", "run", "run", "info breakpoints")
+    assert text.count("Breakpoint 1  hook") == 2
+    assert len(enabled_rows(text)) == 1
+
+
+def test_survives_a_second_run_with_a_return_breakpoint(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-break cuMemAlloc --on return", "run", "run")
+    assert "Cannot insert" not in text
+    assert text.count("= CUDA_SUCCESS (0)") == 2
+
+
+def test_survives_dlopen(scenario: Scenario) -> None:
+    text = scenario.run("dlsym_alloc", "cuda-break cuMemAlloc --in driver --from any", "RUN", "info breakpoints")
+    assert "Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(" in text
+    assert len(enabled_rows(text)) == 1
+
+
+def test_user_may_switch_a_location_back_on(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-break cuMemAlloc", "run", "enable 1.1", "continue", "info breakpoints")
+    assert len(enabled_rows(text)) == 2
+
+
+def test_from_filters_the_caller(scenario: Scenario) -> None:
+    own = scenario.run("test_alloc", "cuda-break cuCtxGetDevice --from hook", "RUN",
+                       environment={"GDBCUDA_MEMORY_LIMIT": "2g"})
+    assert re.search(r"called by hook libgdbcuda-hook\.so \w+\(\)", own)
+    program = scenario.run("test_alloc", "cuda-break cuCtxGetDevice", "RUN", environment={"GDBCUDA_MEMORY_LIMIT": "2g"})
+    assert "Breakpoint 1  " not in program
+
+
+def test_on_error_shows_the_name(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --on error", "RUN", "cuda-call",
+                        environment={"GDBCUDA_MEMORY_LIMIT": "2g"})
+    assert re.search(r"Breakpoint 1  hook \S+  cuMemAlloc_v2\(.*bytesize=3221225472 \[3\.00 GiB\]\) = "
+                     r"CUDA_ERROR_OUT_OF_MEMORY \(2\)\n +returned to app allocate_buffer\(\)", text)
+    assert text.count("Breakpoint 1  hook") == 1  # the two that were granted did not stop
+
+
+def test_on_return_shows_out_values(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --on return", "RUN")
+    assert re.search(r"cuMemAlloc_v2\(dptr=0x\w+ -> 0x\w+, bytesize=67108864 \[64\.00 MiB\]\) = CUDA_SUCCESS \(0\)", text)
+
+
+def test_on_error_respects_the_entry_condition(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --on return if bytesize > 2G", "RUN")
+    assert "bytesize=3221225472" in text
+    assert "bytesize=67108864" not in text
+
+
+def test_deleting_takes_the_return_breakpoints_too(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-break cuMemAlloc --on return", "run", "delete 1", "continue", "info breakpoints")
+    assert "No breakpoints or watchpoints." in text or "\n2 " not in text.rpartition("Num     Type")[2]
+
+
+def test_ordinary_breakpoint_in_every_respect(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-break cuMemAlloc", "ignore 1 1",
+                     "python gdb.execute('commands 1\\nsilent\\necho COMMANDS RAN\\\\n\\nend')", "run", "info breakpoints",
+                     "disable 1", "continue")
+    assert "COMMANDS RAN" in text
+    assert "breakpoint already hit 2 times" in text
+    assert "exited" in text
+
+
+def test_once_is_temporary(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-break cuMemAlloc --once", "run", "info breakpoints", "continue")
+    assert text.count("Breakpoint 1  hook") == 1
+    assert "No breakpoints or watchpoints." in text
+
+
+def test_save_breakpoints_brings_them_back(local: Scenario, tmp_path) -> None:
+    saved = tmp_path / "saved"
+    local.run("test_alloc", "cuda-break cuMemAlloc if bytesize > 1G", f"save breakpoints {saved}")
+    text = local.run("test_alloc", f"source {saved}", "set breakpoint pending on", "run")
+    assert "bytesize=1073741825" in text
+    assert "bytesize=67108864" not in text
+
+
+def test_globs(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-break 'cuMemFree*'", "RUN")
+    assert "cuMemFree_v2(dptr=0x" in text
+
+
+def test_a_name_of_the_hook_that_is_no_api(scenario: Scenario) -> None:
+    text = scenario.run("dlsym_alloc", "cuda-break dlsym --from any", "RUN")
+    assert re.search(r"Breakpoint 1\S*, dlsym \(", text)
+
+
+def test_without_a_hook_the_outermost(scenario: Scenario) -> None:
+    text = scenario.run("runtime_alloc", "cuda-break cudaMalloc", "RUN", "info breakpoints", hook=None)
+    assert "no hook library yet, see cuda-load" in text
+    assert re.search(r"Breakpoint 1  runtime libcudart\.so\.\d+  cudaMalloc\(", text)
+    assert len(enabled_rows(text)) == 1
+
+
+def test_nvml(scenario: Scenario) -> None:
+    text = scenario.run("nvml_info", "cuda-break nvmlDeviceGetMemoryInfo --once", "RUN")
+    assert re.search(r"Breakpoint 1  hook \S+  nvmlDeviceGetMemoryInfo\w*\(device=0x\w+", text)

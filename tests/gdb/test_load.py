@@ -1,0 +1,104 @@
+"""cuda-load: the hook gets into the program and into nothing else, and what it says is true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+MAPPED_IN_GDB = "python print('gdb maps it:', 'libgdbcuda-hook' in open('/proc/self/maps').read())"
+
+
+def test_the_first_stop_says_that_it_is_there(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "break main", "RUN")
+    assert "cuda-load: hook libgdbcuda-hook.so is loaded, first in the search order" in text
+
+
+def test_only_the_program_preloads_it(local: Scenario, compile_c) -> None:
+    """A start-up shell that preloaded it would show in its environment."""
+    text = local.run("test_alloc", MAPPED_IN_GDB, "break main", "run", "show environment LD_PRELOAD",
+                     environment={"SHELL": "/bin/sh"})
+    assert "gdb maps it: False" in text
+    assert 'Environment variable "LD_PRELOAD" not defined.' in text
+
+
+def test_without_a_shell_too(local: Scenario) -> None:
+    text = local.run("test_alloc", f"cuda-load {local.hook}", "break main", "run", hook=None,
+                     )
+    assert "first in the search order" in text
+    text = local.run("test_alloc", "set startup-with-shell off", f"cuda-load {local.hook}", "break main", "run", hook=None)
+    assert "first in the search order" in text
+
+
+@pytest.mark.parametrize(("option", "says"), [("", "first in the search order"), (" --last", "but behind hook_first.so")])
+def test_beside_the_users_own_preload(local: Scenario, option: str, says: str) -> None:
+    other = local.sample("hook_first.so")
+    text = local.run("test_alloc", f"set exec-wrapper env LD_PRELOAD={other}", f"cuda-load {local.hook}{option}",
+                     "show exec-wrapper", "break main", "run", hook=None)
+    assert says in text
+    assert str(other) in text
+
+
+def test_users_preload_in_the_environment_is_kept(local: Scenario) -> None:
+    other = local.sample("hook_first.so")
+    text = local.run("test_alloc", f"set environment LD_PRELOAD={other}", f"cuda-load {local.hook}",
+                     "break main", "run", "info sharedlibrary", hook=None)
+    assert "hook libgdbcuda-hook.so is loaded, first" in text
+    assert "hook_first.so" in text
+
+
+def test_remove_takes_it_out_again(local: Scenario) -> None:
+    text = local.run("test_alloc", f"cuda-load {local.hook}", f"cuda-load --remove {local.hook}", "show exec-wrapper",
+                     "break main", "run", "info sharedlibrary", hook=None)
+    assert "is not preloaded from the next run on" in text
+    assert 'exec-wrapper ' not in text.partition("next run on")[2].partition("Breakpoint")[0] or 'is "".' in text
+    assert "libgdbcuda-hook" not in text.rpartition("Shared Object")[2]
+
+
+def test_after_the_start_it_says_next_run(local: Scenario) -> None:
+    text = local.run("test_alloc", "break main", "run", f"cuda-load {local.hook}", "run", hook=None)
+    assert "NOT in this process" in text
+    assert "It will be preloaded by the next run." in text
+    assert "first in the search order" in text
+
+
+def test_a_program_that_never_stops_still_tells(local: Scenario) -> None:
+    text = local.run("test_alloc", "run")
+    assert "cuda-load: hook libgdbcuda-hook.so was loaded" in text
+
+
+def test_a_static_program_ignores_it(local: Scenario) -> None:
+    text = local.run("static_program", "run")
+    assert "cuda-load: hook libgdbcuda-hook.so was never loaded" in text
+
+
+def test_a_running_gdbserver_gets_advice(shim: Path) -> None:
+    remote = Scenario(shim, "gdbserver")
+    text = remote.run("test_alloc", "break main", "RUN", f"cuda-load {remote.hook}", hook=None)
+    assert f"gdbserver --wrapper env LD_PRELOAD={remote.hook} -- :PORT" in text
+
+
+@pytest.mark.parametrize(("argument", "message"), [
+    ("/nowhere/libx.so", "no such file"),
+    ("{program}", "not a shared object"),
+    ("/etc/passwd", "not an ELF file"),
+    ("/tmp", "cuda-load: "),
+])
+def test_what_cannot_be_a_hook(local: Scenario, argument: str, message: str) -> None:
+    text = local.run("test_alloc", f"cuda-load {argument.format(program=local.sample('test_alloc'))}", "cuda-load", hook=None)
+    assert message in text
+    assert "No hook library" in text
+
+
+def test_a_path_that_ld_so_would_split(local: Scenario, tmp_path: Path) -> None:
+    folder = tmp_path / "with blank"
+    folder.mkdir()
+    (folder / "libhook.so").write_bytes(local.hook.read_bytes())
+    text = local.run("test_alloc", f"cuda-load '{folder}/libhook.so'", hook=None)
+    assert "ld.so splits it at blanks and colons" in text
+
+
+def test_release_library_is_told(local: Scenario) -> None:
+    text = local.run("test_alloc", f"cuda-load {local.shim / 'sample' / 'wrong' / 'release.so'}", hook=None)
+    assert "no API function by name, dlsym" in text
