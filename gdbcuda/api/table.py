@@ -196,12 +196,16 @@ class Table:
         return self.constants.get(name)
 
     def flags(self, description: str) -> Enum | None:
-        """The constants that `Parameter.flags` names: an enum, or macros by prefix."""
-        return self.enum(description) or self._macros(description)
+        """The constants that `Parameter.flags` names, "A|B": an enum each, or all constants that begin so.
+        None if this version has none of them."""
+        values: dict[str, int] = {}
+        for name in description.split("|"):
+            enum = self.enum(name)
+            values.update(enum.values if enum else self._constants_from(name))
+        return Enum(description, values) if values else None
 
-    def _macros(self, prefix: str) -> Enum | None:
-        values = {name: value for name, value in self.constants.items() if name.startswith(prefix)}
-        return Enum(prefix, values) if values else None
+    def _constants_from(self, prefix: str) -> dict[str, int]:
+        return {name: value for name, value in self.constants.items() if name.startswith(prefix)}
 
     def error_name(self, api: str, code: int) -> str | None:
         """The status constant of "driver", "runtime" or "nvml" with that value."""
