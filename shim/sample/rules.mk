@@ -1,0 +1,59 @@
+# The programs and the small hook libraries. Linked without rpath against the stand-in: whatever libcuda.so.1 the
+# loader finds is used, LD_LIBRARY_PATH=build/standin for the stand-in.
+
+LINK_STANDIN := -Lbuild/standin
+DRIVER_PROGRAMS := test_alloc threads fork_exec proc_address stream_alloc
+LOADING_PROGRAMS := dlsym_alloc nvml_dlopen deepbind
+PROGRAMS := $(DRIVER_PROGRAMS) $(LOADING_PROGRAMS) nvml_info runtime_alloc next_order static_program
+LIBRARIES := plain_plugin.so deepbind_plugin.so liborder_a.so liborder_b.so
+HOOKS := minimal_hook.so hook_first.so hook_second.so
+WRONG := $(patsubst sample/%.c,%.so,$(wildcard sample/wrong/*.c))
+
+SAMPLE := build/sample
+ALL += $(addprefix $(SAMPLE)/,$(LIBRARIES) $(HOOKS) $(WRONG) $(PROGRAMS))
+CUDA_PROGRAMS += $(SAMPLE)/vector_add
+
+# What gcc is given beside CFLAGS, per target. The defaults come first.
+SAMPLE_FLAGS =
+SAMPLE_LIBRARIES = -ldl
+
+$(addprefix $(SAMPLE)/,$(DRIVER_PROGRAMS) plain_plugin.so deepbind_plugin.so): SAMPLE_LIBRARIES = $(LINK_STANDIN) -lcuda -ldl
+$(addprefix $(SAMPLE)/,$(DRIVER_PROGRAMS) plain_plugin.so deepbind_plugin.so): build/standin/libcuda.so
+$(SAMPLE)/threads: SAMPLE_LIBRARIES += -lpthread
+$(SAMPLE)/nvml_info: SAMPLE_LIBRARIES = $(LINK_STANDIN) -lnvidia-ml
+$(SAMPLE)/nvml_info: build/standin/libnvidia-ml.so
+$(SAMPLE)/runtime_alloc: SAMPLE_LIBRARIES = $(LINK_STANDIN) -lcudart -Wl,--allow-shlib-undefined
+$(SAMPLE)/runtime_alloc: build/standin/libcudart.so
+$(SAMPLE)/next_order: SAMPLE_LIBRARIES = -L$(SAMPLE) -lorder_a -lorder_b
+$(SAMPLE)/next_order: $(SAMPLE)/liborder_a.so $(SAMPLE)/liborder_b.so
+$(SAMPLE)/static_program: SAMPLE_FLAGS = -static
+$(SAMPLE)/hook_first.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_first"'
+$(SAMPLE)/hook_second.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_second"'
+
+# What makes each wrong library wrong, where it is the build and not the source.
+$(SAMPLE)/wrong/only_dlsym.so: SAMPLE_FLAGS = -O2 -g0 -fvisibility=hidden -s
+$(SAMPLE)/wrong/hidden.so: SAMPLE_FLAGS = -fvisibility=hidden
+$(SAMPLE)/wrong/no_debug.so: SAMPLE_FLAGS = -g0
+$(SAMPLE)/wrong/recursing_dlsym.so: SAMPLE_FLAGS = -Wno-infinite-recursion
+
+BUILD_SAMPLE = @mkdir -p $(@D) && $(CC) $(CFLAGS) $(SAMPLE_FLAGS) -MF $@.d -MT $@ -o $@ $<
+
+$(addprefix $(SAMPLE)/,$(PROGRAMS)): $(SAMPLE)/%: sample/%.c $(API_HEADER)
+	$(BUILD_SAMPLE) -Wl,--no-as-needed $(SAMPLE_LIBRARIES)
+
+$(addprefix $(SAMPLE)/,minimal_hook.so $(WRONG)): $(SAMPLE)/%.so: sample/%.c $(API_HEADER)
+	$(BUILD_SAMPLE) -shared $(SAMPLE_LIBRARIES)
+
+$(SAMPLE)/hook_first.so $(SAMPLE)/hook_second.so: sample/stacked_hook.c $(API_HEADER)
+	$(BUILD_SAMPLE) -shared $(SAMPLE_LIBRARIES)
+
+$(SAMPLE)/plain_plugin.so $(SAMPLE)/deepbind_plugin.so: sample/deepbind_plugin.c $(API_HEADER)
+	$(BUILD_SAMPLE) -shared $(SAMPLE_LIBRARIES)
+
+$(SAMPLE)/liborder_a.so $(SAMPLE)/liborder_b.so: $(SAMPLE)/lib%.so: sample/%.c
+	$(BUILD_SAMPLE) -shared -Wl,-soname,$(@F) $(SAMPLE_LIBRARIES)
+
+# -rdynamic is not needed: the shared runtime is found like the stand-in's, through LD_LIBRARY_PATH.
+$(SAMPLE)/vector_add: sample/vector_add.cu
+	@mkdir -p $(@D)
+	nvcc -g -O0 --cudart shared -o $@ $<
