@@ -11,9 +11,8 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from clang.cindex import Cursor, CursorKind, Index, SourceLocation, TranslationUnit, Type, TypeKind, conf
-
-Entries = dict[str, str]
+from clang.cindex import Cursor, CursorKind, Index, SourceLocation, TranslationUnit, Type, TypeKind
+from read_types import TAGGED, Entries, TypeReader
 
 # What the interop headers need of OpenGL, EGL and VDPAU; the real headers are not on every machine.
 STUBS = {
@@ -30,8 +29,9 @@ STUBS = {
     " void **function_pointer);\n",
 }
 API_NAME = re.compile(r"(cu|cuda|nvml|__cuda)[A-Z]\w*(?<!_helper)(?<!__NV_MODULE_ID)$")
-MACRO_NAME = re.compile(r"(CU|CUDA|CUDART|NVML|cuda|cu|nvml)[A-Z_]\w*$")
+# the map of cuGetProcAddress is in the names of these typedefs
 PROC_TYPE = re.compile(r"PFN_(\w+?)_v(\d+)(?:_(ptsz|ptds))?$")
+MACRO_NAME = re.compile(r"(CU|CUDA|CUDART|NVML|cuda|cu|nvml)[A-Z_]\w*$")
 
 
 def clang_include() -> str:
@@ -91,22 +91,16 @@ class Headers:
     # -- functions -----------------------------------------------------------------------------------------
 
     def functions(self, *files: str) -> Entries:
-        """{ELF symbol: "RESULT;NAME TYPE;NAME TYPE"} of what the named headers declare, or all of them."""
+        """{ELF symbol: "RESULT;NAME TYPE;NAME TYPE"} of what the named headers declare."""
+        spell = TypeReader().spell
         found: Entries = {}
         for cursor in self.declarations(CursorKind.FUNCTION_DECL):
-            name = cursor.spelling
-            external = cursor.storage_class.name != "STATIC" and not cursor.is_definition()
-            if (
-                external
-                and API_NAME.match(name)
-                and (not files or Path(cursor.location.file.name).name in files)
-            ):
-                parts = [spell(cursor.result_type)]
-                parts += [
-                    f"{a.spelling or f'unnamed{i}'} {spell(a.type)}"
-                    for i, a in enumerate(cursor.get_arguments())
+            if is_exported(cursor) and Path(cursor.location.file.name).name in files:
+                parameters = [
+                    f"{parameter.spelling or f'unnamed{index}'} {spell(parameter.type)}"
+                    for index, parameter in enumerate(cursor.get_arguments())
                 ]
-                found[name] = ";".join(parts)
+                found[cursor.spelling] = ";".join([spell(cursor.result_type), *parameters])
         return found
 
     def proc_types(self) -> dict[tuple[str, str], dict[int, str]]:
@@ -143,17 +137,10 @@ class Headers:
 
     def types(self) -> Entries:
         """{"struct TAG" | "union TAG" | "enum TAG" | TYPEDEF: what it is}, nested records included."""
-        found: Entries = {}
-        for cursor in self.declarations(
-            CursorKind.STRUCT_DECL, CursorKind.UNION_DECL, CursorKind.ENUM_DECL, CursorKind.TYPEDEF_DECL
-        ):
-            if cursor.kind == CursorKind.TYPEDEF_DECL:
-                add_typedef(found, cursor)
-            elif cursor.kind == CursorKind.ENUM_DECL:
-                add_enum(found, cursor)
-            elif not is_unnamed(cursor):
-                add_record(found, cursor.type, tag_of(cursor.type))
-        return found
+        reader = TypeReader()
+        for cursor in self.declarations(*TAGGED, CursorKind.TYPEDEF_DECL):
+            reader.add(cursor)
+        return reader.found
 
     # -- constants -----------------------------------------------------------------------------------------
 
@@ -188,6 +175,11 @@ class Headers:
         return {name: constant(values[name], types[name]) for name in sorted(good & set(types))}
 
 
+def is_exported(cursor: Cursor) -> bool:
+    inline = cursor.storage_class.name == "STATIC" or cursor.is_definition()
+    return not inline and API_NAME.match(cursor.spelling) is not None
+
+
 def is_probe(location: SourceLocation) -> bool:
     return location.file is not None and location.file.name == "api.c"
 
@@ -195,123 +187,8 @@ def is_probe(location: SourceLocation) -> bool:
 def constant(value: int, ctype: Type) -> str:
     canonical = ctype.get_canonical()
     if canonical.kind == TypeKind.POINTER:
-        return f"{value & (1 << 64) - 1} {spell(canonical)}"
+        return f"{value & (1 << 64) - 1} {TypeReader().spell(canonical)}"
     bits = 8 * canonical.get_size()
     value &= (1 << bits) - 1
     signed = canonical.kind in (TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG)
     return str(value - (1 << bits) if signed and value >> (bits - 1) else value)
-
-
-def is_unnamed(cursor: Cursor) -> bool:
-    return not cursor.spelling or "(unnamed" in cursor.spelling or "(anonymous" in cursor.spelling
-
-
-# Records without a tag: the typedef or the member that holds them names them.
-_given_names: dict[str, str] = {}
-
-
-def tag_of(ctype: Type) -> str:
-    cursor = ctype.get_declaration()
-    keyword = {"STRUCT_DECL": "struct", "UNION_DECL": "union", "ENUM_DECL": "enum"}[cursor.kind.name]
-    name = _given_names.get(cursor.get_usr()) or cursor.spelling
-    return f"{keyword} {name}"
-
-
-def spell(ctype: Type) -> str:
-    """The C spelling, a function pointer as "R (*)(A, B)", an unnamed record by the name given to it."""
-    const = "const " if ctype.is_const_qualified() else ""
-    if ctype.kind == TypeKind.POINTER:
-        target = ctype.get_pointee()
-        if target.get_canonical().kind == TypeKind.FUNCTIONPROTO and target.kind != TypeKind.TYPEDEF:
-            return f"{spell(target.get_result())} (*)({arguments(target)})"
-        spelled = spell(target)
-        return f"{spelled}{'' if spelled.endswith('*') else ' '}*{const.strip()}"
-    if ctype.kind in (TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY):
-        return spell(ctype.get_array_element_type()) + " *"
-    if ctype.kind == TypeKind.CONSTANTARRAY:
-        base, dims = spell(ctype.get_array_element_type()), f"[{ctype.get_array_size()}]"
-        head, bracket, rest = base.partition("[")
-        return head + dims + bracket + rest
-    if ctype.kind == TypeKind.ELABORATED:
-        ctype = ctype.get_named_type()
-    if ctype.kind in (TypeKind.RECORD, TypeKind.ENUM):
-        return const + tag_of(ctype)
-    return const + ctype.spelling.replace("const ", "")
-
-
-def arguments(function: Type) -> str:
-    # Type.argument_types refuses a function type in parentheses, and the canonical one has lost its typedefs
-    count = conf.lib.clang_getNumArgTypes(function)
-    return ", ".join(spell(conf.lib.clang_getArgType(function, i)) for i in range(count)) or "void"
-
-
-def add_typedef(found: Entries, cursor: Cursor) -> None:
-    name, target = cursor.spelling, cursor.underlying_typedef_type
-    declaration = target.get_declaration()
-    if PROC_TYPE.match(name) or name.startswith("PFN_"):
-        return
-    if (
-        is_unnamed(declaration)
-        and declaration.kind.name.endswith("_DECL")
-        and declaration.kind.name != "NO_DECL_FOUND"
-    ) or (declaration.spelling == name and target.kind == TypeKind.ELABORATED):
-        _given_names[declaration.get_usr()] = name
-    found[name] = f"typedef {spell(target)}"
-    canonical = target.get_canonical()
-    if canonical.kind == TypeKind.FUNCTIONPROTO:
-        found[name] = f"typedef {spell(target.get_result())} ({arguments(target)})"
-    elif target.kind == TypeKind.ELABORATED and declaration.kind == CursorKind.ENUM_DECL:
-        add_enum(found, declaration)
-    elif target.kind == TypeKind.ELABORATED and declaration.kind in (
-        CursorKind.STRUCT_DECL,
-        CursorKind.UNION_DECL,
-    ):
-        add_record(found, declaration.type, tag_of(declaration.type))
-
-
-def add_enum(found: Entries, cursor: Cursor) -> None:
-    if is_unnamed(cursor) and cursor.get_usr() not in _given_names:
-        return
-    values = [
-        f"{c.spelling} {c.enum_value}"
-        for c in cursor.get_children()
-        if c.kind == CursorKind.ENUM_CONSTANT_DECL
-    ]
-    found[tag_of(cursor.type)] = ";".join([spell(cursor.enum_type), *values])
-
-
-def add_record(found: Entries, ctype: Type, tag: str) -> None:
-    """ "SIZE ALIGN;OFFSET NAME TYPE;OFFSET.BIT.WIDTH NAME TYPE", or "" for an opaque one."""
-    if ctype.get_size() < 0:
-        found.setdefault(tag, "")
-        return
-    parts = [f"{ctype.get_size()} {ctype.get_align()}"]
-    for index, field in enumerate(ctype.get_fields()):
-        anonymous = is_unnamed(field)
-        record = innermost(field.type)
-        declaration = record.get_declaration()
-        if (
-            record.get_canonical().kind == TypeKind.RECORD
-            and declaration.lexical_parent == ctype.get_declaration()
-        ):
-            if is_unnamed(declaration):
-                place_name = f"{tag.partition(' ')[2]}.{index if anonymous else field.spelling}"
-                _given_names.setdefault(declaration.get_usr(), place_name)
-            add_record(found, declaration.type, tag_of(declaration.type))
-        parts.append(f"{place(field)} {'' if anonymous else field.spelling} {spell(field.type)}")
-    found[tag] = ";".join(parts)
-
-
-def innermost(ctype: Type) -> Type:
-    while ctype.kind == TypeKind.CONSTANTARRAY:
-        ctype = ctype.get_array_element_type()
-    return ctype
-
-
-def place(field: Cursor) -> str:
-    """Byte offset; a bit field's is that of the unit of its declared type that holds it."""
-    offset = field.get_field_offsetof()
-    if not field.is_bitfield():
-        return str(offset // 8)
-    unit = 8 * field.type.get_size()
-    return f"{offset // unit * unit // 8}.{offset % unit}.{field.get_bitfield_width()}"

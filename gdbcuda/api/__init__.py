@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gdbcuda.api.functions import Function, Parameter, base_name
-from gdbcuda.api.table import ProcVersion, Table, load, versions
+from gdbcuda.api.table import ProcVersion, Table
 from gdbcuda.api.types import Enum, Field, Type
+from gdbcuda.api.versions import load, stored_versions
 
 __all__ = [
     "CUDA_VERSIONS",
@@ -27,5 +28,5 @@ NVML_VERSIONS: tuple[str, ...]
 def __getattr__(name: str) -> tuple[str, ...]:
     # the table is the only list of versions, and is read when somebody asks
     if name in ("CUDA_VERSIONS", "NVML_VERSIONS"):
-        return versions(name.partition("_")[0].lower())
+        return stored_versions(name.partition("_")[0].lower())
     raise AttributeError(name)

@@ -6,7 +6,8 @@ import re
 from typing import NamedTuple
 
 from gdbcuda.api.notes import FunctionNotes, Notes, ParameterNotes
-from gdbcuda.api.types import Type, Types
+from gdbcuda.api.spelling import Types
+from gdbcuda.api.types import Type
 
 SUFFIX = re.compile(r"(_v\d+)?(_pt[sd][zs])?$")
 

@@ -15,8 +15,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gdbcuda.api.functions import declare
-from gdbcuda.api.table import FUNCTION_SECTIONS, Table, load
-from gdbcuda.api.types import BASE_TYPES, Field, Type
+from gdbcuda.api.spelling import BASE_TYPES
+from gdbcuda.api.table import FUNCTION_SECTIONS, Table
+from gdbcuda.api.types import Field, Type
+from gdbcuda.api.versions import load
 from gdbcuda.errors import UserError
 
 LIBRARY_OF = {"driver": "cuda", "runtime": "cuda", "nvml": "nvml"}

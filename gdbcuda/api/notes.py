@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from gdbcuda.errors import UserError
 
-NOTES = Path(__file__).with_name("notes.txt")
+NOTES = os.path.join(os.path.dirname(__file__), "notes.txt")
 LENGTH = re.compile(r"\[(\w+)(:bytes)?\]$")
 FLAGS = re.compile(r"flags\((.+)\)$")
 
@@ -58,72 +57,90 @@ class Line(NamedTuple):
 
 
 class Notes:
-    """notes.txt, parsed on first use."""
+    """notes.txt: cut into lines on first use, a line read when a function that it speaks of is asked for."""
 
-    def __init__(self, path: Path = NOTES) -> None:
+    def __init__(self, path: str = NOTES) -> None:
         self._path = path
-        self._lines: list[Line] | None = None
-        self._exact: dict[str, list[Line]] = {}
-        self._globs: list[tuple[str, Line]] = []
+        self._raw: list[tuple[int, list[str]]] | None = None
+        self._exact: dict[str, list[int]] = {}
+        self._globs: list[tuple[str, int]] = []
         self._of: dict[str, FunctionNotes] = {}
         self._releases: dict[str, list[str]] = {}
 
     @property
     def lines(self) -> list[Line]:
-        if self._lines is None:
-            self._lines = list(read_lines(self._path.read_text(encoding="utf-8")))
-            for line in self._lines:
-                self._index(line)
-        return self._lines
+        return [read_line(*raw) for raw in self._cut()]
 
-    def _index(self, line: Line) -> None:
-        for pattern in line.patterns:
-            if set(pattern) & set("*?["):
-                self._globs.append((pattern, line))
+    def _cut(self) -> list[tuple[int, list[str]]]:
+        if self._raw is None:
+            with open(self._path, encoding="utf-8") as file:
+                words = ((number, line.partition("#")[0].split()) for number, line in enumerate(file, 1))
+                self._raw = [raw for raw in words if raw[1]]
+            for index, (_, (names, *rest)) in enumerate(self._raw):
+                self._index(index, names.split("|"), rest)
+        return self._raw
+
+    def _index(self, index: int, patterns: list[str], rest: list[str]) -> None:
+        for pattern in patterns:
+            if "*" in pattern:
+                self._globs.append((pattern, index))
             else:
-                self._exact.setdefault(pattern, []).append(line)
-        for release in line.released_by:
-            self._releases.setdefault(release, []).extend(line.patterns)
+                self._exact.setdefault(pattern, []).append(index)
+        for release in releases_in(rest):
+            self._releases.setdefault(release, []).extend(patterns)
 
     def of(self, symbol: str, base: str) -> FunctionNotes:
         """Globs match base names and apply in the order of the file, then lines for the base name, then
-        those for the symbol."""
+        those for the symbol. UserError for a line that makes no sense."""
         found = self._of.get(symbol)
         if found is None:
             found = self._of[symbol] = FunctionNotes()
-            for line in self._matching(symbol, base):
-                found.add(line)
+            raw = self._cut()
+            for index in self._matching(symbol, base):
+                found.add(read_line(*raw[index]))
         return found
 
-    def _matching(self, symbol: str, base: str) -> Iterator[Line]:
-        _ = self.lines
-        yield from (line for pattern, line in self._globs if fnmatchcase(base, pattern))
+    def _matching(self, symbol: str, base: str) -> Iterator[int]:
+        yield from (index for pattern, index in self._globs if matches(base, pattern))
         yield from self._exact.get(base, ())
         if symbol != base:
             yield from self._exact.get(symbol, ())
 
     def releases(self, base: str) -> tuple[str, ...]:
-        _ = self.lines
+        self._cut()
         return tuple(self._releases.get(base, ()))
 
 
-def read_lines(text: str) -> Iterator[Line]:
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if words:
-            yield read_line(number, words)
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern whose only special character is * covers the name; fnmatch would compile each."""
+    head, *middle, tail = pattern.split("*")
+    if not name.startswith(head):
+        return False
+    position = len(head)
+    for part in middle:
+        position = name.find(part, position) + len(part)
+        if position < len(part):
+            return False
+    return name.endswith(tail) and len(name) - len(tail) >= position
+
+
+def releases_in(words: list[str]) -> tuple[str, ...]:
+    return tuple(words[2].split("|")) if words[1:2] == ["->"] else ()
 
 
 def read_line(number: int, words: list[str]) -> Line:
-    patterns, role, *rest = words if len(words) > 1 else [*words, ""]
-    released_by: tuple[str, ...] = ()
-    if rest[:1] == ["->"]:
-        released_by, rest = tuple(rest[1].split("|")), rest[2:]
+    names, role, *rest = words if len(words) > 1 else [*words, "-"]
+    released_by = releases_in(words[1:])
     try:
-        parameters = tuple((name, attributes(text)) for name, _, text in (w.partition("=") for w in rest))
+        parameters = tuple(read_parameter(word) for word in rest[2 if released_by else 0 :])
     except ValueError as problem:
         raise UserError(f"notes.txt:{number}: {problem}") from None
-    return Line(number, tuple(patterns.split("|")), role if role != "-" else "", released_by, parameters)
+    return Line(number, tuple(names.split("|")), role if role != "-" else "", released_by, parameters)
+
+
+def read_parameter(word: str) -> tuple[str, dict[str, Any]]:
+    name, _, text = word.partition("=")
+    return name, attributes(text)
 
 
 def attributes(text: str) -> dict[str, Any]:

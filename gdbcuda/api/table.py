@@ -13,19 +13,16 @@ where the versions differ:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any, Callable, Generic, NamedTuple, TypeVar, Union
+from typing import Any, Callable, Generic, NamedTuple, TypeVar
 
 from gdbcuda.api.functions import Function, base_name, suffix_order
 from gdbcuda.api.notes import Notes
-from gdbcuda.api.types import Enum, Type, Types
+from gdbcuda.api.spelling import Types
+from gdbcuda.api.types import Enum, Type
 from gdbcuda.errors import UserError
 
-TABLE = Path(__file__).with_name("table.json")
 # section -> the API it belongs to
 FUNCTION_SECTIONS = {"driver": "driver", "runtime": "runtime", "nvml": "nvml"}
 EXTRA_SECTIONS = {"driver-interop": "driver", "runtime-interop": "runtime", "runtime-startup": "runtime"}
@@ -33,7 +30,6 @@ STATUS_TYPES = {"driver": "CUresult", "runtime": "cudaError_t", "nvml": "nvmlRet
 PER_THREAD_STREAM = 2  # CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
 
 Texts = Mapping[str, str]
-Version = Union[str, int, None]
 T = TypeVar("T")
 
 
@@ -128,12 +124,12 @@ class Table:
         yield from self.extras
 
     def nearest(self, name: str, count: int = 3) -> list[str]:
-        """Symbols and base names that look like the name, best first: for "did you mean"."""
+        """Names that look like this one, best first, for "did you mean": base names, or full symbols if
+        this one has a suffix."""
         from difflib import get_close_matches  # slow to import and rarely wanted
 
-        by_lower = {
-            known.lower(): known for symbol in self._symbols() for known in (symbol, base_name(symbol))
-        }
+        spell = base_name if base_name(name) == name else str
+        by_lower = {spell(symbol).lower(): spell(symbol) for symbol in self._symbols()}
         return [by_lower[match] for match in get_close_matches(name.lower(), list(by_lower), count, 0.6)]
 
     def source_symbol(self, name: str) -> str:
@@ -217,42 +213,3 @@ def proc_version(text: str) -> ProcVersion:
     number, _, symbol = text.partition(" ")
     digits = number.rstrip("ptsdz")
     return ProcVersion(int(digits), number[len(digits) :], symbol)
-
-
-@lru_cache(maxsize=1)
-def read_table() -> tuple[Mapping[str, Any], Notes]:
-    with TABLE.open(encoding="utf-8") as file:
-        return json.load(file), Notes()
-
-
-def versions(library: str) -> tuple[str, ...]:
-    return tuple(read_table()[0][library]["versions"])
-
-
-def load(cuda: Version = None, nvml: Version = None) -> Table:
-    """The table for these versions: "12.4", "12", 12040, or None for the newest. What is not stored
-    becomes the nearest older one, or the oldest. UserError for what is no version."""
-    return _load(choose(cuda, versions("cuda")), choose(nvml, versions("nvml")))
-
-
-@cache
-def _load(cuda: str, nvml: str) -> Table:
-    data, notes = read_table()
-    return Table(data, cuda, nvml, notes)
-
-
-def choose(wanted: Version, stored: tuple[str, ...]) -> str:
-    if wanted is None:
-        return stored[-1]
-    number = version_number(wanted)
-    return max((v for v in stored if version_number(v) <= number), key=version_number, default=stored[0])
-
-
-def version_number(version: str | int) -> tuple[int, int]:
-    """(12, 4) of "12.4" and of 12040; "12" means the last of its kind."""
-    if isinstance(version, int):
-        return version // 1000, version % 1000 // 10
-    major, dot, minor = version.partition(".")
-    if not major.isdigit() or (dot and not minor.split(".")[0].isdigit()):
-        raise UserError(f"{version!r} is no CUDA version (write it as 12.4)")
-    return int(major), int(minor.split(".")[0]) if dot else 99

@@ -1,0 +1,55 @@
+"""Which versions are stored, and which of them stands in for the one that somebody has."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, Union
+
+from gdbcuda.api.notes import Notes
+from gdbcuda.api.table import Table
+from gdbcuda.errors import UserError
+
+TABLE = os.path.join(os.path.dirname(__file__), "table.json")
+Version = Union[str, int, None]
+
+
+@lru_cache(maxsize=1)
+def read_table() -> tuple[Mapping[str, Any], Notes]:
+    with open(TABLE, encoding="utf-8") as file:
+        return json.load(file), Notes()
+
+
+def stored_versions(library: str) -> tuple[str, ...]:
+    return tuple(read_table()[0][library]["versions"])
+
+
+def load(cuda: Version = None, nvml: Version = None) -> Table:
+    """The table for these versions: "12.4", "12", 12040, or None for the newest. What is not stored
+    becomes the nearest older one, or the oldest. UserError for what is no version."""
+    return _load(choose(cuda, stored_versions("cuda")), choose(nvml, stored_versions("nvml")))
+
+
+@cache
+def _load(cuda: str, nvml: str) -> Table:
+    data, notes = read_table()
+    return Table(data, cuda, nvml, notes)
+
+
+def choose(wanted: Version, stored: tuple[str, ...]) -> str:
+    if wanted is None:
+        return stored[-1]
+    number = version_number(wanted)
+    return max((v for v in stored if version_number(v) <= number), key=version_number, default=stored[0])
+
+
+def version_number(version: str | int) -> tuple[int, int]:
+    """(12, 4) of "12.4" and of 12040; "12" means the last of its kind."""
+    if isinstance(version, int):
+        return version // 1000, version % 1000 // 10
+    major, dot, minor = version.partition(".")
+    if not major.isdigit() or (dot and not minor.split(".")[0].isdigit()):
+        raise UserError(f"{version!r} is no CUDA version (write it as 12.4)")
+    return int(major), int(minor.split(".")[0]) if dot else 99
