@@ -1,10 +1,10 @@
 /* dlsym and dlvsym. What decides about a request is request.c; here it is answered.
 
-   What is not answered by us is handed to the next dlsym, libc's or that of a hook library behind this one, *in the
-   name of the caller*: RTLD_NEXT and RTLD_DEFAULT mean something else for each caller, and libc knows the caller by
-   the return address. So the last line of each function has to become a jump, not a call: this file alone is compiled
-   with -O1 -foptimize-sibling-calls (rules.mk). A compiler that emits a call there all the same makes every RTLD_NEXT
-   of a library behind this one look as if it were asked from here; sample/next_order shows it. */
+   RTLD_NEXT and RTLD_DEFAULT mean something else for each caller, whom libc knows by the return address. So those
+   requests go to libc, *in the name of the caller*: the last line of each function has to become a jump, not a call,
+   and this file alone is compiled with -O1 -foptimize-sibling-calls for that (rules.mk). A compiler that emits a call
+   all the same makes RTLD_NEXT of a library behind this one find that library itself; sample/next_order shows it.
+   Other requests go to the next dlsym in search order, libc's or that of a hook library behind this one. */
 #include "request.h"
 
 HOOK void *dlsym(void *handle, const char *symbol)
@@ -15,7 +15,7 @@ HOOK void *dlsym(void *handle, const char *symbol)
     case ANSWER_NOTHING:
         return nothing(symbol);
     default:
-        return next_dlsym()(handle, symbol);
+        return (is_pseudo(handle) ? libc_dlsym() : next_dlsym())(handle, symbol);
     }
 }
 
@@ -27,6 +27,6 @@ HOOK void *dlvsym(void *handle, const char *symbol, const char *version)
     case ANSWER_NOTHING:
         return nothing(symbol);
     default:
-        return next_dlvsym()(handle, symbol, version);
+        return (is_pseudo(handle) ? libc_dlvsym() : next_dlvsym())(handle, symbol, version);
     }
 }

@@ -39,7 +39,6 @@ extern const struct hook_version hook_versions[HOOK_VERSIONS]; /* sorted by base
 /* entries.c, resolve.c */
 struct hook_entry *hook_find(const char *name);      /* NULL: not an API function */
 void *hook_real(int entry);                          /* NULL: no driver, or the driver lacks it */
-bool hook_is_loaded(struct hook_entry *entry);       /* could hook_real find it without loading a library? */
 void hook_remember(struct hook_entry *entry, void *real);
 void *hook_own(const char *name);                    /* the wrapper that this library exports */
 bool hook_is_vendors(void *address);                 /* in libcuda, libnvidia-ml or libcudart, by file name */

@@ -3,8 +3,7 @@
 
    RTLD_DEFAULT, RTLD_NEXT and the handle of the program itself find the wrappers without our help, as this library is
    preloaded. But they find them with no driver there as well, and a program that asks whether there is one must hear
-   the truth: nothing. Limit: whether a library that was loaded later is in the global scope cannot be seen from here,
-   so for RTLD_DEFAULT any loaded driver counts. */
+   the truth: what is in the global scope behind this library. */
 #include <dlfcn.h>
 
 #include "request.h"
@@ -24,10 +23,9 @@ static void *ask_next(void *handle, const char *symbol, void *vendors)
     return answer ? answer : vendors;
 }
 
-static enum answer decide_pseudo_handle(void *handle, struct hook_entry *entry)
+static bool is_in_global_scope(struct hook_entry *entry)
 {
-    bool there = handle == RTLD_NEXT ? quiet_dlsym(RTLD_NEXT, entry->name) != NULL : hook_is_loaded(entry);
-    return there ? ANSWER_NEXT : ANSWER_NOTHING;
+    return quiet_dlsym(RTLD_NEXT, entry->name) != NULL;
 }
 
 /* What is found elsewhere than in a vendor's library is not ours to change: another hook library was asked by its
@@ -35,12 +33,17 @@ static enum answer decide_pseudo_handle(void *handle, struct hook_entry *entry)
 static enum answer decide_handle(void *handle, struct hook_entry *entry, const char *version)
 {
     void *found = look_up(handle, entry->name, version);
-    if (found && hook_is_own(found))
-        return hook_is_loaded(entry) ? ANSWER_WRAPPER : ANSWER_NOTHING;
+    if (found && hook_is_own(found) && !is_in_global_scope(entry))
+        return ANSWER_NOTHING;
     if (!found || !hook_is_vendors(found) || !hook_own(entry->name))
         return ANSWER_NEXT;
     hook_remember(entry, ask_next(handle, entry->name, found));
     return ANSWER_WRAPPER;
+}
+
+bool is_pseudo(void *handle)
+{
+    return handle == RTLD_DEFAULT || handle == RTLD_NEXT;
 }
 
 enum answer decide(void *handle, const char *symbol, const char *version)
@@ -49,8 +52,11 @@ enum answer decide(void *handle, const char *symbol, const char *version)
     struct hook_entry *entry = symbol ? hook_find(symbol) : NULL;
     if (!entry)
         return ANSWER_NEXT;
-    bool pseudo = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
-    enum answer answer = pseudo ? decide_pseudo_handle(handle, entry) : decide_handle(handle, entry, version);
+    enum answer answer = ANSWER_NEXT;
+    if (!is_pseudo(handle))
+        answer = decide_handle(handle, entry, version);
+    else if (!is_in_global_scope(entry))
+        answer = ANSWER_NOTHING;
     hook_log("dlsym %s: %s", symbol, answers[answer]);
     return answer;
 }

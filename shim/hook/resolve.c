@@ -101,24 +101,11 @@ static void *in_library_loaded_now(const struct hook_entry *entry)
     return library ? quiet_dlsym(library, entry->name) : NULL;
 }
 
-static void *search_loaded(struct hook_entry *entry)
-{
-    void *real = __atomic_load_n(&entry->real, __ATOMIC_ACQUIRE);
-    if (!real)
-        real = quiet_dlsym(RTLD_NEXT, entry->name);
-    if (!real)
-        real = in_loaded_library(entry);
-    return real;
-}
-
-bool hook_is_loaded(struct hook_entry *entry)
-{
-    return search_loaded(entry) != NULL;
-}
-
 static void *search_everywhere(struct hook_entry *entry)
 {
-    void *real = search_loaded(entry);
+    void *real = quiet_dlsym(RTLD_NEXT, entry->name);
+    if (!real)
+        real = in_loaded_library(entry);
     if (!real)
         real = in_library_loaded_now(entry);
     if (real)

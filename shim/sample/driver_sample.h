@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define GDBCUDA_API_SOURCE_NAMES /* cuMemAlloc means cuMemAlloc_v2, as with the vendor's header */
 #include "gdbcuda_api.h"
 
 #define MiB ((size_t)1 << 20)

@@ -27,8 +27,8 @@ $(SAMPLE)/runtime_alloc: build/standin/libcudart.so
 $(SAMPLE)/next_order: SAMPLE_LIBRARIES = -L$(SAMPLE) -lorder_a -lorder_b
 $(SAMPLE)/next_order: $(SAMPLE)/liborder_a.so $(SAMPLE)/liborder_b.so
 $(SAMPLE)/static_program: SAMPLE_FLAGS = -static
-$(SAMPLE)/hook_first.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_first"'
-$(SAMPLE)/hook_second.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_second"'
+$(SAMPLE)/hook_first.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_first"' -Wl,-Bsymbolic-functions
+$(SAMPLE)/hook_second.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_second"' -Wl,-Bsymbolic-functions
 
 # What makes each wrong library wrong, where it is the build and not the source.
 $(SAMPLE)/wrong/only_dlsym.so: SAMPLE_FLAGS = -O2 -g0 -fvisibility=hidden -s
@@ -36,7 +36,7 @@ $(SAMPLE)/wrong/hidden.so: SAMPLE_FLAGS = -fvisibility=hidden
 $(SAMPLE)/wrong/no_debug.so: SAMPLE_FLAGS = -g0
 $(SAMPLE)/wrong/recursing_dlsym.so: SAMPLE_FLAGS = -Wno-infinite-recursion
 
-BUILD_SAMPLE = @mkdir -p $(@D) && $(CC) $(CFLAGS) $(SAMPLE_FLAGS) -MF $@.d -MT $@ -o $@ $<
+BUILD_SAMPLE = @mkdir -p $(@D) $(SAMPLE)/depend && $(CC) $(CFLAGS) $(SAMPLE_FLAGS) -MF $(SAMPLE)/depend/$(@F).d -MT $@ -o $@ $<
 
 $(addprefix $(SAMPLE)/,$(PROGRAMS)): $(SAMPLE)/%: sample/%.c $(API_HEADER)
 	$(BUILD_SAMPLE) -Wl,--no-as-needed $(SAMPLE_LIBRARIES)
@@ -53,7 +53,6 @@ $(SAMPLE)/plain_plugin.so $(SAMPLE)/deepbind_plugin.so: sample/deepbind_plugin.c
 $(SAMPLE)/liborder_a.so $(SAMPLE)/liborder_b.so: $(SAMPLE)/lib%.so: sample/%.c
 	$(BUILD_SAMPLE) -shared -Wl,-soname,$(@F) $(SAMPLE_LIBRARIES)
 
-# -rdynamic is not needed: the shared runtime is found like the stand-in's, through LD_LIBRARY_PATH.
 $(SAMPLE)/vector_add: sample/vector_add.cu
 	@mkdir -p $(@D)
 	nvcc -g -O0 --cudart shared -o $@ $<

@@ -29,7 +29,7 @@ static void show_memory(const char *when)
 {
     size_t available, total;
     must("cudaMemGetInfo", cudaMemGetInfo(&available, &total));
-    printf("%-10s %6zu MiB free of %zu MiB\n", when, available / MiB, total / MiB);
+    printf("%-10s %zu MiB free of %zu MiB\n", when, available / MiB, total / MiB);
 }
 
 static int allocate_buffer(struct buffer *buffer)

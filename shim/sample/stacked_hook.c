@@ -1,7 +1,8 @@
 /* Built twice, as hook_first.so and hook_second.so: correct hook libraries to preload together, in either order. Each
    says on stderr when its cuMemAlloc_v2 is entered. Both override dlsym, and hand on to the *next* dlsym in search
    order, which is why it is looked up without a version: dlvsym(RTLD_NEXT, "dlsym", "GLIBC_...") would skip the
-   other hook library, whose dlsym has no version, and land in libc. */
+   other hook library, whose dlsym has no version, and land in libc. Linked with -Bsymbolic-functions: without it,
+   `cuMemAlloc_v2` in the last line of the second one's dlsym would be the first one's, which would then call itself. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -16,13 +16,13 @@ enum { BUFFERS = sizeof buffers / sizeof *buffers };
 static void show_memory(const char *when)
 {
     size_t available, total;
-    must("cuMemGetInfo_v2", cuMemGetInfo_v2(&available, &total));
-    printf("%-10s %6zu MiB free of %zu MiB\n", when, available / MiB, total / MiB);
+    must("cuMemGetInfo", cuMemGetInfo(&available, &total));
+    printf("%-10s %zu MiB free of %zu MiB\n", when, available / MiB, total / MiB);
 }
 
 static int allocate_buffer(struct buffer *buffer)
 {
-    CUresult result = cuMemAlloc_v2(&buffer->block, buffer->bytes);
+    CUresult result = cuMemAlloc(&buffer->block, buffer->bytes);
     printf("%-10s %s\n", buffer->name, result == CUDA_SUCCESS ? "allocated" : error_text(result));
     return result == CUDA_SUCCESS;
 }
@@ -39,8 +39,8 @@ static void copy_there_and_back(const struct buffer *buffer)
 {
     static char sent[4096], received[4096];
     memset(sent, 'x', sizeof sent);
-    must("cuMemcpyHtoD_v2", cuMemcpyHtoD_v2(buffer->block, sent, sizeof sent));
-    must("cuMemcpyDtoH_v2", cuMemcpyDtoH_v2(received, buffer->block, sizeof received));
+    must("cuMemcpyHtoD", cuMemcpyHtoD(buffer->block, sent, sizeof sent));
+    must("cuMemcpyDtoH", cuMemcpyDtoH(received, buffer->block, sizeof received));
     printf("%-10s %s\n", "copied", memcmp(sent, received, sizeof sent) ? "something else came back" : "the same came back");
 }
 
@@ -48,7 +48,7 @@ static void release_buffers(void)
 {
     for (int i = 0; i < BUFFERS; i++)
         if (buffers[i].block)
-            must("cuMemFree_v2", cuMemFree_v2(buffers[i].block));
+            must("cuMemFree", cuMemFree(buffers[i].block));
 }
 
 int main(void)
