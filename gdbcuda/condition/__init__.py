@@ -1,0 +1,111 @@
+"""The one condition language of gdbcuda: C expressions on the parameters of an API function, by name.
+
+    bytesize > 1<<30                                     sizes: 4K 1M 2G 1T, also 1KiB or 1MB; 1K is 1024
+    kind == cudaMemcpyDeviceToHost && count >= 1M        enum constants and flag macros of the API
+    (Flags & CU_EVENT_DISABLE_TIMING) != 0               || && ! | ^ & == != < <= > >= << >> + - * / % ~
+    dptr == NULL || hStream != 0                         pointers and handles are unsigned numbers
+    symbol == "cuInit" || symbol == "cuMem*"             strings: equal, or (a star at the end) beginning so
+
+Precedence is C's; where C's surprises (``a < b < c``, ``flags & 1 == 1``) parentheses are demanded. The types
+are those of the function's parameters, whatever the debug info says, but all integers are widened to 64 bits
+first: arithmetic and comparisons are signed 64-bit unless an operand is an unsigned 64-bit number (size_t, a
+pointer), so an unsigned int never equals -1, while a size_t of all ones does. `numbers` has the rest.
+
+A condition is parsed once and bound to each function of a breakpoint; back ends (`to_gdb`, `to_python`) walk
+the typed tree and agree on every value, or refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gdbcuda import abi, api
+from gdbcuda.condition import syntax, to_gdb, to_python, typed
+from gdbcuda.condition.bind import bind
+from gdbcuda.condition.to_python import Call, Value
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.memory import Memory
+
+SHOWN_FUNCTIONS = 4  # in an error message
+
+
+def parse(text: str, table: api.Table, functions: Sequence[api.Function]) -> Condition:
+    """The condition, valid for every one of ``functions``.
+
+    `UserError` with the column of a syntax error, the parameters that a function has instead of an unknown
+    name, or the types that do not fit; it names the functions for which the condition is not valid.
+    """
+    tree = syntax.parse(text)
+    bound, problems = {}, {}
+    for function in functions:
+        try:
+            bound[function.symbol] = bind(tree, function, table)
+        except UserError as problem:
+            problems[function.symbol] = str(problem)
+    if problems:
+        raise UserError(_summary(problems))
+    return Condition(syntax.show(tree), bound)
+
+
+def _summary(problems: Mapping[str, str]) -> str:
+    first, *others = problems
+    if not others:
+        return problems[first]
+    shown = ", ".join(others[:SHOWN_FUNCTIONS])
+    more = f" and {len(others) - SHOWN_FUNCTIONS} more" if len(others) > SHOWN_FUNCTIONS else ""
+    return f"{problems[first]}; nor is the condition valid for {shown}{more}"
+
+
+class Condition:
+    """A condition for some functions. ``text``: as it is shown, sizes as decimals; ``trees``: by symbol."""
+
+    def __init__(self, text: str, trees: Mapping[str, typed.Typed]) -> None:
+        self.text = text
+        self.trees = trees
+        self.why: str | None = None  # why the last `to_gdb` gave None
+        self._compiled = {symbol: to_python.compiled(tree) for symbol, tree in trees.items()}
+
+    def __str__(self) -> str:
+        return self.text
+
+    def arguments(self, function: api.Function) -> dict[str, int]:
+        """The parameters whose values the condition looks at, and their positions."""
+        leaves = typed.nodes(self.trees[function.symbol])
+        return {leaf.name: leaf.index for leaf in leaves if isinstance(leaf, (typed.Argument, typed.Matches))}
+
+    def to_gdb(self, function: api.Function, locations: Sequence[abi.Location]) -> str | None:
+        """An expression that gdb can evaluate at the function's entry, from ``abi.locate(function)``.
+
+        None, with the reason in ``why``, for strings and for parameters that are not in registers.
+        """
+        self.why = None
+        try:
+            return to_gdb.expression(self.trees[function.symbol], locations)
+        except to_gdb.Refused as reason:
+            self.why = str(reason)
+            return None
+
+    def evaluate(
+        self,
+        values: Mapping[str, Value],
+        function: api.Function | None = None,
+        memory: Memory | None = None,
+    ) -> bool:
+        """Whether the condition holds for these arguments (at least those of `arguments`), by name.
+
+        Numbers wrap to the parameter's type. A string is its text, or its address with ``memory`` to read it
+        from; NULL and an unreadable string equal no text. Without ``function`` it is the first one's.
+        """
+        symbol = function.symbol if function is not None else next(iter(self.trees))
+        return self._compiled[symbol](Call(values, memory)) != 0
+
+    def holds(self, function: api.Function, raws: Sequence[bytes | None], memory: Memory) -> bool:
+        """The same for the bytes of each argument as ``Location.read`` gives them; `Unreadable` if one that
+        the condition looks at is None."""
+        values = {}
+        for name, index in self.arguments(function).items():
+            raw = raws[index]
+            if raw is None:
+                raise Unreadable(0)
+            values[name] = abi.number(function.parameters[index].type, raw)
+        return self.evaluate(values, function, memory)

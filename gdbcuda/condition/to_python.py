@@ -1,0 +1,119 @@
+"""The back end that evaluates a condition in Python, over values or over the memory of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Union
+
+from gdbcuda.condition import typed
+from gdbcuda.condition.numbers import COMPARISONS, DOUBLE, Number, arithmetic, convert, negate, wrap
+from gdbcuda.condition.typed import Typed
+from gdbcuda.errors import Unreadable
+from gdbcuda.memory import Memory, read_string
+
+Value = Union[int, float, bytes, str, None]
+
+
+class Call:
+    """The arguments that a condition is evaluated on: numbers, and strings by value or by address."""
+
+    def __init__(self, values: Mapping[str, Value], memory: Memory | None) -> None:
+        self.values = values
+        self.memory = memory
+
+    def number(self, name: str) -> Number:
+        value = self.values[name]
+        if isinstance(value, (bytes, str)):
+            return 1  # where it lies is not known, but it is not NULL
+        return 0 if value is None else value
+
+    def string(self, name: str, limit: int) -> bytes | None:
+        """The string, or ``limit`` bytes of it; None for NULL and for what cannot be read."""
+        value = self.values[name]
+        if isinstance(value, str):
+            return value.encode()
+        if not isinstance(value, int):
+            return value if isinstance(value, bytes) else None
+        if self.memory is None:
+            raise TypeError(f"{name} is an address: pass the memory to read the string from")
+        try:
+            return read_string(self.memory, value, limit)[0] if value else None
+        except Unreadable:
+            return None
+
+
+Evaluate = Callable[[Call], Number]
+
+
+def compiled(node: Typed) -> Evaluate:
+    """A function that gives the node's value for one call."""
+    return _COMPILERS[type(node)](node)
+
+
+def _constant(node: typed.Constant) -> Evaluate:
+    return lambda call: node.value
+
+
+def _argument(node: typed.Argument) -> Evaluate:
+    name, bits, is_signed = node.name, 8 * node.size, node.is_signed
+    if node.kind == DOUBLE:
+        return lambda call: float(call.number(name))
+    return lambda call: wrap(int(call.number(name)), bits, is_signed)
+
+
+def _convert(node: typed.Convert) -> Evaluate:
+    operand, kind = compiled(node.operand), node.kind
+    return lambda call: convert(operand(call), kind)
+
+
+def _unary(node: typed.Unary) -> Evaluate:
+    operand, kind = compiled(node.operand), node.kind
+    if node.op == "-":
+        return lambda call: negate(operand(call), kind)
+    return lambda call: convert(~int(operand(call)), kind)
+
+
+def _arithmetic(node: typed.Arithmetic) -> Evaluate:
+    left, right, op, kind = compiled(node.left), compiled(node.right), node.op, node.kind
+    return lambda call: arithmetic(op, left(call), right(call), kind)
+
+
+def _compare(node: typed.Compare) -> Evaluate:
+    left, right, compare = compiled(node.left), compiled(node.right), COMPARISONS[node.op]
+    return lambda call: int(compare(left(call), right(call)))
+
+
+def _logic(node: typed.Logic) -> Evaluate:
+    left, right = compiled(node.left), compiled(node.right)
+    if node.op == "&&":
+        return lambda call: int(left(call) != 0 and right(call) != 0)
+    return lambda call: int(left(call) != 0 or right(call) != 0)
+
+
+def _not(node: typed.Not) -> Evaluate:
+    operand = compiled(node.operand)
+    return lambda call: int(operand(call) == 0)
+
+
+def _matches(node: typed.Matches) -> Evaluate:
+    name, text, limit = node.name, node.text, len(node.text) + 1
+    size = len(text) if node.prefix else None  # of the string, what has to be the same
+
+    def matches(call: Call) -> int:
+        found = call.string(name, limit)
+        return int(found is not None and found[:size] == text)
+
+    return matches
+
+
+_COMPILERS: dict[type, Callable[..., Evaluate]] = {
+    typed.Constant: _constant,
+    typed.Argument: _argument,
+    typed.Convert: _convert,
+    typed.Unary: _unary,
+    typed.Arithmetic: _arithmetic,
+    typed.Compare: _compare,
+    typed.Logic: _logic,
+    typed.Not: _not,
+    typed.Matches: _matches,
+}

@@ -1,0 +1,105 @@
+"""A condition for one function: every operand has a type, every conversion is a node, names are resolved.
+
+This is the tree that back ends walk. Each node has a ``kind``: signed or unsigned 64-bit, or double; truth
+values are the signed numbers 0 and 1. What a back end has no translation for it refuses by the node's class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Union
+
+from gdbcuda.condition.numbers import SIGNED, Number
+
+
+@dataclass(frozen=True)
+class Constant:
+    value: Number
+    kind: str
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A parameter of ``size`` bytes, signed or not (or a float), already widened to ``kind``."""
+
+    name: str
+    index: int
+    size: int
+    is_signed: bool
+    kind: str
+
+
+@dataclass(frozen=True)
+class Convert:
+    operand: Typed
+    kind: str
+
+
+@dataclass(frozen=True)
+class Unary:
+    """``-`` or ``~`` on an operand of the same kind."""
+
+    op: str
+    operand: Typed
+    kind: str
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Both operands are of ``kind``; only a shift count may be an integer of the other kind."""
+
+    op: str
+    left: Typed
+    right: Typed
+    kind: str
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Both operands are of the same kind."""
+
+    op: str
+    left: Typed
+    right: Typed
+    kind: str = SIGNED
+
+
+@dataclass(frozen=True)
+class Logic:
+    """``&&`` or ``||``; an operand is true when it is not zero, as everywhere in C."""
+
+    op: str
+    left: Typed
+    right: Typed
+    kind: str = SIGNED
+
+
+@dataclass(frozen=True)
+class Not:
+    operand: Typed
+    kind: str = SIGNED
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The string that a ``const char *`` parameter points to is ``text``, or begins with it (``prefix``)."""
+
+    name: str
+    index: int
+    text: bytes
+    prefix: bool
+    kind: str = SIGNED
+
+
+Typed = Union[Constant, Argument, Convert, Unary, Arithmetic, Compare, Logic, Not, Matches]
+
+
+def nodes(tree: Typed) -> Iterator[Typed]:
+    """The tree's nodes, the root first."""
+    yield tree
+    if isinstance(tree, (Convert, Unary, Not)):
+        yield from nodes(tree.operand)
+    elif isinstance(tree, (Arithmetic, Compare, Logic)):
+        yield from nodes(tree.left)
+        yield from nodes(tree.right)
