@@ -13,7 +13,7 @@ import pytest
 from gdbcuda import abi, api
 from gdbcuda.api.functions import Function
 from gdbcuda.api.notes import Notes
-from gdbcuda.api.types import BASE_TYPES, Types
+from gdbcuda.api.spelling import BASE_TYPES, Types
 
 MACHINES = [
     pytest.param(
