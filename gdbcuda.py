@@ -42,8 +42,10 @@ def start():
     if missing() and venv:
         sys.path.append(venv[-1])
     if missing():
-        raise gdb.GdbError("gdbcuda: missing %s: python3 -m venv %s/.venv && %s/.venv/bin/pip install %s" % (
-            ", ".join(missing()), found[0], found[0], " ".join(missing())))
+        raise gdb.GdbError(
+            "gdbcuda: missing %s: python3 -m venv %s/.venv && %s/.venv/bin/pip install %s"
+            % (", ".join(missing()), found[0], found[0], " ".join(missing()))
+        )
     import gdbcuda.live
 
     gdbcuda.live.start()

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import NoReturn, Optional
+from typing import NoReturn
 
 from gdbcuda import __version__
 from gdbcuda.errors import UserError
@@ -39,7 +39,7 @@ def run_gdb(arguments: list[str]) -> NoReturn:
     os.execv(gdb, [gdb, "-iex", f"source {sourced_file()}", *arguments])
 
 
-def gdb_main(argv: Optional[list[str]] = None) -> int:
+def gdb_main(argv: list[str] | None = None) -> int:
     """Entry point ``gdbcuda-gdb``: takes gdb's own arguments; --version and MI stay as gdb's own."""
     arguments = sys.argv[1:] if argv is None else argv
     return guarded(lambda: run_gdb(arguments))
@@ -66,14 +66,15 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     path = commands.add_parser("path", help="print the file to source in gdb")
     path.set_defaults(run=lambda args: print(sourced_file()))
-    gdb = commands.add_parser("gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)",
-                              add_help=False)
+    gdb = commands.add_parser(
+        "gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)", add_help=False
+    )
     gdb.add_argument("arguments", nargs=argparse.REMAINDER)
     gdb.set_defaults(run=lambda args: run_gdb(args.arguments))
     return parser
 
 
-def main(argv: Optional[list[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Entry point ``gdbcuda``."""
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["gdb"]:  # argparse would take gdb's own -options for ours

@@ -17,7 +17,8 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from read_headers import STUBS, Entries, Headers
+from read_headers import STUBS, Headers
+from read_types import Entries
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "headers"

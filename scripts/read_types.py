@@ -89,7 +89,7 @@ class TypeReader:
             return const + self.tag_of(ctype.get_declaration())
         if ctype.kind == TypeKind.FUNCTIONPROTO:
             return f"{self.spell(ctype.get_result())} ({self.spell_arguments(ctype)})"
-        return const + ctype.spelling.replace("const ", "")
+        return const + str(ctype.spelling).replace("const ", "")
 
     def spell_pointer(self, target: Type) -> str:
         if target.get_canonical().kind == TypeKind.FUNCTIONPROTO and target.kind != TypeKind.TYPEDEF:

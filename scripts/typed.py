@@ -7,8 +7,9 @@ import gdb
 
 def play(path):
     libraries = os.environ.get("GDBCUDA_DEMO_LIBRARIES")
-    for line in open(path):
-        line = line.rstrip("\n")
+    with open(path) as file:
+        lines = file.read().splitlines()
+    for line in lines:
         if line.startswith("#"):
             gdb.write(line[1:].strip() + "\n")
         elif not line or (line.startswith("cuda-env LD_LIBRARY_PATH") and not libraries):

@@ -1,4 +1,4 @@
-"""The only room with ``import gdb``. ``start()`` registers everything and connects every event, here and nowhere else."""
+"""The only room with ``import gdb``. ``start()`` registers everything and connects all events, nowhere else."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from typing import Iterable, Iterator, Optional
+from collections.abc import Iterable, Iterator
 
 import gdb
 from gdb.FrameDecorator import FrameDecorator
@@ -25,7 +25,7 @@ class LayerFrame(FrameDecorator):
 
         self.place = frames.place_of(self.inferior_frame(), is_caller=self.inferior_frame().newer() is not None)
 
-    def function(self) -> Optional[str]:
+    def function(self) -> str | None:
         name = self.base.function()
         if isinstance(name, int):  # an address: no symbol there
             name = self.place.function or hex(name)
@@ -35,7 +35,7 @@ class LayerFrame(FrameDecorator):
         library = "" if layer == "app" else " " + os.path.basename(self.place.file)
         return f"[{layer}{library}] {name}"
 
-    def filename(self) -> Optional[str]:
+    def filename(self) -> str | None:
         """Only a source file: the library is named in front of the function."""
         return self.base.filename() if self.place.source or self.place.layer not in NAMED else None
 

@@ -48,14 +48,23 @@ WISHES: dict[int, Wish] = {}  # by breakpoint number: what gdb does not keep
 _created: list[gdb.Breakpoint] = []
 
 
-def create(wish: Wish, temporary: bool = False) -> gdb.Breakpoint:
+def create(wish: Wish, condition: str = "", temporary: bool = False) -> gdb.Breakpoint:
     """An ordinary gdb breakpoint, pending or not, whose locations are ours to choose.
 
-    Through ``break``, not gdb.Breakpoint(): that announces every place, and cuda-break says the one that counts."""
-    made = execute_break(f"{'tbreak' if temporary else 'break'} -qualified -function {wish.function}")
+    Through ``break``, not gdb.Breakpoint(): that announces every place, and cuda-break says the one that counts.
+    With the condition in the same line: one set later makes gdb complain at every load while it is pending."""
+    made = execute_break(
+        f"{'tbreak' if temporary else 'break'} -qualified -function {wish.function}"
+        + (f" if {condition}" if condition else "")
+    )
     WISHES[made.number] = wish
     choose_locations(made)
     return made
+
+
+def next_number() -> int:
+    """The number that gdb will give to the next breakpoint (gdb manual: $bpnum)."""
+    return int(gdb.convenience_variable("bpnum") or 0) + 1
 
 
 def execute_break(line: str) -> gdb.Breakpoint:
@@ -75,8 +84,11 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
 def locations(breakpoint: gdb.Breakpoint) -> list[Location]:
     """The places of a breakpoint, with their layers; [] while it is pending."""
     if hasattr(breakpoint, "locations"):  # gdb 13
-        found = [Location(i, loc.address, loc.enabled, loc.function or "")
-                 for i, loc in enumerate(breakpoint.locations, 1) if loc.address is not None]
+        found = [
+            Location(i, loc.address, loc.enabled, loc.function or "")
+            for i, loc in enumerate(breakpoint.locations, 1)
+            if loc.address is not None
+        ]
     else:
         found = parse_locations(breakpoint.number)
     for place in found:
@@ -91,8 +103,12 @@ def parse_locations(number: int) -> list[Location]:
     text = gdb.execute(f"info breakpoints {number}", to_string=True)
     rows = re.findall(rf"^{number}\.(\d+)\s+(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?", text, re.MULTILINE)
     if not rows:
-        rows = [("1", *row) for row in re.findall(
-            rf"^{number}\s+.*?\s(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?", text, re.MULTILINE)]
+        rows = [
+            ("1", *row)
+            for row in re.findall(
+                rf"^{number}\s+.*?\s(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?", text, re.MULTILINE
+            )
+        ]
     return [Location(int(i), int(address, 16), on == "y", name or symbol) for i, on, address, name, symbol in rows]
 
 

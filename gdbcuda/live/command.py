@@ -14,8 +14,9 @@ from __future__ import annotations
 import argparse
 import re
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Optional
+from typing import Any, Callable
 
 import gdb
 
@@ -30,8 +31,8 @@ class Argument:
 
     name: str
     help: str
-    count: Optional[str] = None
-    complete: Optional[Completer] = None
+    count: str | None = None
+    complete: Completer | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Option:
     flag: bool = False
     choices: tuple[str, ...] = ()
     default: Any = None
-    complete: Optional[Completer] = None
+    complete: Completer | None = None
 
     @property
     def key(self) -> str:
@@ -69,7 +70,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]
         raise UserError(f"{message} (see: help {self.prog})")
 
-    def exit(self, status: int = 0, message: Optional[str] = None) -> None:  # type: ignore[override]
+    def exit(self, status: int = 0, message: str | None = None) -> None:  # type: ignore[override]
         raise UserError(message or "")
 
 
@@ -77,7 +78,7 @@ REGISTRY: dict[str, Command] = {}
 
 
 class Command(gdb.Command):
-    def __init__(self, name: str, action: Callable[..., Optional[str]], parts: tuple[Any, ...]) -> None:
+    def __init__(self, name: str, action: Callable[..., str | None], parts: tuple[Any, ...]) -> None:
         self.name, self.action, self.parts = name, action, parts
         self.__doc__ = help_text(name, action.__doc__, parts)
         self.parser = make_parser(name, parts)
@@ -95,7 +96,9 @@ class Command(gdb.Command):
         except gdb.error as problem:
             raise gdb.GdbError(f"{self.name}: {plain(problem)}") from None
         except (ArithmeticError, LookupError, TypeError, AttributeError, ValueError, AssertionError):
-            raise gdb.GdbError(f"{self.name}: this is a bug in gdbcuda, please report it:\n{traceback.format_exc()}") from None
+            raise gdb.GdbError(
+                f"{self.name}: this is a bug in gdbcuda, please report it:\n{traceback.format_exc()}"
+            ) from None
         if shown:
             gdb.write(shown.rstrip("\n") + "\n")
 
@@ -127,22 +130,22 @@ class Command(gdb.Command):
         return [c for part in words for c in part.complete(token)]  # type: ignore[misc]
 
 
-def command(name: str, *parts: Any) -> Callable[[Callable[..., Optional[str]]], Callable[..., Optional[str]]]:
+def command(name: str, *parts: Any) -> Callable[[Callable[..., str | None]], Callable[..., str | None]]:
     """Registers the decorated function as gdb command ``name``; its docstring is the help text."""
 
-    def register(action: Callable[..., Optional[str]]) -> Callable[..., Optional[str]]:
+    def register(action: Callable[..., str | None]) -> Callable[..., str | None]:
         Command(name, action, parts)
         return action
 
     return register
 
 
-def split_condition(text: str) -> tuple[str, Optional[str]]:
+def split_condition(text: str) -> tuple[str, str | None]:
     """``"cuMemAlloc --once if bytesize > 1G"`` -> ``("cuMemAlloc --once", "bytesize > 1G")``."""
     found = re.search(r"(?:^|\s)if(?=[\s(]|$)", text)
     if not found:
         return text, None
-    condition = text[found.end():].strip()
+    condition = text[found.end() :].strip()
     if not condition:
         raise UserError("'if' wants a condition behind it, for example: if bytesize > 1G")
     return text[: found.start()], condition
@@ -173,7 +176,7 @@ def usage(name: str, parts: tuple[Any, ...]) -> str:
     return " ".join(words)
 
 
-def help_text(name: str, doc: Optional[str], parts: tuple[Any, ...]) -> str:
+def help_text(name: str, doc: str | None, parts: tuple[Any, ...]) -> str:
     """First line, usage, what each word means, then the rest of the docstring. No docstring is a bug at load."""
     if not doc or not doc.strip():
         raise TypeError(f"{name} has no help text")
@@ -182,7 +185,9 @@ def help_text(name: str, doc: Optional[str], parts: tuple[Any, ...]) -> str:
     first, _, rest = inspect.cleandoc(doc).partition("\n")
     rows = []
     for part in parts:
-        label = "if COND" if isinstance(part, Condition) else part.name if isinstance(part, Option) else part.name.upper()
+        label = (
+            "if COND" if isinstance(part, Condition) else part.name if isinstance(part, Option) else part.name.upper()
+        )
         rows.append(f"  {label:<12} {part.help}")
     return "\n".join([first, f"Usage: {usage(name, parts)}", *rows, rest])
 

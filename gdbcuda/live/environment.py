@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import Optional
 
 import gdb
 
@@ -57,14 +56,14 @@ def array_address() -> int:
     return int(address)
 
 
-def get(name: str) -> Optional[str]:
+def get(name: str) -> str | None:
     prefix = name.encode() + b"="
     found = next((text for _, text in variables() if text.startswith(prefix)), None)
-    return found[len(prefix):].decode(errors="replace") if found is not None else None
+    return found[len(prefix) :].decode(errors="replace") if found is not None else None
 
 
 def put(name: str, value: str) -> None:
-    """Sets NAME=VALUE for the process's own next getenv; calls setenv in it only where the spare bytes do not suffice."""
+    """Sets NAME=VALUE for the process's next getenv; calls its setenv only where the spare bytes do not suffice."""
     try:
         put_by_memory(name, value)
     except NoRoom as problem:

@@ -7,11 +7,10 @@ of this very call, or they are unknown, and said to be unknown.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Optional
 
 import gdb
 
-from gdbcuda import abi, api, decode
+from gdbcuda import abi, api
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, target, versions
 
@@ -33,11 +32,11 @@ class Call:
 
     function: api.Function
     place: Place
-    caller: Optional[Place]
+    caller: Place | None
     thread: int
-    raws: list[Optional[bytes]] = field(default_factory=list)
-    entry_sp: Optional[int] = None
-    result: Optional[int] = None  # once it has returned
+    raws: list[bytes | None] = field(default_factory=list)
+    entry_sp: int | None = None
+    result: int | None = None  # once it has returned
 
 
 def place_of(frame: gdb.Frame, is_caller: bool = False) -> Place:
@@ -49,7 +48,7 @@ def place_of(frame: gdb.Frame, is_caller: bool = False) -> Place:
     return Place(pc, name, target.object_of(lookup), layers.layer_of(lookup, name), source)
 
 
-def api_function(frame: gdb.Frame) -> Optional[api.Function]:
+def api_function(frame: gdb.Frame) -> api.Function | None:
     """The API function of the frame by its ELF symbol; look-alikes that are not in the table give None."""
     name = frame.name()
     return versions.table().function(name.partition("(")[0]) if name else None
@@ -68,7 +67,7 @@ def registers_hold(frame: gdb.Frame) -> bool:
     return is_at_entry(frame) and (frame.pc() == target.function_start(frame.pc()) or not debug_parameters(frame))
 
 
-def entry_sp(frame: gdb.Frame) -> Optional[int]:
+def entry_sp(frame: gdb.Frame) -> int | None:
     """The stack pointer at the function's first instruction: x86-64 CFA - 8 (psABI 3.2.2), aarch64 the CFA."""
     older = frame.older()
     if older is None:
@@ -78,7 +77,7 @@ def entry_sp(frame: gdb.Frame) -> Optional[int]:
     return int(older.read_register("sp"))
 
 
-def read_arguments(frame: gdb.Frame, function: api.Function) -> list[Optional[bytes]]:
+def read_arguments(frame: gdb.Frame, function: api.Function) -> list[bytes | None]:
     if registers_hold(frame):
         return from_registers(function, entry_sp(frame) if needs_stack(function) else None)
     return from_debug_info(frame, function)
@@ -88,10 +87,10 @@ def needs_stack(function: api.Function) -> bool:
     return any(piece.stack is not None for place in abi.locate(function, target.machine()) for piece in place.pieces)
 
 
-def from_registers(function: api.Function, stack: Optional[int]) -> list[Optional[bytes]]:
+def from_registers(function: api.Function, stack: int | None) -> list[bytes | None]:
     memory = target.InferiorMemory()
 
-    def read(place: abi.Location) -> Optional[bytes]:
+    def read(place: abi.Location) -> bytes | None:
         try:
             return place.read(target.register, stack, memory)
         except Unreadable:
@@ -100,7 +99,7 @@ def from_registers(function: api.Function, stack: Optional[int]) -> list[Optiona
     return [read(place) for place in abi.locate(function, target.machine())]
 
 
-def from_debug_info(frame: gdb.Frame, function: api.Function) -> list[Optional[bytes]]:
+def from_debug_info(frame: gdb.Frame, function: api.Function) -> list[bytes | None]:
     """By position, for the names in the hook's source may differ from the header's."""
     symbols = debug_parameters(frame)
     if len(symbols) != len(function.parameters):
@@ -118,7 +117,7 @@ def debug_parameters(frame: gdb.Frame) -> list[gdb.Symbol]:
     return [s for s in block or () if s.is_argument]
 
 
-def value_bytes(symbol: gdb.Symbol, frame: gdb.Frame) -> Optional[bytes]:
+def value_bytes(symbol: gdb.Symbol, frame: gdb.Frame) -> bytes | None:
     try:
         value = symbol.value(frame)
         if value.is_optimized_out:
@@ -128,14 +127,7 @@ def value_bytes(symbol: gdb.Symbol, frame: gdb.Frame) -> Optional[bytes]:
         return None
 
 
-def values(call: Call) -> dict[str, Optional[Any]]:
-    """The arguments as conditions and $_cuda_arg take them: int, float, str for strings; None where unknown."""
-    memory = target.InferiorMemory()
-    return {parameter.name: None if raw is None else decode.plain(parameter, raw, memory)
-            for parameter, raw in zip(call.function.parameters, call.raws)}
-
-
-def caller_of(frame: gdb.Frame) -> Optional[Place]:
+def caller_of(frame: gdb.Frame) -> Place | None:
     older = frame.older()
     return place_of(older, is_caller=True) if older is not None else None
 
@@ -151,5 +143,11 @@ def read_call(frame: gdb.Frame) -> Call:
     if remembered is not None and remembered.function is function:
         return remembered
     thread = gdb.selected_thread()
-    return Call(function, place_of(frame), caller_of(frame), thread.num if thread else 0,
-                read_arguments(frame, function), entry_sp(frame))
+    return Call(
+        function,
+        place_of(frame),
+        caller_of(frame),
+        thread.num if thread else 0,
+        read_arguments(frame, function),
+        entry_sp(frame),
+    )

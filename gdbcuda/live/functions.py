@@ -1,6 +1,7 @@
-"""``$_cuda_…``: convenience functions for conditions and the user's own expressions. (gdb manual: "Functions In Python".)
+"""``$_cuda_…``: convenience functions for conditions and the user's own expressions.
 
-cuda-break's own filters are these too, in plain sight: ``info breakpoints`` shows them and ``save breakpoints`` keeps them.
+cuda-break's own filters are these too, in plain sight: ``info breakpoints`` shows them and ``save breakpoints``
+keeps them. (gdb manual: "Functions In Python".)
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from typing import Any, Callable
 
 import gdb
 
+from gdbcuda import abi, api
 from gdbcuda import condition as conditions
-from gdbcuda.errors import UserError
+from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import frames, layers, returns, target, versions
 
 
@@ -58,14 +60,13 @@ def parsed(text: str, function_symbol: str, table: Any) -> Any:
 @function("_cuda_if")
 def cuda_if(text: gdb.Value) -> bool:
     """$_cuda_if("name == \\"cuInit\\""): a condition on parameter names, evaluated in the debugger."""
-    frame = gdb.selected_frame()
-    call = frames.read_call(frame)
+    call = frames.read_call(gdb.selected_frame())
     wanted = parsed(text.string(), call.function.symbol, versions.table())
-    values = frames.values(call)
-    unknown = [name for name in wanted.parameters if values.get(name) is None]
-    if unknown:
-        raise UserError(f"{call.function.symbol}: the value of {', '.join(unknown)} is not known here")
-    return bool(wanted.evaluate(values))
+    try:
+        return bool(wanted.holds(call.function, call.raws, target.InferiorMemory()))
+    except Unreadable:
+        names = ", ".join(wanted.arguments(call.function))
+        raise UserError(f"{call.function.symbol}: the value of {names} is not known here") from None
 
 
 @function("_cuda_returns")
@@ -89,30 +90,41 @@ def cuda_arg(name: gdb.Value) -> Any:
     if call.function.parameter(wanted) is None:
         known = ", ".join(p.name for p in call.function.parameters) or "no parameters"
         raise UserError(f"{call.function.symbol} has no parameter {wanted!r}; it has {known}")
-    value = frames.values(call).get(wanted)
-    if value is None:
+    index = next(i for i, p in enumerate(call.function.parameters) if p.name == wanted)
+    raw = call.raws[index]
+    if raw is None:
         raise UserError(f"the value of {wanted} is not known here")
-    return as_gdb_value(value)
+    return as_gdb_value(call.function.parameters[index].type, raw)
 
 
-def as_gdb_value(value: Any) -> gdb.Value:
-    """Python's int is a 64-bit long to gdb; what does not fit is an unsigned one."""
-    if isinstance(value, int) and value >= 1 << 63:
-        return gdb.parse_and_eval(f"{value}ul")
-    return gdb.Value(value)
+def as_gdb_value(kind: api.Type, raw: bytes) -> gdb.Value:
+    """In gdb's built-in types, which need no debug info: strings print as such, structs are arrays of bytes."""
+    return gdb.Value(raw, gdb_type(kind, len(raw)))
+
+
+def gdb_type(kind: api.Type, size: int) -> gdb.Type:
+    if kind.kind == "pointer":
+        is_text = kind.target is not None and kind.target.kind == "char"
+        return gdb.lookup_type("char" if is_text else "void").pointer()
+    if kind.kind == "float":
+        return gdb.lookup_type({4: "float", 8: "double"}[size])
+    names = {1: "char", 2: "short", 4: "int", 8: "long"}
+    if kind.kind in ("struct", "union", "array") or size not in names:
+        return gdb.lookup_type("unsigned char").array(size - 1)
+    return gdb.lookup_type(names[size] if abi.is_signed(kind) else f"unsigned {names[size]}")
 
 
 @function("_cuda_error_name")
-def cuda_error_name(code: gdb.Value, api: gdb.Value = None) -> str:
+def cuda_error_name(code: gdb.Value, whose: gdb.Value = None) -> str:
     """$_cuda_error_name(2): the name of a status; a second argument "runtime", "driver" or "nvml" says whose.
 
     Without it: the API of the selected frame's call, else the runtime's and driver's names where they mean the same."""
     table, number = versions.table(), int(code)
-    if api is None:
+    if whose is None:
         found = frames.api_function(gdb.selected_frame()) if target.is_alive() else None
         wanted = [found.api] if found else ["driver", "runtime", "nvml"]
     else:
-        wanted = [api.string()]
+        wanted = [whose.string()]
     names = [table.error_name(one, number) for one in wanted]
     return next((name for name in names if name), f"unknown error {number}")
 

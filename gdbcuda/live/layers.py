@@ -16,12 +16,25 @@ LAYERS = ("app", "runtime", "hook", "driver", "system")
 VENDOR = (
     ("runtime", re.compile(r"libcudart[.-]")),
     ("driver", re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)\.so")),
-    ("system", re.compile(r"(ld[-.]|ld64|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]|linux-vdso"
-                          r"|lib(asan|tsan|ubsan|lsan|hwasan)\.so|system-supplied)")),
+    (
+        "system",
+        re.compile(
+            r"(ld[-.]|ld64|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]|linux-vdso"
+            r"|lib(asan|tsan|ubsan|lsan|hwasan)\.so|system-supplied)"
+        ),
+    ),
 )
 # One function of each kind that a hook library is likely to define: how an unannounced one is noticed.
-TELLTALES = ("cuInit", "cuMemAlloc_v2", "cuGetProcAddress", "cuLaunchKernel", "nvmlInit_v2", "nvmlInitWithFlags",
-             "cudaMalloc", "dlsym")
+TELLTALES = (
+    "cuInit",
+    "cuMemAlloc_v2",
+    "cuGetProcAddress",
+    "cuLaunchKernel",
+    "nvmlInit_v2",
+    "nvmlInitWithFlags",
+    "cudaMalloc",
+    "dlsym",
+)
 
 _hooks: list[str] = []
 
@@ -94,10 +107,13 @@ def layer_of(address: int, function: str = "") -> str:
 
 def matches(wanted: str, layer: str, name: str) -> bool:
     """Does a layer or library ("hook", "libfoo.so", "libfoo*", a path) mean this object?"""
-    return wanted == layer or wanted == name or fnmatchcase(os.path.basename(name), wanted) or \
-        fnmatchcase(os.path.basename(name), wanted + ".so*")
+    return (
+        wanted in (layer, name)
+        or fnmatchcase(os.path.basename(name), wanted)
+        or fnmatchcase(os.path.basename(name), wanted + ".so*")
+    )
 
 
 def shown(layer: str, name: str) -> str:
-    """"hook libvgpu.so"; an unknown place says so."""
+    """ "hook libvgpu.so"; an unknown place says so."""
     return f"{layer} {os.path.basename(name)}" if name else "unknown code"

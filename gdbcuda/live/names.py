@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Iterable, Optional
+from collections.abc import Iterable
 
 from gdbcuda import api, elf
 from gdbcuda.errors import UserError
@@ -72,7 +72,9 @@ def unknown(pattern: str, table: api.Table) -> list[str]:
 
 
 def complete_functions(token: str) -> Iterable[str]:
-    return [f.symbol for f in versions.table().find(token, prefix=True)] + list(EXTRA) if token else ("cu", "cuda", "nvml")
+    return (
+        [f.symbol for f in versions.table().find(token, prefix=True)] + list(EXTRA) if token else ("cu", "cuda", "nvml")
+    )
 
 
 def complete_places(token: str) -> Iterable[str]:
@@ -85,18 +87,16 @@ def complete_callers(token: str) -> Iterable[str]:
     return ["any", *complete_places(token)]
 
 
-def function_named(symbol: str) -> Optional[api.Function]:
+def function_named(symbol: str) -> api.Function | None:
     return versions.table().function(symbol)
 
 
 def breakpoint_numbers(numbers: list[int]) -> str:
-    """"Breakpoint 3" or "Breakpoints 3-17"."""
+    """ "Breakpoint 3" or "Breakpoints 3-17"."""
     if len(numbers) == 1:
         return f"Breakpoint {numbers[0]}"
     return f"Breakpoints {numbers[0]}-{numbers[-1]}"
 
 
-def split_places(text: Optional[str]) -> tuple[str, ...]:
+def split_places(text: str | None) -> tuple[str, ...]:
     return tuple(word for word in re.split(r"[,\s]+", text or "") if word)
-
-

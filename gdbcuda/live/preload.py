@@ -40,7 +40,9 @@ STATE = Preload()
 def add(path: str, behind: bool) -> None:
     """Preloads the file at the next run, in front of (or behind) what the user preloads anyway."""
     if re.search(r"[\s:]", path):
-        raise UserError(f"LD_PRELOAD cannot name {path!r}: ld.so splits it at blanks and colons; use a link without them")
+        raise UserError(
+            f"LD_PRELOAD cannot name {path!r}: ld.so splits it at blanks and colons; use a link without them"
+        )
     if not STATE.files:
         STATE.user_wrapper, STATE.user_value = str(gdb.parameter("exec-wrapper") or ""), environment("LD_PRELOAD")
     if path not in STATE.files:
@@ -88,10 +90,12 @@ def split_wrapper(wrapper: str) -> tuple[str, str]:
 def remote_advice(path: str) -> str:
     """What to type where the target is remote: gdb's own settings do not reach a gdbserver that runs already."""
     program = target.strip_prefix(target.program()) or "PROGRAM"
-    return ("The process is started by gdbserver, so the preload is set there:\n"
-            f"  gdbserver --wrapper env LD_PRELOAD={path} -- :PORT {program}\n"
-            "or, with 'target extended-remote':  set startup-with-shell off  and  "
-            f"set environment LD_PRELOAD={path}  before run")
+    return (
+        "The process is started by gdbserver, so the preload is set there:\n"
+        f"  gdbserver --wrapper env LD_PRELOAD={path} -- :PORT {program}\n"
+        "or, with 'target extended-remote':  set startup-with-shell off  and  "
+        f"set environment LD_PRELOAD={path}  before run"
+    )
 
 
 def verify() -> str:

@@ -8,7 +8,6 @@ slower with every call. A breakpoint at a bare address would make the next ``run
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional
 
 import gdb
 
@@ -114,7 +113,7 @@ class Ending(gdb.Breakpoint):
 
     def stop(self) -> bool:
         now, key = current_stack_pointer(), thread_key()
-        for seen in [k for k in _seen if k[:2] == key and (k[2] < now or k[2] == now and ends_at(k, self.address))]:
+        for seen in [k for k in _seen if k[:2] == key and (k[2] < now or (k[2] == now and ends_at(k, self.address)))]:
             _over[key] = _seen.pop(seen)
             _over[key].result = result_register()
         if not any(ends_at(k, self.address) for k in _seen):
@@ -140,12 +139,12 @@ def remember(call: frames.Call, frame: gdb.Frame) -> None:
         ending.enabled = True
 
 
-def remembered(frame: gdb.Frame) -> Optional[frames.Call]:
+def remembered(frame: gdb.Frame) -> frames.Call | None:
     older = frame.older()
     return _seen.get((*thread_key(), stack_pointer(older))) if older is not None else None
 
 
-def just_returned(frame: gdb.Frame) -> Optional[tuple[frames.Call, int]]:
+def just_returned(frame: gdb.Frame) -> tuple[frames.Call, int] | None:
     """The call that returned to this very place and the breakpoint that asked (0: finish or step), if any did."""
     waited = _returned.get(thread_key())
     if waited is not None and waited.call.caller is not None and waited.call.caller.address == frame.pc():

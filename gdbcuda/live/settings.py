@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Any, Optional
+from typing import Any
 
 import gdb
 
@@ -20,8 +20,12 @@ SETTINGS: dict[str, Setting] = {}
 class Setting(gdb.Parameter):
     """One ``set cuda-NAME``. ``kind`` is a gdb.PARAM_ constant, ``choices`` for enumerations."""
 
-    def __init__(self, name: str, doc: str, kind: int, initial: Any, choices: Optional[list[str]] = None) -> None:
-        self.__doc__, self.set_doc, self.show_doc = doc, f"Set {doc[0].lower()}{doc[1:]}", f"Show {doc[0].lower()}{doc[1:]}"
+    def __init__(self, name: str, doc: str, kind: int, initial: Any, choices: list[str] | None = None) -> None:
+        self.__doc__, self.set_doc, self.show_doc = (
+            doc,
+            f"Set {doc[0].lower()}{doc[1:]}",
+            f"Show {doc[0].lower()}{doc[1:]}",
+        )
         self.name = name
         super().__init__(name, gdb.COMMAND_SUPPORT, kind, *([choices] if choices else []))
         self.value = initial
@@ -38,10 +42,20 @@ class Setting(gdb.Parameter):
 def register() -> None:
     from gdbcuda import api
 
-    Setting("cuda-version", "The CUDA version whose API table decodes calls: auto takes what is loaded.",
-            gdb.PARAM_ENUM, "auto", ["auto", *api.CUDA_VERSIONS])
-    Setting("cuda-style", "Colour in the output of cuda- commands: auto is for a terminal with 'style enabled'.",
-            gdb.PARAM_ENUM, "auto", ["auto", "on", "off"])
+    Setting(
+        "cuda-version",
+        "The CUDA version whose API table decodes calls: auto takes what is loaded.",
+        gdb.PARAM_ENUM,
+        "auto",
+        ["auto", *api.CUDA_VERSIONS],
+    )
+    Setting(
+        "cuda-style",
+        "Colour in the output of cuda- commands: auto is for a terminal with 'style enabled'.",
+        gdb.PARAM_ENUM,
+        "auto",
+        ["auto", "on", "off"],
+    )
     Setting("cuda-backtrace", "Whether bt names the layer of each frame.", gdb.PARAM_BOOLEAN, True)
     Setting("cuda-stop-info", "Whether a stop in an API function shows the decoded call.", gdb.PARAM_BOOLEAN, True)
 
@@ -55,8 +69,13 @@ def colour() -> bool:
     chosen = value("cuda-style")
     if chosen != "auto":
         return bool(chosen == "on")
-    return bool(gdb.parameter("style enabled")) and not os.environ.get("NO_COLOR") and sys.__stdout__ is not None \
-        and os.isatty(1) and not is_machine_interface()
+    return (
+        bool(gdb.parameter("style enabled"))
+        and not os.environ.get("NO_COLOR")
+        and sys.__stdout__ is not None
+        and os.isatty(1)
+        and not is_machine_interface()
+    )
 
 
 def is_machine_interface() -> bool:

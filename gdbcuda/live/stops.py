@@ -1,8 +1,6 @@
-"""What a stop says: which call stopped, in which layer and object, who called it, decoded arguments or the result."""
+"""What a stop says: which call, in which layer and object, who called it, decoded arguments or the result."""
 
 from __future__ import annotations
-
-from typing import Optional
 
 import gdb
 
@@ -17,7 +15,7 @@ def paint(text: str, role: str) -> str:
 
 
 def call_text(call: frames.Call) -> str:
-    """"cuMemAlloc_v2(dptr=0x7ffe -> (not written yet), bytesize=4096 [4.00 KiB])", with the result once there is one."""
+    """ "cuMemAlloc_v2(dptr=0x7ffe -> (not written yet), bytesize=4096 [4.00 KiB])", and the result, if any."""
     table, memory = versions.table(), target.InferiorMemory()
     if call.result is None:
         return decode.call_text(call.function, decode.arguments(call.function, call.raws, memory, table, phase="enter"))
@@ -28,7 +26,7 @@ def call_text(call: frames.Call) -> str:
 
 
 def where(place: frames.Place) -> str:
-    """"hook libvgpu.so"."""
+    """ "hook libvgpu.so"."""
     from gdbcuda.live import layers
 
     return paint(layers.shown(place.layer, place.file), f"layer-{place.layer}" if place.layer else "dim")
@@ -40,8 +38,9 @@ def caller_text(call: frames.Call) -> str:
         return f"caller unknown, thread {call.thread}"
     name = f"{caller.function}()" if caller.function else f"{caller.address:#x}"
     at = f" at {caller.source}" if caller.source else ""
-    own = caller.file == target.strip_prefix(target.program())
-    return f"{paint('app', 'layer-app') if own and caller.layer == 'app' else where(caller)} {name}{at}, thread {call.thread}"
+    is_program = caller.layer == "app" and caller.file == target.strip_prefix(target.program())
+    owner = paint("app", "layer-app") if is_program else where(caller)
+    return f"{owner} {name}{at}, thread {call.thread}"
 
 
 def describe(call: frames.Call, label: str) -> str:
@@ -59,7 +58,7 @@ def on_stop(event: gdb.StopEvent) -> None:
         gdb.write(text)
 
 
-def stop_text(event: gdb.StopEvent) -> Optional[str]:
+def stop_text(event: gdb.StopEvent) -> str | None:
     try:
         frame = gdb.newest_frame()
         ended = returns.just_returned(frame)

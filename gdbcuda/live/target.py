@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import gdb
 
@@ -48,7 +48,7 @@ def is_alive() -> bool:
 
 
 def connection() -> str:
-    """"" without a process, else gdb's name of the target: "native", "remote", "extended-remote", "core"."""
+    """ "" without a process, else gdb's name of the target: "native", "remote", "extended-remote", "core"."""
     inferior = gdb.selected_inferior()
     found = getattr(inferior, "connection", None)  # gdb 12
     if found is not None:
@@ -65,7 +65,7 @@ def is_remote() -> bool:
 
 
 def machine() -> str:
-    """"x86-64" or "aarch64", as gdbcuda.abi names them; UserError for anything else."""
+    """ "x86-64" or "aarch64", as gdbcuda.abi names them; UserError for anything else."""
     name = architecture().name()
     if name.startswith("i386:x86-64"):
         return "x86-64"
@@ -120,7 +120,7 @@ def symbol_of(address: int) -> tuple[str, int]:
 
 
 def strip_prefix(name: str) -> str:
-    return name[len(REMOTE_PREFIX):] if name.startswith(REMOTE_PREFIX) else name
+    return name[len(REMOTE_PREFIX) :] if name.startswith(REMOTE_PREFIX) else name
 
 
 @until_objects_change
@@ -130,7 +130,9 @@ def images() -> list[Image]:
         vector = gdb.execute("info auxv", to_string=True)
     except gdb.error:
         return []
-    values = {name: int(value, 0) for name, value in re.findall(r"(AT_\w+).*?\s(0x[0-9a-f]+|\d+)$", vector, re.MULTILINE)}
+    values = {
+        name: int(value, 0) for name, value in re.findall(r"(AT_\w+).*?\s(0x[0-9a-f]+|\d+)$", vector, re.MULTILINE)
+    }
     if "AT_PHDR" not in values or "AT_PHNUM" not in values:
         return []
     return image.images(InferiorMemory(), values["AT_PHDR"], values["AT_PHNUM"])
@@ -150,7 +152,7 @@ def register(name: str) -> int:
     return int(value) & (1 << 64) - 1
 
 
-def function_start(address: int) -> Optional[int]:
+def function_start(address: int) -> int | None:
     """Address of the ELF symbol that the address is in; None where there is no symbol."""
     name, distance = symbol_of(address)
     return address - distance if name else None

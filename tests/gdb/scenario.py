@@ -26,8 +26,14 @@ class Scenario:
     def sample(self, name: str) -> Path:
         return self.shim / "sample" / name
 
-    def run(self, program: str | Path | None, *commands: str, hook: str | Path | None = "default",
-            environment: dict[str, str] | None = None, arguments: tuple[str, ...] = ()) -> str:
+    def run(
+        self,
+        program: str | Path | None,
+        *commands: str,
+        hook: str | Path | None = "default",
+        environment: dict[str, str] | None = None,
+        arguments: tuple[str, ...] = (),
+    ) -> str:
         """All that gdb and the program printed. The word RUN among the commands starts the program, here or there."""
         hook = self.hook if hook == "default" else hook
         path = self.sample(program) if isinstance(program, str) else program
@@ -44,7 +50,9 @@ class Scenario:
             return "run"
         wrapper = f"--wrapper env LD_PRELOAD={hook} -- " if hook else ""
         words = " ".join([str(program), *arguments])
-        return f"python gdb.execute('target remote | gdbserver --once {wrapper}- {words} 2>&1'); gdb.execute('continue')"
+        return (
+            f"python gdb.execute('target remote | gdbserver --once {wrapper}- {words} 2>&1'); gdb.execute('continue')"
+        )
 
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "GDBCUDA_", "PYTHON"))}
@@ -52,11 +60,16 @@ class Scenario:
 
 
 def execute(line: list[str], environment: dict[str, str]) -> str:
-    done = subprocess.run(line, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=SECONDS, check=False)
+    done = subprocess.run(
+        line,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=SECONDS,
+        check=False,
+    )
     text = done.stdout.decode(errors="replace")
     assert "Traceback (most recent call last)" not in text, text
     assert "Python Exception" not in text, text
     return text
-
-

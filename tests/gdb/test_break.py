@@ -16,9 +16,15 @@ def enabled_rows(text: str) -> list[str]:
 
 def test_stops_in_the_hook_alone(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", "info breakpoints", "bt")
-    assert "Breakpoint 1: cuMemAlloc_v2 in hook libgdbcuda-hook.so (pending until it is loaded), called from the program" in text
-    assert re.search(r"Breakpoint 1  hook libgdbcuda-hook\.so  cuMemAlloc_v2\(dptr=0x\w+ -> \(not written yet\), "
-                     r"bytesize=67108864 \[64\.00 MiB\]\)\n +called by app allocate_buffer\(\) at test_alloc\.c:\d+, thread 1", text)
+    assert (
+        "Breakpoint 1: cuMemAlloc_v2 in hook libgdbcuda-hook.so (pending until it is loaded), called from the program"
+        in text
+    )
+    assert re.search(
+        r"Breakpoint 1  hook libgdbcuda-hook\.so  cuMemAlloc_v2\(dptr=0x\w+ -> \(not written yet\), "
+        r"bytesize=67108864 \[64\.00 MiB\]\)\n +called by app allocate_buffer\(\) at test_alloc\.c:\d+, thread 1",
+        text,
+    )
     assert len(enabled_rows(text)) == 1
     assert "[hook libgdbcuda-hook.so] cuMemAlloc_v2" in text
     assert "[app] main" in text
@@ -56,20 +62,25 @@ def test_condition_holds_without_debug_info(scenario: Scenario) -> None:
 
 
 def test_condition_with_enum_constant(scenario: Scenario) -> None:
-    text = scenario.run("runtime_alloc", "cuda-break cudaMemcpy if kind == cudaMemcpyDeviceToHost && count >= 4K", "RUN")
+    text = scenario.run(
+        "runtime_alloc", "cuda-break cudaMemcpy if kind == cudaMemcpyDeviceToHost && count >= 4K", "RUN"
+    )
     assert "kind=cudaMemcpyDeviceToHost (2)" in text
     assert "cudaMemcpyHostToDevice" not in text
 
 
-@pytest.mark.parametrize(("command", "message"), [
-    ("cuda-break cuMemAloc", "did you mean cuMemAlloc"),
-    ("cuda-break cuMemAlloc if size > 1", "dptr, bytesize"),
-    ("cuda-break cuMemAlloc if bytesize >", "cuda-break: "),
-    ("cuda-break cuMemAlloc if", "wants a condition"),
-    ("cuda-break 'cuNothing*'", "no function"),
-    ("cuda-break cuMemAlloc --on sometimes", "invalid choice"),
-    ("cuda-break", "required"),
-])
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("cuda-break cuMemAloc", "did you mean cuMemAlloc"),
+        ("cuda-break cuMemAlloc if size > 1", "dptr, bytesize"),
+        ("cuda-break cuMemAlloc if bytesize >", "cuda-break: "),
+        ("cuda-break cuMemAlloc if", "wants a condition"),
+        ("cuda-break 'cuNothing*'", "no function"),
+        ("cuda-break cuMemAlloc --on sometimes", "invalid choice"),
+        ("cuda-break", "required"),
+    ],
+)
 def test_mistakes_are_one_line_and_make_nothing(local: Scenario, command: str, message: str) -> None:
     text = local.run("test_alloc", command, "info breakpoints", hook=None)
     assert message in text
@@ -101,24 +112,31 @@ def test_user_may_switch_a_location_back_on(local: Scenario) -> None:
 
 
 def test_from_filters_the_caller(scenario: Scenario) -> None:
-    own = scenario.run("test_alloc", "cuda-break cuCtxGetDevice --from hook", "RUN",
-                       environment={"GDBCUDA_MEMORY_LIMIT": "2g"})
+    own = scenario.run(
+        "test_alloc", "cuda-break cuCtxGetDevice --from hook", "RUN", environment={"GDBCUDA_MEMORY_LIMIT": "2g"}
+    )
     assert re.search(r"called by hook libgdbcuda-hook\.so \w+\(\)", own)
     program = scenario.run("test_alloc", "cuda-break cuCtxGetDevice", "RUN", environment={"GDBCUDA_MEMORY_LIMIT": "2g"})
     assert "Breakpoint 1  " not in program
 
 
 def test_on_error_shows_the_name(scenario: Scenario) -> None:
-    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --on error", "RUN", "cuda-call",
-                        environment={"GDBCUDA_MEMORY_LIMIT": "2g"})
-    assert re.search(r"Breakpoint 1  hook \S+  cuMemAlloc_v2\(.*bytesize=3221225472 \[3\.00 GiB\]\) = "
-                     r"CUDA_ERROR_OUT_OF_MEMORY \(2\)\n +returned to app allocate_buffer\(\)", text)
+    text = scenario.run(
+        "test_alloc", "cuda-break cuMemAlloc --on error", "RUN", "cuda-call", environment={"GDBCUDA_MEMORY_LIMIT": "2g"}
+    )
+    assert re.search(
+        r"Breakpoint 1  hook \S+  cuMemAlloc_v2\(.*bytesize=3221225472 \[3\.00 GiB\]\) = "
+        r"CUDA_ERROR_OUT_OF_MEMORY \(2\)\n +returned to app allocate_buffer\(\)",
+        text,
+    )
     assert text.count("Breakpoint 1  hook") == 1  # the two that were granted did not stop
 
 
 def test_on_return_shows_out_values(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "cuda-break cuMemAlloc --on return", "RUN")
-    assert re.search(r"cuMemAlloc_v2\(dptr=0x\w+ -> 0x\w+, bytesize=67108864 \[64\.00 MiB\]\) = CUDA_SUCCESS \(0\)", text)
+    assert re.search(
+        r"cuMemAlloc_v2\(dptr=0x\w+ -> 0x\w+, bytesize=67108864 \[64\.00 MiB\]\) = CUDA_SUCCESS \(0\)", text
+    )
 
 
 def test_on_error_respects_the_entry_condition(scenario: Scenario) -> None:
@@ -128,14 +146,23 @@ def test_on_error_respects_the_entry_condition(scenario: Scenario) -> None:
 
 
 def test_deleting_takes_the_return_breakpoints_too(local: Scenario) -> None:
-    text = local.run("test_alloc", "cuda-break cuMemAlloc --on return", "run", "delete 1", "continue", "info breakpoints")
+    text = local.run(
+        "test_alloc", "cuda-break cuMemAlloc --on return", "run", "delete 1", "continue", "info breakpoints"
+    )
     assert "No breakpoints or watchpoints." in text or "\n2 " not in text.rpartition("Num     Type")[2]
 
 
 def test_ordinary_breakpoint_in_every_respect(local: Scenario) -> None:
-    text = local.run("test_alloc", "cuda-break cuMemAlloc", "ignore 1 1",
-                     "python gdb.execute('commands 1\\nsilent\\necho COMMANDS RAN\\\\n\\nend')", "run", "info breakpoints",
-                     "disable 1", "continue")
+    text = local.run(
+        "test_alloc",
+        "cuda-break cuMemAlloc",
+        "ignore 1 1",
+        "python gdb.execute('commands 1\\nsilent\\necho COMMANDS RAN\\\\n\\nend')",
+        "run",
+        "info breakpoints",
+        "disable 1",
+        "continue",
+    )
     assert "COMMANDS RAN" in text
     assert "breakpoint already hit 2 times" in text
     assert "exited" in text

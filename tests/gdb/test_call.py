@@ -21,16 +21,29 @@ def test_full_call(scenario: Scenario) -> None:
 
 def test_json(scenario: Scenario) -> None:
     call = last_json(scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", "cuda-call --json"))
-    assert (call["function"], call["base"], call["api"], call["layer"]) == ("cuMemAlloc_v2", "cuMemAlloc", "driver", "hook")
+    assert (call["function"], call["base"], call["api"], call["layer"]) == (
+        "cuMemAlloc_v2",
+        "cuMemAlloc",
+        "driver",
+        "hook",
+    )
     assert call["arguments"]["bytesize"] == 64 << 20
     assert call["caller"]["function"] == "allocate_buffer"
     assert call["result"] is None
 
 
 def test_any_frame_that_is_an_api_call(scenario: Scenario) -> None:
-    text = scenario.run("runtime_alloc", "cuda-break cuMemAlloc --from any", "cuda-break cudaMalloc", "RUN", "continue",
-                        "python f = gdb.newest_frame()",
-                        "python\nwhile f and f.name() != 'cudaMalloc': f = f.older()", "python f.select()", "cuda-call")
+    text = scenario.run(
+        "runtime_alloc",
+        "cuda-break cuMemAlloc --from any",
+        "cuda-break cudaMalloc",
+        "RUN",
+        "continue",
+        "python f = gdb.newest_frame()",
+        "python\nwhile f and f.name() != 'cudaMalloc': f = f.older()",
+        "python f.select()",
+        "cuda-call",
+    )
     assert re.search(r"^cudaMalloc in \w+ \S+, called by ", text, re.MULTILINE)
 
 
@@ -47,15 +60,32 @@ def test_after_finish_the_result(scenario: Scenario) -> None:
 
 def test_unknown_is_said_to_be_unknown(local: Scenario) -> None:
     """Deep inside a driver function without debug info the registers are somebody else's."""
-    text = local.run("test_alloc", "cuda-break cuMemAlloc --in driver --from any --once", "run", "delete", "break malloc",
-                     "python gdb.execute('continue')", "frame function cuMemAlloc_v2", "cuda-call", hook=None)
+    text = local.run(
+        "test_alloc",
+        "cuda-break cuMemAlloc --in driver --from any --once",
+        "run",
+        "delete",
+        "break malloc",
+        "python gdb.execute('continue')",
+        "frame function cuMemAlloc_v2",
+        "cuda-call",
+        hook=None,
+    )
     assert "cuda-call: this is a bug" not in text
 
 
 def test_functions(scenario: Scenario) -> None:
-    text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", 'print $_cuda_arg("bytesize") / 1024',
-                        'print $_cuda_arg("size")', "print $_cuda_error_name(2)", 'print $_cuda_error_name(999, "nvml")',
-                        "print $_cuda_layer()", "print $_cuda_layer($pc)")
+    text = scenario.run(
+        "test_alloc",
+        "cuda-break cuMemAlloc",
+        "RUN",
+        'print $_cuda_arg("bytesize") / 1024',
+        'print $_cuda_arg("size")',
+        "print $_cuda_error_name(2)",
+        'print $_cuda_error_name(999, "nvml")',
+        "print $_cuda_layer()",
+        "print $_cuda_layer($pc)",
+    )
     assert "= 65536" in text
     assert "cuMemAlloc_v2 has no parameter 'size'; it has dptr, bytesize" in text
     assert '"CUDA_ERROR_OUT_OF_MEMORY"' in text
@@ -75,10 +105,15 @@ def test_before_the_start_and_after_the_end(local: Scenario) -> None:
 
 
 def test_null_and_unreadable_pointers(scenario: Scenario, compile_c) -> None:
-    program = compile_c("bad_pointers", """
+    program = compile_c(
+        "bad_pointers",
+        """
         #include "gdbcuda_api.h"
         int main(void) { cuMemAlloc_v2(0, 5); cuMemAlloc_v2((CUdeviceptr *)16, 6); return 0; }""",
-        f"-I{scenario.shim}", f"-L{scenario.shim}/standin", "-l:libcuda.so.1")
+        f"-I{scenario.shim}",
+        f"-L{scenario.shim}/standin",
+        "-l:libcuda.so.1",
+    )
     text = scenario.run(program, "cuda-break cuMemAlloc", "RUN", "continue", hook=scenario.sample("minimal_hook.so"))
     assert "cuMemAlloc_v2(dptr=NULL, bytesize=5)" in text
     assert "dptr=0x10" in text

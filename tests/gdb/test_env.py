@@ -23,15 +23,26 @@ int main(int argc, char **argv) {
 def test_in_the_running_process(scenario: Scenario, compile_c, value: str) -> None:
     program = compile_c("env", PROGRAM)
     quoted = "'" + value.replace("'", "\\'") + "'" if "'" not in value else '"' + value + '"'
-    text = scenario.run(program, "break checkpoint", "RUN", f"cuda-env NEW={quoted}", f"cuda-env HOME={quoted}",
-                        "cuda-env NEW", "continue", hook=None, arguments=("NEW", "HOME"))
+    text = scenario.run(
+        program,
+        "break checkpoint",
+        "RUN",
+        f"cuda-env NEW={quoted}",
+        f"cuda-env HOME={quoted}",
+        "cuda-env NEW",
+        "continue",
+        hook=None,
+        arguments=("NEW", "HOME"),
+    )
     assert f"<NEW={value}>" in text
     assert f"<HOME={value}>" in text
     assert "<still HOME>" in text
 
 
 def test_for_the_next_run(local: Scenario, compile_c) -> None:
-    text = local.run(compile_c("env", PROGRAM), "cuda-env NEW=before", "run", "cuda-env NEW", hook=None, arguments=("NEW",))
+    text = local.run(
+        compile_c("env", PROGRAM), "cuda-env NEW=before", "run", "cuda-env NEW", hook=None, arguments=("NEW",)
+    )
     assert "NEW=before for the next run" in text
     assert "<NEW=before>" in text
 
@@ -39,13 +50,22 @@ def test_for_the_next_run(local: Scenario, compile_c) -> None:
 def test_many_variables(local: Scenario, compile_c) -> None:
     program = compile_c("env", PROGRAM)
     names = [f"V{i}" for i in range(40)]
-    text = local.run(program, "break checkpoint", "run", *[f"cuda-env {n}=value-of-{n}" for n in names], "continue",
-                     hook=None, arguments=tuple(names))
+    text = local.run(
+        program,
+        "break checkpoint",
+        "run",
+        *[f"cuda-env {n}=value-of-{n}" for n in names],
+        "continue",
+        hook=None,
+        arguments=tuple(names),
+    )
     assert all(f"<{n}=value-of-{n}>" in text for n in names)
 
 
-@pytest.mark.parametrize(("argument", "message"), [
-    ("1BAD=x", "is not a variable's name"), ("=x", "is not a variable's name"), ("", "required")])
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [("1BAD=x", "is not a variable's name"), ("=x", "is not a variable's name"), ("", "required")],
+)
 def test_mistakes(local: Scenario, argument: str, message: str) -> None:
     assert message in local.run("test_alloc", f"cuda-env {argument}", hook=None)
 

@@ -7,9 +7,19 @@ import re
 import pytest
 from scenario import GDB, ROOT, Scenario, execute
 
-NAMES = execute([GDB, "-nx", "-q", "-batch", "-x", str(ROOT / "gdbcuda.py"), "-ex",
-                 "python from gdbcuda.live.command import REGISTRY; print(' '.join(REGISTRY))"],
-                {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}).split()
+NAMES = execute(
+    [
+        GDB,
+        "-nx",
+        "-q",
+        "-batch",
+        "-x",
+        str(ROOT / "gdbcuda.py"),
+        "-ex",
+        "python from gdbcuda.live.command import REGISTRY; print(' '.join(REGISTRY))",
+    ],
+    {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+).split()
 
 
 def help_of(local: Scenario, name: str) -> str:
@@ -33,8 +43,14 @@ def test_examples_work_as_typed(local: Scenario, name: str) -> None:
 
 
 def test_completion(local: Scenario) -> None:
-    text = local.run("test_alloc", "complete cuda-break cuMemAllocP", "complete cuda-break cuInit --in dr",
-                     "complete cuda-break cuInit --on e", "complete cuda-break nvmlDeviceGetMem", hook=None)
+    text = local.run(
+        "test_alloc",
+        "complete cuda-break cuMemAllocP",
+        "complete cuda-break cuInit --in dr",
+        "complete cuda-break cuInit --on e",
+        "complete cuda-break nvmlDeviceGetMem",
+        hook=None,
+    )
     rows = text.splitlines()
     assert "cuda-break cuMemAllocPitch_v2" in rows
     assert "cuda-break cuInit --in driver" in rows

@@ -17,42 +17,79 @@ def test_the_first_stop_says_that_it_is_there(scenario: Scenario) -> None:
 
 def test_only_the_program_preloads_it(local: Scenario, compile_c) -> None:
     """A start-up shell that preloaded it would show in its environment."""
-    text = local.run("test_alloc", MAPPED_IN_GDB, "break main", "run", "show environment LD_PRELOAD",
-                     environment={"SHELL": "/bin/sh"})
+    text = local.run(
+        "test_alloc",
+        MAPPED_IN_GDB,
+        "break main",
+        "run",
+        "show environment LD_PRELOAD",
+        environment={"SHELL": "/bin/sh"},
+    )
     assert "gdb maps it: False" in text
     assert 'Environment variable "LD_PRELOAD" not defined.' in text
 
 
 def test_without_a_shell_too(local: Scenario) -> None:
-    text = local.run("test_alloc", f"cuda-load {local.hook}", "break main", "run", hook=None,
-                     )
+    text = local.run(
+        "test_alloc",
+        f"cuda-load {local.hook}",
+        "break main",
+        "run",
+        hook=None,
+    )
     assert "first in the search order" in text
-    text = local.run("test_alloc", "set startup-with-shell off", f"cuda-load {local.hook}", "break main", "run", hook=None)
+    text = local.run(
+        "test_alloc", "set startup-with-shell off", f"cuda-load {local.hook}", "break main", "run", hook=None
+    )
     assert "first in the search order" in text
 
 
-@pytest.mark.parametrize(("option", "says"), [("", "first in the search order"), (" --last", "but behind hook_first.so")])
+@pytest.mark.parametrize(
+    ("option", "says"), [("", "first in the search order"), (" --last", "but behind hook_first.so")]
+)
 def test_beside_the_users_own_preload(local: Scenario, option: str, says: str) -> None:
     other = local.sample("hook_first.so")
-    text = local.run("test_alloc", f"set exec-wrapper env LD_PRELOAD={other}", f"cuda-load {local.hook}{option}",
-                     "show exec-wrapper", "break main", "run", hook=None)
+    text = local.run(
+        "test_alloc",
+        f"set exec-wrapper env LD_PRELOAD={other}",
+        f"cuda-load {local.hook}{option}",
+        "show exec-wrapper",
+        "break main",
+        "run",
+        hook=None,
+    )
     assert says in text
     assert str(other) in text
 
 
 def test_users_preload_in_the_environment_is_kept(local: Scenario) -> None:
     other = local.sample("hook_first.so")
-    text = local.run("test_alloc", f"set environment LD_PRELOAD={other}", f"cuda-load {local.hook}",
-                     "break main", "run", "info sharedlibrary", hook=None)
+    text = local.run(
+        "test_alloc",
+        f"set environment LD_PRELOAD={other}",
+        f"cuda-load {local.hook}",
+        "break main",
+        "run",
+        "info sharedlibrary",
+        hook=None,
+    )
     assert "hook libgdbcuda-hook.so is loaded, first" in text
     assert "hook_first.so" in text
 
 
 def test_remove_takes_it_out_again(local: Scenario) -> None:
-    text = local.run("test_alloc", f"cuda-load {local.hook}", f"cuda-load --remove {local.hook}", "show exec-wrapper",
-                     "break main", "run", "info sharedlibrary", hook=None)
+    text = local.run(
+        "test_alloc",
+        f"cuda-load {local.hook}",
+        f"cuda-load --remove {local.hook}",
+        "show exec-wrapper",
+        "break main",
+        "run",
+        "info sharedlibrary",
+        hook=None,
+    )
     assert "is not preloaded from the next run on" in text
-    assert 'exec-wrapper ' not in text.partition("next run on")[2].partition("Breakpoint")[0] or 'is "".' in text
+    assert "exec-wrapper " not in text.partition("next run on")[2].partition("Breakpoint")[0] or 'is "".' in text
     assert "libgdbcuda-hook" not in text.rpartition("Shared Object")[2]
 
 
@@ -79,14 +116,19 @@ def test_a_running_gdbserver_gets_advice(shim: Path) -> None:
     assert f"gdbserver --wrapper env LD_PRELOAD={remote.hook} -- :PORT" in text
 
 
-@pytest.mark.parametrize(("argument", "message"), [
-    ("/nowhere/libx.so", "no such file"),
-    ("{program}", "not a shared object"),
-    ("/etc/passwd", "not an ELF file"),
-    ("/tmp", "cuda-load: "),
-])
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("/nowhere/libx.so", "no such file"),
+        ("{program}", "not a shared object"),
+        ("/etc/passwd", "not an ELF file"),
+        ("/tmp", "cuda-load: "),
+    ],
+)
 def test_what_cannot_be_a_hook(local: Scenario, argument: str, message: str) -> None:
-    text = local.run("test_alloc", f"cuda-load {argument.format(program=local.sample('test_alloc'))}", "cuda-load", hook=None)
+    text = local.run(
+        "test_alloc", f"cuda-load {argument.format(program=local.sample('test_alloc'))}", "cuda-load", hook=None
+    )
     assert message in text
     assert "No hook library" in text
 

@@ -13,8 +13,19 @@ pygdbmi = pytest.importorskip("pygdbmi.gdbcontroller", reason="pygdbmi is not in
 @pytest.fixture
 def ide(local: Scenario):
     os.environ["LD_LIBRARY_PATH"] = str(local.shim / "standin")
-    controller = pygdbmi.GdbController([GDB, "-nx", "-q", "--interpreter=mi3", "-iex", "set debuginfod enabled off",
-                                        "-x", str(ROOT / "gdbcuda.py"), str(local.sample("test_alloc"))])
+    controller = pygdbmi.GdbController(
+        [
+            GDB,
+            "-nx",
+            "-q",
+            "--interpreter=mi3",
+            "-iex",
+            "set debuginfod enabled off",
+            "-x",
+            str(ROOT / "gdbcuda.py"),
+            str(local.sample("test_alloc")),
+        ]
+    )
     del os.environ["LD_LIBRARY_PATH"]
     yield controller
     controller.exit()

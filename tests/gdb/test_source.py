@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 from scenario import GDB, ROOT, execute
 
-ASK = ["-ex", "python print('commands:', gdb.execute('help cuda-break', to_string=True).splitlines()[0])",
-       "-ex", "python import sys; print('path:', sys.path)"]
+ASK = [
+    "-ex",
+    "python print('commands:', gdb.execute('help cuda-break', to_string=True).splitlines()[0])",
+    "-ex",
+    "python import sys; print('path:', sys.path)",
+]
 LOADED = "commands: Break in exactly one implementation"
 
 
@@ -43,8 +47,14 @@ def test_it_loads_once() -> None:
 
 def test_it_adds_its_own_directories_and_no_more() -> None:
     plain = gdb("-ex", "python gdb.execute('define-prefix x')", "-ex", "echo").partition("path: ")[2]
-    text = gdb("-ex", "python import sys; before = list(sys.path)", "-ex", "source gdbcuda.py",
-               "-ex", "python print('added:', [p for p in sys.path if p not in before])")
+    text = gdb(
+        "-ex",
+        "python import sys; before = list(sys.path)",
+        "-ex",
+        "source gdbcuda.py",
+        "-ex",
+        "python print('added:', [p for p in sys.path if p not in before])",
+    )
     added = eval(text.partition("added: ")[2].splitlines()[0])
     assert plain and added[0] == str(ROOT)
     assert len(added) <= 2
@@ -52,8 +62,12 @@ def test_it_adds_its_own_directories_and_no_more() -> None:
 
 
 def test_nothing_heavy_is_imported_at_load() -> None:
-    text = gdb("-ex", "source gdbcuda.py", "-ex",
-               "python print('heavy:', [m for m in ('pygments', 'tabulate', 'elftools', 'hypothesis') if m in sys.modules])")
+    text = gdb(
+        "-ex",
+        "source gdbcuda.py",
+        "-ex",
+        "python print('heavy:', [m for m in ('pygments', 'tabulate', 'elftools', 'hypothesis') if m in sys.modules])",
+    )
     assert "heavy: []" in text
 
 
@@ -65,11 +79,18 @@ def copy_of_the_clone(folder: Path) -> Path:
 
 def test_missing_dependency_is_one_line_with_the_remedy(tmp_path: Path) -> None:
     file = copy_of_the_clone(tmp_path)
-    hide = "python import importlib.util as u; real = u.find_spec; " \
-           "u.find_spec = lambda name, *a: None if name == 'elftools' else real(name, *a)"
+    hide = (
+        "python import importlib.util as u; real = u.find_spec; "
+        "u.find_spec = lambda name, *a: None if name == 'elftools' else real(name, *a)"
+    )
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    done = subprocess.run([GDB, "-nx", "-q", "-batch", "-ex", hide, "-x", str(file)], env=kept, text=True,
-                          capture_output=True, check=False)
+    done = subprocess.run(
+        [GDB, "-nx", "-q", "-batch", "-ex", hide, "-x", str(file)],
+        env=kept,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
     assert "missing pyelftools" in done.stderr
     assert f"{tmp_path}/.venv/bin/pip install pyelftools" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
@@ -86,13 +107,21 @@ def wheel_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
         elif path.exists():
             shutil.copy(path, source)
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", str(site), str(source)], check=True, timeout=300)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--target", str(site), str(source)], check=True, timeout=300
+    )
     return site
 
 
 def test_from_an_installed_wheel(wheel_site: Path, tmp_path: Path) -> None:
-    where = subprocess.run([sys.executable, "-m", "gdbcuda.cli", "path"], env={**os.environ, "PYTHONPATH": str(wheel_site)},
-                           cwd=tmp_path, text=True, capture_output=True, check=True).stdout.strip()
+    where = subprocess.run(
+        [sys.executable, "-m", "gdbcuda.cli", "path"],
+        env={**os.environ, "PYTHONPATH": str(wheel_site)},
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        check=True,
+    ).stdout.strip()
     assert where.startswith(str(wheel_site))
     assert LOADED in gdb("-x", where, cwd=tmp_path)
 
@@ -103,11 +132,21 @@ def test_gdbcuda_gdb_is_a_drop_in(wheel_site: Path, tmp_path: Path) -> None:
     ours = subprocess.run([program, "--version"], env=environment, text=True, capture_output=True, check=True)
     assert ours.stdout == subprocess.run([GDB, "--version"], text=True, capture_output=True, check=True).stdout
     assert ours.stderr == ""
-    loaded = subprocess.run([program, "-nx", "-q", "-batch", "-ex", "help cuda-break"], env=environment, text=True,
-                            capture_output=True, check=True)
+    loaded = subprocess.run(
+        [program, "-nx", "-q", "-batch", "-ex", "help cuda-break"],
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
     assert loaded.stdout.startswith("Break in exactly one")
-    missing = subprocess.run([program, "--version"], env={**environment, "GDBCUDA_GDB": "no-such-gdb"}, text=True,
-                             capture_output=True, check=False)
+    missing = subprocess.run(
+        [program, "--version"],
+        env={**environment, "GDBCUDA_GDB": "no-such-gdb"},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
     assert (missing.returncode, missing.stdout) == (2, "")
     assert missing.stderr == "gdbcuda: no no-such-gdb on this machine (GDBCUDA_GDB names it)\n"
 

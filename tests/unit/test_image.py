@@ -19,11 +19,11 @@ class OwnMemory:
     """This process, through /proc/self/mem: what a debugger would read."""
 
     def __init__(self) -> None:
-        self.file = open("/proc/self/mem", "rb", buffering=0)  # noqa: SIM115
+        self.descriptor = os.open("/proc/self/mem", os.O_RDONLY)
 
     def read(self, address: int, size: int) -> bytes:
         try:
-            data = os.pread(self.file.fileno(), size, address)
+            data = os.pread(self.descriptor, size, address)
         except (OSError, OverflowError):
             raise Unreadable(address, size) from None
         if len(data) < size:
@@ -53,8 +53,11 @@ def test_the_program_comes_first_and_libc_is_there(found: list[image.Image]) -> 
 @pytest.mark.parametrize("name", ["malloc", "environ", "strtol", "pthread_create"])
 def test_lookup_finds_what_the_loader_bound(found: list[image.Image], name: str) -> None:
     libc = ctypes.CDLL(None)
-    wanted = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value if name != "environ" else \
-        ctypes.addressof(ctypes.c_void_p.in_dll(libc, name))
+    wanted = (
+        ctypes.cast(getattr(libc, name), ctypes.c_void_p).value
+        if name != "environ"
+        else ctypes.addressof(ctypes.c_void_p.in_dll(libc, name))
+    )
     first = next(hit for hit in (one.lookup(name) for one in found) if hit)
     assert first.address == wanted
     assert first.size > 0

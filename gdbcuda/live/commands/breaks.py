@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Optional
 
 import gdb
 
@@ -20,14 +19,31 @@ DEFAULT_CALLER = "app"
 
 @command(
     "cuda-break",
-    Argument("function", "API function: a symbol (cuMemAlloc_v2), a base name (cuMemAlloc) or a glob ('cuMem*')", "+",
-             names.complete_functions),
-    Option("--in", "the layer or library to stop in; several with commas (default: the hook's, else the outermost)",
-           "LAYER|LIB", complete=names.complete_places),
-    Option("--from", "whose calls: app (program and its libraries, the default), hook, any, or a library",
-           "CALLER", default=DEFAULT_CALLER, complete=names.complete_callers),
-    Option("--on", "enter (default), return, or error: a return with a status other than success",
-           choices=("enter", "return", "error"), default="enter"),
+    Argument(
+        "function",
+        "API function: a symbol (cuMemAlloc_v2), a base name (cuMemAlloc) or a glob ('cuMem*')",
+        "+",
+        names.complete_functions,
+    ),
+    Option(
+        "--in",
+        "the layer or library to stop in; several with commas (default: the hook's, else the outermost)",
+        "LAYER|LIB",
+        complete=names.complete_places,
+    ),
+    Option(
+        "--from",
+        "whose calls: app (program and its libraries, the default), hook, any, or a library",
+        "CALLER",
+        default=DEFAULT_CALLER,
+        complete=names.complete_callers,
+    ),
+    Option(
+        "--on",
+        "enter (default), return, or error: a return with a status other than success",
+        choices=("enter", "return", "error"),
+        default="enter",
+    ),
     Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
     Condition(),
 )
@@ -63,11 +79,11 @@ class Request:
         self.callers = ",".join(names.split_places(wanted["from"]))  # type: ignore[arg-type]
         self.on = str(wanted["on"])
         self.once = bool(wanted["once"])
-        self.text: Optional[str] = wanted["condition"]  # type: ignore[assignment]
+        self.text: str | None = wanted["condition"]  # type: ignore[assignment]
         if self.once and self.on != "enter":
             raise UserError("--once goes with --on enter: the breakpoint at the return is another one")
 
-    def parse(self, symbols: list[str]) -> Optional[conditions.Condition]:
+    def parse(self, symbols: list[str]) -> conditions.Condition | None:
         """Checked before anything is made; a function that is not in the table takes gdb's own expressions."""
         known = [f for f in map(names.function_named, symbols) if f is not None]
         if self.text is None or not known:
@@ -75,21 +91,14 @@ class Request:
         return conditions.parse(self.text, versions.table(), known)
 
 
-def make(symbol: str, request: Request, condition: Optional[conditions.Condition]) -> gdb.Breakpoint:
+def make(symbol: str, request: Request, condition: conditions.Condition | None) -> gdb.Breakpoint:
     in_hook = not request.places and any(symbol in names.exported(path) for path in layers.named_hooks())
     wish = breakpoints.Wish(symbol, request.places, in_hook)
-    made = breakpoints.create(wish, request.once)
-    try:
-        terms = gdb_terms(symbol, request, condition, made.number)
-        if terms:
-            made.condition = " && ".join(terms)
-    except (gdb.error, UserError):
-        made.delete()
-        raise
-    return made
+    terms = gdb_terms(symbol, request, condition, breakpoints.next_number())
+    return breakpoints.create(wish, " && ".join(terms), request.once)
 
 
-def gdb_terms(symbol: str, request: Request, condition: Optional[conditions.Condition], number: int) -> list[str]:
+def gdb_terms(symbol: str, request: Request, condition: conditions.Condition | None, number: int) -> list[str]:
     """The breakpoint's native condition, cheapest test first."""
     terms = []
     function = names.function_named(symbol)
@@ -105,7 +114,7 @@ def gdb_terms(symbol: str, request: Request, condition: Optional[conditions.Cond
     return terms
 
 
-def summary(made: list[gdb.Breakpoint], request: Request, condition: Optional[conditions.Condition]) -> str:
+def summary(made: list[gdb.Breakpoint], request: Request, condition: conditions.Condition | None) -> str:
     rest = called_from(request) + (f", on {request.on}" if request.on != "enter" else "")
     if condition is not None or request.text:
         rest += f", if {condition.text if condition is not None else request.text}"
@@ -113,7 +122,10 @@ def summary(made: list[gdb.Breakpoint], request: Request, condition: Optional[co
         places = Counter(" ".join(where(b, request)).strip() for b in made)
         rows = [f"  {count} in {place}" for place, count in places.most_common()]
         return "\n".join([f"{names.breakpoint_numbers([b.number for b in made])}: {len(made)} functions{rest}", *rows])
-    return "\n".join(f"Breakpoint {b.number}: {breakpoints.WISHES[b.number].function} in {' '.join(where(b, request)).strip()}{rest}" for b in made)
+    return "\n".join(
+        f"Breakpoint {b.number}: {breakpoints.WISHES[b.number].function} in {' '.join(where(b, request)).strip()}{rest}"
+        for b in made
+    )
 
 
 def called_from(request: Request) -> str:
@@ -145,5 +157,3 @@ def why_there(made: gdb.Breakpoint, live: list[breakpoints.Location]) -> str:
     if not hooks:
         return "(no hook library is loaded; see cuda-load)"
     return f"({', '.join(map(os.path.basename, hooks))} does not define it; this is the outermost that does)"
-
-

@@ -35,13 +35,21 @@ def cuda_call(json: bool) -> str:
 
 def arguments_of(call: frames.Call) -> list[decode.Argument]:
     phase = "enter" if call.result is None else "return"
-    return decode.arguments(call.function, call.raws, target.InferiorMemory(), versions.table(), phase=phase,
-                            succeeded=not returns.is_error(call))
+    return decode.arguments(
+        call.function,
+        call.raws,
+        target.InferiorMemory(),
+        versions.table(),
+        phase=phase,
+        succeeded=not returns.is_error(call),
+    )
 
 
 def in_full(call: frames.Call) -> str:
-    lines = [f"{call.function.symbol} in {stops.where(call.place)}, {'called by' if call.result is None else 'returned to'} "
-             f"{stops.caller_text(call)}"]
+    lines = [
+        f"{call.function.symbol} in {stops.where(call.place)}, {'called by' if call.result is None else 'returned to'} "
+        f"{stops.caller_text(call)}"
+    ]
     arguments = arguments_of(call)
     widest = max((len(a.name) for a in arguments), default=0)
     types = max((len(a.type_name) for a in arguments), default=0)
@@ -57,8 +65,12 @@ def as_data(call: frames.Call) -> dict[str, Any]:
     if call.result is not None:
         result = decode.result(call.function, call.result, versions.table()).data
     return {
-        "function": call.function.symbol, "base": call.function.base, "api": call.function.api,
-        "layer": call.place.layer, "object": call.place.file, "thread": call.thread,
+        "function": call.function.symbol,
+        "base": call.function.base,
+        "api": call.function.api,
+        "layer": call.place.layer,
+        "object": call.place.file,
+        "thread": call.thread,
         "caller": place_data(call.caller) if call.caller else None,
         "arguments": {a.name: a.data for a in arguments_of(call)},
         "result": result,
@@ -66,7 +78,10 @@ def as_data(call: frames.Call) -> dict[str, Any]:
 
 
 def place_data(place: frames.Place) -> dict[str, Any]:
-    return {"function": place.function, "object": place.file, "layer": place.layer, "source": place.source,
-            "address": place.address}
-
-
+    return {
+        "function": place.function,
+        "object": place.file,
+        "layer": place.layer,
+        "source": place.source,
+        "address": place.address,
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Optional
 
 import gdb
 
@@ -45,11 +44,13 @@ def next_run(name: str) -> str:
     return "for the next run"
 
 
-def show(name: str) -> Optional[str]:
+def show(name: str) -> str | None:
     lines = []
     if target.is_alive():
         found = environment.get(name)
-        lines.append(f"{name}={found} in the running process" if found is not None else f"{name} is not set in the process")
+        lines.append(
+            f"{name}={found} in the running process" if found is not None else f"{name} is not set in the process"
+        )
     later = preload.environment(name)
     lines.append(f"{name}={later} for the next run" if later else f"{name} is not set for the next run")
     return "\n".join(lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Optional
 
 from gdbcuda import elf
 from gdbcuda.errors import UserError
@@ -19,7 +18,7 @@ KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
     Option("--last", "behind what LD_PRELOAD already names, instead of in front of it", flag=True),
     Option("--remove", "take the library out again, from the next run on", flag=True),
 )
-def cuda_load(lib: Optional[str], last: bool, remove: bool) -> str:
+def cuda_load(lib: str | None, last: bool, remove: bool) -> str:
     """Preload a hook library into the program under debug, and into nothing else.
 
     The library is looked at first (a shared object for this program? debug info? which API functions?). At the next
@@ -57,7 +56,7 @@ def put_in(path: str, last: bool) -> str:
 
 
 def describe(path: str) -> str:
-    """"hook libvgpu.so: 203 driver and 247 NVML functions, dlsym; debug info". UserError if it cannot be a hook."""
+    """ "hook libvgpu.so: 203 driver and 247 NVML functions, dlsym; debug info". UserError if it cannot be a hook."""
     found = elf.open(path)
     if found.kind != "shared":
         raise UserError(f"{path} is not a shared object ({found.kind}): build it with -shared -fPIC")
@@ -80,8 +79,11 @@ def contents(path: str) -> str:
 def current() -> str:
     if not layers.named_hooks():
         noticed = [os.path.basename(h) for h in layers.hooks()]
-        return f"No hook library named; in the process: {', '.join(noticed)}" if noticed else \
-            "No hook library. Name one:  cuda-load ./libhook.so"
+        return (
+            f"No hook library named; in the process: {', '.join(noticed)}"
+            if noticed
+            else "No hook library. Name one:  cuda-load ./libhook.so"
+        )
     if target.is_alive():
         return preload.verify()
     return "\n".join(f"hook {os.path.basename(h)}: preloaded by the next run" for h in layers.named_hooks())

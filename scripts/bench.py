@@ -1,0 +1,126 @@
+"""What scripts/bench runs. A measurement is a function under ``@measurement``; it returns rows of a table."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Callable
+
+from gdbcuda import render
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIM = ROOT / "shim" / "build"
+GDB = os.environ.get("GDBCUDA_GDB", "gdb")
+ENVIRONMENT = {**os.environ, "LD_LIBRARY_PATH": str(SHIM / "standin"), "LC_ALL": "C.UTF-8"}
+Row = tuple[str, str, str]
+MEASUREMENTS: dict[str, Callable[[], list[Row]]] = {}
+
+
+def measurement(function: Callable[[], list[Row]]) -> Callable[[], list[Row]]:
+    MEASUREMENTS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def gdb(*arguments: str) -> str:
+    line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", *arguments]
+    return subprocess.run(
+        line, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
+    ).stdout
+
+
+def seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def medians(actions: dict[str, Callable[[], object]], rounds: int = 15) -> dict[str, float]:
+    """Median seconds of each action; they take turns, so that drift of the machine hits all alike."""
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for _ in range(rounds):
+        for name, action in actions.items():
+            times[name].append(seconds(action))
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def in_milliseconds(times: dict[str, float], base: str) -> list[Row]:
+    return [(name, f"{1000 * t:.1f} ms", f"{t / times[base]:.2f} x") for name, t in times.items()]
+
+
+@measurement
+def load() -> list[Row]:
+    """Starting gdb with the extension, against gdb alone (at most 60 ms more)."""
+    times = medians(
+        {
+            "gdb": lambda: gdb("-ex", "echo"),
+            "gdb + gdbcuda.py": lambda: gdb("-x", str(ROOT / "gdbcuda.py")),
+            "gdb + gdbcuda.py + one cuda-break": lambda: gdb(
+                "-x", str(ROOT / "gdbcuda.py"), "-ex", "cuda-break cuInit"
+            ),
+        }
+    )
+    more = times["gdb + gdbcuda.py"] - times["gdb"]
+    return [*in_milliseconds(times, "gdb"), ("the extension alone", f"{1000 * more:.1f} ms", "")]
+
+
+TIMER = """python
+import time, gdb
+def timed(name, lines):
+    start = time.perf_counter()
+    for line in lines: gdb.execute(line, to_string=True)
+    print("@", name, time.perf_counter() - start)
+"""
+
+
+def timed_in_gdb(setup: list[str], steps: dict[str, str]) -> dict[str, float]:
+    """Seconds of each step (a Python expression that gives a list of commands), in one gdb on test_alloc."""
+    with tempfile.NamedTemporaryFile("w", suffix=".gdb") as script:
+        script.write(TIMER + "\n".join(f"timed({name!r}, {lines})" for name, lines in steps.items()) + "\nend\n")
+        script.flush()
+        words = [word for line in setup for word in ("-ex", line)]
+        text = gdb("-x", str(ROOT / "gdbcuda.py"), *words, "-x", script.name, str(SHIM / "sample" / "test_alloc"))
+    return {name: float(value) for name, value in re.findall(r"^@ (.+) ([\d.e-]+)$", text, re.MULTILINE)}
+
+
+@measurement
+def breakpoints() -> list[Row]:
+    """1,000 breakpoints at once in a process that has the hook and the driver loaded (at most 0.3 s)."""
+    setup = ["set breakpoint pending on", f"cuda-load {SHIM}/libgdbcuda-hook.so", "break main", "run"]
+    names = "__import__('gdbcuda.live.versions', fromlist=['x']).table().find('cu*')[:1000]"
+    runs = [
+        timed_in_gdb(
+            setup,
+            {
+                "gdb's break, 1,000 names": f"['break ' + f.symbol for f in {names}] + ['delete']",
+                "cuda-break, 1,000 names": f"['cuda-break ' + ' '.join(f.symbol for f in {names})] + ['delete']",
+            },
+        )
+        for _ in range(5)
+    ]
+    times = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+    return in_milliseconds(times, "gdb's break, 1,000 names")
+
+
+def main() -> int:
+    wanted = sys.argv[1:] or list(MEASUREMENTS)
+    if wanted == ["--list"]:
+        print("\n".join(f"{name:<14} {(f.__doc__ or '').splitlines()[0]}" for name, f in MEASUREMENTS.items()))
+        return 0
+    unknown = [name for name in wanted if name not in MEASUREMENTS]
+    if unknown:
+        print(f"no measurement {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}", file=sys.stderr)
+        return 2
+    for name in wanted:
+        print(f"\n{name}: {(MEASUREMENTS[name].__doc__ or '').splitlines()[0]}", flush=True)
+        print(render.table(MEASUREMENTS[name](), ["", "median", "ratio"]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
