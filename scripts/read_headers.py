@@ -63,9 +63,7 @@ class Headers:
         self.unit = self.parse(self.source, strict=not device_code)
 
     def parse(self, source: str, *, strict: bool = True) -> TranslationUnit:
-        options = (
-            TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
-        )
+        options = TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
         unit = Index.create().parse("api.c", self.options, [("api.c", source)], options)
         errors = [str(d) for d in unit.diagnostics if d.severity >= d.Error]
         if strict and errors:
@@ -74,9 +72,7 @@ class Headers:
 
     def is_vendors(self, cursor: Cursor) -> bool:
         file = cursor.location.file
-        return file is not None and any(
-            str(Path(file.name).resolve()).startswith(path) for path in self.includes
-        )
+        return file is not None and any(str(Path(file.name).resolve()).startswith(path) for path in self.includes)
 
     def declarations(self, *kinds: CursorKind) -> Iterator[Cursor]:
         def walk(parent: Cursor) -> Iterator[Cursor]:
@@ -92,15 +88,15 @@ class Headers:
 
     def functions(self, *files: str) -> Entries:
         """{ELF symbol: "RESULT;NAME TYPE;NAME TYPE"} of what the named headers declare."""
-        spell = TypeReader().spell
+        reader = TypeReader()
         found: Entries = {}
         for cursor in self.declarations(CursorKind.FUNCTION_DECL):
             if is_exported(cursor) and Path(cursor.location.file.name).name in files:
                 parameters = [
-                    f"{parameter.spelling or f'unnamed{index}'} {spell(parameter.type)}"
+                    f"{parameter.spelling or f'unnamed{index}'} {reader.spell_parameter(parameter.type)}"
                     for index, parameter in enumerate(cursor.get_arguments())
                 ]
-                found[cursor.spelling] = ";".join([spell(cursor.result_type), *parameters])
+                found[cursor.spelling] = ";".join([reader.spell(cursor.result_type), *parameters])
         return found
 
     def proc_types(self) -> dict[tuple[str, str], dict[int, str]]:

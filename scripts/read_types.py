@@ -91,6 +91,11 @@ class TypeReader:
             return f"{self.spell(ctype.get_result())} ({self.spell_arguments(ctype)})"
         return const + str(ctype.spelling).replace("const ", "")
 
+    def spell_parameter(self, ctype: Type) -> str:
+        """As the function sees it: arrays are pointers."""
+        is_array = ctype.get_canonical().kind == TypeKind.CONSTANTARRAY
+        return self.spell_pointer(ctype.get_array_element_type()) if is_array else self.spell(ctype)
+
     def spell_pointer(self, target: Type) -> str:
         if target.get_canonical().kind == TypeKind.FUNCTIONPROTO and target.kind != TypeKind.TYPEDEF:
             return f"{self.spell(target.get_result())} (*)({self.spell_arguments(target)})"

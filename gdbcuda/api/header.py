@@ -63,9 +63,7 @@ def constants(texts: Mapping[str, str]) -> Iterator[str]:
 
 
 def literal(value: int) -> str:
-    suffix = (
-        "" if -(1 << 31) <= value < 1 << 31 else "u" if 0 <= value < 1 << 32 else "ull" if value > 0 else "ll"
-    )
+    suffix = "" if -(1 << 31) <= value < 1 << 31 else "u" if 0 <= value < 1 << 32 else "ull" if value > 0 else "ll"
     return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
 
 

@@ -170,6 +170,4 @@ def attribute(word: str) -> dict[str, Any]:
         return {"length": length[1], "length_unit": "bytes" if length[2] else "elements"}
     if flags:
         return {"flags": flags[1]}
-    raise ValueError(
-        f"{word!r} is not one of in, out, inout, string, handle, block, bytes, [LENGTH], flags(…)"
-    )
+    raise ValueError(f"{word!r} is not one of in, out, inout, string, handle, block, bytes, [LENGTH], flags(…)")

@@ -107,9 +107,7 @@ class Types:
         if text.startswith("typedef "):
             return self._derived(spelling, text[len("typedef ") :])
         keyword, _, name = spelling.partition(" ")
-        return (
-            self._enum(spelling, name, text) if keyword == "enum" else self._record(spelling, keyword, text)
-        )
+        return self._enum(spelling, name, text) if keyword == "enum" else self._record(spelling, keyword, text)
 
     def _tagless(self, spelling: str) -> Type | None:
         """People write cudaDeviceProp where C wants struct cudaDeviceProp."""

@@ -13,8 +13,9 @@ where the versions differ:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any, Callable, Generic, NamedTuple, TypeVar
 
 from gdbcuda.api.functions import Function, base_name, suffix_order
@@ -73,9 +74,6 @@ class Table:
         self.functions: Mapping[str, Function] = self._functions(FUNCTION_SECTIONS)
         # OpenGL, EGL and VDPAU interop, and what nvcc's start-up code calls (__cudaRegisterFatBinary …)
         self.extras: Mapping[str, Function] = self._functions(EXTRA_SECTIONS)
-        self._proc: Texts | None = None
-        self._constants: dict[str, int] | None = None
-        self._aliases: dict[str, str] | None = None
 
     def section(self, name: str, library: str) -> dict[str, str]:
         """The texts of the chosen version; empty where the library has no such section."""
@@ -134,16 +132,25 @@ class Table:
 
     def source_symbol(self, name: str) -> str:
         """What a name in a program's source becomes in its ELF symbols: cuMemAlloc -> cuMemAlloc_v2."""
-        if self._aliases is None:
-            self._aliases = {**self.section("aliases", "cuda"), **self.section("aliases", "nvml")}
         return self._aliases.get(name, name)
+
+    @cached_property
+    def _aliases(self) -> Texts:
+        return {**self.section("aliases", "cuda"), **self.section("aliases", "nvml")}
 
     # -- cuGetProcAddress ----------------------------------------------------------------------------------
 
+    @cached_property
+    def _proc(self) -> Texts:
+        return self.section("proc", "cuda")
+
+    @property
+    def proc_names(self) -> Iterable[str]:
+        """The names that cuGetProcAddress knows; they never have a suffix."""
+        return self._proc.keys()
+
     def proc_versions(self, name: str) -> tuple[ProcVersion, ...]:
         """All that cuGetProcAddress can answer for the name, oldest first; () for an unknown name."""
-        if self._proc is None:
-            self._proc = self.section("proc", "cuda")
         text = self._proc.get(name, "")
         return tuple(map(proc_version, text.split(";"))) if text else ()
 
@@ -174,19 +181,18 @@ class Table:
         found = self.types.get(name)
         return found.enum if found is not None else None
 
-    @property
+    @cached_property
     def constants(self) -> Mapping[str, int]:
         """Enum constants and integer macros, special handles (cudaStreamPerThread) included."""
-        if self._constants is None:
-            self._constants = {}
-            for spelling in self.types.texts:
-                if spelling.startswith("enum "):
-                    enum = self.types[spelling].enum
-                    self._constants.update(enum.values if enum else {})
-            for library in ("cuda", "nvml"):
-                for name, text in self.section("constants", library).items():
-                    self._constants[name] = int(text.partition(" ")[0])
-        return self._constants
+        found: dict[str, int] = {}
+        for spelling in self.types.texts:
+            if spelling.startswith("enum "):
+                enum = self.types[spelling].enum
+                found.update(enum.values if enum else {})
+        for library in ("cuda", "nvml"):
+            for name, text in self.section("constants", library).items():
+                found[name] = int(text.partition(" ")[0])
+        return found
 
     def constant(self, name: str) -> int | None:
         return self.constants.get(name)
