@@ -10,12 +10,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import Memory
 
-PT_DYNAMIC, PT_PHDR = 2, 6
+PT_LOAD, PT_DYNAMIC, PT_PHDR = 1, 2, 6
 DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_DEBUG, DT_GNU_HASH = 0, 4, 5, 6, 21, 0x6FFFFEF5
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, shndx, value, size
 STT_TLS = 6
@@ -31,10 +31,13 @@ class Symbol(NamedTuple):
 
 
 class Image:
-    """One loaded object. ``base`` is link_map's l_addr, ``name`` its l_name ("" for the program)."""
+    """One loaded object. ``base`` is link_map's l_addr, ``name`` its l_name ("" for the program), ``handle`` where
+    the link_map itself is (what glibc's dlopen returns), ``headers`` (address, count) of its program headers."""
 
-    def __init__(self, memory: Memory, name: str, base: int, dynamic: int) -> None:
-        self.memory, self.name, self.base, self.dynamic = memory, name, base, dynamic
+    def __init__(self, memory: Memory, name: str, base: int, dynamic: int, handle: int = 0,
+                 headers: tuple[int, int] | None = None) -> None:
+        self.memory, self.name, self.base, self.dynamic, self.handle = memory, name, base, dynamic, handle
+        self._headers = headers
 
     @cached_property
     def entries(self) -> dict[int, int]:
@@ -52,14 +55,32 @@ class Image:
         value = self.entries.get(tag, 0)
         return value if value >= self.base or value == 0 else value + self.base
 
-    def lookup(self, name: str) -> Optional[Symbol]:
+    @cached_property
+    def segments(self) -> list[tuple[int, int, int]]:
+        """(start, end, flags) of each mapped segment, PF_X is 1, PF_W 2; [] where the headers are not in memory."""
+        try:
+            address, count = self._headers or header_table(self.memory, self.base)
+            table = self.memory.read(address, 56 * min(count, MOST_ENTRIES))
+        except Unreadable:
+            return []
+        rows = struct.iter_unpack("<IIQQQQQQ", table)  # Elf64_Phdr
+        return [(self.base + start, self.base + start + size, flags)
+                for kind, flags, _, start, _, _, size, _ in rows if kind == PT_LOAD]
+
+    def holds(self, address: int) -> bool:
+        return any(start <= address < end for start, end, _ in self.segments)
+
+    def lookup(self, name: str) -> Symbol | None:
         """The object's own definition of the name, found the loader's way; None if it has none."""
+        return next((symbol for _, symbol in self.matches(name)), None)
+
+    def matches(self, name: str) -> Iterator[tuple[int, Symbol]]:
+        """Every definition of the name (one a symbol version), with its index in the dynamic symbols."""
         indices = self._gnu_chain(name) if DT_GNU_HASH in self.entries else self._hash_chain(name)
         for index in indices:
             found = self._symbol(index)
             if found is not None and found.name == name:
-                return found
-        return None
+                yield index, found
 
     def _words(self, address: int, count: int) -> tuple[int, ...]:
         return struct.unpack(f"<{count}I", self.memory.read(address, 4 * count))
@@ -90,7 +111,7 @@ class Image:
             yield index
             index = self._words(table + 8 + 4 * (buckets + index), 1)[0]
 
-    def _symbol(self, index: int) -> Optional[Symbol]:
+    def _symbol(self, index: int) -> Symbol | None:
         """None for an undefined symbol, or a thread-local one (its value is an offset)."""
         raw = self.memory.read(self.address(DT_SYMTAB) + SYMBOL.size * index, SYMBOL.size)
         name, info, _, section, value, size = SYMBOL.unpack(raw)
@@ -110,12 +131,20 @@ def images(memory: Memory, headers: int, count: int) -> list[Image]:
         program = Image(memory, "", 0, start)
         debug = program.entries.get(DT_DEBUG, 0)
         first = struct.unpack("<Q", memory.read(debug + 8, 8))[0] if debug else 0
-        return list(link_maps(memory, first))
+        return list(link_maps(memory, first, (headers, count)))
     except Unreadable:
         return []
 
 
-def program_dynamic(memory: Memory, headers: int, count: int) -> Optional[int]:
+def header_table(memory: Memory, base: int) -> tuple[int, int]:
+    """(address, count) of the program headers of a shared object, from the ELF header at its base."""
+    header = memory.read(base, 64)
+    if header[:4] != b"\x7fELF":
+        raise Unreadable(base, 64)
+    return base + struct.unpack_from("<Q", header, 32)[0], struct.unpack_from("<H", header, 56)[0]
+
+
+def program_dynamic(memory: Memory, headers: int, count: int) -> int | None:
     """Address of the program's dynamic section."""
     bias, dynamic = 0, None
     for index in range(min(count, MOST_ENTRIES)):
@@ -127,13 +156,14 @@ def program_dynamic(memory: Memory, headers: int, count: int) -> Optional[int]:
     return None if dynamic is None else bias + dynamic
 
 
-def link_maps(memory: Memory, address: int) -> Iterator[Image]:
+def link_maps(memory: Memory, address: int, headers: tuple[int, int] | None = None) -> Iterator[Image]:
+    """The chain from there on; ``headers`` are those of the first, which for the program need not be at its base."""
     for _ in range(MOST_OBJECTS):
         if not address:
             return
         base, name, dynamic, following = struct.unpack("<QQQQ", memory.read(address, 32))
-        yield Image(memory, string_at(memory, name) if name else "", base, dynamic)
-        address = following
+        yield Image(memory, string_at(memory, name) if name else "", base, dynamic, address, headers)
+        address, headers = following, None
 
 
 def string_at(memory: Memory, address: int) -> str:

@@ -1,0 +1,10 @@
+"""How the objects of a process are linked: what each defines, refers to, and where its references lead.
+
+All from memory, in blocks, so that a remote process and a core file serve as well as a local one.
+"""
+
+from gdbcuda.linkage.objects import Found, Objects
+from gdbcuda.linkage.slots import Linkage, Slot
+from gdbcuda.linkage.symbols import Definition
+
+__all__ = ["Definition", "Found", "Linkage", "Objects", "Slot"]

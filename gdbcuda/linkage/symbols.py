@@ -1,0 +1,109 @@
+"""The dynamic symbols of a loaded object. (System V gABI, "Symbol Table", "Hash Table"; GNU hash sections.)
+
+A small object's are read at once, in three blocks. Of a large one (a framework's library has 200,000) only the
+undefined ones are, which come first; definitions are looked up by name, the loader's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from functools import cached_property
+from typing import NamedTuple
+
+from gdbcuda.image import DT_GNU_HASH, DT_HASH, DT_SYMTAB, STT_TLS, SYMBOL
+from gdbcuda.linkage.dynamic import Dynamic
+from gdbcuda.linkage.versions import Versions
+
+MOST_SYMBOLS = 2_000_000
+FEW_SYMBOLS = 30_000
+Entry = tuple[int, int, int, int, int, int]  # name, info, other, section, value, size
+
+
+class Definition(NamedTuple):
+    """A symbol that an object exports. ``version`` "" without one; not ``default`` is name@VERSION; ``number``
+    is its place among the dynamic symbols."""
+
+    name: str
+    address: int
+    size: int
+    version: str
+    default: bool
+    number: int
+
+
+class Symbols:
+    def __init__(self, dynamic: Dynamic) -> None:
+        self.dynamic, self.versions = dynamic, Versions(dynamic)
+
+    @cached_property
+    def extent(self) -> tuple[int, int]:
+        """(index of the first symbol that can be found by name, number of symbols), from the hash table."""
+        table = self.dynamic.address(DT_GNU_HASH)
+        if table:
+            return self._gnu_extent(table)
+        table = self.dynamic.address(DT_HASH)
+        return (0, min(self.dynamic.words(table, 2)[1], MOST_SYMBOLS)) if table else (0, 0)
+
+    def _gnu_extent(self, table: int) -> tuple[int, int]:
+        buckets, first, bloom, _ = self.dynamic.words(table, 4)
+        start = table + 16 + 8 * bloom
+        last = max(self.dynamic.words(start, min(buckets, MOST_SYMBOLS)), default=0)
+        if last < first:
+            return first, first
+        while last < MOST_SYMBOLS and not self.dynamic.words(start + 4 * (buckets + last - first), 1)[0] & 1:
+            last += 1
+        return first, last + 1
+
+    @property
+    def is_large(self) -> bool:
+        return self.extent[1] > FEW_SYMBOLS
+
+    def _name(self, offset: int) -> str:
+        strings = self.dynamic.strings
+        if not strings:
+            return self.dynamic.string(offset)
+        end = strings.find(b"\0", offset)
+        return strings[offset : end if end >= 0 else None].decode(errors="replace")
+
+    def _entries(self, first: int, last: int) -> Iterator[Entry]:
+        start = self.dynamic.address(DT_SYMTAB) + SYMBOL.size * first
+        data = self.dynamic.image.memory.read(start, SYMBOL.size * max(last - first, 0))
+        return SYMBOL.iter_unpack(data)
+
+    @cached_property
+    def _all(self) -> dict[str, list[Definition]]:
+        found: dict[str, list[Definition]] = {}
+        base, first = self.dynamic.image.base, self.extent[0]
+        for index, (name, info, _, section, value, size) in enumerate(self._entries(*self.extent), first):
+            if section and info >> 4 and info & 15 != STT_TLS:  # binding 0 is local
+                text = self._name(name)
+                definition = Definition(text, base + value, size, *self.versions.of(index), index)
+                found.setdefault(text, []).append(definition)
+        return found
+
+    def find(self, name: str) -> list[Definition]:
+        """The object's definitions of the name, one a version."""
+        if "_all" in self.__dict__:  # read already
+            return self._all.get(name, [])
+        matches = self.dynamic.image.matches(name)
+        return [Definition(name, s.address, s.size, *self.versions.of(index), index) for index, s in matches]
+
+    def defined(self, names: Set[str]) -> dict[str, list[Definition]]:
+        """Those of the names that the object exports."""
+        known = names if self.is_large else names & self._all.keys()
+        return {name: found for name, found in ((name, self.find(name)) for name in known) if found}
+
+    def undefined(self, names: Set[str]) -> dict[int, str]:
+        """Index -> name of those that the object refers to and does not define."""
+        rows = enumerate(self._entries(0, self.extent[0] or self.extent[1]))
+        named = ((index, self._name(row[0])) for index, row in rows if row[0] and not row[3])
+        return {index: name for index, name in named if name in names}
+
+    @cached_property
+    def by_address(self) -> dict[int, tuple[str, ...]]:
+        """Exported names by address, several where a function has aliases; {} for a large object."""
+        found: dict[int, tuple[str, ...]] = {}
+        for name, definitions in ({} if self.is_large else self._all).items():
+            for address in {definition.address for definition in definitions}:
+                found[address] = (*found.get(address, ()), name)
+        return found

@@ -1,0 +1,158 @@
+"""Definitions, references and search order, read back from the memory of this very Python process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from elf_build import compiled
+from test_image import AT_PHDR, AT_PHNUM, OwnMemory, auxiliary
+
+from gdbcuda import image
+from gdbcuda.blocks import Blocks
+from gdbcuda.linkage import Linkage, Objects
+from gdbcuda.linkage.slots import Slot, clusters, slot_values
+
+INNER = "int answer(void) { return 42; } int other(void) { return answer(); }"
+OUTER = "int answer(void); int (*kept)(void) = answer; int ask(void) { return answer(); }"
+NAMES = frozenset({"answer", "other", "ask", "dlsym", "malloc"})
+
+
+def build(folder: Path, *flags: str) -> tuple[str, str]:
+    """libouter needs libinner; each folder's pair is a different one to the loader."""
+    name = f"libinner_{folder.name}.so"
+    inner = compiled(folder, INNER, f"-Wl,-soname,{name}", name=name, source_name="inner.c")
+    outer = compiled(folder, OUTER, f"-L{folder}", f"-l:{name}", f"-Wl,-rpath,{folder}", *flags,
+                     name=f"libouter_{folder.name}.so", source_name="outer.c")  # fmt: skip
+    return str(inner), str(outer)
+
+
+def own_objects() -> Objects:
+    values = auxiliary()
+    return Objects(map(Linkage, image.images(Blocks(OwnMemory()), values[AT_PHDR], values[AT_PHNUM])))
+
+
+def named(objects: Objects, path: str) -> Linkage:
+    return next(one for one in objects.all if os.path.realpath(one.image.name) == os.path.realpath(path))
+
+
+@pytest.fixture
+def lazy(tmp_path: Path) -> Iterator[tuple[Objects, Linkage, Linkage, ctypes.CDLL]]:
+    inner, outer = build(tmp_path, "-Wl,-z,lazy")
+    library = ctypes.CDLL(outer, mode=os.RTLD_LAZY)
+    objects = own_objects()
+    yield objects, named(objects, inner), named(objects, outer), library
+
+
+def test_definitions_have_the_addresses_that_the_loader_gives(lazy: tuple) -> None:
+    _, inner, outer, _ = lazy
+    library = ctypes.CDLL(inner.image.name)
+    found = inner.symbols.defined(NAMES)
+    assert sorted(found) == ["answer", "other"]
+    wanted = ctypes.cast(library.answer, ctypes.c_void_p).value
+    assert [d.address for d in found["answer"]] == [wanted]
+    assert inner.symbols.by_address[wanted] == ("answer",)
+    assert sorted(outer.symbols.defined(NAMES)) == ["ask"]
+
+
+def test_slots_before_and_after_the_first_call(lazy: tuple) -> None:
+    _, inner, outer, library = lazy
+    slots = {slot.kind: slot for slot in outer.slots(NAMES)}
+    assert {kind: slot.name for kind, slot in slots.items()} == {"PLT": "answer", "data": "answer"}
+    answer = inner.symbols.find("answer")[0].address
+    before = slot_values(OwnMemory(), list(slots.values()))
+    assert before[slots["data"].address] == answer
+    assert outer.image.holds(before[slots["PLT"].address])  # its own PLT: not bound yet
+    assert library.ask() == 42
+    assert slot_values(OwnMemory(), list(slots.values()))[slots["PLT"].address] == answer
+
+
+def test_own_functions_that_could_be_preempted_have_slots_too(lazy: tuple) -> None:
+    _, inner, _, _ = lazy
+    assert [slot.name for slot in inner.slots(NAMES)] == ["answer"]
+
+
+def test_bound_at_once(tmp_path: Path) -> None:
+    _, outer = build(tmp_path, "-Wl,-z,now", "-fno-plt")
+    ctypes.CDLL(outer)
+    found = named(own_objects(), outer)
+    assert found.dynamic.binds_now and not found.dynamic.is_symbolic
+    assert {slot.kind for slot in found.slots(NAMES)} == {"GOT", "data"}
+
+
+def test_what_the_dynamic_section_says(lazy: tuple) -> None:
+    _, inner, outer, _ = lazy
+    assert outer.dynamic.needed[0] == inner.dynamic.soname == os.path.basename(inner.image.name)
+    assert outer.dynamic.run_path == ("DT_RUNPATH", os.path.dirname(outer.image.name))
+    assert inner.dynamic.run_path == ("", "")
+    assert not outer.dynamic.binds_now
+
+
+def test_symbolic(tmp_path: Path) -> None:
+    path = compiled(tmp_path, INNER, "-Wl,-Bsymbolic", name="libsymbolic.so")
+    ctypes.CDLL(str(path))
+    assert named(own_objects(), str(path)).dynamic.is_symbolic
+
+
+def test_search_order(lazy: tuple) -> None:
+    objects, inner, outer, _ = lazy
+    assert outer not in objects.startup and inner not in objects.startup
+    assert any("libc.so" in one.image.name for one in objects.startup)
+    assert objects.scope(outer) == [*objects.startup, outer, inner]
+    assert objects.scope(inner) == objects.scope(outer)
+    assert objects.next_scope(outer) == [inner]
+    assert objects.closure(outer)[:2] == [outer, inner]
+    found = objects.lookup("answer", objects.scope(outer))
+    assert found is not None and found.linkage is inner
+    assert objects.lookup("answer", objects.startup) is None
+
+
+def test_holder_and_handle(lazy: tuple) -> None:
+    objects, inner, _, library = lazy
+    assert objects.holder(inner.symbols.find("other")[0].address) is inner
+    assert objects.holder(0) is None and objects.holder(1 << 63) is None
+    assert objects.of_handle(inner.image.handle) is inner
+    assert objects.of_handle(library._handle) is not None
+
+
+def test_symbol_versions() -> None:
+    objects = own_objects()
+    libc = next(one for one in objects.all if one.dynamic.soname == "libc.so.6")
+    found = libc.symbols.find("memcpy")
+    assert [d.default for d in found].count(True) == 1
+    assert all(d.version.startswith("GLIBC_") for d in found)
+    old = next(d for d in found if not d.default)
+    chosen = objects.lookup("memcpy", objects.startup, old.version)
+    assert chosen is not None and chosen.definition.address == old.address
+    asked = [slot.version for one in objects.all for slot in one.slots(frozenset({"malloc"}))]
+    assert asked and all(version.startswith("GLIBC_2.") for version in asked if version)
+
+
+def test_a_large_object_is_searched_by_name(lazy: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, inner, outer, _ = lazy
+    monkeypatch.setattr("gdbcuda.linkage.symbols.FEW_SYMBOLS", 0)
+    fresh = Linkage(inner.image)
+    assert fresh.symbols.is_large and fresh.symbols.by_address == {}
+    assert fresh.symbols.defined(NAMES) == inner.symbols.defined(NAMES)
+    assert Linkage(outer.image).slots(NAMES) == outer.slots(NAMES)
+
+
+def test_only_the_old_hash_table(tmp_path: Path) -> None:
+    _, outer = build(tmp_path, "-Wl,--hash-style=sysv")
+    ctypes.CDLL(outer)
+    found = named(own_objects(), outer)
+    assert {slot.name for slot in found.slots(NAMES)} == {"answer"}
+    assert sorted(found.symbols.defined(NAMES)) == ["ask"]
+
+
+def test_few_reads_for_many_slots() -> None:
+    slots = [Slot("f", "", address, "GOT") for address in (8, 4000, 16, 90000, 90008)]
+    assert [[s.address for s in group] for group in clusters(slots)] == [[8, 16, 4000], [90000, 90008]]
+
+
+def test_an_object_whose_tables_are_gone_is_left_out() -> None:
+    gone = Linkage(image.Image(OwnMemory(), "libgone.so", 4096, 4096))
+    assert Objects([gone]).all == []
