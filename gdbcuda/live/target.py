@@ -13,6 +13,7 @@ from typing import Any, Callable
 import gdb
 
 from gdbcuda import image
+from gdbcuda.blocks import Blocks
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.image import Image
 
@@ -135,7 +136,7 @@ def images() -> list[Image]:
     }
     if "AT_PHDR" not in values or "AT_PHNUM" not in values:
         return []
-    return image.images(InferiorMemory(), values["AT_PHDR"], values["AT_PHNUM"])
+    return image.images(Blocks(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
 
 
 def shared_objects() -> list[str]:
