@@ -6,6 +6,7 @@ anything but UserError for what is wrong with the file.
 
 from .file import Elf
 from .file import open_elf as open
+from .search import Libraries, Root
 from .symbols import Symbol
 
-__all__ = ["Elf", "Symbol", "open"]
+__all__ = ["Elf", "Libraries", "Root", "Symbol", "open"]

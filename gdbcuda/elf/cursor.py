@@ -23,9 +23,7 @@ _FIXED = {
     "ref1": 1, "ref2": 2, "ref4": 4, "ref8": 8, "ref_sup4": 4, "ref_sup8": 8, "ref_sig8": 8,
     "strx1": 1, "strx2": 2, "strx3": 3, "strx4": 4, "addrx1": 1, "addrx2": 2, "addrx3": 3, "addrx4": 4,
 }  # fmt: skip
-_OFFSETS = frozenset(
-    ("strp", "line_strp", "sec_offset", "strp_sup", "GNU_strp_alt", "GNU_ref_alt", "ref_addr")
-)
+_OFFSETS = frozenset(("strp", "line_strp", "sec_offset", "strp_sup", "GNU_strp_alt", "GNU_ref_alt", "ref_addr"))
 _LENGTH_BYTES = {"block1": 1, "block2": 2, "block4": 4}
 _ULEBS = frozenset(
     (

@@ -11,9 +11,7 @@ from .records import Records, string_at
 from .source import Source
 
 _MOST_ENTRIES = 20_000
-_STRING_TAGS = frozenset(
-    ("DT_NEEDED", "DT_SONAME", "DT_RPATH", "DT_RUNPATH", "DT_AUXILIARY", "DT_FILTER", "DT_AUDIT")
-)
+_STRING_TAGS = frozenset(("DT_NEEDED", "DT_SONAME", "DT_RPATH", "DT_RUNPATH", "DT_AUXILIARY", "DT_FILTER", "DT_AUDIT"))
 
 
 class DynamicEntry(NamedTuple):

@@ -134,6 +134,18 @@ class Elf:
         slots = {place.address: self.dynamic_symbols[place.symbol].name for place in self.relocations()}
         return Code(self.machine, self.addresses, slots)
 
+    @cached_property
+    def constructors(self) -> list[str]:
+        """Names of the functions in .init_array, but the compiler's own; [] where no names are known."""
+        start, size = self.dynamic.value("DT_INIT_ARRAY"), self.dynamic.value("DT_INIT_ARRAYSZ") or 0
+        if start is None:
+            return []
+        places = range(start, start + min(size, 1 << 16))
+        found = read_relocations(self.dynamic, self.addresses, self._records)
+        targets = {each.addend for each in found if each.address in places}
+        named = {symbol.value: symbol.name for symbol in self.symtab if symbol.is_function}
+        return [named[target] for target in sorted(targets) if named.get(target, "frame_dummy") != "frame_dummy"]
+
     # debug info
 
     @cached_property

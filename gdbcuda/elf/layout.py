@@ -69,8 +69,7 @@ def read_segments(source: Source, header: Header, records: Records) -> tuple[Seg
         count = records.at("Elf_Shdr", header.sections_at, "section header 0").sh_info
     raws = _table(source, records, "Elf_Phdr", header.segments_at, count, "the program headers")
     return tuple(
-        Segment(str(raw.p_type), raw.p_flags, raw.p_offset, raw.p_vaddr, raw.p_filesz, raw.p_memsz)
-        for raw in raws
+        Segment(str(raw.p_type), raw.p_flags, raw.p_offset, raw.p_vaddr, raw.p_filesz, raw.p_memsz) for raw in raws
     )
 
 

@@ -25,7 +25,8 @@ class Records:
         self.source = source
         self.bits = bits
         self.endian = "<" if little_endian else ">"
-        self.structs = ELFStructs(little_endian=little_endian, elfclass=bits)
+        make: Any = ELFStructs  # typed in some versions of pyelftools only
+        self.structs = make(little_endian=little_endian, elfclass=bits)
         self.structs.create_basic_structs()
 
     def know_machine(self, header: Record) -> None:

@@ -1,0 +1,95 @@
+"""What the machine code of the hooks gives away."""
+
+from __future__ import annotations
+
+from gdbcuda import api, elf
+
+from ..registry import LIBRARY, Answer, Seen, check, some
+from ..subject import Subject
+from ..vendor import api_of
+
+_STATUS = {"CUresult", "cudaError_t", "nvmlReturn_t"}
+_RESOLVERS = {"cuGetProcAddress", "cuGetProcAddress_v2"}
+
+
+def _hooks(subject: Subject) -> list[tuple[api.Function, elf.Symbol]]:
+    """The exported hooks, but not of a vendor's library, which may have its reasons."""
+    if api_of(subject.library.soname):
+        return []
+    exported = subject.library.exported
+    return [(subject.hooked[name], exported[name]) for name in subject.in_order]
+
+
+@check(
+    "returns-minus-one", "warning", LIBRARY,
+    means="-1 is no CUresult, cudaError_t or nvmlReturn_t: the program prints an error that no table knows, "
+          "or takes it for a success",
+    do="return a constant of the API, such as CUDA_ERROR_OUT_OF_MEMORY",
+)  # fmt: skip
+def returns_minus_one(subject: Subject) -> Answer:
+    code = subject.library.code
+    found = [
+        f"{function.symbol}+{at:#x}"
+        for function, symbol in _hooks(subject)
+        if function.result.name in _STATUS and (at := code.returns_minus_one(symbol.value, symbol.size)) is not None
+    ]
+    return f"-1 is returned at {some(found)}" if found else None
+
+
+def _ignored(subject: Subject, function: api.Function, symbol: elf.Symbol) -> list[api.Parameter]:
+    """Parameters that unoptimised code of the hook never looks at."""
+    unused = subject.library.code.unused_arguments(symbol.value, symbol.size)
+    whole = ("int", "uint", "bool", "char", "enum", "pointer")
+    if not unused or any(parameter.type.kind not in whole for parameter in function.parameters[: max(unused) + 1]):
+        return []  # a struct by value or a double moves the others to other registers
+    return [parameter for number, parameter in enumerate(function.parameters) if number in unused]
+
+
+@check(
+    "out-parameter-unused", "warning", LIBRARY,
+    means="it can report success, and the program's variable is as it was: a NULL pointer that fails later",
+    do="write to it, or pass it on to the real function",
+)  # fmt: skip
+def out_parameter_unused(subject: Subject) -> Answer:
+    code = subject.library.code
+    found = [
+        f"{function.symbol} never uses {parameter.name}"
+        for function, symbol in _hooks(subject)
+        for parameter in _ignored(subject, function, symbol)
+        if parameter.direction == "out" and code.calls_anything(symbol.value, symbol.size)
+    ]
+    return some(found) if found else None
+
+
+@check(
+    "version-ignored", "warning", LIBRARY,
+    means="the caller gets a function with other parameters than it was compiled for: cuMemAdvise asked at 8000 "
+          "is not cuMemAdvise_v2, and flag 2 wants the _ptsz variant",
+    do="choose the symbol by version and flags, as the driver does",
+)  # fmt: skip
+def version_ignored(subject: Subject) -> Answer:
+    found = [
+        f"{function.symbol} never uses {some(names)}"
+        for function, symbol in _hooks(subject)
+        if function.symbol in _RESOLVERS
+        and (names := [each.name for each in _ignored(subject, function, symbol) if each.direction == "in"])
+    ]
+    return some(found) if found else None
+
+
+@check(
+    "asks-next-only", "note", LIBRARY,
+    means="RTLD_NEXT finds the real function in programs linked to the vendor's library; where the program "
+          "loads it (the CUDA runtime does) it finds nothing, and NULL is called: a jump to address 0",
+    do="remember the pointers that dlsym and cuGetProcAddress returned, and check for NULL",
+)  # fmt: skip
+def asks_next_only(subject: Subject) -> Answer:
+    library = subject.library
+    if "dlopen" in library.undefined:
+        return None  # it can find the vendor's library by itself
+    found = [(f, s) for f, s in _hooks(subject) if library.code.passes_next(s.value, s.size)]
+    blind = [f.symbol for f, s in found if not library.code.compares_with_null(s.value, s.size)]
+    if blind and "dlsym" in library.exported:  # programs that load the driver come here too
+        return Seen(f"{some(blind)} calls what RTLD_NEXT gives without looking at it", severity="warning")
+    names = some([f.symbol for f, _ in found])
+    return f"RTLD_NEXT is passed in {names}, and dlopen is not used" if found else None

@@ -1,0 +1,102 @@
+"""Which functions a program can still call past the hook: variants, releases, and whole functions."""
+
+from __future__ import annotations
+
+from gdbcuda import api
+
+from ..registry import LIBRARY, Answer, check, some
+from ..subject import IMPORTANT_ROLES, Subject, important_first
+
+_STREAMS = ("_ptsz", "_ptds")
+
+
+def _bases(subject: Subject) -> dict[str, list[str]]:
+    """Base name -> its exported variants."""
+    found: dict[str, list[str]] = {}
+    for symbol in subject.in_order:
+        found.setdefault(api.base_name(symbol), []).append(symbol)
+    return found
+
+
+def _per_thread(subject: Subject, symbol: str) -> str | None:
+    """The variant for the per-thread default stream."""
+    names = (symbol + stream for stream in _STREAMS)
+    return next((name for name in names if name in subject.table.functions), None)
+
+
+@check(
+    "old-symbol-only", "warning", LIBRARY,
+    means="a program compiled today calls another symbol of the same function: the header renames it",
+    do="define that symbol (too)",
+)  # fmt: skip
+def old_symbol_only(subject: Subject) -> Answer:
+    missing = []
+    for base, hooked in _bases(subject).items():
+        today = subject.table.source_symbol(base)
+        known = today in subject.table.functions and today not in subject.hooked
+        if known and not any(each.startswith(today) for each in hooked):
+            missing.append(f"{hooked[-1]} but not {today}")
+    return f"hooks {some(missing)}" if missing else None
+
+
+@check(
+    "per-thread-missing", "warning", LIBRARY,
+    means="a program compiled with --default-stream per-thread (or that asks cuGetProcAddress for it) "
+          "goes past",
+    do="define the _ptsz or _ptds variant as well, with the same body",
+)  # fmt: skip
+def per_thread_missing(subject: Subject) -> Answer:
+    pairs = [(symbol, _per_thread(subject, symbol)) for symbol in subject.in_order]
+    missing = [f"{symbol} but not {other}" for symbol, other in pairs if other and other not in subject.hooked]
+    return f"hooks {some(missing, 4)}" if missing else None
+
+
+@check(
+    "other-versions-missing", "note", LIBRARY,
+    means="programs compiled for another CUDA version call these symbols of functions that are hooked",
+    do="define them where such programs matter; cuGetProcAddress hands them out by version",
+)  # fmt: skip
+def other_versions_missing(subject: Subject) -> Answer:
+    missing = []
+    for base in _bases(subject):
+        today = subject.table.source_symbol(base)
+        variants = [v for v in subject.variants[base] if v not in subject.hooked]
+        missing += [v for v in variants if v not in (base, today) and not v.endswith(_STREAMS)]
+    return some(missing) if missing else None
+
+
+@check(
+    "free-missing", "warning", LIBRARY,
+    means="a ledger of allocations only grows: the hook sees memory handed out and never given back",
+    do="hook the release as well",
+)  # fmt: skip
+def free_missing(subject: Subject) -> Answer:
+    bases = set(_bases(subject))
+    missing = []
+    for symbol in subject.in_order:
+        function = subject.hooked[symbol]
+        if function.role == "alloc" and function.released_by and not bases.intersection(function.released_by):
+            missing.append(f"{symbol} but not {' or '.join(map(subject.table.source_symbol, function.released_by))}")
+    return f"hooks {some(missing)}" if missing else None
+
+
+@check(
+    "not-hooked", "note", LIBRARY,
+    means="the program calls the vendor's library directly for these",
+)  # fmt: skip
+def not_hooked(subject: Subject) -> Answer:
+    apis = {function.api for function in subject.hooked.values()}
+    bases = _bases(subject)
+    today = {
+        symbol: function
+        for symbol, function in subject.table.functions.items()
+        if function.api in apis and symbol == subject.table.source_symbol(function.base) and function.base not in bases
+    }
+    if not today:
+        return None
+    told = []
+    for role in IMPORTANT_ROLES:
+        names = [symbol for symbol in important_first(today) if today[symbol].role == role]
+        if names:
+            told.append(f"{role}: {some(names, 3)}")
+    return "; ".join([f"{len(today)} functions of {' and '.join(sorted(apis))}", *told])

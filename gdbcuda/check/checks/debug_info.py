@@ -1,0 +1,177 @@
+"""Debug info: is it there, can gdb read it, and does it describe code that can be stepped through."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from gdbcuda.elf.dwarf import MOST_UNITS, Unit
+
+from ..registry import ANY, LIBRARY, PROGRAM, Answer, Seen, check, some
+from ..subject import Subject
+
+_FLAGS = "compile and link with -g -O0, and do not strip (no -s, no `strip`, no `install -s`)"
+_CMAKE = "; with CMake: -DCMAKE_BUILD_TYPE=Debug"
+_LEVEL = re.compile(r"(?:^| )-O(\w*)(?= |$)")
+
+
+def _without(subject: Subject) -> str | None:
+    if subject.with_debug_info:
+        return None
+    symbols = "no .symtab either: stripped" if not len(subject.file.symtab) else ".symtab is there"
+    return f"no .debug_info section ({symbols})"
+
+
+@check(
+    "no-debug-info", "warning", LIBRARY,
+    means="it works, but gdb shows addresses only: no source lines, no arguments, no breakpoint on FILE:LINE",
+    do=_FLAGS + _CMAKE,
+)  # fmt: skip
+def library_without(subject: Subject) -> Answer:
+    return _without(subject)
+
+
+@check(
+    "program-no-debug-info", "note", PROGRAM,
+    means="the hook library can be debugged; the program's own frames show no source and no arguments",
+    do="compile the program with -g, if you have its source",
+)  # fmt: skip
+def program_without(subject: Subject) -> Answer:
+    return _without(subject)
+
+
+@check("debug-info", "note", ANY, means="gdb shows source lines, arguments and variables")
+def present(subject: Subject) -> Answer:
+    file = subject.with_debug_info
+    if not file:
+        return None
+    units = [unit for unit in subject.units if unit.tag != "partial_unit"]
+    versions = sorted({unit.version for unit in units})
+    more = "+" if len(units) == MOST_UNITS else ""
+    elsewhere = f" in {file.path}" if file is not subject.file else ""
+    producers = sorted({_compiler(unit) for unit in units if unit.producer})
+    dwarf = "DWARF " + "/".join(map(str, versions))
+    files = f"{len(units)}{more} source file{'s' if len(units) != 1 else ''}"
+    return f"{dwarf}, {files}, {some(producers, 3) or 'compiler unknown'}{elsewhere}"
+
+
+def _compiler(unit: Unit) -> str:
+    """ "gcc 12.2.0 -O0": the level is known for gcc only, which writes its options down."""
+    words = unit.producer.split()
+    if not words or words[0] != "GNU":
+        return " ".join(words[:4])
+    version = next((word for word in words[2:] if word[0].isdigit()), "")
+    return f"gcc {version} -O{_level(unit)}"
+
+
+def _level(unit: Unit) -> str:
+    """What follows -O, the last time (that one counts): "2"; "0" without."""
+    levels = _LEVEL.findall(unit.producer)
+    return (levels[-1] or "1") if levels else "0"
+
+
+def _optimised(unit: Unit) -> bool:
+    return _level(unit) not in ("0", "g")
+
+
+@check(
+    "optimised", "warning", LIBRARY,
+    means="stepping jumps about, variables are <optimized out>, small functions have no breakpoint of "
+          "their own",
+    do="compile with -O0 (or -Og) instead" + _CMAKE,
+)  # fmt: skip
+def optimised(subject: Subject) -> Answer:
+    units = [unit for unit in subject.units if unit.producer]
+    fast = [unit for unit in units if _optimised(unit)]
+    if not fast:
+        return None
+    names = some(sorted({os.path.basename(unit.name) for unit in fast}), 4)
+    seen = f"{len(fast)} of {len(units)} units compiled with -O{_level(fast[0])}: {names}"
+    return Seen(seen, severity="" if len(fast) * 2 > len(units) else "note")
+
+
+@check(
+    "no-frame-pointer", "note", LIBRARY,
+    means="profilers and backtraces through stripped code lose the caller",
+    do="add -fno-omit-frame-pointer to the optimised build",
+)  # fmt: skip
+def without_frame_pointer(subject: Subject) -> Answer:
+    fast = [unit for unit in subject.units if _optimised(unit)]
+    missing = [unit for unit in fast if "-fno-omit-frame-pointer" not in unit.producer]
+    return f"{len(missing)} optimised units without -fno-omit-frame-pointer" if missing else None
+
+
+@check(
+    "line-tables-only", "warning", LIBRARY,
+    means="gdb knows lines, but no arguments and no variables",
+    do="compile with -g instead of -g1",
+)  # fmt: skip
+def line_tables_only(subject: Subject) -> Answer:
+    units = [unit for unit in subject.units if re.search(r" -g(gdb)?1(?= |$)", unit.producer)]
+    return f"{len(units)} units compiled with -g1" if units else None
+
+
+@check(
+    "debug-compression", "note", ANY,
+    means="gdb unpacks it while loading: slower to start",
+)  # fmt: skip
+def compressed(subject: Subject) -> Answer:
+    file = subject.with_debug_info or subject.file
+    kinds = sorted({contents.compression for contents in file.dwarf.sections.values()} - {""})
+    if not kinds:
+        return None
+    if "zstd" in kinds:
+        return Seen(
+            "debug sections compressed with zstd",
+            do="a gdb without zstd (before 13) says `unable to decompress`: link with -gz=zlib or -gz=none",
+        )
+    return f"debug sections compressed with {some(kinds)}"
+
+
+@check(
+    "split-debug-missing", "warning", ANY,
+    means="most of the debug info is in .dwo files, and gdb does not find them",
+    do="keep the .dwo files where they were made (or `dwp -e FILE`), or compile without -gsplit-dwarf",
+)  # fmt: skip
+def split_missing(subject: Subject) -> Answer:
+    split = [unit for unit in subject.units if unit.split]
+    if not split or os.path.exists(subject.file.path + ".dwp"):
+        return None
+    missing = sorted({path for path in map(_dwo, split) if not os.path.exists(path)})
+    return f"{len(missing)} of {len(split)} .dwo files missing: {some(missing, 2)}" if missing else None
+
+
+def _dwo(unit: Unit) -> str:
+    return os.path.join(unit.directory, unit.split)
+
+
+@check("split-debug", "note", ANY, means="the debug info is in files of its own: they must stay where they are")
+def split(subject: Subject) -> Answer:
+    if os.path.exists(subject.file.path + ".dwp"):
+        return f"{subject.file.path}.dwp"
+    found = [unit for unit in subject.units if unit.split and os.path.exists(_dwo(unit))]
+    return f"{len(found)} .dwo files, all found" if found and split_missing(subject) is None else None
+
+
+@check(
+    "debug-link-missing", "warning", LIBRARY,
+    means="the debug info was put into a file of its own, and gdb will not find it",
+)  # fmt: skip
+def link_missing(subject: Subject) -> Answer:
+    link = subject.file.debuglink
+    if not link or subject.debug_file or ".debug_info" in subject.file.dwarf.sections:
+        return None
+    folder = os.path.dirname(os.path.realpath(subject.file.path))
+    return Seen(
+        f".gnu_debuglink names {link.name}; no file of that name with the right build-id or CRC was found",
+        do=f"copy it to {folder}/{link.name}, or in gdb: add-symbol-file, `set debug-file-directory DIR`",
+    )
+
+
+@check(
+    "no-build-id", "note", ANY,
+    means="nobody can tell whether a loaded library, a core file or a debug file belongs to this very build",
+    do="link with -Wl,--build-id",
+)  # fmt: skip
+def no_build_id(subject: Subject) -> Answer:
+    return None if subject.file.build_id else "no .note.gnu.build-id"

@@ -1,0 +1,132 @@
+"""Which API functions the library offers by name, which it keeps hidden, and what else it offers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from gdbcuda import api
+
+from ..registry import LIBRARY, Answer, Seen, check, some
+from ..subject import Subject, important_first
+from ..vendor import NAMES, api_of
+
+_EXPORT = 'write __attribute__((visibility("default"))) before each function, keep -fvisibility=hidden for the rest'
+_LOOKALIKE = re.compile(r"(cu|cuda|nvml)[A-Z]\w*$")
+
+
+def by_api(functions: Mapping[str, api.Function]) -> dict[str, list[str]]:
+    """API -> symbols, the important ones first."""
+    found: dict[str, list[str]] = {name: [] for name in NAMES}
+    for symbol in important_first(functions):
+        found[functions[symbol].api].append(symbol)
+    return found
+
+
+@check("hooks", "note", LIBRARY, means="these functions are reached by name")
+def hooks(subject: Subject) -> Answer:
+    if not subject.hooked:
+        return None
+    totals = Counter(function.api for function in map(subject.table.functions.get, subject.table.functions) if function)
+    counts = [
+        f"{len(symbols)} of {totals[name]} {name} functions ({_version(subject, name)})"
+        for name, symbols in by_api(subject.hooked).items()
+        if symbols
+    ]
+    return "exports " + some(counts) + ": " + some(subject.in_order, 4)
+
+
+def _version(subject: Subject, name: str) -> str:
+    return f"NVML {subject.table.nvml}" if name == "nvml" else f"CUDA {subject.table.cuda}"
+
+
+@check(
+    "hooks-nothing", "error", LIBRARY,
+    means="no program is changed by it: it offers no API function and no dlsym",
+    do="is it the right file? " + _EXPORT,
+    verdict="hooks nothing",
+)  # fmt: skip
+def hooks_nothing(subject: Subject) -> Answer:
+    if subject.hooked or subject.hidden or "dlsym" in subject.library.exported or api_of(subject.library.soname):
+        return None
+    others = [name for name in subject.library.exported if not name.startswith("_")]
+    count = len(subject.library.exported)
+    return f"{count} exported symbols, none of the API" + (f": {some(others, 4)}" if others else "")
+
+
+@check(
+    "hidden-functions", "warning", LIBRARY,
+    means="programs that call them by name go past the hook; gdb sets breakpoints there that are never hit",
+    do=_EXPORT,
+)  # fmt: skip
+def hidden_functions(subject: Subject) -> Answer:
+    hidden = important_first(subject.hidden)
+    if not hidden:
+        return None
+    seen = f"{len(hidden)} API functions defined but not exported: {some(hidden)}"
+    if subject.hooked:
+        return seen
+    return Seen(seen, severity="error", verdict="will not be reached by linked programs")
+
+
+@check(
+    "only-dlsym", "error", LIBRARY,
+    means="works for programs that ask dlsym for the driver (the CUDA runtime does); a program that is "
+          "linked "
+          "straight against libcuda or libnvidia-ml goes past it, without a word",
+    do=_EXPORT + "; a release build that hides and strips is not the one to debug",
+    verdict="will not be reached by linked programs",
+)  # fmt: skip
+def only_dlsym(subject: Subject) -> Answer:
+    exported = subject.library.exported
+    if "dlsym" not in exported or subject.hooked or subject.hidden:
+        return None
+    stripped = "" if subject.hidden_is_known else "; stripped, so what it hides cannot be told"
+    return f"exports dlsym and no API function ({len(exported)} exported symbols){stripped}"
+
+
+@check(
+    "looks-like-api", "note", LIBRARY,
+    means="not counted: no version of the API has a function of that name; nobody calls it by name",
+)  # fmt: skip
+def lookalikes(subject: Subject) -> Answer:
+    known = subject.table
+    names = [n for n in subject.library.exported if _LOOKALIKE.match(n) and not known.function(n)]
+    if not names:
+        return None
+    guesses = {name: known.nearest(name, 1) for name in names[:4]}
+    near = [f"{name} -> {guess[0]}?" for name, guess in guesses.items() if guess]
+    return Seen(some(sorted(names)), do=f"if a typing mistake: {some(near)}" if near else "")
+
+
+@check(
+    "collides-with-libc", "warning", LIBRARY,
+    means="every library of the program now calls these instead of those of the C library",
+    do="make them static, or compile with -fvisibility=hidden",
+)  # fmt: skip
+def collisions(subject: Subject) -> Answer:
+    libc = subject.root.find("libc.so.6", subject.library)
+    meant = {"dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose", "dladdr"}
+    if libc is None or subject.library.soname.startswith("libc."):
+        return None
+    shared = [name for name, s in subject.library.exported.items() if name in libc.exported and s.is_function]
+    names = sorted(set(shared) - meant - {"_init", "_fini"})
+    return f"exports {some(names)}" if names else None
+
+
+@check(
+    "other-exports", "note", LIBRARY,
+    means="in a preloaded library each of them replaces a function of that name in the program's other "
+          "libraries",
+    do="compile with -fvisibility=hidden, and export the hooks only",
+)  # fmt: skip
+def other_exports(subject: Subject) -> Answer:
+    exported = subject.library.exported
+    if not subject.hooked and "dlsym" not in exported:
+        return None
+    api_like = set(subject.hooked) | {"dlsym", "dlvsym", "dlopen", "_init", "_fini"}
+    names = sorted(
+        n for n in exported if n not in api_like and not subject.table.function(n) and not n.startswith("__")
+    )
+    return f"{len(names)} exported symbols that are no API functions: {some(names)}" if names else None

@@ -1,0 +1,123 @@
+"""The program and the hook library together: will it be reached, by which way, for which functions not."""
+
+from __future__ import annotations
+
+import os
+
+from ..registry import ANY, LIBRARY, PAIR, Answer, check, findings, some
+from ..routes import Routes
+from ..subject import Subject
+from ..vendor import NAMES
+
+
+def _library(subject: Subject) -> str:
+    return os.path.basename(subject.library.path)
+
+
+@check(
+    "different-machines", "error", PAIR,
+    means="the loader leaves the library out: `wrong ELF class` or `cannot be preloaded: ignored`",
+    do="compile both for one machine",
+    verdict="will not be reached: another machine",
+    fatal=True,
+)  # fmt: skip
+def different_machines(subject: Subject) -> Answer:
+    pair = [(file.machine, file.header.bits) for file in (subject.program, subject.library)]
+    words = [f"{machine}, {bits} bits" for machine, bits in pair]
+    return None if pair[0] == pair[1] else f"program {words[0]}; {_library(subject)} {words[1]}"
+
+
+@check(
+    "hook-fails", "error", PAIR,
+    means="the program ends before a hook is called, or the library is left out",
+    do="mend the hook library first: gdbcuda check LIB",
+    verdict="will not run under this hook library",
+    fatal=True,
+)  # fmt: skip
+def hook_fails(subject: Subject) -> Answer:
+    if subject.file is subject.library:
+        return None  # its own findings say so
+    own = Subject(subject.library, subject.library, None, subject.table, subject.root)
+    fatal = [f"{each.id}: {each.seen}" for each in findings(own, (ANY, LIBRARY)) if each.fatal]
+    return some(fatal) if fatal else None
+
+
+@check("reached", "note", PAIR, means="these calls of the program arrive in the hook library")
+def reached(subject: Subject) -> Answer:
+    ways = Routes(subject).described()
+    return f"{_library(subject)} is reached {some(ways)}" if ways else None
+
+
+@check(
+    "not-reached", "error", PAIR,
+    means="no call of this program arrives in the hook library",
+    verdict="will not be reached by this program",
+)  # fmt: skip
+def not_reached(subject: Subject) -> Answer:
+    routes = Routes(subject)
+    if routes.described() or not subject.uses.any:
+        return None
+    wants = [f"calls {some(list(subject.uses.called), 4)} by name"] if subject.uses.called else []
+    loaded = routes.loaded or list(subject.uses.loads)
+    wants += [f"loads {some([NAMES[api] for api in loaded])}"] if loaded else []
+    offers = f"exports {len(subject.hooked)} API functions and {'a' if 'dlsym' in subject.defined else 'no'} dlsym"
+    return f"the program {some(wants) or 'uses CUDA'}; {_library(subject)} {offers}"
+
+
+@check(
+    "called-but-hidden", "error", PAIR,
+    means="the program calls them by name and gets the vendor's: the hook does not export its own",
+    do='write __attribute__((visibility("default"))) before each of them',
+    verdict="will not be reached for functions that it defines",
+)  # fmt: skip
+def called_but_hidden(subject: Subject) -> Answer:
+    names = Routes(subject).hidden
+    return f"calls {some(names)} by name; {_library(subject)} defines them without exporting" if names else None
+
+
+@check(
+    "linked-past-dlsym", "error", PAIR,
+    means="the program is linked to the vendor's library; a hook that only answers dlsym is not asked",
+    do='export the functions: __attribute__((visibility("default")))',
+    verdict="will not be reached by this linked program",
+)  # fmt: skip
+def linked_past_dlsym(subject: Subject) -> Answer:
+    if subject.hooked or subject.hidden or not Routes(subject).through_dlsym:
+        return None  # nothing at all arrives: not-reached says so
+    names = [name for name, function in subject.uses.called.items() if function.api != "runtime"]
+    return f"calls {some(names)} by name; {_library(subject)} exports dlsym only" if names else None
+
+
+@check(
+    "called-not-hooked",
+    "note",
+    PAIR,
+    means="the program calls these by name, and they go to the vendor's library",
+)
+def called_not_hooked(subject: Subject) -> Answer:
+    names = Routes(subject).not_hooked
+    return some(names, 8) if names else None
+
+
+@check(
+    "loaded-past-hook", "warning", PAIR,
+    means="the program, or the CUDA runtime in it, loads the vendor's library and asks dlsym, which the "
+          "hook does "
+          "not answer",
+    do="define dlsym in the hook library",
+)  # fmt: skip
+def loaded_past_hook(subject: Subject) -> Answer:
+    routes = Routes(subject)
+    past = [NAMES[api] for api in routes.loaded if api not in routes.through_dlsym]
+    return f"loads {some(past)}; {_library(subject)} exports no dlsym" if past else None
+
+
+@check(
+    "runtime-inside-program", "warning", PAIR,
+    means="the program brings its own: these hooks are never called",
+    do="nvcc --cudart shared, or hook the driver functions",
+)  # fmt: skip
+def runtime_inside_program(subject: Subject) -> Answer:
+    names = [name for name, function in subject.hooked.items() if function.api == "runtime"]
+    inside = subject.uses.static_runtime and "runtime" not in subject.uses.linked
+    return f"{_library(subject)} hooks {some(names)}" if names and inside else None

@@ -1,0 +1,115 @@
+"""The program alone: can anything be preloaded into it, and how does it come to CUDA."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from ..registry import PROGRAM, Answer, check, some
+from ..subject import Subject
+from ..vendor import NAMES
+
+
+@check(
+    "static-program", "error", PROGRAM,
+    means="there is no loader in it: LD_PRELOAD is ignored",
+    do="link it without -static",
+    verdict="cannot be hooked: a static program",
+    fatal=True,
+)  # fmt: skip
+def static_program(subject: Subject) -> Answer:
+    return None if subject.program.interpreter else "no PT_INTERP"
+
+
+def _mode(subject: Subject) -> int:
+    try:
+        return os.stat(subject.program.path).st_mode
+    except OSError:
+        return 0
+
+
+@check(
+    "setuid", "error", PROGRAM,
+    means="the loader ignores LD_PRELOAD with a path in it (unless you are that user already)",
+    do="debug a copy: `cp PROGRAM /tmp/` leaves the bit behind",
+    verdict="cannot be hooked: setuid",
+    fatal=True,
+)  # fmt: skip
+def setuid(subject: Subject) -> Answer:
+    bits = [name for bit, name in ((stat.S_ISUID, "setuid"), (stat.S_ISGID, "setgid")) if _mode(subject) & bit]
+    return f"mode {stat.filemode(_mode(subject))}: {some(bits)}" if bits else None
+
+
+@check(
+    "file-capabilities", "error", PROGRAM,
+    means="the loader treats it like a setuid program and ignores LD_PRELOAD with a path in it",
+    do="debug a copy (`cp` leaves them behind), or: setcap -r PROGRAM",
+    verdict="cannot be hooked: it has file capabilities",
+    fatal=True,
+)  # fmt: skip
+def file_capabilities(subject: Subject) -> Answer:
+    try:
+        value = os.getxattr(subject.program.path, "security.capability")
+    except (OSError, ValueError):
+        return None
+    return f"extended attribute security.capability of {len(value)} bytes"
+
+
+@check(
+    "cuda-runtime",
+    "note",
+    PROGRAM,
+    means="its calls of the runtime go by name, those of the driver from there",
+)
+def cuda_runtime(subject: Subject) -> Answer:
+    uses = subject.uses
+    return f"shared: {uses.linked['runtime']}" if "runtime" in uses.linked else None
+
+
+@check(
+    "static-runtime", "note", PROGRAM,
+    means="cudaMalloc and the like are inside of the program: a hook library cannot replace them, only "
+          "the driver "
+          "functions that they end in",
+    do="to hook the runtime too: nvcc --cudart shared",
+)  # fmt: skip
+def static_runtime(subject: Subject) -> Answer:
+    uses = subject.uses
+    if "runtime" in uses.linked or not uses.static_runtime:
+        return None
+    return "the CUDA runtime is linked in" + (f", CUDA {uses.runtime_version}" if uses.runtime_version else "")
+
+
+@check("cuda-linked", "note", PROGRAM, means="it calls these by name: a hook library must export them")
+def cuda_linked(subject: Subject) -> Answer:
+    uses = subject.uses
+    linked = [name for api, name in sorted(uses.linked.items()) if api != "runtime"]
+    return f"linked to {some(linked)}, calls {len(uses.called)} API functions by name" if linked else None
+
+
+@check(
+    "cuda-loaded",
+    "note",
+    PROGRAM,
+    means="it gets these with dlopen and dlsym: a hook library must answer dlsym",
+)
+def cuda_loaded(subject: Subject) -> Answer:
+    loads = subject.uses.loads
+    return f"loads {some([NAMES[api] for api in loads])} by itself" if loads else None
+
+
+@check(
+    "no-cuda", "warning", PROGRAM,
+    means="nothing in it names CUDA or NVML: an interpreter or plug-in host may load them later, "
+          "another program "
+          "may be the one to check",
+)  # fmt: skip
+def no_cuda(subject: Subject) -> Answer:
+    if subject.uses.any or not subject.program.interpreter:
+        return None
+    return f"neither it nor its {len(subject.uses.libraries.found)} libraries use CUDA"
+
+
+@check("fixed-address", "note", PROGRAM, means="no PIE: its own addresses are the same in every run")
+def fixed_address(subject: Subject) -> Answer:
+    return "ELF type EXEC" if subject.program.kind == "executable" else None

@@ -1,0 +1,103 @@
+"""Are the sources where the debug info says, and which line to gdb would mend it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+from gdbcuda.elf.dwarf import Unit
+
+from ..registry import ANY, Answer, Seen, check, some
+from ..subject import Subject
+
+_MOST_DIRECTORIES = 2000
+_DEEPEST = 4
+_MOST_PATHS = 500
+
+
+@check(
+    "sources-missing", "warning", ANY,
+    means="gdb stops at the right place and has no source to show for it",
+)  # fmt: skip
+def missing(subject: Subject) -> Answer:
+    if subject.file.kind != "shared":
+        return None  # whoever debugs a hook library may well have no source of the program
+    paths = list(dict.fromkeys(path for unit in subject.units if (path := source_path(unit))))[:_MOST_PATHS]
+    gone = [path for path in paths if not os.path.exists(path)]
+    if not gone:
+        return None
+    return Seen(f"{len(gone)} of {len(paths)} source files are not here: {some(gone, 2)}", do=advice(gone))
+
+
+def source_path(unit: Unit) -> str:
+    """As gdb puts it together: the name given to the compiler, in the directory where it ran."""
+    if not unit.name or unit.name.startswith("<"):
+        return ""
+    return os.path.normpath(os.path.join(unit.directory, unit.name))
+
+
+def advice(gone: list[str]) -> str:
+    """The line to type in gdb, with a place that was found or with a placeholder."""
+    if not gone[0].startswith("/"):
+        return "the paths are relative; in gdb:\n    directory DIR_WHERE_THE_COMPILER_RAN"
+    found = substitution(gone, tops())
+    if found:
+        return f"in gdb:\n    set substitute-path {found[0]} {found[1]}"
+    return f"in gdb, with the place of your sources:\n    set substitute-path {common(gone)} DIR"
+
+
+def substitution(gone: list[str], places: list[str]) -> tuple[str, str] | None:
+    """(FROM, TO) that finds most of the files in or below the places; None if it finds none."""
+    directories = _directories({os.path.basename(path) for path in gone}, places)
+    votes = Counter(
+        pair
+        for path in gone
+        for directory in directories[os.path.basename(path)]
+        if (pair := _differing(os.path.dirname(path), directory))
+    )
+    if not votes:
+        return None
+    # of equally good ones the longest common path, that is the shortest FROM, is the least accidental
+    return min(votes, key=lambda pair: (-votes[pair], len(pair[0]), len(pair[1]), pair))
+
+
+def _differing(gone: str, here: str) -> tuple[str, str] | None:
+    """Two directories without what their paths have in common at the end."""
+    old, new = gone.split("/"), here.split("/")
+    while len(old) > 2 and len(new) > 1 and old[-1] == new[-1]:
+        old, new = old[:-1], new[:-1]
+    return ("/".join(old), "/".join(new)) if len(old) > 1 and old[-1] else None
+
+
+def _directories(names: set[str], places: list[str]) -> dict[str, list[str]]:
+    """Which directories below the places hold a file of each name."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    looked_at: set[str] = set()
+    for place in places:
+        for directory, below, files in os.walk(place):
+            depth = directory[len(place) :].count("/")
+            below[:] = sorted(each for each in below if not each.startswith(".") and depth < _DEEPEST)
+            if directory in looked_at:
+                continue
+            looked_at.add(directory)
+            for name in names.intersection(files):
+                found[name].append(directory)
+            if len(looked_at) >= _MOST_DIRECTORIES:
+                return found
+    return found
+
+
+def tops() -> list[str]:
+    """The current directory, and the root of the git repository that it is in."""
+    here = directory = os.getcwd()
+    while not os.path.exists(os.path.join(directory, ".git")):
+        if directory == os.path.dirname(directory):
+            return [here]
+        directory = os.path.dirname(directory)
+    return list(dict.fromkeys([here, directory]))
+
+
+def common(paths: list[str]) -> str:
+    """The directory that all paths share: what was the project's place on the machine that compiled it."""
+    directories = [os.path.dirname(path) for path in paths if path.startswith("/")]
+    return os.path.commonpath(directories)

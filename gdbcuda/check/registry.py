@@ -1,0 +1,105 @@
+"""The decorator that makes a function a check. One function, one finding, one place.
+
+@check("exec-stack", "warning", LIBRARY, means="...", do="...")
+def executable_stack(subject: Subject) -> Answer:
+    return "what was seen" if ... else None
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Callable, NamedTuple, Union
+
+from gdbcuda.errors import UserError
+
+from .finding import SEVERITIES, Finding
+from .subject import Subject
+
+# What a check looks at: every file; a hook library; a program; a program together with a hook library.
+ANY, LIBRARY, PROGRAM, PAIR = "any", "library", "program", "pair"
+
+
+class Seen(NamedTuple):
+    """An answer that says more than what was seen: what is given replaces what the decorator says."""
+
+    seen: str
+    do: str = ""
+    means: str = ""
+    severity: str = ""
+    verdict: str = ""
+
+
+Answer = Union[None, str, Seen]
+_Function = Callable[[Subject], Answer]
+
+
+class Check(NamedTuple):
+    id: str
+    severity: str
+    on: str
+    means: str
+    do: str
+    verdict: str
+    fatal: bool
+    run: _Function
+
+
+CHECKS: dict[str, Check] = {}
+
+
+def check(
+    id: str, severity: str, on: str, *, means: str, do: str = "", verdict: str = "", fatal: bool = False
+) -> Callable[[_Function], _Function]:
+    """Registers a function that returns None, or what it saw. ``fatal``: nothing runs, tell it first."""
+    assert severity in SEVERITIES and id not in CHECKS, id
+
+    def register(function: _Function) -> _Function:
+        CHECKS[id] = Check(id, severity, on, means, do, verdict, fatal, function)
+        return function
+
+    return register
+
+
+def load_checks() -> dict[str, Check]:
+    """Every check of every file in ``checks/``."""
+    from . import checks
+
+    for module in pkgutil.iter_modules(checks.__path__):
+        importlib.import_module(f"{checks.__name__}.{module.name}")
+    return CHECKS
+
+
+def findings(subject: Subject, on: tuple[str, ...]) -> Iterator[Finding]:
+    """What the checks find; a part of the file that cannot be read is a finding, once."""
+    damaged: list[str] = []
+    chosen = [each for each in load_checks().values() if each.on in on]
+    for each in sorted(chosen, key=lambda each: each.on != PAIR):  # what is asked about a pair comes first
+        try:
+            answer = each.run(subject)
+        except UserError as problem:
+            damaged.append(str(problem))
+            continue
+        if answer is not None:
+            yield _finding(each, answer if isinstance(answer, Seen) else Seen(answer))
+    for message in dict.fromkeys(damaged):
+        yield Finding(
+            "damaged", "error", message,
+            "this part of the file is not what its headers say: gdb will stumble over it too",
+            "link it again, or copy it again and compare with `sha256sum`", "damaged",
+        )  # fmt: skip
+
+
+def _finding(each: Check, answer: Seen) -> Finding:
+    return Finding(
+        each.id, answer.severity or each.severity, answer.seen, answer.means or each.means,
+        answer.do or each.do, answer.verdict or each.verdict, each.fatal,
+    )  # fmt: skip
+
+
+def some(names: list[str], most: int = 6) -> str:
+    """ "a, b and c" of a short list, "a, b, c and 12 more" of a long one."""
+    if len(names) > most:
+        return ", ".join(names[:most]) + f" and {len(names) - most} more"
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)

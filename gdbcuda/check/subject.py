@@ -1,0 +1,158 @@
+"""What the checks look at: the files, and what several checks want to know about them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from gdbcuda import api, elf
+from gdbcuda.elf import separate
+from gdbcuda.elf.dwarf import Unit
+from gdbcuda.elf.dwarf_functions import TooMuch, defined_functions
+from gdbcuda.elf.source import open_source
+from gdbcuda.errors import UserError
+
+from .uses import Uses
+
+# In this order things are named: what a hook library is mostly made for comes first.
+IMPORTANT_ROLES = ("alloc", "free", "copy", "launch")
+
+
+class Subject:
+    """``file`` is what the report is about: the hook library or the program; the other may be None."""
+
+    def __init__(
+        self,
+        file: elf.Elf,
+        library: elf.Elf | None,
+        program: elf.Elf | None,
+        table: api.Table,
+        root: elf.Root,
+    ) -> None:
+        self.file = file
+        self.table = table
+        self.root = root
+        self._library = library
+        self._program = program
+
+    @property
+    def library(self) -> elf.Elf:
+        """The hook library; asked for only by checks that are run when there is one."""
+        assert self._library is not None
+        return self._library
+
+    @property
+    def program(self) -> elf.Elf:
+        assert self._program is not None
+        return self._program
+
+    @cached_property
+    def uses(self) -> Uses:
+        """What of CUDA the program uses, and how."""
+        return Uses(self.program, self.root, self.table)
+
+    @cached_property
+    def libraries(self) -> elf.Libraries:
+        """What the file under check needs."""
+        return elf.Libraries(self.file, self.root)
+
+    # debug info
+
+    @cached_property
+    def debug_file(self) -> elf.Elf | None:
+        """The separate debug file, if gdb would find it and take it."""
+        return next(self._debug_files(), None)
+
+    def _debug_files(self) -> Iterator[elf.Elf]:
+        link, build_id = self.file.debuglink, self.file.build_id
+        for path in separate.candidates(self.file.path, build_id, link, self.root.directory):
+            if not os.path.isfile(path) or os.path.realpath(path) == os.path.realpath(self.file.path):
+                continue
+            try:
+                found = elf.open(path)
+                same = bool(build_id) and found.build_id == build_id
+                if same or (link and separate.crc(open_source(path)) == link.crc):
+                    yield found
+            except UserError:
+                continue
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """The compilation units of the debug info, wherever it is."""
+        return list((self.with_debug_info or self.file).dwarf.units())
+
+    @property
+    def with_debug_info(self) -> elf.Elf | None:
+        """The file that holds the debug info; None without any."""
+        for file in (self.file, self.debug_file):
+            if file and ".debug_info" in file.dwarf.sections:
+                return file
+        return None
+
+    # API functions of the hook library
+
+    @cached_property
+    def hooked(self) -> Mapping[str, api.Function]:
+        """API functions that the hook library exports."""
+        return self._of_api(self.library.exported)
+
+    @cached_property
+    def in_order(self) -> list[str]:
+        """The exported API functions, the important ones first."""
+        return important_first(self.hooked)
+
+    @cached_property
+    def variants(self) -> Mapping[str, list[str]]:
+        """Base name -> all symbols of that function in the table."""
+        found: dict[str, list[str]] = {}
+        for symbol in self.table.functions:
+            found.setdefault(api.base_name(symbol), []).append(symbol)
+        return found
+
+    @cached_property
+    def hidden(self) -> Mapping[str, api.Function]:
+        """API functions that it defines and nobody finds by name; {} also where that cannot be known."""
+        names = self._defined_names()
+        return {name: f for name, f in self._of_api(names or ()).items() if name not in self.hooked}
+
+    @cached_property
+    def hidden_is_known(self) -> bool:
+        return self._defined_names() is not None
+
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """Names of the functions that the hook library defines, exported or not, as far as can be known."""
+        return frozenset(self.library.exported) | (self._defined_names() or frozenset())
+
+    def _of_api(self, names: object) -> Mapping[str, api.Function]:
+        assert hasattr(names, "__iter__")
+        return {name: self.table.functions[name] for name in names if name in self.table.functions}
+
+    def _defined_names(self) -> frozenset[str] | None:
+        """From .symtab here or in the debug file, else from the debug info; None where all are gone."""
+        if self.file is not self.library:
+            return _names_in(self.library)
+        return _names_in(self.file) or (_names_in(self.debug_file) if self.debug_file else None)
+
+
+def _names_in(file: elf.Elf) -> frozenset[str] | None:
+    if len(file.symtab):
+        return frozenset(symbol.name for symbol in file.symtab if symbol.is_function and symbol.defined)
+    if ".debug_info" not in file.dwarf.sections:
+        return None
+    try:
+        return frozenset(defined_functions(file.dwarf))
+    except TooMuch:
+        return None
+
+
+def important_first(functions: Mapping[str, api.Function]) -> list[str]:
+    """Symbols, those that allocate, free, copy and launch first, and the plainest, with short names, before others."""
+
+    def rank(symbol: str) -> tuple[int, int, str]:
+        role = functions[symbol].role
+        place = IMPORTANT_ROLES.index(role) if role in IMPORTANT_ROLES else len(IMPORTANT_ROLES)
+        return place, len(symbol), symbol
+
+    return sorted(functions, key=rank)

@@ -1,0 +1,65 @@
+"""A report as text for people: a table, worst first, and the verdict in the last line."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+
+from gdbcuda import render
+
+from .finding import Finding, Report
+
+_COPY = "    "  # a line that begins so is to be copied: never wrapped
+_GAP = 2
+_INDENT = "  "
+_NARROWEST = 40
+
+
+def report_text(report: Report, *, colour: bool, width: int) -> str:
+    """Heading, table, verdict."""
+    lines = [heading(report, colour)]
+    if report.findings:
+        room = max(width - max(map(len, report.ids())) - _GAP, _NARROWEST)
+        rows = [_row(finding, colour, room) for finding in report.findings]
+        lines.append(render.table(rows, ["finding", "seen, what it means, -> what to do"], colour=colour))
+    lines.append(verdict_line(report, colour))
+    return "\n".join(lines)
+
+
+def heading(report: Report, colour: bool) -> str:
+    """What was looked at, and what it was compared with."""
+    parts = [f"{report.role}, {report.machine}", f"CUDA {report.cuda}, NVML {report.nvml}"]
+    if report.build_id:
+        parts.append(f"build-id {report.build_id[:12]}")
+    return f"{render.colour(report.path, 'title', colour)}  ({'; '.join(parts)})"
+
+
+def verdict_line(report: Report, colour: bool) -> str:
+    """ "libvgpu.so: ready with warnings: ..." """
+    role = "error" if report.exit_status else "warning" if report.ids("warning") else "ok"
+    return f"{os.path.basename(report.path)}: {render.colour(report.verdict, role, colour)}"
+
+
+def _row(finding: Finding, colour: bool, width: int) -> list[str]:
+    name = f"{render.colour(finding.severity, finding.severity, colour)}\n{finding.id}"
+    if finding.severity == "note" and not finding.do:
+        return [name, "\n".join(_wrapped(f"{finding.seen}; {finding.means}", width))]
+    cell = _wrapped(finding.seen, width)
+    cell += [render.colour(line, "dim", colour) for line in _wrapped(finding.means, width, _INDENT)]
+    if finding.do:
+        cell += [render.colour(line, "function", colour) for line in _wrapped("-> " + finding.do, width, _INDENT)]
+    return [name, "\n".join(cell)]
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Lines of at most ``width`` columns; a path or an option is never cut in two."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith(_COPY):
+            lines.append(line)
+        else:
+            lines += textwrap.wrap(
+                line, width, initial_indent=indent, subsequent_indent=indent,
+                break_long_words=False, break_on_hyphens=False,
+            )  # fmt: skip
+    return lines

@@ -1,0 +1,27 @@
+"""Which file is which part of CUDA, by name."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_LIBRARIES = {
+    "driver": re.compile(r"libcuda\.so"),
+    "nvml": re.compile(r"libnvidia-ml\.so"),
+    "runtime": re.compile(r"libcudart\.so"),
+}
+# The words that people know them by.
+NAMES = {"driver": "libcuda", "nvml": "libnvidia-ml", "runtime": "libcudart"}
+FILES = {"driver": b"libcuda.so", "nvml": b"libnvidia-ml.so", "runtime": b"libcudart.so"}
+
+
+def api_of(library: str) -> str:
+    """ "driver", "nvml" or "runtime" for a vendor's library, by soname or path; "" for any other."""
+    name = os.path.basename(library)
+    return next((api for api, pattern in _LIBRARIES.items() if pattern.match(name)), "")
+
+
+def major_version(library: str) -> str:
+    """ "13" of libcudart.so.13; "" where the name has none."""
+    found = re.search(r"\.so\.(\d+)", library)
+    return found[1] if found else ""
