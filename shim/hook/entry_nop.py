@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 ENTRY = re.compile(
-    r"(?P<label>^[\w.]+:\n\.LFB\d+:\n)"
+    r"(?P<label>^[\w.]+:\n(?:\.LVL\d+:\n)?\.LFB\d+:\n)"
     r"(?P<line>(?:\t\.file .*\n)?\t\.loc .*\n)"
     r"(?P<between>(?:.*\n){1,8}?)"
     r"(?:\tnop\n){5}",

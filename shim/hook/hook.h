@@ -66,6 +66,6 @@ void hook_log(const char *format, ...) __attribute__((format(printf, 1, 2))); /*
         real ? real(__VA_ARGS__) : (missing);                   \
     })
 #define FORWARD(function, ...) FORWARD_OR(CUDA_ERROR_NOT_FOUND, function, __VA_ARGS__)
-#define FORWARD_NVML(function, ...) FORWARD_OR(NVML_ERROR_FUNCTION_NOT_FOUND, function, __VA_ARGS__)
+#define FORWARD_NVML(function, ...) FORWARD_OR(NVML_ERROR_LIBRARY_NOT_FOUND, function, __VA_ARGS__)
 
 #endif

@@ -2,7 +2,7 @@
 # loader finds is used, LD_LIBRARY_PATH=build/standin for the stand-in.
 
 LINK_STANDIN := -Lbuild/standin
-DRIVER_PROGRAMS := test_alloc threads fork_exec proc_address stream_alloc
+DRIVER_PROGRAMS := test_alloc families threads fork_exec proc_address stream_alloc
 LOADING_PROGRAMS := dlsym_alloc nvml_dlopen deepbind
 PROGRAMS := $(DRIVER_PROGRAMS) $(LOADING_PROGRAMS) nvml_info runtime_alloc next_order static_program
 LIBRARIES := plain_plugin.so deepbind_plugin.so liborder_a.so liborder_b.so

@@ -1,0 +1,21 @@
+"""What tests of the shim share beside the fixtures of conftest.py."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIM = ROOT / "shim"
+HOOK = "libgdbcuda-hook.so"
+
+
+def make(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", "-C", str(directory), *arguments], capture_output=True, text=True)
+
+
+def clean_environment() -> dict[str, str]:
+    """What the tests were started with, less everything that would change what a program loads."""
+    unwanted = ("LD_", "GDBCUDA_", "CUDA_", "MAKE", "MFLAGS", "PYTHONPATH", "NO_COLOR")
+    return {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
