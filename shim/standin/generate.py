@@ -7,7 +7,8 @@ The SOURCEs are the hand-written bodies, found by their markers (common/standin.
     standin_LIBRARY.h           prototypes of the bodies
     standin_LIBRARY.c           every exported function of the table: a wrapper of its body, or a stub
     standin_LIBRARY_tables.h    names of errors; the version map of cuGetProcAddress (driver)
-    standin_driver_functions.h  the driver functions that the runtime asks for (runtime)
+    standin_driver_functions.h  the driver functions that the runtime calls (runtime)
+    standin_driver_requests.h   and how it asks for them (runtime)
     runtime.map                 the linker's version script (runtime)
 """
 
@@ -73,7 +74,10 @@ class Library:
         self.table = table
         self.sources = list(sources)
         self.bodies = find_bodies(self.sources)
-        self.functions = exported(table, name)
+        # what returns no status and has no body could only pretend to have worked: it is not there
+        self.functions = [
+            f for f in exported(table, name) if f.result.spelling == STATUS[name] or f.symbol in self.bodies
+        ]
         self.variants: dict[str, list[api.Function]] = {}
         for function in self.functions:
             self.variants.setdefault(function.base, []).append(function)
@@ -139,8 +143,6 @@ class Library:
         return self.name == "runtime" and body.marker != "RUNTIME_ERROR"
 
     def stub(self, function: api.Function) -> Iterator[str]:
-        if function.result.spelling != STATUS[self.name]:
-            sys.exit(f"generate.py: {function.symbol} returns no status, so it needs a body")
         yield from (f"(void){p.name};" for p in function.parameters)
         yield trace_call(function, UNSUPPORTED[self.name])
         error = UNSUPPORTED[self.name]
@@ -181,16 +183,21 @@ class Library:
     # -- the runtime's view of the driver ------------------------------------------------------------------
 
     def driver_functions(self) -> Iterator[str]:
-        """One member for each driver function that the sources call, and how to ask for it: the version is
-        that of the symbol, so that the hook or driver below must answer exactly this one."""
-        used = sorted({s for source in self.sources for s in DRIVER_USE.findall(source.read_text())})
+        """One member for each driver function that the sources call."""
         yield TOP + "struct driver_functions {"
-        yield from (f"    __typeof__({symbol}) *{symbol};" for symbol in used)
+        yield from (f"    __typeof__({symbol}) *{symbol};" for symbol in self.driver_symbols())
         yield "};"
-        yield "static const struct request"
+
+    def driver_requests(self) -> Iterator[str]:
+        """In the order of the members. The version is that of the symbol, so that the hook or the driver
+        below must answer with exactly this one."""
+        yield TOP + "static const struct request"
         yield "{ const char *name; int version, per_thread_version; } requests[] = {"
-        yield from (f"    {self.request(symbol)}," for symbol in used)
+        yield from (f"    {self.request(symbol)}," for symbol in self.driver_symbols())
         yield "};"
+
+    def driver_symbols(self) -> list[str]:
+        return sorted({s for source in self.sources for s in DRIVER_USE.findall(source.read_text())})
 
     def request(self, symbol: str) -> str:
         base = api.base_name(symbol)
@@ -255,6 +262,7 @@ def main() -> None:
     write(out / f"standin_{name}_tables.h", library.tables())
     if name == "runtime":
         write(out / "standin_driver_functions.h", library.driver_functions())
+        write(out / "standin_driver_requests.h", library.driver_requests())
         write(out / "runtime.map", library.version_script())
 
 

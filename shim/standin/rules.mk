@@ -4,8 +4,8 @@
 
 STANDIN := build/standin
 STANDIN_NVML := 13.5
-STANDIN_LIBRARIES := libcuda.so.1
-STANDIN_LINKS := libcuda.so
+STANDIN_LIBRARIES := libcuda.so.1 libnvidia-ml.so.1 libcudart.so.13 libcudart.so.12
+STANDIN_LINKS := libcuda.so libnvidia-ml.so libcudart.so
 STANDIN_FILES := $(addprefix $(STANDIN)/,$(STANDIN_LIBRARIES) $(STANDIN_LINKS))
 STANDIN_COMMON := $(wildcard standin/common/*.c)
 
@@ -45,4 +45,7 @@ $(STANDIN)/$(1): $$($(1)_OBJECTS) $$($(1)_ROOM)/standin_$(2).o
 endef
 
 $(eval $(call standin_library,libcuda.so.1,driver,13.0))
-standin_cudart = $(call standin_library,$(1),runtime,$(2),-DSTANDIN_IS_RUNTIME,-Wl,--version-script=$(STANDIN)/room/$(1)/runtime.map)
+$(eval $(call standin_library,libnvidia-ml.so.1,nvml,13.0))
+standin_cudart = $(call standin_library,$(1),runtime,$(2),-DSTANDIN_IS_RUNTIME,-Xlinker --version-script=$(STANDIN)/room/$(1)/runtime.map)
+$(eval $(call standin_cudart,libcudart.so.13,13.0))
+$(eval $(call standin_cudart,libcudart.so.12,12.9))

@@ -26,6 +26,9 @@ enum {
     MODEL_REGISTERS = 65536,
     MODEL_CONSTANT_BYTES = 65536,
     MODEL_L2_BYTES = 32 * 1024 * 1024,
+    MODEL_TEMPERATURE = 40,   /* degrees Celsius */
+    MODEL_POWER = 60000,      /* milliwatts */
+    MODEL_POWER_LIMIT = 300000,
 };
 
 #define MODEL_NAME "gdbcuda stand-in GPU"

@@ -11,11 +11,13 @@ enum { MAPPED_FROM = 1 << 20, ALIGNMENT = 512 };
 static struct registry allocations = REGISTRY_EMPTY;
 static atomic_size_t used[MODEL_MAX_DEVICES];
 
-/* Read by the stand-in NVML, so that both tell the same story. */
-EXPORT size_t gdbcuda_standin_used(int physical_device);
-EXPORT size_t gdbcuda_standin_used(int physical_device)
+/* Asked by the stand-in NVML, so that both tell the same story: whether this process has a context on the device,
+ * and how many bytes it holds there. Not a function of the API. */
+EXPORT bool gdbcuda_standin_usage(int physical_device, size_t *bytes);
+EXPORT bool gdbcuda_standin_usage(int physical_device, size_t *bytes)
 {
-    return physical_device >= 0 && physical_device < MODEL_MAX_DEVICES ? used[physical_device] : 0;
+    *bytes = used[physical_device];
+    return context_count(physical_device) > 0;
 }
 
 CUresult device_charge(CUdevice device, size_t bytes)

@@ -63,6 +63,15 @@ static size_t type_size(struct token token)
     return bits / 8 * (*end == 'x' ? (size_t)atoi(end + 1) : 1);
 }
 
+static void skip_parentheses(const char **at)
+{
+    struct token token;
+
+    do
+        token = next(at);
+    while (token.length && !is(token, ")"));
+}
+
 struct declaration {
     struct token name;
     size_t size, alignment;
@@ -78,6 +87,8 @@ static struct declaration declaration(const char **at)
     for (; token.length && token.text[0] == '.'; token = next(at)) {
         if (is(token, ".align"))
             found.alignment = number(next(at));
+        else if (is(token, ".attribute"))
+            skip_parentheses(at);
         else if (type_size(token))
             found.size = type_size(token);
     }

@@ -8,12 +8,18 @@ enum { DEEPEST_STACK = 64 };
 
 static _Thread_local CUcontext stack[DEEPEST_STACK];
 static _Thread_local int depth;
+static atomic_int counts[MODEL_MAX_DEVICES]; /* by physical device */
 
 unsigned long long next_id(void)
 {
     static atomic_ullong last;
 
     return ++last;
+}
+
+int context_count(int physical_device)
+{
+    return counts[physical_device];
 }
 
 CUcontext context_current(void)
@@ -56,6 +62,7 @@ CUcontext context_new(CUdevice device, unsigned flags)
     context->flags = flags;
     context->api_version = 3020;
     context->id = next_id();
+    counts[device_physical(device)]++;
     for (size_t i = 0; i < LENGTH(initial_limits); i++)
         context->limits[initial_limits[i].limit] = initial_limits[i].bytes;
     return context;
@@ -65,6 +72,7 @@ void context_end(CUcontext context)
 {
     allocation_free_all_of(context);
     handle_close_all_of(context);
+    counts[device_physical(context->device)]--;
     handle_close(context, HANDLE_CONTEXT);
 }
 

@@ -63,6 +63,7 @@ CUcontext context_current(void); /* NULL when none */
 CUdevice context_device(void);   /* of the current context */
 CUcontext context_new(CUdevice device, unsigned flags);
 void context_end(CUcontext context);
+int context_count(int physical_device);
 unsigned long long next_id(void);
 
 /* ---- memory (allocation.c) ---- */
@@ -157,6 +158,7 @@ struct variable {
     char *name;
     size_t size;
     CUdeviceptr address; /* once somebody asked for it */
+    enum memory_kind memory;
 };
 
 /* What an image contains. `opaque`: it could not be looked into, so any kernel name is taken to be there. */
@@ -205,7 +207,8 @@ struct CUlib_st {
 CUresult module_load(const void *image, CUmodule *module);
 CUresult module_load_file(const char *path, CUmodule *module);
 CUresult module_function(CUmodule module, const char *name, enum handle_kind kind, struct function **function);
-CUresult module_variable(CUmodule module, const char *name, CUdeviceptr *address, size_t *bytes);
+CUresult module_variable(CUmodule module, const char *name, enum memory_kind memory, CUdeviceptr *address,
+                         size_t *bytes);
 void function_destroy(void *self);
 int function_shared_limit(const struct function *function);
 struct function *function_get(const void *pointer); /* a CUfunction or a CUkernel; NULL for neither */

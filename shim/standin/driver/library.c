@@ -91,13 +91,13 @@ DRIVER(cuLibraryGetModule)(CUmodule *pMod, CUlibrary library)
 DRIVER(cuLibraryGetGlobal)(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
     TRY(check(library));
-    return module_variable(library->module, name, dptr, bytes);
+    return module_variable(library->module, name, MEMORY_INTERNAL, dptr, bytes);
 }
 
 DRIVER(cuLibraryGetManaged)(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
     TRY(check(library));
-    return module_variable(library->module, name, dptr, bytes);
+    return module_variable(library->module, name, MEMORY_MANAGED, dptr, bytes);
 }
 
 DRIVER(cuKernelGetFunction)(CUfunction *pFunc, CUkernel kernel)

@@ -12,22 +12,22 @@ static void module_destroy(void *self)
     for (size_t i = 0; i < module->function_count; i++)
         handle_close(module->functions[i], module->functions[i]->handle.kind);
     for (size_t i = 0; i < module->code.variable_count; i++)
-        if (module->code.variables[i].address)
-            allocation_free(module->code.variables[i].address, MEMORY_INTERNAL);
+        allocation_free(module->code.variables[i].address, module->code.variables[i].memory);
     free(module->functions);
     code_free(&module->code);
 }
 
 /* Memory for a variable when somebody first asks where it is, and again when its context has taken it along.
  * Zeroed: initial values are not read from the image. */
-static CUresult place(struct variable *variable)
+static CUresult place(struct variable *variable, enum memory_kind memory)
 {
     struct allocation *allocation;
 
     if (variable->address && allocation_at(variable->address))
         return CUDA_SUCCESS;
-    TRY(allocate(MEMORY_INTERNAL, variable->size ? variable->size : 1, &allocation));
+    TRY(allocate(memory, variable->size ? variable->size : 1, &allocation));
     variable->address = allocation->entry.start;
+    variable->memory = memory;
     memset((void *)variable->address, 0, variable->size);
     return CUDA_SUCCESS;
 }
@@ -125,14 +125,15 @@ CUresult module_function(CUmodule module, const char *name, enum handle_kind kin
     return *found ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult module_variable(CUmodule module, const char *name, CUdeviceptr *address, size_t *bytes)
+CUresult module_variable(CUmodule module, const char *name, enum memory_kind memory, CUdeviceptr *address,
+                         size_t *bytes)
 {
     INVALID_IF(!name || (!address && !bytes));
     for (size_t i = 0; i < module->code.variable_count; i++) {
         struct variable *variable = &module->code.variables[i];
         if (strcmp(variable->name, name))
             continue;
-        TRY(place(variable));
+        TRY(place(variable, memory));
         if (address)
             *address = variable->address;
         if (bytes)

@@ -72,5 +72,5 @@ DRIVER(cuModuleEnumerateFunctions)(CUfunction *functions, unsigned int numFuncti
 DRIVER(cuModuleGetGlobal_v2)(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
 {
     TRY(check(hmod));
-    return module_variable(hmod, name, dptr, bytes);
+    return module_variable(hmod, name, MEMORY_INTERNAL, dptr, bytes);
 }
