@@ -47,8 +47,8 @@ class Parameter(NamedTuple):
 
     @property
     def string(self) -> bool:
-        """A NUL-terminated string, read or (with `direction` "out") written."""
-        return self.notes.string or is_const_char_pointer(self.type)
+        """A NUL-terminated string: read, written into this buffer, or (char **) its address written."""
+        return is_text(self.type) if self.notes.string is None else self.notes.string
 
     @property
     def flags(self) -> str | None:
@@ -152,6 +152,9 @@ def default_direction(ctype: Type) -> str:
     return "out"
 
 
-def is_const_char_pointer(ctype: Type) -> bool:
+def is_text(ctype: Type) -> bool:
+    """const char * and const char **"""
     target = ctype.target
-    return ctype.kind == "pointer" and target is not None and target.kind == "char" and target.const
+    if ctype.kind != "pointer" or target is None:
+        return False
+    return (target.kind == "char" and target.const) or (not target.const and is_text(target))

@@ -18,7 +18,7 @@ class ParameterNotes(NamedTuple):
     direction: str = ""
     length: str | None = None
     length_unit: str = "elements"
-    string: bool = False
+    string: bool | None = None
     flags: str | None = None
     handle: bool = False
     size_bytes: bool = False
@@ -113,6 +113,8 @@ class Notes:
 
 def matches(name: str, pattern: str) -> bool:
     """Whether a pattern whose only special character is * covers the name; fnmatch would compile each."""
+    if "*" not in pattern:
+        return name == pattern
     head, *middle, tail = pattern.split("*")
     if not name.startswith(head):
         return False
@@ -139,7 +141,9 @@ def read_line(number: int, words: list[str]) -> Line:
 
 
 def read_parameter(word: str) -> tuple[str, dict[str, Any]]:
-    name, _, text = word.partition("=")
+    name, equals, text = word.partition("=")
+    if not equals:
+        raise ValueError(f"{word!r} is not PARAMETER=ATTRIBUTE")
     return name, attributes(text)
 
 
@@ -161,8 +165,8 @@ def attribute(word: str) -> dict[str, Any]:
         return {"direction": word}
     if word in ("string", "handle", "block"):
         return {word: True}
-    if word in ("nostring", "nohandle"):
-        return {word[2:]: False}
+    if word == "nostring":
+        return {"string": False}
     if word == "bytes":
         return {"size_bytes": True}
     length, flags = LENGTH.match(word), FLAGS.match(word)
@@ -170,4 +174,6 @@ def attribute(word: str) -> dict[str, Any]:
         return {"length": length[1], "length_unit": "bytes" if length[2] else "elements"}
     if flags:
         return {"flags": flags[1]}
-    raise ValueError(f"{word!r} is not one of in, out, inout, string, handle, block, bytes, [LENGTH], flags(…)")
+    raise ValueError(
+        f"{word!r} is not one of in, out, inout, string, nostring, handle, block, bytes, [LENGTH], flags(…)"
+    )
