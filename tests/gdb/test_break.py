@@ -32,18 +32,18 @@ def test_stops_in_the_hook_alone(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize(("layer", "file"), [("driver", "libcuda.so.1"), ("hook", "libgdbcuda-hook.so")])
 def test_in_picks_the_layer(scenario: Scenario, layer: str, file: str) -> None:
-    text = scenario.run("test_alloc", f"cuda-break cuMemAlloc --in {layer} --from any", "RUN", "info breakpoints")
+    text = scenario.run("test_alloc", f"cuda-break cuMemAlloc --in {layer}", "RUN", "info breakpoints")
     assert f"Breakpoint 1  {layer} {file}  cuMemAlloc_v2(" in text
     assert len(enabled_rows(text)) == 1
 
 
 def test_in_takes_a_library(scenario: Scenario) -> None:
-    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in libcuda.so.1 --from any", "RUN")
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in libcuda.so.1", "RUN")
     assert "Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(" in text
 
 
 def test_both_layers_of_one_call(scenario: Scenario) -> None:
-    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in hook,driver --from any", "RUN", "continue")
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in hook,driver", "RUN", "continue")
     hook = text.index("Breakpoint 1  hook")
     assert text.index("Breakpoint 1  driver") > hook
 
@@ -56,7 +56,7 @@ def test_condition_on_parameter_names(scenario: Scenario) -> None:
 
 
 def test_condition_holds_without_debug_info(scenario: Scenario) -> None:
-    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in driver --from any if bytesize >= 2G", "RUN")
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in driver if bytesize >= 2G", "RUN")
     assert "bytesize=3221225472 [3.00 GiB]" in text
     assert text.count("Breakpoint 1  driver") == 1
 
@@ -101,7 +101,7 @@ def test_survives_a_second_run_with_a_return_breakpoint(local: Scenario) -> None
 
 
 def test_survives_dlopen(scenario: Scenario) -> None:
-    text = scenario.run("dlsym_alloc", "cuda-break cuMemAlloc --in driver --from any", "RUN", "info breakpoints")
+    text = scenario.run("dlsym_alloc", "cuda-break cuMemAlloc --in driver", "RUN", "info breakpoints")
     assert "Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(" in text
     assert len(enabled_rows(text)) == 1
 

@@ -14,8 +14,6 @@ from gdbcuda.live import breakpoints, layers, names, target, versions
 from gdbcuda.live.command import Argument, Condition, Option, command
 from gdbcuda.live.expressions import quoted
 
-DEFAULT_CALLER = "app"
-
 
 @command(
     "cuda-break",
@@ -33,9 +31,8 @@ DEFAULT_CALLER = "app"
     ),
     Option(
         "--from",
-        "whose calls: app (program and its libraries, the default), hook, any, or a library",
+        "whose calls: app (program and its libraries; the default in the hook), hook, any, or a library",
         "CALLER",
-        default=DEFAULT_CALLER,
         complete=names.complete_callers,
     ),
     Option(
@@ -62,7 +59,7 @@ def cuda_break(function: list[str], **wanted: object) -> str:
       cuda-break cuMemAlloc if bytesize > 1<<30
       cuda-break cudaMemcpy if kind == cudaMemcpyDeviceToHost && count >= 1M
       cuda-break cuMemAlloc --on error
-      cuda-break 'cuMem*' --in driver --from any
+      cuda-break 'cuMem*' --in driver
       cuda-break nvmlDeviceGetMemoryInfo --once"""
     symbols = list(dict.fromkeys(s for pattern in function for s in names.resolve(pattern)))
     request = Request(wanted)
@@ -76,12 +73,16 @@ class Request:
 
     def __init__(self, wanted: dict[str, object]) -> None:
         self.places = names.split_places(wanted["in"])  # type: ignore[arg-type]
-        self.callers = ",".join(names.split_places(wanted["from"]))  # type: ignore[arg-type]
+        self.callers = ",".join(names.split_places(wanted["from"])) or self.usual_callers()  # type: ignore[arg-type]
         self.on = str(wanted["on"])
         self.once = bool(wanted["once"])
         self.text: str | None = wanted["condition"]  # type: ignore[assignment]
         if self.once and self.on != "enter":
             raise UserError("--once goes with --on enter: the breakpoint at the return is another one")
+
+    def usual_callers(self) -> str:
+        """In the hook the program's calls, not the hook's own; behind the hook nearly all calls are the hook's."""
+        return "app" if set(self.places) <= {"hook"} else "any"
 
     def parse(self, symbols: list[str]) -> conditions.Condition | None:
         """Checked before anything is made; a function that is not in the table takes gdb's own expressions."""
