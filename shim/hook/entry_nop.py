@@ -17,25 +17,26 @@ import re
 import sys
 from pathlib import Path
 
-ENTRY = re.compile(
-    r"(?P<label>^[\w.]+:\n(?:\.LVL\d+:\n)?\.LFB\d+:\n)"
-    r"(?P<line>(?:\t\.file .*\n)?\t\.loc .*\n)"
-    r"(?P<between>(?:.*\n){1,8}?)"
-    r"(?:\tnop\n){5}",
-    re.MULTILINE,
-)
+# From a function's label to its first instruction: labels, directives and the nops, in an order that depends on gcc.
+HEAD = re.compile(r"(?<=, @function\n)[\w.]+:\n(?:\.L\w+:\n|\t\.\w.*\n|\tnop\n)*", re.MULTILINE)
+LINE = re.compile(r"(?:\t\.file .*\n)?\t\.loc .*\n")
+FIVE_NOPS = "\tnop\n" * 5
 ONE_NOP = "\t{disp8} nopl 0(%rax,%rax,1)\n"
 ALIGN = "\t.p2align 4\n"
 
 
 def with_line_before(match: re.Match[str]) -> str:
-    return f"{match['line']}\tnop\n{ALIGN}{match['label']}{match['between']}{ONE_NOP}"
+    head = match[0].replace(FIVE_NOPS, ONE_NOP)
+    line = LINE.search(head)
+    if line is None:
+        return ALIGN + head
+    return f"{line[0]}\tnop\n{ALIGN}{head.replace(line[0], '', 1)}"
 
 
 def with_line_kept(match: re.Match[str]) -> str:
-    return f"{ALIGN}{match['label']}{match['line']}{match['between']}{ONE_NOP}"
+    return ALIGN + match[0].replace(FIVE_NOPS, ONE_NOP)
 
 
 path = Path(sys.argv[1])
 replacement = with_line_kept if "--optimised" in sys.argv else with_line_before
-path.write_text(ENTRY.sub(replacement, path.read_text()))
+path.write_text(HEAD.sub(replacement, path.read_text()))

@@ -1,6 +1,6 @@
 // A real CUDA program with a kernel launch. Built by `make cuda` where nvcc is, with the shared runtime, so that it
-// runs unmodified on a GPU and over the stand-in (which counts launches but runs no kernel: the sum is then wrong,
-// and the program says so). Exit status: 0 the sum is right, 1 it is wrong, 2 a call failed.
+// runs unmodified on a GPU and over the stand-in, which counts launches and runs no kernel: then the sum is wrong, and
+// the program says so. Exit status: 0 the sum is right, 1 it is wrong, 2 a call failed.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -48,6 +48,6 @@ int main()
     float last = to_host(sum, count).back();
     for (float *block : {a, b, sum})
         must("cudaFree", cudaFree(block));
-    std::printf("added %d floats, the last is %g\n", count, last);
+    std::printf("added %d floats, the last is %g%s\n", count, last, last == 3 ? "" : ": the kernel did not run");
     return last == 3 ? 0 : 1;
 }
