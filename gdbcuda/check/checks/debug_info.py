@@ -46,6 +46,8 @@ def present(subject: Subject) -> Answer:
     if not file:
         return None
     units = [unit for unit in subject.units if unit.tag != "partial_unit"]
+    if not units:
+        return f".debug_info of {file.dwarf.sections['.debug_info'].size} bytes, not unpacked here"
     versions = sorted({unit.version for unit in units})
     more = "+" if len(units) == MOST_UNITS else ""
     elsewhere = f" in {file.path}" if file is not subject.file else ""

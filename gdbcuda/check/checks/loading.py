@@ -119,7 +119,6 @@ def static_tls(subject: Subject) -> Answer:
     "thread-local", "note", LIBRARY,
     means="with the global-dynamic model the first use in a thread can call malloc: mind hooks called "
           "from there",
-    do="",
 )  # fmt: skip
 def thread_local(subject: Subject) -> Answer:
     segment = next((segment for segment in subject.library.segments if segment.type == "PT_TLS"), None)

@@ -51,6 +51,7 @@ def reached(subject: Subject) -> Answer:
 @check(
     "not-reached", "error", PAIR,
     means="no call of this program arrives in the hook library",
+    do="export what the program calls by name, and define dlsym for what it loads",
     verdict="will not be reached by this program",
 )  # fmt: skip
 def not_reached(subject: Subject) -> Answer:

@@ -103,6 +103,7 @@ def cuda_loaded(subject: Subject) -> Answer:
     means="nothing in it names CUDA or NVML: an interpreter or plug-in host may load them later, "
           "another program "
           "may be the one to check",
+    do="check the program or library that loads CUDA; what is loaded later asks dlsym, so the hook must answer it",
 )  # fmt: skip
 def no_cuda(subject: Subject) -> Answer:
     if subject.uses.any or not subject.program.interpreter:

@@ -1,0 +1,80 @@
+"""The libraries of the shim: the right one is ready, each wrong one is found out with the sentence that mends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gdbcuda.check import Report, check
+
+# library -> (the finding that finds it out, its severity, what the advice must name)
+WRONG = {
+    "hidden": ("hidden-functions", "error", 'visibility("default")'),
+    "minus_one": ("returns-minus-one", "warning", "CUDA_ERROR_OUT_OF_MEMORY"),
+    "next_trouble": ("asks-next-only", "warning", "check for NULL"),
+    "no_debug": ("no-debug-info", "warning", "-g -O0"),
+    "null_out": ("out-parameter-unused", "warning", "write to it"),
+    "only_dlsym": ("only-dlsym", "error", 'visibility("default")'),
+    "partial_suffix": ("per-thread-missing", "warning", "_ptsz"),
+    "private_dl_sym": ("glibc-private", "error", "dlvsym(RTLD_NEXT"),
+    "recursing_dlsym": ("dlsym-recursion", "error", "dlvsym(RTLD_NEXT"),
+    "version_ignored": ("version-ignored", "warning", "version and flags"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(WRONG))
+def test_wrong_on_purpose(shim: Path, name: str) -> None:
+    id, severity, advice = WRONG[name]
+    report = check(shim / "sample" / "wrong" / f"{name}.so")
+    found = [finding for finding in report.findings if finding.id == id]
+    assert [finding.severity for finding in found] == [severity]
+    assert advice in found[0].do
+    assert id in report.verdict
+    assert report.exit_status == (1 if severity == "error" else 0)
+
+
+def test_none_is_forgotten(shim: Path) -> None:
+    harmless = set(check(shim / "sample" / "minimal_hook.so").ids())
+    for path in (shim / "sample" / "wrong").glob("*.so"):
+        assert path.stem in WRONG or set(check(path).ids()) - harmless, path.name
+
+
+def test_the_right_one_is_ready(shim: Path) -> None:
+    report = check(shim / "libgdbcuda-hook.so")
+    assert (report.verdict, report.exit_status) == ("ready", 0)
+    hooks = next(finding for finding in report.findings if finding.id == "hooks")
+    assert "637 of 637 driver functions (CUDA 13.0)" in hooks.seen
+
+
+@pytest.mark.parametrize(
+    ("program", "hook", "verdict"),
+    [
+        ("test_alloc", "sample/minimal_hook.so", "will be reached"),
+        ("test_alloc", "sample/wrong/only_dlsym.so", "will not be reached"),
+        ("test_alloc", "sample/wrong/hidden.so", "will not be reached"),
+        ("test_alloc", "sample/wrong/private_dl_sym.so", "will not run"),
+        ("dlsym_alloc", "sample/minimal_hook.so", "will not be reached"),
+        ("dlsym_alloc", "sample/wrong/only_dlsym.so", "will be reached"),
+        ("runtime_alloc", "libgdbcuda-hook.so", "will be reached"),
+        ("runtime_alloc", "sample/wrong/only_dlsym.so", "will be reached"),
+        ("nvml_dlopen", "libgdbcuda-hook.so", "will be reached"),
+        ("nvml_info", "sample/minimal_hook.so", "will not be reached"),
+        ("static_program", "libgdbcuda-hook.so", "cannot be hooked"),
+    ],
+)
+def test_pairs(shim: Path, program: str, hook: str, verdict: str) -> None:
+    assert _pair(shim, program, hook).verdict.startswith(verdict)
+
+
+def _pair(shim: Path, program: str, hook: str) -> Report:
+    path = shim / "sample" / program
+    if not path.exists():
+        pytest.skip(f"{program} is not built here")
+    return check(path, hook=shim / hook)
+
+
+def test_the_same_from_the_librarys_side(shim: Path) -> None:
+    report = check(shim / "sample" / "minimal_hook.so", program=shim / "sample" / "test_alloc")
+    assert "reached" in report.ids("note")
+    assert report.role == "hook library"
