@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gdbcuda.errors import Unreadable
 
+ADDRESSES = 1 << 64
 PAGE = 4096  # the smallest page of any machine we know: no readable byte range ends inside one
 
 
@@ -38,21 +39,28 @@ class DictMemory:
 def read_string(memory: Memory, address: int, limit: int) -> tuple[bytes, bool]:
     """The bytes at ``address`` up to a NUL, at most ``limit`` of them, and whether the NUL was seen.
 
-    Reads up to the end of one page at a time, so that a string which ends right before an unmapped page is
-    read in full. `Unreadable` only if the first byte is; later trouble ends the string early (no NUL seen).
+    Reads to the end of one page at a time, so that a string which ends right before an unmapped page is read in
+    full, and less where even that is too much (a recording holds no more than was asked for). `Unreadable` only
+    if the first byte is; later trouble ends the string early (no NUL seen).
     """
     text = b""
     while len(text) <= limit:
         at = address + len(text)
-        size = min(PAGE - at % PAGE, limit + 1 - len(text))
-        try:
-            chunk = memory.read(at, size)
-        except Unreadable:
-            if not text:
-                raise
-            break
+        chunk = _read_some(memory, at, min(PAGE - at % PAGE, limit + 1 - len(text)))
+        if not chunk and not text:
+            raise Unreadable(address, 1)
         end = chunk.find(b"\0")
-        if end >= 0:
-            return (text + chunk[:end])[:limit], True
+        if end >= 0 or not chunk:
+            return (text + chunk[: max(end, 0)])[:limit], end >= 0
         text += chunk
     return text[:limit], False
+
+
+def _read_some(memory: Memory, address: int, size: int) -> bytes:
+    """``size`` bytes, or half as many, and so on; nothing if there is not even one."""
+    while size and address < ADDRESSES:
+        try:
+            return memory.read(address, size)
+        except Unreadable:
+            size //= 2
+    return b""

@@ -34,5 +34,16 @@ def test_string_cut_short() -> None:
         read_string(memory, 0x2000, 5)
 
 
+@pytest.mark.parametrize("length", range(40))
+def test_string_in_memory_that_has_no_pages(length: int) -> None:
+    memory = DictMemory({0x1FF0: b"A" * length + b"\0"})
+    assert read_string(memory, 0x1FF0, 200) == (b"A" * length, True)
+
+
 def test_string_of_exactly_the_limit() -> None:
     assert read_string(DictMemory({0x10: b"abc\0"}), 0x10, 3) == (b"abc", True)
+
+
+def test_string_at_the_end_of_all_addresses() -> None:
+    end = 1 << 64
+    assert read_string(DictMemory({end - 3: b"abc"}), end - 3, 200) == (b"abc", False)

@@ -1,0 +1,85 @@
+"""Values of the API as text and as data: (type, bytes) over `Memory`, so that nothing can fault the program.
+
+Whatever the memory holds, decoding does not fail: what cannot be read or makes no sense is shown as such. All
+lengths are capped (`text`, `values.DEPTH`, `pointers.STRUCT_LIMIT`); a struct is read at once. To show a type in a
+way of its own, add a function to `special`; what C cannot say about a parameter belongs into the API's notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gdbcuda import api
+from gdbcuda.decode import calls, pointers, text, values
+from gdbcuda.decode.calls import Argument
+from gdbcuda.decode.pointers import Moment
+from gdbcuda.decode.text import Decoded
+from gdbcuda.memory import Memory
+
+__all__ = ["Argument", "Decoded", "arguments", "call_text", "result", "value"]
+
+
+def arguments(
+    function: api.Function,
+    raws: Sequence[bytes | None],
+    memory: Memory,
+    table: api.Table,
+    *,
+    phase: str,
+    succeeded: bool = True,
+) -> list[Argument]:
+    """Every argument, from its bytes at the entry (`abi.Location.read`); None for one that is not known.
+
+    ``phase`` is "enter" or "return": values behind out-pointers are only shown after a return, and only if the
+    call ``succeeded``. Memory is read as it is now.
+    """
+    moment = Moment(memory, phase == "return", succeeded, calls.lengths(function, raws, memory))
+    return calls.decode(function, raws, table, moment)
+
+
+def value(
+    kind: api.Type,
+    raw: bytes,
+    memory: Memory,
+    table: api.Table,
+    *,
+    parameter: api.Parameter | None = None,
+    siblings: Mapping[str, int] | None = None,
+    written: bool = True,
+) -> Decoded:
+    """One value of a type; as a ``parameter`` if it is one: then pointers are followed, with array lengths from
+    ``siblings`` and out-values if they have been ``written``. Else a pointer is an address."""
+    if parameter is None:
+        return values.shower(kind, table)(raw)
+    moment = Moment(memory, written, True, calls.given(siblings or {}))
+    return calls.show(parameter, table)(raw, moment)
+
+
+def result(function: api.Function, code: int, table: api.Table, memory: Memory | None = None) -> Decoded:
+    """The result by name, CUDA_ERROR_OUT_OF_MEMORY (2), success without its number; others by their type.
+
+    ``code`` is the result register. With ``memory`` a string or a struct is shown instead of its address.
+    """
+    kind = function.result
+    if kind.kind in ("struct", "pointer"):
+        return _result_at(kind, code & ((1 << 64) - 1), table, memory)
+    raw = (code & ((1 << 8 * kind.size) - 1)).to_bytes(kind.size, "little")
+    if kind.enum is not None and not any(raw):
+        name = kind.enum.name_of(0)
+        return Decoded(name or "0", name or 0)
+    return values.shower(kind, table)(raw) if raw else Decoded("", None)
+
+
+def _result_at(kind: api.Type, address: int, table: api.Table, memory: Memory | None) -> Decoded:
+    is_string = kind.target is not None and kind.target.kind == "char"
+    if memory is None or not (is_string or kind.kind == "struct"):
+        return text.address(address)
+    moment = Moment(memory, True, True, calls.given({}))
+    if is_string:
+        return pointers.string(address, moment)
+    return pointers.behind(address, pointers.one(kind, table, values.NO_HINTS), moment)
+
+
+def call_text(function: api.Function, arguments: Sequence[Argument]) -> str:
+    """cuMemAlloc_v2(dptr=0x7ffe0c58 -> (not written yet), bytesize=1073741825 [1.00 GiB])"""
+    return f"{function.symbol}({', '.join(f'{a.name}={a.text}' for a in arguments)})"

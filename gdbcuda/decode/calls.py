@@ -1,0 +1,101 @@
+"""The arguments of one call, decoded; what can be prepared for a function is prepared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from gdbcuda import abi, api
+from gdbcuda.decode.pointers import Moment, pointer
+from gdbcuda.decode.text import Decoded
+from gdbcuda.decode.values import Hints, shower
+from gdbcuda.errors import Unreadable
+from gdbcuda.memory import Memory
+
+UNKNOWN = Decoded("(not known here)", None)
+Show = Callable[[bytes, Moment], Decoded]
+
+
+class Argument(NamedTuple):
+    """One decoded argument. ``raw``: its value, where it is an integer, an enum or a pointer."""
+
+    name: str
+    type_name: str
+    text: str
+    data: Any
+    raw: int | None
+
+
+class Step(NamedTuple):
+    name: str
+    type_name: str
+    kind: api.Type
+    show: Show
+
+
+@cache
+def steps(function: api.Function, table: api.Table) -> tuple[Step, ...]:
+    """What there is to do for each parameter of a function."""
+    return tuple(
+        Step(parameter.name, parameter.type.spelling, parameter.type, show(parameter, table))
+        for parameter in function.parameters
+    )
+
+
+@cache
+def show(parameter: api.Parameter, table: api.Table) -> Show:
+    flags = table.flags(parameter.flags) if parameter.flags else None
+    hints = Hints(flags, parameter.handle, parameter.size_bytes)
+    if parameter.type.kind == "pointer":
+        behind = pointer(parameter, table, hints)
+        return lambda raw, moment: behind(int.from_bytes(raw[: abi.WORD], "little"), moment)
+    plain = shower(parameter.type, table, hints)
+    return lambda raw, moment: plain(raw)
+
+
+def decode(function: api.Function, raws: Sequence[bytes | None], table: api.Table, moment: Moment) -> list[Argument]:
+    return [argument(step, raw, moment) for step, raw in zip(steps(function, table), raws)]
+
+
+def argument(step: Step, raw: bytes | None, moment: Moment) -> Argument:
+    text, data = UNKNOWN if raw is None else step.show(raw, moment)
+    return Argument(step.name, step.type_name, text, data, whole(step.kind, raw))
+
+
+def whole(kind: api.Type, raw: bytes | None) -> int | None:
+    if raw is None or kind.kind in ("struct", "union", "float"):
+        return None
+    return int(abi.number(kind, raw))
+
+
+def lengths(function: api.Function, raws: Sequence[bytes | None], memory: Memory) -> Callable[[str], int | None]:
+    """Looks a length up: a number, a sibling's value, or the number that a sibling points to."""
+    types = {parameter.name: parameter.type for parameter in function.parameters}
+    found = dict(zip(types, raws))
+
+    def length(name: str) -> int | None:
+        if name.isdigit():
+            return int(name)
+        raw, kind = found.get(name), types.get(name)
+        if raw is None or kind is None:
+            return None
+        try:
+            return max(count(kind, raw, memory), 0)
+        except Unreadable:
+            return None
+
+    return length
+
+
+def count(kind: api.Type, raw: bytes, memory: Memory) -> int:
+    target = kind.target
+    if kind.kind == "pointer" and target is not None:
+        raw = memory.read(int.from_bytes(raw, "little"), min(target.size, abi.WORD))
+        kind = target
+    return int(abi.number(kind, raw))
+
+
+def given(siblings: Mapping[str, int]) -> Callable[[str], int | None]:
+    """The same from numbers that are known already."""
+    return lambda name: int(name) if name.isdigit() else siblings.get(name)

@@ -1,0 +1,60 @@
+"""The words in which values are shown; all lengths are capped here."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+STRING_LIMIT = 200  # characters of a string
+ELEMENT_LIMIT = 16  # elements of an array, bytes of a binary block
+ELLIPSIS = "…"
+_ESCAPES = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n", ord("\t"): "\\t", ord("\r"): "\\r"}
+
+
+class Decoded(NamedTuple):
+    """A value for people, and for programs: ``data`` is made of what JSON knows.
+
+    Numbers are numbers; named ones (enums, flags) their names; addresses and handles "0x…", NULL is None;
+    structs are objects, what a pointer points to is {"address": …, "value": …}; nan and inf are strings.
+    """
+
+    text: str
+    data: Any
+
+
+def address(value: int) -> Decoded:
+    """A pointer or handle by itself."""
+    return Decoded(f"{value:#x}", f"{value:#x}") if value else Decoded("NULL", None)
+
+
+def quoted(raw: bytes, is_whole: bool = True) -> Decoded:
+    """A string in C's notation; ``is_whole``: nothing of it is missing at the end of ``raw``."""
+    text = raw[: 4 * STRING_LIMIT].decode("utf-8", "backslashreplace")
+    if len(text) > STRING_LIMIT or not is_whole:
+        return Decoded(f'"{escaped(text[:STRING_LIMIT])}"{ELLIPSIS}', text[:STRING_LIMIT] + ELLIPSIS)
+    return Decoded(f'"{escaped(text)}"', text)
+
+
+def escaped(text: str) -> str:
+    text = text.translate(_ESCAPES)
+    return text if text.isprintable() else "".join(c if c.isprintable() else _code(ord(c)) for c in text)
+
+
+def _code(point: int) -> str:
+    return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+def binary(raw: bytes, size: int | None = None) -> Decoded:
+    """Bytes in hex, the first few; ``size`` is how many there are in all, if ``raw`` has not got them all."""
+    size = len(raw) if size is None else size
+    data = raw.hex()
+    if size <= ELEMENT_LIMIT:
+        return Decoded(f"0x{data}" if raw else "[]", data)
+    return Decoded(f"0x{raw[:ELEMENT_LIMIT].hex()}{ELLIPSIS} ({size} bytes)", data)
+
+
+def in_brackets(parts: list[Decoded], count: int) -> Decoded:
+    """An array of which ``parts`` are shown, and that has ``count`` elements in all."""
+    texts = [part.text for part in parts]
+    if count > len(parts):
+        texts.append(f"{ELLIPSIS} ({count} in all)")
+    return Decoded(f"[{', '.join(texts)}]", [part.data for part in parts])
