@@ -1,0 +1,103 @@
+"""``cuda-route``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from collections.abc import Iterable
+
+from gdbcuda.errors import UserError
+from gdbcuda.live import names, settings, stops
+from gdbcuda.live import world as worlds
+from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.render import terminal_width
+from gdbcuda.routes import collect, report
+from gdbcuda.routes.collect import Route
+from gdbcuda.routes.world import World
+
+
+@command(
+    "cuda-route",
+    Argument("function", "API function, base name or glob ('cuMem*'), or exported name", "?", names.complete_functions),
+    Option("--app", "what the program itself refers to, not its libraries", flag=True),
+    Option("--all", "the whole API, the hook's and the driver's own references too", flag=True),
+    Option("--unhooked", "only what goes past the hook, allocation functions first", flag=True),
+    Option("--json", "as one JSON object", flag=True),
+)
+def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json: bool) -> str:
+    """Show which implementation answers: per function, and per way of reaching it.
+
+    Works at any stop, also before the first call, and on a core file: PLT and GOT slots are read from memory. A slot
+    that is "not called yet" is looked up as the loader will. A pointer is one that the program, the runtime or the
+    hook has stored in its variables. What dlsym and cuGetProcAddress answered is added while cuda-dlsym log is on.
+
+    Verdicts: hooked, driver (past the hook), runtime, other, missing, wrong version, and real: the hook's own way on.
+
+    Examples:
+      cuda-route
+      cuda-route cuMemAlloc
+      cuda-route --unhooked
+      cuda-route 'cuMem*' --all --json"""
+    world = worlds.now()
+    wanted = wanted_names(world, function)
+    routes = collect.sorted_routes(list(found_routes(world, wanted, app, all or function is not None)))
+    if unhooked:
+        routes = past_the_hook(world, routes)
+    if json:
+        return as_json(world, routes)
+    if not routes:
+        return nothing(function, unhooked)
+    width = terminal_width() if settings.colour() else None
+    return f"{report.table(routes, stops.paint, width)}\n{report.summary(world, routes)}"
+
+
+def wanted_names(world: World, pattern: str | None) -> frozenset[str]:
+    if pattern is None:
+        return frozenset(world.api_names)
+    found = frozenset(f.symbol for f in world.table.find(pattern))
+    if found:
+        return found
+    if not names.is_glob(pattern) and any(one.symbols.find(pattern) for one in world.objects.all):
+        return frozenset({pattern})
+    names.unknown(pattern, world.table)
+    raise AssertionError
+
+
+def found_routes(world: World, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
+    """``everything``: the hook's own ways too, and what a new reference would find."""
+    left_out = ("system",) if everything else ("system", "driver", "hook")
+    askers = world.objects.all[:1] if app else [one for one in world.objects.all if world.layers[one] not in left_out]
+    seen: set[str] = set()
+    for asker in askers:
+        found = collect.references(world, asker, wanted)
+        if collect.stores_answers(world, asker):
+            found += collect.pointers(world, asker, wanted)
+        seen.update(route.function for route in found)
+        yield from found
+    if everything and not app:
+        found = [collect.search(world, name) for name in wanted - seen]
+        yield from (route for route in found if route.reached is not None)
+
+
+def past_the_hook(world: World, routes: list[Route]) -> list[Route]:
+    if not world.hooks:
+        raise UserError("no hook library is loaded: everything goes past it (cuda-load LIB)")
+    past = [route for route in report.of_callers(routes) if report.is_past(world, route)]
+    return sorted(past, key=lambda route: not collect.is_alloc(world, route.function))
+
+
+def nothing(pattern: str | None, unhooked: bool) -> str:
+    if unhooked:
+        return "Nothing goes past the hook."
+    what = f"{pattern}, and no loaded object defines it" if pattern else \
+        "the CUDA and NVML API by name; what it asks dlsym for shows with cuda-dlsym log on"  # fmt: skip
+    return f"Nothing in this process refers to {what}."
+
+
+def as_json(world: World, routes: list[Route]) -> str:
+    return jsonlib.dumps({
+        "hooks": [world.file_of(hook) for hook in world.hooks],
+        "cuda": world.table.cuda,
+        "nvml": world.table.nvml,
+        "summary": report.summary(world, routes),
+        "routes": [route.as_json() for route in routes],
+    })

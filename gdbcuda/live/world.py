@@ -1,0 +1,68 @@
+"""The process as `gdbcuda.routes` sees it: objects and layers of this moment, tables while they are mapped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gdb
+
+from gdbcuda.blocks import Blocks
+from gdbcuda.errors import UserError
+from gdbcuda.linkage import Linkage, Objects
+from gdbcuda.live import layers, target, versions
+from gdbcuda.routes.world import World
+
+_linkages: dict[tuple[int, int, str, int], Linkage] = {}  # dlopen of one object leaves what is known of the others
+
+
+def linkage_of(image: Any) -> Linkage:
+    key = (gdb.selected_inferior().pid, image.handle, image.name, image.base)
+    return _linkages.setdefault(key, Linkage(image))
+
+
+def forget_process() -> None:
+    """The next process may map other files at the same places."""
+    _linkages.clear()
+
+
+@target.until_objects_change
+def objects() -> Objects:
+    """The loaded objects; UserError with the reason where there are none."""
+    if not target.is_alive():
+        raise UserError("no process: run the program first, or open a core file")
+    found = target.images()
+    if not found:
+        raise UserError("the loader has not mapped any library yet, or the program is static; go on to main first")
+    return Objects(map(linkage_of, found))
+
+
+def file_of(linkage: Linkage) -> str:
+    return linkage.image.name or target.strip_prefix(target.program())
+
+
+def layer_of(linkage: Linkage) -> str:
+    return layers.layer_of_object(file_of(linkage)) or "app"
+
+
+def symbol_at(address: int) -> str:
+    """gdb's name for exactly this address: what stands in a symbol table or in debug info."""
+    name, distance = target.symbol_of(address)
+    return name if not distance else ""
+
+
+def is_hidden(name: str) -> bool:
+    """A hook library defines the function without exporting it: gdb knows it from the symbol table or debug info."""
+    places = [a for a in target.decoded(name) if layers.layer_of(a) == "hook"]
+    return any(target.symbol_of(address)[0] == name for address in places)
+
+
+def variable_at(address: int) -> str:
+    """ "in hook_entries+48"; the bare address where nothing has a name."""
+    name, distance = target.symbol_of(address)
+    return f"in {name}+{distance}" if distance and name else f"in {name}" if name else f"at {address:#x}"
+
+
+def now() -> World:
+    """The process at this stop: pointers and slots are read anew."""
+    memory = Blocks(target.InferiorMemory())
+    return World(objects(), memory, versions.table(), layer_of, file_of, symbol_at, is_hidden, variable_at)

@@ -1,0 +1,1 @@
+"""Which implementation answers: routes and requests, over values and bytes, without a debugger."""

@@ -1,0 +1,151 @@
+"""The routes of a process, by reading memory alone: what each object's references lead to, before any call is made."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Set
+from typing import Any, NamedTuple
+
+from gdbcuda import api
+from gdbcuda.errors import Unreadable
+from gdbcuda.linkage import Linkage, Slot
+from gdbcuda.linkage.slots import slot_values
+from gdbcuda.routes import verdicts
+from gdbcuda.routes.verdicts import Verdict
+from gdbcuda.routes.world import Reached, World
+
+WRITABLE = 2  # PF_W
+MOST_DATA = 256 << 10  # bytes of one segment that are searched for pointers
+
+
+class Route(NamedTuple):
+    """``way``: "PLT", "GOT", "data" (a pointer that the loader filled in), "pointer" (one that the program stored),
+    "static", "by name" (what a new reference would find), or the name of a resolver.
+    ``state``: "bound", "not called yet", "in VARIABLE", ""."""
+
+    function: str
+    way: str
+    asker: str
+    asker_layer: str
+    state: str
+    reached: Reached | None
+    verdict: Verdict
+    address: int = 0  # of the slot or pointer
+
+    def as_json(self) -> dict[str, Any]:
+        reached = self.reached
+        return {
+            "function": self.function, "way": self.way, "asker": self.asker, "asker_layer": self.asker_layer,
+            "state": self.state, "slot": self.address, "verdict": self.verdict.word, "why": self.verdict.why,
+            "reached": None if reached is None else
+            {"address": reached.address, "name": reached.name, "object": reached.file, "layer": reached.layer},
+        }  # fmt: skip
+
+
+def references(world: World, asker: Linkage, names: Set[str]) -> list[Route]:
+    """The object's PLT and GOT: where each of the names leads now, or will at its first call."""
+    slots = asker.slots(names)
+    values = slot_values(world.memory, slots)
+    return [reference(world, asker, slot, values[slot.address]) for slot in slots if slot.address in values]
+
+
+def reference(world: World, asker: Linkage, slot: Slot, value: int) -> Route:
+    bound = not is_unbound(asker, slot, value)
+    reached = world.reached(canonical(world, asker, slot.name, value)) if bound else would_bind(world, asker, slot)
+    verdict = verdicts.of_reference(world, asker, slot.name, reached)
+    state = "bound" if bound else "not called yet"
+    return Route(slot.name, slot.kind, world.file_of(asker), world.layers[asker], state, reached, verdict, slot.address)
+
+
+def is_unbound(asker: Linkage, slot: Slot, value: int) -> bool:
+    """Before the first call a PLT slot points back into the object's own PLT."""
+    if slot.kind != "PLT" or not asker.image.holds(value):
+        return False
+    return all(definition.address != value for definition in asker.symbols.find(slot.name))
+
+
+def would_bind(world: World, asker: Linkage, slot: Slot) -> Reached | None:
+    scope = world.objects.scope(asker)
+    if asker.dynamic.is_symbolic:
+        scope = [asker, *scope]
+    found = world.objects.lookup(slot.name, scope, slot.version)
+    return world.reached_definition(*found) if found else None
+
+
+def canonical(world: World, asker: Linkage, name: str, value: int) -> int:
+    """A program that is not position-independent and takes a function's address makes its own PLT entry that
+    address for everyone (psABI, "Function Addresses"): go on to where that entry leads."""
+    holder = world.objects.holder(value)
+    if holder is None or holder is asker or value in world.functions or holder.symbols.find(name):
+        return value
+    slots = [slot for slot in holder.slots({name}) if slot.kind == "PLT"]
+    values = slot_values(world.memory, slots)
+    if not slots or is_unbound(holder, slots[0], values.get(slots[0].address, 0)):
+        found = would_bind(world, holder, slots[0]) if slots else None
+        return found.address if found else value
+    return values[slots[0].address]
+
+
+def pointers(world: World, asker: Linkage, names: Set[str]) -> list[Route]:
+    """Pointers to API functions that the object's code has stored in its variables: answers of dlsym and
+    cuGetProcAddress, and a hook library's own way to the real functions."""
+    own = {slot.address for slot in asker.slots(world.api_names)}
+    found = []
+    for address, value in words(world, asker):
+        known = world.functions.get(value)
+        if known and address not in own and not asker.image.holds(value) and not names.isdisjoint(known):
+            found.append(pointer(world, asker, address, next(n for n in known if n in names), value))
+    return found
+
+
+def pointer(world: World, asker: Linkage, address: int, name: str, value: int) -> Route:
+    reached = world.reached(value)
+    verdict = verdicts.of_reference(world, asker, name, reached)
+    place = world.variable_at(address)
+    return Route(name, "pointer", world.file_of(asker), world.layers[asker], place, reached, verdict, address)
+
+
+def words(world: World, asker: Linkage) -> Iterator[tuple[int, int]]:
+    """(address, value) of every aligned word in the object's variables."""
+    for start, end, flags in asker.image.segments:
+        first = start + -start % 8
+        size = min(end - first, MOST_DATA) & ~7
+        if not flags & WRITABLE or size <= 0:
+            continue
+        try:
+            data = world.memory.read(first, size)
+        except Unreadable:
+            continue
+        yield from zip(range(first, first + size, 8), struct.unpack(f"<{size // 8}Q", data))
+
+
+def search(world: World, name: str) -> Route:
+    """What the loader would find for a new reference in the program."""
+    found = world.objects.lookup(name, world.objects.startup)
+    program = world.objects.all[0]
+    reached = world.reached_definition(*found) if found else None
+    verdict = verdicts.of_reference(world, program, name, reached)
+    return Route(name, "by name", world.file_of(program), world.layers[program], "", reached, verdict)
+
+
+def stores_answers(world: World, linkage: Linkage) -> bool:
+    """Objects whose variables may hold API functions: those that ask a resolver for them."""
+    if world.layers[linkage] in ("driver", "system"):
+        return False
+    names = world.resolver_names
+    return bool(linkage.symbols.undefined(names)) or bool(linkage.symbols.defined(names))
+
+
+def is_alloc(world: World, name: str) -> bool:
+    function = world.table.function(name)
+    return function is not None and function.role == "alloc"
+
+
+def sorted_routes(routes: list[Route]) -> list[Route]:
+    """By function; within one, the program's own first."""
+    layers = ("app", "runtime", "hook", "driver", "system", "")
+
+    def key(route: Route) -> tuple[Any, ...]:
+        return (api.base_name(route.function), route.function, layers.index(route.asker_layer), route.asker, route.way)
+
+    return sorted(routes, key=key)

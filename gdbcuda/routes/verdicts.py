@@ -1,0 +1,105 @@
+"""Is what is reached what should be? One word, and why.
+
+hooked         the hook library answers
+driver         the vendor's library does, past the hook (driver or NVML)
+runtime        libcudart does: a hook of the driver sits below it
+other          some other object does
+missing        nothing does
+wrong version  a function of another version, or for another default stream, than was asked for
+wrong object   the handle was for one library and another one answers, or the hook was given itself
+real           the hook's own way on, to the next hook library or to the vendor
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gdbcuda import api
+from gdbcuda.linkage import Linkage
+from gdbcuda.routes.world import Reached, World
+
+WORDS = ("hooked", "driver", "runtime", "other", "missing", "wrong version", "wrong object", "real")
+ROLES = {"hooked": "ok", "real": "ok", "driver": "warning", "runtime": "note", "other": "warning", "missing": "dim",
+         "wrong version": "error", "wrong object": "error"}  # fmt: skip
+
+
+class Verdict(NamedTuple):
+    word: str
+    why: str = ""
+
+
+def of_layer(reached: Reached | None) -> str:
+    if reached is None:
+        return "missing"
+    return {"hook": "hooked", "driver": "driver", "runtime": "runtime"}.get(reached.layer, "other")
+
+
+def of_reference(world: World, asker: Linkage, name: str, reached: Reached | None) -> Verdict:
+    """The verdict on a PLT or GOT slot, or a pointer, of one object."""
+    if reached is None:
+        return Verdict("missing", "NULL: nothing defined it when it was bound")
+    if world.layers[asker] == "hook":
+        return of_hook(world, asker, reached)
+    wrong = other_version(world.table, name, reached)
+    if wrong:
+        return Verdict("wrong version", wrong)
+    word = of_layer(reached)
+    if word in ("hooked", "other"):
+        return Verdict(word)
+    return Verdict(word, why_not_hooked(world, asker, name, reached))
+
+
+def of_hook(world: World, asker: Linkage, reached: Reached) -> Verdict:
+    if reached.file == world.file_of(asker):
+        return Verdict("hooked", "the hook calls its own function")
+    return Verdict("real", "the next hook library" if reached.layer == "hook" else "")
+
+
+def other_version(table: api.Table, name: str, reached: Reached) -> str:
+    """What is wrong with a function of another name at the place of ``name``; "" if nothing is known to be."""
+    found = [table.function(known) for known in reached.names]
+    if name in reached.names or not any(found) or table.function(name) is None:
+        return ""
+    first = next(f for f in found if f is not None)
+    return f"{first.symbol} in the place of {name}"
+
+
+def why_not_hooked(world: World, asker: Linkage, name: str, reached: Reached) -> str:
+    """In the user's words, most useful first."""
+    if not world.hooks:
+        return "no hook library is loaded"
+    hook = world.hooked_names.get(name)
+    if hook is None:
+        return not_defined(world, name, reached)
+    file = world.file_of(hook).rsplit("/", 1)[-1]
+    if reached.file == world.file_of(asker):
+        return f"{reached.object} is linked with -Bsymbolic: its own definition comes first" \
+            if asker.dynamic.is_symbolic else f"{reached.object} has its own"  # fmt: skip
+    if hook not in world.objects.startup:
+        return f"{file} was loaded by dlopen, not preloaded: the loader does not search it"
+    order = world.objects.startup
+    ahead = next((one for one in order if world.file_of(one) == reached.file), None)
+    if ahead is not None and order.index(ahead) < order.index(hook):
+        return f"{file} is behind {reached.object} in the search order"
+    return f"{file} has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"
+
+
+def not_defined(world: World, name: str, reached: Reached) -> str:
+    files = ", ".join(world.file_of(hook).rsplit("/", 1)[-1] for hook in world.hooks)
+    if world.is_hidden(name):
+        return f"hidden in {files}: the loader finds exported functions only"
+    base = api.base_name(name)
+    variants = [known for known in world.hooked_names if api.base_name(known) == base]
+    if variants:
+        return f"not in {files}, only {', '.join(sorted(variants))}"
+    if reached.layer == "runtime" and not any(runtime(world, known) for known in world.hooked_names):
+        return f"{files} hooks below the runtime"
+    if not world.hooked_names:
+        has_dlsym = any(hook.symbols.find("dlsym") for hook in world.hooks)
+        return f"{files} exports no API function, {'only dlsym' if has_dlsym else 'nor dlsym: nothing reaches it'}"
+    return f"not in {files}"
+
+
+def runtime(world: World, name: str) -> bool:
+    function = world.table.function(name)
+    return function is not None and function.api == "runtime"

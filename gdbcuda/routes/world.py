@@ -1,0 +1,136 @@
+"""What routes are judged against: the objects with their layers, the API table, and a name for every address."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence, Set
+from functools import cached_property
+from typing import Callable, NamedTuple
+
+from gdbcuda import api
+from gdbcuda.linkage import Definition, Linkage, Objects
+from gdbcuda.memory import Memory
+
+LOADERS_RESOLVERS = ("dlsym", "dlvsym", "__libc_dlsym", "_dl_sym")
+API_RESOLVERS = ("cuGetProcAddress", "cudaGetDriverEntryPoint", "cudaGetDriverEntryPointByVersion", "cuGetExportTable",
+                 "cudaGetExportTable")  # base names  # fmt: skip
+VENDORS = ("driver", "runtime")
+
+
+class Reached(NamedTuple):
+    """The code at an address. ``names`` are all that the object gives it, API names first; () where it has none.
+    ``learned`` is the name under which it was handed out, where the object tells none."""
+
+    address: int
+    names: tuple[str, ...]
+    file: str
+    layer: str
+    offset: int = 0  # from the object's base, for an address without a name
+    learned: str = ""
+
+    @property
+    def object(self) -> str:
+        return os.path.basename(self.file)
+
+    @property
+    def name(self) -> str:
+        """One name, or the place: "libvgpu.so+0x1139 (answered for cuMemAlloc_v2)"."""
+        if self.names:
+            return self.names[0]
+        place = f"{self.object}+{self.offset:#x}" if self.file else f"{self.address:#x}"
+        return f"{place} (answered for {self.learned})" if self.learned else place
+
+    @property
+    def text(self) -> str:
+        """ "hook libvgpu.so cuMemAlloc_v2"."""
+        where = f"{self.layer} {self.object}" if self.file else "unknown code"
+        return f"{where} {self.name}" if self.names or not self.file else f"{self.layer} {self.name}"
+
+
+class World:
+    """The process at one moment.
+
+    ``layer`` and ``file`` give an object's layer and path; ``symbol_at`` is the debugger's name for exactly that
+    address, for objects whose dynamic symbols do not tell; ``is_hidden`` whether a hook library has a function of
+    that name that it does not export, ``variable_at`` the variable that holds a stored pointer ("in real_alloc");
+    ``memory`` is read anew for each World."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        memory: Memory,
+        table: api.Table,
+        layer: Callable[[Linkage], str],
+        file: Callable[[Linkage], str] = lambda linkage: linkage.image.name,
+        symbol_at: Callable[[int], str] = lambda address: "",
+        is_hidden: Callable[[str], bool] = lambda name: False,
+        variable_at: Callable[[int], str] = lambda address: "",
+    ) -> None:
+        self.objects, self.memory, self.table = objects, memory, table
+        self.file_of, self._symbol_at, self.is_hidden, self.variable_at = file, symbol_at, is_hidden, variable_at
+        self.layers = {linkage: layer(linkage) for linkage in objects.all}
+        self.learned: dict[int, str] = {}  # from answered requests
+
+    @cached_property
+    def api_names(self) -> Set[str]:
+        return frozenset(self.table.functions) | frozenset(self.table.extras)
+
+    @cached_property
+    def resolver_names(self) -> Set[str]:
+        """Everything that hands out functions by name."""
+        variants = (f.symbol for base in API_RESOLVERS for f in self.table.find(base))
+        return frozenset(LOADERS_RESOLVERS) | frozenset(variants)
+
+    def in_layer(self, *layers: str) -> list[Linkage]:
+        return [one for one in self.objects.all if self.layers[one] in layers]
+
+    @cached_property
+    def hooks(self) -> list[Linkage]:
+        return self.in_layer("hook")
+
+    @cached_property
+    def hooked_names(self) -> dict[str, Linkage]:
+        """API functions that a hook library exports, and the first that does."""
+        found: dict[str, Linkage] = {}
+        for hook in self.hooks:
+            for name in hook.symbols.defined(self.api_names):
+                found.setdefault(name, hook)
+        return found
+
+    def definitions(self, names: Iterable[str], objects: Sequence[Linkage]) -> dict[int, tuple[str, ...]]:
+        """Address -> names, of those of the names that the objects export."""
+        found: dict[int, tuple[str, ...]] = {}
+        wanted = frozenset(names)
+        for one in objects:
+            for name, definitions in one.symbols.defined(wanted).items():
+                for address in {d.address for d in definitions}:
+                    found[address] = (*found.get(address, ()), name)
+        return found
+
+    @cached_property
+    def functions(self) -> dict[int, tuple[str, ...]]:
+        """Every API function that the hook, the runtime and the driver export, by address."""
+        return self.definitions(self.api_names, self.in_layer("hook", *VENDORS))
+
+    def reached(self, address: int) -> Reached | None:
+        """The code there; None for NULL."""
+        if not address:
+            return None
+        holder = self.objects.holder(address)
+        if holder is None:
+            return Reached(address, (), "", "", 0, self.learned.get(address, ""))
+        names = self.names_at(address, holder)
+        learned = "" if names else self.learned.get(address, "")
+        return Reached(address, names, self.file_of(holder), self.layers[holder], address - holder.image.base, learned)
+
+    def names_at(self, address: int, holder: Linkage) -> tuple[str, ...]:
+        names = self.functions.get(address) or holder.symbols.by_address.get(address, ())
+        if not names:
+            symbol = self._symbol_at(address)
+            return (symbol,) if symbol else ()
+        return names
+
+    def reached_definition(self, linkage: Linkage, definition: Definition) -> Reached:
+        names = self.functions.get(definition.address, ())
+        names = (definition.name, *(name for name in names if name != definition.name))
+        return Reached(definition.address, names, self.file_of(linkage), self.layers[linkage])
