@@ -27,25 +27,30 @@ def missing():
     return [name for module, name in NEEDED.items() if importlib.util.find_spec(module) is None]
 
 
-def start():
+def problem(found):
+    """Why the package cannot be loaded, in one line; "" if it can. Extends sys.path by what is needed, no more."""
     if sys.version_info < (3, 9):
-        raise gdb.GdbError("gdbcuda needs a gdb with Python 3.9 or newer; this one has %d.%d" % sys.version_info[:2])
-    if "gdbcuda.live" in sys.modules:
-        gdb.write("gdbcuda is already loaded.\n")
-        return
-    found = roots()
+        return "gdbcuda needs a gdb with Python 3.9 or newer; this one has %d.%d" % sys.version_info[:2]
     if not found:
-        raise gdb.GdbError("gdbcuda: the package is not beside %s; source the file in the clone" % __file__)
+        return "gdbcuda: the package is not beside %s; source the file in the clone" % __file__
     if found[0] not in sys.path:
         sys.path.append(found[0])
     venv = sorted(glob.glob(os.path.join(found[0], ".venv", "lib", "python3*", "site-packages")))
     if missing() and venv:
         sys.path.append(venv[-1])
-    if missing():
-        raise gdb.GdbError(
-            "gdbcuda: missing %s: python3 -m venv %s/.venv && %s/.venv/bin/pip install %s"
-            % (", ".join(missing()), found[0], found[0], " ".join(missing()))
-        )
+    lacking = " ".join(missing())
+    mend = "gdbcuda: missing %s: python3 -m venv %s/.venv && %s/.venv/bin/pip install %s"
+    return mend % (lacking, found[0], found[0], lacking) if lacking else ""
+
+
+def start():
+    if "gdbcuda.live" in sys.modules:
+        gdb.write("gdbcuda is already loaded.\n")
+        return
+    why = problem(roots())
+    if why:
+        gdb.write(why + "\n", gdb.STDERR)  # an exception here would show as a traceback
+        return
     import gdbcuda.live
 
     gdbcuda.live.start()

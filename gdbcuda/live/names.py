@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterable
 
-from gdbcuda import api, elf
+from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, target, versions
 
@@ -49,6 +49,8 @@ def is_somewhere(name: str) -> bool:
 @functools.lru_cache(maxsize=16)
 def exported(path: str) -> frozenset[str]:
     """What the hook library's file exports; empty if it cannot be read here."""
+    from gdbcuda import elf  # 20 ms, and only a session with a hook library's file needs it
+
     try:
         return frozenset(elf.open(path).exported)
     except UserError:
@@ -58,6 +60,8 @@ def exported(path: str) -> frozenset[str]:
 @functools.lru_cache(maxsize=16)
 def defined(path: str) -> frozenset[str]:
     """The exported names and the hidden functions of the hook library's file."""
+    from gdbcuda import elf
+
     try:
         return exported(path) | frozenset(elf.open(path).hidden_functions)
     except UserError:

@@ -64,27 +64,45 @@ def environment(name: str) -> str:
 
 
 def apply() -> None:
-    wrapper, preloaded = split_wrapper(STATE.user_wrapper)
-    value = ":".join([*STATE.first, *filter(None, [preloaded or STATE.user_value]), *STATE.last])
-    if not gdb.parameter("startup-with-shell"):
+    """gdb counts the execs until the program: one shell, one wrapper. So ours is merged into the user's ``env``."""
+    words = wrapper_words()
+    value = ":".join([*STATE.first, *filter(None, [wrapper_value(words) or STATE.user_value]), *STATE.last])
+    if uses_environment():
         gdb.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD", to_string=True)
     elif STATE.files:
-        gdb.execute(f"set exec-wrapper {wrapper} env {shlex.quote(f'LD_PRELOAD={value}')}", to_string=True)
-    elif STATE.user_wrapper:
-        gdb.execute(f"set exec-wrapper {STATE.user_wrapper}", to_string=True)
+        kept = [word for word in words or ["env"] if not word.startswith("LD_PRELOAD=")]
+        set_wrapper(" ".join(map(shlex.quote, [*kept, f"LD_PRELOAD={value}"])))
     else:
-        gdb.execute("unset exec-wrapper", to_string=True)
+        set_wrapper(STATE.user_wrapper)
 
 
-def split_wrapper(wrapper: str) -> tuple[str, str]:
-    """The user's exec-wrapper without its LD_PRELOAD, and that LD_PRELOAD's value."""
+def uses_environment() -> bool:
+    """Without a shell a wrapper never starts; a wrapper that is not ``env`` cannot be joined by ours."""
+    words = wrapper_words()
+    return not gdb.parameter("startup-with-shell") or (bool(words) and os.path.basename(words[0]) != "env")
+
+
+def reach() -> str:
+    """What else is touched, if anything: "" where only the program preloads the library."""
+    if not (gdb.parameter("startup-with-shell") and uses_environment()):
+        return ""
+    return f"your exec-wrapper ({STATE.user_wrapper}) stays, so it and the start-up shell preload the library too"
+
+
+def set_wrapper(wrapper: str) -> None:
+    gdb.execute(f"set exec-wrapper {wrapper}" if wrapper else "unset exec-wrapper", to_string=True)
+
+
+def wrapper_words() -> list[str]:
     try:
-        words = shlex.split(wrapper)
+        return shlex.split(STATE.user_wrapper)
     except ValueError:
-        raise UserError(f"'show exec-wrapper' has unbalanced quotes: {wrapper}") from None
-    value = next((w.partition("=")[2] for w in words if w.startswith("LD_PRELOAD=")), "")
-    kept = " ".join(shlex.quote(w) for w in words if not w.startswith("LD_PRELOAD="))
-    return kept, value
+        raise UserError(f"'show exec-wrapper' has unbalanced quotes: {STATE.user_wrapper}") from None
+
+
+def wrapper_value(words: list[str]) -> str:
+    """The LD_PRELOAD that the user's own ``env`` wrapper sets."""
+    return next((word.partition("=")[2] for word in words if word.startswith("LD_PRELOAD=")), "")
 
 
 def remote_advice(path: str) -> str:

@@ -50,9 +50,7 @@ class Scenario:
             return "run"
         wrapper = f"--wrapper env LD_PRELOAD={hook} -- " if hook else ""
         words = " ".join([str(program), *arguments])
-        return (
-            f"python gdb.execute('target remote | gdbserver --once {wrapper}- {words} 2>&1'); gdb.execute('continue')"
-        )
+        return f"python gdb.execute('target remote | gdbserver --once {wrapper}- {words}'); gdb.execute('continue')"
 
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "GDBCUDA_", "PYTHON"))}

@@ -97,7 +97,7 @@ def test_survives_a_second_run(local: Scenario) -> None:
 def test_survives_a_second_run_with_a_return_breakpoint(local: Scenario) -> None:
     text = local.run("test_alloc", "cuda-break cuMemAlloc --on return", "run", "run")
     assert "Cannot insert" not in text
-    assert text.count("= CUDA_SUCCESS (0)") == 2
+    assert text.count("= CUDA_SUCCESS") == 2
 
 
 def test_survives_dlopen(scenario: Scenario) -> None:
@@ -134,9 +134,7 @@ def test_on_error_shows_the_name(scenario: Scenario) -> None:
 
 def test_on_return_shows_out_values(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "cuda-break cuMemAlloc --on return", "RUN")
-    assert re.search(
-        r"cuMemAlloc_v2\(dptr=0x\w+ -> 0x\w+, bytesize=67108864 \[64\.00 MiB\]\) = CUDA_SUCCESS \(0\)", text
-    )
+    assert re.search(r"cuMemAlloc_v2\(dptr=0x\w+ -> 0x\w+, bytesize=67108864 \[64\.00 MiB\]\) = CUDA_SUCCESS", text)
 
 
 def test_on_error_respects_the_entry_condition(scenario: Scenario) -> None:

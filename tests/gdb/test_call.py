@@ -16,7 +16,7 @@ def test_full_call(scenario: Scenario) -> None:
     text = scenario.run("runtime_alloc", "cuda-break cudaMemcpy", "RUN", "cuda-call")
     assert re.search(r"cudaMemcpy in hook libgdbcuda-hook\.so, called by app copy_there_and_back\(\)", text)
     assert re.search(r"^  count +size_t +4096 \[4\.00 KiB\]$", text, re.MULTILINE)
-    assert re.search(r"^  kind +\S*cudaMemcpyKind +cudaMemcpyHostToDevice \(1\)$", text, re.MULTILINE)
+    assert re.search(r"^  kind +.*cudaMemcpyKind +cudaMemcpyHostToDevice \(1\)$", text, re.MULTILINE)
 
 
 def test_json(scenario: Scenario) -> None:
@@ -54,8 +54,8 @@ def test_a_frame_that_is_none(scenario: Scenario) -> None:
 
 def test_after_finish_the_result(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", "finish", "cuda-call")
-    assert re.search(r"Returned  hook \S+  cuMemAlloc_v2\(dptr=0x\w+ -> 0x\w+, .*\) = CUDA_SUCCESS \(0\)", text)
-    assert re.search(r"^  = CUDA_SUCCESS \(0\)$", text, re.MULTILINE)
+    assert re.search(r"Returned  hook \S+  cuMemAlloc_v2\(dptr=0x\w+ -> 0x\w+, .*\) = CUDA_SUCCESS", text)
+    assert re.search(r"^  = CUDA_SUCCESS$", text, re.MULTILINE)
 
 
 def test_unknown_is_said_to_be_unknown(local: Scenario) -> None:

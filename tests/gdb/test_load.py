@@ -144,3 +144,18 @@ def test_a_path_that_ld_so_would_split(local: Scenario, tmp_path: Path) -> None:
 def test_release_library_is_told(local: Scenario) -> None:
     text = local.run("test_alloc", f"cuda-load {local.shim / 'sample' / 'wrong' / 'release.so'}", hook=None)
     assert "no API function by name, dlsym" in text
+
+
+def test_a_wrapper_that_is_not_env_is_kept(local: Scenario) -> None:
+    text = local.run(
+        "test_alloc",
+        "set exec-wrapper nice -n 1",
+        f"cuda-load {local.hook}",
+        "show exec-wrapper",
+        "break main",
+        "run",
+        hook=None,
+    )
+    assert "your exec-wrapper (nice -n 1) stays, so it and the start-up shell preload the library too" in text
+    assert 'is "nice -n 1"' in text
+    assert "first in the search order" in text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from gdbcuda import elf
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, names, preload, target, versions
 from gdbcuda.live.command import Argument, Option, command, file_names
@@ -43,6 +42,7 @@ def put_in(path: str, last: bool) -> str:
     remote = target.is_remote()
     if not remote or target.connection() == "extended-remote":
         preload.add(path, behind=last)
+        lines += [preload.reach()]
     layers.remember_hook(path)
     if target.is_alive():
         preload.STATE.verified = True
@@ -57,6 +57,8 @@ def put_in(path: str, last: bool) -> str:
 
 def describe(path: str) -> str:
     """ "hook libvgpu.so: 203 driver and 247 NVML functions, dlsym; debug info". UserError if it cannot be a hook."""
+    from gdbcuda import elf
+
     found = elf.open(path)
     if found.kind != "shared":
         raise UserError(f"{path} is not a shared object ({found.kind}): build it with -shared -fPIC")
