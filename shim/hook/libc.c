@@ -83,15 +83,11 @@ static int find_in_libc(struct dl_phdr_info *info, size_t size, void *found)
     return *(void **)found != NULL;
 }
 
-dlvsym_function libc_dlvsym(void)
+static void *find_dlvsym(void)
 {
-    static void *known;
-    void *found = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
-    if (!found) {
-        dl_iterate_phdr(find_in_libc, &found);
-        __atomic_store_n(&known, found, __ATOMIC_RELEASE);
-    }
-    return (dlvsym_function)found;
+    void *found = NULL;
+    dl_iterate_phdr(find_in_libc, &found);
+    return found;
 }
 
 static void *find_dlsym(void)
@@ -104,15 +100,52 @@ static void *find_dlsym(void)
     return found;
 }
 
+/* Without a version, as hook libraries define theirs without one; with a version only libc's would be seen. */
+static void *find_next_dlsym(void)
+{
+    void *found = quiet_dlsym(RTLD_NEXT, "dlsym");
+    return found ? found : (void *)libc_dlsym();
+}
+
+static void *find_next_dlvsym(void)
+{
+    void *found = quiet_dlsym(RTLD_NEXT, "dlvsym");
+    return found ? found : (void *)libc_dlvsym();
+}
+
+/* Two threads that come here at once find the same. */
+static void *find_once(void **known, void *(*find)(void))
+{
+    void *found = __atomic_load_n(known, __ATOMIC_ACQUIRE);
+    if (!found) {
+        found = find();
+        __atomic_store_n(known, found, __ATOMIC_RELEASE);
+    }
+    return found;
+}
+
+dlvsym_function libc_dlvsym(void)
+{
+    static void *known;
+    return (dlvsym_function)find_once(&known, find_dlvsym);
+}
+
 dlsym_function libc_dlsym(void)
 {
     static void *known;
-    void *found = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
-    if (!found) {
-        found = find_dlsym();
-        __atomic_store_n(&known, found, __ATOMIC_RELEASE);
-    }
-    return (dlsym_function)found;
+    return (dlsym_function)find_once(&known, find_dlsym);
+}
+
+dlsym_function next_dlsym(void)
+{
+    static void *known;
+    return (dlsym_function)find_once(&known, find_next_dlsym);
+}
+
+dlvsym_function next_dlvsym(void)
+{
+    static void *known;
+    return (dlvsym_function)find_once(&known, find_next_dlvsym);
 }
 
 void *quiet_dlsym(void *handle, const char *symbol)
@@ -121,33 +154,4 @@ void *quiet_dlsym(void *handle, const char *symbol)
     if (!found)
         dlerror();
     return found;
-}
-
-/* Without a version, as hook libraries define theirs without; dlvsym with a version would only see libc's. */
-static void *next_of(const char *name, void *libcs)
-{
-    void *found = quiet_dlsym(RTLD_NEXT, name);
-    return found ? found : libcs;
-}
-
-dlsym_function next_dlsym(void)
-{
-    static void *known;
-    void *found = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
-    if (!found) {
-        found = next_of("dlsym", libc_dlsym());
-        __atomic_store_n(&known, found, __ATOMIC_RELEASE);
-    }
-    return (dlsym_function)found;
-}
-
-dlvsym_function next_dlvsym(void)
-{
-    static void *known;
-    void *found = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
-    if (!found) {
-        found = next_of("dlvsym", libc_dlvsym());
-        __atomic_store_n(&known, found, __ATOMIC_RELEASE);
-    }
-    return (dlvsym_function)found;
 }
