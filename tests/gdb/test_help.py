@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
 from scenario import GDB, ROOT, Scenario, execute
 
-NAMES = execute(
-    [
-        GDB,
-        "-nx",
-        "-q",
-        "-batch",
-        "-x",
-        str(ROOT / "gdbcuda.py"),
-        "-ex",
-        "python from gdbcuda.live.command import REGISTRY; print(' '.join(REGISTRY))",
-    ],
-    {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
-).split()
+ASK = "python from gdbcuda.live.command import REGISTRY; print('names:', *REGISTRY)"
+
+
+def names() -> list[str]:
+    text = execute([GDB, "-nx", "-q", "-batch", "-x", str(ROOT / "gdbcuda.py"), "-ex", ASK], dict(os.environ))
+    return next(row for row in text.splitlines() if row.startswith("names:")).split()[1:]
+
+
+NAMES = names()
 
 
 def help_of(local: Scenario, name: str) -> str:

@@ -141,8 +141,8 @@ def test_a_path_that_ld_so_would_split(local: Scenario, tmp_path: Path) -> None:
     assert "ld.so splits it at blanks and colons" in text
 
 
-def test_release_library_is_told(local: Scenario) -> None:
-    text = local.run("test_alloc", f"cuda-load {local.shim / 'sample' / 'wrong' / 'release.so'}", hook=None)
+def test_a_release_library_is_told(local: Scenario) -> None:
+    text = local.run("test_alloc", f"cuda-load {local.shim / 'sample' / 'wrong' / 'only_dlsym.so'}", hook=None)
     assert "no API function by name, dlsym" in text
 
 
