@@ -23,6 +23,7 @@ import gdb
 from gdbcuda.errors import Unreadable, UserError
 
 Completer = Callable[[str], Iterable[str]]
+Action = Callable[..., "str | None"]
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,11 @@ REGISTRY: dict[str, Command] = {}
 
 
 class Command(gdb.Command):
-    def __init__(self, name: str, action: Callable[..., str | None], parts: tuple[Any, ...]) -> None:
+    def __init__(self, name: str, action: Action, parts: tuple[Any, ...], prefix: bool) -> None:
         self.name, self.action, self.parts = name, action, parts
         self.__doc__ = help_text(name, action.__doc__, parts)
         self.parser = make_parser(name, parts)
-        super().__init__(name, gdb.COMMAND_USER)
+        super().__init__(name, gdb.COMMAND_USER, prefix=prefix)
         REGISTRY[name] = self
 
     def invoke(self, text: str, from_tty: bool) -> None:
@@ -130,11 +131,13 @@ class Command(gdb.Command):
         return [c for part in words for c in part.complete(token)]  # type: ignore[misc]
 
 
-def command(name: str, *parts: Any) -> Callable[[Callable[..., str | None]], Callable[..., str | None]]:
-    """Registers the decorated function as gdb command ``name``; its docstring is the help text."""
+def command(name: str, *parts: Any, prefix: bool = False) -> Callable[[Action], Action]:
+    """Registers the decorated function as gdb command ``name``; its docstring is the help text.
 
-    def register(action: Callable[..., str | None]) -> Callable[..., str | None]:
-        Command(name, action, parts)
+    ``prefix``: others named "NAME WORD" come below it, and it is what NAME alone does."""
+
+    def register(action: Action) -> Action:
+        Command(name, action, parts, prefix)
         return action
 
     return register
