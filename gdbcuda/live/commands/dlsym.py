@@ -1,0 +1,69 @@
+"""``cuda-dlsym``: who implements it, and whom each object asks."""
+
+from __future__ import annotations
+
+import json as jsonlib
+
+from gdbcuda.live import layers, stops, target
+from gdbcuda.live import world as worlds
+from gdbcuda.live.command import Option, command
+from gdbcuda.routes import resolvers
+from gdbcuda.routes.collect import Route
+from gdbcuda.routes.resolvers import Implementation
+from gdbcuda.routes.world import LOADERS_RESOLVERS, World
+
+
+@command(
+    "cuda-dlsym",
+    Option("--all", "the references of the system's libraries too", flag=True),
+    Option("--json", "as one JSON object", flag=True),
+    prefix=True,
+)
+def cuda_dlsym(all: bool, json: bool) -> str:
+    """Show every implementation of dlsym in the process, and which one each object reaches.
+
+    Its subcommands log the requests, break on one, and answer one differently: help cuda-dlsym log, break, answer.
+    What a PLT slot leads to is read from memory; before its first call it is looked up as the loader will.
+
+    Examples:
+      cuda-dlsym
+      cuda-dlsym log on
+      cuda-dlsym break cuMemAlloc_v2"""
+    world = worlds.now()
+    found = resolvers.implementations(world) + hidden(world)
+    routes = resolvers.references(world, all)
+    if json:
+        return jsonlib.dumps({"implementations": [one.as_json() for one in found],
+                              "references": [route.as_json() for route in routes]})  # fmt: skip
+    lines = [resolvers.table(found, stops.paint), ""] if found else ["Nothing in this process defines dlsym.", ""]
+    lines.append(resolvers.reference_table(routes, stops.paint) if routes else "No object refers to dlsym by name.")
+    return "\n".join([*lines, *program_says(world, routes)])
+
+
+def hidden(world: World) -> list[Implementation]:
+    """Those that only gdb knows, from a symbol table or debug info: they cannot be reached by name."""
+    known = {one.address for one in resolvers.implementations(world)}
+    found = []
+    for name in LOADERS_RESOLVERS:
+        starts = {target.function_start(address) for address in target.decoded(name)} - known - {None}
+        found += [implementation(name, start) for start in sorted(starts) if target.symbol_of(start)[0] == name]
+    return found
+
+
+def implementation(name: str, address: int) -> Implementation:
+    file = target.object_of(address)
+    return Implementation(name, address, file, layers.layer_of_object(file), (), exported=False)
+
+
+def program_says(world: World, routes: list[Route]) -> list[str]:
+    """What matters most in one line: does the program's own dlsym reach the hook?"""
+    program = world.file_of(world.objects.all[0])
+    mine = next((r for r in routes if r.asker == program and r.function == "dlsym" and r.reached), None)
+    if mine is not None and mine.reached is not None:
+        return [f"The program's dlsym is {mine.reached.object}'s ({mine.reached.layer})."]
+    found = world.objects.lookup("dlsym", world.objects.startup)
+    if found is None:
+        return []
+    owner = world.reached_definition(*found)
+    return [f"The program does not refer to dlsym; a library that does, and is not loaded with RTLD_DEEPBIND, reaches "
+            f"{owner.object}'s ({owner.layer})."]  # fmt: skip
