@@ -9,6 +9,13 @@ LIBRARIES := plain_plugin.so deepbind_plugin.so liborder_a.so liborder_b.so
 HOOKS := minimal_hook.so hook_first.so hook_second.so
 WRONG := $(patsubst sample/%.c,%.so,$(wildcard sample/wrong/*.c))
 
+# cuGetProcAddress_v2 came with CUDA 12.
+ifneq ($(filter 11 11.%,$(CUDA)),)
+DRIVER_PROGRAMS := $(filter-out proc_address,$(DRIVER_PROGRAMS))
+PROGRAMS := $(filter-out proc_address,$(PROGRAMS))
+WRONG := $(filter-out wrong/version_ignored.so,$(WRONG))
+endif
+
 SAMPLE := build/sample
 ALL += $(addprefix $(SAMPLE)/,$(LIBRARIES) $(HOOKS) $(WRONG) $(PROGRAMS))
 CUDA_PROGRAMS += $(SAMPLE)/vector_add
