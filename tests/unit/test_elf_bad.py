@@ -6,6 +6,7 @@ import contextlib
 import os
 import struct
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -188,14 +189,27 @@ def test_no_regular_files(tmp_path: Path) -> None:
         elf.open("/dev/zero")
 
 
-def test_unreadable(tmp_path: Path, library: bytes) -> None:
+@pytest.fixture
+def secret(tmp_path: Path, library: bytes) -> Path:
     path = tmp_path / "secret.so"
     path.write_bytes(library)
     path.chmod(0)
-    if os.access(path, os.R_OK):
-        pytest.skip("root reads everything")
+    return path
+
+
+@pytest.fixture
+def nobody() -> Iterator[None]:
+    """Root reads everything: become somebody else for a while."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(user)
+
+
+def test_unreadable(secret: Path, nobody: None) -> None:
     with pytest.raises(UserError, match="permission denied"):
-        elf.open(path)
+        elf.open(secret)
 
 
 def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, library: bytes) -> None:
@@ -229,9 +243,7 @@ def damage(draw: st.DrawFn) -> list[tuple[str, float, bytes]]:
     interesting = st.sampled_from([b"\xff" * 8, bytes(8), b"\xff\xff\xff\x7f", b"\x01", b"\x80" * 12])
     place = st.floats(0, 1, exclude_max=True)
     return draw(
-        st.lists(
-            st.tuples(regions, place, interesting | st.binary(min_size=1, max_size=8)), min_size=1, max_size=5
-        )
+        st.lists(st.tuples(regions, place, interesting | st.binary(min_size=1, max_size=8)), min_size=1, max_size=5)
     )
 
 
