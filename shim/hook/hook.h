@@ -2,7 +2,10 @@
 
    Every API function of the table is exported. Most are generated (build/hook/driver.c, runtime.c, nvml.c) and only
    forward; the ones that do something are written by hand in this directory, marked HOOK, and generate.py leaves
-   them out because it finds them there. */
+   them out because it finds them there. The environment, read when it is needed and not only at the start:
+     GDBCUDA_MEMORY_LIMIT=4g     most device memory that the process may have, per device (limit.c)
+     GDBCUDA_HOOK_WATCH_MS=200   pause of the watcher thread, which runs where a limit is set; 0: none (watcher.c)
+     GDBCUDA_HOOK_LOG=1          say on stderr what is answered, refused and watched (log.c) */
 #ifndef GDBCUDA_HOOK_H
 #define GDBCUDA_HOOK_H
 
