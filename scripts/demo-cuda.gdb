@@ -5,9 +5,12 @@ cuda-load shim/build/libgdbcuda-hook.so
 cuda-env LD_LIBRARY_PATH=shim/build/standin
 cuda-break cudaMemcpy if kind == cudaMemcpyHostToDevice && count >= 1M
 cuda-break cudaLaunchKernel
-info breakpoints
 run
 delete 1
+continue
+
+#  The launch: grid and block as the program wrote them. And what does the driver get, behind runtime and hook?
+cuda-break cuLaunchKernel --in driver
 continue
 bt
 delete

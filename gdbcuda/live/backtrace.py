@@ -33,11 +33,23 @@ class LayerFrame(FrameDecorator):
         if layer not in NAMED:
             return name
         library = "" if layer == "app" else " " + os.path.basename(self.place.file)
-        return f"[{layer}{library}] {name}"
+        return f"[{layer}{library}] {without_parameters(name)}"
 
     def filename(self) -> str | None:
         """Only a source file: the library is named in front of the function."""
         return self.base.filename() if self.place.source or self.place.layer not in NAMED else None
+
+
+def without_parameters(name: str | None) -> str | None:
+    """ "add(float*, int)" -> "add": gdb prints the arguments behind the name itself."""
+    if not name or not name.endswith(")"):
+        return name
+    depth = 0
+    for index in range(len(name) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[index], 0)
+        if depth == 0:
+            return name[:index] or name
+    return name
 
 
 class LayerFilter:

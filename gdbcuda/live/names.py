@@ -29,11 +29,12 @@ def is_glob(pattern: str) -> bool:
 
 
 def used_variants(name: str, symbols: list[str], table: api.Table) -> list[str]:
-    """Of cuMemAlloc and cuMemAlloc_v2 the ones that the program links against; else the header's current one."""
-    if len(symbols) == 1:
-        return symbols
-    linked = [s for s in symbols if is_linked(s)]
-    return linked or [table.source_symbol(name)]
+    """Of cuMemAlloc and cuMemAlloc_v2 the ones that the program links against; else the header's current one.
+
+    What nvcc makes of <<<>>> calls __cudaLaunchKernel since CUDA 13, cudaLaunchKernel before."""
+    compiler_made = [f"__{symbol}" for symbol in symbols if table.function(f"__{symbol}")]
+    linked = [symbol for symbol in symbols + compiler_made if is_linked(symbol)]
+    return linked or [symbols[0] if len(symbols) == 1 else table.source_symbol(name)]
 
 
 def is_linked(symbol: str) -> bool:

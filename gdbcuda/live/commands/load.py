@@ -72,8 +72,8 @@ def describe(path: str) -> str:
 def contents(path: str) -> str:
     exported = names.exported(path)
     found = [f.api for f in map(versions.table().function, exported) if f is not None]
-    counts = [(found.count(kind), word) for kind, word in KINDS if kind in found]
-    said = " and ".join(f"{n} {word}" for n, word in counts)
+    counts = [f"{found.count(kind)} {word}" for kind, word in KINDS if kind in found]
+    said = " and ".join(filter(None, [", ".join(counts[:-1]), *counts[-1:]]))
     functions = f"{said} function{'' if len(found) == 1 else 's'}" if counts else "no API function by name"
     return ", ".join([f"exports {functions}", *(name for name in ("dlsym", "dlvsym") if name in exported)])
 
