@@ -5,19 +5,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator, Mapping
 
 from gdbcuda import api, elf
 from gdbcuda.errors import UserError
 
 from .finding import Finding, Report
 from .registry import ANY, LIBRARY, PAIR, PROGRAM, findings
-from .subject import Subject
+from .subject import Subject, important_first
+from .vendor import api_of, major_version
 
 __all__ = ["Finding", "Report", "check"]
 
 _PROGRAMS = ("executable", "pie")
-Path = "str | os.PathLike[str]"
 
 
 def check(
@@ -46,7 +48,17 @@ def check(
     on = {"hook library": (ANY, LIBRARY), "program": (ANY, PROGRAM), "file": (ANY,)}[role]
     for finding in findings(subject, (*on, PAIR) if library and started else on):
         report.add(finding)
+    if role == "hook library":
+        report.functions = {name: important_first(found) for name, found in _functions(subject)}
     return report
+
+
+def _functions(subject: Subject) -> Iterator[tuple[str, Mapping[str, api.Function]]]:
+    yield "exported", subject.hooked
+    yield "not_hooked", subject.not_hooked
+    with contextlib.suppress(UserError):  # the finding "damaged" tells
+        if subject.hidden_is_known:
+            yield "hidden", subject.hidden
 
 
 def _role(file: elf.Elf) -> str:
@@ -61,11 +73,12 @@ def _opened(root: elf.Root, path: str | os.PathLike[str], kinds: tuple[str, ...]
 
 
 def _table_for(file: elf.Elf, library: elf.Elf | None, started: elf.Elf | None, root: elf.Root) -> api.Table:
-    """Of the CUDA version that the program uses; a hook library alone is compared with the newest."""
+    """Of the CUDA version that the program or the library is linked to, else the newest."""
     newest = api.load()
-    if started is None:
-        return newest
-    version = Subject(file, library, started, newest, root).uses.runtime_version
+    if started:
+        version = Subject(file, library, started, newest, root).uses.runtime_version
+    else:
+        version = next((major_version(name) for name in file.needed if api_of(name) == "runtime"), "")
     return api.load(cuda=version) if version else newest
 
 

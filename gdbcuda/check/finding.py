@@ -31,6 +31,8 @@ class Report:
     build_id: str | None = None
     cuda: str = ""  # the versions of the API table that were compared with
     nvml: str = ""
+    # of a hook library, complete: API functions by "exported", "hidden", "not_hooked", the important ones first
+    functions: dict[str, list[str]] = field(default_factory=dict)
     good: str = "ready"  # the verdict when nothing is wrong
     findings: list[Finding] = field(default_factory=list)
 
@@ -71,6 +73,7 @@ class Report:
             "nvml": self.nvml,
             "verdict": self.verdict,
             "exit_status": self.exit_status,
+            "functions": self.functions,
             "findings": [
                 {
                     "id": each.id,

@@ -98,6 +98,11 @@ def _finding(each: Check, answer: Seen) -> Finding:
     )  # fmt: skip
 
 
+def counted(number: int, thing: str) -> str:
+    """ "1 function", "2 functions"."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def some(names: list[str], most: int = 6) -> str:
     """ "a, b and c" of a short list, "a, b, c and 12 more" of a long one."""
     if len(names) > most:

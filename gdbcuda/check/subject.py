@@ -111,6 +111,19 @@ class Subject:
         return found
 
     @cached_property
+    def not_hooked(self) -> Mapping[str, api.Function]:
+        """Of the APIs that it hooks something of: what programs compiled today call, and no variant is hooked."""
+        apis = {function.api for function in self.hooked.values()}
+        bases = {api.base_name(symbol) for symbol in self.hooked}
+        return {
+            symbol: function
+            for base, symbols in self.variants.items()
+            if base not in bases
+            and (symbol := self.table.source_symbol(base)) in symbols
+            and (function := self.table.functions[symbol]).api in apis
+        }
+
+    @cached_property
     def hidden(self) -> Mapping[str, api.Function]:
         """API functions that it defines and nobody finds by name; {} also where that cannot be known."""
         names = self._defined_names()

@@ -12,9 +12,11 @@ from gdbcuda.errors import UserError
 from .vendor import FILES, api_of, major_version
 
 _CHUNK = 1 << 20
-_MOST_SEARCHED = 64 << 20
+_OVERLAP = 64
+_MOST_SEARCHED = 256 << 20  # bytes, of all libraries together: a tenth of a second
 # Only the runtime has its error names as strings; this one is in every version and in no other library.
 _RUNTIME_MARK = b"cudaErrorCudartUnloading"
+_WORDS = (*FILES.values(), _RUNTIME_MARK)
 # The runtime's answer to cudaRuntimeGetVersion on x86-64: movl $13000,(%rdi)
 _VERSION_STORE = re.compile(rb"\xc7\x07(..)\x00\x00", re.DOTALL)
 
@@ -44,25 +46,31 @@ class Uses:
 
     @cached_property
     def static_runtime(self) -> bool:
-        """The CUDA runtime is inside the program."""
-        return any(caller for caller in self.callers if self._has_runtime(caller))
+        """The CUDA runtime is inside the program, or inside a library of it that is not the vendor's."""
+        return any(_RUNTIME_MARK in self._words[each.path] or self._defines_runtime(each) for each in self.callers)
 
-    def _has_runtime(self, caller: elf.Elf) -> bool:
-        names = {symbol.name for symbol in caller.symtab if symbol.is_function and symbol.defined}
-        if any(name in self._table.functions and self._table.functions[name].api == "runtime" for name in names):
-            return True
-        return contains(caller, _RUNTIME_MARK)
+    def _defines_runtime(self, caller: elf.Elf) -> bool:
+        names = (symbol.name for symbol in caller.symtab if symbol.is_function and symbol.defined)
+        functions = self._table.functions
+        return any(name in functions and functions[name].api == "runtime" for name in names)
 
     @cached_property
     def loads(self) -> tuple[str, ...]:
         """APIs whose library is named in the program, and that it is not linked to: it loads them itself."""
-        found = (api for api, name in FILES.items() if api not in self.linked)
-        return tuple(api for api in found if any(contains(caller, FILES[api]) for caller in self._own))
+        found = {api for words in self._words.values() for api, name in FILES.items() if name in words}
+        return tuple(api for api in FILES if api in found and api not in self.linked)
 
-    @property
-    def _own(self) -> list[elf.Elf]:
-        """The program, and what calls CUDA: the C library and its like are not searched for names."""
-        return [each for each in self.callers if each is self.program or "dlopen" in each.undefined]
+    @cached_property
+    def _words(self) -> Mapping[str, set[bytes]]:
+        """Which of the words that tell of CUDA are in the constants of each caller, by its path."""
+        found: dict[str, set[bytes]] = {caller.path: set() for caller in self.callers}
+        left = _MOST_SEARCHED
+        for caller in self.callers:
+            if caller is self.program or "dlopen" in caller.undefined:  # who cannot load need not be searched
+                for piece in _pieces(caller, ".rodata", left):
+                    left -= len(piece)
+                    found[caller.path].update(word for word in _WORDS if word in piece)
+        return found
 
     @cached_property
     def runtime_version(self) -> str:
@@ -76,16 +84,11 @@ class Uses:
         return bool(self.linked or self.called or self.static_runtime or self.loads)
 
 
-def contains(file: elf.Elf, words: bytes) -> bool:
-    """Whether a string is in the constants of a file."""
-    return any(words in piece for piece in _pieces(file, ".rodata", len(words)))
-
-
 def static_runtime_version(program: elf.Elf) -> str:
     """The number that its cudaRuntimeGetVersion writes, as "12.9"."""
     if program.machine != "x86-64":
         return ""
-    for piece in _pieces(program, ".text", 6):
+    for piece in _pieces(program, ".text", _MOST_SEARCHED):
         for found in _VERSION_STORE.finditer(piece):
             number = int.from_bytes(found[1], "little")
             if 8000 <= number < 30000 and not number % 10:
@@ -93,12 +96,13 @@ def static_runtime_version(program: elf.Elf) -> str:
     return ""
 
 
-def _pieces(file: elf.Elf, section: str, overlap: int) -> Iterator[bytes]:
+def _pieces(file: elf.Elf, section: str, most: int) -> Iterator[bytes]:
+    """The section in pieces that overlap, so that nothing searched for is cut in two."""
     try:
         contents = file.contents(section)
     except UserError:
         return
     if contents is None:
         return
-    for at in range(0, min(contents.readable, _MOST_SEARCHED), _CHUNK):
-        yield contents.read(at, _CHUNK + overlap)
+    for at in range(0, min(contents.readable, most), _CHUNK):
+        yield contents.read(at, _CHUNK + _OVERLAP)

@@ -6,9 +6,7 @@ import subprocess
 from pathlib import Path
 
 
-def compiled(
-    folder: Path, source: str, *flags: str, name: str = "libhook.so", source_name: str = "hook.c"
-) -> Path:
+def compiled(folder: Path, source: str, *flags: str, name: str = "libhook.so", source_name: str = "hook.c") -> Path:
     """``source`` compiled with gcc in ``folder`` (as a shared object unless the flags say otherwise)."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / source_name).parent.mkdir(parents=True, exist_ok=True)

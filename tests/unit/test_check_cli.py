@@ -129,6 +129,10 @@ def test_json_is_what_the_schema_says(tmp_path: Path, good: Path, bad: Path) -> 
     assert list(problems(document, schema, schema)) == []
     assert [file["exit_status"] for file in document["files"]] == [0, 1, 2]
     assert document["files"][1]["findings"][0]["id"] == "hidden-functions"
+    functions = [file["functions"] for file in document["files"][:2]]
+    assert [each["exported"] for each in functions] == [["cuMemAlloc_v2"], []]
+    assert [each["hidden"] for each in functions] == [[], ["cuMemAlloc_v2"]]
+    assert "cuMemFree_v2" in functions[0]["not_hooked"]
     document["files"][0]["findings"][0]["severity"] = "bad"
     assert list(problems(document, schema, schema))
 

@@ -182,6 +182,16 @@ def hidden(folder: Path) -> Report:
     return report
 
 
+@case("cpp-names")
+def cpp_names(folder: Path) -> Report:
+    named = '__asm__("_Z13cuMemAlloc_v2PPvm");'
+    report = library(
+        folder, f"int f(void **p, unsigned long n) {named} int f(void **p, unsigned long n) {{ return !p; }}"
+    )
+    assert "_Z13cuMemAlloc_v2PPvm for cuMemAlloc_v2" in str(report.findings)
+    return report
+
+
 @case("only-dlsym", "dlsym-overridden")
 def only_dlsym(folder: Path) -> Report:
     shown = DLSYM.replace("void *dlsym", '__attribute__((visibility("default"))) void *dlsym', 1)

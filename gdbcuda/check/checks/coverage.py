@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gdbcuda import api
 
-from ..registry import LIBRARY, Answer, check, some
+from ..registry import LIBRARY, Answer, Seen, check, some
 from ..subject import IMPORTANT_ROLES, Subject, important_first
 
 _STREAMS = ("_ptsz", "_ptds")
@@ -27,16 +27,17 @@ def _per_thread(subject: Subject, symbol: str) -> str | None:
 @check(
     "old-symbol-only", "warning", LIBRARY,
     means="a program compiled today calls another symbol of the same function: the header renames it",
-    do="define that symbol (too)",
 )  # fmt: skip
 def old_symbol_only(subject: Subject) -> Answer:
-    missing = []
+    missing = {}
     for base, hooked in _bases(subject).items():
         today = subject.table.source_symbol(base)
         known = today in subject.table.functions and today not in subject.hooked
         if known and not any(each.startswith(today) for each in hooked):
-            missing.append(f"{hooked[-1]} but not {today}")
-    return f"hooks {some(missing)}" if missing else None
+            missing[today] = f"{hooked[-1]} but not {today}"
+    if not missing:
+        return None
+    return Seen(f"hooks {some(list(missing.values()))}", do=f"define {some(list(missing))}, with the same body")
 
 
 @check(
@@ -85,15 +86,10 @@ def free_missing(subject: Subject) -> Answer:
     means="the program calls the vendor's library directly for these",
 )  # fmt: skip
 def not_hooked(subject: Subject) -> Answer:
-    apis = {function.api for function in subject.hooked.values()}
-    bases = _bases(subject)
-    today = {
-        symbol: function
-        for symbol, function in subject.table.functions.items()
-        if function.api in apis and symbol == subject.table.source_symbol(function.base) and function.base not in bases
-    }
+    today = subject.not_hooked
     if not today:
         return None
+    apis = {function.api for function in today.values()}
     told = []
     for role in IMPORTANT_ROLES:
         names = [symbol for symbol in important_first(today) if today[symbol].role == role]

@@ -7,7 +7,7 @@ import re
 
 from gdbcuda.elf.dwarf import MOST_UNITS, Unit
 
-from ..registry import ANY, LIBRARY, PROGRAM, Answer, Seen, check, some
+from ..registry import ANY, LIBRARY, PROGRAM, Answer, Seen, check, counted, some
 from ..subject import Subject
 
 _FLAGS = "compile and link with -g -O0, and do not strip (no -s, no `strip`, no `install -s`)"
@@ -49,11 +49,10 @@ def present(subject: Subject) -> Answer:
     if not units:
         return f".debug_info of {file.dwarf.sections['.debug_info'].size} bytes, not unpacked here"
     versions = sorted({unit.version for unit in units})
-    more = "+" if len(units) == MOST_UNITS else ""
     elsewhere = f" in {file.path}" if file is not subject.file else ""
     producers = sorted({_compiler(unit) for unit in units if unit.producer})
     dwarf = "DWARF " + "/".join(map(str, versions))
-    files = f"{len(units)}{more} source file{'s' if len(units) != 1 else ''}"
+    files = f"{MOST_UNITS} source files or more" if len(units) == MOST_UNITS else counted(len(units), "source file")
     return f"{dwarf}, {files}, {some(producers, 3) or 'compiler unknown'}{elsewhere}"
 
 
@@ -88,7 +87,7 @@ def optimised(subject: Subject) -> Answer:
     if not fast:
         return None
     names = some(sorted({os.path.basename(unit.name) for unit in fast}), 4)
-    seen = f"{len(fast)} of {len(units)} units compiled with -O{_level(fast[0])}: {names}"
+    seen = f"{len(fast)} of {counted(len(units), 'source file')} compiled with -O{_level(fast[0])}: {names}"
     return Seen(seen, severity="" if len(fast) * 2 > len(units) else "note")
 
 
@@ -100,7 +99,7 @@ def optimised(subject: Subject) -> Answer:
 def without_frame_pointer(subject: Subject) -> Answer:
     fast = [unit for unit in subject.units if _optimised(unit)]
     missing = [unit for unit in fast if "-fno-omit-frame-pointer" not in unit.producer]
-    return f"{len(missing)} optimised units without -fno-omit-frame-pointer" if missing else None
+    return f"{counted(len(missing), 'optimised source file')} without -fno-omit-frame-pointer" if missing else None
 
 
 @check(
@@ -110,7 +109,7 @@ def without_frame_pointer(subject: Subject) -> Answer:
 )  # fmt: skip
 def line_tables_only(subject: Subject) -> Answer:
     units = [unit for unit in subject.units if re.search(r" -g(gdb)?1(?= |$)", unit.producer)]
-    return f"{len(units)} units compiled with -g1" if units else None
+    return f"{counted(len(units), 'source file')} compiled with -g1" if units else None
 
 
 @check(

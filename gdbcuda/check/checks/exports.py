@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from gdbcuda import api
 
-from ..registry import LIBRARY, Answer, Seen, check, some
+from ..registry import LIBRARY, Answer, Seen, check, counted, some
 from ..subject import Subject, important_first
 from ..vendor import NAMES, api_of
 
@@ -51,8 +51,9 @@ def hooks_nothing(subject: Subject) -> Answer:
     if subject.hooked or subject.hidden or "dlsym" in subject.library.exported or api_of(subject.library.soname):
         return None
     others = [name for name in subject.library.exported if not name.startswith("_")]
-    count = len(subject.library.exported)
-    return f"{count} exported symbols, none of the API" + (f": {some(others, 4)}" if others else "")
+    return f"{counted(len(subject.library.exported), 'exported symbol')}, none of the API" + (
+        f": {some(others, 4)}" if others else ""
+    )
 
 
 @check(
@@ -64,10 +65,28 @@ def hidden_functions(subject: Subject) -> Answer:
     hidden = important_first(subject.hidden)
     if not hidden:
         return None
-    seen = f"{len(hidden)} API functions defined but not exported: {some(hidden)}"
+    seen = f"{counted(len(hidden), 'API function')} defined but not exported: {some(hidden)}"
     if subject.hooked:
         return seen
     return Seen(seen, severity="error", verdict="will not be reached by linked programs")
+
+
+@check(
+    "cpp-names", "error", LIBRARY,
+    means="C++ changed the names of these functions: nobody calls them",
+    do='put extern "C" before them',
+    verdict="will not be reached: C++ names",
+)  # fmt: skip
+def cpp_names(subject: Subject) -> Answer:
+    names = {found[1]: n for n in subject.library.exported if (found := _mangled(n))}
+    meant = sorted(name for name in names if name in subject.table.functions and name not in subject.hooked)
+    return f"{some([f'{names[name]} for {name}' for name in meant], 4)}" if meant else None
+
+
+def _mangled(symbol: str) -> re.Match[str] | None:
+    """A function outside of classes and namespaces: _Z, the length of the name, the name, the parameters."""
+    found = re.match(r"_Z(\d+)", symbol)
+    return re.match(rf"_Z\d+(\w{{{min(int(found[1][:3]), 200)}}})", symbol) if found else None
 
 
 @check(
@@ -83,7 +102,7 @@ def only_dlsym(subject: Subject) -> Answer:
     if "dlsym" not in exported or subject.hooked or subject.hidden:
         return None
     stripped = "" if subject.hidden_is_known else "; stripped, so what it hides cannot be told"
-    return f"exports dlsym and no API function ({len(exported)} exported symbols){stripped}"
+    return f"exports dlsym and no API function ({counted(len(exported), 'exported symbol')}){stripped}"
 
 
 @check(
@@ -129,4 +148,4 @@ def other_exports(subject: Subject) -> Answer:
     names = sorted(
         n for n in exported if n not in api_like and not subject.table.function(n) and not n.startswith("__")
     )
-    return f"{len(names)} exported symbols that are no API functions: {some(names)}" if names else None
+    return f"besides API functions {counted(len(names), 'exported symbol')}: {some(names)}" if names else None

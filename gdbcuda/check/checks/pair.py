@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..registry import ANY, LIBRARY, PAIR, Answer, check, findings, some
+from ..registry import ANY, LIBRARY, PAIR, Answer, check, counted, findings, some
 from ..routes import Routes
 from ..subject import Subject
 from ..vendor import NAMES
@@ -61,7 +61,8 @@ def not_reached(subject: Subject) -> Answer:
     wants = [f"calls {some(list(subject.uses.called), 4)} by name"] if subject.uses.called else []
     loaded = routes.loaded or list(subject.uses.loads)
     wants += [f"loads {some([NAMES[api] for api in loaded])}"] if loaded else []
-    offers = f"exports {len(subject.hooked)} API functions and {'a' if 'dlsym' in subject.defined else 'no'} dlsym"
+    dlsym = "a dlsym" if "dlsym" in subject.library.exported else "no dlsym"
+    offers = f"exports {counted(len(subject.hooked), 'API function')} and {dlsym}"
     return f"the program {some(wants) or 'uses CUDA'}; {_library(subject)} {offers}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from ..registry import PROGRAM, Answer, check, some
+from ..registry import PROGRAM, Answer, check, counted, some
 from ..subject import Subject
 from ..vendor import NAMES
 
@@ -84,7 +84,7 @@ def static_runtime(subject: Subject) -> Answer:
 def cuda_linked(subject: Subject) -> Answer:
     uses = subject.uses
     linked = [name for api, name in sorted(uses.linked.items()) if api != "runtime"]
-    return f"linked to {some(linked)}, calls {len(uses.called)} API functions by name" if linked else None
+    return f"linked to {some(linked)}, calls {counted(len(uses.called), 'API function')} by name" if linked else None
 
 
 @check(
