@@ -16,16 +16,7 @@ from gdbcuda.condition.typed import Typed
 
 C_NAMES = {SIGNED: "long", UNSIGNED: "unsigned long", DOUBLE: "double"}
 SUFFIXES = {SIGNED: "l", UNSIGNED: "ul"}
-C_INTEGERS = {
-    (1, True): "signed char",
-    (1, False): "unsigned char",
-    (2, True): "short",
-    (2, False): "unsigned short",
-    (4, True): "int",
-    (4, False): "unsigned int",
-    (8, True): "long",
-    (8, False): "unsigned long",
-}
+C_SIGNED = {1: "signed char", 2: "short", 4: "int"}
 # the lowest float or double of xmm0 … and v0 …, as gdb's target descriptions name it
 VECTOR_FIELDS = {
     ("x", 4): ".v4_float[0]",
@@ -34,6 +25,11 @@ VECTOR_FIELDS = {
     ("v", 8): ".d.f[0]",
 }
 INT_MAX = (1 << 31) - 1
+
+
+def is_small(node: Typed) -> bool:
+    """A number that is an int in C."""
+    return isinstance(node, typed.Constant) and node.kind != DOUBLE and 0 <= node.value <= INT_MAX
 
 
 class Refused(Exception):
@@ -91,8 +87,14 @@ class Writer:
         if node.kind == DOUBLE:
             lowest = f"${register}{VECTOR_FIELDS[register[0], node.size]}"
             return lowest if node.size == 8 else f"(double){lowest}"
-        narrow = f"({C_INTEGERS[node.size, node.is_signed]})${register}"
-        return narrow if node.size == 8 else f"({C_NAMES[node.kind]}){narrow}"
+        if node.size == 8:
+            return f"({C_NAMES[node.kind]})${register}"
+        return f"(long){self.narrow(node)}" if node.is_signed else self.narrow(node)
+
+    def narrow(self, node: typed.Argument) -> str:
+        """The low bytes of a register. A mask, for gdb 16 casts negative numbers wrongly to narrower types."""
+        low = f"(${self.register(node)} & {(1 << 8 * node.size) - 1:#x})"
+        return f"({C_SIGNED[node.size]}){low}" if node.is_signed else low
 
     def register(self, node: typed.Argument) -> str:
         pieces = self.locations[node.index].pieces
@@ -105,20 +107,26 @@ class Writer:
 
     def compared(self, node: Typed, other: Typed) -> str:
         """One side of a comparison; without the widening casts and suffixes that change nothing there."""
-        if isinstance(node, typed.Constant) and node.kind != DOUBLE and 0 <= node.value <= INT_MAX:
+        if is_small(node):
             return str(node.value)
-        if isinstance(node, typed.Argument) and node.size == 4 and node.kind == SIGNED:
-            small = isinstance(other, typed.Constant) and 0 <= other.value <= INT_MAX
-            return f"({C_INTEGERS[4, node.is_signed]})${self.register(node)}" if small else self.write(node)
+        if isinstance(node, typed.Argument) and node.is_signed and node.size < 8 and is_small(other):
+            return self.narrow(node)
         return self.write(node)
 
     def arithmetic(self, node: typed.Arithmetic) -> str:
         left, right = self.operand(node.left), self.operand(node.right)
-        if node.op in ("<<", ">>"):
-            return f"({left} {node.op} ((int){right} & 63))"
         if node.op in ("/", "%") and node.kind != DOUBLE:
             return self.division(node, left, right)
+        if node.op in ("<<", ">>"):
+            right = f"(int)({right} & 63)"
+        if node.kind == SIGNED and node.op in ("*", "<<"):
+            return self.wrapping(node.op, left, right)
         return f"({left} {node.op} {right})"
+
+    def wrapping(self, op: str, left: str, right: str) -> str:
+        """Unsigned: C leaves the signed overflow open, and gdb 16 gets it wrong for negative results."""
+        factor = f"(unsigned long){right}" if op == "*" else right
+        return f"((long)((unsigned long){left} {op} {factor}))"
 
     def division(self, node: typed.Arithmetic, left: str, right: str) -> str:
         """gdb stops with an error at a division by zero, and some gdbs die of INT64_MIN / -1."""
