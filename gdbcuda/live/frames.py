@@ -6,6 +6,7 @@ of this very call, or they are unknown, and said to be unknown.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import gdb
@@ -125,6 +126,14 @@ def value_bytes(symbol: gdb.Symbol, frame: gdb.Frame) -> bytes | None:
         return target.bytes_of(value)
     except (gdb.error, RuntimeError):
         return None
+
+
+def innermost(most: int) -> Iterator[gdb.Frame]:
+    """The selected thread's frames from the newest on, at most so many."""
+    frame: gdb.Frame | None = gdb.newest_frame()
+    while frame is not None and most > 0:
+        yield frame
+        frame, most = frame.older(), most - 1
 
 
 def caller_of(frame: gdb.Frame) -> Place | None:

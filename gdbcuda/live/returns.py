@@ -60,7 +60,10 @@ def is_error(call: frames.Call) -> bool:
 
 def expect(number: int, only_errors: bool) -> bool:
     """At the entry of a call: notes that its return is wanted. False if there is no caller to return to."""
-    frame = gdb.selected_frame()
+    return expect_frame(gdb.selected_frame(), number, only_errors)
+
+
+def expect_frame(frame: gdb.Frame, number: int, only_errors: bool) -> bool:
     older = frame.older()
     if older is None:
         return False

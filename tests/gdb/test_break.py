@@ -200,3 +200,15 @@ def test_without_a_hook_the_outermost(scenario: Scenario) -> None:
 def test_nvml(scenario: Scenario) -> None:
     text = scenario.run("nvml_info", "cuda-break nvmlDeviceGetMemoryInfo --once", "RUN")
     assert re.search(r"Breakpoint 1  hook \S+  nvmlDeviceGetMemoryInfo\w*\(device=0x\w+", text)
+
+
+def test_on_error_catches_the_call_that_we_are_in(scenario: Scenario) -> None:
+    text = scenario.run(
+        "test_alloc",
+        "cuda-break cuMemAlloc --once if bytesize > 2G",
+        "RUN",
+        "cuda-break cuMemAlloc --on error",
+        "continue",
+        environment={"GDBCUDA_MEMORY_LIMIT": "2g"},
+    )
+    assert re.search(r"Breakpoint 2  hook .*bytesize=3221225472.* = CUDA_ERROR_OUT_OF_MEMORY \(2\)", text)

@@ -9,10 +9,12 @@ import gdb
 
 from gdbcuda import abi
 from gdbcuda import condition as conditions
-from gdbcuda.errors import UserError
-from gdbcuda.live import breakpoints, layers, names, target, versions
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import breakpoints, frames, functions, layers, names, returns, target, versions
 from gdbcuda.live.command import Argument, Condition, Option, command
 from gdbcuda.live.expressions import quoted
+
+MOST_FRAMES = 200
 
 
 @command(
@@ -96,7 +98,32 @@ def make(symbol: str, request: Request, condition: conditions.Condition | None) 
     in_hook = not request.places and any(symbol in names.exported(path) for path in layers.named_hooks())
     wish = breakpoints.Wish(symbol, request.places, in_hook)
     terms = gdb_terms(symbol, request, condition, breakpoints.next_number())
-    return breakpoints.create(wish, " && ".join(terms), request.once)
+    made = breakpoints.create(wish, " && ".join(terms), request.once)
+    if request.on != "enter" and target.is_alive():
+        expect_open_calls(made, request, condition)
+    return made
+
+
+def expect_open_calls(made: gdb.Breakpoint, request: Request, condition: conditions.Condition | None) -> None:
+    """Calls that the selected thread is in already have passed their entry; their returns are wanted all the same."""
+    places = {p.file for p in breakpoints.locations(made) if p.enabled}
+    symbol = breakpoints.WISHES[made.number].function
+    for frame in frames.innermost(MOST_FRAMES):
+        function = frames.api_function(frame)
+        if function is None or function.symbol != symbol or frames.place_of(frame).file not in places:
+            continue
+        if is_meant(frames.read_call(frame), request, condition):
+            returns.expect_frame(frame, made.number, request.on == "error")
+
+
+def is_meant(call: frames.Call, request: Request, condition: conditions.Condition | None) -> bool:
+    caller = call.caller
+    if caller is None or not any(functions.is_from(caller, word) for word in request.callers.split(",")):
+        return False
+    try:
+        return condition is None or condition.holds(call.function, call.raws, target.InferiorMemory())
+    except Unreadable:
+        return True  # better one stop too many than the one that was asked for
 
 
 def gdb_terms(symbol: str, request: Request, condition: conditions.Condition | None, number: int) -> list[str]:
