@@ -530,7 +530,9 @@ def loaded_past_hook(folder: Path) -> Report:
 @case("runtime-inside-program")
 def runtime_inside(folder: Path) -> Report:
     program = compiled(folder, STATIC_RUNTIME, "-pie", "-fPIE", name="program")
-    return pair(folder, program, NEXT + DLSYM + "int cudaMalloc(void **p, unsigned long n) { return !p + !n; }")
+    source = NEXT + DLSYM + "int cudaMalloc(void **p, unsigned long n) { return !p + !n; }"
+    assert "runtime-inside-program" in pair(folder, program, source).ids("warning")
+    return pair(folder, program, source + ALLOC)
 
 
 @pytest.mark.parametrize("id", sorted(load_checks()))

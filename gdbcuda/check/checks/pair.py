@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..registry import ANY, LIBRARY, PAIR, Answer, check, counted, findings, some
+from ..registry import ANY, LIBRARY, PAIR, Answer, Seen, check, counted, findings, some
 from ..routes import Routes
 from ..subject import Subject
 from ..vendor import NAMES
@@ -120,6 +120,10 @@ def loaded_past_hook(subject: Subject) -> Answer:
     do="nvcc --cudart shared, or hook the driver functions",
 )  # fmt: skip
 def runtime_inside_program(subject: Subject) -> Answer:
-    names = [name for name, function in subject.hooked.items() if function.api == "runtime"]
+    names = [name for name in subject.in_order if subject.hooked[name].api == "runtime"]
     inside = subject.uses.static_runtime and "runtime" not in subject.uses.linked
-    return f"{_library(subject)} hooks {some(names)}" if names and inside else None
+    if not names or not inside:
+        return None
+    # no harm where the driver functions that they end in are hooked too
+    severity = "note" if "driver" in Routes(subject).through_dlsym else ""
+    return Seen(f"{_library(subject)} hooks {some(names, 3)}", severity=severity)
