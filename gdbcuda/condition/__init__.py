@@ -64,14 +64,14 @@ class Condition:
         self.trees = trees
         self.why: str | None = None  # why the last `to_gdb` gave None
         self._compiled = {symbol: to_python.compiled(tree) for symbol, tree in trees.items()}
+        self._arguments = {symbol: typed.arguments(tree) for symbol, tree in trees.items()}
 
     def __str__(self) -> str:
         return self.text
 
     def arguments(self, function: api.Function) -> dict[str, int]:
         """The parameters whose values the condition looks at, and their positions."""
-        leaves = typed.nodes(self.trees[function.symbol])
-        return {leaf.name: leaf.index for leaf in leaves if isinstance(leaf, (typed.Argument, typed.Matches))}
+        return self._arguments[function.symbol]
 
     def to_gdb(self, function: api.Function, locations: Sequence[abi.Location]) -> str | None:
         """An expression that gdb can evaluate at the function's entry, from ``abi.locate(function)``.

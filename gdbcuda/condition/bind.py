@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from gdbcuda import abi, api
 from gdbcuda.condition import syntax, typed
@@ -147,6 +148,7 @@ def can_be(argument: typed.Argument, constant: typed.Constant) -> bool:
     return wrap(int(constant.value), 8 * argument.size, argument.is_signed) == constant.value
 
 
+@cache  # a glob asks once for each of some hundred functions
 def nearest_constants(name: str, table: api.Table) -> list[str]:
     from difflib import get_close_matches  # only for an error message, and slow to import
 

@@ -103,3 +103,8 @@ def nodes(tree: Typed) -> Iterator[Typed]:
     elif isinstance(tree, (Arithmetic, Compare, Logic)):
         yield from nodes(tree.left)
         yield from nodes(tree.right)
+
+
+def arguments(tree: Typed) -> dict[str, int]:
+    """The parameters that occur in the tree, with their positions."""
+    return {leaf.name: leaf.index for leaf in nodes(tree) if isinstance(leaf, (Argument, Matches))}
