@@ -74,10 +74,13 @@ class Objects:
         scope = self.scope(linkage)
         return scope[scope.index(linkage) + 1 :] if linkage in scope else []
 
-    def lookup(self, name: str, scope: Sequence[Linkage], version: str = "") -> Found | None:
-        """The definition that the loader takes."""
+    def lookup(
+        self, name: str, scope: Sequence[Linkage], version: str = "", exactly: bool = False
+    ) -> Found | None:
+        """The definition that the loader takes; ``exactly`` as dlvsym asks: with versions, no other one will do."""
         for one in scope:
-            fitting = next((d for d in one.symbols.find(name) if fits(d, version)), None)
+            strict = exactly and one.symbols.versions.exist
+            fitting = next((d for d in one.symbols.find(name) if fits(d, version, strict)), None)
             if fitting is not None:
                 return Found(one, fitting)
         return None
@@ -100,9 +103,11 @@ class Objects:
         return next((one for one in self.all if one.image.handle == handle), None)
 
 
-def fits(definition: Definition, version: str) -> bool:
-    """A definition without a version answers every request; a request without one takes the default."""
-    return definition.version == version or not definition.version or (not version and definition.default)
+def fits(definition: Definition, version: str, strict: bool) -> bool:
+    """A definition without a version answers every reference; a reference without one takes the default."""
+    if definition.version == version:
+        return True
+    return not strict and (not definition.version or (not version and definition.default))
 
 
 def readable(linkage: Linkage) -> bool:

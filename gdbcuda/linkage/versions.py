@@ -20,6 +20,11 @@ class Versions:
     def __init__(self, dynamic: Dynamic) -> None:
         self.dynamic, self._numbers = dynamic, dynamic.address(DT_VERSYM)
 
+    @property
+    def exist(self) -> bool:
+        """The object has a version for each symbol, be it "none"."""
+        return bool(self._numbers)
+
     def of(self, index: int) -> tuple[str, bool]:
         """(version, is it the default one); "" without a version."""
         if not self._numbers:

@@ -19,17 +19,18 @@ def start() -> None:
 
 
 def connect() -> None:
-    from gdbcuda.live import breakpoints, preload, returns, stops, target
+    from gdbcuda.live import breakpoints, preload, requests, returns, stops, target
 
     events = gdb.events
     events.new_objfile.connect(target.forget)
     events.new_objfile.connect(preload.on_objfile)
+    events.new_objfile.connect(requests.on_objects_change)
     events.clear_objfiles.connect(target.forget)
     if hasattr(events, "free_objfile"):  # gdb 12
         events.free_objfile.connect(target.forget)
     events.new_thread.connect(new_process_only)
     events.exited.connect(target.forget)
-    events.exited.connect(lambda event: returns.forget_process())
+    events.exited.connect(forget_process)
     events.exited.connect(preload.on_exit)
     events.cont.connect(returns.on_continue)
     events.stop.connect(preload.on_stop)
@@ -42,11 +43,21 @@ def connect() -> None:
     events.breakpoint_deleted.connect(returns.on_breakpoint_deleted)
 
 
+def forget_process(event: object = None) -> None:
+    """What we knew of the process before is void."""
+    from gdbcuda.live import requests, returns, world
+
+    returns.forget_process()
+    requests.forget_process()
+    world.forget_process()
+
+
 def new_process_only(event: gdb.ThreadEvent) -> None:
-    """The first thread of a process: what we knew of the one before is void."""
-    from gdbcuda.live import preload, returns, target
+    """The first thread of a process."""
+    from gdbcuda.live import preload, requests, target
 
     if len(gdb.selected_inferior().threads()) <= 1:
-        returns.forget_process()
+        forget_process()
+        requests.new_process()
         preload.new_process()
     target.forget()

@@ -143,9 +143,12 @@ def is_alloc(world: World, name: str) -> bool:
 
 def sorted_routes(routes: list[Route]) -> list[Route]:
     """By function; within one, the program's own first."""
-    layers = ("app", "runtime", "hook", "driver", "system", "")
+    layers = ("app", "runtime", "hook", "driver", "system")
+
+    def place(route: Route) -> int:
+        return layers.index(route.asker_layer) if route.asker_layer in layers else len(layers)
 
     def key(route: Route) -> tuple[Any, ...]:
-        return (api.base_name(route.function), route.function, layers.index(route.asker_layer), route.asker, route.way)
+        return (api.base_name(route.function), route.function, place(route), route.asker, route.way)
 
     return sorted(routes, key=key)

@@ -6,11 +6,11 @@ import json as jsonlib
 from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import names, settings, stops
+from gdbcuda.live import names, requests, settings, stops
 from gdbcuda.live import world as worlds
 from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.render import terminal_width
-from gdbcuda.routes import collect, report
+from gdbcuda.routes import collect, judge, report
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.world import World
 
@@ -65,8 +65,11 @@ def wanted_names(world: World, pattern: str | None) -> frozenset[str]:
 def found_routes(world: World, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
     """``everything``: the hook's own ways too, and what a new reference would find."""
     left_out = ("system",) if everything else ("system", "driver", "hook")
+    answered = judge.routes(world, requests.RECORDER.book.requests)
+    mine = world.file_of(world.objects.all[0])
+    yield from (route for route in answered if route.function in wanted and (not app or route.asker == mine))
     askers = world.objects.all[:1] if app else [one for one in world.objects.all if world.layers[one] not in left_out]
-    seen: set[str] = set()
+    seen = {route.function for route in answered}
     for asker in askers:
         found = collect.references(world, asker, wanted)
         if collect.stores_answers(world, asker):

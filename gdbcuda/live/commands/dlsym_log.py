@@ -1,0 +1,108 @@
+"""``cuda-dlsym log``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from gdbcuda.errors import UserError
+from gdbcuda.live import names, requests, settings, stops, target
+from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.render import terminal_width
+from gdbcuda.routes import request_report as report
+from gdbcuda.routes.requests import Request
+
+ACTIONS = ("on", "off", "show", "save", "clear")
+
+
+def complete_action(token: str) -> Iterable[str]:
+    return [*ACTIONS, *(names.complete_functions(token) if token else ())]
+
+
+@command(
+    "cuda-dlsym log",
+    Argument("action", "on, off, show (default), save or clear", "?", complete_action),
+    Argument("what", "for show: names to show (a glob); for save: the file", "?"),
+    Option("--self", "the hook's own requests too", flag=True),
+    Option("--wrong", "only what is missing or wrong, or went past the hook", flag=True),
+    Option("--json", "one JSON object a line, as save writes it", flag=True),
+)
+def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool, json: bool) -> str | None:
+    """Log every request for a function by name: who asked whom for what, what came back, and whether it is right.
+
+    Seen are dlsym and dlvsym of every object, cuGetProcAddress, cudaGetDriverEntryPoint and cuGetExportTable, from
+    the moment the log is on; switch it on before run to see all. The program is stopped for an instant at each request
+    and at its return: some 0.3 ms each, and show says how much it was. Nothing else slows down.
+
+    Verdicts: hooked, driver (past the hook), other, missing, wrong version (not the function that this name means at
+    this version and these flags), wrong object (not of the library that the handle stands for, or the hook's own
+    function given to itself).
+
+    Examples:
+      cuda-dlsym log on
+      cuda-dlsym log show
+      cuda-dlsym log show 'cuMem*' --wrong
+      cuda-dlsym log save /tmp/requests.jsonl
+      cuda-dlsym log off"""
+    if action not in (None, *ACTIONS):
+        raise UserError(f"{action!r}? Write one of {', '.join(ACTIONS)}")
+    if action in ("on", "off", "clear"):
+        return switch(action)
+    if action == "save":
+        return save(what, chosen(None, True, wrong))
+    found = chosen(what, self, wrong)
+    if json:
+        return as_lines(found)
+    return show(found, what)
+
+
+def switch(action: str) -> str:
+    if action == "clear":
+        requests.RECORDER.clear()
+        return "The log of requests is empty."
+    if action == "off":
+        requests.switch_off()
+        return f"Requests are not logged any more; {requests.RECORDER.book.count} so far (cuda-dlsym log show)."
+    requests.switch_on()
+    places = len(requests.RECORDER.entries)
+    return f"Requests are logged{f' at {places} resolvers' if places else ' from the start of the program'}."
+
+
+def chosen(pattern: str | None, own: bool, wrong: bool) -> list[Request]:
+    """In order; for a pattern, those whose name or base name matches it."""
+    found = [r for r in requests.RECORDER.book.requests if own or not r.is_hooks_own]
+    if pattern is not None:
+        found = [r for r in found if fnmatchcase(r.name, pattern) or fnmatchcase(r.name.partition("_v")[0], pattern)]
+    return [r for r in found if r.verdict.word not in ("", "hooked", "runtime", "real")] if wrong else found
+
+
+def show(found: list[Request], pattern: str | None) -> str:
+    recorder = requests.RECORDER
+    if not recorder.book.count:
+        return "No request was seen" + ("" if recorder.is_on else "; the log is off (cuda-dlsym log on)") + why_none()
+    lines = [report.table(found, stops.paint, terminal_width() if settings.colour() else None)] if found else []
+    lines.append(report.summary(recorder.book.requests))
+    if pattern and not found:
+        lines.insert(0, f"Nobody asked for {pattern}.")
+    return "\n".join([*lines, report.cost(recorder.stops, recorder.seconds)])
+
+
+def why_none() -> str:
+    return ": a core file makes no requests" if target.connection() == "core" else "."
+
+
+def as_lines(found: list[Request]) -> str:
+    return "\n".join(jsonlib.dumps(request.as_json()) for request in found)
+
+
+def save(path: str | None, found: list[Request]) -> str:
+    """On the machine of the debugger."""
+    if not path:
+        raise UserError("save where? cuda-dlsym log save FILE")
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(as_lines(found) + "\n" if found else "")
+    except OSError as problem:
+        raise UserError(f"{path}: {problem.strerror}") from None
+    return f"{len(found)} requests in {path}, one JSON object a line."

@@ -1,0 +1,213 @@
+"""The verdict on a request: was the answer the function that was asked for, and whose is it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gdbcuda import api
+from gdbcuda.linkage import Found, Linkage
+from gdbcuda.routes import verdicts
+from gdbcuda.routes.collect import Route
+from gdbcuda.routes.requests import Request
+from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT
+from gdbcuda.routes.verdicts import Verdict
+from gdbcuda.routes.world import Reached, World
+
+STATUS_TYPE = "CUdriverProcAddressQueryResult"
+DLSYMS = ("dlsym", "dlvsym")
+
+
+def verdict(world: World, request: Request) -> Verdict:
+    """On a request that has returned. A name outside the API is judged only where something is wrong."""
+    if request.answer is None:
+        return Verdict("missing", why_missing(world, request))
+    if request.resolver in DLSYMS:
+        wrong = wrong_object(world, request, request.answer)
+        if wrong:
+            return Verdict("wrong object", wrong)
+    elif not request.name:  # an export table: data, not a function
+        return Verdict(verdicts.of_layer(request.answer), "a table of private functions")
+    wanted = wanted_symbol(world.table, request)
+    if wanted is None:
+        return unknown_name(world, request)
+    wrong = wrong_version(world, request, wanted, request.answer)
+    if wrong:
+        return Verdict("wrong version", wrong)
+    word = verdicts.of_layer(request.answer)
+    if word not in ("driver", "runtime"):
+        return Verdict(word)
+    return Verdict("real") if request.is_hooks_own else Verdict(word, why_past(world, request, wanted))
+
+
+def wanted_symbol(table: api.Table, request: Request) -> str | None:
+    """The ELF symbol that the request means; None for a name that the API does not have."""
+    if request.resolver in DLSYMS:
+        return request.name if table.function(request.name) else None
+    return table.proc_address(request.name, version_of(table, request), flags_of(request))
+
+
+def version_of(table: api.Table, request: Request) -> int:
+    """The runtime's own version, where the request names none (cudaGetDriverEntryPoint)."""
+    if isinstance(request.version, int):
+        return request.version
+    major, _, minor = table.cuda.partition(".")
+    return int(major) * 1000 + int(minor or 0) * 10
+
+
+def flags_of(request: Request) -> int:
+    per_thread = 2 if request.resolver.endswith("_ptsz") else 0
+    return request.flags or per_thread
+
+
+def unknown_name(world: World, request: Request) -> Verdict:
+    """Not in the table: no opinion, unless the API's resolver was asked for something that the API had at all."""
+    if request.resolver in DLSYMS or not world.table.proc_versions(request.name):
+        return Verdict("")
+    got = request.answer.name if request.answer else "nothing"
+    asked = f"version {version_of(world.table, request)}{flags_text(request)}"
+    return Verdict("wrong version", f"{got}, and at {asked} there is no {request.name}")
+
+
+def flags_text(request: Request) -> str:
+    return " for per-thread streams" if flags_of(request) & 2 else ""
+
+
+def routes(world: World, requests: Iterable[Request]) -> list[Route]:
+    """The last answer that each object got for each function, as routes."""
+    found: dict[tuple[str, str, str], Route] = {}
+    for request in requests:
+        function = wanted_symbol(world.table, request) or request.name
+        if request.returned and not request.is_hooks_own and function in world.api_names:
+            way = request.resolver + (f" at {request.version}" if isinstance(request.version, int) else "")
+            found[function, way, request.asker.file] = Route(
+                function, way, request.asker.file, request.asker.layer, f"request #{request.number}",
+                request.answer, request.verdict,
+            )  # fmt: skip
+    return list(found.values())
+
+
+# -- the right function ---------------------------------------------------------------------------------------
+
+
+def wrong_version(world: World, request: Request, wanted: str, answer: Reached) -> str:
+    """What is wrong with the answer; "" if nothing is known to be."""
+    if not answer.names:
+        return contradiction(world, wanted, answer)
+    known = [function for function in map(world.table.function, answer.names) if function is not None]
+    if not known or wanted in answer.names:
+        return ""
+    asked = f"version {request.version}{flags_text(request)}" if isinstance(request.version, int) else request.name
+    return f"{known[0].symbol} where {asked} means {wanted}{difference(world.table, wanted, known[0])}"
+
+
+def contradiction(world: World, wanted: str, answer: Reached) -> str:
+    """An answer without a name can still not be two functions with different parameters."""
+    before = world.learned.setdefault(answer.address, wanted)
+    table = world.table
+    if before == wanted or signature(table, before) == signature(table, wanted):
+        return ""
+    return f"the same address was answered for {before}{difference(table, wanted, table.function(before))}"
+
+
+def difference(table: api.Table, wanted: str, got: api.Function | None) -> str:
+    expected = table.function(wanted)
+    if expected is None or got is None or signature(table, wanted) == signature(table, got.symbol):
+        return ""
+    if len(expected.parameters) != len(got.parameters):
+        return f": {len(got.parameters)} parameters instead of {len(expected.parameters)}"
+    pairs = zip(expected.parameters, got.parameters)
+    changed = next((f"{g.name} is {g.type.spelling}, not {e.type.spelling}" for e, g in pairs
+                    if e.type.spelling != g.type.spelling), "another result type")  # fmt: skip
+    return f": {changed}"
+
+
+def signature(table: api.Table, symbol: str) -> tuple[str, ...]:
+    function = table.function(symbol)
+    return () if function is None else (function.result.spelling, *(p.type.spelling for p in function.parameters))
+
+
+# -- the right object -----------------------------------------------------------------------------------------
+
+
+def searched(world: World, request: Request) -> list[Linkage] | None:
+    """The objects that the handle means; None where it is no handle that the loader's list knows."""
+    asker = world.objects.holder(request.asker.address)
+    if request.handle == RTLD_DEFAULT:
+        return world.objects.scope(asker) if asker else world.objects.startup
+    if request.handle == RTLD_NEXT:
+        return world.objects.next_scope(asker) if asker else None
+    root = world.objects.of_handle(request.handle or 0)
+    if root is None:
+        return None
+    return world.objects.startup if root is world.objects.all[0] else world.objects.closure(root)
+
+
+def find(world: World, request: Request, scope: list[Linkage]) -> Found | None:
+    version = request.version if isinstance(request.version, str) else ""
+    return world.objects.lookup(request.name, scope, version, exactly=bool(version))
+
+
+def wrong_object(world: World, request: Request, answer: Reached) -> str:
+    scope = searched(world, request)
+    if scope is None or world.table.function(request.name) is None:
+        return ""
+    own = request.asker.layer == "hook" and not request.handed_on and answer.file == request.asker.file
+    if own and world.file_of(scope[0]) != answer.file:
+        return f"the hook asked {request.handle_text} and was given its own function: calling that recurses"
+    found = find(world, request, scope)
+    if found is None:
+        return says_nothing(world, request) if answer.layer == "hook" else ""
+    right = world.file_of(found.linkage)
+    if answer.layer == "hook" or right == answer.file or is_pseudo(request):
+        return ""
+    return f"{request.handle_text} has it in {right.rsplit('/', 1)[-1]}"
+
+
+def says_nothing(world: World, request: Request) -> str:
+    """The hook answers for a library that has no such function. (RTLD_GLOBAL is not known here: no verdict then.)"""
+    elsewhere = any(one.symbols.find(request.name) for one in world.in_layer("driver", "runtime"))
+    if is_pseudo(request) and elsewhere:
+        return ""
+    return f"{request.handle_text} has no {request.name}; the hook answers all the same"
+
+
+def is_pseudo(request: Request) -> bool:
+    return request.handle in (RTLD_DEFAULT, RTLD_NEXT)
+
+
+def why_missing(world: World, request: Request) -> str:
+    if request.resolver not in DLSYMS:
+        return status_text(world.table, request)
+    holders = [one for one in world.objects.all if one.symbols.find(request.name)]
+    holders.sort(key=lambda one: world.layers[one] not in ("driver", "runtime"))
+    if not holders:
+        return ""
+    file = world.file_of(holders[0]).rsplit("/", 1)[-1]
+    scope = searched(world, request) or []
+    if request.handle == RTLD_NEXT and holders[0] not in world.objects.startup:
+        return f"{file} has it, but was loaded by dlopen: RTLD_NEXT does not look there"
+    if holders[0] not in scope:
+        return f"{file} has it, {request.handle_text} does not reach it"
+    if find(world, request, scope) is None:
+        return f"{file} has it, not in version {request.version}"
+    return f"{file} has it: {request.owner.rsplit('/', 1)[-1]} refused"
+
+
+def status_text(table: api.Table, request: Request) -> str:
+    enum = table.enum(STATUS_TYPE)
+    name = enum.name_of(request.status) if enum and request.status else None
+    if name:
+        return name.replace("CU_GET_PROC_ADDRESS_", "").replace("_", " ").lower()
+    function = table.function(request.resolver)
+    known = table.error_name(function.api, request.result) if function and request.result else None
+    return known or ""
+
+
+def why_past(world: World, request: Request, wanted: str) -> str:
+    if not world.hooks:
+        return "no hook library is loaded"
+    owner = request.owner.rsplit("/", 1)[-1]
+    if request.owner_layer != "hook":
+        return f"{owner} was asked, not the hook"
+    has_it = wanted in world.hooked_names or world.is_hidden(wanted)
+    return f"{owner}'s {request.resolver} let it through" + (f", though it has {wanted}" if has_it else "")

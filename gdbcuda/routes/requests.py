@@ -1,0 +1,129 @@
+"""Requests for functions by name, and the book they are kept in.
+
+Whoever sees the calls (breakpoints now, later code patched into the process) tells the book two things, values only:
+`Book.enter` at a resolver's first instruction and `Book.leave` where it has returned to.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gdbcuda.routes.verdicts import Verdict
+from gdbcuda.routes.world import Reached
+
+MOST_REQUESTS = 50_000
+UNKNOWN = Verdict("", "")
+
+
+class Asker(NamedTuple):
+    """The code that called a resolver."""
+
+    address: int
+    function: str = ""
+    file: str = ""
+    layer: str = ""
+    source: str = ""
+
+    @property
+    def object(self) -> str:
+        return self.file.rsplit("/", 1)[-1]
+
+    @property
+    def text(self) -> str:
+        """ "app main() at test.c:30"."""
+        name = f"{self.function}()" if self.function else f"{self.address:#x}"
+        where = f"{self.layer} {self.object}" if self.file else "unknown code"
+        return f"{where} {name}" + (f" at {self.source}" if self.source else "")
+
+
+@dataclass
+class Request:
+    """One call of a resolver. ``sp`` is the stack pointer after its return, which with the thread identifies it;
+    ``version`` is a symbol version (dlvsym) or a CUDA version; ``result`` what it returned, for dlsym the answer;
+    ``status`` what it wrote where a caller asks why; ``inside`` the request in whose answering this one was made;
+    ``handed_on``: a resolver has jumped here, so that the caller is still the one who asked it."""
+
+    resolver: str
+    owner: str  # file of the implementation that was called
+    owner_layer: str
+    asker: Asker
+    thread: int
+    sp: int
+    name: str = ""
+    handle: int | None = None
+    handle_text: str = ""
+    version: int | str | None = None
+    flags: int | None = None
+    arguments: tuple[int, ...] = ()
+    number: int = 0
+    inside: int = 0
+    handed_on: bool = False
+    returned: bool = False
+    result: int | None = None
+    status: int | None = None
+    answer: Reached | None = None
+    verdict: Verdict = field(default=UNKNOWN)
+
+    @property
+    def is_hooks_own(self) -> bool:
+        """Made by the hook library, or handed on by it, in its own business."""
+        return self.asker.layer == "hook" or self.handed_on
+
+    def as_json(self) -> dict[str, Any]:
+        answer = self.answer
+        return {
+            "number": self.number, "thread": self.thread, "inside": self.inside, "handed_on": self.handed_on,
+            "resolver": self.resolver, "object": self.owner, "layer": self.owner_layer, "name": self.name,
+            "handle": self.handle, "handle_of": self.handle_text, "version": self.version, "flags": self.flags,
+            "asker": self.asker._asdict(), "returned": self.returned, "result": self.result, "status": self.status,
+            "answer": None if answer is None else
+            {"address": answer.address, "name": answer.name, "object": answer.file, "layer": answer.layer},
+            "verdict": self.verdict.word, "why": self.verdict.why,
+        }  # fmt: skip
+
+
+class Book:
+    """Requests in order, the oldest forgotten first; and those that have not returned, by thread."""
+
+    def __init__(self, most: int = MOST_REQUESTS) -> None:
+        self.requests: deque[Request] = deque(maxlen=most)
+        self.count = 0
+        self._open: dict[int, list[Request]] = {}
+
+    def enter(self, request: Request) -> None:
+        """A resolver's first instruction. A frame that is already waited for at the same place was left by a jump."""
+        waiting = self._still_open(request.thread, request.sp)
+        self.count += 1
+        request.number = self.count
+        if waiting:
+            request.inside = waiting[-1].number
+            request.handed_on = waiting[-1].sp == request.sp
+        waiting.append(request)
+        self.requests.append(request)
+
+    def _still_open(self, thread: int, sp: int) -> list[Request]:
+        """The stack grows down: what lies deeper than this was left by longjmp or an exception."""
+        waiting = self._open.setdefault(thread, [])
+        while waiting and waiting[-1].sp < sp:
+            waiting.pop()
+        return waiting
+
+    def leave(self, thread: int, sp: int) -> list[Request]:
+        """The requests that have just returned with this stack pointer, innermost last; [] if none has."""
+        waiting = self._still_open(thread, sp)
+        finished = [request for request in waiting if request.sp == sp]
+        self._open[thread] = [request for request in waiting if request.sp != sp]
+        for request in finished:
+            request.returned = True
+        return finished
+
+    def forget_open(self) -> None:
+        """The process is gone: nothing returns any more."""
+        self._open.clear()
+
+    def last(self, name: str, resolvers: frozenset[str]) -> Request | None:
+        """The newest answered request of the program for the name."""
+        return next((r for r in reversed(self.requests) if r.name == name and r.resolver in resolvers
+                     and r.returned and not r.is_hooks_own), None)  # fmt: skip
