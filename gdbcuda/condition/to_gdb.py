@@ -27,11 +27,6 @@ VECTOR_FIELDS = {
 INT_MAX = (1 << 31) - 1
 
 
-def is_small(node: Typed) -> bool:
-    """A number that is an int in C."""
-    return isinstance(node, typed.Constant) and node.kind != DOUBLE and 0 <= node.value <= INT_MAX
-
-
 class Refused(Exception):
     """gdb cannot be told this condition; the text says why."""
 
@@ -107,9 +102,9 @@ class Writer:
 
     def compared(self, node: Typed, other: Typed) -> str:
         """One side of a comparison; without the widening casts and suffixes that change nothing there."""
-        if is_small(node):
+        if isinstance(node, typed.Constant) and fits_int(node):
             return str(node.value)
-        if isinstance(node, typed.Argument) and node.is_signed and node.size < 8 and is_small(other):
+        if isinstance(node, typed.Argument) and node.is_signed and node.size < 8 and fits_int(other):
             return self.narrow(node)
         return self.write(node)
 
@@ -140,3 +135,8 @@ class Writer:
 
     def matches(self, node: typed.Matches) -> str:
         raise Refused(f"the string {node.name} is in memory, and gdb's own conditions compare only numbers")
+
+
+def fits_int(node: Typed) -> bool:
+    """Whether it is a number that C and gdb take for an int."""
+    return isinstance(node, typed.Constant) and node.kind != DOUBLE and 0 <= node.value <= INT_MAX
