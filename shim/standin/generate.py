@@ -173,7 +173,7 @@ class Library:
 
     def proc_versions(self) -> Iterator[str]:
         yield "static const struct proc_version"
-        yield "{ const char *name; int version; bool per_thread; void *address; } proc_versions[] = {"
+        yield "{ const char *name; unsigned version; bool per_thread; void *address; } proc_versions[] = {"
         for base in sorted({f.base for f in self.functions}):
             for version, stream, symbol in self.table.proc_versions(base):
                 per_thread = "true" if stream else "false"
@@ -249,7 +249,10 @@ def formatted(parameter: api.Parameter) -> tuple[str, str]:
 
 
 def write(path: Path, lines: Iterable[str]) -> None:
-    path.write_text("\n".join(lines) + "\n")
+    """A file that would not change keeps its date, so that make does not compile all that includes it."""
+    text = "\n".join(lines) + "\n"
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
 
 
 def main() -> None:

@@ -23,7 +23,6 @@ $(STANDIN)/libcudart.so: $(STANDIN)/libcudart.so.13
 define standin_library
 $(1)_ROOM := $(STANDIN)/room/$(1)
 $(1)_SOURCES := $$(wildcard standin/$(2)/*.c)
-$(1)_HEADERS := $$(wildcard standin/$(2)/*.h standin/common/*.h)
 $(1)_OBJECTS := $$(patsubst standin/%.c,$$($(1)_ROOM)/%.o,$$($(1)_SOURCES) $$(STANDIN_COMMON))
 $(1)_COMPILE = $$(CC) -I$$($(1)_ROOM) -Istandin $$(CFLAGS) -O1 -fvisibility=hidden $(4) -c $$< -o $$@
 
@@ -31,13 +30,16 @@ $$($(1)_ROOM)/gdbcuda_api.h: $$(API_SOURCES)
 	@mkdir -p $$(@D)/$(2) $$(@D)/common
 	$$(GENERATE) -m gdbcuda.api.header --cuda $(3) --nvml $(STANDIN_NVML) > $$@
 
-$$($(1)_ROOM)/standin_$(2).c: standin/generate.py $$($(1)_SOURCES) $$($(1)_HEADERS) $$($(1)_ROOM)/gdbcuda_api.h
+# The generator leaves a file alone that would not change, so that not everything is compiled again.
+$$($(1)_ROOM)/generated: standin/generate.py $$($(1)_SOURCES) $$($(1)_ROOM)/gdbcuda_api.h
 	$$(GENERATE) $$< $(2) $(3) $(STANDIN_NVML) $$(@D) $$($(1)_SOURCES)
+	@touch $$@
 
+$$($(1)_ROOM)/standin_$(2).c: $$($(1)_ROOM)/generated ;
 $$($(1)_ROOM)/standin_$(2).o: $$($(1)_ROOM)/standin_$(2).c
 	$$($(1)_COMPILE)
 
-$$($(1)_OBJECTS): $$($(1)_ROOM)/%.o: standin/%.c $$($(1)_ROOM)/standin_$(2).c
+$$($(1)_OBJECTS): $$($(1)_ROOM)/%.o: standin/%.c | $$($(1)_ROOM)/generated
 	$$($(1)_COMPILE)
 
 $(STANDIN)/$(1): $$($(1)_OBJECTS) $$($(1)_ROOM)/standin_$(2).o

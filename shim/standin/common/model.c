@@ -106,7 +106,7 @@ int model_device_at(const char *pci)
     if (sscanf(pci, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
         domain = 0;
         if (sscanf(pci, "%x:%x.%x", &bus, &slot, &function) < 2)
-            return -1;
+            return MODEL_NOT_PCI;
     }
     if (domain != 0 || slot != 0 || function != 0 || bus == 0 || bus > (unsigned)model_devices())
         return -1;

@@ -8,6 +8,7 @@
 enum {
     MODEL_MAX_DEVICES = 16,
     MODEL_UUID_BYTES = 16,
+    MODEL_NOT_PCI = -2,
     MODEL_TEXT = 64, /* enough for a UUID or a PCI address as text */
     MODEL_COMPUTE_MAJOR = 9,
     MODEL_COMPUTE_MINOR = 0,
@@ -46,7 +47,8 @@ void model_uuid_text(int device, char text[MODEL_TEXT]);
 int model_pci_bus(int device);
 /* `domain_digits`: the driver writes 4 of them, NVML 8. */
 void model_pci_text(int device, int domain_digits, char text[MODEL_TEXT]);
-/* The device at that PCI address, however many domain digits it has; -1 when there is none. */
+/* The device at that PCI address, however many domain digits it has; -1 when there is none, MODEL_NOT_PCI when
+ * the text is no PCI address. */
 int model_device_at(const char *pci);
 
 /* Copies `text` with its NUL into `room` bytes; false, and nothing is written, when it does not fit. */

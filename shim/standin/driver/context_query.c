@@ -124,7 +124,7 @@ DRIVER(cuCtxEnablePeerAccess)(CUcontext peerContext, unsigned int Flags)
 {
     INVALID_IF(Flags);
     RETURN_IF(!handle_get(peerContext, HANDLE_CONTEXT), CUDA_ERROR_INVALID_CONTEXT);
-    RETURN_IF(peerContext->device == context_device(), CUDA_ERROR_INVALID_DEVICE);
+    RETURN_IF(peerContext->device == context_device(), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
     unsigned bit = 1u << peerContext->device;
     RETURN_IF(context_current()->peers & bit, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
     context_current()->peers |= bit;

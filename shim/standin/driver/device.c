@@ -149,13 +149,12 @@ DRIVER_INIT(cuDeviceGetPCIBusId)(char *pciBusId, int len, CUdevice dev)
     INVALID_IF(!pciBusId || len <= 0);
     RETURN_IF(!device_valid(dev), CUDA_ERROR_INVALID_DEVICE);
     model_pci_text(device_physical(dev), 4, text);
-    snprintf(pciBusId, (size_t)len, "%s", text);
-    return CUDA_SUCCESS;
+    return model_copy_text(pciBusId, (size_t)len, text) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 DRIVER_INIT(cuDeviceGetByPCIBusId)(CUdevice *dev, const char *pciBusId)
 {
-    INVALID_IF(!dev || !pciBusId);
+    INVALID_IF(!dev || !pciBusId || model_device_at(pciBusId) == MODEL_NOT_PCI);
     int physical = model_device_at(pciBusId);
     for (int i = 0; i < devices.count; i++)
         if (devices.physical[i] == physical) {

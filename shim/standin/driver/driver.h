@@ -186,6 +186,7 @@ struct CUmod_st {
     struct function **functions;
     size_t function_count;
     CUlibrary library; /* NULL when it was loaded as a module */
+    bool invalid;      /* the image was no code: a library says so when something of it is used */
 };
 
 /* Behind both CUfunction and CUkernel: the API allows a CUkernel wherever a launch takes a CUfunction. */
@@ -204,6 +205,7 @@ struct CUlib_st {
     CUmodule module;
 };
 
+CUresult module_new(const void *image, CUmodule *module);
 CUresult module_load(const void *image, CUmodule *module);
 CUresult module_load_file(const char *path, CUmodule *module);
 CUresult module_function(CUmodule module, const char *name, enum handle_kind kind, struct function **function);

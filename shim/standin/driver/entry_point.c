@@ -11,51 +11,82 @@ static int compare_name(const void *name, const void *row)
     return strcmp(name, ((const struct proc_version *)row)->name);
 }
 
-/* The newest entry of that name, stream flavour and at most that version. Rows are sorted by name. */
-static const struct proc_version *newest(const struct proc_version *row, int version, bool per_thread)
-{
-    const struct proc_version *end = proc_versions + LENGTH(proc_versions), *best = NULL;
+/* All rows of one name; the table is sorted by name. */
+struct rows {
+    const struct proc_version *first, *end;
+};
 
-    while (row > proc_versions && strcmp(row[-1].name, row->name) == 0)
-        row--;
-    for (const char *name = row->name; row < end && strcmp(row->name, name) == 0; row++)
+static struct rows rows_of(const char *symbol)
+{
+    const struct proc_version *found =
+        bsearch(symbol, proc_versions, LENGTH(proc_versions), sizeof proc_versions[0], compare_name);
+    struct rows rows = {found, found};
+
+    if (!found)
+        return rows;
+    while (rows.first > proc_versions && strcmp(rows.first[-1].name, symbol) == 0)
+        rows.first--;
+    while (rows.end < proc_versions + LENGTH(proc_versions) && strcmp(rows.end->name, symbol) == 0)
+        rows.end++;
+    return rows;
+}
+
+static bool has_per_thread(struct rows rows)
+{
+    for (const struct proc_version *row = rows.first; row < rows.end; row++)
+        if (row->per_thread)
+            return true;
+    return false;
+}
+
+/* NULL when every one of that kind is newer than the version. */
+static const struct proc_version *newest(struct rows rows, unsigned version, bool per_thread)
+{
+    const struct proc_version *best = NULL;
+
+    for (const struct proc_version *row = rows.first; row < rows.end; row++)
         if (row->per_thread == per_thread && row->version <= version && (!best || row->version > best->version))
             best = row;
     return best;
 }
 
+/* A function without a stream has only one kind, which then serves both; one that has both never answers with the
+ * other. The version is unsigned: -1 asks for the newest. */
 static CUdriverProcAddressQueryResult find(const char *symbol, void **address, int version, cuuint64_t flags)
 {
-    const struct proc_version *row =
-        bsearch(symbol, proc_versions, LENGTH(proc_versions), sizeof proc_versions[0], compare_name);
+    struct rows rows = rows_of(symbol);
 
-    if (!row)
+    if (!rows.first)
         return CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    const struct proc_version *best = NULL;
-    if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
-        best = newest(row, version, true);
-    if (!best)
-        best = newest(row, version, false);
+    bool per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM && has_per_thread(rows);
+    const struct proc_version *best = newest(rows, (unsigned)version, per_thread);
     if (!best)
         return CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
     *address = best->address;
     return CU_GET_PROC_ADDRESS_SUCCESS;
 }
 
+static const cuuint64_t known_flags =
+    CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+
+/* A name that is not found is a success with a NULL address: the status says why. */
 DRIVER_ANY(cuGetProcAddress_v2)(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                 CUdriverProcAddressQueryResult *symbolStatus)
 {
-    INVALID_IF(!symbol || !pfn || flags > 3 || flags == 3);
+    INVALID_IF(!symbol || !pfn || flags & ~known_flags);
     *pfn = NULL;
     CUdriverProcAddressQueryResult status = find(symbol, pfn, cudaVersion, flags);
     if (symbolStatus)
         *symbolStatus = status;
-    return status == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    return CUDA_SUCCESS;
 }
 
+/* The older one has no status: it returns an error and leaves the address alone. */
 DRIVER_ANY(cuGetProcAddress)(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
-    return do_cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+    INVALID_IF(!symbol || !pfn || flags & ~known_flags);
+    return find(symbol, pfn, cudaVersion, flags) == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS
+                                                                                : CUDA_ERROR_NOT_FOUND;
 }
 
 /* These tables are private between the vendor's libraries, and part of their test of each other: there are none here. */

@@ -62,8 +62,7 @@ static float milliseconds(struct timespec from, struct timespec to)
 
 DRIVER(cuEventElapsedTime_v2)(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
-    INVALID_IF(!pMilliseconds);
-    RETURN_IF(!timed(hStart) || !timed(hEnd), CUDA_ERROR_INVALID_HANDLE);
+    RETURN_IF(!pMilliseconds || !timed(hStart) || !timed(hEnd), CUDA_ERROR_INVALID_HANDLE);
     *pMilliseconds = milliseconds(hStart->at, hEnd->at);
     return CUDA_SUCCESS;
 }

@@ -31,7 +31,7 @@ DRIVER_INIT(cuLibraryLoadData)(CUlibrary *library, const void *code, CUjit_optio
 
     INVALID_IF(!library || (numJitOptions && (!jitOptions || !jitOptionsValues)));
     INVALID_IF(numLibraryOptions && (!libraryOptions || !libraryOptionValues));
-    TRY(module_load(code, &module));
+    TRY(module_new(code, &module));
     return wrap(module, library);
 }
 
@@ -84,6 +84,7 @@ DRIVER(cuLibraryGetModule)(CUmodule *pMod, CUlibrary library)
 {
     INVALID_IF(!pMod);
     TRY(check(library));
+    RETURN_IF(library->module->invalid, CUDA_ERROR_INVALID_IMAGE);
     *pMod = library->module;
     return CUDA_SUCCESS;
 }

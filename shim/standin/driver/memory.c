@@ -5,9 +5,10 @@ enum { PITCH = 512 };
 
 DRIVER(cuMemGetInfo_v2)(size_t *free, size_t *total)
 {
-    INVALID_IF(!free || !total);
-    *total = model_memory();
-    *free = model_memory() - device_used(context_device());
+    if (total)
+        *total = model_memory();
+    if (free)
+        *free = model_memory() - device_used(context_device());
     return CUDA_SUCCESS;
 }
 
@@ -59,7 +60,10 @@ static CUresult allocate_host(void **pp, size_t bytesize, unsigned flags)
 {
     struct allocation *allocation;
 
-    INVALID_IF(!pp || !bytesize);
+    INVALID_IF(!pp);
+    *pp = NULL;
+    if (!bytesize)
+        return CUDA_SUCCESS;
     TRY(allocate(MEMORY_HOST, bytesize, &allocation));
     allocation->flags = flags;
     *pp = (void *)allocation->entry.start;
@@ -80,7 +84,7 @@ DRIVER(cuMemHostAlloc)(void **pp, size_t bytesize, unsigned int Flags)
 
 DRIVER(cuMemFreeHost)(void *p)
 {
-    return allocation_free((uintptr_t)p, MEMORY_HOST);
+    return p ? allocation_free((uintptr_t)p, MEMORY_HOST) : CUDA_SUCCESS;
 }
 
 DRIVER(cuMemHostRegister_v2)(void *p, size_t bytesize, unsigned int Flags)

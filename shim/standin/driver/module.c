@@ -32,17 +32,28 @@ static CUresult place(struct variable *variable, enum memory_kind memory)
     return CUDA_SUCCESS;
 }
 
-CUresult module_load(const void *image, CUmodule *loaded)
+CUresult module_new(const void *image, CUmodule *made)
 {
-    INVALID_IF(!image || !loaded);
+    INVALID_IF(!image || !made);
     CUmodule module = handle_new(HANDLE_MODULE, sizeof *module, context_current(), module_destroy);
     RETURN_IF(!module, CUDA_ERROR_OUT_OF_MEMORY);
-    CUresult result = code_read(&module->code, image) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
-    if (result == CUDA_SUCCESS)
-        *loaded = module;
-    else
+    module->invalid = !code_read(&module->code, image);
+    *made = module;
+    return CUDA_SUCCESS;
+}
+
+CUresult module_load(const void *image, CUmodule *loaded)
+{
+    CUmodule module;
+
+    INVALID_IF(!loaded);
+    TRY(module_new(image, &module));
+    if (module->invalid) {
         handle_close(module, HANDLE_MODULE);
-    return result;
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    *loaded = module;
+    return CUDA_SUCCESS;
 }
 
 static char *file_content(const char *path)
@@ -116,6 +127,7 @@ CUresult module_function(CUmodule module, const char *name, enum handle_kind kin
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
     INVALID_IF(!name || !*name || !found);
+    RETURN_IF(module->invalid, CUDA_ERROR_INVALID_IMAGE);
     RETURN_IF(!module->code.opaque && !named_kernel(module, name), CUDA_ERROR_NOT_FOUND);
     pthread_mutex_lock(&lock);
     *found = known_function(module, name, kind);
@@ -129,6 +141,7 @@ CUresult module_variable(CUmodule module, const char *name, enum memory_kind mem
                          size_t *bytes)
 {
     INVALID_IF(!name || (!address && !bytes));
+    RETURN_IF(module->invalid, CUDA_ERROR_INVALID_IMAGE);
     for (size_t i = 0; i < module->code.variable_count; i++) {
         struct variable *variable = &module->code.variables[i];
         if (strcmp(variable->name, name))

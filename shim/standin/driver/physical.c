@@ -176,14 +176,13 @@ DRIVER_INIT(cuMemMap)(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericA
     return result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED ? CUDA_ERROR_INVALID_VALUE : result;
 }
 
-static CUresult unmap_one(const struct allocation *mapped)
+static void unmap_one(const struct allocation *mapped)
 {
     const struct entry range = mapped->entry;
 
     drop_user(mapped->physical);
     allocation_free(range.start, MEMORY_MAPPED);
     mmap((void *)range.start, range.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    return CUDA_SUCCESS;
 }
 
 /* The mapping that starts at the address and ends inside `room` bytes; NULL when there is none. */
@@ -203,8 +202,11 @@ DRIVER_INIT(cuMemUnmap)(CUdeviceptr ptr, size_t size)
     pthread_mutex_lock(&lock);
     for (CUdeviceptr at = ptr; result == CUDA_SUCCESS && at < ptr + size;) {
         const struct allocation *mapped = whole_mapping(at, ptr + size - at);
-        at += mapped ? mapped->entry.size : 0;
-        result = mapped ? unmap_one(mapped) : CUDA_ERROR_INVALID_VALUE;
+        at += mapped ? mapped->entry.size : GRANULARITY;
+        if (mapped)
+            unmap_one(mapped);
+        else if (allocation_at(at - GRANULARITY))
+            result = CUDA_ERROR_INVALID_VALUE; /* it would be cut in two; where nothing is mapped all is well */
     }
     pthread_mutex_unlock(&lock);
     return result;

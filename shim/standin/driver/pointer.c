@@ -56,7 +56,7 @@ DRIVER_INIT(cuPointerGetAttribute)(void *data, CUpointer_attribute attribute, CU
 {
     const struct allocation *allocation = allocation_at(ptr);
 
-    INVALID_IF(!data || !allocation);
+    INVALID_IF(!data || !allocation || (unsigned)attribute > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE);
     return answer(data, attribute, ptr, allocation);
 }
 

@@ -100,8 +100,11 @@ DRIVER(cuMemAllocFromPoolAsync)(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool
 {
     struct allocation *allocation;
 
-    INVALID_IF(!dptr || !bytesize || !handle_get(pool, HANDLE_POOL));
+    INVALID_IF(!dptr || !handle_get(pool, HANDLE_POOL));
     TRY(stream_check(hStream));
+    *dptr = 0;
+    if (!bytesize)
+        return CUDA_SUCCESS;
     TRY(allocate(MEMORY_DEVICE, bytesize, &allocation));
     allocation->pool = pool;
     pool->used += allocation->charged;
@@ -122,7 +125,6 @@ DRIVER(cuMemAllocAsync)(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 DRIVER(cuMemFreeAsync)(CUdeviceptr dptr, CUstream hStream)
 {
     TRY(stream_check(hStream));
-    INVALID_IF(!dptr);
     return do_cuMemFree_v2(dptr);
 }
 

@@ -70,7 +70,7 @@ NVML(nvmlDeviceGetHandleBySerial)(const char *serial, nvmlDevice_t *device)
 
 NVML(nvmlDeviceGetHandleByPciBusId_v2)(const char *pciBusId, nvmlDevice_t *device)
 {
-    INVALID_IF(!pciBusId || !device);
+    INVALID_IF(!pciBusId || !device || model_device_at(pciBusId) == MODEL_NOT_PCI);
     return put_handle(model_device_at(pciBusId), device);
 }
 

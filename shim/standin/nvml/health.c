@@ -91,7 +91,7 @@ NVML(nvmlDeviceGetPowerState)(nvmlDevice_t device, nvmlPstates_t *pState)
 
 static nvmlReturn_t put_clock(nvmlDevice_t device, nvmlClockType_t type, unsigned *clock)
 {
-    INVALID_IF(type >= NVML_CLOCK_COUNT);
+    RETURN_IF(type >= NVML_CLOCK_COUNT, NVML_ERROR_NOT_SUPPORTED);
     ANSWER(device, clock, (type == NVML_CLOCK_MEM ? MODEL_MEMORY_CLOCK_KHZ : MODEL_CLOCK_KHZ) / 1000);
 }
 
@@ -220,7 +220,7 @@ NVML(nvmlDeviceGetFieldValues)(nvmlDevice_t device, int valuesCount, nvmlFieldVa
 {
     INVALID_IF(device_number(device) < 0 || valuesCount < 0 || !values);
     for (int i = 0; i < valuesCount; i++)
-        values[i].nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
+        values[i].nvmlReturn = values[i].fieldId < NVML_FI_MAX ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
     return NVML_SUCCESS;
 }
 

@@ -45,7 +45,7 @@ NVML(nvmlDeviceGetMemoryInfo_v2)(nvmlDevice_t device, nvmlMemory_v2_t *memory)
     nvmlMemory_t plain;
 
     INVALID_IF(!memory);
-    RETURN_IF(memory->version != nvmlMemory_v2, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    RETURN_IF(memory->version != nvmlMemory_v2, NVML_ERROR_FUNCTION_NOT_FOUND);
     TRY(do_nvmlDeviceGetMemoryInfo(device, &plain));
     memory->total = plain.total;
     memory->reserved = 0;

@@ -112,7 +112,7 @@ static cudaError_t entry_point(const char *symbol, void **funcPtr, int version, 
     CUresult result = driver.cuGetProcAddress_v2(symbol, funcPtr, version, flags, &status);
     if (driverStatus)
         *driverStatus = (enum cudaDriverEntryPointQueryResult)status;
-    return result == CUDA_ERROR_NOT_FOUND && driverStatus ? cudaSuccess : FROM_DRIVER(result);
+    return result == CUDA_ERROR_NOT_FOUND ? cudaSuccess : FROM_DRIVER(result);
 }
 
 RUNTIME_INIT(cudaGetDriverEntryPoint)(const char *symbol, void **funcPtr, unsigned long long flags,

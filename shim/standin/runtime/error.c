@@ -13,6 +13,12 @@ cudaError_t note_error(cudaError_t error)
     return error;
 }
 
+/* A success that also clears the last error: two functions of the real runtime do that, others do not. */
+cudaError_t forget_error(void)
+{
+    return last = cudaSuccess;
+}
+
 /* After these the context is lost: the error stays whatever is asked. */
 static bool sticky(cudaError_t error)
 {

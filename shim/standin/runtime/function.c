@@ -42,7 +42,8 @@ RUNTIME(cudaFuncSetAttribute)(const void *func, enum cudaFuncAttribute attr, int
     CUkernel kernel;
 
     TRY(kernel_of(func, &kernel));
-    return FROM_DRIVER(driver.cuFuncSetAttribute((CUfunction)kernel, (CUfunction_attribute)attr, value));
+    TRY_DRIVER(driver.cuFuncSetAttribute((CUfunction)kernel, (CUfunction_attribute)attr, value));
+    return forget_error();
 }
 
 RUNTIME(cudaFuncSetCacheConfig)(const void *func, enum cudaFuncCache cacheConfig)
@@ -66,7 +67,8 @@ RUNTIME(cudaFuncGetParamInfo)(const void *func, size_t paramIndex, size_t *param
     CUkernel kernel;
 
     TRY(kernel_of(func, &kernel));
-    return FROM_DRIVER(driver.cuKernelGetParamInfo(kernel, paramIndex, paramOffset, paramSize));
+    TRY_DRIVER(driver.cuKernelGetParamInfo(kernel, paramIndex, paramOffset, paramSize));
+    return forget_error();
 }
 
 RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int *numBlocks, const void *func, int blockSize,

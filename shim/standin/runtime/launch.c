@@ -31,16 +31,20 @@ RUNTIME_ANY(__cudaPopCallConfiguration)(dim3 *gridDim, dim3 *blockDim, size_t *s
     return cudaSuccess;
 }
 
-/* The driver says "invalid value" of any part of a launch, the runtime names the part that is most often wrong. */
-static cudaError_t launch_error(CUresult result)
+/* Until CUDA 13 the runtime had an error of its own for a shape that no device can run. */
+static cudaError_t check_shape(dim3 grid, dim3 block)
 {
-    return result == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : FROM_DRIVER(result);
+    bool impossible = !grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z ||
+                      (unsigned long long)block.x * block.y * block.z > 1024;
+
+    return CUDART_VERSION < 13000 && impossible ? cudaErrorInvalidConfiguration : cudaSuccess;
 }
 
 static cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
 {
-    return launch_error(driver.cuLaunchKernel((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                              (unsigned)shared, stream, args, NULL));
+    TRY(check_shape(grid, block));
+    return FROM_DRIVER(driver.cuLaunchKernel((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                             (unsigned)shared, stream, args, NULL));
 }
 
 cudaError_t kernel_of(const void *function, CUkernel *kernel)
@@ -50,7 +54,7 @@ cudaError_t kernel_of(const void *function, CUkernel *kernel)
     cudaError_t result = registered_kernel(function, kernel);
     if (result != cudaErrorInvalidDeviceFunction)
         return result;
-    RETURN_IF(driver.cuKernelGetName(&name, (CUkernel)function) != CUDA_SUCCESS, cudaErrorInvalidDeviceFunction);
+    TRY_DRIVER(driver.cuKernelGetName(&name, (CUkernel)function));
     *kernel = (CUkernel)function;
     return cudaSuccess;
 }
@@ -97,9 +101,10 @@ RUNTIME(cudaLaunchCooperativeKernel)(const void *func, dim3 gridDim, dim3 blockD
     CUkernel kernel;
 
     TRY(kernel_of(func, &kernel));
-    return launch_error(driver.cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z,
-                                                         blockDim.x, blockDim.y, blockDim.z, (unsigned)sharedMem,
-                                                         stream, args));
+    TRY(check_shape(gridDim, blockDim));
+    return FROM_DRIVER(driver.cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z,
+                                                        blockDim.x, blockDim.y, blockDim.z, (unsigned)sharedMem,
+                                                        stream, args));
 }
 
 RUNTIME(cudaLaunchKernelExC)(const cudaLaunchConfig_t *config, const void *func, void **args)
@@ -120,5 +125,6 @@ RUNTIME(cudaLaunchKernelExC)(const cudaLaunchConfig_t *config, const void *func,
         .attrs = (CUlaunchAttribute *)config->attrs,
         .numAttrs = config->numAttrs,
     };
-    return launch_error(driver.cuLaunchKernelEx(&wanted, (CUfunction)kernel, args, NULL));
+    TRY(check_shape(config->gridDim, config->blockDim));
+    return FROM_DRIVER(driver.cuLaunchKernelEx(&wanted, (CUfunction)kernel, args, NULL));
 }

@@ -38,15 +38,16 @@ RUNTIME(cudaMalloc3D)(struct cudaPitchedPtr *pitchedDevPtr, struct cudaExtent ex
 
 RUNTIME(cudaMallocManaged)(void **devPtr, size_t size, unsigned int flags)
 {
-    INVALID_IF(!devPtr || !size);
-    return FROM_DRIVER(driver.cuMemAllocManaged((CUdeviceptr *)devPtr, size, flags));
+    INVALID_IF(!devPtr);
+    *devPtr = NULL;
+    return size ? FROM_DRIVER(driver.cuMemAllocManaged((CUdeviceptr *)devPtr, size, flags)) : cudaSuccess;
 }
 
 RUNTIME(cudaMallocHost)(void **ptr, size_t size)
 {
     INVALID_IF(!ptr);
     *ptr = NULL;
-    return size ? FROM_DRIVER(driver.cuMemHostAlloc(ptr, size, CU_MEMHOSTALLOC_PORTABLE)) : cudaSuccess;
+    return size ? FROM_DRIVER(driver.cuMemHostAlloc(ptr, size, 0)) : cudaSuccess;
 }
 
 RUNTIME(cudaHostAlloc)(void **pHost, size_t size, unsigned int flags)

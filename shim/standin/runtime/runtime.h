@@ -38,6 +38,7 @@ cudaError_t kernel_of(const void *function, CUkernel *kernel);
 /* ---- errors (error.c) ---- */
 
 cudaError_t note_error(cudaError_t error);
+cudaError_t forget_error(void);
 const char *error_name(int code);
 
 #define RETURN_IF(condition, error) \
