@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import gdb
@@ -10,6 +11,7 @@ from gdbcuda.blocks import Blocks
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage, Objects
 from gdbcuda.live import layers, target, versions
+from gdbcuda.live.expressions import quoted
 from gdbcuda.routes.world import World
 
 _linkages: dict[tuple[int, int, str, int], Linkage] = {}  # dlopen of one object leaves what is known of the others
@@ -51,9 +53,24 @@ def symbol_at(address: int) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """A hook library defines the function without exporting it: gdb knows it from the symbol table or debug info."""
-    places = [a for a in target.decoded(name) if layers.layer_of(a) == "hook"]
-    return any(target.symbol_of(address)[0] == name for address in places)
+    """A hook library has the function in its symbol table, and does not export it."""
+    return any(name in static_functions(file) for file in hook_files())
+
+
+@target.until_objects_change
+def hook_files() -> tuple[str, ...]:
+    names = [objfile.filename for objfile in gdb.objfiles() if objfile.filename]
+    return tuple(n for n in names if layers.layer_of_object(target.strip_prefix(n)) == "hook")
+
+
+@target.until_objects_change
+def static_functions(file: str) -> frozenset[str]:
+    """Functions of an object's symbol table as gdb has read it: no lookup, which costs packets for each name."""
+    try:
+        shown = gdb.execute(f"maintenance print msymbols -objfile {quoted(file)}", to_string=True)
+    except gdb.error:
+        return frozenset()
+    return frozenset(re.findall(r"^\[ *\d+\] [Ttf] 0x[0-9a-f]+ (\S+)", shown, re.MULTILINE))
 
 
 def variable_at(address: int) -> str:
