@@ -56,8 +56,9 @@ def new_process_only(event: gdb.ThreadEvent) -> None:
     """The first thread of a process."""
     from gdbcuda.live import preload, requests, target
 
-    if len(gdb.selected_inferior().threads()) <= 1:
+    inferior = event.inferior_thread.inferior
+    if len(inferior.threads()) <= 1:
         forget_process()
         requests.new_process()
-        preload.new_process()
+        preload.new_process(inferior.num)
     target.forget()

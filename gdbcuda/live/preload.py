@@ -26,7 +26,7 @@ class Preload:
     last: list[str] = field(default_factory=list)
     user_wrapper: str = ""
     user_value: str = ""
-    verified: bool = False
+    verified: set[int] = field(default_factory=set)  # numbers of the inferiors that have been told
     appeared: set[str] = field(default_factory=set)
 
     @property
@@ -77,16 +77,20 @@ def apply() -> None:
 
 
 def uses_environment() -> bool:
-    """Without a shell a wrapper never starts; a wrapper that is not ``env`` cannot be joined by ours."""
+    """gdbserver ignores a wrapper, without a shell it never starts, and one that is not ``env`` cannot be joined."""
     words = wrapper_words()
-    return not gdb.parameter("startup-with-shell") or (bool(words) and os.path.basename(words[0]) != "env")
+    if target.connection() == "extended-remote" or not gdb.parameter("startup-with-shell"):
+        return True
+    return bool(words) and os.path.basename(words[0]) != "env"
 
 
 def reach() -> str:
     """What else is touched, if anything: "" where only the program preloads the library."""
     if not (gdb.parameter("startup-with-shell") and uses_environment()):
         return ""
-    return f"your exec-wrapper ({STATE.user_wrapper}) stays, so it and the start-up shell preload the library too"
+    if STATE.user_wrapper:
+        return f"your exec-wrapper ({STATE.user_wrapper}) stays, so it and the start-up shell preload the library too"
+    return "the start-up shell on the remote side preloads the library too, unless you  set startup-with-shell off"
 
 
 def set_wrapper(wrapper: str) -> None:
@@ -135,13 +139,15 @@ def verdict(path: str) -> str:
 def why_not(path: str) -> str:
     if path not in STATE.files:
         return ""
+    if target.connection() == "extended-remote":
+        return ": gdbserver ignores exec-wrapper; now that it is connected, type the cuda-load again and run"
     if target.is_remote():
         return ": the process was started elsewhere; see 'help cuda-load'"
     return ": was it running before cuda-load, or is the program static, setuid, or of another machine? (cuda-check)"
 
 
-def new_process() -> None:
-    STATE.verified = False
+def new_process(inferior: int) -> None:
+    STATE.verified.discard(inferior)
     STATE.appeared.clear()
 
 
@@ -151,18 +157,18 @@ def on_objfile(event: gdb.NewObjFileEvent) -> None:
 
 
 def on_stop(event: object) -> None:
-    if STATE.verified or not layers.named_hooks() or not target.is_alive():
+    inferior = gdb.selected_inferior().num
+    if inferior in STATE.verified or not layers.named_hooks() or not target.is_alive():
         return
     text = verify()
     if text:
-        STATE.verified = True
+        STATE.verified.add(inferior)
         gdb.write(text + "\n")
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
-    """A program that never stopped still tells whether the hook was there."""
-    if not STATE.verified:
+    """A program that never stopped still tells whether the hook was there. (No exit code: detached, or killed.)"""
+    if hasattr(event, "exit_code") and event.inferior.num not in STATE.verified:
         for path in layers.named_hooks():
             seen = "was loaded" if path in STATE.appeared else f"was never loaded{why_not(path)}"
             gdb.write(f"cuda-load: hook {os.path.basename(path)} {seen}\n")
-    STATE.verified = True

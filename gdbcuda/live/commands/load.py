@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import gdb
+
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, names, preload, target, versions
 from gdbcuda.live.command import Argument, Option, command, file_names
@@ -45,7 +47,7 @@ def put_in(path: str, last: bool) -> str:
         lines += [preload.reach()]
     layers.remember_hook(path)
     if target.is_alive():
-        preload.STATE.verified = True
+        preload.STATE.verified.add(gdb.selected_inferior().num)
         lines += [preload.verify()]
         loaded = any(layers.is_same_file(name, path) for name in target.shared_objects())
         if remote:

@@ -1,0 +1,157 @@
+"""Other lives of a process: forked, attached to, started by gdbserver itself, with a static runtime, unloaded."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from scenario import ROOT, Scenario
+
+
+def test_follow_fork_child(local: Scenario) -> None:
+    text = local.run(
+        "fork_exec", "set follow-fork-mode child", "cuda-break cuMemGetInfo", "run", "continue", "info breakpoints"
+    )
+    assert text.count("Breakpoint 1  hook libgdbcuda-hook.so  cuMemGetInfo_v2(") == 2
+    assert text.count("is loaded, first in the search order") == 2
+    assert "was never loaded" not in text
+
+
+def test_attach_to_a_program_that_preloads_it_already(local: Scenario) -> None:
+    environment = {
+        "LD_PRELOAD": str(local.hook),
+        "LD_LIBRARY_PATH": str(local.shim / "standin"),
+    }
+    program = subprocess.Popen(
+        [str(local.sample("threads")), "2", "100000000"], env=environment, stdout=subprocess.DEVNULL
+    )
+    try:
+        time.sleep(0.5)
+        text = local.run(
+            None, f"attach {program.pid}", "cuda-load", "cuda-break cuMemAlloc", "continue", "detach", hook=None
+        )
+    finally:
+        program.kill()
+        program.wait()
+    assert "No hook library named; in the process: libgdbcuda-hook.so" in text
+    assert re.search(r"Breakpoint 1  hook libgdbcuda-hook\.so  cuMemAlloc_v2\(.*\n +called by app allocate\(\)", text)
+
+
+@pytest.fixture
+def multi_server():
+    """A gdbserver that starts programs when told: (address to connect to)."""
+    if not shutil.which("gdbserver"):
+        pytest.skip("gdbserver is not installed (apt-get install gdbserver)")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = subprocess.Popen(
+        ["gdbserver", "--multi", f"127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    time.sleep(0.5)
+    yield f"127.0.0.1:{port}"
+    server.kill()
+    server.wait()
+
+
+def test_extended_remote(local: Scenario, multi_server: str) -> None:
+    program = local.sample("test_alloc")
+    text = local.run(
+        "test_alloc",
+        f"target extended-remote {multi_server}",
+        f"set remote exec-file {program}",
+        f"set environment LD_LIBRARY_PATH={local.shim}/standin",
+        "set startup-with-shell off",
+        f"cuda-load {local.hook}",
+        "cuda-break cuMemAlloc",
+        "run",
+        "kill",
+        hook=None,
+    )
+    assert "is loaded, first in the search order" in text
+    assert "Breakpoint 1  hook libgdbcuda-hook.so  cuMemAlloc_v2(" in text
+
+
+def test_extended_remote_after_cuda_load_says_what_to_do(local: Scenario, multi_server: str) -> None:
+    text = local.run(
+        "test_alloc",
+        f"target extended-remote {multi_server}",
+        f"set remote exec-file {local.sample('test_alloc')}",
+        f"set environment LD_LIBRARY_PATH={local.shim}/standin",
+        "run",
+    )
+    assert "gdbserver ignores exec-wrapper; now that it is connected, type the cuda-load again and run" in text
+
+
+@pytest.fixture(scope="module")
+def static_cudart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not shutil.which("nvcc"):
+        pytest.skip("nvcc is not installed: no program with a static cudart")
+    out = tmp_path_factory.mktemp("nvcc") / "vector_add_static"
+    source = ROOT / "shim" / "sample" / "vector_add.cu"
+    subprocess.run(["nvcc", "-g", "-cudart", "static", "-o", str(out), str(source)], check=True, timeout=300)
+    return out
+
+
+def test_a_static_runtime_is_the_runtime_layer(scenario: Scenario, static_cudart: Path) -> None:
+    """NVIDIA's own runtime, inside the program; over the stand-in its calls fail, which is enough here."""
+    text = scenario.run(
+        static_cudart, "cuda-break cudaMalloc", "RUN", "info breakpoints", hook=scenario.sample("minimal_hook.so")
+    )
+    assert "minimal_hook.so does not define it; this is the outermost that does" in text
+    assert re.search(
+        r"Breakpoint 1  runtime vector_add_static  cudaMalloc\(devPtr=0x\w+ -> \(not written yet\), size=4194304", text
+    )
+
+
+def test_a_c_plus_plus_overload_of_the_same_name_stays_off(local: Scenario, static_cudart: Path) -> None:
+    program = local.shim / "sample" / "vector_add"
+    if not program.exists():
+        subprocess.run(["make", "-s", "-C", str(ROOT / "shim"), "cuda"], check=True, timeout=300)
+    text = local.run(program, "cuda-break cudaMalloc", "run", "info breakpoints")
+    assert "called by app cudaMalloc<float>() at cuda_runtime.h" in text
+    places = text.rpartition("Num     Type")[2]
+    assert len(re.findall(r"^1(\.\d)? .*\sy\s+0x", places, re.MULTILINE)) == 1
+
+
+UNLOAD = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void) {
+    for (int i = 0; i < 2; i++) {
+        void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+        int (*init)(unsigned) = dlsym(driver, "cuInit");
+        init(i + 40);
+        dlclose(driver);
+    }
+    return 0;
+}
+"""
+
+
+def test_survives_dlclose(scenario: Scenario, compile_c) -> None:
+    text = scenario.run(compile_c("unload", UNLOAD), "cuda-break cuInit", "RUN", "continue", "continue", hook=None)
+    assert "driver libcuda.so.1  cuInit(Flags=40)" in text
+    assert "driver libcuda.so.1  cuInit(Flags=41)" in text
+    assert "exited normally" in text
+
+
+def test_threads_are_told_apart(scenario: Scenario) -> None:
+    text = scenario.run("threads", "cuda-break cuMemAlloc", "RUN", *["continue"] * 8, arguments=("4", "20"))
+    numbers = set(re.findall(r"called by app allocate\(\) at threads\.c:\d+, thread (\d+)", text))
+    assert len(numbers) > 1
+
+
+def test_return_breakpoints_keep_threads_apart(scenario: Scenario) -> None:
+    """Four threads in the same function at once: each return shows the size that this very thread asked for."""
+    look = ["print bytes", "continue"] * 12
+    text = scenario.run("threads", "cuda-break cuMemAlloc --on return", "RUN", *look, arguments=("4", "20"))
+    decoded = re.findall(r"cuMemAlloc_v2\(dptr=0x\w+ -> 0x\w+, bytesize=(\d+) .*\) = CUDA_SUCCESS$", text, re.MULTILINE)
+    own = re.findall(r"^\$\d+ = (\d+)$", text, re.MULTILINE)
+    assert len(own) == 12
+    assert decoded[:12] == own
