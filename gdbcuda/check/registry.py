@@ -96,15 +96,3 @@ def _finding(each: Check, answer: Seen) -> Finding:
         each.id, answer.severity or each.severity, answer.seen, answer.means or each.means,
         answer.do or each.do, answer.verdict or each.verdict, each.fatal,
     )  # fmt: skip
-
-
-def counted(number: int, thing: str) -> str:
-    """ "1 function", "2 functions"."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
-def some(names: list[str], most: int = 6) -> str:
-    """ "a, b and c" of a short list, "a, b, c and 12 more" of a long one."""
-    if len(names) > most:
-        return ", ".join(names[:most]) + f" and {len(names) - most} more"
-    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)

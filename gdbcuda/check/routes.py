@@ -6,6 +6,7 @@ from functools import cached_property
 
 from .subject import Subject, important_first
 from .vendor import NAMES
+from .words import some
 
 RESOLVERS = ("cuGetProcAddress", "cuGetProcAddress_v2")
 
@@ -46,28 +47,44 @@ class Routes:
         return [name for name in important_first(past) if name not in self.hidden]
 
     @cached_property
-    def loaded(self) -> list[str]:
-        """The APIs of the library that the program, or the CUDA runtime in it, loads by itself."""
+    def runtime(self) -> bool:
+        """The program has the CUDA runtime: that loads the driver and asks dlsym for cuGetProcAddress alone."""
         uses = self._subject.uses
-        loaded = set(uses.loads)
-        if "runtime" in uses.linked or uses.static_runtime:
-            loaded.add("driver")
-        return sorted(loaded & (self.apis or loaded))
+        return "runtime" in uses.linked or uses.static_runtime
+
+    @cached_property
+    def loaded(self) -> list[str]:
+        """The APIs of the library whose vendor's library the program loads, itself or in the CUDA runtime."""
+        loads = {*self._subject.uses.loads, *(["driver"] if self.runtime else [])}
+        return sorted(loads & (self.apis or loads))
 
     @property
     def through_dlsym(self) -> list[str]:
-        """What of ``loaded`` comes to the library because it answers dlsym."""
-        return self.loaded if "dlsym" in self._exported else []
+        """What of ``loaded`` the program itself asks dlsym for, when the library answers that."""
+        # the name of libcuda in a program with the runtime inside is the runtime's
+        others = [api for api in self.loaded if not (api == "driver" and self.runtime)]
+        return others if "dlsym" in self._exported else []
 
     @property
     def through_proc_address(self) -> bool:
-        return "driver" in self.through_dlsym and any(name in self._subject.defined for name in RESOLVERS)
+        """The runtime gets the library's cuGetProcAddress; so too, perhaps, where a stripped library hides all."""
+        answers = any(name in self._subject.defined for name in RESOLVERS) or not self._subject.hidden_is_known
+        return self.runtime and "driver" in self.loaded and "dlsym" in self._exported and answers
+
+    @property
+    def perhaps(self) -> list[str]:
+        """What the program loads itself and the library exports functions of: dlsym finds those for a program that
+        asks with RTLD_DEFAULT, and not for one that asks with the handle of the vendor's library."""
+        exported = {function.api for function in self._subject.hooked.values()}
+        own = set(self._subject.uses.loads) - ({"driver"} if self.runtime else set())
+        return sorted(own & exported) if "dlsym" not in self._exported else []
 
     def described(self) -> list[str]:
         """The ways that lead into the library, in words."""
-        ways = [f"by name ({', '.join(self.by_name[:4])}{', ...' if self.by_name[4:] else ''})"] if self.by_name else []
+        ways = [f"by name ({some(self.by_name, 4)})"] if self.by_name else []
         if self.through_dlsym:
-            ways.append("through dlsym (" + ", ".join(NAMES[api] for api in self.through_dlsym) + ")")
+            ways.append("through dlsym (" + some([NAMES[api] for api in self.through_dlsym]) + ")")
         if self.through_proc_address:
-            ways.append("through cuGetProcAddress")
+            perhaps = "" if self._subject.hidden_is_known else ", if it answers that: it is stripped"
+            ways.append(f"through cuGetProcAddress (the CUDA runtime asks{perhaps})")
         return ways

@@ -532,7 +532,15 @@ def runtime_inside(folder: Path) -> Report:
     program = compiled(folder, STATIC_RUNTIME, "-pie", "-fPIE", name="program")
     source = NEXT + DLSYM + "int cudaMalloc(void **p, unsigned long n) { return !p + !n; }"
     assert "runtime-inside-program" in pair(folder, program, source).ids("warning")
-    return pair(folder, program, source + ALLOC)
+    return pair(folder, program, source + ALLOC + RESOLVER % "return v + (int)f + (s != 0)")
+
+
+@case("runtime-past-hook")
+def runtime_past_hook(folder: Path) -> Report:
+    program = compiled(folder, STATIC_RUNTIME, "-pie", "-fPIE", name="program")
+    report = pair(folder, program, NEXT + DLSYM + ALLOC)
+    assert report.verdict.startswith("will not be reached by this program")
+    return report
 
 
 @pytest.mark.parametrize("id", sorted(load_checks()))

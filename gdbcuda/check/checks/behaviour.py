@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from gdbcuda import api, elf
 
-from ..registry import LIBRARY, Answer, Seen, check, some
+from ..registry import LIBRARY, Answer, Seen, check
 from ..subject import Subject
 from ..vendor import api_of
+from ..words import some
 
 _STATUS = {"CUresult", "cudaError_t", "nvmlReturn_t"}
 _RESOLVERS = {"cuGetProcAddress", "cuGetProcAddress_v2"}
@@ -22,8 +23,8 @@ def _hooks(subject: Subject) -> list[tuple[api.Function, elf.Symbol]]:
 
 @check(
     "returns-minus-one", "warning", LIBRARY,
-    means="-1 is no CUresult, cudaError_t or nvmlReturn_t: the program prints an error that no table knows, "
-          "or takes it for a success",
+    means="-1 is no CUresult, cudaError_t or nvmlReturn_t: the program prints an error that no table knows, or takes "
+          "it for a success",
     do="return a constant of the API, such as CUDA_ERROR_OUT_OF_MEMORY",
 )  # fmt: skip
 def returns_minus_one(subject: Subject) -> Answer:
@@ -63,8 +64,8 @@ def out_parameter_unused(subject: Subject) -> Answer:
 
 @check(
     "version-ignored", "warning", LIBRARY,
-    means="the caller gets a function with other parameters than it was compiled for: cuMemAdvise asked at 8000 "
-          "is not cuMemAdvise_v2, and flag 2 wants the _ptsz variant",
+    means="the caller gets a function with other parameters than it was compiled for: cuMemAdvise asked at 8000 is "
+          "not cuMemAdvise_v2, and flag 2 wants the _ptsz variant",
     do="choose the symbol by version and flags, as the driver does",
 )  # fmt: skip
 def version_ignored(subject: Subject) -> Answer:
@@ -79,8 +80,8 @@ def version_ignored(subject: Subject) -> Answer:
 
 @check(
     "asks-next-only", "note", LIBRARY,
-    means="RTLD_NEXT finds the real function in programs linked to the vendor's library; where the program "
-          "loads it (the CUDA runtime does) it finds nothing, and NULL is called: a jump to address 0",
+    means="RTLD_NEXT finds the real function in programs linked to the vendor's library; where the program loads it "
+          "(the CUDA runtime does) it finds nothing, and NULL is called: a jump to address 0",
     do="remember the pointers that dlsym and cuGetProcAddress returned, and check for NULL",
 )  # fmt: skip
 def asks_next_only(subject: Subject) -> Answer:

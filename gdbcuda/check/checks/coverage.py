@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gdbcuda import api
 
-from ..registry import LIBRARY, Answer, Seen, check, some
+from ..registry import LIBRARY, Answer, Seen, check
 from ..subject import IMPORTANT_ROLES, Subject, important_first
+from ..words import some
 
 _STREAMS = ("_ptsz", "_ptds")
 
@@ -42,8 +43,7 @@ def old_symbol_only(subject: Subject) -> Answer:
 
 @check(
     "per-thread-missing", "warning", LIBRARY,
-    means="a program compiled with --default-stream per-thread (or that asks cuGetProcAddress for it) "
-          "goes past",
+    means="a program compiled with --default-stream per-thread (or that asks cuGetProcAddress for it) goes past",
     do="define the _ptsz or _ptds variant as well, with the same body",
 )  # fmt: skip
 def per_thread_missing(subject: Subject) -> Answer:

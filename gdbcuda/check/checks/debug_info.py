@@ -7,8 +7,9 @@ import re
 
 from gdbcuda.elf.dwarf import MOST_UNITS, Unit
 
-from ..registry import ANY, LIBRARY, PROGRAM, Answer, Seen, check, counted, some
+from ..registry import ANY, LIBRARY, PROGRAM, Answer, Seen, check
 from ..subject import Subject
+from ..words import counted, some
 
 _FLAGS = "compile and link with -g -O0, and do not strip (no -s, no `strip`, no `install -s`)"
 _CMAKE = "; with CMake: -DCMAKE_BUILD_TYPE=Debug"
@@ -77,8 +78,7 @@ def _optimised(unit: Unit) -> bool:
 
 @check(
     "optimised", "warning", LIBRARY,
-    means="stepping jumps about, variables are <optimized out>, small functions have no breakpoint of "
-          "their own",
+    means="stepping jumps about, variables are <optimized out>, small functions have no breakpoint of their own",
     do="compile with -O0 (or -Og) instead" + _CMAKE,
 )  # fmt: skip
 def optimised(subject: Subject) -> Answer:

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 
 from gdbcuda import api
 
-from ..registry import LIBRARY, Answer, Seen, check, counted, some
+from ..registry import LIBRARY, Answer, Seen, check
 from ..subject import Subject, important_first
 from ..vendor import NAMES, api_of
+from ..words import counted, some
 
 _EXPORT = 'write __attribute__((visibility("default"))) before each function, keep -fvisibility=hidden for the rest'
 _LOOKALIKE = re.compile(r"(cu|cuda|nvml)[A-Z]\w*$")
@@ -91,9 +92,8 @@ def _mangled(symbol: str) -> re.Match[str] | None:
 
 @check(
     "only-dlsym", "error", LIBRARY,
-    means="works for programs that ask dlsym for the driver (the CUDA runtime does); a program that is "
-          "linked "
-          "straight against libcuda or libnvidia-ml goes past it, without a word",
+    means="reached by programs that load the vendor's library and ask dlsym; a program that is linked straight against "
+          "libcuda or libnvidia-ml goes past it, without a word",
     do=_EXPORT + "; a release build that hides and strips is not the one to debug",
     verdict="will not be reached by linked programs",
 )  # fmt: skip
@@ -136,8 +136,7 @@ def collisions(subject: Subject) -> Answer:
 
 @check(
     "other-exports", "note", LIBRARY,
-    means="in a preloaded library each of them replaces a function of that name in the program's other "
-          "libraries",
+    means="in a preloaded library each of them replaces a function of that name in the program's other libraries",
     do="compile with -fvisibility=hidden, and export the hooks only",
 )  # fmt: skip
 def other_exports(subject: Subject) -> Answer:

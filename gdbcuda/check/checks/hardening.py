@@ -11,8 +11,8 @@ _DF_1_NOW, _DF_TEXTREL = 1, 4
 
 @check(
     "exec-stack", "warning", ANY,
-    means="preloading it makes the stack of the whole program executable; a hardened kernel refuses, and "
-          "glibc 2.41 refuses to dlopen it",
+    means="preloading it makes the stack of the whole program executable; a hardened kernel refuses, and glibc 2.41 "
+          "refuses to dlopen it",
     do="link with -Wl,-z,noexecstack; in assembly files: .section .note.GNU-stack,\"\",@progbits",
 )  # fmt: skip
 def executable_stack(subject: Subject) -> Answer:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..registry import LIBRARY, Answer, Seen, check, some
+from ..registry import LIBRARY, Answer, Seen, check
 from ..subject import Subject
 from ..vendor import api_of
+from ..words import some
 
 _PRIVATE = ("_dl_sym", "_dl_vsym", "__libc_dlsym", "__libc_dlopen_mode", "_dl_open")
 # Any of these can lead to the C library's dlsym without asking the own one.
@@ -37,7 +38,7 @@ def dlsym_overridden(subject: Subject) -> Answer:
 
 @check(
     "dlsym-not-overridden", "warning", LIBRARY,
-    means="a program that loads the library by itself and asks dlsym goes past; the CUDA runtime, static or "
+    means="a program that loads the vendor's library by itself and asks dlsym goes past; the CUDA runtime, static or "
           "shared, and nvidia-smi do",
     do="define dlsym, answer the hooked names, pass on the rest; the real one: " + _DLVSYM,
 )  # fmt: skip
@@ -51,10 +52,9 @@ def dlsym_not_overridden(subject: Subject) -> Answer:
 
 @check(
     "proc-address-not-hooked", "warning", LIBRARY,
-    means="since CUDA 11.3 the runtime asks the driver's cuGetProcAddress (12.0: _v2) for every function: "
-          "it gets the driver's, not yours",
-    do="define cuGetProcAddress and cuGetProcAddress_v2, and hand them out in dlsym; answer by version "
-       "and flags",
+    means="since CUDA 11.3 the runtime asks the driver's cuGetProcAddress (12.0: _v2) for every function: it gets "
+          "the driver's, not yours",
+    do="define cuGetProcAddress and cuGetProcAddress_v2, and hand them out in dlsym; answer by version and flags",
 )  # fmt: skip
 def proc_address_not_hooked(subject: Subject) -> Answer:
     functions = [*subject.hooked.values(), *subject.hidden.values()]
@@ -79,8 +79,7 @@ def proc_address_hooked(subject: Subject) -> Answer:
 
 @check(
     "dlsym-recursion", "error", LIBRARY,
-    means="dlsym finds itself: the first call of the program never comes back (SIGSEGV, a stack full of "
-          "dlsym)",
+    means="dlsym finds itself: the first call of the program never comes back (SIGSEGV, a stack full of dlsym)",
     do="get the real one with " + _DLVSYM,
     verdict="crashes at the first dlsym",
     fatal=True,
@@ -102,8 +101,8 @@ def dlsym_recursion(subject: Subject) -> Answer:
 
 @check(
     "glibc-private", "error", LIBRARY,
-    means="private to the C library and gone since glibc 2.34: `symbol lookup error: undefined symbol`, "
-          "the program ends",
+    means="private to the C library and gone since glibc 2.34: `symbol lookup error: undefined symbol`, the program "
+          "ends",
     do="get the real dlsym with " + _DLVSYM,
     verdict="will not run: uses what is private to glibc",
     fatal=True,
@@ -137,8 +136,8 @@ def real_undefined(subject: Subject) -> Answer:
 
 @check(
     "symbolic", "warning", LIBRARY,
-    means="calls inside the library stay inside: its own dlsym calls its own dlsym, a second hook library is "
-          "never asked",
+    means="calls inside the library stay inside: its own dlsym calls its own dlsym, a second hook library is never "
+          "asked",
     do="link without -Bsymbolic and -Bsymbolic-functions",
 )  # fmt: skip
 def symbolic(subject: Subject) -> Answer:

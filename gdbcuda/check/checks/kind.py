@@ -30,8 +30,8 @@ def not_loadable(subject: Subject) -> Answer:
 
 @check(
     "32-bit", "error", ANY,
-    means="CUDA has no 32-bit libraries; a 64-bit program cannot load this, the loader says "
-          "`wrong ELF class: ELFCLASS32` and goes on without it",
+    means="CUDA has no 32-bit libraries; a 64-bit program cannot load this, the loader says `wrong ELF class: "
+          "ELFCLASS32` and goes on without it",
     do="compile with -m64",
     verdict="not for CUDA: 32-bit",
     fatal=True,

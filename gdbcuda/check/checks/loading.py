@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from ..registry import ANY, LIBRARY, Answer, Seen, check, some
+from ..registry import ANY, LIBRARY, Answer, Seen, check
 from ..subject import Subject
 from ..vendor import NAMES, api_of
+from ..words import some
 
 _GLIBC = re.compile(r"GLIBC_(\d+(?:\.\d+)+)$")
 _SIGNED_WORD = {64: 8, 32: 4}
@@ -14,8 +15,7 @@ _SIGNED_WORD = {64: 8, 32: 4}
 
 @check(
     "needs-vendor", "warning", LIBRARY,
-    means="every program that it is preloaded into loads this too, or does not start where there is no "
-          "driver "
+    means="every program that it is preloaded into loads this too, or does not start where there is no driver "
           "(`cannot open shared object file`)",
     do="link without it; find the real functions with dlsym when they are first called",
 )  # fmt: skip
@@ -85,8 +85,7 @@ def _users(subject: Subject, version: tuple[int, ...]) -> str:
 
 @check(
     "runpath", "note", LIBRARY,
-    means="its own dlopen calls, and what it needs, look there first: another libcuda than the "
-          "program's may come",
+    means="its own dlopen calls, and what it needs, look there first: another libcuda than the program's may come",
     do="link without -rpath unless that is meant",
 )  # fmt: skip
 def runpath(subject: Subject) -> Answer:
@@ -117,8 +116,7 @@ def static_tls(subject: Subject) -> Answer:
 
 @check(
     "thread-local", "note", LIBRARY,
-    means="with the global-dynamic model the first use in a thread can call malloc: mind hooks called "
-          "from there",
+    means="with the global-dynamic model the first use in a thread can call malloc: mind hooks called from there",
 )  # fmt: skip
 def thread_local(subject: Subject) -> Answer:
     segment = next((segment for segment in subject.library.segments if segment.type == "PT_TLS"), None)
@@ -129,8 +127,7 @@ def thread_local(subject: Subject) -> Answer:
 
 @check(
     "undefined-symbols", "warning", LIBRARY,
-    means="nobody that it is linked to has them: `undefined symbol` at the first call, or right away "
-          "with LD_BIND_NOW",
+    means="nobody that it is linked to has them: `undefined symbol` at the first call, or right away with LD_BIND_NOW",
     do="link the library that has them; -Wl,-z,defs tells while linking",
 )  # fmt: skip
 def undefined_symbols(subject: Subject) -> Answer:
@@ -145,8 +142,7 @@ def undefined_symbols(subject: Subject) -> Answer:
 
 @check(
     "api-undefined", "note", LIBRARY,
-    means="the program must have the vendor's library loaded by then, or the call ends with `undefined "
-          "symbol`",
+    means="the program must have the vendor's library loaded by then, or the call ends with `undefined symbol`",
     do="get the real functions with dlsym when they are first called",
 )  # fmt: skip
 def api_undefined(subject: Subject) -> Answer:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from ..registry import ANY, LIBRARY, PAIR, Answer, Seen, check, counted, findings, some
+from ..registry import ANY, LIBRARY, PAIR, Answer, Seen, check, findings
 from ..routes import Routes
 from ..subject import Subject
 from ..vendor import NAMES
+from ..words import counted, some
 
 
 def _library(subject: Subject) -> str:
@@ -56,7 +57,7 @@ def reached(subject: Subject) -> Answer:
 )  # fmt: skip
 def not_reached(subject: Subject) -> Answer:
     routes = Routes(subject)
-    if routes.described() or not subject.uses.any:
+    if routes.described() or routes.perhaps or not subject.uses.any:
         return None
     wants = [f"calls {some(list(subject.uses.called), 4)} by name"] if subject.uses.called else []
     loaded = routes.loaded or list(subject.uses.loads)
@@ -84,7 +85,7 @@ def called_but_hidden(subject: Subject) -> Answer:
     verdict="will not be reached by this linked program",
 )  # fmt: skip
 def linked_past_dlsym(subject: Subject) -> Answer:
-    if subject.hooked or subject.hidden or not Routes(subject).through_dlsym:
+    if subject.hooked or subject.hidden or not Routes(subject).described():
         return None  # nothing at all arrives: not-reached says so
     names = [name for name, function in subject.uses.called.items() if function.api != "runtime"]
     return f"calls {some(names)} by name; {_library(subject)} exports dlsym only" if names else None
@@ -103,15 +104,32 @@ def called_not_hooked(subject: Subject) -> Answer:
 
 @check(
     "loaded-past-hook", "warning", PAIR,
-    means="the program, or the CUDA runtime in it, loads the vendor's library and asks dlsym, which the "
-          "hook does "
-          "not answer",
+    means="the program, or the CUDA runtime in it, loads the vendor's library and asks dlsym, which the hook does not "
+          "answer; only dlsym(RTLD_DEFAULT, ...) finds what the hook exports",
     do="define dlsym in the hook library",
 )  # fmt: skip
 def loaded_past_hook(subject: Subject) -> Answer:
     routes = Routes(subject)
-    past = [NAMES[api] for api in routes.loaded if api not in routes.through_dlsym]
-    return f"loads {some(past)}; {_library(subject)} exports no dlsym" if past else None
+    if not routes.loaded or "dlsym" in subject.library.exported:
+        return None
+    unsure = routes.perhaps and not routes.described()
+    return Seen(
+        f"loads {some([NAMES[api] for api in routes.loaded])}; {_library(subject)} exports no dlsym",
+        verdict="may not be reached by this program" if unsure else "",
+    )
+
+
+@check(
+    "runtime-past-hook", "warning", PAIR,
+    means="the CUDA runtime in the program asks dlsym for cuGetProcAddress only, and that for everything else: it "
+          "gets the driver's functions",
+    do="define cuGetProcAddress and cuGetProcAddress_v2, and hand them out in dlsym",
+)  # fmt: skip
+def runtime_past_hook(subject: Subject) -> Answer:
+    routes = Routes(subject)
+    if not routes.runtime or "driver" not in routes.apis or "dlsym" not in subject.library.exported:
+        return None
+    return None if routes.through_proc_address else f"{_library(subject)} answers dlsym and has no cuGetProcAddress"
 
 
 @check(
@@ -125,5 +143,5 @@ def runtime_inside_program(subject: Subject) -> Answer:
     if not names or not inside:
         return None
     # no harm where the driver functions that they end in are hooked too
-    severity = "note" if "driver" in Routes(subject).through_dlsym else ""
+    severity = "note" if Routes(subject).through_proc_address else ""
     return Seen(f"{_library(subject)} hooks {some(names, 3)}", severity=severity)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 
-from ..registry import PROGRAM, Answer, check, counted, some
+from ..registry import PROGRAM, Answer, check
 from ..subject import Subject
 from ..vendor import NAMES
+from ..words import counted, some
 
 
 @check(
@@ -68,8 +69,7 @@ def cuda_runtime(subject: Subject) -> Answer:
 
 @check(
     "static-runtime", "note", PROGRAM,
-    means="cudaMalloc and the like are inside of the program: a hook library cannot replace them, only "
-          "the driver "
+    means="cudaMalloc and the like are inside of the program: a hook library cannot replace them, only the driver "
           "functions that they end in",
     do="to hook the runtime too: nvcc --cudart shared",
 )  # fmt: skip
@@ -100,9 +100,8 @@ def cuda_loaded(subject: Subject) -> Answer:
 
 @check(
     "no-cuda", "warning", PROGRAM,
-    means="nothing in it names CUDA or NVML: an interpreter or plug-in host may load them later, "
-          "another program "
-          "may be the one to check",
+    means="nothing in it names CUDA or NVML: an interpreter or plug-in host may load them later, another program may "
+          "be the one to check",
     do="check the program or library that loads CUDA; what is loaded later asks dlsym, so the hook must answer it",
 )  # fmt: skip
 def no_cuda(subject: Subject) -> Answer:

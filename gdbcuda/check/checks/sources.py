@@ -7,8 +7,9 @@ from collections import Counter
 
 from gdbcuda.elf.dwarf import Unit
 
-from ..registry import ANY, Answer, Seen, check, some
+from ..registry import ANY, Answer, Seen, check
 from ..subject import Subject
+from ..words import some
 
 _MOST_DIRECTORIES = 2000
 _DEEPEST = 4
