@@ -35,6 +35,7 @@ def connect() -> None:
     events.cont.connect(returns.on_continue)
     events.stop.connect(preload.on_stop)
     events.stop.connect(stops.on_stop)
+    events.stop.connect(returns.on_stop)
     events.stop.connect(returns.sweep)
     events.before_prompt.connect(returns.sweep)
     events.breakpoint_modified.connect(breakpoints.on_modified)

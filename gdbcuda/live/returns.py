@@ -38,6 +38,7 @@ _sites: dict[int, Site] = {}
 _returned: dict[tuple[int, int], Pending] = {}
 _seen: dict[Key, frames.Call] = {}  # shown at a stop, not over yet
 _over: dict[tuple[int, int], frames.Call] = {}  # over, and the thread has not gone on since
+_shown: set[tuple[int, int]] = set()  # threads whose stop the user has seen
 _endings: dict[int, gdb.Breakpoint] = {}
 
 
@@ -158,9 +159,16 @@ def just_returned(frame: gdb.Frame) -> tuple[frames.Call, int] | None:
     return None
 
 
+def on_stop(event: object) -> None:
+    """gdb resumes threads between a true condition and its stop (a clone, say): only what was shown grows old."""
+    _shown.add(thread_key())
+
+
 def on_continue(event: object) -> None:
-    _returned.clear()
-    _over.clear()
+    for key in _shown:
+        _returned.pop(key, None)
+        _over.pop(key, None)
+    _shown.clear()
 
 
 def forget_process() -> None:
@@ -168,7 +176,7 @@ def forget_process() -> None:
     for breakpoint in [*(site.breakpoint for site in _sites.values()), *_endings.values()]:
         if breakpoint.is_valid():
             breakpoint.delete()
-    for state in (_sites, _pending, _returned, _seen, _over, _endings):
+    for state in (_sites, _pending, _returned, _seen, _over, _shown, _endings):
         state.clear()
 
 
