@@ -57,7 +57,8 @@ def new_process_only(event: gdb.ThreadEvent) -> None:
     """The first thread of a process."""
     from gdbcuda.live import preload, requests, target
 
-    inferior = event.inferior_thread.inferior
+    started = event.inferior_thread
+    inferior = getattr(started, "inferior", started)  # gdb 10 gives the inferior itself
     if len(inferior.threads()) <= 1:
         forget_process()
         requests.new_process()
