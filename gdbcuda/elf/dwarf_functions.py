@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from typing import Union
 
 from gdbcuda.errors import UserError
 
@@ -14,7 +16,11 @@ from .dwarf import Dwarf, Unit
 MOST_ENTRIES = 60_000
 LARGEST_UNIT = 32 << 20
 
-_Values = dict[str, tuple[str, "int | bytes"]]
+_Values = dict[str, tuple[str, Union[int, bytes]]]
+_NAMES = ("linkage_name", "MIPS_linkage_name", "name")
+_ELSEWHERE = ("abstract_origin", "specification")  # the entry that has the name: inlined, LTO, C++
+_MOST_STEPS = 4
+_LARGEST_ENTRY = 4096
 
 
 class TooMuch(Exception):
@@ -23,44 +29,73 @@ class TooMuch(Exception):
 
 def defined_functions(dwarf: Dwarf) -> Iterator[str]:
     """Every function with code, by its name in the symbol table; TooMuch when the limit is reached."""
-    left = [MOST_ENTRIES]
-    for unit in dwarf.units():
-        if unit.tag == "compile_unit":
-            yield from _in_unit(dwarf, unit, left)
+    return iter(_Walk(dwarf))
 
 
-def _in_unit(dwarf: Dwarf, unit: Unit, left: list[int]) -> Iterator[str]:
-    info = dwarf.sections[".debug_info"]
-    if unit.end - unit.offset > LARGEST_UNIT or unit.end > info.readable:
-        raise TooMuch
-    cursor = dwarf.cursor(info.read(unit.offset, unit.end - unit.offset), unit.entries - unit.offset)
-    depth = 0
-    while cursor.at < len(cursor.data):
-        left[0] -= 1
-        if not left[0]:
+class _Walk:
+    def __init__(self, dwarf: Dwarf) -> None:
+        self._dwarf = dwarf
+        self._units = list(dwarf.units())
+        self._offsets = [unit.offset for unit in self._units]
+        self._left = MOST_ENTRIES
+
+    def __iter__(self) -> Iterator[str]:
+        for unit in self._units:
+            if unit.tag == "compile_unit":
+                yield from self._in_unit(unit)
+
+    def _in_unit(self, unit: Unit) -> Iterator[str]:
+        """The functions among the children of the unit's first entry."""
+        cursor = self._cursor(unit, unit.entries)
+        depth = 0
+        while cursor.at < len(cursor.data):
+            declaration, values = self._entry(unit, cursor)
+            if declaration is None:
+                depth -= 1
+                if depth <= 0:
+                    return
+                continue
+            if depth == 1 and declaration.tag == "subprogram" and ("low_pc" in values or "ranges" in values):
+                yield self._name(unit, values, _MOST_STEPS)
+            depth += _descend(cursor, declaration, values, depth)
+
+    def _cursor(self, unit: Unit, at: int) -> Cursor:
+        info = self._dwarf.sections[".debug_info"]
+        if unit.end - unit.offset > LARGEST_UNIT or unit.end > info.readable:
+            raise TooMuch
+        return self._dwarf.cursor(info.read(unit.offset, unit.end - unit.offset), at - unit.offset)
+
+    def _entry(self, unit: Unit, cursor: Cursor) -> tuple[Declaration | None, _Values]:
+        """The next entry; None where a list of children ends."""
+        self._left -= 1
+        if not self._left:
             raise TooMuch
         code = cursor.uleb()
         if not code:
-            depth -= 1
-            if depth <= 0:
-                return
-            continue
-        declaration = dwarf.abbreviations.declaration(unit.abbreviations, code)
-        values = _values(cursor, unit, declaration)
-        if depth == 1 and declaration.tag == "subprogram" and ("low_pc" in values or "ranges" in values):
-            yield _name(dwarf, unit, values)
-        depth += _descend(cursor, declaration, values, depth)
+            return None, {}
+        declaration = self._dwarf.abbreviations.declaration(unit.abbreviations, code)
+        return declaration, cursor.forms(declaration.attributes, unit.offset_size, unit.address_size)
 
+    def _name(self, unit: Unit, values: _Values, steps: int) -> str:
+        for attribute in _NAMES:
+            if attribute in values:
+                return self._dwarf.string(*values[attribute], unit)
+        for attribute in _ELSEWHERE:
+            if attribute in values and steps:
+                return self._name_elsewhere(unit, *values[attribute], steps - 1)
+        return ""
 
-def _values(cursor: Cursor, unit: Unit, declaration: Declaration) -> _Values:
-    return cursor.forms(declaration.attributes, unit.offset_size, unit.address_size)
-
-
-def _name(dwarf: Dwarf, unit: Unit, values: _Values) -> str:
-    for attribute in ("linkage_name", "MIPS_linkage_name", "name"):
-        if attribute in values:
-            return dwarf.string(*values[attribute], unit)
-    return ""
+    def _name_elsewhere(self, unit: Unit, form: str, place: int | bytes, steps: int) -> str:
+        """The name of another entry: a place in this unit, or (ref_addr) in the whole section."""
+        if not isinstance(place, int) or form in ("ref_sig8", "GNU_ref_alt", "ref_sup4", "ref_sup8"):
+            return ""
+        place += 0 if form == "ref_addr" else unit.offset
+        other = self._units[max(0, bisect_right(self._offsets, place) - 1)]
+        if not other.entries <= place < other.end:
+            return ""
+        piece = self._dwarf.sections[".debug_info"].read(place, min(other.end - place, _LARGEST_ENTRY))
+        _, values = self._entry(other, self._dwarf.cursor(piece))
+        return self._name(other, values, steps)
 
 
 def _descend(cursor: Cursor, declaration: Declaration, values: _Values, depth: int) -> int:
