@@ -10,7 +10,7 @@ from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import NamedTuple
 
-from gdbcuda.image import DT_GNU_HASH, DT_HASH, DT_SYMTAB, STT_TLS, SYMBOL
+from gdbcuda.image import DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, STT_TLS, SYMBOL
 from gdbcuda.linkage.dynamic import Dynamic
 from gdbcuda.linkage.versions import Versions
 
@@ -48,11 +48,16 @@ class Symbols:
         buckets, first, bloom, _ = self.dynamic.words(table, 4)
         start = table + 16 + 8 * bloom
         last = max(self.dynamic.words(start, min(buckets, MOST_SYMBOLS)), default=0)
-        if last < first:
-            return first, first
+        if last < first:  # it exports nothing, and the table does not say how much it refers to
+            return self._until_strings(), self._until_strings()
         while last < MOST_SYMBOLS and not self.dynamic.words(start + 4 * (buckets + last - first), 1)[0] & 1:
             last += 1
         return first, last + 1
+
+    def _until_strings(self) -> int:
+        """Every linker puts the strings right behind the symbols."""
+        size = self.dynamic.address(DT_STRTAB) - self.dynamic.address(DT_SYMTAB)
+        return min(size // SYMBOL.size, MOST_SYMBOLS) if size > 0 else 0
 
     @property
     def is_large(self) -> bool:
@@ -94,8 +99,12 @@ class Symbols:
         return {name: found for name, found in ((name, self.find(name)) for name in known) if found}
 
     def undefined(self, names: Set[str]) -> dict[int, str]:
-        """Index -> name of those that the object refers to and does not define."""
-        rows = enumerate(self._entries(0, self.extent[0] or self.extent[1]))
+        """Index -> name of those that the object refers to and does not define.
+
+        They come first, but for those whose address is the program's PLT entry (psABI, "Function Addresses"): a
+        program is never large."""
+        first, count = self.extent
+        rows = enumerate(self._entries(0, first if self.is_large and first else count))
         named = ((index, self._name(row[0])) for index, row in rows if row[0] and not row[3])
         return {index: name for index, name in named if name in names}
 

@@ -195,8 +195,9 @@ def asker_at(back: int) -> Asker:
         name = block.function.name if block is not None else target.symbol_of(address)[0]
         line = gdb.current_progspace().find_pc_line(address)
         source = f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab and line.line else ""
-        file = target.object_of(address)
-        _askers[back] = Asker(address, name, file, layers.layer_of_object(file), source)
+        file, holder = target.object_of(address), worlds.objects().holder(address)
+        offset = address - holder.image.base if holder else 0
+        _askers[back] = Asker(address, offset, name, file, layers.layer_of_object(file), source)
     return _askers[back]
 
 
@@ -221,14 +222,13 @@ def plant(event: object = None) -> None:
     if not RECORDER.is_on or not target.is_alive():
         return
     try:
-        objects = worlds.objects().all
+        mapped = {(one.image.name, one.image.base): one for one in worlds.objects().all}
     except UserError:  # the loader has not begun
         return
-    for linkage in objects:
-        key = (linkage.image.name, linkage.image.base)
-        if key not in RECORDER.planted:
-            RECORDER.planted.add(key)
-            plant_in(linkage)
+    RECORDER.planted &= mapped.keys()  # what was unloaded may come again
+    for key in mapped.keys() - RECORDER.planted:
+        RECORDER.planted.add(key)
+        plant_in(mapped[key])
 
 
 def plant_in(linkage: Linkage) -> None:
@@ -236,7 +236,8 @@ def plant_in(linkage: Linkage) -> None:
     file = worlds.file_of(linkage)
     for symbol, shape in resolver_shapes().items():
         for definition in linkage.symbols.find(symbol):
-            if definition.address not in RECORDER.entries:
+            known = RECORDER.entries.get(definition.address)
+            if known is None or known.file != file:
                 RECORDER.entries[definition.address] = Entry(definition.address, shape, file)
 
 

@@ -28,7 +28,7 @@ def resolver(request: Request) -> str:
 
 def asked_for(request: Request, paint: Paint) -> str:
     """ "cuMemAlloc_v2 in libcuda.so.1", "cuMemAdvise at 8000, per-thread stream"."""
-    words = [paint(request.name, "function")] if request.name else []
+    words = [paint(request.name, "function")] if request.name else [] if request.handle_text else ['""']
     if request.handle_text:
         words.append(f"in {request.handle_text}" if words else request.handle_text)
     if isinstance(request.version, str):

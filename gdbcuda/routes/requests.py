@@ -18,9 +18,10 @@ UNKNOWN = Verdict("", "")
 
 
 class Asker(NamedTuple):
-    """The code that called a resolver."""
+    """The code that called a resolver. ``offset`` from its object's base, for code without a name."""
 
     address: int
+    offset: int = 0
     function: str = ""
     file: str = ""
     layer: str = ""
@@ -32,10 +33,13 @@ class Asker(NamedTuple):
 
     @property
     def text(self) -> str:
-        """ "app main() at test.c:30"."""
-        name = f"{self.function}()" if self.function else f"{self.address:#x}"
-        where = f"{self.layer} {self.object}" if self.file else "unknown code"
-        return f"{where} {name}" + (f" at {self.source}" if self.source else "")
+        """ "app prog main() at test.c:30", "runtime libcudart.so.13+0x28e51"."""
+        if not self.file:
+            return f"unknown code at {self.address:#x}"
+        where = f"{self.layer} {self.object}"
+        if not self.function:
+            return f"{where}+{self.offset:#x}"
+        return f"{where} {self.function}()" + (f" at {self.source}" if self.source else "")
 
 
 @dataclass

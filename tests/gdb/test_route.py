@@ -1,0 +1,190 @@
+"""cuda-route: which implementation answers, from memory alone, before any call is made."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+HOOKED = "hook libgdbcuda-hook.so cuMemAlloc_v2 +hooked"
+
+
+def routes(text: str) -> list[dict]:
+    """The routes of the last JSON object that was printed."""
+    return json.loads(next(line for line in reversed(text.splitlines()) if line.startswith("{")))["routes"]
+
+
+def verdicts(text: str) -> dict[str, str]:
+    return {route["function"]: route["verdict"] for route in routes(text)}
+
+
+def test_before_any_call_everything_is_hooked(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "break main", "RUN", "cuda-route")
+    assert re.search(rf"cuMemAlloc_v2 +app test_alloc +PLT, not called yet +{HOOKED}", text)
+    assert re.search(r"^\d+ functions reachable: (\d+) hooked, 0 past the hook$", text, re.MULTILINE)
+
+
+def test_after_the_calls_the_slots_are_bound(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-break cuMemFree", "RUN", "cuda-route cuMemAlloc")
+    assert re.search(rf"cuMemAlloc_v2 +app test_alloc +PLT, bound +{HOOKED}", text)
+    assert re.search(r"hook libgdbcuda-hook.so +pointer, in hook_entries\+\d+ +driver libcuda.so.1 cu\w+ +real", text)
+
+
+def test_unhooked_lists_allocations_first(scenario: Scenario) -> None:
+    text = scenario.run("stream_alloc", "break main", "RUN", "cuda-route --unhooked",
+                        hook=scenario.sample("wrong/partial_suffix.so"))  # fmt: skip
+    rows = [line for line in text.splitlines() if re.match(r"cu\w+ +app", line)]
+    assert rows[0].startswith("cuMemAllocAsync_ptsz")
+    assert "not in partial_suffix.so, only cuMemAllocAsync" in rows[0]
+    assert not any(row.startswith("cuMemAllocAsync ") for row in rows)
+
+
+@pytest.mark.parametrize(("hook", "why"), [
+    ("wrong/hidden.so", "hidden in hidden.so: the loader finds exported functions only"),
+    ("wrong/only_dlsym.so", "only_dlsym.so exports no API function, only dlsym"),
+])
+def test_a_hook_that_is_never_reached_says_why(scenario: Scenario, hook: str, why: str) -> None:
+    text = scenario.run("test_alloc", "break main", "RUN", "cuda-route", hook=scenario.sample(hook))
+    assert re.search(rf"cuMemAlloc_v2 +app test_alloc +PLT, not called yet +driver .* driver +{why}", text)
+    assert " 0 hooked, " in text
+
+
+def test_deepbind_is_named(scenario: Scenario) -> None:
+    text = scenario.run("deepbind", "cuda-break cuMemFree --in driver --from any", "RUN", "cuda-route cuMemAlloc",
+                        hook=scenario.sample("minimal_hook.so"),
+                        environment={"LD_LIBRARY_PATH": f"{scenario.shim}/standin:{scenario.shim}/sample"})  # fmt: skip
+    assert re.search(r"cuMemAlloc_v2 +app deepbind_plugin.so +PLT, bound +driver .*RTLD_DEEPBIND", text)
+    assert re.search(r"cuMemAlloc_v2 +app plain_plugin.so +PLT, bound +hook minimal_hook.so cu\w+ +hooked", text)
+    assert "1 function reachable: 1 hooked, 1 past the hook (1 depends on who asks)" in text
+
+
+@pytest.mark.parametrize(("first", "second"), [("hook_first.so", "hook_second.so"),
+                                               ("hook_second.so", "hook_first.so")])  # fmt: skip
+def test_stacked_hooks_show_the_chain(local: Scenario, first: str, second: str) -> None:
+    text = local.run("dlsym_alloc", f"cuda-load {local.sample(second)} --last",
+                     "cuda-break cuMemFree --in driver --from any", "RUN", "cuda-route cuMemAlloc_v2",
+                     hook=local.sample(first))  # fmt: skip
+    assert re.search(rf"hook {first} +pointer, in real_alloc +hook {second} cuMemAlloc_v2 +real +the next hook", text)
+    assert re.search(rf"hook {second} +pointer, in real_alloc +driver libcuda.so.1 cuMemAlloc_v2 +real", text)
+
+
+def test_a_hook_behind_the_driver(local: Scenario) -> None:
+    """LD_PRELOAD=libcuda.so.1:hook: everything is found in the first."""
+    text = local.run("test_alloc", f"set environment LD_PRELOAD={local.shim}/standin/libcuda.so.1",
+                     f"cuda-load {local.hook} --last", "break main", "RUN", "cuda-route cuInit", hook=None)  # fmt: skip
+    assert "libgdbcuda-hook.so is behind libcuda.so.1 in the search order" in text
+
+
+@pytest.mark.parametrize(("flags", "way"), [
+    (("-fno-plt",), "GOT, bound"), (("-Wl,-z,now",), "PLT, bound"), (("-Wl,-z,lazy",), "PLT, not called yet"),
+    (("-no-pie", "-fno-pic", "-Wl,-z,lazy"), "PLT, not called yet"),
+])
+def test_every_kind_of_reference(scenario: Scenario, compile_c, flags: tuple[str, ...], way: str) -> None:
+    program = compile_c("program", "int cuInit(unsigned); int main(void) { return cuInit(0); }",
+                        *flags, f"-L{scenario.shim}/standin", "-lcuda")  # fmt: skip
+    text = scenario.run(program, "break main", "RUN", "cuda-route")
+    assert re.search(rf"cuInit +app program +{way} +hook libgdbcuda-hook.so cuInit +hooked", text)
+
+
+def test_a_function_pointer_in_a_table(scenario: Scenario, compile_c) -> None:
+    source = "int cuInit(unsigned); int (*table[])(unsigned) = {cuInit}; int main(void) { return table[0](0); }"
+    program = compile_c("program", source, f"-L{scenario.shim}/standin", "-lcuda")
+    text = scenario.run(program, "break main", "RUN", "cuda-route --app")
+    assert re.search(r"cuInit +app program +data, bound +hook libgdbcuda-hook.so cuInit +hooked", text)
+
+
+def test_a_program_whose_plt_is_the_functions_address(local: Scenario, compile_c) -> None:
+    """Not position-independent and taking the address: other objects' slots lead to the program's PLT, and on."""
+    source = "int cuInit(unsigned); int plugin(void) { return cuInit(0); }"
+    plugin = compile_c("libplugin.so", source, "-shared", "-fno-plt")
+    source = "int cuInit(unsigned), plugin(void); int (*volatile p)(unsigned);"
+    program = compile_c("program", source + "int main(void) { p = cuInit; return plugin(); }", "-no-pie", "-fno-pic",
+                        "-Wl,-z,lazy", str(plugin), f"-L{local.shim}/standin", "-lcuda")  # fmt: skip
+    text = local.run(program, "break plugin", "RUN", "cuda-route cuInit")
+    assert re.search(r"cuInit +app libplugin.so +GOT, bound +hook libgdbcuda-hook.so cuInit +hooked", text)
+
+
+def test_symbolic_is_named(local: Scenario, compile_c) -> None:
+    source = "int cuInit(unsigned f) { return (int)f; } int (*volatile p)(unsigned) = cuInit;"
+    library = compile_c("libown.so", source + "int own(void) { return p(0); }", "-shared", "-Wl,-Bsymbolic")
+    program = compile_c("program", "int own(void); int main(void) { return own(); }", str(library))
+    text = local.run(program, "break main", "RUN", "cuda-route cuInit --json")
+    found = [r for r in routes(text) if r["asker"].endswith("libown.so")]
+    assert all(r["verdict"] == "other" or "-Bsymbolic" in r["why"] for r in found)
+
+
+def test_without_a_hook(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "break main", "RUN", "cuda-route", "cuda-route --unhooked", hook=None)
+    assert re.search(r"functions reachable; no hook library is loaded", text)
+    assert "cuda-route: no hook library is loaded: everything goes past it (cuda-load LIB)" in text
+
+
+def test_json(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "break main", "RUN", "cuda-route cuMemAlloc_v2 --json")
+    route = routes(text)[0]
+    assert route["way"] == "PLT" and route["state"] == "not called yet" and route["verdict"] == "hooked"
+    assert route["reached"]["name"] == "cuMemAlloc_v2" and route["reached"]["layer"] == "hook"
+
+
+def test_the_runtimes_calls_are_above_a_driver_hook(local: Scenario) -> None:
+    text = local.run("runtime_alloc", "break main", "RUN", "cuda-route", "cuda-route --unhooked",
+                     hook=local.sample("minimal_hook.so"))  # fmt: skip
+    assert re.search(r"cudaMalloc +app runtime_alloc .*runtime +minimal_hook.so hooks below the runtime", text)
+    assert re.search(r"5 functions reachable: 0 hooked, 0 past the hook, 5 above the hook", text)
+    assert "Nothing goes past the hook." in text
+
+
+@pytest.mark.parametrize(("command", "says"), [
+    ("cuda-route cuMemAloc", "cuda-route: no function 'cuMemAloc' in the API of CUDA 13.0 and NVML 13.5, the program "
+                             "or the hook library; did you mean cuMemAlloc"),
+    ("cuda-route 'zz*'", "cuda-route: no function 'zz*'"),
+    ("cuda-route a b", "cuda-route: unrecognized arguments: b (see: help cuda-route)"),
+])
+def test_bad_input(local: Scenario, command: str, says: str) -> None:
+    assert says in local.run("test_alloc", "break main", "RUN", command)
+
+
+def test_where_there_is_nothing_to_see(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-route", "run", "cuda-route")
+    assert text.count("cuda-route: no process: run the program first, or open a core file") == 2
+    text = local.run("static_program", "break main", "run", "cuda-route")
+    assert "cuda-route: the loader has not mapped any library yet, or the program is static" in text
+    text = local.run("test_alloc", "starti", "cuda-route")
+    assert "cuda-route: the loader has not mapped any library yet" in text
+    text = local.run("fork_exec", "break main", "run", "cuda-route cuStreamCreateWithPriority", hook=None)
+    assert re.search(r"cuStreamCreateWithPriority +app fork_exec +by name", text)
+
+
+def test_a_core_file(local: Scenario, tmp_path: Path) -> None:
+    core = tmp_path / "core"
+    local.run("test_alloc", "cuda-break cuMemFree", "run", f"generate-core-file {core}")
+    text = local.run("test_alloc", f"core-file {core}", "cuda-route cuMemAlloc", "cuda-dlsym", "cuda-dlsym log on")
+    assert re.search(rf"cuMemAlloc_v2 +app test_alloc +PLT, bound +{HOOKED}", text)
+    assert re.search(r"dlsym +system +libc.so.6 +GLIBC_2", text)
+    assert "a core file makes no requests any more" in text
+
+
+def test_the_whole_api_in_under_a_second(local: Scenario) -> None:
+    timed = "t = time.time(); gdb.execute('cuda-route --all', to_string=True); print('took', time.time() - t)"
+    text = local.run("test_alloc", "break main", "run", f"python import time; {timed}")
+    assert float(re.search(r"took ([\d.]+)", text)[1]) < 1
+
+
+@pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")
+@pytest.mark.parametrize(("command", "most"), [("", 40), (" --all", 70), (" cuMemAlloc", 60)])
+def test_a_few_dozen_packets(shim: Path, command: str, most: int) -> None:
+    remote = Scenario(shim, "gdbserver")
+    text = remote.run("test_alloc", "break main", "RUN", "set debug remote 1", f"cuda-route{command}")
+    assert len(re.findall(r"Sending packet: \$", text)) <= most
+
+
+def test_it_is_found_again_after_a_rerun(local: Scenario) -> None:
+    began = time.time()
+    text = local.run("test_alloc", "break main", "run", "cuda-route cuInit", "run", "cuda-route cuInit")
+    assert len(re.findall(r"cuInit +app test_alloc +PLT, not called yet +hook", text)) == 2
+    assert time.time() - began < 60
