@@ -12,6 +12,7 @@ from typing import Callable
 import pytest
 from elf_build import compiled
 
+from gdbcuda import elf
 from gdbcuda.check import Report, check
 from gdbcuda.check.registry import load_checks
 
@@ -176,10 +177,22 @@ def hooks_nothing(folder: Path) -> Report:
 
 @case("hidden-functions")
 def hidden(folder: Path) -> Report:
-    report = library(folder, ALLOC, "-fvisibility=hidden")
+    report = library(folder, ALLOC, "-g", "-fvisibility=hidden")
     assert report.verdict.startswith("will not be reached by linked programs")
     assert report.exit_status == 1
+    assert without_symtab(folder).ids("error") == ["hidden-functions"], "known from the debug info"
     return report
+
+
+def without_symtab(folder: Path) -> Report:
+    """The library in the folder with its .symtab made unknown, as if only that had been stripped."""
+    path = folder / "libhook.so"
+    file, data = elf.open(path), bytearray(path.read_bytes())
+    section = file.section(".symtab")
+    assert section
+    data[file.header.sections_at + 64 * section.number + 4] = 1  # SHT_PROGBITS
+    path.write_bytes(data)
+    return check(path)
 
 
 @case("cpp-names")
