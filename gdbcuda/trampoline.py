@@ -1,0 +1,94 @@
+"""The code that a patched entry jumps to: tests, then the function; a call that passes one goes by `hit` first.
+
+Registers and stack are what they were when the patch was reached. (x86-64.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Callable
+
+from gdbcuda.detour import Detour
+from gdbcuda.x86 import RAX, RSP, At, Code, Word
+
+Test = Callable[[Code, str, str, int], None]  # (code, label if true, label if false, bytes pushed since the entry)
+Range = tuple[int, int]  # addresses, the second one is behind the end
+
+
+@dataclass(frozen=True)
+class Trampoline:
+    """``raw`` is to be written at ``address``; every call that passes a test executes the one-byte nop at ``hit``."""
+
+    address: int
+    raw: bytes
+    hit: int
+
+
+def build(detour: Detour, tests: Sequence[Test], address: int, counter: int | None = None) -> Trampoline:
+    """For any of the tests. ``counter``: address of 64 bits that count the calls."""
+    code = Code()
+    if counter is not None:
+        count(code, counter)
+    for test in tests:
+        following = code.new_label()
+        test(code, "hit", following, detour.pushed)
+        code.label(following)
+    detour.continue_function(code)
+    code.label("hit")
+    code.emit(b"\x90")
+    detour.continue_function(code)
+    return Trampoline(address, code.assemble(address), address + code.labels["hit"])
+
+
+def count(code: Code, counter: int) -> None:
+    """lock incq counter(%rip)"""
+    code.emit(b"\xf0\x48\xff\x05")
+    code.distance(counter)
+
+
+def all_of(tests: Sequence[Test]) -> Test:
+    def write(code: Code, true: str, false: str, pushed: int) -> None:
+        for test in tests:
+            following = code.new_label()
+            test(code, following, false, pushed)
+            code.label(following)
+        code.jump("", true)
+
+    return write
+
+
+def returns_into(ranges: Sequence[Range], wanted: bool) -> Test:
+    """Whether the return address is in one of the ranges (``wanted``), or in none of them.
+
+    It is the address behind the call, which may be the last instruction of its object: low < address <= high."""
+
+    def write(code: Code, true: str, false: str, pushed: int) -> None:
+        inside, outside = code.new_label(), code.new_label()
+        code.push(RAX)
+        code.instruction(b"\x8b", RAX, At(RSP, pushed + 8))
+        for low, high in ranges:
+            following = code.new_label()
+            code.instruction(b"\x3b", RAX, Word(low))
+            code.jump("be", following)
+            code.instruction(b"\x3b", RAX, Word(high))
+            code.jump("be", inside)
+            code.label(following)
+        code.jump("", outside)
+        for label, target in ((inside, true if wanted else false), (outside, false if wanted else true)):
+            code.label(label)
+            code.pop(RAX)
+            code.jump("", target)
+
+    return write
+
+
+def merged(ranges: Sequence[Range], others: Sequence[Range]) -> list[Range]:
+    """Neighbours become one range where nothing of ``others`` lies between them: fewer comparisons."""
+    found: list[Range] = []
+    for low, high in sorted(ranges):
+        if found and not any(found[-1][1] <= start < low for start, _ in others):
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found
