@@ -17,7 +17,9 @@ from gdbcuda import render
 ROOT = Path(__file__).resolve().parent.parent
 SHIM = ROOT / "shim" / "build"
 GDB = os.environ.get("GDBCUDA_GDB", "gdb")
-ENVIRONMENT = {**os.environ, "LD_LIBRARY_PATH": str(SHIM / "standin"), "LC_ALL": "C.UTF-8"}
+UNWANTED = ("DEBUGINFOD_URLS", "PYTHONDONTWRITEBYTECODE")
+KEPT = {name: value for name, value in os.environ.items() if name not in UNWANTED}
+ENVIRONMENT = {**KEPT, "LD_LIBRARY_PATH": str(SHIM / "standin"), "LC_ALL": "C.UTF-8"}
 Row = tuple[str, str, str]
 MEASUREMENTS: dict[str, Callable[[], list[Row]]] = {}
 
@@ -28,7 +30,7 @@ def measurement(function: Callable[[], list[Row]]) -> Callable[[], list[Row]]:
 
 
 def gdb(*arguments: str) -> str:
-    line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", *arguments]
+    line = [GDB, "-nx", "-q", "-batch", *arguments]
     return subprocess.run(
         line, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
     ).stdout

@@ -24,5 +24,4 @@ def play(path):
 
 
 gdb.execute("set confirm off")
-gdb.execute("set debuginfod enabled off", to_string=True)
 play(os.environ["GDBCUDA_DEMO_SCRIPT"])

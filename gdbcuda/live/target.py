@@ -49,16 +49,13 @@ def is_alive() -> bool:
 
 
 def connection() -> str:
-    """ "" without a process, else gdb's name of the target: "native", "remote", "extended-remote", "core"."""
-    inferior = gdb.selected_inferior()
-    found = getattr(inferior, "connection", None)  # gdb 12
+    """"" without one, else gdb's name of the target: "native", "remote", "extended-remote", "core"."""
+    found = getattr(gdb.selected_inferior(), "connection", None)  # gdb 12
     if found is not None:
         return str(found.type)
-    shown = gdb.execute("info target", to_string=True)
-    for text, name in (("Extended remote", "extended-remote"), ("Remote", "remote"), ("core dump", "core")):
-        if text in shown:
-            return name
-    return "native" if inferior.pid else ""
+    row = re.search(r"^\* .*", gdb.execute("info inferiors", to_string=True), re.MULTILINE)
+    named = re.search(r" \d+ \(([a-z-]+)", row.group()) if row else None  # gdb 10: "1 (extended-remote HOST:PORT)"
+    return named.group(1) if named else ""
 
 
 def is_remote() -> bool:

@@ -39,7 +39,7 @@ class Scenario:
         path = self.sample(program) if isinstance(program, str) else program
         words = [f"cuda-load {hook}"] if hook else []
         words += [self.start(path, hook, arguments) if c == "RUN" else c for c in commands]
-        line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
+        line = [GDB, "-nx", "-q", "-batch", "-x", str(ROOT / "gdbcuda.py")]
         for word in words:
             line += ["-ex", word]
         line += ["--args", str(path), *arguments] if path else []
@@ -53,7 +53,7 @@ class Scenario:
         return f"python gdb.execute('target remote | gdbserver --once {wrapper}- {words}'); gdb.execute('continue')"
 
     def environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "GDBCUDA_", "PYTHON"))}
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "GDBCUDA_", "PYTHON", "DEBUGINFOD_"))}
         return kept | {"LD_LIBRARY_PATH": str(self.shim / "standin"), "LC_ALL": "C.UTF-8", "COLUMNS": "200"}
 
 

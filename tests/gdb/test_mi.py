@@ -19,8 +19,6 @@ def ide(local: Scenario):
             "-nx",
             "-q",
             "--interpreter=mi3",
-            "-iex",
-            "set debuginfod enabled off",
             "-x",
             str(ROOT / "gdbcuda.py"),
             str(local.sample("test_alloc")),
