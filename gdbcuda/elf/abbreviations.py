@@ -11,7 +11,8 @@ from gdbcuda.errors import UserError
 from .cursor import FORM_NAMES, Cursor, names_by_number
 
 _TAGS = names_by_number(ENUM_DW_TAG, "DW_TAG_")
-_ATTRIBUTES = names_by_number(ENUM_DW_AT, "DW_AT_")
+# from before DWARF 5, and not in older versions of pyelftools
+_ATTRIBUTES = {0x2130: "GNU_dwo_name", **names_by_number(ENUM_DW_AT, "DW_AT_")}
 _IMPLICIT = next(number for number, name in FORM_NAMES.items() if name == "implicit_const")
 
 
