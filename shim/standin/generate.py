@@ -18,7 +18,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from gdbcuda import api
 
@@ -89,7 +89,7 @@ class Library:
         if strangers:
             sys.exit(f"generate.py: not in the API table: {', '.join(strangers)}")
 
-    def body_of(self, function: api.Function) -> Optional[Body]:
+    def body_of(self, function: api.Function) -> Body | None:
         """Its own body, or that of the same function for another default stream, or of a newer version
         that has the same parameters."""
         for symbol in (function.symbol, STREAM_SUFFIX.sub("", function.symbol)):
@@ -213,7 +213,7 @@ class Library:
 
 
 def words(error: str) -> str:
-    """"CUDA_ERROR_OUT_OF_MEMORY" -> "out of memory", "cudaErrorNoDevice" -> "no device"."""
+    """ "CUDA_ERROR_OUT_OF_MEMORY" -> "out of memory", "cudaErrorNoDevice" -> "no device"."""
     bare = re.sub(r"^(CUDA_ERROR_|NVML_ERROR_|cudaError)", "", error)
     if "_" not in bare and not bare.isupper():
         bare = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", bare)
@@ -229,7 +229,7 @@ def trace_call(function: api.Function, result: str = "") -> str:
     if result:
         values.append(f"error_name({result})")
     shape = f"{function.symbol}({', '.join(formats)}){' = %s' if result else ''}"
-    return f'if (tracing) trace({", ".join([chr(34) + shape + chr(34), *values])});'
+    return f"if (tracing) trace({', '.join([chr(34) + shape + chr(34), *values])});"
 
 
 def formatted(parameter: api.Parameter) -> tuple[str, str]:

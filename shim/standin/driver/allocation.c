@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 /* Above this size memory comes straight from the kernel and costs nothing until it is written. */
@@ -48,8 +49,10 @@ static size_t rounded(size_t bytes)
 
 static void *get_pages(size_t bytes)
 {
-    if (bytes < MAPPED_FROM)
-        return aligned_alloc(ALIGNMENT, rounded(bytes));
+    if (bytes < MAPPED_FROM) {
+        void *block = aligned_alloc(ALIGNMENT, rounded(bytes));
+        return block ? memset(block, 0, rounded(bytes)) : NULL; /* as fresh pages are: runs can be compared */
+    }
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return pages == MAP_FAILED ? NULL : pages;
 }
@@ -166,15 +169,21 @@ struct allocation *allocation_at(uintptr_t address)
     return (struct allocation *)registry_find(&allocations, address);
 }
 
+/* Mappings side by side are one room; two allocations that happen to touch are not. */
 bool allocation_covers(CUdeviceptr address, size_t bytes)
 {
-    if (address + bytes < address)
-        return false;
+    if (!bytes)
+        return true;
     for (CUdeviceptr end = address + bytes; address < end;) {
         const struct allocation *allocation = allocation_at(address);
         if (!allocation)
             return false;
-        address = allocation->entry.start + allocation->entry.size;
+        size_t rest = allocation->entry.start + allocation->entry.size - address;
+        if (rest >= end - address)
+            return true;
+        if (allocation->kind != MEMORY_MAPPED)
+            return false;
+        address += rest;
     }
-    return true;
+    return false; /* the end is not above the start: the size is beyond all addresses */
 }

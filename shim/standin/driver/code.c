@@ -57,13 +57,16 @@ void code_set_parameter(struct kernel *kernel, size_t index, size_t offset, size
     kernel->parameters[index] = (struct parameter){offset, size};
 }
 
-void code_add_variable(struct code *code, const char *name, size_t length, size_t size)
+void code_add_variable(struct code *code, const char *name, size_t length, size_t size, const void *initial)
 {
     for (size_t i = 0; i < code->variable_count; i++)
         if (strlen(code->variables[i].name) == length && memcmp(code->variables[i].name, name, length) == 0)
             return;
     code->variables = grown(code->variables, code->variable_count, sizeof *code->variables);
-    code->variables[code->variable_count++] = (struct variable){.name = strndup(name, length), .size = size};
+    struct variable *variable = &code->variables[code->variable_count++];
+    variable->name = strndup(name, length);
+    variable->size = size;
+    variable->initial = initial ? memcpy(grown(NULL, size, 1), initial, size) : NULL;
 }
 
 void code_free(struct code *code)
@@ -72,8 +75,10 @@ void code_free(struct code *code)
         free(code->kernels[i].name);
         free(code->kernels[i].parameters);
     }
-    for (size_t i = 0; i < code->variable_count; i++)
+    for (size_t i = 0; i < code->variable_count; i++) {
         free(code->variables[i].name);
+        free(code->variables[i].initial);
+    }
     free(code->kernels);
     free(code->variables);
     memset(code, 0, sizeof *code);

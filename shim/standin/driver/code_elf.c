@@ -67,12 +67,20 @@ static bool device_memory(const char *section)
     return strncmp(section, ".nv.global", 10) == 0 || strcmp(section, ".nv.constant3") == 0;
 }
 
+static void read_variable(struct code *code, const struct cubin *cubin, const Elf64_Sym *symbol, const char *name)
+{
+    const Elf64_Shdr *home = &cubin->sections[symbol->st_shndx];
+    const char *initial = home->sh_type == SHT_NOBITS ? NULL : cubin->start + home->sh_offset + symbol->st_value;
+
+    code_add_variable(code, name, strlen(name), symbol->st_size, initial);
+}
+
 static void read_symbol(struct code *code, const struct cubin *cubin, const Elf64_Sym *symbol, const char *name)
 {
     if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_other & ENTRY_POINT)
         read_parameters(cubin, code_add_kernel(code, name, strlen(name)));
     if (ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && device_memory(section_name(cubin, symbol->st_shndx)))
-        code_add_variable(code, name, strlen(name), symbol->st_size);
+        read_variable(code, cubin, symbol, name);
 }
 
 bool code_read_elf(struct code *code, const void *image)

@@ -1,6 +1,7 @@
 /* A fatbin: a header, then entries with PTX or cubins, plain or compressed. */
 #include "driver.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,19 @@ static bool lz4_expand(const unsigned char *in, size_t in_size, unsigned char *o
     return out == out_end;
 }
 
+/* With the system's libzstd, where there is one. */
+static bool zstd_expand(const unsigned char *in, size_t in_size, unsigned char *out, size_t out_size)
+{
+    typedef size_t decompress(void *out, size_t out_size, const void *in, size_t in_size);
+    void *library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+    decompress *expand = library ? (decompress *)dlsym(library, "ZSTD_decompress") : NULL;
+    bool expanded = expand && expand(out, out_size, in, in_size) == out_size;
+
+    if (library)
+        dlclose(library);
+    return expanded;
+}
+
 static bool read_payload(struct code *code, uint16_t kind, const void *payload)
 {
     return kind == KIND_CUBIN ? code_read_elf(code, payload) : code_read_ptx(code, payload);
@@ -76,9 +90,11 @@ static bool read_compressed(struct code *code, const struct fatbin_entry *entry,
 
     if (!plain)
         return false;
-    bool read = lz4_expand(payload, in_size, plain, entry->plain_size) && read_payload(code, entry->kind, plain);
+    bool lz4 = entry->flags & COMPRESSED_LZ4;
+    bool whole = (lz4 ? lz4_expand : zstd_expand)(payload, in_size, plain, entry->plain_size);
+    whole = whole && read_payload(code, entry->kind, plain);
     free(plain);
-    return read;
+    return whole;
 }
 
 static bool read_entry(struct code *code, const struct fatbin_entry *entry)
@@ -87,9 +103,9 @@ static bool read_entry(struct code *code, const struct fatbin_entry *entry)
 
     if (entry->kind != KIND_PTX && entry->kind != KIND_CUBIN)
         return false;
-    if (entry->flags & COMPRESSED_LZ4)
+    if (entry->flags & (COMPRESSED_LZ4 | COMPRESSED_ZSTD))
         return read_compressed(code, entry, payload);
-    return !(entry->flags & COMPRESSED_ZSTD) && read_payload(code, entry->kind, payload);
+    return read_payload(code, entry->kind, payload);
 }
 
 /* An entry that cannot be read makes the names unknown, unless another one had them. */

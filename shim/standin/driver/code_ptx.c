@@ -153,7 +153,7 @@ bool code_read_ptx(struct code *code, const char *text)
             read_entry(code, &text);
         else if ((is(token, ".global") || is(token, ".const")) && !external) {
             struct declaration found = declaration(&text);
-            code_add_variable(code, found.name.text, found.name.length, found.size);
+            code_add_variable(code, found.name.text, found.name.length, found.size, NULL);
             depth += is(found.after, "{");
         }
         external = is(token, ".extern") || (external && token.text[0] == '.');

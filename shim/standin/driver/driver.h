@@ -103,6 +103,22 @@ CUresult device_charge(CUdevice device, size_t bytes); /* OUT_OF_MEMORY beyond t
 void device_uncharge(CUdevice device, size_t bytes);
 size_t device_used(CUdevice device);
 
+enum { PHYSICAL_GRANULARITY = 2 << 20 };
+
+/* What cuMemCreate makes (physical.c) and cuMemMap gives an address (mapping.c). */
+struct physical {
+    struct entry entry;
+    CUmemAllocationProp properties;
+    size_t size, charged;
+    int file;
+    int users; /* the handle and every mapping */
+};
+
+bool physical_granular(size_t size);
+struct physical *physical_get(CUmemGenericAllocationHandle handle); /* NULL when it is none */
+void physical_hold(struct physical *physical);
+void physical_drop(struct physical *physical); /* ends it with its last user */
+
 struct CUmemPoolHandle_st {
     struct handle handle;
     CUdevice device;
@@ -157,6 +173,7 @@ struct kernel {
 struct variable {
     char *name;
     size_t size;
+    void *initial;       /* NULL: zeros */
     CUdeviceptr address; /* once somebody asked for it */
     enum memory_kind memory;
 };
@@ -178,7 +195,8 @@ bool code_read_fatbin(struct code *code, const void *image);
 void code_free(struct code *code);
 struct kernel *code_add_kernel(struct code *code, const char *name, size_t length);
 void code_set_parameter(struct kernel *kernel, size_t index, size_t offset, size_t size);
-void code_add_variable(struct code *code, const char *name, size_t length, size_t size);
+/* `initial` is copied; NULL for zeros, and where the values cannot be read: in PTX. */
+void code_add_variable(struct code *code, const char *name, size_t length, size_t size, const void *initial);
 
 struct CUmod_st {
     struct handle handle;

@@ -89,7 +89,7 @@ DRIVER_ANY(cuGetProcAddress)(const char *symbol, void **pfn, int cudaVersion, cu
                                                                                 : CUDA_ERROR_NOT_FOUND;
 }
 
-/* These tables are private between the vendor's libraries, and part of their test of each other: there are none here. */
+/* These tables are private between the vendor's libraries, and part of their test of each other: there are none. */
 DRIVER_ANY(cuGetExportTable)(const void **ppExportTable, const CUuuid *pExportTableId)
 {
     INVALID_IF(!ppExportTable || !pExportTableId);

@@ -117,7 +117,8 @@ DRIVER(cuOccupancyMaxPotentialBlockSizeWithFlags)(int *minGridSize, int *blockSi
 
     INVALID_IF(!minGridSize || !blockSize || flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE);
     RETURN_IF(!function, CUDA_ERROR_INVALID_HANDLE);
-    int limit = blockSizeLimit > 0 && blockSizeLimit < MODEL_THREADS_PER_BLOCK ? blockSizeLimit : MODEL_THREADS_PER_BLOCK;
+    bool limited = blockSizeLimit > 0 && blockSizeLimit < MODEL_THREADS_PER_BLOCK;
+    int limit = limited ? blockSizeLimit : MODEL_THREADS_PER_BLOCK;
     for (int threads = limit; threads > 0; threads -= threads % MODEL_WARP ? threads % MODEL_WARP : MODEL_WARP) {
         size_t shared = blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(threads) : dynamicSMemSize;
         int blocks = blocks_per_multiprocessor(function, threads, shared);

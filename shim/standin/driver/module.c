@@ -17,8 +17,7 @@ static void module_destroy(void *self)
     code_free(&module->code);
 }
 
-/* Memory for a variable when somebody first asks where it is, and again when its context has taken it along.
- * Zeroed: initial values are not read from the image. */
+/* Memory for a variable when somebody first asks where it is, and again when its context has taken it along. */
 static CUresult place(struct variable *variable, enum memory_kind memory)
 {
     struct allocation *allocation;
@@ -28,7 +27,10 @@ static CUresult place(struct variable *variable, enum memory_kind memory)
     TRY(allocate(memory, variable->size ? variable->size : 1, &allocation));
     variable->address = allocation->entry.start;
     variable->memory = memory;
-    memset((void *)variable->address, 0, variable->size);
+    if (variable->initial)
+        memcpy((void *)variable->address, variable->initial, variable->size);
+    else
+        memset((void *)variable->address, 0, variable->size);
     return CUDA_SUCCESS;
 }
 
@@ -153,5 +155,5 @@ CUresult module_variable(CUmodule module, const char *name, enum memory_kind mem
             *bytes = variable->size;
         return CUDA_SUCCESS;
     }
-    return CUDA_ERROR_NOT_FOUND;
+    return module->code.opaque ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_FOUND;
 }

@@ -1,40 +1,38 @@
 /* Arrays, and copies with a shape. A cudaArray_t is the driver's CUarray under another name. */
 #include "runtime.h"
 
+static const struct format {
+    CUarray_format format;
+    enum cudaChannelFormatKind kind;
+    int bits;
+} formats[] = {
+    {CU_AD_FORMAT_UNSIGNED_INT8, cudaChannelFormatKindUnsigned, 8},
+    {CU_AD_FORMAT_UNSIGNED_INT16, cudaChannelFormatKindUnsigned, 16},
+    {CU_AD_FORMAT_UNSIGNED_INT32, cudaChannelFormatKindUnsigned, 32},
+    {CU_AD_FORMAT_SIGNED_INT8, cudaChannelFormatKindSigned, 8},
+    {CU_AD_FORMAT_SIGNED_INT16, cudaChannelFormatKindSigned, 16},
+    {CU_AD_FORMAT_SIGNED_INT32, cudaChannelFormatKindSigned, 32},
+    {CU_AD_FORMAT_HALF, cudaChannelFormatKindFloat, 16},
+    {CU_AD_FORMAT_FLOAT, cudaChannelFormatKindFloat, 32},
+};
+
+/* One that the driver refuses, when there is none. */
 static CUarray_format format_of(const struct cudaChannelFormatDesc *desc)
 {
-    switch (desc->f) {
-    case cudaChannelFormatKindUnsigned:
-        return desc->x == 8 ? CU_AD_FORMAT_UNSIGNED_INT8 : desc->x == 16 ? CU_AD_FORMAT_UNSIGNED_INT16 : CU_AD_FORMAT_UNSIGNED_INT32;
-    case cudaChannelFormatKindSigned:
-        return desc->x == 8 ? CU_AD_FORMAT_SIGNED_INT8 : desc->x == 16 ? CU_AD_FORMAT_SIGNED_INT16 : CU_AD_FORMAT_SIGNED_INT32;
-    case cudaChannelFormatKindFloat: return desc->x == 16 ? CU_AD_FORMAT_HALF : CU_AD_FORMAT_FLOAT;
-    default: return CU_AD_FORMAT_MAX; /* one that the driver refuses */
-    }
+    for (size_t i = 0; i < LENGTH(formats); i++)
+        if (formats[i].kind == desc->f && formats[i].bits == desc->x)
+            return formats[i].format;
+    return CU_AD_FORMAT_MAX;
 }
 
-static enum cudaChannelFormatKind kind_of(CUarray_format format)
+/* Of an array that exists, so one of the list. */
+static const struct format *described(CUarray_format format)
 {
-    switch (format) {
-    case CU_AD_FORMAT_SIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT32: return cudaChannelFormatKindSigned;
-    case CU_AD_FORMAT_HALF:
-    case CU_AD_FORMAT_FLOAT: return cudaChannelFormatKindFloat;
-    default: return cudaChannelFormatKindUnsigned;
-    }
-}
+    size_t i = 0;
 
-static int bits_of(CUarray_format format)
-{
-    switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8: return 8;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF: return 16;
-    default: return 32;
-    }
+    while (i + 1 < LENGTH(formats) && formats[i].format != format)
+        i++;
+    return &formats[i];
 }
 
 PLAIN(struct cudaChannelFormatDesc, cudaCreateChannelDesc)(int x, int y, int z, int w, enum cudaChannelFormatKind f)
@@ -74,11 +72,11 @@ RUNTIME(cudaArrayGetInfo)(struct cudaChannelFormatDesc *desc, struct cudaExtent 
     CUDA_ARRAY3D_DESCRIPTOR found;
 
     TRY_DRIVER(driver.cuArray3DGetDescriptor_v2(&found, (CUarray)array));
-    int bits = bits_of(found.Format);
+    int bits = described(found.Format)->bits;
     unsigned channels = found.NumChannels;
     if (desc)
         *desc = (struct cudaChannelFormatDesc){bits, channels > 1 ? bits : 0, channels > 2 ? bits : 0,
-                                               channels > 3 ? bits : 0, kind_of(found.Format)};
+                                               channels > 3 ? bits : 0, described(found.Format)->kind};
     if (extent)
         *extent = (struct cudaExtent){found.Width, found.Height, found.Depth};
     if (flags)
@@ -97,7 +95,7 @@ static cudaError_t element_size(cudaArray_const_t array, size_t *size)
     CUDA_ARRAY3D_DESCRIPTOR found;
 
     TRY_DRIVER(driver.cuArray3DGetDescriptor_v2(&found, (CUarray)array));
-    *size = (size_t)bits_of(found.Format) / 8 * found.NumChannels;
+    *size = (size_t)described(found.Format)->bits / 8 * found.NumChannels;
     return cudaSuccess;
 }
 
