@@ -66,9 +66,17 @@ def test_a_program_of_nvcc_runs_unmodified(shim: Path, tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("source", ["copies.c", "threads.c"])
-def test_the_program_checks_itself(shim: Path, tmp_path: Path, source: str) -> None:
+@pytest.mark.parametrize(
+    ("source", "library"),
+    [
+        ("copies.c", "libcuda.so.1"),
+        ("threads.c", "libcuda.so.1"),
+        ("runtime_copies.c", "libcudart.so.13"),
+        ("runtime_copies.c", "libcudart.so.12"),
+    ],
+)
+def test_the_program_checks_itself(shim: Path, tmp_path: Path, source: str, library: str) -> None:
     program = tmp_path / "program"
-    build(shim, program, source, "libcuda.so.1", "libcuda.so.1")
-    done = run_over(shim, program)
+    build(shim, program, source, library, library)
+    done = run_over(shim, program, GDBCUDA_STANDIN_DEVICES="2")
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words (identifiers and .directives), numbers and single characters. */
+/* Words (identifiers and .directives), numbers, quoted strings and single characters. */
 struct token {
     const char *text;
     size_t length;
@@ -35,8 +35,10 @@ static struct token next(const char **at)
 
     while (word_character(*end))
         end++;
-    if (*start == '"')
+    if (*start == '"') {
         end = start + 1 + strcspn(start + 1, "\"");
+        end += *end == '"';
+    }
     if (end == start && *end)
         end++;
     *at = end;

@@ -9,7 +9,7 @@
 struct fatbin {
     const void *image; /* the wrapper */
     CUlibrary library; /* NULL until loaded */
-    struct fatbin *next;
+    struct symbol *symbols;
 };
 
 /* A host address that stands for something on the device. */
@@ -20,10 +20,10 @@ struct symbol {
     CUkernel kernel;     /* NULL until asked for; functions only */
     void **managed_slot; /* where a managed variable's address is to be written */
     bool variable;
+    struct symbol *next; /* of the same fatbin */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct fatbin *fatbins;
 static void *symbols; /* a tree of struct symbol, by host address */
 
 static int compare(const void *left, const void *right)
@@ -49,8 +49,12 @@ static void add(struct symbol symbol)
         abort();
     *copy = symbol;
     pthread_mutex_lock(&lock);
-    if (*(struct symbol **)tsearch(copy, &symbols, compare) != copy)
+    if (*(struct symbol **)tsearch(copy, &symbols, compare) == copy) {
+        copy->next = symbol.fatbin->symbols;
+        symbol.fatbin->symbols = copy;
+    } else {
         free(copy); /* registered twice: the first one stays */
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -61,10 +65,6 @@ PLAIN(void **, __cudaRegisterFatBinary)(void *fatCubin)
     if (!fatbin)
         abort();
     fatbin->image = fatCubin;
-    pthread_mutex_lock(&lock);
-    fatbin->next = fatbins;
-    fatbins = fatbin;
-    pthread_mutex_unlock(&lock);
     return (void **)fatbin;
 }
 
@@ -101,15 +101,23 @@ PLAIN(void, __cudaRegisterManagedVar)(void **fatCubinHandle, void **hostVarPtrAd
                         .variable = true});
 }
 
-/* Its symbols stay in the tree: the program is at its end, or the addresses are about to be unmapped. */
+/* Its symbols are forgotten too: after a dlclose their addresses may come to stand for something else. */
 PLAIN(void, __cudaUnregisterFatBinary)(void **fatCubinHandle)
 {
     struct fatbin *fatbin = (struct fatbin *)fatCubinHandle;
 
-    if (fatbin && fatbin->library)
+    if (!fatbin)
+        return;
+    pthread_mutex_lock(&lock);
+    for (struct symbol *symbol = fatbin->symbols, *next; symbol; symbol = next) {
+        next = symbol->next;
+        tdelete(symbol, &symbols, compare);
+        free(symbol);
+    }
+    pthread_mutex_unlock(&lock);
+    if (fatbin->library)
         driver.cuLibraryUnload(fatbin->library);
-    if (fatbin)
-        fatbin->library = NULL;
+    free(fatbin);
 }
 
 /* Call with the lock held. */
@@ -157,27 +165,18 @@ cudaError_t registered_variable(const void *host, CUdeviceptr *address, size_t *
     return result;
 }
 
-static struct fatbin *initialising;
-
-static void load_managed(const void *node, VISIT visit, int depth)
-{
-    const struct symbol *symbol = *(const struct symbol *const *)node;
-    CUdeviceptr address;
-    size_t size;
-
-    (void)depth;
-    if ((visit == preorder || visit == leaf) && symbol->managed_slot && symbol->fatbin == initialising)
-        load_variable(symbol, &address, &size);
-}
-
 /* Called by the program before it touches a managed variable of that fatbin. */
 PLAIN(char, __cudaInitModule)(void **fatCubinHandle)
 {
+    CUdeviceptr address;
+    size_t size;
+
     if (note_error(need_device()) != cudaSuccess)
         return 0;
     pthread_mutex_lock(&lock);
-    initialising = (struct fatbin *)fatCubinHandle;
-    twalk(symbols, load_managed);
+    for (struct symbol *symbol = ((struct fatbin *)fatCubinHandle)->symbols; symbol; symbol = symbol->next)
+        if (symbol->managed_slot)
+            load_variable(symbol, &address, &size);
     pthread_mutex_unlock(&lock);
     return 1;
 }
