@@ -1,0 +1,59 @@
+"""Calls below the call that made them: what one call of the program became in runtime, hook and driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from gdbcuda.log.reader import BEGIN, Event
+from gdbcuda.log.record import Call
+from gdbcuda.log.text import Writer
+
+
+@dataclass
+class Node:
+    call: Call
+    children: list[Node] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Node]:
+        """The node and all below it, in the order of the calls. (No recursion: hooks recurse by mistake.)"""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(node.children))
+
+
+def roots(calls: Iterable[Call]) -> list[Node]:
+    """The outermost calls, in order, with everything below them."""
+    nodes = {call.number: Node(call) for call in sorted(calls, key=lambda call: call.number)}
+    found: list[Node] = []
+    for node in nodes.values():
+        parent = nodes.get(node.call.parent) if node.call.parent is not None else None
+        (parent.children if parent is not None else found).append(node)
+    return found
+
+
+def stream(events: Iterable[Event]) -> Iterator[Node]:
+    """Each outermost call of a file once it is over; only what is open is held."""
+    open_nodes: dict[int, Node] = {}
+    for phase, call in events:
+        if phase == BEGIN:
+            node = open_nodes[call.number] = Node(call)
+            parent = open_nodes.get(call.parent) if call.parent is not None else None
+            if parent is not None:
+                parent.children.append(node)
+        else:
+            node = open_nodes.pop(call.number)
+            if call.parent is None or call.parent not in open_nodes:
+                yield node
+
+
+def text(root: Node, writer: Writer) -> str:
+    depth = {root.call.number: 0}
+    lines = []
+    for node in root.walk():
+        level = depth[node.call.number]
+        depth.update((child.call.number, level + 1) for child in node.children)
+        lines.append(writer.line(node.call, "  " * level))
+    return "\n".join(lines)

@@ -1,0 +1,103 @@
+"""Where recorded calls go. A sink has ``entry`` and ``exit`` for each call, ``note`` for what they refer to."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from gdbcuda.errors import UserError
+from gdbcuda.log import record
+from gdbcuda.log.record import Call
+
+
+class Sink(Protocol):
+    def note(self, ts: float, kind: str, details: dict[str, Any]) -> None: ...
+
+    def entry(self, call: Call) -> None: ...
+
+    def exit(self, call: Call) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class JsonLines:
+    """A file, written as it happens: each event leaves this process at once, so a killed debugger loses none.
+
+    `UserError` if the file cannot be made."""
+
+    def __init__(self, path: str, header: dict[str, Any]) -> None:
+        self.path = path
+        try:
+            self.file = open(path, "w", encoding="utf-8", buffering=1)  # noqa: SIM115  (a line at a time)
+        except OSError as problem:
+            raise UserError(f"cannot write {path}: {problem.strerror}") from None
+        self.write(header)
+
+    def write(self, line: dict[str, Any]) -> None:
+        self.file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+    def note(self, ts: float, kind: str, details: dict[str, Any]) -> None:
+        self.write(record.note(ts, kind, details))
+
+    def entry(self, call: Call) -> None:
+        self.write(record.begin(call))
+
+    def exit(self, call: Call) -> None:
+        self.write(record.end(call))
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class Kept:
+    """The last ``limit`` calls in memory (0: all), and everything they refer to."""
+
+    def __init__(self, limit: int) -> None:
+        self.calls: deque[Call] = deque(maxlen=limit or None)
+        self.notes: dict[tuple[str, Any], tuple[float, dict[str, Any]]] = {}
+        self.total = 0
+
+    def limit(self, count: int) -> None:
+        if self.calls.maxlen != (count or None):
+            self.calls = deque(self.calls, maxlen=count or None)
+
+    def clear(self) -> None:
+        self.calls.clear()
+        self.total = 0
+
+    def note(self, ts: float, kind: str, details: dict[str, Any]) -> None:
+        key = details.get("address", details.get("thread", details.get("file", details.get("pid"))))
+        self.notes[kind, key] = (ts, details)
+
+    def entry(self, call: Call) -> None:
+        self.calls.append(call)
+        self.total += 1
+
+    def exit(self, call: Call) -> None:
+        """The call is kept since its entry."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    @property
+    def lost(self) -> int:
+        return self.total - len(self.calls)
+
+    def described(self, kind: str) -> dict[Any, dict[str, Any]]:
+        return {key: details for (of, key), (_, details) in self.notes.items() if of == kind}
+
+    def replay(self, sink: Sink) -> None:
+        """Writes what is kept to another sink, in the order of time."""
+        for (kind, _), (ts, details) in self.notes.items():
+            sink.note(ts, kind, details)
+        for is_end, call in in_order(self.calls):
+            (sink.exit if is_end else sink.entry)(call)
+
+
+def in_order(calls: Iterable[Call]) -> list[tuple[bool, Call]]:
+    """Begins and ends by time; at the same moment an outer call begins before and ends after an inner one."""
+    rows = [(call.start, 0, call.number, call) for call in calls]
+    rows += [(call.end, 1, -call.number, call) for call in calls if call.end is not None]
+    return [(bool(is_end), call) for _, is_end, _, call in sorted(rows, key=lambda row: row[:3])]

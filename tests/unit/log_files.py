@@ -1,0 +1,51 @@
+"""Small logs for tests: what a recorder would have written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from gdbcuda import sinks
+from gdbcuda.log import reader, record
+from gdbcuda.log.record import Call
+
+HEADER = record.header("13.0", "13.5", "/bin/program", "0")
+
+
+def call(number: int, name: str, arguments: dict[str, Any] | None = None, **fields: Any) -> Call:
+    """A call that returned success; it begins at its number, in milliseconds, and takes half of one."""
+    made = Call(number, name, number / 1000, fields.pop("thread", 1))
+    made.arguments, made.end, made.ended = arguments or {}, number / 1000 + 0.0005, ""
+    made.status, made.result, made.layer = 0, "CUDA_SUCCESS", "hook"
+    for field, value in fields.items():
+        setattr(made, field, value)
+    return made
+
+
+def failed(number: int, name: str, status: int, result: str, **fields: Any) -> Call:
+    return call(number, name, status=status, result=result, **fields)
+
+
+def write(path: Path, calls: list[Call], places: dict[int, dict[str, Any]] | None = None) -> Path:
+    file = sinks.JsonLines(str(path), HEADER)
+    for address, details in (places or {}).items():
+        file.note(0, "place", {"address": address, **details})
+    for is_end, one in sinks.in_order(calls):
+        (file.exit if is_end else file.entry)(one)
+    file.close()
+    return path
+
+
+def append(path: Path, text: str) -> Path:
+    path.write_text(path.read_text() + text)
+    return path
+
+
+def read(path: Path) -> tuple[list[Call], reader.Log]:
+    log = reader.Log()
+    return list(reader.calls(path, log)), log
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]

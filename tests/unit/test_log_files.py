@@ -1,0 +1,132 @@
+"""Log files: written as they happen, read as far as they go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from log_files import HEADER, append, call, lines, read, write
+
+from gdbcuda import sinks
+from gdbcuda.errors import UserError
+from gdbcuda.log import reader, record
+
+ALLOC = {"dptr": {"address": "0x10"}, "bytesize": 4096}
+
+
+def two_calls() -> list[record.Call]:
+    outer = call(0, "cudaMalloc", {"size": 4096}, end=0.01, layer="runtime", caller=0x400)
+    inner = call(1, "cuMemAlloc_v2", ALLOC, parent=0, depth=1, out={"dptr": {"address": "0x10", "value": "0x7f00"}})
+    return [outer, inner]
+
+
+def test_lines_have_the_fields_of_the_format(tmp_path: Path) -> None:
+    header, *events = lines(write(tmp_path / "log", two_calls()))
+    assert header["gdbcuda_log"] == 1 and header["cuda"] == "13.0" and header["clock"]
+    assert [(e["phase"], e["op_id"], e["name"]) for e in events] == [
+        ("B", 0, "cudaMalloc"), ("B", 1, "cuMemAlloc_v2"), ("E", 1, "cuMemAlloc_v2"), ("E", 0, "cudaMalloc"),
+    ]  # fmt: skip
+    assert events[1]["details"] == ALLOC and events[1]["parent"] == 0 and events[1]["ts"] == 0.001
+    assert events[2]["details"]["status"] == 0 and events[2]["details"]["out"]["dptr"]["value"] == "0x7f00"
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    places = {0x400: {"function": "main", "source": "a.c:3"}}
+    found, log = read(write(tmp_path / "log", two_calls(), places))
+    assert [c.name for c in found] == ["cuMemAlloc_v2", "cudaMalloc"]  # inner ones are over first
+    inner, outer = found
+    assert (inner.parent, inner.depth, inner.arguments, inner.result) == (0, 1, ALLOC, "CUDA_SUCCESS")
+    assert inner.out == two_calls()[1].out and inner.seconds == pytest.approx(0.0005)
+    assert log.place(outer.caller)["function"] == "main"
+    assert not log.problems
+
+
+def test_every_event_is_in_the_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    file = sinks.JsonLines(str(path), HEADER)
+    file.entry(call(0, "cuInit"))
+    assert lines(path)[-1]["phase"] == "B"  # nothing has been flushed or closed
+    file.close()
+
+
+def test_a_cut_off_line_costs_that_call_alone(tmp_path: Path) -> None:
+    path = append(write(tmp_path / "log", two_calls()), '{"ts":0.5,"op_id":2,"ph')
+    found, log = read(path)
+    assert len(found) == 2
+    assert dict(log.problems) == {"the last line is cut off": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("rubbish\n", "a line that is no JSON object"),
+        ("[1,2]\n", "a line that is no JSON object"),
+        ('{"ts":1,"op_id":9,"phase":"E","name":"cuInit"}\n', "an end without its begin"),
+        ('{"ts":1,"op_id":9,"phase":"B","name":"cuInit"}\n', "a call without its end"),
+        ('{"ts":1,"phase":"B","name":"cuInit"}\n', "a line with something missing"),
+        ('{"ts":"x","op_id":9,"phase":"B","name":"cuInit"}\n', "a line with something missing"),
+        ('{"ts":1,"phase":"M","name":"place","details":3}\n', "a line with something missing"),
+        ('{"ts":1,"phase":"?"}\n', "a line of an unknown kind"),
+        ("\udcff\x00\n", "a line that is no JSON object"),
+        (json.dumps({**HEADER, "gdbcuda_log": 99}) + "\n", "written in format 99, this is a reader for 1"),
+    ],
+)
+def test_bad_lines_are_counted_and_the_rest_is_read(tmp_path: Path, text: str, problem: str) -> None:
+    path = write(tmp_path / "log", two_calls())
+    good = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*good[:3], text.encode(errors="surrogateescape"), *good[3:]]))
+    found, log = read(path)
+    names = [c.name for c in found if c.number != 9]
+    assert problem in log.problems
+    if "format" not in problem:
+        assert names == ["cuMemAlloc_v2", "cudaMalloc"]
+
+
+def test_an_open_call_is_there_and_said_to_be_open(tmp_path: Path) -> None:
+    outer, inner = two_calls()
+    outer.end = None
+    found, log = read(write(tmp_path / "log", [outer, inner]))
+    assert [(c.name, c.ended) for c in found] == [("cuMemAlloc_v2", ""), ("cudaMalloc", record.STILL_OPEN)]
+    assert found[1].seconds is None and log.problems["a call without its end"] == 1
+
+
+def test_two_logs_in_one_file_do_not_mix(tmp_path: Path) -> None:
+    outer, inner = two_calls()
+    outer.end = None
+    path = write(tmp_path / "log", [outer, inner])
+    append(path, write(tmp_path / "second", two_calls()).read_text())
+    found, _ = read(path)
+    assert [c.name for c in found] == ["cuMemAlloc_v2", "cudaMalloc"] * 2
+    assert [c.ended for c in found] == ["", record.STILL_OPEN, "", ""]
+
+
+def test_a_log_of_another_program_in_the_same_format(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text('{"ts":0.000001,"op_id":0,"phase":"B","name":"cuInit","details":{"flags":0}}\n'
+                    '{"ts":0.000050,"op_id":0,"phase":"E","name":"cuInit","details":{"status":0}}\n')  # fmt: skip
+    (found,), log = read(path)
+    assert found.arguments == {"flags": 0} and found.seconds == pytest.approx(49e-6) and not found.failed
+    assert list(log.problems) == ["no header line: not written by gdbcuda, or the beginning is missing"]
+
+
+def test_files_that_cannot_be_opened_are_the_users_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot read"):
+        list(reader.events(tmp_path / "none", reader.Log()))
+    with pytest.raises(UserError, match="cannot write"):
+        sinks.JsonLines(str(tmp_path), HEADER)
+
+
+def test_the_last_calls_are_kept_and_can_be_written(tmp_path: Path) -> None:
+    kept = sinks.Kept(3)
+    kept.note(0, "place", {"address": 1, "function": "main"})
+    for number in range(10):
+        kept.entry(call(number, "cuInit"))
+    assert [c.number for c in kept.calls] == [7, 8, 9] and kept.lost == 7
+    file = sinks.JsonLines(str(tmp_path / "log"), HEADER)
+    kept.replay(file)
+    file.close()
+    found, log = read(tmp_path / "log")
+    assert [c.number for c in found] == [7, 8, 9] and log.places[1]["function"] == "main"
+    kept.limit(1)
+    assert [c.number for c in kept.calls] == [9]
