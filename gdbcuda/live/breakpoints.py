@@ -112,8 +112,15 @@ def parse_locations(number: int) -> list[Location]:
     return [Location(int(i), int(address, 16), on == "y", name or symbol) for i, on, address, name, symbol in rows]
 
 
+def is_of(place: Location, function: str) -> bool:
+    """C++ overloads and PLT entries are other functions; libc's dlsym is ___dlsym in its debug info, and is not."""
+    if place.is_plt:
+        return False
+    return place.function.partition("(")[0] == function or target.exports(place.file, function, place.address)
+
+
 def is_wanted(place: Location, wish: Wish, chosen: str) -> bool:
-    if place.is_plt or place.function.partition("(")[0] != wish.function:  # C++ overloads are other functions
+    if not is_of(place, wish.function):
         return False
     if wish.places:
         return any(layers.matches(wanted, place.layer, place.file) for wanted in wish.places)
@@ -122,7 +129,7 @@ def is_wanted(place: Location, wish: Wish, chosen: str) -> bool:
 
 def chosen_layer(places: list[Location], wish: Wish) -> str:
     """The hook's when it has (or, once loaded, will have) the function, else the outermost implementation's."""
-    real = [p for p in places if not p.is_plt and p.function.partition("(")[0] == wish.function]
+    real = [p for p in places if is_of(p, wish.function)]
     if wish.defined_in_hook or any(p.layer == "hook" for p in real):
         return "hook"
     return next((layer for layer in ORDER if any(p.layer == layer for p in real)), "")

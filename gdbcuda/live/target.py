@@ -141,6 +141,16 @@ def shared_objects() -> list[str]:
     return [one.name for one in images() if one.name]
 
 
+@until_objects_change
+def exports(file: str, name: str, address: int) -> bool:
+    """Is the address in the function that the object exports under that name?"""
+    for one in images():
+        if (one.name or strip_prefix(program())) == file:
+            found = one.lookup(name)
+            return found is not None and found.address <= address < found.address + max(found.size, 1)
+    return False
+
+
 def register(name: str) -> int:
     """An integer register of the selected thread's innermost frame, or the low 64 bits of a vector one."""
     value = gdb.parse_and_eval(f"${name}")
@@ -193,12 +203,3 @@ def bytes_of(value: gdb.Value) -> bytes:
 def search_order() -> list[str]:
     """The loaded objects in the order in which ld.so searches them (the program, ld.so and the vdso aside)."""
     return [n for n in shared_objects() if not re.match(r"(ld[-.]|ld64|linux-vdso)", n.rsplit("/", 1)[-1])]
-
-
-def has_plt(function: str) -> bool:
-    """Some object calls the function through its PLT: gdb makes a symbol of its own for each such GOT entry."""
-    try:
-        gdb.parse_and_eval(f"&'{function}@got.plt'")
-    except gdb.error:
-        return False
-    return True
