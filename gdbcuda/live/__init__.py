@@ -19,7 +19,7 @@ def start() -> None:
 
 
 def connect() -> None:
-    from gdbcuda.live import breakpoints, preload, requests, returns, stops, target
+    from gdbcuda.live import asking, breakpoints, preload, requests, returns, stops, target
 
     events = gdb.events
     events.new_objfile.connect(target.forget)
@@ -35,6 +35,7 @@ def connect() -> None:
     events.cont.connect(returns.on_continue)
     events.stop.connect(preload.on_stop)
     events.stop.connect(stops.on_stop)
+    events.stop.connect(asking.on_stop)
     events.stop.connect(returns.on_stop)
     events.stop.connect(returns.sweep)
     events.before_prompt.connect(returns.sweep)

@@ -39,9 +39,11 @@ def return_place() -> tuple[int, int]:
     return struct.unpack("<Q", target.InferiorMemory().read(sp, 8))[0], sp + 8
 
 
-def read_request(shape: Shape, asker: Asker) -> Request:
-    names = abi.CONVENTIONS[target.machine()].integers
-    values = tuple(target.register(name) for name in names[: shape.arity])
+def argument_registers(shape: Shape) -> tuple[str, ...]:
+    return abi.CONVENTIONS[target.machine()].integers[: shape.arity]
+
+
+def read_request(shape: Shape, values: tuple[int, ...], asker: Asker) -> Request:
     request = Request(shape.symbol, "", "", asker, 0, 0, arguments=values)
     if shape.name is not None:
         request.name = text_at(values[shape.name])

@@ -19,6 +19,7 @@ from gdbcuda.live import layers, returns, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.request_values import (
     LEARNED,
+    argument_registers,
     asker_at,
     read_answer,
     read_request,
@@ -85,7 +86,8 @@ class Entry(Silent):
 
     def look(self) -> None:
         back, sp = return_place()
-        request = read_request(self.shape, asker_at(back))
+        values = tuple(map(target.register, argument_registers(self.shape)))
+        request = read_request(self.shape, values, asker_at(back))
         request.owner, request.owner_layer = self.file, self.layer
         request.thread, request.sp = gdb.selected_thread().num, sp
         RECORDER.book.enter(request)
