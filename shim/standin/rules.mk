@@ -1,6 +1,5 @@
-# The stand-in libraries, into build/standin/. They are always built for the newest CUDA and NVML of the table, and
-# libcudart.so.12 for the last CUDA 12 there, whatever version the rest of the shim is built for: a driver is newer
-# than the programs that run over it.
+# The stand-in libraries, into build/standin/. Their bodies are written for the versions named here, whatever version
+# the rest of the shim is built for: a driver is newer than the programs that run over it.
 
 STANDIN := build/standin
 STANDIN_NVML := 13.5

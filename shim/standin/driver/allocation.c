@@ -131,7 +131,7 @@ static void end(struct allocation *allocation)
         device_uncharge(allocation->device, allocation->charged);
     CUmemoryPool pool = handle_get(allocation->pool, HANDLE_POOL);
     if (pool)
-        pool->used -= allocation->charged;
+        pool_count(pool, -(long long)allocation->charged);
     if (owns_pages(allocation))
         put_pages((void *)allocation->entry.start, allocation->entry.size);
     free(allocation);

@@ -129,6 +129,7 @@ struct CUmemPoolHandle_st {
 };
 
 CUresult pool_default(CUdevice device, CUmemoryPool *pool);
+void pool_count(CUmemoryPool pool, long long bytes); /* taken, or given back when negative */
 
 struct CUarray_st {
     struct handle handle;

@@ -8,6 +8,15 @@ static struct {
     CUmemoryPool first, current;
 } pools[MODEL_MAX_DEVICES];
 
+void pool_count(CUmemoryPool pool, long long bytes)
+{
+    pthread_mutex_lock(&lock);
+    pool->used += (unsigned long long)bytes;
+    if (pool->used > pool->used_high)
+        pool->used_high = pool->used;
+    pthread_mutex_unlock(&lock);
+}
+
 static CUmemoryPool pool_new(CUdevice device)
 {
     CUmemoryPool pool = handle_new(HANDLE_POOL, sizeof *pool, NULL, NULL);
@@ -107,9 +116,7 @@ DRIVER(cuMemAllocFromPoolAsync)(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool
         return CUDA_SUCCESS;
     TRY(allocate(MEMORY_DEVICE, bytesize, &allocation));
     allocation->pool = pool;
-    pool->used += allocation->charged;
-    if (pool->used > pool->used_high)
-        pool->used_high = pool->used;
+    pool_count(pool, (long long)allocation->charged);
     *dptr = allocation->entry.start;
     return CUDA_SUCCESS;
 }
