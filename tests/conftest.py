@@ -6,12 +6,9 @@ import fcntl
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Callable
 
 import pytest
-from shim_support import SHIM, clean_environment, make
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+from shim_support import SHIM, Run, clean_environment, make
 
 
 @pytest.fixture(scope="session")

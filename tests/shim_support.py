@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Callable
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIM = ROOT / "shim"
 HOOK = "libgdbcuda-hook.so"
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def make(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

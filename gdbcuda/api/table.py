@@ -111,11 +111,19 @@ class Table:
         elif set(pattern) & set("*?["):
             matches = [symbol for symbol in self._symbols() if fnmatchcase(symbol, pattern)]
         elif base_name(pattern) == pattern:
-            matches = [s for s in self._symbols() if s.startswith(pattern) and base_name(s) == pattern]
+            matches = self._variants.get(pattern, [])
         else:
             matches = [pattern]
         found = (self.function(symbol) for symbol in sorted(matches, key=suffix_order))
         return [function for function in found if function is not None]
+
+    @cached_property
+    def _variants(self) -> dict[str, list[str]]:
+        """Base name -> its symbols."""
+        found: dict[str, list[str]] = {}
+        for symbol in self._symbols():
+            found.setdefault(base_name(symbol), []).append(symbol)
+        return found
 
     def _symbols(self) -> Iterator[str]:
         yield from self.functions

@@ -32,14 +32,37 @@ def used_variants(name: str, symbols: list[str], table: api.Table) -> list[str]:
     """Of cuMemAlloc and cuMemAlloc_v2 the ones that the program links against; else the header's current one.
 
     What nvcc makes of <<<>>> calls __cudaLaunchKernel since CUDA 13, cudaLaunchKernel before."""
-    compiler_made = [f"__{symbol}" for symbol in symbols if table.function(f"__{symbol}")]
-    linked = [symbol for symbol in symbols + compiler_made if is_linked(symbol)]
+    candidates = [*symbols, *(f"__{symbol}" for symbol in symbols if table.function(f"__{symbol}"))]
+    if len(candidates) == 1:
+        return candidates
+    linked = [symbol for symbol in candidates if is_linked(symbol)]
     return linked or [symbols[0] if len(symbols) == 1 else table.source_symbol(name)]
 
 
 def is_linked(symbol: str) -> bool:
-    """The program itself refers to the symbol: gdb finds it in the program, as PLT entry or as static cudart."""
-    return any(target.in_program(address) for address in target.decoded(symbol)) or target.has_plt(symbol)
+    """The program itself refers to the symbol, or has it inside (a static cudart)."""
+    if symbol in imports():
+        return True
+    function = function_named(symbol)
+    may_be_inside = function is None or function.api == "runtime"
+    return may_be_inside and any(target.in_program(address) for address in target.decoded(symbol))
+
+
+@target.until_objects_change
+def imports() -> frozenset[str]:
+    """The API functions that the program is linked against: from its memory, before the start from its file."""
+    from gdbcuda import elf
+    from gdbcuda.live import world
+
+    images = target.images()
+    if images:
+        table = versions.table()
+        names = {*table.functions, *table.extras}
+        return frozenset(world.linkage_of(images[0]).symbols.undefined(names).values())
+    try:
+        return frozenset(elf.open(target.strip_prefix(target.program())).undefined)
+    except UserError:
+        return frozenset()  # not a file of this machine
 
 
 def is_somewhere(name: str) -> bool:

@@ -84,7 +84,7 @@ def test_condition_with_enum_constant(scenario: Scenario) -> None:
 def test_mistakes_are_one_line_and_make_nothing(local: Scenario, command: str, message: str) -> None:
     text = local.run("test_alloc", command, "info breakpoints", hook=None)
     assert message in text
-    assert "No breakpoints or watchpoints." in text
+    assert "No breakpoints" in text
     assert len(text.strip().splitlines()) == 2, text
 
 
@@ -147,7 +147,7 @@ def test_deleting_takes_the_return_breakpoints_too(local: Scenario) -> None:
     text = local.run(
         "test_alloc", "cuda-break cuMemAlloc --on return", "run", "delete 1", "continue", "info breakpoints"
     )
-    assert "No breakpoints or watchpoints." in text or "\n2 " not in text.rpartition("Num     Type")[2]
+    assert "No breakpoints" in text or "\n2 " not in text.rpartition("Num     Type")[2]
 
 
 def test_ordinary_breakpoint_in_every_respect(local: Scenario) -> None:
@@ -169,7 +169,7 @@ def test_ordinary_breakpoint_in_every_respect(local: Scenario) -> None:
 def test_once_is_temporary(local: Scenario) -> None:
     text = local.run("test_alloc", "cuda-break cuMemAlloc --once", "run", "info breakpoints", "continue")
     assert text.count("Breakpoint 1  hook") == 1
-    assert "No breakpoints or watchpoints." in text
+    assert "No breakpoints" in text
 
 
 def test_save_breakpoints_brings_them_back(local: Scenario, tmp_path) -> None:

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Run
-from shim_support import HOOK, SHIM, clean_environment
+from shim_support import HOOK, SHIM, Run, clean_environment
 
 from gdbcuda import api
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import Run
-from shim_support import HOOK
+from shim_support import HOOK, Run
 
 FAMILIES = 9
 

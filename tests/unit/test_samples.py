@@ -6,9 +6,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import Run
 from elftools.elf.elffile import ELFFile
-from shim_support import HOOK, SHIM
+from shim_support import HOOK, SHIM, Run
 
 WRONG = sorted(path.stem for path in (SHIM / "sample" / "wrong").glob("*.c"))
 
