@@ -20,11 +20,10 @@ from gdbcuda.x86_decode import ENDBR, Instruction, Unknown, instructions
 FRAMES = (b"\x55\x48\x89\xe5", b"\x55\x48\x8b\xec")  # push %rbp; mov %rsp,%rbp in its two spellings
 SHORT_JUMP_SIZE, SHORT_REACH = 2, 128
 PADDING = 15  # in front of a function, at most: they are aligned to 16
-NOPS = tuple(
-    bytes.fromhex(nop)
-    for nop in "90 cc 6690 0f1f00 0f1f4000 0f1f440000 660f1f440000 0f1f8000000000 0f1f840000000000 "
-    "660f1f840000000000 662e0f1f840000000000 2e0f1f840000000000".split()
-)
+NOPS = tuple(map(bytes.fromhex, (
+    "90", "cc", "6690", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000", "0f1f840000000000",
+    "660f1f840000000000", "662e0f1f840000000000", "2e0f1f840000000000",
+)))  # fmt: skip
 
 
 class Refused(Exception):

@@ -19,11 +19,12 @@ def start() -> None:
 
 
 def connect() -> None:
-    from gdbcuda.live import asking, breakpoints, preload, requests, returns, stops, target
+    from gdbcuda.live import asking, breakpoints, guards, preload, requests, returns, stops, target
 
     events = gdb.events
     events.new_objfile.connect(target.forget)
     events.new_objfile.connect(preload.on_objfile)
+    events.new_objfile.connect(guards.on_objfile)
     events.new_objfile.connect(requests.on_objects_change)
     events.clear_objfiles.connect(target.forget)
     if hasattr(events, "free_objfile"):  # gdb 12
@@ -33,22 +34,29 @@ def connect() -> None:
     events.exited.connect(forget_process)
     events.exited.connect(preload.on_exit)
     events.cont.connect(returns.on_continue)
+    events.cont.connect(guards.on_continue)
     events.stop.connect(preload.on_stop)
     events.stop.connect(stops.on_stop)
     events.stop.connect(asking.on_stop)
     events.stop.connect(returns.on_stop)
     events.stop.connect(returns.sweep)
+    events.stop.connect(guards.on_stop)
     events.before_prompt.connect(returns.sweep)
+    events.before_prompt.connect(guards.sweep)
     events.breakpoint_modified.connect(breakpoints.on_modified)
+    events.breakpoint_modified.connect(guards.on_modified)
     events.breakpoint_created.connect(breakpoints.on_created)
+    events.breakpoint_created.connect(guards.on_created)
     events.breakpoint_deleted.connect(breakpoints.on_deleted)
+    events.breakpoint_deleted.connect(guards.on_deleted)
     events.breakpoint_deleted.connect(returns.on_breakpoint_deleted)
 
 
 def forget_process(event: object = None) -> None:
     """What we knew of the process before is void."""
-    from gdbcuda.live import requests, returns, world
+    from gdbcuda.live import guards, requests, returns, world
 
+    guards.forget_process()
     returns.forget_process()
     requests.forget_process()
     world.forget_process()

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Any
+from typing import Any, Callable
 
 import gdb
 
 from gdbcuda.live import target
 
 SETTINGS: dict[str, Setting] = {}
+ON_CHANGE: dict[str, Callable[[], None]] = {}
 
 
 class Setting(gdb.Parameter):
@@ -33,6 +34,7 @@ class Setting(gdb.Parameter):
 
     def get_set_string(self) -> str:
         target.forget()
+        ON_CHANGE.get(self.name, target.forget)()
         return ""
 
     def get_show_string(self, value: str) -> str:
@@ -54,6 +56,13 @@ def register() -> None:
         "Colour in the output of cuda- commands: auto is for a terminal with 'style enabled'.",
         gdb.PARAM_ENUM,
         "auto",
+        ["auto", "on", "off"],
+    )
+    Setting(
+        "cuda-guard",
+        "Whether cuda-break's filters are compiled into the process, where that is safe, so that they cost no stop.",
+        gdb.PARAM_ENUM,
+        "off",
         ["auto", "on", "off"],
     )
     Setting("cuda-backtrace", "Whether bt names the layer of each frame.", gdb.PARAM_BOOLEAN, True)

@@ -10,7 +10,7 @@ import gdb
 from gdbcuda import abi
 from gdbcuda import condition as conditions
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import breakpoints, frames, functions, layers, names, returns, target, versions
+from gdbcuda.live import breakpoints, frames, functions, guards, layers, names, returns, target, versions
 from gdbcuda.live.command import Argument, Condition, Option, command
 from gdbcuda.live.expressions import quoted
 
@@ -99,6 +99,7 @@ def make(symbol: str, request: Request, condition: conditions.Condition | None) 
     wish = breakpoints.Wish(symbol, request.places, in_hook)
     terms = gdb_terms(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish, " && ".join(terms), request.once)
+    guards.want(made, symbol, condition, request.callers, request.text)
     if request.on != "enter" and target.is_alive():
         expect_open_calls(made, request, condition)
     return made

@@ -1,0 +1,57 @@
+"""The caller filter of a guard: which address ranges a wanted call cannot come from.
+
+Objects that we know and that do not match are left out; whatever is loaded later passes, and gdb's own condition
+decides. (`functions.is_from` is the same filter in the debugger.)
+"""
+
+from __future__ import annotations
+
+from gdbcuda import trampoline
+from gdbcuda.image import Image
+from gdbcuda.live import layers, target
+from gdbcuda.memory import PAGE
+
+FOREIGN = ("hook", "driver", "system")  # to --from app
+ORDER = {"hook": 0, "driver": 1, "app": 2}  # likely callers first
+
+
+def test(wanted: str) -> trampoline.Test:
+    """For the text of --from, several words with commas."""
+    words = wanted.split(",")
+    unwanted = [one for one in target.images() if one.segments and not may_call(one, words)]
+    ranges = sorted(map(extent, unwanted))
+    return trampoline.returns_into(sorted(joined(ranges), key=lambda r: rank(r, unwanted)), wanted=False)
+
+
+def may_call(one: Image, words: list[str]) -> bool:
+    name = one.name or target.strip_prefix(target.program())
+    layer = "app" if not one.name else layers.layer_of_object(name)
+    return any(is_meant(word, layer, name, is_program=not one.name) for word in words)
+
+
+def is_meant(word: str, layer: str, name: str, is_program: bool) -> bool:
+    """The program may hold a static runtime."""
+    if word == "any" or (word == "app" and layer not in FOREIGN):
+        return True
+    return layers.matches(word, layer, name) or (word == "runtime" and is_program)
+
+
+def extent(one: Image) -> trampoline.Range:
+    starts, ends = zip(*((start, end) for start, end, _ in one.segments))
+    return min(starts) // PAGE * PAGE, (max(ends) + PAGE - 1) // PAGE * PAGE
+
+
+def joined(ranges: list[trampoline.Range]) -> list[trampoline.Range]:
+    """Ranges that touch as one; a gap may be filled by an object that is loaded later."""
+    found: list[trampoline.Range] = []
+    for low, high in ranges:
+        if found and found[-1][1] >= low:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found
+
+
+def rank(found: trampoline.Range, objects: list[Image]) -> int:
+    inside = [one for one in objects if found[0] <= extent(one)[0] < found[1]]
+    return min(ORDER.get(layers.layer_of_object(one.name) if one.name else "app", 3) for one in inside)

@@ -1,0 +1,342 @@
+"""Guards: the filters of cuda-break compiled into the process, so that a call which does not match costs no stop.
+
+The breakpoint stays what it is: gdb's own, in the function, behind its prologue, with its native condition. While the
+program runs its location is switched off, and the function's entry leads to a trampoline with the test. A call that
+matches comes by an internal breakpoint there (`Hit`), which never stops: it switches the location on, and the same
+thread runs into it a few instructions later. A second one at the location itself (`Arrival`) switches it off again as
+soon as no call is on its way. So everything that gdb does at that address, stepping included, works as ever, and a
+guard that lets too much through costs time, never a wrong stop. At every stop the location is on, as the user left it.
+
+    test, false:  trampoline, function (nothing stops)
+    test, true:   Hit switches on  ->  function  ->  Arrival and the user's breakpoint  ->  a stop
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda import abi, api, trampoline
+from gdbcuda import condition as conditions
+from gdbcuda.condition import to_x86
+from gdbcuda.detour import Detour, Refused
+from gdbcuda.errors import UserError
+from gdbcuda.live import breakpoints, callers, detour, frames, names, returns, settings, target
+from gdbcuda.x86 import Code
+
+
+@dataclass
+class Filter:
+    """What one breakpoint lets through; ``native`` is its condition as cuda-break wrote it."""
+
+    function: api.Function | None
+    condition: conditions.Condition | None
+    callers: str
+    native: str
+    is_raw: bool = False  # the condition is gdb's own expression
+    why: str = ""  # there is no guard
+
+    def tests(self) -> list[trampoline.Test]:
+        """All have to hold. `Refused` where the machine cannot test it."""
+        if self.is_raw:
+            raise Refused("the condition is an expression of gdb's, the function is not in the API table")
+        found = [] if self.condition is None else [self.condition_test()]
+        if self.callers != "any":
+            found.append(callers.test(self.callers))
+        if not found:
+            raise Refused("every call is wanted")
+        return found
+
+    def condition_test(self) -> trampoline.Test:
+        assert self.function is not None and self.condition is not None
+        tree, locations = self.condition.trees[self.function.symbol], abi.locate(self.function, "x86-64")
+
+        def write(code: Code, true: str, false: str, pushed: int) -> None:
+            try:
+                to_x86.branch(code, tree, locations, true, false, pushed)
+            except to_x86.Refused as reason:
+                raise Refused(str(reason)) from None
+
+        return write
+
+
+@dataclass
+class Guard:
+    """One patched function; ``members`` are the numbers of the breakpoints that share the patch."""
+
+    function: int
+    stop: int
+    members: tuple[int, ...]
+    detour: Detour
+    trampoline: trampoline.Trampoline
+    hit: Hit = field(init=False)
+    arrival: Arrival = field(init=False)
+    resting: bool = False  # the breakpoints' locations are switched off
+    armed: set[returns.Key] = field(default_factory=set)  # calls between Hit and Arrival
+
+    def switch(self, on: bool) -> None:
+        """The locations of all members, and the breakpoint that notices arrivals."""
+        if self.resting is not on:
+            return
+        self.resting = not on
+        _switching.append(self.function)
+        try:
+            for number in self.members:
+                switch_location(number, self.stop, on)
+            self.arrival.enabled = on
+        finally:
+            _switching.pop()
+
+
+FILTERS: dict[int, Filter] = {}
+GUARDS: dict[int, Guard] = {}  # by address of the function
+_switching: list[int] = []  # what we switch is modified too
+_trash: list[gdb.Breakpoint] = []  # gdb may be walking its list: deleted at the next stop or prompt
+_fresh: set[str] = set()  # objects loaded since the process last ran: no thread is in their functions
+
+
+class Hit(gdb.Breakpoint):
+    """In the trampoline: a call that passed the test goes by."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(f"*{guard.trampoline.hit:#x}", internal=True)
+        self.guard = guard
+
+    def stop(self) -> bool:
+        sp = returns.current_stack_pointer() + self.guard.detour.pushed
+        forget_deeper(self.guard, sp)
+        self.guard.armed.add((*returns.thread_key(), sp))
+        self.guard.switch(True)
+        return False
+
+
+class Arrival(gdb.Breakpoint):
+    """At the user's breakpoint, while that is on."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(f"*{guard.stop:#x}", internal=True)
+        self.guard = guard
+
+    def stop(self) -> bool:
+        self.guard.armed.discard((*returns.thread_key(), frames.entry_sp(gdb.newest_frame()) or 0))
+        forget_deeper(self.guard, returns.current_stack_pointer())
+        if not self.guard.armed:
+            self.guard.switch(False)
+        return False
+
+
+def forget_deeper(guard: Guard, sp: int) -> None:
+    """Calls of this thread that were deeper on the stack than it is now are over (longjmp, an exception)."""
+    thread = returns.thread_key()
+    guard.armed = {key for key in guard.armed if key[:2] != thread or key[2] >= sp}
+
+
+def want(
+    made: gdb.Breakpoint, symbol: str, condition: conditions.Condition | None, wanted_callers: str, text: str | None
+) -> None:
+    """cuda-break has made a breakpoint on ``symbol`` with these filters; ``text``: the condition as typed."""
+    function = names.function_named(symbol)
+    parsed = condition if function is not None else None
+    is_raw = bool(text) and parsed is None
+    FILTERS[made.number] = Filter(function, parsed, wanted_callers, made.condition or "", is_raw)
+    refresh([made.number])
+
+
+def state_of(number: int) -> str:
+    """For people: "guarded", or why not; "" where it does not matter yet."""
+    found = FILTERS.get(number)
+    if found is None or not target.is_alive():
+        return ""
+    if any(number in guard.members for guard in GUARDS.values()):
+        return "guarded"
+    return f"not guarded: {found.why}" if found.why else ""
+
+
+def switch_location(number: int, address: int, on: bool) -> None:
+    breakpoint = by_number(number)
+    if breakpoint is None:
+        return
+    for index, (found, enabled) in enumerate(places(breakpoint), 1):
+        if found == address and enabled != on:
+            breakpoints.switch(breakpoint, breakpoints.Location(index, found, enabled, ""), on)
+
+
+def by_number(number: int) -> gdb.Breakpoint | None:
+    return next((one for one in gdb.breakpoints() if one.number == number), None)
+
+
+def places(breakpoint: gdb.Breakpoint) -> list[tuple[int, bool]]:
+    """(address, enabled) of each location."""
+    if hasattr(breakpoint, "locations"):  # gdb 13
+        return [(one.address or 0, one.enabled) for one in breakpoint.locations]
+    if breakpoint.type != gdb.BP_BREAKPOINT:
+        return []
+    return [(one.address, one.enabled) for one in breakpoints.parse_locations(breakpoint.number)]
+
+
+def refresh(numbers: Sequence[int]) -> None:
+    """Makes the guards of these breakpoints what they should be now."""
+    reason = detour.is_possible() or ("" if settings.value("cuda-guard") != "off" else "set cuda-guard off")
+    functions = {g.function for g in GUARDS.values() if set(g.members) & set(numbers)}
+    for number in numbers:
+        if number in FILTERS:
+            for stop in stops_of(number, reason):
+                function = target.function_start(stop) or stop
+                functions.add(function)
+    for function in functions:
+        settle(function, reason)
+
+
+def stops_of(number: int, reason: str) -> list[int]:
+    """Addresses of the breakpoint's locations that are on, or would be without their guard; says why there are none."""
+    found, breakpoint = FILTERS[number], by_number(number)
+    if breakpoint is None or not breakpoint.enabled:
+        found.why = "disabled"
+    elif reason:
+        found.why = reason
+    elif (breakpoint.condition or "") != found.native:
+        found.why = "its condition was changed"
+    else:
+        resting = {g.stop for g in GUARDS.values() if number in g.members and g.resting}
+        return [address for address, on in places(breakpoint) if on or address in resting]
+    return []
+
+
+def settle(function: int, reason: str) -> None:
+    """One function: the guard for all breakpoints on it, or none."""
+    members = {n: s for n in FILTERS for s in stops_of(n, reason) if target.function_start(s) == function}
+    old = GUARDS.get(function)
+    if old is not None and members and set(old.members) == set(members) and {old.stop} == set(members.values()):
+        return
+    if old is not None:
+        remove(old)
+    if not members:
+        return
+    try:
+        install(function, members)
+        why = ""
+    except Refused as problem:
+        why = str(problem)
+    except UserError as problem:
+        why = str(problem)
+    for number in members:
+        FILTERS[number].why = why
+
+
+def install(function: int, members: dict[int, int]) -> None:
+    stops = set(members.values())
+    if len(stops) > 1:
+        raise Refused("its breakpoints are at different places")
+    stop = stops.pop()
+    found = detour.plan(function, stop)
+    refuse_other_breakpoints(found, members)
+    refuse_threads(found)
+    tests = [trampoline.all_of(FILTERS[number].tests()) for number in members]
+    guard = Guard(function, stop, tuple(members), found, detour.place(found, tests))
+    guard.hit, guard.arrival = Hit(guard), Arrival(guard)
+    detour.apply(found, guard.trampoline)
+    GUARDS[function] = guard
+
+
+def refuse_other_breakpoints(found: Detour, members: dict[int, int]) -> None:
+    for one in gdb.breakpoints():
+        if one.enabled and any(found.patch <= at < found.resume for at, _ in places(one)):
+            raise Refused(f"breakpoint {one.number} is on the function's first instructions")
+
+
+def refuse_threads(found: Detour) -> None:
+    """A thread in the middle of what is replaced would go on in the middle of the jump."""
+    where = detour.thread_addresses()
+    if any(pc in found.changed for pc in where):
+        raise Refused("a thread is in the function's first instructions now")
+    if None in where and target.object_of(found.function) not in _fresh:
+        raise Refused("threads are running; there will be one after the next stop")
+
+
+def remove(guard: Guard) -> None:
+    """The function as it was. What is left of the trampoline goes when no thread is in it."""
+    del GUARDS[guard.function]
+    guard.switch(True)
+    guard.hit.enabled = guard.arrival.enabled = False
+    _trash.extend((guard.hit, guard.arrival))
+    if target.is_alive():
+        detour.take_back(guard.detour, guard.trampoline)
+
+
+# -- events
+
+
+def on_modified(breakpoint: gdb.Breakpoint) -> None:
+    if _switching:
+        return
+    if breakpoint.number in FILTERS:
+        refresh([breakpoint.number])
+    elif breakpoint.number > 0:
+        on_created(breakpoint)
+
+
+def on_created(breakpoint: gdb.Breakpoint) -> None:
+    """Somebody's breakpoint on bytes that we have replaced: it has the right of way."""
+    if not GUARDS or breakpoint.number <= 0:
+        return
+    for guard in list(GUARDS.values()):
+        if any(guard.detour.patch <= at < guard.detour.resume for at, _ in places(breakpoint)):
+            settle_again(guard)
+
+
+def settle_again(guard: Guard) -> None:
+    remove(guard)
+    refresh(guard.members)
+
+
+def on_deleted(breakpoint: gdb.Breakpoint) -> None:
+    if breakpoint.number <= 0:
+        return
+    FILTERS.pop(breakpoint.number, None)
+    for guard in [g for g in GUARDS.values() if breakpoint.number in g.members]:
+        guard.members = tuple(n for n in guard.members if n != breakpoint.number)
+        settle_again(guard)
+
+
+def on_objfile(event: gdb.NewObjFileEvent) -> None:
+    _fresh.add(target.strip_prefix(event.new_objfile.filename or ""))
+
+
+def on_continue(event: object) -> None:
+    _fresh.clear()
+
+
+def on_stop(event: object = None) -> None:
+    """All threads stand still: what had to wait is done, and breakpoints look as the user left them."""
+    for guard in GUARDS.values():
+        guard.switch(True)
+    sweep()
+    if FILTERS and target.is_alive():
+        refresh([n for n, one in FILTERS.items() if one.why and not one.why.startswith("set ")])
+        detour.clean()
+
+
+def sweep(event: object = None) -> None:
+    while _trash:
+        one = _trash.pop()
+        if one.is_valid():
+            one.delete()
+
+
+def forget_process() -> None:
+    """The process is gone, and with it what was patched."""
+    for guard in list(GUARDS.values()):
+        del GUARDS[guard.function]
+        guard.switch(True)
+        _trash.extend((guard.hit, guard.arrival))
+    detour.forget_process()
+    sweep()
+
+
+def on_setting() -> None:
+    refresh(list(FILTERS))
+
+
+settings.ON_CHANGE["cuda-guard"] = on_setting
