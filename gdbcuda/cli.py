@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gdbcuda import __version__
+from gdbcuda.check import cli as check_cli
 from gdbcuda.errors import UserError
 
 
@@ -66,6 +67,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     path = commands.add_parser("path", help="print the file to source in gdb")
     path.set_defaults(run=lambda args: print(sourced_file()))
+    check_cli.add_parser(commands)
     gdb = commands.add_parser(
         "gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)", add_help=False
     )

@@ -22,7 +22,7 @@ KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
 def cuda_load(lib: str | None, last: bool, remove: bool) -> str:
     """Preload a hook library into the program under debug, and into nothing else.
 
-    The library is looked at first (a shared object for this program? debug info? which API functions?). At the next
+    The library is looked at first: what it exports, debug info, and the verdict of cuda-check. At the next
     run the program alone preloads it: not gdb, not the start-up shell. It is the hook layer from then on:
     cuda-break stops in it, and the first stop says whether it is really loaded, and first in the search order.
     Without LIB: what is loaded now. Where a gdbserver starts the program: what to type there.
@@ -40,7 +40,7 @@ def cuda_load(lib: str | None, last: bool, remove: bool) -> str:
 
 
 def put_in(path: str, last: bool) -> str:
-    lines = [describe(path)]
+    lines = [describe(path), f"check: {verdict(path)}"]
     remote = target.is_remote()
     if not remote or target.connection() == "extended-remote":
         preload.add(path, behind=last)
@@ -69,6 +69,12 @@ def describe(path: str) -> str:
         raise UserError(f"{path} is for {found.machine}, the program for {elf.open(program).machine}")
     debug = "debug info" if found.dwarf.sections else "no debug info"
     return f"hook {os.path.basename(path)}: {contents(path)}; {debug}"
+
+
+def verdict(path: str) -> str:
+    from gdbcuda.live.commands.check import report_on
+
+    return report_on(path).verdict
 
 
 def contents(path: str) -> str:

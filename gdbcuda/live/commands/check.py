@@ -1,0 +1,74 @@
+"""``cuda-check``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import os
+from typing import TYPE_CHECKING
+
+from gdbcuda import render
+from gdbcuda.errors import UserError
+from gdbcuda.live import layers, settings, target, versions
+from gdbcuda.live.command import Argument, Option, command, file_names
+
+if TYPE_CHECKING:
+    from gdbcuda.check.finding import Report
+
+
+@command(
+    "cuda-check",
+    Argument(
+        "file",
+        "a hook library or a program (default: the hook library and the program of this session)",
+        "?",
+        file_names,
+    ),
+    Option("--json", "a JSON document, as 'gdbcuda check --json' prints it", flag=True),
+    Option("--quiet", "the verdicts only", flag=True),
+)
+def cuda_check(file: str | None, json: bool, quiet: bool) -> str:
+    """Say whether the hook library is built right, and whether it reaches the program.
+
+    Each finding says what was seen, what it means for a hook library, and what to type or change; the last line is the
+    verdict. The same as 'gdbcuda check' in a shell.
+
+    Examples:
+      cuda-check ./libvgpu.so
+      cuda-check --quiet
+      cuda-check ./program --json"""
+    from gdbcuda.check.finding import JSON_VERSION
+
+    reports = [report_on(path) for path in ([os.path.expanduser(file)] if file else session_files())]
+    if json:
+        return jsonlib.dumps({"version": JSON_VERSION, "files": [report.as_json() for report in reports]})
+    return "\n".join(text_of(report, quiet) for report in reports)
+
+
+def session_files() -> list[str]:
+    hooks = layers.hooks()
+    if not hooks:
+        raise UserError("no hook library; name one: cuda-check ./libhook.so, or cuda-load ./libhook.so")
+    return hooks
+
+
+def report_on(path: str) -> Report:
+    """A library together with this session's program, a program together with its hook library."""
+    from gdbcuda import check, elf
+
+    table = versions.table() if target.is_alive() else None
+    if elf.open(path).kind in ("pie", "executable"):
+        return check.check(path, table, hook=next(filter(os.path.isfile, layers.hooks()), None))
+    return check.check(path, table, program=local_program() or None)
+
+
+def local_program() -> str:
+    name = target.strip_prefix(target.program())
+    return name if os.path.isfile(name) else ""
+
+
+def text_of(report: Report, quiet: bool) -> str:
+    from gdbcuda.check.text import report_text, verdict_line
+
+    if quiet:
+        return verdict_line(report, settings.colour())
+    return report_text(report, colour=settings.colour(), width=render.terminal_width())
