@@ -109,6 +109,31 @@ def breakpoints() -> list[Row]:
     return in_milliseconds(times, "gdb's break, 1,000 names")
 
 
+def measured(line: list[str]) -> tuple[float, float]:
+    """Seconds and peak megabytes of a command."""
+    start = time.perf_counter()
+    child = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, usage = os.wait4(child.pid, 0)
+    return time.perf_counter() - start, usage.ru_maxrss / 1024
+
+
+@measurement
+def check() -> list[Row]:
+    """gdbcuda check on a library of 100 MB and 2,000 symbols (at most 1 s, 200 MB), against binutils."""
+    with tempfile.TemporaryDirectory() as folder:
+        line = [sys.executable, str(ROOT / "scripts" / "large_library.py"), folder]
+        library = subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()
+        lines = {
+            "gdbcuda check": [sys.executable, "-m", "gdbcuda.cli", "check", "--quiet", library],
+            "readelf --symbols": ["readelf", "--wide", "--symbols", library],
+            "readelf --debug-dump=info": ["readelf", "--debug-dump=info", library],
+        }
+        runs = {name: [measured(words) for _ in range(5)] for name, words in lines.items()}
+    seconds_of = {name: statistics.median(s for s, _ in found) for name, found in runs.items()}
+    rows = in_milliseconds(seconds_of, "gdbcuda check")
+    return [(f"{name} ({max(m for _, m in runs[name]):.0f} MB)", took, ratio) for name, took, ratio in rows]
+
+
 def main() -> int:
     wanted = sys.argv[1:] or list(MEASUREMENTS)
     if wanted == ["--list"]:
