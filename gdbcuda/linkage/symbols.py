@@ -93,6 +93,11 @@ class Symbols:
         matches = self.dynamic.image.matches(name)
         return [Definition(name, s.address, s.size, *self.versions.of(index), index) for index, s in matches]
 
+    def name_address(self, definition: Definition) -> int:
+        """Where the name stands in memory, NUL-terminated."""
+        entry = next(self._entries(definition.number, definition.number + 1))
+        return self.dynamic.address(DT_STRTAB) + entry[0]
+
     def defined(self, names: Set[str]) -> dict[str, list[Definition]]:
         """Those of the names that the object exports."""
         known = names if self.is_large else names & self._all.keys()

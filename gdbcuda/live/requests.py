@@ -15,7 +15,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live import layers, returns, target
+from gdbcuda.live import answers, layers, returns, stubs, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.request_values import (
     LEARNED,
@@ -82,17 +82,20 @@ class Entry(Silent):
 
     def __init__(self, address: int, shape: Shape, file: str) -> None:
         super().__init__(address)
+        self.address = address
         self.shape, self.file, self.layer = shape, file, layers.layer_of_object(file)
 
     def look(self) -> None:
         back, sp = return_place()
+        back = stubs.real_return(back)
         values = tuple(map(target.register, argument_registers(self.shape)))
         request = read_request(self.shape, values, asker_at(back))
         request.owner, request.owner_layer = self.file, self.layer
         request.thread, request.sp = gdb.selected_thread().num, sp
-        RECORDER.book.enter(request)
+        RECORDER.book.enter(request, keep=RECORDER.is_on)
         if back not in RECORDER.returns:
             RECORDER.returns[back] = Return(back)
+        answers.at_entry(request, self.address, back)
 
 
 class Return(Silent):
@@ -101,6 +104,7 @@ class Return(Silent):
     def look(self) -> None:
         finished = RECORDER.book.leave(gdb.selected_thread().num, returns.current_stack_pointer())
         for request in reversed(finished):
+            answers.at_return(request)
             read_answer(steady_world(), request)
 
 
@@ -108,21 +112,26 @@ class Return(Silent):
 
 
 def switch_on() -> None:
+    if target.connection() == "core":
+        raise UserError("a core file makes no requests any more; cuda-route shows where its references lead")
     RECORDER.is_on = True
-    if target.is_alive():
-        if target.connection() == "core":
-            raise UserError("a core file makes no requests any more; cuda-route shows where its references lead")
-        plant()
+    plant()
 
 
 def switch_off() -> None:
+    """The breakpoints stay as long as requests are to be answered differently."""
     RECORDER.is_on = False
-    RECORDER.remove()
+    if not is_wanted():
+        RECORDER.remove()
+
+
+def is_wanted() -> bool:
+    return RECORDER.is_on or bool(answers.ANSWERS)
 
 
 def plant(event: object = None) -> None:
     """Breakpoints in every object that is new; called as objects are loaded."""
-    if not RECORDER.is_on or not target.is_alive():
+    if not is_wanted() or not target.is_alive() or target.connection() == "core":
         return
     try:
         mapped = {(one.image.name, one.image.base): one for one in worlds.objects().all}
@@ -156,3 +165,4 @@ def new_process() -> None:
 def forget_process() -> None:
     RECORDER.remove()
     LEARNED.clear()
+    answers.forget_process()

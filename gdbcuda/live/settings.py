@@ -65,6 +65,13 @@ def register() -> None:
         "off",
         ["auto", "on", "off"],
     )
+    Setting(
+        "cuda-answer-by",
+        "How cuda-dlsym answer exchanges an answer: auto writes registers where gdb can, else memory alone.",
+        gdb.PARAM_ENUM,
+        "auto",
+        ["auto", "registers", "memory"],
+    )
     Setting("cuda-backtrace", "Whether bt names the layer of each frame.", gdb.PARAM_BOOLEAN, True)
     Setting("cuda-stop-info", "Whether a stop in an API function shows the decoded call.", gdb.PARAM_BOOLEAN, True)
 

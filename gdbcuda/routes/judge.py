@@ -32,7 +32,7 @@ def verdict(world: World, request: Request) -> Verdict:
         return unknown_name(world, request)
     wrong = wrong_version(world, request, wanted, request.answer)
     if wrong:
-        return Verdict("wrong version", wrong)
+        return Verdict("wrong version" if is_variant(wanted, request.answer) else "other", wrong)
     word = verdicts.of_layer(request.answer)
     if word not in ("driver", "runtime"):
         return Verdict(word)
@@ -96,8 +96,14 @@ def wrong_version(world: World, request: Request, wanted: str, answer: Reached) 
     known = [function for function in map(world.table.function, answer.names) if function is not None]
     if not known or wanted in answer.names:
         return ""
-    asked = f"version {request.version}{flags_text(request)}" if isinstance(request.version, int) else request.name
-    return f"{known[0].symbol} where {asked} means {wanted}{difference(world.table, wanted, known[0])}"
+    version = request.version
+    place = f"where version {version}{flags_text(request)} means" if isinstance(version, int) else "in the place of"
+    return f"{known[0].symbol} {place} {wanted}{difference(world.table, wanted, known[0])}"
+
+
+def is_variant(wanted: str, answer: Reached) -> bool:
+    """Another version of the function, not another function; one without a name passes for one."""
+    return not answer.names or api.base_name(wanted) in map(api.base_name, answer.names)
 
 
 def contradiction(world: World, wanted: str, answer: Reached) -> str:

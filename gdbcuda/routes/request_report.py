@@ -16,7 +16,7 @@ STREAMS = {1: "legacy stream", 2: "per-thread stream"}  # CUdriverProcAddress_fl
 
 def table(requests: Sequence[Request], paint: Paint, width: int | None) -> str:
     rows = [(r.number, resolver(r), asked_for(r, paint), asker(r, paint), answer(r, paint),
-             paint(r.verdict.word, ROLES.get(r.verdict.word, "dim")), r.verdict.why) for r in requests]  # fmt: skip
+             paint(r.verdict.word, ROLES.get(r.verdict.word, "dim")), why(r)) for r in requests]  # fmt: skip
     return render.table(rows, HEADERS, colour=paint("x", "ok") != "x", width=width)
 
 
@@ -47,6 +47,12 @@ def asker(request: Request, paint: Paint) -> str:
 
 def answer(request: Request, paint: Paint) -> str:
     return reached(request.answer, paint) if request.returned else "(has not returned)"
+
+
+def why(request: Request) -> str:
+    if not request.substituted:
+        return request.verdict.why
+    return "; ".join(filter(None, (f"by cuda-dlsym answer {request.substituted}", request.verdict.why)))
 
 
 def summary(requests: Iterable[Request]) -> str:

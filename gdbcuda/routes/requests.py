@@ -47,7 +47,8 @@ class Request:
     """One call of a resolver. ``sp`` is the stack pointer after its return, which with the thread identifies it;
     ``version`` is a symbol version (dlvsym) or a CUDA version; ``result`` what it returned, for dlsym the answer;
     ``status`` what it wrote where a caller asks why; ``inside`` the request in whose answering this one was made;
-    ``handed_on``: a resolver has jumped here, so that the caller is still the one who asked it."""
+    ``handed_on``: a resolver has jumped here, so that the caller is still the one who asked it; ``substituted`` is
+    the number of the user's wish (cuda-dlsym answer) that made the answer."""
 
     resolver: str
     owner: str  # file of the implementation that was called
@@ -68,6 +69,7 @@ class Request:
     result: int | None = None
     status: int | None = None
     answer: Reached | None = None
+    substituted: int = 0
     verdict: Verdict = field(default=UNKNOWN)
 
     @property
@@ -84,7 +86,7 @@ class Request:
             "asker": self.asker._asdict(), "returned": self.returned, "result": self.result, "status": self.status,
             "answer": None if answer is None else
             {"address": answer.address, "name": answer.name, "object": answer.file, "layer": answer.layer},
-            "verdict": self.verdict.word, "why": self.verdict.why,
+            "verdict": self.verdict.word, "why": self.verdict.why, "substituted": self.substituted,
         }  # fmt: skip
 
 
@@ -96,16 +98,18 @@ class Book:
         self.count = 0
         self._open: dict[int, list[Request]] = {}
 
-    def enter(self, request: Request) -> None:
-        """A resolver's first instruction. A frame that is already waited for at the same place was left by a jump."""
+    def enter(self, request: Request, keep: bool = True) -> None:
+        """A resolver's first instruction. A frame that is already waited for at the same place was left by a jump.
+        Without ``keep`` the request is waited for, and not written down."""
         waiting = self._still_open(request.thread, request.sp)
-        self.count += 1
-        request.number = self.count
+        self.count += keep
+        request.number = self.count if keep else 0
         if waiting:
             request.inside = waiting[-1].number
             request.handed_on = waiting[-1].sp == request.sp
         waiting.append(request)
-        self.requests.append(request)
+        if keep:
+            self.requests.append(request)
 
     def _still_open(self, thread: int, sp: int) -> list[Request]:
         """The stack grows down: what lies deeper than this was left by longjmp or an exception."""

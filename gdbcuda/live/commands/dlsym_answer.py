@@ -1,0 +1,138 @@
+"""``cuda-dlsym answer``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import gdb
+
+from gdbcuda import render
+from gdbcuda.errors import UserError
+from gdbcuda.live import answers, names, requests, settings, target, versions
+from gdbcuda.live import world as worlds
+from gdbcuda.live.answers import ANSWERS, LAYERS, Answer
+from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.routes import judge
+
+NOTHING = ("NULL", "nothing", "0")
+PF_X = 1
+
+
+def complete_words(token: str) -> Iterable[str]:
+    return ["with", *LAYERS, "NULL", *names.complete_functions(token)] if token else ["with", *LAYERS, "NULL"]
+
+
+@command(
+    "cuda-dlsym answer",
+    Argument("words", "NAME with OTHER|ADDRESS|hook|driver|NULL; nothing: the list", "*", complete_words),
+    Option("--once", "the next request only", flag=True),
+    Option("--remove", "takes a wish back: its number, or all", "NUMBER|all"),
+)
+def cuda_dlsym_answer(words: list[str], once: bool, remove: str | None) -> str:
+    """Answer the program's requests for a name differently, from now on or once.
+
+    OTHER: as if that name had been asked for. ADDRESS (0x..., &function): that function. hook, driver: their function
+    of the name, version and flags that are asked for. NULL: nothing. It holds for dlsym, dlvsym, cuGetProcAddress and
+    cudaGetDriverEntryPoint, for the program's requests and not for the hook's own, and for later runs too.
+
+    The name in the program's memory is not touched. Where gdb can write registers, they are; where it cannot, the
+    return address is led over a few bytes of code (set cuda-answer-by). The original request is made either way when
+    an address is answered: dlerror() still tells what it said.
+
+    Examples:
+      cuda-dlsym answer nvmlDeviceGetMemoryInfo with nvmlInit_v2
+      cuda-dlsym answer cuMemAlloc_v2 with driver --once
+      cuda-dlsym answer cuMemAllocAsync with NULL
+      cuda-dlsym answer
+      cuda-dlsym answer --remove 1"""
+    if remove is not None:
+        return take_back(remove)
+    if not words:
+        return listing()
+    if len(words) != 3 or words[1].lower() != "with":
+        raise UserError("write NAME with OTHER, ADDRESS, hook, driver or NULL (see: help cuda-dlsym answer)")
+    return add(words[0], words[2], once)
+
+
+def add(name: str, text: str, once: bool) -> str:
+    if target.connection() == "core":
+        raise UserError("a core file asks for nothing any more")
+    number = max(ANSWERS, default=0) + 1
+    answer = Answer(number, name, text, address_of(text), once)
+    if target.is_alive() and text in LAYERS:
+        refuse_unknown(name, text)
+    ANSWERS[number] = answer
+    requests.plant()
+    return "\n".join([f"Answer {number}: {described(answer)}", *warnings(answer)])
+
+
+def described(answer: Answer) -> str:
+    head = f"{'the next request' if answer.once else 'requests'} for {answer.name}"
+    get = "gets" if answer.once else "get"
+    if answer.address is not None:
+        return f"{head} {get} {answer.other if answer.address else 'NULL'}"
+    if answer.other in LAYERS:
+        return f"{head} {get} the {answer.other}'s function"
+    return f"{head} {get} what a request for {answer.other} gets"
+
+
+def address_of(text: str) -> int | None:
+    """The number, or gdb expression that begins like an address; None for a name."""
+    if text in NOTHING:
+        return 0
+    if not re.match(r"[0-9&$*(]", text):
+        return None
+    try:
+        value = int(gdb.parse_and_eval(text)) & (1 << 64) - 1
+    except gdb.error as problem:
+        raise UserError(f"{text}: {problem}") from None
+    if target.is_alive() and not is_code(value):
+        raise UserError(f"{text} is not code: calling it would end the program")
+    return value
+
+
+def is_code(address: int) -> bool:
+    """In an executable segment; outside of every object (code made at run time) it must at least be readable."""
+    holder = worlds.objects().holder(address)
+    if holder is None:
+        return bool(target.InferiorMemory().read(address, 1))
+    return any(start <= address < end and flags & PF_X for start, end, flags in holder.image.segments)
+
+
+def refuse_unknown(name: str, layer: str) -> None:
+    world = worlds.now()
+    meant = [f.symbol for f in world.table.find(name)] or [name]
+    if world.in_layer(layer) and not any(answers.function_of(world, layer, symbol) for symbol in meant):
+        raise UserError(f"the {layer} has no {name} that is known by name")
+
+
+def warnings(answer: Answer) -> list[str]:
+    """What will happen is the user's wish, but may not be what they think."""
+    table = versions.table()
+    if answer.address is not None or answer.other in LAYERS or table.function(answer.name) is None:
+        return []
+    other = table.function(answer.other)
+    if other is None:
+        return [f"  ({answer.other} is no function of the API)"]
+    different = judge.difference(table, answer.name, other)
+    return [f"  (their parameters differ{different})"] if different else []
+
+
+def take_back(which: str) -> str:
+    chosen = list(ANSWERS) if which == "all" else [int(which)] if which.isdigit() and int(which) in ANSWERS else []
+    if not chosen:
+        raise UserError(f"there is no answer {which}" if ANSWERS else "there is no answer to take back")
+    for number in chosen:
+        del ANSWERS[number]
+    if not requests.is_wanted():
+        requests.switch_off()
+    return f"{'Answer ' + which if which != 'all' else 'All answers'} taken back: requests are answered as ever."
+
+
+def listing() -> str:
+    if not ANSWERS:
+        return "Every request is answered as ever."
+    rows = [(a.number, a.name, a.other, "once" if a.once else "always", f"{a.given} times", a.refused)
+            for a in ANSWERS.values()]  # fmt: skip
+    return render.table(rows, ("#", "asked for", "answered with", "when", "given", "refused"), colour=settings.colour())
