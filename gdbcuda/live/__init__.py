@@ -50,6 +50,9 @@ def connect() -> None:
     events.breakpoint_deleted.connect(breakpoints.on_deleted)
     events.breakpoint_deleted.connect(guards.on_deleted)
     events.breakpoint_deleted.connect(returns.on_breakpoint_deleted)
+    if hasattr(events, "gdb_exiting"):  # gdb 12
+        events.gdb_exiting.connect(guards.take_all_back)
+    guards.watch_detach()
 
 
 def forget_process(event: object = None) -> None:

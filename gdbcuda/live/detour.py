@@ -22,12 +22,29 @@ LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the ent
 NEAR = (1 << 31) - (1 << 20)
 
 _used: dict[int, int] = {}  # end of a segment -> where its free bytes begin
+_restore_trust: list[bool] = []  # what the user has set, while it is not so
 _left: list[tuple[int, int]] = []  # (address, size) of trampolines that nothing leads to any more
 
 
 def forget_process() -> None:
     _used.clear()
     _left.clear()
+    target.PATCHED.clear()
+    show_original_code(False)
+
+
+def show_original_code(on: bool) -> None:
+    """gdb finds the end of a prologue in the bytes of the function; while it sets its breakpoints again it has to
+    see those of the file. Not for longer: what it writes back over a breakpoint comes from the same place."""
+    if on and not _restore_trust and target.PATCHED:
+        _restore_trust.append(bool(gdb.parameter("trust-readonly-sections")))
+        trust_files(True)
+    elif not on and _restore_trust:
+        trust_files(_restore_trust.pop())
+
+
+def trust_files(on: bool) -> None:
+    gdb.execute(f"set trust-readonly-sections {'on' if on else 'off'}", to_string=True)
 
 
 def plan(function: int, stop: int) -> Detour:
@@ -90,6 +107,7 @@ def is_zero(start: int, end: int) -> bool:
 
 def write(address: int, raw: bytes) -> None:
     """`Refused` where the target does not let us, or does not do it."""
+    show_original_code(False)
     try:
         gdb.selected_inferior().write_memory(address, raw)
         written = target.InferiorMemory().read(address, len(raw))
@@ -102,12 +120,14 @@ def write(address: int, raw: bytes) -> None:
 def apply(found: Detour, made: trampoline.Trampoline) -> None:
     for address, raw in found.writes(made.address):
         write(address, raw)
+    target.PATCHED.update(found.restores())
 
 
 def take_back(found: Detour, made: trampoline.Trampoline) -> None:
     """The function's bytes as they were. The trampoline stays until no thread is in it: see `clean`."""
     for address, raw in found.restores():
         write(address, raw)
+        target.PATCHED.pop(address, None)
     _left.append((made.address, len(made.raw)))
 
 

@@ -301,15 +301,19 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
+    """gdb is about to set its breakpoints again."""
+    detour.show_original_code(True)
     _fresh.add(target.strip_prefix(event.new_objfile.filename or ""))
 
 
 def on_continue(event: object) -> None:
     _fresh.clear()
+    detour.show_original_code(False)
 
 
 def on_stop(event: object = None) -> None:
     """All threads stand still: what had to wait is done, and breakpoints look as the user left them."""
+    detour.show_original_code(False)
     for guard in GUARDS.values():
         guard.switch(True)
     sweep()
@@ -319,10 +323,20 @@ def on_stop(event: object = None) -> None:
 
 
 def sweep(event: object = None) -> None:
+    detour.show_original_code(False)
     while _trash:
         one = _trash.pop()
         if one.is_valid():
             one.delete()
+
+
+def take_all_back(event: object = None) -> None:
+    """Before gdb lets the process go."""
+    for guard in list(GUARDS.values()):
+        remove(guard)
+    sweep()
+    if target.is_alive():
+        detour.clean()
 
 
 def forget_process() -> None:
@@ -337,6 +351,12 @@ def forget_process() -> None:
 
 def on_setting() -> None:
     refresh(list(FILTERS))
+
+
+def watch_detach() -> None:
+    """gdb has no event in front of ``detach``, only the user's hook, which is left alone where there is one."""
+    if "hook-detach" not in gdb.execute("show user", to_string=True):
+        gdb.execute("define hook-detach\npython import gdbcuda.live.guards; gdbcuda.live.guards.take_all_back()\nend", to_string=True)
 
 
 settings.ON_CHANGE["cuda-guard"] = on_setting

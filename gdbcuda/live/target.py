@@ -166,6 +166,18 @@ def function_start(address: int) -> int | None:
     return address - distance if name else None
 
 
+PATCHED: dict[int, bytes] = {}  # what our detours have replaced: address -> the program's own bytes
+
+
+def original_code(address: int, size: int) -> bytes:
+    """The program's code as it was before our detours."""
+    code = bytearray(InferiorMemory().read(address, size))
+    for at, raw in PATCHED.items():
+        for index in range(max(at, address), min(at + len(raw), address + size)):
+            code[index - address] = raw[index - at]
+    return bytes(code)
+
+
 PROLOGUE = re.compile(rb"(\xf3\x0f\x1e\xfa)?(\x90{0,5}|\x0f\x1f\x44\x00\x00)(\x55(\x48\x89\xe5|\x48\x8b\xec)?)?")
 
 
@@ -177,7 +189,7 @@ def behind_prologue(start: int) -> int:
         return int(line.last) + 1
     if machine() != "x86-64":
         return start + 16  # aarch64: behind stp and mov of x29, x30
-    found = PROLOGUE.match(InferiorMemory().read(start, 16))
+    found = PROLOGUE.match(original_code(start, 16))
     return start + (found.end() if found else 0)
 
 
