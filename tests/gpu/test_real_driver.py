@@ -65,7 +65,10 @@ def test_the_debuggers_own_cuda_commands_are_as_before(real) -> None:
         asked = ["-ex", "help info cuda", "-ex", "help set cuda", "-ex", "help cuda", "-ex", "show cuda memcheck"]
         return execute([GDB, "-nx", "-q", "-batch", *load, *asked], dict(os.environ))
 
-    assert shown("-x", str(ROOT / "gdbcuda.py")) == shown()
+    before = shown()
+    if "Undefined" in before:
+        pytest.skip("this gdb has no cuda commands of its own")
+    assert shown("-x", str(ROOT / "gdbcuda.py")) == before
 
 
 def test_pytorch_as_the_program(real, tmp_path: Path) -> None:
