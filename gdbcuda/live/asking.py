@@ -57,7 +57,7 @@ def on_stop(event: gdb.StopEvent) -> None:
         frame = gdb.newest_frame()
         request = request_here(frame) if frames.is_at_entry(frame) else None
         if request is not None and request.resolver in {shape.symbol for shape in LOADERS}:
-            gdb.write(stop_text(event.breakpoints[0].number, frames.place_of(frame), request))
+            gdb.write(stop_text(stops.number_of(event), frames.place_of(frame), request))
     except (UserError, Unreadable, gdb.error):
         return
 

@@ -70,4 +70,10 @@ def stop_text(event: gdb.StopEvent) -> str | None:
     except (UserError, gdb.error):
         return None
     returns.remember(call, frame)
-    return describe(call, f"Breakpoint {event.breakpoints[0].number}")
+    return describe(call, f"Breakpoint {number_of(event)}")
+
+
+def number_of(event: gdb.BreakpointEvent) -> int:
+    """The user's breakpoint; the event names internal ones at the same place too, though they did not stop."""
+    numbers = [breakpoint.number for breakpoint in event.breakpoints]
+    return next((number for number in numbers if number > 0), numbers[0])
