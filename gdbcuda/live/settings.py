@@ -73,6 +73,12 @@ def register() -> None:
         ["auto", "registers", "memory"],
     )
     Setting("cuda-backtrace", "Whether bt names the layer of each frame.", gdb.PARAM_BOOLEAN, True)
+    Setting(
+        "cuda-recursion-limit",
+        "How deep a hook function may be nested in itself before the program stops; 0 does not count, and costs nothing.",
+        gdb.PARAM_ZUINTEGER,
+        0,
+    )
     Setting("cuda-stop-info", "Whether a stop in an API function shows the decoded call.", gdb.PARAM_BOOLEAN, True)
 
 

@@ -1,0 +1,168 @@
+"""Hook functions that end up in themselves: the cycle shown, at a depth that the user sets or when the stack is full.
+
+``set cuda-recursion-limit N`` counts how deep each exported function of the hook libraries is nested on its thread, by
+breakpoints that never stop. One level before the limit an ordinary breakpoint is made there, for what stops must be
+one. Without a limit a SIGSEGV is looked at: does the stack repeat itself?
+(gdb manual: "Breakpoints In Python", "Frames In Python".)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.live import breakpoints, frames, layers, returns, settings, stops, target
+from gdbcuda.live import world as worlds
+from gdbcuda.live.functions import function
+
+LIMIT = "cuda-recursion-limit"
+RESOLVERS = ("dlsym", "dlvsym")
+MOST_FRAMES, LONGEST_CYCLE, FEWEST_TURNS = 120, 30, 3
+
+
+class Level(NamedTuple):
+    """A function that was entered and has not returned; ``depth`` counts it on this thread."""
+
+    sp: int
+    address: int
+    depth: int
+
+
+class Watched(NamedTuple):
+    name: str
+    file: str
+
+
+_watched: dict[int, Watched] = {}
+_counters: dict[int, Counting] = {}
+_levels: dict[int, list[Level]] = {}  # by thread, outermost first
+_stopping: dict[int, gdb.Breakpoint] = {}  # by function; ordinary ones
+
+
+class Counting(gdb.Breakpoint):
+    """At a hook function's first instruction. Internal, for it never stops."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(f"*{address:#x}", internal=True)
+        self.address = address
+
+    def stop(self) -> bool:
+        entered = enter(gdb.selected_thread().num, returns.current_stack_pointer(), self.address)
+        if entered.depth >= settings.value(LIMIT) and self.address not in _stopping:
+            line = f"break *{self.address:#x} if $_cuda_too_deep({self.address:#x})"
+            _stopping[self.address] = breakpoints.execute_break(line)
+        return False
+
+
+def enter(thread: int, sp: int, address: int) -> Level:
+    """The stack grows down: what was entered at this pointer or below it has returned, or has jumped on."""
+    levels = _levels.setdefault(thread, [])
+    while levels and levels[-1].sp <= sp:
+        levels.pop()
+    depth = next((level.depth for level in reversed(levels) if level.address == address), 0) + 1
+    levels.append(Level(sp, address, depth))
+    return levels[-1]
+
+
+@function("_cuda_too_deep")
+def cuda_too_deep(address: gdb.Value) -> bool:
+    """$_cuda_too_deep(ADDRESS): is the function there nested deeper than cuda-recursion-limit, or again that much?"""
+    levels, limit = _levels.get(gdb.selected_thread().num, []), settings.value(LIMIT)
+    if not limit or not levels or levels[-1].address != int(address):
+        return False
+    return bool(levels[-1].depth > limit and levels[-1].depth % limit == 1 % limit)
+
+
+# -- on and off -----------------------------------------------------------------------------------------------
+
+
+def apply(event: object = None) -> None:
+    """After ``set cuda-recursion-limit`` and whenever objects were loaded."""
+    if not settings.value(LIMIT):
+        forget_process()
+    elif target.is_alive() and target.connection() != "core":
+        watch_hooks()
+
+
+def watch_hooks() -> None:
+    try:
+        world = worlds.now()
+    except UserError:  # the loader has not begun
+        return
+    names = world.api_names | frozenset(RESOLVERS)
+    for hook in world.hooks:
+        for name, definitions in hook.symbols.defined(names).items():
+            for address in {d.address for d in definitions} - _counters.keys():
+                _watched[address] = Watched(name, world.file_of(hook))
+                _counters[address] = Counting(address)
+
+
+def forget_process() -> None:
+    for breakpoint in [*_counters.values(), *_stopping.values()]:
+        if breakpoint.is_valid():
+            breakpoint.delete()
+    for state in (_watched, _counters, _levels, _stopping):
+        state.clear()
+
+
+# -- what a stop shows ----------------------------------------------------------------------------------------
+
+
+def on_stop(event: gdb.StopEvent) -> None:
+    text = ""
+    if isinstance(event, gdb.BreakpointEvent):
+        ours = {made.number for made in _stopping.values() if made.is_valid()}
+        if any(hit.number in ours for hit in event.breakpoints):
+            text = counted_cycle()
+    elif isinstance(event, gdb.SignalEvent) and event.stop_signal == "SIGSEGV":
+        text = overflow()
+    if text:
+        gdb.write(text + "\n")
+
+
+def counted_cycle() -> str:
+    """From the levels: the functions between the two innermost entries of the same one."""
+    levels = _levels[gdb.selected_thread().num]
+    last = levels[-1]
+    before = next(i for i in range(len(levels) - 2, -1, -1) if levels[i].address == last.address)
+    cycle = [_watched[level.address].name for level in levels[before:]]
+    file = _watched[last.address].file
+    head = f"Recursion: {stops.where(frames.Place(last.address, '', file, layers.layer_of_object(file)))} {cycle[-1]}"
+    return f"{head} is nested {last.depth} deep on thread {gdb.selected_thread().num}: {' -> '.join(cycle)}"
+
+
+def overflow() -> str:
+    """"" unless the innermost frames are the same few functions over and over, one of the hook's among them."""
+    places = innermost()
+    cycle = repeating([(place.function, place.file) for place in places])
+    if not cycle or not any(place.layer == "hook" for place in places[:cycle]):
+        return ""
+    turn = list(reversed(places[: cycle + 1]))
+    names = " -> ".join(f"{stops.where(place)} {place.function}()" for place in turn)
+    return f"Recursion: the stack is used up by one cycle, innermost last: {names}"
+
+
+def innermost() -> list[frames.Place]:
+    found, frame = [], gdb.newest_frame()
+    while frame is not None and len(found) < MOST_FRAMES:
+        found.append(frames.place_of(frame, is_caller=bool(found)))
+        frame = frame.older()
+    return found
+
+
+def repeating(names: list[tuple[str, str]]) -> int:
+    """Length of the shortest cycle that the list begins with, and goes on with to its end; 0 if it has none."""
+    if len(names) < MOST_FRAMES or Counter(names).most_common(1)[0][1] < FEWEST_TURNS:
+        return 0
+    for start in range(2):  # the innermost frame may be in something that the cycle calls
+        rest = names[start:]
+        for size in range(1, LONGEST_CYCLE):
+            if all(rest[i] == rest[i + size] for i in range(len(rest) - size)):
+                return size
+    return 0
+
+
+settings.ON_CHANGE[LIMIT] = apply
