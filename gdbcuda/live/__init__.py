@@ -19,13 +19,14 @@ def start() -> None:
 
 
 def connect() -> None:
-    from gdbcuda.live import asking, breakpoints, guards, preload, requests, returns, stops, target
+    from gdbcuda.live import asking, breakpoints, guards, preload, recursion, requests, returns, stops, target
 
     events = gdb.events
     events.new_objfile.connect(target.forget)
     events.new_objfile.connect(preload.on_objfile)
     events.new_objfile.connect(guards.on_objfile)
     events.new_objfile.connect(requests.on_objects_change)
+    events.new_objfile.connect(recursion.apply)
     events.clear_objfiles.connect(target.forget)
     if hasattr(events, "free_objfile"):  # gdb 12
         events.free_objfile.connect(target.forget)
@@ -38,6 +39,7 @@ def connect() -> None:
     events.stop.connect(preload.on_stop)
     events.stop.connect(stops.on_stop)
     events.stop.connect(asking.on_stop)
+    events.stop.connect(recursion.on_stop)
     events.stop.connect(returns.on_stop)
     events.stop.connect(returns.sweep)
     events.stop.connect(guards.on_stop)
@@ -57,11 +59,12 @@ def connect() -> None:
 
 def forget_process(event: object = None) -> None:
     """What we knew of the process before is void."""
-    from gdbcuda.live import guards, requests, returns, world
+    from gdbcuda.live import guards, recursion, requests, returns, world
 
     guards.forget_process()
     returns.forget_process()
     requests.forget_process()
+    recursion.forget_process()
     world.forget_process()
 
 
