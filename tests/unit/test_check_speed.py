@@ -1,4 +1,4 @@
-"""100 MB and 2,000 symbols in under a second and under 200 MB of memory."""
+"""A library of 100 MB and 2,000 symbols is checked in bounded memory. (Its time is measured in scripts/bench.)"""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from test_check_cli import ROOT
 
+# VmHWM, not ru_maxrss: that one still counts the process that was forked before the exec
 MEASURE = """
-import resource, sys, time
+import re, sys
 from gdbcuda.check import check
-start = time.perf_counter()
 report = check(sys.argv[1])
-print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, len(report.findings))
+print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read()).group(1)) / 1024, len(report.findings))
 """
 
 
@@ -23,8 +23,8 @@ def test_a_large_library(tmp_path: Path) -> None:
     library = subprocess.check_output(make, text=True).strip()
     assert 90e6 < os.path.getsize(library) < 120e6
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", MEASURE, library]
-    runs = [subprocess.check_output(command, env=environment, text=True).split() for _ in range(3)]
+    output = subprocess.check_output([sys.executable, "-c", MEASURE, library], env=environment, text=True)
     os.unlink(library)
-    assert min(float(seconds) for seconds, _, _ in runs) < 1.0
-    assert max(float(megabytes) for _, megabytes, _ in runs) < 200
+    megabytes, findings = map(float, output.split())
+    assert megabytes < 200
+    assert findings > 0
