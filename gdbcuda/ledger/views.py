@@ -1,0 +1,182 @@
+"""What the ledger knows, as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Callable
+
+from gdbcuda import render
+from gdbcuda.errors import UserError
+from gdbcuda.ledger.blocks import Block
+from gdbcuda.ledger.book import Ledger, Problem, by, where
+from gdbcuda.log.text import Writer, duration, value
+from gdbcuda.units import human
+
+ROWS = 40
+View = Callable[[Ledger, Writer], str]
+
+
+def size(count: int) -> str:
+    """1073741825 [1.00 GiB]"""
+    return f"{count} [{human(count)}]" if count >= 1024 else str(count)
+
+
+def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: Writer) -> str:
+    """The largest first."""
+    shown = sorted(blocks, key=lambda block: -block.size)[:ROWS]
+    rows = [
+        (f"{b.address:#x}", size(b.size), b.kind, f"#{b.call.number} {b.call.name}", f"T{b.call.thread}",
+         "" if b.device is None else b.device, "" if b.stream is None else value(b.stream),
+         duration(max(ledger.latest - b.call.start, 0)), writer.caller(b.site))
+        for b in shown
+    ]  # fmt: skip
+    titles = ["address", "bytes", "kind", "by", "thread", "device", "stream", "age", "site"]
+    empty = [i for i in (5, 6) if not any(str(row[i]) for row in rows)]
+    rows = [tuple(cell for i, cell in enumerate(row) if i not in empty) for row in rows]  # type: ignore[misc]
+    text = render.table(rows, [title for i, title in enumerate(titles) if i not in empty])
+    left = len(blocks) - len(shown)
+    return text + (f"\n... and {left} smaller ones" if left else "")
+
+
+def live(ledger: Ledger, writer: Writer) -> str:
+    found = list(ledger.blocks.live.values())
+    if not found:
+        return "No block is live."
+    return f"{blocks_table(found, ledger, writer)}\n{totals(ledger)}"
+
+
+def totals(ledger: Ledger) -> str:
+    kinds = Counter(block.kind for block in ledger.blocks.live.values())
+    each = ", ".join(f"{kind} {size(ledger.bytes[kind])} in {count}" for kind, count in sorted(kinds.items()))
+    return f"{plural(sum(kinds.values()), 'block')}: {each}" if each else "No block is live."
+
+
+def plural(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def leaks(ledger: Ledger, writer: Writer) -> str:
+    """Never freed, by site: one line says who forgot how much."""
+    found = list(ledger.blocks.live.values())
+    if not found:
+        return "Everything that was handed out has been given back."
+    groups: dict[tuple[int, str], list[Block]] = {}
+    for block in found:
+        groups.setdefault((block.site, block.call.name), []).append(block)
+    ordered = sorted(groups.items(), key=lambda item: -sum(b.size for b in item[1]))
+    rows = [(len(blocks), size(sum(b.size for b in blocks)), name, writer.caller(site), first(blocks))
+            for (site, name), blocks in ordered[:ROWS]]  # fmt: skip
+    return f"{render.table(rows, ['blocks', 'bytes', 'by', 'site', 'the first'])}\nNot freed: {totals(ledger)}"
+
+
+def first(blocks: Sequence[Block]) -> str:
+    return f"#{blocks[0].call.number} at {blocks[0].address:#x}"
+
+
+def by_site(ledger: Ledger, writer: Writer) -> str:
+    blocks = ledger.blocks.all()
+    if not blocks:
+        return "No block was handed out."
+    groups: dict[int, list[Block]] = {}
+    for block in blocks:
+        groups.setdefault(block.site, []).append(block)
+    rows = [(len(found), size(sum(b.size for b in found)), len(held), size(sum(b.size for b in held)),
+             writer.caller(site))
+            for site, found in sorted(groups.items(), key=lambda item: -sum(b.size for b in item[1]))
+            for held in [[b for b in found if b.release is None]]]  # fmt: skip
+    return render.table(rows[:ROWS], ["blocks", "bytes", "live", "bytes live", "site"])
+
+
+def peak(ledger: Ledger, writer: Writer) -> str:
+    top = ledger.at_peak()
+    if top is None:
+        return "No device memory was handed out."
+    lines = [f"Most device memory: {size(top.bytes)} in {plural(len(top.blocks), 'block')}, when "
+             f"{writer.line(top.call)}", blocks_table(top.blocks, ledger, writer)]  # fmt: skip
+    refused = ledger.out_of_memory
+    if refused is not None:
+        lines += [f"First refusal: {writer.line(refused.call)}",
+                  f"{size(refused.bytes)} were live then, in {plural(len(refused.blocks), 'block')}:",
+                  blocks_table(refused.blocks, ledger, writer)]  # fmt: skip
+    return "\n".join(lines)
+
+
+def history(ledger: Ledger, writer: Writer, address: int) -> str:
+    """Every block that the address has belonged to."""
+    found = [b for b in ledger.blocks.all() if b.holds(address)]
+    if not found:
+        raise UserError(f"{address:#x} has not been in any block that was recorded")
+    lines = []
+    for block in found:
+        lines.append(writer.line(block.call))
+        if block.release is not None:
+            lines.append(writer.line(block.release))
+        elif block in ledger.blocks.freed:
+            lines.append("       freed by a call that was not recorded: the address was handed out again")
+    return "\n".join(lines)
+
+
+def at(ledger: Ledger, writer: Writer, address: int) -> str:
+    block, verb = ledger.blocks.holding(address), ""
+    if block is None:
+        block = ledger.blocks.was_holding(address)
+        verb = f", freed{by(block)}" if block is not None else ""
+    if block is None:
+        return f"{address:#x} is in no block that was recorded{neighbour(ledger, address)}."
+    place = f"{address:#x} is {address - block.address} bytes into {where(block)}{verb}"
+    return f"{place}; {block.kind}, by {site(block, writer)}."
+
+
+def site(block: Block, writer: Writer) -> str:
+    return writer.caller(block.site) or "a caller that was not recorded"
+
+
+def neighbour(ledger: Ledger, address: int) -> str:
+    """Behind the end of a block is where most wild pointers are."""
+    known = [b for b in ledger.blocks.live.values() if b.kind in ("device", "managed", "host")]
+    before = [b for b in known if b.address <= address]
+    if not before:
+        return ""
+    nearest = max(before, key=lambda block: block.address)
+    return f"; {address - nearest.address - nearest.size} bytes behind the end of {where(nearest)}"
+
+
+def problem_text(problem: Problem, writer: Writer) -> str:
+    lines = [f"{writer.paint(problem.kind, 'error')}: {problem.text}", f"  {writer.line(problem.call)}"]
+    if problem.block is not None:
+        lines.append(f"  {writer.line(problem.block.call)}")
+    return "\n".join(lines)
+
+
+def problems(ledger: Ledger, writer: Writer) -> str:
+    if not ledger.problems:
+        return "No bad free and no bad copy was seen."
+    shown = [problem_text(problem, writer) for problem in ledger.problems[:ROWS]]
+    left = len(ledger.problems) - len(shown)
+    return "\n".join([*shown, *([f"... and {left} more"] if left else [])])
+
+
+def overview(ledger: Ledger, writer: Writer) -> str:
+    """Totals, the peak, what was refused, what is wrong."""
+    lines = [totals(ledger)]
+    if ledger.peak_call is not None:
+        lines.append(f"Peak of device memory: {size(ledger.peak)}, at #{ledger.peak_call.number}")
+    if ledger.out_of_memory is not None:
+        lines.append(f"First refusal: {writer.line(ledger.out_of_memory.call)}")
+    lines.append(problems(ledger, writer))
+    return "\n".join(lines)
+
+
+def reported(ledger: Ledger, writer: Writer) -> str:
+    """What was told about memory in use, by each layer, beside the ledger's own count at that moment."""
+    if not ledger.reported:
+        return "No recorded call has asked how much memory there is."
+    rows = [(name, layer, size(r.used), size(r.total), size(r.ours), size(r.used - r.ours), f"#{r.call.number}")
+            for (layer, name), r in ledger.reported.items()]  # fmt: skip
+    return render.table(rows, ["asked", "layer", "in use", "in all", "ledger", "not ours", "call"])
+
+
+VIEWS: dict[str, View] = {"live": live, "leaks": leaks, "peak": peak, "by-site": by_site, "reported": reported,
+                          "problems": problems}  # fmt: skip
+

@@ -1,0 +1,192 @@
+"""``cuda-log`` and its subcommands."""
+
+from __future__ import annotations
+
+import os
+
+from gdbcuda import condition as conditions
+from gdbcuda.errors import UserError
+from gdbcuda.live import names, recording, target, versions
+from gdbcuda.live.command import Argument, Condition, Option, command, file_names
+from gdbcuda.live.recorder import Wish
+from gdbcuda.log.record import Call
+from gdbcuda.log.select import Filter, last
+
+SHOWN = 40
+
+
+@command("cuda-log", prefix=True)
+def cuda_log() -> str:
+    """Record the calls of the CUDA and NVML API, and say what is being recorded.
+
+    The subcommands start and stop the recorder, show what was recorded, sum it up and save it.
+
+    Examples:
+      cuda-log start
+      run
+      cuda-log show --tree
+      cuda-log summary"""
+    session = recording.SESSION
+    kept = len(session.kept.calls)
+    lines = [f"{kept} calls kept" + (f", {session.kept.lost} earlier ones are not" if session.kept.lost else "")]
+    if session.recorder is None:
+        return f"The recorder is off; {lines[0]}. (cuda-log start)"
+    recorder = session.recorder
+    lines.insert(0, f"Recording {wish_text(recorder.wish)} by {len(recorder.entries)} breakpoints that never stop")
+    if session.file is not None:
+        lines.append(f"written to {session.file.path} as they happen")
+    if recorder.missed:
+        lines.append(f"{recorder.missed} stops could not be read")
+    return "; ".join(lines) + "."
+
+
+@command(
+    "cuda-log start",
+    Argument("function", "API functions: symbols, base names, globs (default: all)", "*", names.complete_functions),
+    Option("--in", "record these layers or libraries alone", "LAYERS", complete=names.complete_places),
+    Option("--from", "whose calls: app, hook, runtime, a library (default: any)", "CALLER",
+           complete=names.complete_callers),
+    Option("--stack", "keep N frames of the backtrace of each call", "N"),
+    Option("--to", "write every call to FILE as it happens", "FILE"),
+    Option("--memory", "what allocates, frees, copies and fills: all that cuda-memory needs", flag=True),
+    Condition("only calls for which COND holds; it is evaluated in the debugger"),
+)  # fmt: skip
+def cuda_log_start(function: list[str], **wanted: object) -> str:
+    """Record calls from now on, before the program runs or at any stop.
+
+    Each call costs two stops of the program that nobody sees. Calls of one thread nest: the program's call of the
+    runtime, the runtime's of the hook, the hook's of the driver. Breakpoints and stepping go on as usual.
+
+    Examples:
+      cuda-log start
+      cuda-log start 'cuMem*' --in hook,driver
+      cuda-log start cudaMalloc --stack 8 if size > 1M
+      cuda-log start --memory --to calls.jsonl"""
+    wish = make_wish(function, wanted)
+    recorder = recording.start(wish, str(wanted["to"]) if wanted["to"] else None)
+    planted = f", {len(recorder.entries)} places" if target.is_alive() else ", from the next run on"
+    return f"Recording {wish_text(wish)}{planted}."
+
+
+def make_wish(patterns: list[str], wanted: dict[str, object]) -> Wish:
+    table = versions.table()
+    symbols = {f.symbol for pattern in patterns for f in table.find(pattern) or names.unknown(pattern, table)}
+    if wanted["memory"]:
+        from gdbcuda import ledger
+
+        symbols |= {f.symbol for f in table.functions.values() if ledger.matters(f)}
+    symbols = symbols or set(table.functions)
+    condition = None
+    if wanted["condition"]:
+        if not patterns:
+            raise UserError("a condition is on the parameters of functions: name those to record")
+        condition = conditions.parse(str(wanted["condition"]), table, [table.functions[s] for s in sorted(symbols)])
+    stack = number("--stack", wanted["stack"] or 0)
+    return Wish(frozenset(symbols), names.split_places(wanted["in"]), names.split_places(wanted["from"]),
+                stack, condition)  # type: ignore[arg-type]  # fmt: skip
+
+
+def number(option: str, given: object) -> int:
+    try:
+        found = int(str(given))
+    except ValueError:
+        found = -1
+    if found < 0:
+        raise UserError(f"{option} wants a number, not {given!r}")
+    return found
+
+
+def wish_text(wish: Wish) -> str:
+    count = len(wish.functions)
+    what = next(iter(wish.functions)) if count == 1 else f"{count} functions"
+    where = f" in {', '.join(wish.places)}" if wish.places else ""
+    who = f" called from {', '.join(wish.callers)}" if wish.callers else ""
+    return f"{what}{where}{who}" + (f" if {wish.condition.text}" if wish.condition else "")
+
+
+@command("cuda-log stop")
+def cuda_log_stop() -> str:
+    """Stop recording; what was recorded stays until cuda-log clear.
+
+    Examples:
+      cuda-log stop"""
+    recording.SESSION.require()
+    recording.stop()
+    return cuda_log()
+
+
+@command("cuda-log clear")
+def cuda_log_clear() -> str:
+    """Forget the calls recorded so far; the recorder, if it is on, goes on.
+
+    Examples:
+      cuda-log clear"""
+    count = len(recording.SESSION.kept.calls)
+    recording.clear()
+    return f"{count} calls forgotten."
+
+
+@command("cuda-log save", Argument("file", "the file to write", complete=file_names))
+def cuda_log_save(file: str) -> str:
+    """Write the calls kept so far to FILE, for 'gdbcuda log' in a shell.
+
+    (cuda-log start --to FILE writes each call as it happens.)
+
+    Examples:
+      cuda-log save calls.jsonl"""
+    count = recording.save(os.path.expanduser(file))
+    return f"{count} calls written to {file}."
+
+
+FILTERS = (
+    Argument("function", "show these functions alone: symbols, base names, globs", "*", names.complete_functions),
+    Option("--in", "in this layer or library", "LAYER", complete=names.complete_places),
+    Option("--thread", "of this thread", "N"),
+    Option("--failed", "calls that returned an error, or did not return", flag=True),
+)
+
+
+@command(
+    "cuda-log show",
+    *FILTERS,
+    Option("--last", f"the last N calls (default {SHOWN}; 0 for all)", "N"),
+    Option("--tree", "calls below the call that made them", flag=True),
+    Option("--changed", "what the hook library changed: arguments, results, calls not forwarded, extra calls",
+           flag=True),
+)  # fmt: skip
+def cuda_log_show(function: list[str], last: str | None, tree: bool, changed: bool, **chosen: object) -> str:
+    """Show recorded calls: number, seconds since the start, thread, layer, the call, its result, how long, by whom.
+
+    Examples:
+      cuda-log show
+      cuda-log show --tree --last 100
+      cuda-log show --changed
+      cuda-log show cudaMalloc --failed"""
+    calls = list(recording.SESSION.kept.calls)
+    wanted = make_filter(function, chosen)
+    count = SHOWN if last is None else number("--last", last)
+    return view(calls, wanted, count, tree, changed)
+
+
+def make_filter(patterns: list[str], chosen: dict[str, object]) -> Filter:
+    thread = number("--thread", chosen["thread"]) if chosen["thread"] is not None else None
+    return Filter(tuple(patterns), names.split_places(chosen["in"]), thread, bool(chosen["failed"]))  # type: ignore
+
+
+def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: bool) -> str:
+    from gdbcuda.log import changes
+    from gdbcuda.log import tree as trees
+
+    if not calls:
+        return "Nothing is recorded yet." if recording.SESSION.recorder else "Nothing is recorded: cuda-log start"
+    writer = recording.writer()
+    if changed:
+        return changes.report(trees.roots(calls), writer)
+    if tree:
+        found = [root for root in trees.roots(calls) if any(wanted.takes(node.call) for node in root.walk())]
+        shown = [trees.text(root, writer) for root in last(found, count)]
+    else:
+        found = [call for call in calls if wanted.takes(call)]
+        shown = [writer.line(call) for call in last(found, count)]
+    left = len(found) - len(shown)
+    return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."

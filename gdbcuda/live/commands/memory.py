@@ -1,0 +1,64 @@
+"""``cuda-memory``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.ledger import Ledger, views
+from gdbcuda.live import recording
+from gdbcuda.live.command import Argument, command
+
+WITH_ADDRESS = {"history": views.history, "at": views.at}
+
+
+def complete_views(token: str) -> Iterable[str]:
+    return [*views.VIEWS, *WITH_ADDRESS]
+
+
+@command(
+    "cuda-memory",
+    Argument("view", "live, leaks, peak, by-site, problems, reported, history ADDRESS, at ADDRESS", "?",
+             complete_views),
+    Argument("address", "for history and at: any expression of gdb", "*"),
+)  # fmt: skip
+def cuda_memory(view: str | None, address: list[str]) -> str:
+    """Show what memory the API has handed out, by whom, and what is wrong with how it was used.
+
+    Read out of the recorded calls alone: nothing is called in the program. cuda-log start --memory before run records
+    what is needed; with --stack N the site is the nearest function of the program itself. 'set cuda-memory-stop on'
+    stops the program at a double free, an unknown or interior pointer, a free of the wrong family, a copy or fill of
+    freed memory or beyond the end of a block.
+
+    live: blocks not freed yet. leaks: the same by site. peak: the most at once, and what was live then and at the
+    first refusal. by-site: who allocates. reported: what the layers said was in use, beside the ledger's count.
+
+    Examples:
+      cuda-memory
+      cuda-memory leaks
+      cuda-memory at dptr
+      cuda-memory history 0x7fffb3bff000"""
+    ledger = recording.SESSION.ledger
+    if ledger is None:
+        raise UserError("nothing is recorded: cuda-log start --memory, then run")
+    if view in WITH_ADDRESS:
+        return WITH_ADDRESS[view](ledger, recording.writer(), address_of(view, address))
+    if address:
+        raise UserError(f"{view} takes no address")
+    return named(view, ledger)
+
+
+def named(view: str | None, ledger: Ledger) -> str:
+    if view is None:
+        return views.overview(ledger, recording.writer())
+    if view not in views.VIEWS:
+        raise UserError(f"no view {view!r}; there are {', '.join(complete_views(''))}")
+    return views.VIEWS[view](ledger, recording.writer())
+
+
+def address_of(view: str, words: list[str]) -> int:
+    if not words:
+        raise UserError(f"{view} wants an address, for example: cuda-memory {view} dptr")
+    return int(gdb.parse_and_eval(f"(unsigned long)({' '.join(words)})"))

@@ -1,0 +1,235 @@
+"""cuda-log in a real gdb: the calls that the program made, all of them, in order, and nothing else changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+KINDS = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemsetD8_v2", "cuMemcpyDtoH_v2")
+START = "cuda-log start cuMemAlloc cuMemFree cuMemsetD8 cuMemcpyDtoH --in hook"
+
+
+def events(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def calls_of_sample(number: int, calls: int) -> list[str]:
+    """What shim/sample/threads.c does in its thread of that number: the same generator, the same decisions."""
+    random, slots, made = number + 1, [False] * 8, []
+
+    def below(limit: int) -> int:
+        nonlocal random
+        random = (random * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+        return (random >> 33) % (1 << 32) % limit
+
+    while len(made) < calls:
+        slot = below(8)
+        if not slots[slot]:
+            below(65536)
+            slots[slot] = True
+            made.append(KINDS[0])
+        elif calls - len(made) < 2 or below(4) == 0:
+            slots[slot] = False
+            made.append(KINDS[1])
+        else:
+            below(256)
+            made += KINDS[2:]
+    return made
+
+
+def by_thread(found: list[dict]) -> list[list[dict]]:
+    threads = defaultdict(list)
+    for event in found:
+        if event["phase"] == "B":
+            threads[event["thread"]].append(event)
+    return [threads[number] for number in sorted(threads)]
+
+
+@pytest.mark.parametrize(("place", "calls"), [("local", 2500), ("gdbserver", 250)])
+def test_exactly_the_calls_that_the_program_counted(shim: Path, tmp_path: Path, place: str, calls: int) -> None:
+    """8 threads; each call with its end, in the thread's order, and the program prints what it prints without gdb."""
+    scenario, path = Scenario(shim, place), tmp_path / "log"
+    arguments = ("8", str(calls))
+    text = scenario.run("threads", f"{START} --to {path}", "RUN", "cuda-log", arguments=arguments)
+    found = events(path)
+    recorded = by_thread(found)
+    assert [[event["name"] for event in thread] for thread in recorded] == [
+        calls_of_sample(number, calls) for number in range(8)
+    ]
+    ends = {event["op_id"]: event for event in found if event["phase"] == "E"}
+    begins = {event["op_id"]: event for event in found if event["phase"] == "B"}
+    assert ends.keys() == begins.keys()
+    assert all(ends[number]["name"] == begin["name"] for number, begin in begins.items())
+    assert all(ends[number]["ts"] >= begin["ts"] for number, begin in begins.items())
+    assert all(end["details"]["status"] == 0 for end in ends.values())
+    alone = subprocess.run([scenario.sample("threads"), *arguments], env=scenario.environment(), check=True,
+                           capture_output=True, text=True, timeout=60).stdout  # fmt: skip
+    assert set(alone.splitlines()) <= set(text.splitlines())
+    assert f"{8 * calls} calls kept" in text
+    assert "could not be read" not in text
+
+
+def test_calls_nest_from_the_program_to_the_driver(scenario: Scenario) -> None:
+    text = scenario.run(
+        "runtime_alloc", "cuda-log start cudaMalloc cuMemAlloc", "RUN", "cuda-log show --tree", "cuda-log stop"
+    )
+    shown = re.findall(r"^#\d+ +[\d.]+  T1  (\w+) +( *)(\w+)\(", text, re.MULTILINE)
+    first = [(layer, name) for layer, _, name in shown[:4]]
+    assert first == [("hook", "cudaMalloc"), ("runtime", "cudaMalloc"), ("hook", "cuMemAlloc_v2"),
+                     ("driver", "cuMemAlloc_v2")]  # fmt: skip
+    assert len(shown) == 12
+    assert re.search(r"hook +cudaMalloc\(devPtr=0x\w+ -> 0x\w+, size=67108864 \[64\.00 MiB\]\) = cudaSuccess .* "
+                     r"by allocate_buffer at runtime_alloc\.c:\d+", text)  # fmt: skip
+
+
+def test_what_the_hook_changed(scenario: Scenario) -> None:
+    text = scenario.run(
+        "test_alloc", "cuda-log start cuMemAlloc cuMemGetInfo", "RUN", "cuda-log show --changed",
+        environment={"GDBCUDA_MEMORY_LIMIT": "2g"},
+    )  # fmt: skip
+    assert re.search(r"bytesize=3221225472 \[3\.00 GiB\]\) = CUDA_ERROR_OUT_OF_MEMORY \(2\).*\n +never forwarded", text)
+    assert "out total: got 17179869184 [16.00 GiB], told 2147483648 [2.00 GiB]" in text
+    assert re.search(r"\d+ of \d+ calls of the hook library did more", text)
+    granted = re.search(r"bytesize=67108864 .*\n(.*)", text)
+    assert granted is None or "never forwarded" not in granted.group(1)
+
+
+def test_it_goes_with_the_users_breakpoints_and_stepping(scenario: Scenario) -> None:
+    text = scenario.run(
+        "test_alloc", "cuda-log start cuMemAlloc cuMemFree --in hook", "cuda-break cuMemAlloc", "RUN", "finish",
+        "continue", "next", "step", "delete", "continue", "cuda-log show",
+    )  # fmt: skip
+    assert text.count("Breakpoint 1  hook") == 2
+    assert "Value returned" in text or "Run till exit" in text
+    assert re.findall(r"^#\d+ .*hook +(\w+)\(", text, re.MULTILINE) == ["cuMemAlloc_v2"] * 3 + ["cuMemFree_v2"] * 3
+    assert text.count(" = CUDA_SUCCESS  ") == 6
+
+
+def test_without_stopping_there_is_nothing_of_ours_to_see(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-log start", "RUN", "info breakpoints")
+    assert "No breakpoints or watchpoints." in text
+    assert "Breakpoint 1" not in text and "Program received" not in text
+
+
+def test_conditions_and_callers(scenario: Scenario) -> None:
+    text = scenario.run(
+        "test_alloc", "cuda-log start cuMemAlloc --from app --stack 3 if bytesize > 2G", "RUN", "cuda-log show"
+    )
+    assert len(re.findall(r"^#", text, re.MULTILINE)) == 1
+    assert "bytesize=3221225472" in text
+    own = scenario.run("test_alloc", "cuda-log start cuMemAlloc --from hook", "RUN", "cuda-log show")
+    assert set(re.findall(r"T1  (\w+) ", own)) == {"driver"}
+
+
+def test_a_second_run_and_a_second_recorder(local: Scenario) -> None:
+    text = local.run(
+        "test_alloc", "cuda-log start cuMemAlloc --in hook", "run", "run", "cuda-log start cuMemFree --in hook", "run",
+        "cuda-log stop", "run", "cuda-log show",
+    )  # fmt: skip
+    names = re.findall(r"^#(\d+) .*hook +(\w+)\(", text, re.MULTILINE)
+    assert [name for _, name in names] == ["cuMemAlloc_v2"] * 6 + ["cuMemFree_v2"] * 3
+    assert [int(number) for number, _ in names] == list(range(9))
+    assert "Cannot" not in text
+
+
+UNWINDING = """
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+static jmp_buf back;
+static int depth;
+int cuInit(unsigned int flags) { if (flags) return cuInit(flags - 1); return 0; }
+int cuMemFree_v2(unsigned long long pointer) { longjmp(back, 1); }
+int cuMemFreeHost(void *p) { pthread_exit(0); }
+int cuCtxDetach(void *ctx);
+int cuCtxSynchronize(void) { return 7; }
+static void *work(void *p) { cuMemFreeHost(p); return 0; }
+int main(void) {
+    pthread_t thread;
+    for (int i = 0; i < 3; i++)
+        if (!setjmp(back)) { cuMemFree_v2(i); depth++; }
+    cuInit(3);
+    pthread_create(&thread, 0, work, 0);
+    pthread_join(thread, 0);
+    cuCtxSynchronize();
+    return 0;
+}
+"""
+
+
+def test_longjmp_recursion_and_thread_exit_leave_nothing_stale(scenario: Scenario, compile_c, tmp_path) -> None:
+    program, log = compile_c("unwinding", UNWINDING, "-pthread", "-rdynamic"), tmp_path / "log"
+    scenario.run(program, f"cuda-log start --to {log}", "RUN", hook=None)
+    found = events(log)
+    shown = [(e["name"], e["depth"]) for e in found if e["phase"] == "B"]
+    assert shown == [*[("cuMemFree_v2", 0)] * 3, *[("cuInit", depth) for depth in range(4)], ("cuMemFreeHost", 0),
+                     ("cuCtxSynchronize", 0)]  # fmt: skip
+    ends = [(e["name"], e["details"].get("ended", e["details"].get("status"))) for e in found if e["phase"] == "E"]
+    assert ends[:7] == [("cuMemFree_v2", "unwound")] * 3 + [("cuInit", 0)] * 4
+    assert set(ends[7:]) == {("cuMemFreeHost", "process ended"), ("cuCtxSynchronize", 7)}
+
+
+CRASH = """
+#include <stdlib.h>
+int cuMemFree_v2(unsigned long long pointer) { return *(volatile int *)pointer; }
+int cuInit(unsigned int flags) { return 0; }
+int main(void) { for (unsigned int i = 0; i < 20; i++) cuInit(i); return cuMemFree_v2(16); }
+"""
+
+
+def test_the_last_calls_before_a_crash_show_by_themselves(scenario: Scenario, compile_c) -> None:
+    program = compile_c("crash", CRASH, "-rdynamic")
+    text = scenario.run(program, "set cuda-log-limit 5", "cuda-log start", "RUN", "cuda-log", hook=None)
+    shown = text.partition("the last calls of thread 1:\n")[2]
+    assert re.findall(r"^#(\d+)", shown, re.MULTILINE) == ["16", "17", "18", "19", "20"]
+    assert re.search(r"cuMemFree_v2\(dptr=0x10\) \.\.\. not over  by main at crash\.c:5", shown)
+    assert "5 calls kept, 16 earlier ones are not" in text
+
+
+def test_a_killed_debugger_loses_nothing_that_was_over(local: Scenario, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    local.run(
+        "test_alloc", f"cuda-log start cuMemAlloc cuMemFree --in hook --to {log}", "cuda-break cuMemFree", "run",
+        "python import os; os.system('kill -9 %d %d' % (gdb.selected_inferior().pid, os.getpid()))",
+    )  # fmt: skip
+    found = events(log)
+    assert [e["name"] for e in found if e["phase"] == "E"] == ["cuMemAlloc_v2"] * 3
+    assert [e["name"] for e in found if e["phase"] == "B"][-1] == "cuMemFree_v2"
+
+
+def test_saved_is_what_was_kept(local: Scenario, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    text = local.run("test_alloc", "cuda-log start cuMemAlloc", "run", f"cuda-log save {log}", "cuda-log clear",
+                     "cuda-log show")  # fmt: skip
+    assert f"6 calls written to {log}" in text and "6 calls forgotten" in text and "Nothing is recorded yet" in text
+    assert [e["phase"] for e in events(log) if e.get("op_id") is not None].count("E") == 6
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("cuda-log start cuNothing", "no function 'cuNothing'"),
+        ("cuda-log start if bytesize > 1", "name those to record"),
+        ("cuda-log start cuMemAlloc if nothing > 1", "bytesize"),
+        ("cuda-log start --stack many", "--stack wants a number"),
+        ("cuda-log start --to /proc/none", "cannot write"),
+        ("cuda-log stop", "no recorder is at work"),
+        ("cuda-log show --last some", "--last wants a number"),
+        ("cuda-log save /proc/none", "cannot write"),
+    ],
+)
+def test_mistakes_are_one_line(local: Scenario, command: str, message: str) -> None:
+    text = local.run("test_alloc", command, hook=None)
+    assert message in text and len(text.strip().splitlines()) == 1, text
+
+
+def test_help_and_nothing_recorded(local: Scenario) -> None:
+    text = local.run(None, "cuda-log", "cuda-log show", hook=None, environment={"PATH": os.environ["PATH"]})
+    assert "The recorder is off; 0 calls kept" in text and "Nothing is recorded: cuda-log start" in text

@@ -1,0 +1,106 @@
+"""cuda-memory in a real gdb, on a program that does everything wrong that one can do with a block of memory."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+WRONG = """
+#include <stddef.h>
+#define GDBCUDA_API_SOURCE_NAMES
+#include "gdbcuda_api.h"
+static CUdeviceptr kept, block;
+static char bytes[8192];
+static void load_model(void) { cuMemAlloc(&kept, 1 << 20); }
+static void wrong(void)
+{
+    cuMemAlloc(&block, 4096);
+    cuMemcpyHtoD(block, bytes, 4097);  /* OUT OF RANGE */
+    cuMemFree(block + 16);             /* INTERIOR */
+    cuMemFreeHost((void *)block);      /* WRONG FAMILY */
+    cuMemFree(block);
+    cuMemsetD8(block, 0, 16);          /* USE AFTER FREE */
+    cuMemFree(block);                  /* DOUBLE FREE */
+    cuMemFree(4);                      /* UNKNOWN */
+    cuMemFree(0);
+}
+int main(void)
+{
+    CUdevice device;
+    CUcontext context;
+    cuInit(0);
+    cuDeviceGet(&device, 0);
+    cuDevicePrimaryCtxRetain(&context, device);
+    cuCtxSetCurrent(context);
+    load_model();
+    wrong();
+    return 0;
+}
+"""
+KINDS = ["out of range", "interior pointer", "wrong family", "use after free", "double free", "unknown pointer"]
+
+
+@pytest.fixture
+def wrong(shim: Path, compile_c) -> Path:
+    return compile_c("wrong_memory", WRONG, f"-I{shim}", f"-L{shim}/standin", "-lcuda")
+
+
+def test_every_mistake_is_recorded_with_its_line(scenario: Scenario, wrong: Path) -> None:
+    text = scenario.run(wrong, "cuda-log start --memory", "RUN", "cuda-memory problems", "cuda-memory leaks")
+    shown = text.partition("cuda-memory leaks)\n")[2]
+    found = re.findall(rf"^({'|'.join(KINDS)}): .*\n.*by wrong at wrong_memory_?\w*\.c:(\d+)", shown, re.MULTILINE)
+    lines = WRONG.splitlines()
+    assert [kind for kind, _ in found] == KINDS
+    for kind, line in found:
+        assert kind.split()[0].upper() in lines[int(line) - 1]
+    assert re.search(r"1048576 \[1\.00 MiB\] +cuMemAlloc_v2 +load_model at wrong_memory\w*\.c:7", shown)
+    assert "cuda-memory: not freed at exit: 1 block: device 1048576 [1.00 MiB] in 1 (cuda-memory leaks)" in text
+
+
+def test_it_stops_at_the_mistake_when_asked(scenario: Scenario, wrong: Path) -> None:
+    text = scenario.run(
+        wrong, "cuda-log start --memory --in hook", "set cuda-memory-stop on", "RUN", "cuda-memory at block",
+        "continue", "cuda-call", "info breakpoints", "bt 2",
+    )  # fmt: skip
+    assert re.search(r"Temporary breakpoint \d+.*cuMemcpyHtoD_v2 \(", text)
+    assert "cuda-memory: out of range: 4097 bytes from dstDevice on go 1 beyond the 4.00 KiB of #1" in text
+    assert re.search(r"is 0 bytes into the 4\.00 KiB of #1 cuMemAlloc_v2 at 0x\w+; device, by wrong at", text)
+    assert "cuda-memory: interior pointer: 16 bytes into" in text
+    assert re.search(r"cuMemFree_v2 in hook libgdbcuda-hook\.so, called by app wrong\(\)", text)
+    assert "No breakpoints or watchpoints." in text
+
+
+def test_the_threads_of_the_sample_make_no_mistake(local: Scenario) -> None:
+    text = local.run("threads", "cuda-log start --memory", "run", "cuda-memory", "cuda-memory by-site",
+                     arguments=("8", "100"))  # fmt: skip
+    made = [int(n) for n in re.findall(r"cuMemAlloc_v2 (\d+)", text)]
+    freed = [int(n) for n in re.findall(r"cuMemFree_v2 (\d+)", text)]
+    assert f"{sum(made) - sum(freed)} blocks: device" in text
+    assert "No bad free and no bad copy was seen." in text
+    assert re.search(rf"^ +{sum(made)} .*allocate at threads\.c:\d+", text, re.MULTILINE)
+
+
+def test_layers_report_different_memory(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-log start --memory", "run", "cuda-memory reported", "cuda-memory peak",
+                     environment={"GDBCUDA_MEMORY_LIMIT": "2g"})  # fmt: skip
+    assert re.search(r"cuMemGetInfo +hook .*2147483648 \[2\.00 GiB\]", text)
+    assert re.search(r"cuMemGetInfo +driver .*17179869184 \[16\.00 GiB\]", text)
+    assert re.search(r"First refusal: .*CUDA_ERROR_OUT_OF_MEMORY", text)
+
+
+@pytest.mark.parametrize(
+    ("commands", "message"),
+    [
+        (("cuda-memory",), "nothing is recorded: cuda-log start --memory"),
+        (("cuda-log start --memory", "cuda-memory lives"), "no view 'lives'; there are live, leaks"),
+        (("cuda-log start --memory", "cuda-memory at"), "at wants an address"),
+        (("cuda-log start --memory", "cuda-memory live 5"), "live takes no address"),
+        (("cuda-log start --memory", "cuda-memory history 5"), "0x5 has not been in any block"),
+    ],
+)
+def test_mistakes(local: Scenario, commands: tuple[str, ...], message: str) -> None:
+    text = local.run("test_alloc", *commands, hook=None)
+    assert message in text.splitlines()[-1]

@@ -1,0 +1,215 @@
+"""The ledger over recorded calls: blocks of every family, and what is wrong with how they are used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from log_files import call, failed
+
+from gdbcuda import api
+from gdbcuda.ledger import Ledger, matters, roles, views
+from gdbcuda.log.record import Call
+from gdbcuda.log.text import Writer
+from gdbcuda.sinks import in_order
+
+TABLE = api.load()
+PLACES = {0x400: {"function": "load_model", "source": "model.c:7", "layer": "app"}}
+
+
+def at(address: int) -> dict[str, Any]:
+    return {"address": "0x7ffe0", "value": f"{address:#x}"}
+
+
+def alloc(number: int, address: int, size: int, **fields: Any) -> Call:
+    return call(number, "cuMemAlloc_v2", {"dptr": {"address": "0x7ffe0"}, "bytesize": size},
+                **{"out": {"dptr": at(address)}, "caller": 0x400, **fields})  # fmt: skip
+
+
+def free(number: int, address: int, name: str = "cuMemFree_v2", **fields: Any) -> Call:
+    return call(number, name, {"dptr": f"{address:#x}" if address else None}, **fields)
+
+
+def ledger_of(*calls: Call) -> Ledger:
+    ledger = Ledger(TABLE, dict(PLACES))
+    for is_end, one in in_order(calls):
+        (ledger.exit if is_end else ledger.entry)(one)
+    return ledger
+
+
+def kinds(ledger: Ledger) -> list[str]:
+    return [problem.kind for problem in ledger.problems]
+
+
+WRITER = Writer(TABLE, PLACES)
+
+
+def test_what_is_not_freed_is_a_leak_of_its_site() -> None:
+    ledger = ledger_of(alloc(0, 0x1000, 4096), alloc(1, 0x3000, 8192), free(2, 0x1000))
+    assert ledger.on_device == 8192 and [b.address for b in ledger.blocks.live.values()] == [0x3000]
+    text = views.leaks(ledger, WRITER)
+    assert "8192 [8.00 KiB]" in text and "load_model at model.c:7" in text and "4096" not in text
+    assert not ledger.problems
+
+
+def test_of_nested_calls_the_outermost_counts() -> None:
+    runtime = call(0, "cudaMalloc", {"devPtr": {"address": "0x1"}, "size": 64}, out={"devPtr": at(0x1000)}, end=0.01)
+    inner = alloc(1, 0x1000, 64, parent=0, depth=1, end=0.005)
+    innermost = alloc(2, 0x1000, 64, parent=1, depth=2, end=0.004, layer="driver")
+    ledger = ledger_of(runtime, inner, innermost)
+    assert [b.call.name for b in ledger.blocks.live.values()] == ["cudaMalloc"] and ledger.on_device == 64
+    after = call(20, "cudaFree", {"devPtr": "0x1000"}, end=0.03)
+    within = free(21, 0x1000, parent=20, depth=1, end=0.025)
+    assert not ledger_of(runtime, inner, innermost, after, within).problems
+
+
+@pytest.mark.parametrize(
+    ("calls", "kind", "text"),
+    [
+        ([alloc(0, 0x1000, 64), free(1, 0x1000), free(2, 0x1000)], "double free", "was freed by #1 cuMemFree_v2"),
+        ([free(0, 0x1000)], "unknown pointer", "no recorded call"),
+        ([alloc(0, 0x1000, 64), free(1, 0x1010)], "interior pointer", "16 bytes into the 64 B of #0"),
+        ([alloc(0, 0x1000, 64), call(1, "cuMemFreeHost", {"p": "0x1000"})], "wrong family", "is for cuMemFree"),
+        ([alloc(0, 0x1000, 64), free(1, 0x1000),
+          call(2, "cuMemsetD8_v2", {"dstDevice": "0x1008", "uc": 0, "N": 8})], "use after free", "dstDevice lies in"),
+        ([alloc(0, 0x1000, 64), call(1, "cuMemsetD32_v2", {"dstDevice": "0x1000", "ui": 0, "N": 17})],
+         "out of range", "68 bytes from dstDevice on go 4 beyond"),
+        ([alloc(0, 0x1000, 64), call(1, "cuMemcpyDtoH_v2", {"dstHost": "0x9", "srcDevice": "0x1020", "ByteCount": 33})],
+         "out of range", "33 bytes from srcDevice on go 1 beyond"),
+        ([alloc(0, 0x1000, 64), call(1, "cudaMemcpy2D", {"dst": "0x1000", "dpitch": 32, "src": "0x9", "spitch": 32,
+                                                       "width": 16, "height": 3})],
+         "out of range", "80 bytes from dst on go 16 beyond"),
+    ],
+)  # fmt: skip
+def test_problems(calls: list[Call], kind: str, text: str) -> None:
+    ledger = ledger_of(*calls)
+    assert kinds(ledger) == [kind] and text in ledger.problems[0].text
+    assert kind in views.overview(ledger, WRITER)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [free(0, 0)],  # NULL may be freed
+        [alloc(0, 0x1000, 64), call(1, "cuMemsetD32_v2", {"dstDevice": "0x1000", "ui": 0, "N": 16})],
+        [alloc(0, 0x1000, 64), call(1, "cuMemcpyDtoH_v2", {"dstHost": "0x9", "srcDevice": "0x1020", "ByteCount": 32})],
+        [alloc(0, 0x1000, 64), call(1, "cudaFree", {"devPtr": "0x1000"})],  # the runtime may free the driver's
+        [alloc(0, 0x1000, 64), free(1, 0x1000), alloc(2, 0x1000, 64),
+         call(3, "cuMemsetD8_v2", {"dstDevice": "0x1000", "uc": 0, "N": 64})],
+        [alloc(0, 0x1000, 64), failed(1, "cuMemFree_v2", 700, "CUDA_ERROR_ILLEGAL_ADDRESS",
+                                      arguments={"dptr": "0x1000"}), free(2, 0x1000)],
+    ],
+)  # fmt: skip
+def test_no_problem(calls: list[Call]) -> None:
+    assert not ledger_of(*calls).problems
+
+
+def test_a_block_that_is_handed_out_before_its_free_is_seen_to_end() -> None:
+    """Thread 2 gets thread 1's block anew; the end of thread 1's free arrives later."""
+    ledger = ledger_of(alloc(0, 0x1000, 64), free(1, 0x1000, end=0.009), alloc(3, 0x1000, 128, thread=2))
+    assert not ledger.problems
+    (block,) = ledger.blocks.live.values()
+    assert block.size == 128 and ledger.on_device == 128
+
+
+FAMILIES = [
+    ("cuMemAllocManaged", {"bytesize": 64}, "dptr", 64, "managed"),
+    ("cuMemAllocPitch_v2", {"WidthInBytes": 100, "Height": 4, "ElementSizeBytes": 4}, "dptr", 2048, "device"),
+    ("cudaMallocPitch", {"width": 100, "height": 4}, "devPtr", 2048, "device"),
+    ("cudaMallocHost", {"size": 64}, "ptr", 64, "host"),
+    ("cuMemHostAlloc", {"bytesize": 64, "Flags": 0}, "pp", 64, "host"),
+    ("cudaMallocAsync", {"size": 64, "hStream": "0x5"}, "devPtr", 64, "device"),
+    ("cuMemAllocFromPoolAsync", {"bytesize": 64, "hStream": None}, "dptr", 64, "device"),
+    ("cuMemCreate", {"size": 64, "flags": 0}, "handle", 64, "physical"),
+    ("cuMemAddressReserve", {"size": 64, "alignment": 0, "addr": None, "flags": 0}, "ptr", 64, "addresses"),
+    ("cuIpcOpenMemHandle_v2", {"Flags": 1}, "pdptr", 0, "imported"),
+    ("cuArrayCreate_v2", {"pAllocateArray": {"address": "0x1", "value": {
+        "Width": 8, "Height": 4, "Format": "CU_AD_FORMAT_UNSIGNED_INT16", "NumChannels": 2}}}, "pHandle", 128, "array"),
+    ("cudaMallocArray", {"desc": {"address": "0x1", "value": {"x": 32, "y": 0, "z": 0, "w": 0, "f": "x"}},
+                         "width": 8, "height": 0, "flags": 0}, "array", 32, "array"),
+    ("cuMipmappedArrayCreate", {"numMipmapLevels": 2, "pMipmappedArrayDesc": {"address": "0x1", "value": {
+        "Width": 8, "Height": 8, "Depth": 0, "Format": "CU_AD_FORMAT_FLOAT", "NumChannels": 1}}},
+     "pHandle", 4 * 64 + 4 * 16, "array"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "block", "size", "kind"), FAMILIES, ids=[f[0] for f in FAMILIES])
+def test_families(name: str, arguments: dict[str, Any], block: str, size: int, kind: str) -> None:
+    out = {block: at(0x1000)}
+    pitch = next((p for p in ("pPitch", "pitch") if TABLE.functions[name].parameter(p)), None)
+    if pitch:
+        out[pitch] = {"address": "0x2", "value": 512}
+    ledger = ledger_of(call(0, name, arguments, out=out))
+    (found,) = ledger.blocks.live.values()
+    assert (found.address, found.size, found.kind) == (0x1000, size, kind)
+    release = TABLE.functions[name].released_by[0]
+    releasing = next(f for f in TABLE.find(release) if f.role == "free")
+    taken = next(p.name for p in releasing.parameters if p.block)
+    after = ledger_of(call(0, name, arguments, out=out), call(1, releasing.symbol, {taken: "0x1000"}))
+    assert not after.blocks.live and not after.problems and sum(after.bytes.values()) == 0
+
+
+def test_registered_memory_is_the_programs_own() -> None:
+    registered = call(0, "cuMemHostRegister_v2", {"p": "0x1000", "bytesize": 64, "Flags": 0})
+    ledger = ledger_of(registered)
+    assert [b.kind for b in ledger.blocks.live.values()] == ["registered"] and ledger.on_device == 0
+    assert not ledger_of(registered, call(1, "cuMemHostUnregister", {"p": "0x1000"})).blocks.live
+
+
+def test_graph_nodes() -> None:
+    node = {"address": "0x1", "value": {"bytesize": 64, "dptr": "0x1000"}}
+    made = call(0, "cuGraphAddMemAllocNode", {"nodeParams": node}, out={"nodeParams": node})
+    assert ledger_of(made).on_device == 64
+    assert not ledger_of(made, call(1, "cuGraphAddMemFreeNode", {"dptr": "0x1000"})).blocks.live
+
+
+def test_every_allocator_of_the_notes_is_known() -> None:
+    allocators = [f for f in TABLE.functions.values() if f.role in ("alloc", "free")]
+    assert len(allocators) > 60 and all(matters(f) for f in allocators)
+    assert {roles.kind_of(f) for f in allocators} == {
+        "device", "managed", "host", "registered", "addresses", "imported", "array", "physical"}  # fmt: skip
+
+
+def test_peak_is_what_was_live_then() -> None:
+    ledger = ledger_of(
+        alloc(0, 0x1000, 100), alloc(1, 0x2000, 50), free(2, 0x1000), alloc(3, 0x3000, 60), free(4, 0x2000)
+    )
+    top = ledger.at_peak()
+    assert top is not None and top.bytes == 150 and sorted(b.size for b in top.blocks) == [50, 100]
+    assert "150 in 2 blocks" in views.peak(ledger, WRITER)
+
+
+def test_the_first_refusal_keeps_what_was_live() -> None:
+    refused = failed(1, "cuMemAlloc_v2", 2, "CUDA_ERROR_OUT_OF_MEMORY", arguments={"bytesize": 1 << 40})
+    ledger = ledger_of(alloc(0, 0x1000, 64), refused, free(2, 0x1000))
+    assert ledger.out_of_memory is not None and ledger.out_of_memory.bytes == 64
+    assert "CUDA_ERROR_OUT_OF_MEMORY" in views.overview(ledger, WRITER)
+
+
+def test_history_and_at() -> None:
+    ledger = ledger_of(alloc(0, 0x1000, 64), free(1, 0x1000), alloc(2, 0x1000, 32))
+    lines = views.history(ledger, WRITER, 0x1008).splitlines()
+    assert [line.split()[0] for line in lines] == ["#0", "#1", "#2"]
+    assert "8 bytes into the 32 B of #2 cuMemAlloc_v2 at 0x1000; device, by load_model" in views.at(
+        ledger, WRITER, 0x1008)  # fmt: skip
+    assert "freed by #1" in views.at(ledger, WRITER, 0x1030)
+    assert "224 bytes behind the end of the 32 B of #2" in views.at(ledger, WRITER, 0x1100)
+
+
+def test_what_was_reported_beside_our_count() -> None:
+    answer = {"free": {"address": "0x1", "value": 900}, "total": {"address": "0x2", "value": 1000}}
+    asked = call(1, "cuMemGetInfo_v2", out=answer)
+    ledger = ledger_of(alloc(0, 0x1000, 64), asked)
+    (row,) = ledger.reported.values()
+    assert (row.used, row.total, row.ours) == (100, 1000, 64)
+    assert "36" in views.reported(ledger, WRITER)
+
+
+def test_another_process_begins_with_nothing() -> None:
+    ledger = ledger_of(alloc(0, 0x1000, 64, pid=1), alloc(1, 0x2000, 32, pid=2))
+    assert ledger.on_device == 32
+
+
+def test_the_site_is_the_nearest_caller_in_the_program() -> None:
+    ledger = ledger_of(alloc(0, 0x1000, 64, caller=0x99, stack=[0x99, 0x400]))
+    assert [b.site for b in ledger.blocks.live.values()] == [0x400]
