@@ -19,7 +19,8 @@ def start() -> None:
 
 
 def connect() -> None:
-    from gdbcuda.live import asking, breakpoints, guards, preload, recursion, requests, returns, stops, target
+    from gdbcuda.live import asking, breakpoints, guards, preload, recording, recursion
+    from gdbcuda.live import requests, returns, stops, target  # isort: skip
 
     events = gdb.events
     events.new_objfile.connect(target.forget)
@@ -27,6 +28,7 @@ def connect() -> None:
     events.new_objfile.connect(guards.on_objfile)
     events.new_objfile.connect(requests.on_objects_change)
     events.new_objfile.connect(recursion.apply)
+    events.new_objfile.connect(recording.on_objfile)
     events.clear_objfiles.connect(target.forget)
     if hasattr(events, "free_objfile"):  # gdb 12
         events.free_objfile.connect(target.forget)
@@ -34,12 +36,14 @@ def connect() -> None:
     events.exited.connect(target.forget)
     events.exited.connect(forget_process)
     events.exited.connect(preload.on_exit)
+    events.exited.connect(recording.on_exit)
     events.cont.connect(returns.on_continue)
     events.cont.connect(guards.on_continue)
     events.stop.connect(preload.on_stop)
     events.stop.connect(stops.on_stop)
     events.stop.connect(asking.on_stop)
     events.stop.connect(recursion.on_stop)
+    events.stop.connect(recording.on_stop)
     events.stop.connect(returns.on_stop)
     events.stop.connect(returns.sweep)
     events.stop.connect(guards.on_stop)
@@ -59,10 +63,11 @@ def connect() -> None:
 
 def forget_process(event: object = None) -> None:
     """What we knew of the process before is void."""
-    from gdbcuda.live import guards, recursion, requests, returns, world
+    from gdbcuda.live import guards, recording, recursion, requests, returns, world
 
     guards.forget_process()
     returns.forget_process()
+    recording.forget_process()
     requests.forget_process()
     recursion.forget_process()
     world.forget_process()

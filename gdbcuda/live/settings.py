@@ -73,6 +73,9 @@ def register() -> None:
         ["auto", "registers", "memory"],
     )
     Setting("cuda-backtrace", "Whether bt names the layer of each frame.", gdb.PARAM_BOOLEAN, True)
+    Setting("cuda-log-limit", "How many of the last calls cuda-log keeps in memory.", gdb.PARAM_UINTEGER, 100_000)
+    Setting("cuda-memory-stop", "Whether a bad free or copy stops the program there, while cuda-log records.",
+            gdb.PARAM_BOOLEAN, False)  # fmt: skip
     Setting(
         "cuda-recursion-limit",
         "How deep a hook function may be nested in itself before the program stops; 0 does not count, and costs nothing.",
