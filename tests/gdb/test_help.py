@@ -8,12 +8,12 @@ import re
 import pytest
 from scenario import GDB, ROOT, Scenario, execute
 
-ASK = "python from gdbcuda.live.command import REGISTRY; print('names:', *REGISTRY)"
+ASK = "python from gdbcuda.live.command import REGISTRY; print('names:', *REGISTRY, sep='|')"
 
 
 def names() -> list[str]:
     text = execute([GDB, "-nx", "-q", "-batch", "-x", str(ROOT / "gdbcuda.py"), "-ex", ASK], dict(os.environ))
-    return next(row for row in text.splitlines() if row.startswith("names:")).split()[1:]
+    return next(row for row in text.splitlines() if row.startswith("names:")).split("|")[1:]
 
 
 NAMES = names()
