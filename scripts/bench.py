@@ -109,6 +109,64 @@ def breakpoints() -> list[Row]:
     return in_milliseconds(times, "gdb's break, 1,000 names")
 
 
+IN_GDB = """python
+import sys, time
+sys.path.append({root!r})
+def took(name, action):
+    start = time.perf_counter(); result = action(); print("@", name, time.perf_counter() - start); return result
+"""
+
+
+def steps_in_gdb(lines: list[str]) -> dict[str, float]:
+    """Seconds of what ``took(NAME, ACTION)`` runs, in gdb's own Python, before any program."""
+    with tempfile.NamedTemporaryFile("w", suffix=".gdb") as script:
+        script.write(IN_GDB.format(root=str(ROOT)) + "\n".join(lines) + "\nend\n")
+        script.flush()
+        text = gdb("-x", script.name)
+    return {name: float(value) for name, value in re.findall(r"^@ (.+) ([\d.e-]+)$", text, re.MULTILINE)}
+
+
+@measurement
+def table() -> list[Row]:
+    """The API table in gdb's Python (loading: at most 10 ms), against reading the same file with json alone."""
+    lines = [
+        "import json; from gdbcuda import api; from gdbcuda.api import table as t",
+        "took('json.load of the file', lambda: json.load(open(t.TABLE)))",
+        "table = took('api.load', api.load)",
+        "took('first function with its notes', lambda: table.function('cuMemAlloc_v2').role)",
+        "took('find a glob', lambda: table.find('cuMem*'))",
+    ]
+    runs = [steps_in_gdb(lines) for _ in range(9)]
+    return in_milliseconds(
+        {name: statistics.median(r[name] for r in runs) for name in runs[0]}, "json.load of the file"
+    )
+
+
+@measurement
+def decoding() -> list[Row]:
+    """Decoding one call, all of whose pointers are readable."""
+    from gdbcuda import api, decode
+
+    class Ones:
+        def read(self, address: int, size: int) -> bytes:
+            return b"\1" * size
+
+    known = api.load()
+    costs = []
+    for function in known.functions.values():
+        raw = [b"\1" * parameter.type.size for parameter in function.parameters]
+
+        def action(function: api.Function = function, raw: list[bytes] = raw) -> object:
+            return decode.arguments(function, raw, Ones(), known, phase="return")
+
+        action()  # the plan for the function is made once
+        costs.append(min(seconds(action) for _ in range(3)))
+    costs.sort()
+    middle = statistics.median(costs)
+    shown = {"median function": middle, "99 of 100": costs[len(costs) * 99 // 100], "the largest": costs[-1]}
+    return [(name, f"{1e6 * cost:.0f} us", f"{cost / middle:.1f} x") for name, cost in shown.items()]
+
+
 def measured(line: list[str]) -> tuple[float, float]:
     """Seconds and peak megabytes of a command."""
     start = time.perf_counter()
