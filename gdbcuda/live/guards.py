@@ -13,14 +13,16 @@ guard that lets too much through costs time, never a wrong stop. At every stop t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Callable
 
 import gdb
 
-from gdbcuda import abi, api, trampoline
+from gdbcuda import abi, trampoline
 from gdbcuda import condition as conditions
-from gdbcuda.condition import to_x86
+from gdbcuda.condition import to_x86, typed
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, callers, detour, frames, names, returns, settings, target
@@ -31,35 +33,38 @@ from gdbcuda.x86 import Code
 class Filter:
     """What one breakpoint lets through; ``native`` is its condition as cuda-break wrote it."""
 
-    function: api.Function | None
-    condition: conditions.Condition | None
-    callers: str
     native: str
-    is_raw: bool = False  # the condition is gdb's own expression
+    terms: Sequence[Callable[[], trampoline.Test]]  # all have to hold; `Refused` where the machine cannot test one
     why: str = ""  # there is no guard
 
-    def tests(self) -> list[trampoline.Test]:
-        """All have to hold. `Refused` where the machine cannot test it."""
-        if self.is_raw:
-            raise Refused("the condition is an expression of gdb's, the function is not in the API table")
-        found = [] if self.condition is None else [self.condition_test()]
-        if self.callers != "any":
-            found.append(callers.test(self.callers))
-        if not found:
-            raise Refused("every call is wanted")
-        return found
+    def test(self) -> trampoline.Test:
+        if not self.terms:
+            raise Refused(EVERY_CALL)
+        return trampoline.all_of([term() for term in self.terms])
 
-    def condition_test(self) -> trampoline.Test:
-        assert self.function is not None and self.condition is not None
-        tree, locations = self.condition.trees[self.function.symbol], abi.locate(self.function, "x86-64")
 
-        def write(code: Code, true: str, false: str, pushed: int) -> None:
-            try:
-                to_x86.branch(code, tree, locations, true, false, pushed)
-            except to_x86.Refused as reason:
-                raise Refused(str(reason)) from None
+EVERY_CALL, SWITCHED_OFF = "every call is wanted", "set cuda-guard off"
 
-        return write
+
+def tree_term(tree: typed.Typed, locations: Sequence[abi.Location]) -> Callable[[], trampoline.Test]:
+    def write(code: Code, true: str, false: str, pushed: int) -> None:
+        try:
+            to_x86.branch(code, tree, locations, true, false, pushed)
+        except to_x86.Refused as reason:
+            raise Refused(str(reason)) from None
+
+    return lambda: write
+
+
+def caller_terms(wanted: str) -> list[Callable[[], trampoline.Test]]:
+    return [] if wanted == "any" else [lambda: callers.test(wanted)]
+
+
+def refusal(why: str) -> Callable[[], trampoline.Test]:
+    def refuse() -> trampoline.Test:
+        raise Refused(why)
+
+    return refuse
 
 
 @dataclass
@@ -134,20 +139,38 @@ def forget_deeper(guard: Guard, sp: int) -> None:
 
 
 def want(
-    made: gdb.Breakpoint, symbol: str, condition: conditions.Condition | None, wanted_callers: str, text: str | None
+    made: gdb.Breakpoint, native: str, symbol: str, condition: conditions.Condition | None, wanted_callers: str
 ) -> None:
-    """cuda-break has made a breakpoint on ``symbol`` with these filters; ``text``: the condition as typed."""
+    """cuda-break has made a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
     function = names.function_named(symbol)
-    parsed = condition if function is not None else None
-    is_raw = bool(text) and parsed is None
-    FILTERS[made.number] = Filter(function, parsed, wanted_callers, made.condition or "", is_raw)
+    terms = caller_terms(wanted_callers)
+    if condition is not None and function is not None:
+        terms.insert(0, tree_term(condition.trees[symbol], abi.locate(function, "x86-64")))
+    elif native and not native.startswith("$_cuda_"):
+        terms = [refusal("its condition is gdb's own, for the function is not in the API table")]
+    add(made, native, terms)
+
+
+def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | None, wanted_callers: str) -> None:
+    """The same for a resolver that is asked for a name: what begins as the pattern does is looked at in gdb."""
+    terms = caller_terms(wanted_callers)
+    head = re.split(r"[*?\[]", pattern or "", maxsplit=1)[0]
+    if head:
+        registers = abi.convention("x86-64").integers
+        places = [abi.Location((abi.Piece(register, None, abi.WORD),)) for register in registers]
+        terms.insert(0, tree_term(typed.Matches("name", argument, head.encode(), True), places))
+    add(made, native, terms)
+
+
+def add(made: gdb.Breakpoint, native: str, terms: list[Callable[[], trampoline.Test]]) -> None:
+    FILTERS[made.number] = Filter(native, terms)
     refresh([made.number])
 
 
 def state_of(number: int) -> str:
-    """For people: "guarded", or why not; "" where it does not matter yet."""
+    """For people: "guarded", or why not; "" where nobody would expect it, or it is not known yet."""
     found = FILTERS.get(number)
-    if found is None or not target.is_alive():
+    if found is None or not target.is_alive() or found.why in (EVERY_CALL, SWITCHED_OFF):
         return ""
     if any(number in guard.members for guard in GUARDS.values()):
         return "guarded"
@@ -178,7 +201,7 @@ def places(breakpoint: gdb.Breakpoint) -> list[tuple[int, bool]]:
 
 def refresh(numbers: Sequence[int]) -> None:
     """Makes the guards of these breakpoints what they should be now."""
-    reason = detour.is_possible() or ("" if settings.value("cuda-guard") != "off" else "set cuda-guard off")
+    reason = detour.is_possible() or ("" if settings.value("cuda-guard") != "off" else SWITCHED_OFF)
     functions = {g.function for g in GUARDS.values() if set(g.members) & set(numbers)}
     for number in numbers:
         if number in FILTERS:
@@ -233,7 +256,7 @@ def install(function: int, members: dict[int, int]) -> None:
     found = detour.plan(function, stop)
     refuse_other_breakpoints(found, members)
     refuse_threads(found)
-    tests = [trampoline.all_of(FILTERS[number].tests()) for number in members]
+    tests = [FILTERS[number].test() for number in members]
     guard = Guard(function, stop, tuple(members), found, detour.place(found, tests))
     guard.hit, guard.arrival = Hit(guard), Arrival(guard)
     detour.apply(found, guard.trampoline)
@@ -318,7 +341,7 @@ def on_stop(event: object = None) -> None:
         guard.switch(True)
     sweep()
     if FILTERS and target.is_alive():
-        refresh([n for n, one in FILTERS.items() if one.why and not one.why.startswith("set ")])
+        refresh([n for n, one in FILTERS.items() if one.why not in ("", EVERY_CALL, SWITCHED_OFF)])
         detour.clean()
 
 
@@ -350,13 +373,15 @@ def forget_process() -> None:
 
 
 def on_setting() -> None:
+    """set cuda-guard"""
     refresh(list(FILTERS))
 
 
 def watch_detach() -> None:
     """gdb has no event in front of ``detach``, only the user's hook, which is left alone where there is one."""
     if "hook-detach" not in gdb.execute("show user", to_string=True):
-        gdb.execute("define hook-detach\npython import gdbcuda.live.guards; gdbcuda.live.guards.take_all_back()\nend", to_string=True)
+        action = "import gdbcuda.live.guards as guards; guards.take_all_back()"
+        gdb.execute(f"define hook-detach\npython {action}\nend", to_string=True)
 
 
 settings.ON_CHANGE["cuda-guard"] = on_setting

@@ -56,6 +56,9 @@ def cuda_break(function: list[str], **wanted: object) -> str:
     --on return and --on error catch the return of those calls alone that COND and --from let through at entry;
     each call site where such a call returns gets an ordinary breakpoint, deleted with this one.
 
+    With 'set cuda-guard auto' COND and --from are compiled into the process where that is safe: a call that does
+    not match then costs a nanosecond and no stop. cuda-guards shows which breakpoints have such a guard, or why not.
+
     Examples:
       cuda-break cudaMalloc
       cuda-break cuMemAlloc if bytesize > 1<<30
@@ -99,7 +102,7 @@ def make(symbol: str, request: Request, condition: conditions.Condition | None) 
     wish = breakpoints.Wish(symbol, request.places, in_hook)
     terms = gdb_terms(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish, " && ".join(terms), request.once)
-    guards.want(made, symbol, condition, request.callers, request.text)
+    guards.want(made, " && ".join(terms), symbol, condition, request.callers)
     if request.on != "enter" and target.is_alive():
         expect_open_calls(made, request, condition)
     return made
@@ -153,8 +156,14 @@ def summary(made: list[gdb.Breakpoint], request: Request, condition: conditions.
         return "\n".join([f"{names.breakpoint_numbers([b.number for b in made])}: {len(made)} functions{rest}", *rows])
     return "\n".join(
         f"Breakpoint {b.number}: {breakpoints.WISHES[b.number].function} in {' '.join(where(b, request)).strip()}{rest}"
+        + guarded(b)
         for b in made
     )
+
+
+def guarded(made: gdb.Breakpoint) -> str:
+    state = guards.state_of(made.number)
+    return f"; {state}" if state else ""
 
 
 def called_from(request: Request) -> str:
