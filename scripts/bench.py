@@ -130,8 +130,8 @@ def steps_in_gdb(lines: list[str]) -> dict[str, float]:
 def table() -> list[Row]:
     """The API table in gdb's Python (loading: at most 10 ms), against reading the same file with json alone."""
     lines = [
-        "import json; from gdbcuda import api; from gdbcuda.api import table as t",
-        "took('json.load of the file', lambda: json.load(open(t.TABLE)))",
+        "import json; from gdbcuda import api; from gdbcuda.api import versions",
+        "took('json.load of the file', lambda: json.load(open(versions.TABLE)))",
         "table = took('api.load', api.load)",
         "took('first function with its notes', lambda: table.function('cuMemAlloc_v2').role)",
         "took('find a glob', lambda: table.find('cuMem*'))",
