@@ -1,0 +1,116 @@
+"""The findings of a live process: is the hook library really there, first, alive, and not walked around?
+
+``findings()`` is what ``cuda-check`` shows beside the findings of the files. (getauxval(3); <link.h>, r_debug_extended)
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+
+import gdb
+
+from gdbcuda import image
+from gdbcuda.check.finding import Finding
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import environment, layers, target
+from gdbcuda.live import world as worlds
+from gdbcuda.routes import truths
+from gdbcuda.routes.truths import Facts
+
+LOADER = re.compile(r"ld[-.]|ld64")
+MOST_FRAMES, MOST_NAMESPACES = 300, 16
+
+
+def findings() -> list[Finding]:
+    """UserError without a process."""
+    if not target.is_alive():
+        raise UserError("no process: run the program first, or open a core file")
+    vector = auxiliary()
+    if not target.images():
+        return truths.without_loader(Facts(is_static=vector.get("AT_BASE") == 0))
+    return truths.findings(worlds.now(), facts(vector))
+
+
+def facts(vector: dict[str, int]) -> Facts:
+    return Facts(
+        named_hooks=tuple(layers.named_hooks()),
+        is_secure=bool(vector.get("AT_SECURE")),
+        preload=preload(),
+        initialised=is_initialised(),
+        debugger_maps=debugger_maps(),
+        static_runtime=any(target.in_program(address) for address in target.decoded("__cudaRegisterFatBinary")),
+        namespaces=tuple(namespaces()),
+    )
+
+
+def auxiliary() -> dict[str, int]:
+    """AT_... entries of the auxiliary vector; {} where the target has none."""
+    try:
+        shown = gdb.execute("info auxv", to_string=True)
+    except gdb.error:
+        return {}
+    rows = re.findall(r"(AT_\w+).*?\s(0x[0-9a-f]+|\d+)$", shown, re.MULTILINE)
+    return {name: int(value, 0) for name, value in rows}
+
+
+def preload() -> str | None:
+    try:
+        return environment.get("LD_PRELOAD") or ""
+    except (UserError, Unreadable):
+        return None
+
+
+def is_initialised() -> bool | None:
+    """False while the first thread's stack begins in ld.so: it calls the constructors, and then the program's start."""
+    selected = gdb.selected_thread()
+    first = next((thread for thread in gdb.selected_inferior().threads() if thread.num == 1), None)
+    if first is None or selected is None:
+        return None
+    try:
+        first.switch()
+        outermost = outermost_object()
+    except gdb.error:
+        return None
+    finally:
+        selected.switch()
+    return not LOADER.match(outermost.rsplit("/", 1)[-1]) if outermost else None
+
+
+def outermost_object() -> str:
+    """Of the selected thread's stack. What gdb unwinds beyond the start code is in no object."""
+    frame, found = gdb.newest_frame(), ""
+    for _ in range(MOST_FRAMES):
+        if frame is None:
+            break
+        found = target.object_of(frame.pc()) or found
+        frame = frame.older()
+    return found
+
+
+def debugger_maps() -> tuple[str, ...]:
+    """Files whose code is mapped in gdb's own process, always on this machine; gdb maps others to read them."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            rows = [line.rstrip("\n").split(None, 5) for line in file]
+    except OSError:
+        return ()
+    return tuple(sorted({row[5] for row in rows if len(row) == 6 and "x" in row[1]}))
+
+
+def namespaces() -> Iterator[tuple[tuple[str, str], ...]]:
+    """(file, layer) of every object in each namespace beside the first. glibc lists them from 2.35 on."""
+    memory = target.InferiorMemory()
+    debug = target.images()[0].entries.get(image.DT_DEBUG, 0)
+    try:
+        for _ in range(MOST_NAMESPACES):
+            version = struct.unpack("<i", memory.read(debug, 4))[0] if debug else 0
+            debug = struct.unpack("<Q", memory.read(debug + 40, 8))[0] if version >= 2 else 0
+            if not debug:
+                return
+            first = struct.unpack("<Q", memory.read(debug + 8, 8))[0]
+            names = [one.name for one in image.link_maps(memory, first) if one.name]
+            yield tuple((name, layers.layer_of_object(name)) for name in names)
+    except Unreadable:
+        return
