@@ -115,7 +115,7 @@ def on_stop(event: gdb.StopEvent) -> None:
     text = ""
     if isinstance(event, gdb.BreakpointEvent):
         ours = {made.number for made in _stopping.values() if made.is_valid()}
-        if any(hit.number in ours for hit in event.breakpoints):
+        if any(hit.is_valid() and hit.number in ours for hit in event.breakpoints):
             text = counted_cycle()
     elif isinstance(event, gdb.SignalEvent) and event.stop_signal == "SIGSEGV":
         text = overflow()

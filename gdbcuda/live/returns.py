@@ -161,7 +161,8 @@ def just_returned(frame: gdb.Frame) -> tuple[frames.Call, int] | None:
 
 def on_stop(event: object) -> None:
     """gdb resumes threads between a true condition and its stop (a clone, say): only what was shown grows old."""
-    _shown.add(thread_key())
+    if gdb.selected_thread() is not None:  # the breakpoint's own commands may have gone on to the process's end
+        _shown.add(thread_key())
 
 
 def on_continue(event: object) -> None:
