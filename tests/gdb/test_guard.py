@@ -1,0 +1,197 @@
+"""Guards: what a user sees is what cuda-break shows without them, only that nothing stops in between."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+
+import pytest
+from guard_programs import ASKING, CALLS, HOOK, ONE, RESOLVER, STRIPPED_HOOK
+from scenario import Scenario
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
+ON, LARGE = "set cuda-guard auto", "cuda-break cuMemAlloc if bytesize >= 1T"
+STATE = "python import gdbcuda.live.guards as guards; print('state:', guards.state_of(1))"
+
+
+
+@pytest.fixture
+def build(compile_c, tmp_path: Path):
+    """build(hook source, program source, *flags of the hook) -> the hook library and the program."""
+
+    def make(hook: str = HOOK, program: str = CALLS, *flags: str) -> tuple[Path, Path]:
+        library = compile_c("libguardhook.so", hook, "-shared", *(flags or ("-O0",)))
+        stand_in = compile_c("libguardreal.so", hook, "-shared", "-Wl,-soname,libguardreal.so")
+        late = compile_c("liblate.so", "int late;", "-shared")
+        words = ("-O1", f'-DLIBRARY="{late}"', str(stand_in), f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl")
+        return library, compile_c("program", program, *words)
+
+    return make
+
+
+def states(text: str) -> list[str]:
+    return re.findall(r"^state: ?(.*)$", text, re.MULTILINE)
+
+
+def test_false_calls_cost_no_stop(scenario: Scenario, build) -> None:
+    hook, program = build()
+    words = (ON, LARGE, "RUN", STATE, "info breakpoints", "bt", "info args", "continue")
+    text = scenario.run(program, *words, hook=hook, arguments=("1", "100000", "1"))
+    assert states(text) == ["guarded"]
+    assert "bytesize=1099511628776 [1.00 TiB]" in text and "called by app work()" in text
+    assert "already hit 1 time" in text and "[app] work" in text and "bytesize = 1099511628776" in text
+    spent = float(re.search(r"([\d.]+) ns a call", text)[1])
+    assert spent < 20_000, text  # without a guard 100,000 and more
+
+
+def test_info_breakpoints_is_as_without(scenario: Scenario, build) -> None:
+    hook, program = build()
+    rows = []
+    for setting in ("off", "auto"):
+        commands = (f"set cuda-guard {setting}", LARGE, "RUN", "info breakpoints")
+        text = scenario.run(program, *commands, hook=hook, arguments=("1", "10", "1"))
+        rows.append(re.sub("0x[0-9a-f]+", "", text.rpartition("Num     Type")[2]))
+    assert rows[0] == rows[1]
+
+
+STOPS = """python
+sizes = []
+def note(event):
+    if isinstance(event, gdb.BreakpointEvent): sizes.append(int(gdb.parse_and_eval('bytesize')))
+gdb.events.stop.connect(note)
+end
+"""
+
+
+def test_a_thousand_among_eighty_million(local: Scenario, build, tmp_path: Path) -> None:
+    hook, program = build()
+    (tmp_path / "stops.gdb").write_text(STOPS)
+    go_on = "python while gdb.selected_inferior().pid: gdb.execute('continue', to_string=True)"
+    show = "python print('sizes', len(sizes), len(set(sizes)), min(sizes) >> 40, max(sizes) >> 40)"
+    words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE, "run", go_on, show)
+    text = local.run(program, *words, "info breakpoints", hook=hook, arguments=("8", "10000000", "125"))
+    assert "sizes 1000 1000 1 1" in text
+    assert "already hit 1000 times" in text
+    plain = local.run(program, "run", hook=hook, arguments=("8", "10000000", "125"))
+    sums = [re.search(r"checksum (\w+)", one)[1] for one in (text, plain)]
+    assert sums[0] == sums[1]
+
+
+def test_three_breakpoints_share_one_patch(scenario: Scenario, build) -> None:
+    hook, program = build()
+    makes = [f"cuda-break cuMemAlloc if bytesize == 1T + {number}" for number in (1000, 1002, 1004)]
+    words = (ON, *makes, "RUN", "cuda-guards", "delete 1", "cuda-guards", "continue", "continue", "continue")
+    text = scenario.run(program, *words, hook=hook, arguments=("1", "50", "5"))
+    first, second = text.split("breakpoint    filter")[1:3]
+    assert len(re.findall("bytes of cuMemAlloc_v2", first)) == 3
+    assert len(re.findall("bytes of cuMemAlloc_v2", second.split("Breakpoint")[0])) == 2
+    assert re.findall(r"Breakpoint (\d)\.\d+, cuMemAlloc_v2", text) == ["1", "2", "3"]
+
+
+def test_taken_back(scenario: Scenario, build) -> None:
+    hook, program = build()
+    look = "python print('entry', gdb.selected_inferior().read_memory(ENTRY, 12).tobytes().hex())"
+    commands = [ON, "tbreak main", "RUN", "python ENTRY = int(gdb.parse_and_eval('(long)&cuMemAlloc_v2'))", look]
+    for change in (
+        LARGE, "disable 2", "enable 2", "set cuda-guard off", "set cuda-guard on", "break *ENTRY", "delete 3",
+        "tbreak main", "continue", "condition 2 $rsi == 5", "delete 2",
+    ):  # fmt: skip
+        real = change.replace("*ENTRY", "*((long)&cuMemAlloc_v2 + 4)")
+        commands += [real, look]
+    text = scenario.run(program, *commands, hook=hook, arguments=("1", "10", "1"))
+    seen = re.findall(r"^entry (\w+)$", text, re.MULTILINE)
+    own = seen[0]
+    changed = [entry != own for entry in seen]
+    assert changed == [False, True, False, True, False, True, False, False, False, True, False, False], text
+    assert text.count("Breakpoint 3 at") == 1
+
+
+def test_step_into_a_call_that_does_not_match(scenario: Scenario, build) -> None:
+    hook, program = build(HOOK, ONE)
+    words = (ON, LARGE, "break ask", "RUN", "delete 2", STATE, "next", "step", "step", "bt", "finish", "continue")
+    text = scenario.run(program, *words, hook=hook)
+    assert "guarded" in text
+    assert re.search(r"#0 .*cuMemAlloc_v2 \(dptr=0x\w+, bytesize=0\)", text), text
+    assert "Value returned is $1 = 0" in text
+    assert "bytesize=1099511627876" in text
+
+
+def test_runs_again(local: Scenario, build) -> None:
+    hook, program = build()
+    words = (ON, LARGE, "run", "run", STATE, "kill", "run", STATE, "continue", "run", STATE)
+    text = local.run(program, *words, hook=hook, arguments=("1", "1000", "1"))
+    assert states(text) == ["guarded"] * 3
+    assert text.count("Breakpoint 1  hook") == 4 and "Cannot" not in text
+
+
+def test_once_ignore_and_commands(scenario: Scenario, build) -> None:
+    hook, program = build()
+    commands = "python gdb.execute('commands 1\\nsilent\\nprintf \"SEEN %lu\\\\n\", bytesize\\ncontinue\\nend')"
+    text = scenario.run(program, ON, LARGE, "ignore 1 3", commands, "RUN", hook=hook, arguments=("1", "5000", "5"))
+    assert re.findall(r"SEEN (\d+)", text) == ["1099511628779", "1099511628780"]
+    once = scenario.run(program, ON, LARGE + "", "RUN", hook=hook, arguments=("1", "10", "1"))
+    assert "Breakpoint 1  hook" in once
+    text = scenario.run(
+        program, ON, "cuda-break cuMemAlloc --once if bytesize >= 1T", "RUN", "info breakpoints", "continue",
+        hook=hook, arguments=("1", "5000", "5"),
+    )  # fmt: skip
+    assert text.count("Breakpoint 1  hook") == 1 and "No breakpoints" in text and "checksum" in text
+
+
+def test_results_of_calls_that_are_let_through(scenario: Scenario, build) -> None:
+    hook, program = build(HOOK, ONE)
+    words = (ON, "cuda-break cuMemAlloc --on error if bytesize >= 1T", "RUN", STATE, "continue")
+    text = scenario.run(program, *words, hook=hook)
+    assert re.findall(r"bytesize=(\d+) .* = (\w+)", text) == [("3298534883328", "CUDA_ERROR_OUT_OF_MEMORY")]
+    assert states(text) == ["guarded"] and "errors 1" in text
+
+
+def test_only_the_callers_meant(scenario: Scenario, build) -> None:
+    hook, program = build()
+    words = (ON, "cuda-break cuMemAlloc --from hook if bytesize >= 1T", "tbreak work", "RUN", STATE, "continue")
+    text = scenario.run(program, *words, hook=hook, arguments=("1", "50000", "50000"))
+    assert states(text) == ["guarded"] and "Breakpoint 1  " not in text
+    assert float(re.search(r"([\d.]+) ns a call", text)[1]) < 20_000
+
+
+@pytest.mark.parametrize("kind", ["with debug info", "stripped"])
+def test_dlopen_and_fork_on_the_way(scenario: Scenario, build, kind: str) -> None:
+    hook, program = build(HOOK if kind == "with debug info" else STRIPPED_HOOK, ONE)
+    words = (ON, LARGE, "RUN", STATE, "continue", STATE, "delete", "continue")
+    text = scenario.run(program, *words, hook=hook)
+    assert states(text) == ["guarded", "guarded"]
+    assert re.findall(r"Breakpoint 1  hook .*bytesize=(\d+)", text) == ["1099511627876", "1099511628076"]
+    assert "loaded 1" in text and "child 7" in text
+
+
+def test_names_asked_of_a_resolver(scenario: Scenario, build) -> None:
+    hook, program = build(RESOLVER, ASKING)
+    words = ('cuda-break cuGetProcAddress_v2 if symbol == "cuMemAllocA*"', "RUN", STATE, "delete", "continue")
+    text = scenario.run(program, ON, *words, hook=hook)
+    assert states(text) == ["guarded"] and 'symbol=0x' in text and '"cuMemAllocAsync"' in text and "asked" in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "command", "why"),
+    [
+        (("-O2",), LARGE, "not guarded: gdb's breakpoint is on the function's first instruction (optimised code)"),
+        (("-O0",), "cuda-break cuMemAlloc --from any", ""),
+    ],
+)
+def test_says_why_not(scenario: Scenario, build, flags: tuple[str, ...], command: str, why: str) -> None:
+    hook, program = build(HOOK, CALLS, *flags)
+    text = scenario.run(program, ON, command, "RUN", STATE, "cuda-guards", hook=hook, arguments=("1", "10", "10"))
+    assert states(text) == [why] and "gdb's condition" in text and "Breakpoint 1  hook" in text
+
+
+def test_packets(shim: Path, build, tmp_path: Path) -> None:
+    """Through gdbserver: a bounded number to set one, none for a false call."""
+    hook, program = build()
+    place, log = Scenario(shim, "gdbserver"), tmp_path / "packets"
+    mark = [f"python open('{log}', 'a').write('MARK')"]
+    words = (f"set remotelogfile {log}", "tbreak main", "RUN", *mark, LARGE, ON, STATE.replace('(1)', '(2)'), *mark)
+    text = place.run(program, *words, "continue", *mark, hook=hook, arguments=("1", "100000", "1"))
+    assert states(text) == ["guarded"]
+    counts = [len(re.findall(r"^w \$", part, re.MULTILINE)) for part in log.read_text().split("MARK")]
+    assert counts[1] <= 200 and counts[2] <= 200, counts
