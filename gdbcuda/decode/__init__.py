@@ -27,13 +27,15 @@ def arguments(
     *,
     phase: str,
     succeeded: bool = True,
+    live: bool = False,
 ) -> list[Argument]:
     """Every argument, from its bytes at the entry (`abi.Location.read`); None for one that is not known.
 
     ``phase`` is "enter" or "return": values behind out-pointers are only shown after a return, and only if the
-    call ``succeeded``. Memory is read as it is now.
+    call ``succeeded``. Memory is read as it is now; ``live``: it is a process's, not a recording, and so an out-pointer
+    to where nothing can be read is said to be one before the call has written to it.
     """
-    moment = Moment(memory, phase == "return", succeeded, calls.lengths(function, raws, memory))
+    moment = Moment(memory, phase == "return", succeeded, calls.lengths(function, raws, memory), live)
     return calls.decode(function, raws, table, moment)
 
 

@@ -19,12 +19,15 @@ NOT_YET, NOT_WRITTEN, UNREADABLE = "(not written yet)", "(not written)", "(unrea
 
 @dataclass(frozen=True)
 class Moment:
-    """When and where a call is looked at. ``count`` gives the value of a sibling that is an array's length."""
+    """When and where a call is looked at. ``count`` gives the value of a sibling that is an array's length.
+
+    ``is_live``: the memory is the program's own, so what cannot be read there the callee cannot write either."""
 
     memory: Memory
     is_return: bool
     succeeded: bool
     count: Callable[[str], int | None]
+    is_live: bool = False
 
     @property
     def is_written(self) -> bool:
@@ -53,6 +56,8 @@ def pointer(parameter: api.Parameter, table: api.Table, hints: Hints) -> Show:
 def out(look: Content) -> Show:
     def show(value: int, moment: Moment) -> Decoded:
         if value and not moment.is_written:
+            if moment.is_live and not is_readable(value, moment.memory):
+                return unreadable(value)
             return Decoded(f"{value:#x} -> {NOT_WRITTEN if moment.is_return else NOT_YET}", {"address": f"{value:#x}"})
         return behind(value, look, moment)
 
@@ -67,7 +72,7 @@ def behind(value: int, look: Content, moment: Moment) -> Decoded:
     try:
         found = look(value, moment)
     except Unreadable:
-        return Decoded(f"{at} -> {UNREADABLE}", {"address": at, "unreadable": True})
+        return unreadable(value)
     return Decoded(f"{at} -> {found.text}", {"address": at, "value": found.data}) if found else address(value)
 
 
@@ -78,7 +83,19 @@ def string(value: int, moment: Moment) -> Decoded:
     try:
         return text_at(value, moment.memory)
     except Unreadable:
-        return Decoded(f"{value:#x} -> {UNREADABLE}", {"address": f"{value:#x}", "unreadable": True})
+        return unreadable(value)
+
+
+def unreadable(value: int) -> Decoded:
+    return Decoded(f"{value:#x} -> {UNREADABLE}", {"address": f"{value:#x}", "unreadable": True})
+
+
+def is_readable(value: int, memory: Memory) -> bool:
+    try:
+        memory.read(value, 1)
+    except Unreadable:
+        return False
+    return True
 
 
 def text_at(value: int, memory: Memory, limit: int = STRING_LIMIT) -> Decoded:

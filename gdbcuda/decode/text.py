@@ -28,10 +28,15 @@ def address(value: int) -> Decoded:
 
 def quoted(raw: bytes, is_whole: bool = True) -> Decoded:
     """A string in C's notation; ``is_whole``: nothing of it is missing at the end of ``raw``."""
-    text = raw[: 4 * STRING_LIMIT].decode("utf-8", "backslashreplace")
+    text = raw[: 4 * STRING_LIMIT].decode("utf-8", "surrogateescape")
     if len(text) > STRING_LIMIT or not is_whole:
-        return Decoded(f'"{escaped(text[:STRING_LIMIT])}"{ELLIPSIS}', text[:STRING_LIMIT] + ELLIPSIS)
-    return Decoded(f'"{escaped(text)}"', text)
+        return Decoded(f'"{escaped(text[:STRING_LIMIT])}"{ELLIPSIS}', as_json(text[:STRING_LIMIT]) + ELLIPSIS)
+    return Decoded(f'"{escaped(text)}"', as_json(text))
+
+
+def as_json(text: str) -> str:
+    """Bytes that are no UTF-8 as the four characters \\xff: JSON and UTF-8 have no other way to write them."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def escaped(text: str) -> str:
@@ -40,6 +45,8 @@ def escaped(text: str) -> str:
 
 
 def _code(point: int) -> str:
+    if 0xDC80 <= point <= 0xDCFF:  # a byte that is no UTF-8
+        point -= 0xDC00
     return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
 
 

@@ -18,9 +18,10 @@ def call_text(call: frames.Call) -> str:
     """ "cuMemAlloc_v2(dptr=0x7ffe -> (not written yet), bytesize=4096 [4.00 KiB])", and the result, if any."""
     table, memory = versions.table(), target.InferiorMemory()
     if call.result is None:
-        return decode.call_text(call.function, decode.arguments(call.function, call.raws, memory, table, phase="enter"))
+        arguments = decode.arguments(call.function, call.raws, memory, table, phase="enter", live=True)
+        return decode.call_text(call.function, arguments)
     succeeded = not returns.is_error(call)
-    arguments = decode.arguments(call.function, call.raws, memory, table, phase="return", succeeded=succeeded)
+    arguments = decode.arguments(call.function, call.raws, memory, table, phase="return", succeeded=succeeded, live=True)
     outcome = decode.result(call.function, call.result, table).text
     return f"{decode.call_text(call.function, arguments)} = {paint(outcome, 'ok' if succeeded else 'error')}"
 
@@ -75,5 +76,5 @@ def stop_text(event: gdb.StopEvent) -> str | None:
 
 def number_of(event: gdb.BreakpointEvent) -> int:
     """The user's breakpoint; the event names internal ones at the same place too, though they did not stop."""
-    numbers = [breakpoint.number for breakpoint in event.breakpoints]
-    return next((number for number in numbers if number > 0), numbers[0])
+    numbers = (breakpoint.number for breakpoint in event.breakpoints if breakpoint.is_valid())
+    return next((number for number in numbers if number > 0), 0)

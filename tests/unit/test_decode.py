@@ -77,6 +77,12 @@ def test_out_pointer(how: dict[str, Any], text: str, data: Any) -> None:
     assert (found.text, found.data) == (text, data)
 
 
+def test_an_out_pointer_to_nowhere_is_told_before_the_call_has_written() -> None:
+    assert texts("cuMemAlloc_v2", 0x10, 1, memory={}, live=True)[0] == "0x10 -> (unreadable)"
+    assert texts("cuMemAlloc_v2", HERE, 1, memory={HERE: bytes(8)}, live=True)[0] == "0x7ffe0c58 -> (not written yet)"
+    assert texts("cuMemAlloc_v2", 0, 1, memory={}, live=True)[0] == "NULL"
+
+
 def test_null_and_unknown() -> None:
     for phase in ("enter", "return"):
         found = call("cuMemAlloc_v2", 0, None, phase=phase)
@@ -146,11 +152,11 @@ def test_flags_and_sizes_behind_pointers() -> None:
         (b"\0", '""'),
         (b'a "b"\\\n\t\x01\0', '"a \\"b\\"\\\\\\n\\t\\x01"'),
         ("größe".encode() + b"\0", '"größe"'),
-        (b"\xff\xfe\0", '"\\\\xff\\\\xfe"'),
         (b"A" * 200 + b"\0", '"' + "A" * 200 + '"'),
         (b"A" * 201 + b"\0", '"' + "A" * 200 + '"…'),
         (b"A" * 5000, '"' + "A" * 200 + '"…'),
         (b"cut", '"cut"…'),
+        (b"\xff\xfe \\ \xc3\xa4\0", '"\\xff\\xfe \\\\ ä"'),
         (b"", "0x2000 -> (unreadable)"),
     ],
 )

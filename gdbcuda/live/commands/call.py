@@ -42,6 +42,7 @@ def arguments_of(call: frames.Call) -> list[decode.Argument]:
         versions.table(),
         phase=phase,
         succeeded=not returns.is_error(call),
+        live=True,
     )
 
 
