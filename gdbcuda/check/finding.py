@@ -26,7 +26,7 @@ class Report:
     """The findings on one file, worst first; findings of a live process can be appended with ``add``."""
 
     path: str
-    role: str  # "hook library", "program" or "file"
+    role: str  # "hook library", "program", "file" or "process"
     machine: str = ""
     build_id: str | None = None
     cuda: str = ""  # the versions of the API table that were compared with

@@ -136,3 +136,11 @@ def test_without_a_process(local: Scenario) -> None:
     text = local.run("test_alloc", "python\nfrom gdbcuda.live import truths\ntry: truths.findings()\n"
                      "except Exception as e: print(e)")  # fmt: skip
     assert "no process: run the program first, or open a core file" in text
+
+
+def test_cuda_check_shows_them(scenario: Scenario) -> None:
+    text = scenario.run("deepbind", "cuda-break cuMemFree --in driver --from any", "RUN", "cuda-check",
+                        hook=scenario.sample("minimal_hook.so"),
+                        environment={"LD_LIBRARY_PATH": f"{scenario.shim}/standin:{scenario.shim}/sample"})  # fmt: skip
+    assert "deepbind: deepbind_plugin.so goes past the hook (deepbind)" in text
+    assert re.search(r"note +minimal_hook.so is mapped at 0x.*\nhook-active", text)

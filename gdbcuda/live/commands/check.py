@@ -30,7 +30,7 @@ def cuda_check(file: str | None, json: bool, quiet: bool) -> str:
     """Say whether the hook library is built right, and whether it reaches the program.
 
     Each finding says what was seen, what it means for a hook library, and what to type or change; the last line is the
-    verdict. The same as 'gdbcuda check' in a shell.
+    verdict. The same as 'gdbcuda check' in a shell; without FILE also what is really loaded in the process, if any.
 
     Examples:
       cuda-check ./libvgpu.so
@@ -39,6 +39,8 @@ def cuda_check(file: str | None, json: bool, quiet: bool) -> str:
     from gdbcuda.check.finding import JSON_VERSION
 
     reports = [report_on(path) for path in ([os.path.expanduser(file)] if file else session_files())]
+    if file is None and target.is_alive():
+        reports.append(report_on_process())
     if json:
         return jsonlib.dumps({"version": JSON_VERSION, "files": [report.as_json() for report in reports]})
     return "\n".join(text_of(report, quiet) for report in reports)
@@ -59,6 +61,19 @@ def report_on(path: str) -> Report:
     if elf.open(path).kind in ("pie", "executable"):
         return check.check(path, table, hook=next(filter(os.path.isfile, layers.hooks()), None))
     return check.check(path, table, program=local_program() or None)
+
+
+def report_on_process() -> Report:
+    """What is really loaded: the hook's place in the process, and the ways around it."""
+    from gdbcuda.check.finding import Report
+    from gdbcuda.live import truths
+
+    table = versions.table()
+    name = target.strip_prefix(target.program()) or "process"
+    report = Report(name, "process", target.machine(), cuda=table.cuda, nvml=table.nvml, good="the hook is in place")
+    for finding in truths.findings():
+        report.add(finding)
+    return report
 
 
 def local_program() -> str:
