@@ -78,7 +78,7 @@ def register() -> None:
             gdb.PARAM_BOOLEAN, False)  # fmt: skip
     Setting(
         "cuda-recursion-limit",
-        "How deep a hook function may be nested in itself before the program stops; 0 does not count, and costs nothing.",
+        "How deep a hook function may be nested in itself before the program stops; 0: not counted, no cost.",
         gdb.PARAM_ZUINTEGER,
         0,
     )
