@@ -75,7 +75,7 @@ def forget_process(event: object = None) -> None:
 
 def new_process_only(event: gdb.ThreadEvent) -> None:
     """The first thread of a process."""
-    from gdbcuda.live import preload, requests, target
+    from gdbcuda.live import preload, requests, stops, target
 
     started = event.inferior_thread
     inferior = getattr(started, "inferior", started)  # gdb 10 gives the inferior itself
@@ -83,4 +83,5 @@ def new_process_only(event: gdb.ThreadEvent) -> None:
         forget_process()
         requests.new_process()
         preload.new_process(inferior.num)
+        stops.new_process()
     target.forget()

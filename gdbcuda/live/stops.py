@@ -21,7 +21,9 @@ def call_text(call: frames.Call) -> str:
         arguments = decode.arguments(call.function, call.raws, memory, table, phase="enter", live=True)
         return decode.call_text(call.function, arguments)
     succeeded = not returns.is_error(call)
-    arguments = decode.arguments(call.function, call.raws, memory, table, phase="return", succeeded=succeeded, live=True)
+    arguments = decode.arguments(
+        call.function, call.raws, memory, table, phase="return", succeeded=succeeded, live=True
+    )
     outcome = decode.result(call.function, call.result, table).text
     return f"{decode.call_text(call.function, arguments)} = {paint(outcome, 'ok' if succeeded else 'error')}"
 
@@ -51,7 +53,19 @@ def describe(call: frames.Call, label: str) -> str:
     return f"{head}{where(call.place)}  {call_text(call)}\n{' ' * len(head)}{verb} {caller_text(call)}\n"
 
 
+_hits: dict[int, int] = {}  # by breakpoint number: its hit count when it last stopped
+_last: tuple[object, int] = (None, 0)  # a stop and the breakpoint that made it
+
+
+def new_process() -> None:
+    """``run`` has set gdb's counts to zero, ``attach`` has not."""
+    _hits.clear()
+    _hits.update({one.number: one.hit_count for one in gdb.breakpoints()})
+
+
 def on_stop(event: gdb.StopEvent) -> None:
+    if isinstance(event, gdb.BreakpointEvent):
+        number_of(event)  # at every such stop, for it counts
     if not settings.value("cuda-stop-info"):
         return
     text = stop_text(event)
@@ -75,6 +89,12 @@ def stop_text(event: gdb.StopEvent) -> str | None:
 
 
 def number_of(event: gdb.BreakpointEvent) -> int:
-    """The user's breakpoint; the event names internal ones at the same place too, though they did not stop."""
-    numbers = (breakpoint.number for breakpoint in event.breakpoints if breakpoint.is_valid())
-    return next((number for number in numbers if number > 0), 0)
+    """The user's breakpoint that stopped. The event names all at this place, internal ones and those whose condition
+    is false among them; gdb counts a hit where the condition is true."""
+    global _last
+    if _last[0] is not event:
+        users = [one for one in event.breakpoints if one.is_valid() and one.number > 0]
+        hit = [one.number for one in users if one.hit_count != _hits.get(one.number, 0)]
+        _hits.update({one.number: one.hit_count for one in users})
+        _last = (event, next(iter([*hit, *(one.number for one in users)]), 0))
+    return _last[1]
