@@ -70,9 +70,18 @@ def expect_frame(frame: gdb.Frame, number: int, only_errors: bool) -> bool:
         return False
     call = frames.read_call(frame)
     key = (*thread_key(), stack_pointer(older))
-    _pending.setdefault(key, []).append(Pending(call, number, only_errors))
+    open_still = [one for one in _pending.get(key, []) if not is_over(one, call, number)]
+    _pending[key] = [*open_still, Pending(call, number, only_errors)]
     watch(older.pc(), number)
     return True
+
+
+def is_over(waiting: Pending, new: frames.Call, number: int) -> bool:
+    """Another call has come to the stack pointer of a waiting one: that one was left by longjmp or an exception.
+
+    Not so where the hook jumps on to the driver's function (both wait for one return), or two breakpoints wait."""
+    is_same_function = waiting.call.function is new.function and waiting.call.place.file == new.place.file
+    return waiting.number == number or (is_same_function and waiting.call.raws != new.raws)
 
 
 def watch(address: int, number: int) -> None:
@@ -105,7 +114,11 @@ def take(address: int) -> list[Pending]:
     now = current_stack_pointer()
     for key in [k for k in _pending if k[:2] == (inferior, thread) and k[2] < now]:
         del _pending[key]
-    return _pending.pop((inferior, thread, now), [])
+    return [one for one in _pending.pop((inferior, thread, now), []) if returns_to(one.call, address)]
+
+
+def returns_to(call: frames.Call, address: int) -> bool:
+    return call.caller is not None and call.caller.address == address
 
 
 class Ending(gdb.Breakpoint):
@@ -126,8 +139,7 @@ class Ending(gdb.Breakpoint):
 
 
 def ends_at(key: Key, address: int) -> bool:
-    caller = _seen[key].caller
-    return caller is not None and caller.address == address
+    return returns_to(_seen[key], address)
 
 
 def remember(call: frames.Call, frame: gdb.Frame) -> None:
