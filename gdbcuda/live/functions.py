@@ -15,25 +15,37 @@ from gdbcuda import abi, api
 from gdbcuda import condition as conditions
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import frames, layers, returns, target, versions
+from gdbcuda.live.command import plain
+
+APIS = ("driver", "runtime", "nvml")
 
 
 def function(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers the decorated function as ``$name``; UserError becomes gdb's one-line error."""
+    """Registers the decorated function as ``$name``; what a user can do wrong becomes gdb's one-line error."""
 
     def register(action: Callable[..., Any]) -> Callable[..., Any]:
+        counts = argument_counts(action)
+
         class Function(gdb.Function):
             __doc__ = action.__doc__
 
             def invoke(self, *arguments: Any) -> Any:
+                if len(arguments) not in counts:
+                    raise gdb.GdbError((action.__doc__ or "").partition("\n")[0])
                 try:
                     return action(*arguments)
-                except UserError as problem:
-                    raise gdb.GdbError(str(problem)) from None
+                except (UserError, gdb.error) as problem:
+                    raise gdb.GdbError(plain(problem)) from None
 
         Function(name)
         return action
 
     return register
+
+
+def argument_counts(action: Callable[..., Any]) -> range:
+    most = action.__code__.co_argcount
+    return range(most - len(action.__defaults__ or ()), most + 1)
 
 
 def is_from(caller: frames.Place, wanted: str) -> bool:
@@ -79,7 +91,7 @@ def cuda_returns(number: gdb.Value, mode: gdb.Value) -> bool:
 @function("_cuda_returned")
 def cuda_returned(address: gdb.Value) -> bool:
     """$_cuda_returned(ADDRESS): has a call returned there that a breakpoint with --on return or error waits for?"""
-    return returns.arrived(int(address))
+    return target.is_alive() and returns.arrived(int(address))
 
 
 @function("_cuda_arg")
@@ -122,9 +134,11 @@ def cuda_error_name(code: gdb.Value, whose: gdb.Value = None) -> str:
     table, number = versions.table(), int(code)
     if whose is None:
         found = frames.api_function(gdb.selected_frame()) if target.is_alive() else None
-        wanted = [found.api] if found else ["driver", "runtime", "nvml"]
+        wanted = [found.api] if found else list(APIS)
     else:
         wanted = [whose.string()]
+        if wanted[0] not in APIS:
+            raise UserError(f"{wanted[0]!r} is none of {', '.join(APIS)}")
     names = [table.error_name(one, number) for one in wanted]
     return next((name for name in names if name), f"unknown error {number}")
 

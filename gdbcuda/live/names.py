@@ -16,6 +16,8 @@ EXTRA = ("dlsym", "dlvsym", "dlopen")  # what hook libraries define beside the A
 def resolve(pattern: str) -> list[str]:
     """ELF symbols meant by the pattern; UserError with the nearest names if there is none."""
     table = versions.table()
+    if not pattern:
+        raise UserError("an empty name; a function is wanted, for example cuMemAlloc")
     found = table.find(pattern)
     if is_glob(pattern):
         return [f.symbol for f in found] or unknown(pattern, table)
@@ -67,7 +69,8 @@ def imports() -> frozenset[str]:
 
 def is_somewhere(name: str) -> bool:
     """Not in the table, but defined in a loaded object or in the hook library's file."""
-    return bool(target.decoded(name)) or name in EXTRA or any(name in defined(h) for h in layers.named_hooks())
+    is_loaded = "@" not in name and bool(target.decoded(name))
+    return is_loaded or name in EXTRA or any(name in defined(h) for h in layers.named_hooks())
 
 
 @functools.lru_cache(maxsize=16)

@@ -212,3 +212,49 @@ def test_on_error_catches_the_call_that_we_are_in(scenario: Scenario) -> None:
         environment={"GDBCUDA_MEMORY_LIMIT": "2g"},
     )
     assert re.search(r"Breakpoint 2  hook .*bytesize=3221225472.* = CUDA_ERROR_OUT_OF_MEMORY \(2\)", text)
+
+
+def test_the_stop_names_the_breakpoint_whose_condition_was_true(scenario: Scenario) -> None:
+    text = scenario.run(
+        "test_alloc",
+        "cuda-break cuMemAlloc if bytesize < 1G",
+        "cuda-break cuMemAlloc if bytesize > 1G",
+        "RUN",
+        "continue",
+        "continue",
+    )
+    found = re.findall(r"^Breakpoint (\d)  hook .*bytesize=(\d+)", text, re.MULTILINE)
+    assert found == [("1", "67108864"), ("2", "1073741825"), ("2", "3221225472")]
+
+
+@pytest.mark.parametrize("name", ["''", "cuMemAlloc_v2@plt"])
+def test_what_no_function_is_called(local: Scenario, name: str) -> None:
+    text = local.run("test_alloc", f"cuda-break {name}", "info breakpoints")
+    assert "cuda-break: " in text
+    assert "No breakpoints" in text
+
+
+JUMPING_HOOK = """
+extern void leave(unsigned long);
+int cuMemAlloc_v2(unsigned long long *block, unsigned long size) { leave(size); return size == 2 ? 2 : 0; }
+"""
+JUMPING_PROGRAM = """
+#include <setjmp.h>
+extern int cuMemAlloc_v2(unsigned long long *, unsigned long);
+static jmp_buf back;
+static volatile int result;
+void leave(unsigned long size) { if (size == 1) longjmp(back, 1); }
+static unsigned long long block;
+static void ask(unsigned long size) { if (!setjmp(back)) result = cuMemAlloc_v2(&block, size); }
+int main(void) { ask(1); ask(2); ask(1); ask(3); return 0; }
+"""
+
+
+def test_a_call_left_by_longjmp_is_not_the_one_that_returns(scenario: Scenario, compile_c) -> None:
+    hook = compile_c("libjumping.so", JUMPING_HOOK, "-shared")
+    program = compile_c("jumping", JUMPING_PROGRAM, "-rdynamic", str(scenario.shim / "standin" / "libcuda.so.1"))
+    text = scenario.run(program, "cuda-break cuMemAlloc --on return", "RUN", "continue", "continue", hook=hook)
+    assert re.findall(r"^Breakpoint 1 .*bytesize=(\d+)\) = (\w+)", text, re.MULTILINE) == [
+        ("2", "CUDA_ERROR_OUT_OF_MEMORY"),
+        ("3", "CUDA_SUCCESS"),
+    ]

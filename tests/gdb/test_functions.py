@@ -1,0 +1,23 @@
+"""``$_cuda_…`` in the hands of someone who types them: one line for every mistake."""
+
+from __future__ import annotations
+
+import pytest
+from scenario import Scenario
+
+
+@pytest.mark.parametrize(
+    "expression, said",
+    [
+        ('$_cuda_error_name(2, "foo")', "'foo' is none of driver, runtime, nvml"),
+        ("$_cuda_error_name()", "$_cuda_error_name(2): the name of a status"),
+        ('$_cuda_error_name("x")', "Cannot convert value to long"),
+        ('$_cuda_arg("bytesize")', "No frame is currently selected"),
+        ("$_cuda_arg(1, 2)", '$_cuda_arg("bytesize"): an argument of the selected frame'),
+        ("$_cuda_returned(1)", "= 0"),
+    ],
+)
+def test_no_process_and_wrong_arguments(local: Scenario, expression: str, said: str) -> None:
+    text = local.run("test_alloc", f"print {expression}", hook=None)
+    assert said in text
+    assert len(text.splitlines()) == 1
