@@ -133,4 +133,5 @@ class World:
     def reached_definition(self, linkage: Linkage, definition: Definition) -> Reached:
         names = self.functions.get(definition.address, ())
         names = (definition.name, *(name for name in names if name != definition.name))
-        return Reached(definition.address, names, self.file_of(linkage), self.layers[linkage])
+        offset = definition.address - linkage.image.base
+        return Reached(definition.address, names, self.file_of(linkage), self.layers[linkage], offset)

@@ -1,0 +1,141 @@
+"""Routes of this very Python process, into which small libraries are loaded as driver, hook and plugin."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from elf_build import compiled
+from test_image import OwnMemory
+from test_linkage import own_objects
+
+from gdbcuda import api
+from gdbcuda.linkage import Linkage
+from gdbcuda.routes import collect, report, resolvers, truths
+from gdbcuda.routes.truths import Facts
+from gdbcuda.routes.world import World
+
+DRIVER = "int cuInit(unsigned f) { return (int)f; } int cuDeviceGet(int *d, int n) { return *d = n; }"
+HOOK = "int cuInit(unsigned f) { return (int)f + 1; } void *dlsym(void *h, const char *n) { return n[0] ? h : 0; }"
+PLUGIN = """
+int cuInit(unsigned), cuDeviceGet(int *, int);
+extern int cuDriverGetVersion(int *) __attribute__((weak));
+int (*volatile kept)(int *, int);
+int ask(void) { kept = cuDeviceGet; return cuInit(7) + (cuDriverGetVersion ? 100 : 0); }
+"""
+
+
+class Libraries:
+    """Each test's are different ones to the loader."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, tag = folder, folder.name
+        self.driver = compiled(folder, DRIVER, f"-Wl,-soname,libdriver_{tag}.so", name=f"libdriver_{tag}.so")
+        self.hook = compiled(folder, HOOK, name=f"libhook_{tag}.so", source_name="h.c")
+        self.plugin = compiled(folder, PLUGIN, f"-L{folder}", f"-l:libdriver_{tag}.so", f"-Wl,-rpath,{folder}",
+                               "-Wl,-z,lazy", name=f"libplugin_{tag}.so", source_name="p.c")  # fmt: skip
+
+    def layer(self, linkage: Linkage) -> str:
+        name = os.path.basename(linkage.image.name)
+        known = {"libdriver_": "driver", "libhook_": "hook", "libplugin_": "app"}
+        if not name.endswith(f"_{self.folder.name}.so"):
+            return "system"
+        return next(layer for prefix, layer in known.items() if name.startswith(prefix))
+
+    def world(self) -> World:
+        return World(own_objects(), OwnMemory(), api.load(), self.layer)
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Iterator[tuple[Libraries, ctypes.CDLL]]:
+    libraries = Libraries(tmp_path)
+    yield libraries, ctypes.CDLL(str(libraries.plugin), mode=os.RTLD_LAZY)
+
+
+def routes_of(world: World, path: Path) -> dict[tuple[str, str], collect.Route]:
+    asker = next(one for one in world.objects.all if one.image.name == str(path))
+    found = collect.references(world, asker, world.api_names) + collect.pointers(world, asker, world.api_names)
+    return {(route.function, route.way): route for route in found}
+
+
+def test_before_and_after_the_first_call(loaded: tuple) -> None:
+    libraries, plugin = loaded
+    before = routes_of(libraries.world(), libraries.plugin)
+    assert before["cuInit", "PLT"].state == "not called yet"
+    assert before["cuInit", "PLT"].reached.text == f"driver {libraries.driver.name} cuInit"
+    assert before["cuDeviceGet", "GOT"].state == "bound"
+    assert ("cuDeviceGet", "pointer") not in before
+    assert plugin.ask() == 7
+    after = routes_of(libraries.world(), libraries.plugin)
+    assert after["cuInit", "PLT"].state == "bound"
+    assert after["cuInit", "PLT"].reached == before["cuInit", "PLT"].reached
+    assert after["cuDeviceGet", "pointer"].reached.layer == "driver"
+
+
+def test_a_weak_reference_that_nothing_defines(loaded: tuple) -> None:
+    libraries, _ = loaded
+    route = routes_of(libraries.world(), libraries.plugin)["cuDriverGetVersion", "GOT"]
+    assert route.reached is None and route.verdict.word == "missing"
+    assert route.as_json()["reached"] is None
+
+
+def test_why_it_is_not_hooked(loaded: tuple) -> None:
+    libraries, _ = loaded
+    world = libraries.world()
+    assert routes_of(world, libraries.plugin)["cuInit", "PLT"].verdict.why == "no hook library is loaded"
+    ctypes.CDLL(str(libraries.hook))
+    world = libraries.world()
+    verdict = routes_of(world, libraries.plugin)["cuInit", "PLT"].verdict
+    assert verdict.word == "driver"
+    assert verdict.why == f"{libraries.hook.name} was loaded by dlopen, not preloaded: the loader does not search it"
+    assert sorted(world.hooked_names) == ["cuInit"]
+
+
+def test_summary_and_table(loaded: tuple) -> None:
+    libraries, _ = loaded
+    world = libraries.world()
+    found = collect.sorted_routes(list(routes_of(world, libraries.plugin).values()))
+    assert report.summary(world, found) == "2 functions reachable; no hook library is loaded"
+    ctypes.CDLL(str(libraries.hook))
+    world = libraries.world()
+    found = collect.sorted_routes(list(routes_of(world, libraries.plugin).values()))
+    assert report.summary(world, found) == "2 functions reachable: 0 hooked, 2 past the hook, 1 missing"
+    text = report.table(found, lambda text, role: text, None)
+    assert f"app {libraries.plugin.name}" in text and "PLT, not called yet" in text and "nothing" in text
+
+
+def test_implementations_of_dlsym(loaded: tuple) -> None:
+    libraries, _ = loaded
+    ctypes.CDLL(str(libraries.hook))
+    found = [one for one in resolvers.implementations(libraries.world()) if one.name == "dlsym"]
+    assert {one.layer for one in found} == {"hook", "system"}
+    libc = next(one for one in found if one.layer == "system")
+    assert any(version.startswith("GLIBC_") for version in libc.versions)
+    assert next(one for one in found if one.layer == "hook").versions == ()
+
+
+def test_the_hook_that_came_late_is_a_finding(loaded: tuple) -> None:
+    libraries, _ = loaded
+    ctypes.CDLL(str(libraries.hook))
+    found = truths.findings(libraries.world(), Facts())
+    assert [finding.id for finding in found] == ["hook-dlopened"]
+    elsewhere = truths.findings(libraries.world(), Facts(named_hooks=("/x/libother.so",), preload="/y/libthird.so"))
+    assert elsewhere[0].id == "preload-lost"
+
+
+@pytest.mark.parametrize(("facts", "id"), [
+    (Facts(("/x/libother.so",), is_secure=True), "secure-execution"),
+    (Facts(("/x/libother.so",), preload="/x/libother.so"), "preload-failed"),
+    (Facts(("/x/libother.so",)), "hook-not-mapped"),
+    (Facts(namespaces=((("/lib/libcuda.so.1", "driver"),),)), "namespace"),
+])
+def test_what_the_facts_alone_tell(loaded: tuple, facts: Facts, id: str) -> None:
+    assert truths.findings(loaded[0].world(), facts)[0].id == id
+
+
+def test_without_a_loader() -> None:
+    assert [f.id for f in truths.without_loader(Facts(is_static=True))] == ["static-program"]
+    assert [f.id for f in truths.without_loader(Facts())] == ["not-started"]

@@ -1,0 +1,136 @@
+"""Verdicts on answers: the right function, of the right object."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdbcuda import api
+from gdbcuda.linkage import Objects
+from gdbcuda.memory import DictMemory
+from gdbcuda.routes import judge, shapes
+from gdbcuda.routes.requests import Asker, Request
+from gdbcuda.routes.shapes import RTLD_NEXT
+from gdbcuda.routes.world import API_RESOLVERS, Reached, World
+
+APP = Asker(0x1000, 0, "main", "/bin/app", "app")
+
+
+@pytest.fixture
+def world() -> World:
+    """No objects at all: what is judged here are names and versions."""
+    return World(Objects([]), DictMemory({}), api.load(cuda="13.0"), lambda linkage: "app")
+
+
+def asked(name: str, version: int, flags: int = 0, *names: str, layer: str = "hook", address: int = 0x5000) -> Request:
+    request = Request("cuGetProcAddress_v2", "/lib/libhook.so", "hook", APP, 1, 0, name, version=version, flags=flags)
+    request.returned, request.answer = True, Reached(address, names, "/lib/libhook.so", layer)
+    return request
+
+
+@pytest.mark.parametrize(("name", "version", "flags", "answer", "why"), [
+    ("cuMemAdvise", 8000, 0, "cuMemAdvise_v2", "where version 8000 means cuMemAdvise: location is CUmemLocation"),
+    ("cuMemPrefetchAsync", 8000, 0, "cuMemPrefetchAsync_v2", ": 5 parameters instead of 4"),
+    ("cuGetProcAddress", 11030, 0, "cuGetProcAddress_v2", ": 5 parameters instead of 4"),
+    ("cuMemcpyAsync", 7000, 2, "cuMemcpyAsync", "where version 7000 for per-thread streams means cuMemcpyAsync_ptsz"),
+    ("cuCtxCreate", 3020, 0, "cuCtxCreate_v4", "where version 3020 means cuCtxCreate_v2"),
+    ("cuMemAlloc", 3020, 0, "cuMemAlloc", "cuMemAlloc where version 3020 means cuMemAlloc_v2"),
+])
+def test_wrong_versions(world: World, name: str, version: int, flags: int, answer: str, why: str) -> None:
+    found = judge.verdict(world, asked(name, version, flags, answer))
+    assert found.word == "wrong version" and why in found.why
+
+
+@pytest.mark.parametrize(("name", "version", "flags", "answer"), [
+    ("cuMemAdvise", 8000, 0, "cuMemAdvise"), ("cuMemAdvise", 12020, 0, "cuMemAdvise_v2"),
+    ("cuMemAlloc", 12000, 0, "cuMemAlloc_v2"), ("cuMemcpyAsync", 7000, 2, "cuMemcpyAsync_ptsz"),
+    ("cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2"), ("cuInit", 2000, 0, "cuInit"),
+])
+def test_right_versions(world: World, name: str, version: int, flags: int, answer: str) -> None:
+    assert judge.verdict(world, asked(name, version, flags, answer)).word == "hooked"
+    assert judge.verdict(world, asked(name, version, flags, answer, "an_alias")).word == "hooked"
+
+
+def test_another_function_altogether(world: World) -> None:
+    found = judge.verdict(world, asked("cuMemAlloc", 3020, 0, "cuMemFree_v2"))
+    assert found.word == "other" and "cuMemFree_v2 where version 3020 means cuMemAlloc_v2" in found.why
+
+
+def test_a_name_that_did_not_exist_at_that_version(world: World) -> None:
+    found = judge.verdict(world, asked("cuMemAllocAsync", 10000, 0, "cuMemAllocAsync"))
+    assert found == ("wrong version", "cuMemAllocAsync, and at version 10000 there is no cuMemAllocAsync")
+
+
+def test_a_release_library_is_caught_when_one_address_is_two_functions(world: World) -> None:
+    assert judge.verdict(world, asked("cuMemAdvise", 13000)).word == "hooked"
+    again = judge.verdict(world, asked("cuMemAdvise", 8000))
+    assert again.word == "wrong version" and "the same address was answered for cuMemAdvise_v2" in again.why
+    assert judge.verdict(world, asked("cuMemFree", 3020, address=0x6000)).word == "hooked"
+
+
+def test_names_outside_the_api_are_not_judged(world: World) -> None:
+    assert judge.verdict(world, asked("cuSomethingNewer", 14000, 0, "cuSomethingNewer")).word == ""
+    request = Request("dlsym", "/lib/libc.so.6", "system", APP, 1, 0, "malloc", handle=0x77)
+    request.answer = Reached(1, ("malloc",), "/lib/libc.so.6", "system")
+    assert judge.verdict(world, request).word == ""
+
+
+def test_missing_says_what_the_driver_said(world: World) -> None:
+    request = asked("cuNothing", 12000)
+    request.answer, request.status, request.result = None, 1, 500
+    assert judge.verdict(world, request) == ("missing", "symbol not found")
+    request.status = 2
+    assert judge.verdict(world, request).why == "version not sufficient"
+    request.status = None
+    assert judge.verdict(world, request).why == "CUDA_ERROR_NOT_FOUND"
+
+
+def test_past_the_hook(world: World) -> None:
+    found = judge.verdict(world, asked("cuInit", 2000, 0, "cuInit", layer="driver"))
+    assert found == ("driver", "no hook library is loaded")
+    own = asked("cuInit", 2000, 0, "cuInit", layer="driver")
+    own.asker = Asker(0x2000, 0, "", "/lib/libhook.so", "hook")
+    assert judge.verdict(world, own).word == "real"
+
+
+def test_runtime_resolvers_use_the_runtimes_version(world: World) -> None:
+    request = asked("cuMemAdvise", 0, 0, "cuMemAdvise")
+    request.resolver, request.version = "cudaGetDriverEntryPoint", None
+    assert judge.version_of(world.table, request) == 13000
+    assert judge.verdict(world, request).word == "wrong version"
+    request.resolver = "cudaGetDriverEntryPoint_ptsz"
+    assert judge.flags_of(request) == 2
+
+
+def test_an_export_table(world: World) -> None:
+    request = asked("", 0)
+    request.resolver, request.name, request.version = "cuGetExportTable", "", None
+    assert judge.verdict(world, request) == ("hooked", "a table of private functions")
+
+
+def test_requests_as_routes(world: World) -> None:
+    first, second = asked("cuInit", 2000, 0, "cuInit", layer="driver"), asked("cuInit", 2000, 0, "cuInit")
+    for number, request in enumerate((first, second), 1):
+        request.number, request.verdict = number, judge.verdict(world, request)
+    found = judge.routes(world, [first, second])
+    assert [(r.function, r.way, r.state, r.verdict.word) for r in found] == [
+        ("cuInit", "cuGetProcAddress_v2 at 2000", "request #2", "hooked")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cuda", "symbol", "expected"), [
+    ("11.8", "cuGetProcAddress", {"name": 0, "out": 1, "version": 2, "flags": 3}),
+    ("13.0", "cuGetProcAddress_v2", {"name": 0, "out": 1, "version": 2, "flags": 3, "status": 4}),
+    ("11.8", "cudaGetDriverEntryPoint", {"name": 0, "out": 1, "flags": 2}),
+    ("12.9", "cudaGetDriverEntryPoint", {"name": 0, "out": 1, "flags": 2, "status": 3}),
+    ("13.0", "cudaGetDriverEntryPointByVersion", {"name": 0, "out": 1, "version": 2, "flags": 3, "status": 4}),
+    ("13.0", "cuGetExportTable", {"out": 0, "uuid": 1}),
+    ("13.0", "dlsym", {"handle": 0, "name": 1}),
+    ("13.0", "dlvsym", {"handle": 0, "name": 1, "symbol_version": 2}),
+])
+def test_where_a_request_stands_among_the_arguments(cuda: str, symbol: str, expected: dict[str, int]) -> None:
+    shape = shapes.shapes(api.load(cuda=cuda), API_RESOLVERS)[symbol]
+    assert {k: v for k, v in shape._asdict().items() if v is not None and k != "symbol"} == expected
+    assert shape.arity == 1 + max(expected.values())
+
+
+def test_rtld_next_is_all_ones() -> None:
+    assert RTLD_NEXT == 0xFFFFFFFFFFFFFFFF
