@@ -23,8 +23,11 @@ from gdbcuda.live import breakpoints, frames, planting, requests, returns, sites
 from gdbcuda.live import functions as convenience
 from gdbcuda.live import world as worlds
 from gdbcuda.log import record
+from gdbcuda.log.kernels import HOST_FUNCTION, NAMING
 from gdbcuda.log.record import Call
 from gdbcuda.sinks import Sink
+
+NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
 
 
 @dataclass
@@ -94,7 +97,7 @@ class Recorder:
         call.caller = self.place(sites.caller(back))
         call.arguments = {a.name: a.data for a in
                           decode.arguments(function, raws, memory, versions.table(), phase="enter")}  # fmt: skip
-        if function.role == "launch":
+        if function.role in NAME_KERNELS:
             self.note_kernel(function, raws)
         if self.wish.stack:
             call.stack = self.backtrace()
@@ -128,7 +131,7 @@ class Recorder:
     def note_kernel(self, function: api.Function, raws: list[bytes | None]) -> None:
         """The host function that stands for a kernel has the kernel's name."""
         for parameter, raw in zip(function.parameters, raws):
-            if parameter.name == "func" and raw is not None:
+            if parameter.name in HOST_FUNCTION and not parameter.handle and raw is not None:
                 self.place(sites.code(int.from_bytes(raw, "little")))
 
     def backtrace(self) -> list[int]:

@@ -49,6 +49,18 @@ class Log:
             self.header.update({"pid": details.get("pid"), **details})
 
 
+def header_of(path: str | Path) -> dict[str, Any]:
+    """The first line, if it is a header; `UserError` if the file cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found = json.loads(file.readline(1 << 20))
+    except OSError as problem:
+        raise UserError(f"cannot read {path}: {problem.strerror}") from None
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) and "gdbcuda_log" in found else {}
+
+
 def events(path: str | Path, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Event]:
     """Begins and ends in the order of the file. ``progress`` gets the number of bytes read so far.
 
@@ -63,7 +75,7 @@ def events(path: str | Path, log: Log, progress: Callable[[int], None] | None = 
                     yield from read(line, log)
                 if progress is not None:
                     progress(sum(map(len, lines)))
-    except (OSError, IsADirectoryError) as problem:
+    except OSError as problem:
         raise UserError(f"cannot read {path}: {problem.strerror}") from None
     yield from close(log)
     if not log.header:

@@ -204,6 +204,16 @@ def test_a_killed_debugger_loses_nothing_that_was_over(local: Scenario, tmp_path
     assert [e["name"] for e in found if e["phase"] == "B"][-1] == "cuMemFree_v2"
 
 
+def test_summary_counts_by_layer(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-log start cuMemAlloc cuMemcpyDtoH", "run", "cuda-log summary",
+                     environment={"GDBCUDA_MEMORY_LIMIT": "2g"})  # fmt: skip
+    rows = [line.split() for line in text.splitlines()]
+    assert ["cuMemAlloc_v2", "hook", "3", "1"] in [row[:4] for row in rows]
+    assert ["cuMemAlloc_v2", "driver", "2"] in [row[:3] for row in rows]
+    assert ["cuMemAlloc_v2", "hook", "CUDA_ERROR_OUT_OF_MEMORY", "1"] in rows
+    assert "device to host  4096 [4.00 KiB]" in text
+
+
 def test_saved_is_what_was_kept(local: Scenario, tmp_path: Path) -> None:
     log = tmp_path / "log"
     text = local.run("test_alloc", "cuda-log start cuMemAlloc", "run", f"cuda-log save {log}", "cuda-log clear",

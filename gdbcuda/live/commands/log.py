@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
 from gdbcuda.live import names, recording, target, versions
 from gdbcuda.live.command import Argument, Condition, Option, command, file_names
 from gdbcuda.live.recorder import Wish
+from gdbcuda.log.reader import BEGIN, END, Event
 from gdbcuda.log.record import Call
 from gdbcuda.log.select import Filter, last
+from gdbcuda.sinks import in_order
 
 SHOWN = 40
 
@@ -75,12 +78,13 @@ def make_wish(patterns: list[str], wanted: dict[str, object]) -> Wish:
         from gdbcuda import ledger
 
         symbols |= {f.symbol for f in table.functions.values() if ledger.matters(f)}
-    symbols = symbols or set(table.functions)
+    symbols = symbols or {*table.functions, *table.extras}
     condition = None
     if wanted["condition"]:
         if not patterns:
             raise UserError("a condition is on the parameters of functions: name those to record")
-        condition = conditions.parse(str(wanted["condition"]), table, [table.functions[s] for s in sorted(symbols)])
+        functions = [f for f in map(table.function, sorted(symbols)) if f is not None]
+        condition = conditions.parse(str(wanted["condition"]), table, functions)
     stack = number("--stack", wanted["stack"] or 0)
     return Wish(frozenset(symbols), names.split_places(wanted["in"]), names.split_places(wanted["from"]),
                 stack, condition)  # type: ignore[arg-type]  # fmt: skip
@@ -190,3 +194,28 @@ def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: boo
         shown = [writer.line(call) for call in last(found, count)]
     left = len(found) - len(shown)
     return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."
+
+
+@command("cuda-log summary", *FILTERS)
+def cuda_log_summary(function: list[str], **chosen: object) -> str:
+    """Sum up the recorded calls: count, failures, times, bytes moved, kernels launched, callers.
+
+    Times are the debugger's: each call includes what its own two stops and those of the calls inside it cost.
+
+    Examples:
+      cuda-log summary
+      cuda-log summary --in driver"""
+    from gdbcuda.log import summary
+
+    wanted = make_filter(function, chosen)
+    writer = recording.writer()
+    calls = [call for call in recording.SESSION.kept.calls if wanted.takes(call)]
+    found = summary.Summary(writer.table, writer.places).feed(events(calls))
+    return summary.text(found, writer)
+
+
+def events(calls: list[Call]) -> Iterator[Event]:
+    """As a file would tell them; what is open is told to end as such."""
+    for is_end, call in in_order(calls):
+        yield (END if is_end else BEGIN), call
+    yield from ((END, call) for call in calls if call.end is None)

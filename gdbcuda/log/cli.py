@@ -1,0 +1,171 @@
+"""``gdbcuda log`` in a shell: everything that can be learnt from a log file without a debugger."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from gdbcuda import api, render
+from gdbcuda.check.cli import wants_colour
+from gdbcuda.errors import UserError
+from gdbcuda.log import changes, diff, export, reader, select, summary, timeline, tree
+from gdbcuda.log.progress import Progress
+from gdbcuda.log.reader import BEGIN, Event, Log
+from gdbcuda.log.text import Paint, Writer, plainly
+
+
+class Source:
+    """One file: its calls, what it says beside them, and a writer of lines in the words of its version."""
+
+    def __init__(self, path: str, paint: Paint = plainly) -> None:
+        self.path, self.log = path, Log()
+        header = reader.header_of(path)
+        self.table = api.load(cuda=header.get("cuda"), nvml=header.get("nvml"))
+        self.writer = Writer(self.table, self.log.places, paint)
+
+    def events(self) -> Iterator[Event]:
+        progress = Progress(os.path.getsize(self.path))
+        try:
+            yield from reader.events(self.path, self.log, progress)
+        finally:
+            progress.close()
+
+    def problems(self) -> str:
+        """What could not be read, for stderr."""
+        return f"gdbcuda: {self.path}: {'; '.join(summary.problems_text(self.log).splitlines())}"
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds ``log`` to the subcommands of ``gdbcuda``."""
+    parser: argparse.ArgumentParser = subparsers.add_parser("log", help="read what cuda-log has recorded")
+    views = parser.add_subparsers(dest="view", metavar="VIEW", required=True)
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    for name, (action, text) in VIEWS.items():
+        view = views.add_parser(name, help=text, description=text, parents=[shared])
+        add_arguments(view, name)
+        view.set_defaults(run=run, action=action)
+    return parser
+
+
+def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+    if name == "diff":
+        parser.add_argument("files", nargs=2, metavar="FILE")
+    else:
+        parser.add_argument("files", nargs="+", metavar="FILE")
+    if name in ("show", "tree"):
+        parser.add_argument("--function", action="append", default=[], help="a symbol, base name or glob")
+        parser.add_argument("--in", dest="places", action="append", default=[], help="a layer or library")
+        parser.add_argument("--thread", type=int, help="gdb's number of the thread")
+        parser.add_argument("--failed", action="store_true", help="calls that failed or did not return")
+    if name == "export":
+        parser.add_argument("--format", choices=sorted(export.FORMATS), default="chrome")
+    if name == "memory":
+        parser.add_argument("--view", default="overview", help="overview, live, leaks, peak, by-site, problems, "
+                                                               "reported, or an address")  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    colour = wants_colour(args.color)
+
+    def paint(text: str, role: str) -> str:
+        return render.colour(text, role, colour)
+
+    sources = [Source(path, paint) for path in args.files]
+    args.action(args, sources)
+    for source in sources:
+        if source.log.problems:
+            print(source.problems(), file=sys.stderr)
+    return 0
+
+
+def titled(sources: list[Source]) -> Iterator[Source]:
+    for source in sources:
+        if len(sources) > 1:
+            print(f"== {source.path}")
+        yield source
+
+
+def wanted(args: argparse.Namespace) -> select.Filter:
+    return select.Filter(tuple(args.function), tuple(args.places), args.thread, args.failed)
+
+
+def show(args: argparse.Namespace, sources: list[Source]) -> None:
+    chosen = wanted(args)
+    for source in titled(sources):
+        for phase, call in source.events():
+            if phase != BEGIN and chosen.takes(call):
+                print(source.writer.line(call))
+
+
+def show_tree(args: argparse.Namespace, sources: list[Source]) -> None:
+    chosen = wanted(args)
+    for source in titled(sources):
+        for root in tree.stream(source.events()):
+            if any(chosen.takes(node.call) for node in root.walk()):
+                print(tree.text(root, source.writer))
+
+
+def show_changes(args: argparse.Namespace, sources: list[Source]) -> None:
+    for source in titled(sources):
+        print(changes.report(tree.stream(source.events()), source.writer))
+
+
+def show_summary(args: argparse.Namespace, sources: list[Source]) -> None:
+    for source in titled(sources):
+        found = summary.Summary(source.table, source.log.places).feed(source.events())
+        print(summary.text(found, source.writer))
+
+
+def show_timeline(args: argparse.Namespace, sources: list[Source]) -> None:
+    for source in titled(sources):
+        lanes = timeline.Timeline(source.table, render.terminal_width()).feed(source.events())
+        print(lanes.text(source.writer.paint))
+
+
+def write_export(args: argparse.Namespace, sources: list[Source]) -> None:
+    if len(sources) > 1:
+        raise UserError("export takes one file at a time")
+    source = sources[0]
+    export.FORMATS[args.format](source.events(), source.log, source.writer, sys.stdout)
+
+
+def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
+    first, second = sources
+    found = diff.Diff().feed(first.events(), second.events())
+    print(diff.text(found, (first.writer, second.writer)))
+
+
+def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
+    from gdbcuda.ledger import Ledger, views
+
+    for source in titled(sources):
+        ledger = Ledger(source.table, source.log.places).feed(source.events())
+        if args.view in views.VIEWS or args.view == "overview":
+            print(views.VIEWS.get(args.view, views.overview)(ledger, source.writer))
+        else:
+            print(views.history(ledger, source.writer, address(args.view)))
+
+
+def address(text: str) -> int:
+    from gdbcuda.ledger import views
+
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise UserError(f"--view is overview, {', '.join(views.VIEWS)} or an address, not {text!r}") from None
+
+
+VIEWS = {
+    "show": (show, "calls, one a line, in the order in which they ended"),
+    "tree": (show_tree, "calls below the call that made them"),
+    "changes": (show_changes, "what the hook library changed"),
+    "summary": (show_summary, "functions, failures, times, bytes, kernels, callers"),
+    "timeline": (show_timeline, "a lane for each thread"),
+    "memory": (show_memory, "what was allocated, leaked and misused"),
+    "diff": (show_diff, "where two logs part"),
+    "export": (write_export, "to stdout, for Chrome's and Perfetto's viewers or as CSV"),
+}

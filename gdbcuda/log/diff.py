@@ -1,0 +1,213 @@
+"""Two logs side by side: with and without the hook, or with two versions of it. Where does the program's story part?
+
+Each thread's outermost calls are compared in order, threads by the order in which they appear. Pointers and handles
+are compared by what handed them out, for their values differ from run to run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from gdbcuda import render
+from gdbcuda.log.reader import BEGIN, Event
+from gdbcuda.log.record import Call
+from gdbcuda.log.text import Writer, value
+
+CONTEXT = 3
+ORDER, ARGUMENTS, RESULT, OUT, END = "order", "arguments", "result", "out-values", "length"
+
+
+class Divergence(NamedTuple):
+    """One of the calls is None at the end of a log; ``before`` are the calls of the first log in front of it."""
+
+    what: str
+    thread: int
+    first: Call | None
+    second: Call | None
+    before: tuple[Call, ...]
+    detail: str
+
+    @property
+    def start(self) -> float:
+        return min(call.start for call in (self.first, self.second) if call is not None)
+
+
+class Pairs:
+    """Which address or handle of the first log is which of the second, in one thread: what a call hands out in both
+    is the same thing. Others, such as the program's own buffers, are taken to be the same."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, str] = {}
+        self.back: dict[str, str] = {}
+
+    def bind(self, one: Any, other: Any) -> None:
+        """Takes what a call has handed out, anywhere in its out-values."""
+        if is_address(one) and is_address(other):
+            self.back.pop(self.there.pop(one, ""), None)
+            self.there.pop(self.back.pop(other, ""), None)
+            self.there[one], self.back[other] = other, one
+        elif isinstance(one, dict) and isinstance(other, dict):
+            for name in one.keys() & other.keys():
+                if name != "address":  # where the value was written
+                    self.bind(one[name], other[name])
+        elif isinstance(one, list) and isinstance(other, list):
+            for ours, theirs in zip(one, other):
+                self.bind(ours, theirs)
+
+    def same(self, one: Any, other: Any) -> bool:
+        if is_address(one) and is_address(other):
+            return (one not in self.there and other not in self.back) or self.there.get(one) == other
+        if isinstance(one, dict) and isinstance(other, dict):
+            return one.keys() == other.keys() and all(n == "address" or self.same(one[n], other[n]) for n in one)
+        if isinstance(one, list) and isinstance(other, list):
+            return len(one) == len(other) and all(map(self.same, one, other))
+        return bool(one == other)
+
+    def unlike(self, one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+        return [name for name in {**one, **other} if not self.same(one.get(name), other.get(name))]
+
+
+def is_address(data: Any) -> bool:
+    return isinstance(data, str) and data.startswith("0x")
+
+
+class Side:
+    """The outermost calls of one log, by thread; threads are counted as they appear."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.events = iter(events)
+        self.threads: dict[tuple[int, int], int] = {}
+        self.waiting: list[deque[Call]] = []
+        self.is_over = False
+
+    def pull(self) -> int | None:
+        """Reads on to the next outermost call; the thread it is of."""
+        for phase, call in self.events:
+            number = self.threads.setdefault((call.pid, call.thread), len(self.threads))
+            if number == len(self.waiting):
+                self.waiting.append(deque())
+            if phase != BEGIN and call.parent is None:
+                self.waiting[number].append(call)
+                return number
+        self.is_over = True
+        return None
+
+    def queue(self, thread: int) -> deque[Call]:
+        return self.waiting[thread] if thread < len(self.waiting) else deque()
+
+
+class Diff:
+    """``firsts`` has the earliest difference of each kind, ``counts`` how many there are. Where a thread's order
+    differs, or one log ends, the thread is not aligned any further: ``after`` counts the calls from there on."""
+
+    def __init__(self) -> None:
+        self.firsts: dict[str, Divergence] = {}
+        self.counts: Counter[str] = Counter()
+        self.alike = 0
+        self.parted: set[int] = set()
+        self.before: dict[int, deque[Call]] = {}
+        self.pairs: dict[int, Pairs] = {}
+        self.after: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+
+    def feed(self, first: Iterable[Event], second: Iterable[Event]) -> Diff:
+        sides = Side(first), Side(second)
+        while not all(side.is_over for side in sides):
+            for side in sides:
+                thread = side.pull()
+                if thread is not None:
+                    self.compare(thread, sides, at_end=False)
+        for thread in range(max(len(side.waiting) for side in sides)):
+            self.compare(thread, sides, at_end=True)
+        return self
+
+    def compare(self, thread: int, sides: tuple[Side, Side], at_end: bool) -> None:
+        first, second = (side.queue(thread) for side in sides)
+        while thread not in self.parted and ((first and second) or (at_end and (first or second))):
+            pair = [queue.popleft() if queue else None for queue in (first, second)]
+            self.pair(thread, *pair)
+        if thread in self.parted:
+            for counts, queue in zip(self.after, (first, second)):
+                counts.update(call.name for call in queue)
+                queue.clear()
+
+    def pair(self, thread: int, ours: Call | None, theirs: Call | None) -> None:
+        before = self.before.setdefault(thread, deque(maxlen=CONTEXT))
+        found = list(differences(ours, theirs, self.pairs.setdefault(thread, Pairs())))
+        self.alike += not found
+        for what, detail in found:
+            self.counts[what] += 1
+            self.keep(Divergence(what, thread, ours, theirs, tuple(before), detail))
+            if what in (ORDER, END):
+                self.parted.add(thread)
+                for counts, call in zip(self.after, (ours, theirs)):
+                    counts.update([call.name] if call is not None else [])
+        if ours is not None:
+            before.append(ours)
+
+    def keep(self, found: Divergence) -> None:
+        known = self.firsts.get(found.what)
+        if known is None or found.start < known.start:
+            self.firsts[found.what] = found
+
+
+def differences(ours: Call | None, theirs: Call | None, pairs: Pairs) -> Iterator[tuple[str, str]]:
+    """What differs, and how."""
+    if ours is None or theirs is None:
+        yield END, f"only the {'second' if ours is None else 'first'} log goes on"
+        return
+    if ours.name != theirs.name:
+        yield ORDER, f"{ours.name} in the first, {theirs.name} in the second"
+        return
+    unlike = pairs.unlike(ours.arguments, theirs.arguments)
+    if unlike:
+        yield ARGUMENTS, members(unlike, ours.arguments, theirs.arguments)
+    pairs.bind(ours.out, theirs.out)
+    unlike = pairs.unlike(ours.out, theirs.out)
+    if (ours.ended, ours.status) != (theirs.ended, theirs.status) or not pairs.same(ours.result, theirs.result):
+        yield RESULT, members(["result"], {"result": outcome(ours)}, {"result": outcome(theirs)})
+    elif unlike:
+        yield OUT, members(unlike, ours.out, theirs.out)
+
+
+def outcome(call: Call) -> Any:
+    return call.ended or call.result
+
+
+def members(names: list[str], one: dict[str, Any], other: dict[str, Any]) -> str:
+    rows = (f"{name} is {shown(one, name)} in the first, {shown(other, name)} in the second" for name in names)
+    return "; ".join(rows)
+
+
+def shown(values: dict[str, Any], name: str) -> str:
+    data = values.get(name)
+    return value(data.get("value") if isinstance(data, dict) and "address" in data else data)
+
+
+def text(diff: Diff, writers: tuple[Writer, Writer]) -> str:
+    if not diff.firsts:
+        return f"No difference in {diff.alike} calls of the program."
+    parts = [one_text(one, diff.counts[one.what], writers)
+             for one in sorted(diff.firsts.values(), key=lambda one: one.start)]  # fmt: skip
+    counts = counts_text(diff)
+    alike = f"{diff.alike} calls are alike."
+    return "\n\n".join([*parts, alike, *([counts] if counts else [])])
+
+
+def one_text(found: Divergence, count: int, writers: tuple[Writer, Writer]) -> str:
+    many = f" (the first of {count})" if count > 1 else ""
+    lines = [f"Differs in {found.what}, thread {found.thread + 1} of each log{many}: {found.detail}"]
+    lines += [f"  {writers[0].line(call)}" for call in found.before]
+    lines += [f"{mark} {writer.line(call) if call is not None else '(the log ends)'}"
+              for mark, call, writer in zip("-+", (found.first, found.second), writers)]  # fmt: skip
+    return "\n".join(lines)
+
+
+def counts_text(diff: Diff) -> str:
+    first, second = diff.after
+    rows = [(name, first[name], second[name], second[name] - first[name]) for name in sorted({*first, *second})
+            if first[name] != second[name]]  # fmt: skip
+    return render.table(rows, ["function, from there on", "first", "second", "difference"]) if rows else ""
+
+

@@ -1,0 +1,89 @@
+"""A log for other programs: the Trace Event Format of Chrome and Perfetto, and CSV. Written while it is read."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
+
+from gdbcuda.log.reader import BEGIN, Event, Log
+from gdbcuda.log.record import Call
+from gdbcuda.log.text import Writer
+
+# Names of colours that the format reserves (Trace Event Format, "cname").
+COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_state_unknown",
+           "driver": "thread_state_running", "": "generic_work"}  # fmt: skip
+FAILED = "terrible"
+
+
+def chrome(events: Iterable[Event], log: Log, writer: Writer, file: TextIO) -> None:
+    """Threads are tracks, calls nest, arrows go from the program's call to what it became in the driver."""
+    file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
+    separator = ""
+    for line in trace_events(events, log, writer):
+        file.write(separator + json.dumps(line, separators=(",", ":")))
+        separator = ",\n"
+    file.write("\n]}\n")
+
+
+def trace_events(events: Iterable[Event], log: Log, writer: Writer) -> Iterator[dict[str, Any]]:
+    roots: dict[int, Call] = {}  # open calls, and the outermost one that each is in
+    threads: dict[int, int] = {}
+    for phase, call in events:
+        threads.setdefault(call.thread, call.pid)
+        if phase == BEGIN:
+            parent = roots.get(call.parent) if call.parent is not None else None
+            roots[call.number] = parent or call
+            continue
+        root = roots.pop(call.number, call)
+        yield slice_of(call, writer)
+        if call.layer == "driver" and root is not call:
+            yield arrow("s", call.number, root)
+            yield arrow("f", call.number, call)
+    for thread, pid in threads.items():
+        name = f"T{thread} {log.threads.get(thread, {}).get('name') or ''}".rstrip()
+        yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "args": {"name": name}}
+
+
+def slice_of(call: Call, writer: Writer) -> dict[str, Any]:
+    end = call.start if call.end is None else call.end
+    details = {**call.arguments, **call.out, "result": call.ended or call.result, "number": call.number}
+    if call.caller:
+        details["caller"] = writer.caller(call.caller)
+    return {"ph": "X", "name": call.name, "cat": call.layer or "call", "pid": call.pid, "tid": call.thread,
+            "ts": microseconds(call.start), "dur": microseconds(end - call.start), "args": details,
+            "cname": FAILED if call.failed else COLOURS.get(call.layer, COLOURS[""])}  # fmt: skip
+
+
+def arrow(phase: str, number: int, call: Call) -> dict[str, Any]:
+    line = {"ph": phase, "id": number, "name": "becomes", "cat": "layers", "pid": call.pid, "tid": call.thread,
+            "ts": microseconds(call.start)}  # fmt: skip
+    return {**line, "bp": "e"} if phase == "f" else line
+
+
+def microseconds(seconds: float) -> float:
+    return round(seconds * 1e6, 3)
+
+
+COLUMNS = ("number", "start", "seconds", "thread", "lwp", "pid", "depth", "parent", "layer", "object", "function",
+           "base", "arguments", "status", "result", "ended", "caller")  # fmt: skip
+
+
+def comma_separated(events: Iterable[Event], log: Log, writer: Writer, file: TextIO) -> None:
+    """One row a call, in the order in which they end; (RFC 4180, but lines end as the system's do)."""
+    out = csv.writer(file, lineterminator="\n")
+    out.writerow(COLUMNS)
+    for phase, call in events:
+        if phase != BEGIN:
+            out.writerow(row(call, writer))
+
+
+def row(call: Call, writer: Writer) -> list[object]:
+    seconds = None if call.seconds is None else f"{call.seconds:.7f}"
+    return [call.number, f"{call.start:.7f}", seconds, call.thread, call.lwp, call.pid, call.depth, call.parent,
+            call.layer, call.object, call.name, call.base, writer.arguments(call), call.status, call.result, call.ended,
+            writer.caller(call.caller)]  # fmt: skip
+
+
+FORMATS = {"chrome": chrome, "csv": comma_separated}

@@ -1,0 +1,185 @@
+"""A log summed up: functions, failures, times, bytes, kernels, callers. One pass, little memory."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from gdbcuda import api, render
+from gdbcuda.log.kernels import NAMING, Kernels, Launch
+from gdbcuda.log.reader import BEGIN, Event, Log
+from gdbcuda.log.record import Call
+from gdbcuda.log.text import Places, Writer, duration
+from gdbcuda.units import human
+
+ROWS = 30
+WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it
+DIRECTIONS = {"H": "host", "D": "device", "A": "array"}
+
+
+class Function:
+    """All calls of one function in one layer; times in seconds, of those that returned."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.failures: Counter[str] = Counter()
+        self.times = array("d")
+
+    def quantile(self, part: float) -> float:
+        """Of the sorted times."""
+        return self.times[min(int(part * len(self.times)), len(self.times) - 1)]
+
+
+class Summary:
+    def __init__(self, table: api.Table, places: Places) -> None:
+        self.table, self.places = table, places
+        self.functions: dict[tuple[str, str], Function] = {}
+        self.callers: Counter[int] = Counter()
+        self.moved: Counter[str] = Counter()
+        self.allocated: Counter[str] = Counter()
+        self.launches: Counter[Launch] = Counter()
+        self.kernels = Kernels(places)
+        self.threads: Counter[int] = Counter()
+        self.total = 0
+        self.first = self.last = 0.0
+        self._inside: set[int] = set()
+        self._roles: dict[str, str] = {}
+
+    def feed(self, events: Iterable[Event]) -> Summary:
+        for phase, call in events:
+            if phase == BEGIN:
+                self.begin(call)
+            else:
+                self.end(call)
+        return self
+
+    def begin(self, call: Call) -> None:
+        role = self._roles.get(call.name)
+        if role is None:
+            function = self.table.function(call.name)
+            role = self._roles[call.name] = function.role if function is not None else ""
+        if role in WHOLE or call.parent in self._inside:
+            self._inside.add(call.number)
+
+    def end(self, call: Call) -> None:
+        self.total += 1
+        self.threads[call.thread] += 1
+        key = call.name, call.layer
+        row = self.functions.get(key)
+        if row is None:
+            row = self.functions[key] = Function()
+        row.count += 1
+        if call.parent is None:
+            self.callers[call.caller] += 1
+        if self.total == 1:
+            self.first = call.start
+        if call.ended:
+            row.failures[f"({call.ended})"] += 1
+        else:
+            self.last = call.end or 0.0
+            row.times.append(self.last - call.start)
+            if call.status:
+                row.failures[str(call.result)] += 1
+        self.what_it_did(call)
+
+    def what_it_did(self, call: Call) -> None:
+        role = self._roles.get(call.name)
+        is_inner = call.parent in self._inside
+        self._inside.discard(call.number)
+        if not role or call.ended or call.status:
+            return
+        if role in NAMING:
+            self.kernels.learn(self.function(call), call)
+        elif is_inner:
+            return
+        elif role == "launch":
+            launched = self.kernels.launch(call)
+            if launched is not None:
+                self.launches[launched] += 1
+        elif role in ("copy", "set", "alloc"):
+            self.add_bytes(role, call)
+
+    def function(self, call: Call) -> api.Function:
+        found = self.table.function(call.name)
+        assert found is not None, "only functions of the table have a role"
+        return found
+
+    def add_bytes(self, role: str, call: Call) -> None:
+        if role == "alloc":
+            from gdbcuda.ledger import extents  # the ledger reads logs, so it is above this module
+
+            self.allocated[call.base] += extents.size(self.function(call), call)
+            return
+        arguments = call.arguments
+        count = arguments.get("count", arguments.get("ByteCount", 0))
+        if role == "copy" and isinstance(count, int) and count:
+            self.moved[direction(call.base, str(arguments.get("kind", "")))] += count
+
+
+@cache
+def direction(base: str, kind: str) -> str:
+    """ "host to device" from cudaMemcpyHostToDevice or cuMemcpyHtoD; "copy" where the call does not say."""
+    found = re.search(r"(Host|Device)To(Host|Device)", kind)
+    if found:
+        return f"{found[1].lower()} to {found[2].lower()}"
+    found = re.search(r"cpy([HDA])to([HDA])", base)
+    return f"{DIRECTIONS[found[1]]} to {DIRECTIONS[found[2]]}" if found else "direction not given"
+
+
+# -- text -----------------------------------------------------------------------------------------------------
+
+
+def text(summary: Summary, writer: Writer, log: Log | None = None) -> str:
+    if not summary.total:
+        return "No calls."
+    took = f", {duration(summary.last - summary.first)}" if summary.last > summary.first else ""
+    names, threads = len({name for name, _ in summary.functions}), len(summary.threads)
+    head = f"{summary.total} calls of {names} function{'s'[: names != 1]} in {threads} thread{'s'[: threads != 1]}{took}"
+    parts = [head, functions_text(summary), *other_texts(summary, writer)]
+    if log is not None and log.problems:
+        parts.append(problems_text(log))
+    return "\n\n".join(parts)
+
+
+def functions_text(summary: Summary) -> str:
+    """The most time first; inner calls are counted in the outer one's time too."""
+    for one in summary.functions.values():
+        one.times = array("d", sorted(one.times))
+    rows = [
+        (name, layer, one.count, sum(one.failures.values()) or "", *times(one))
+        for (name, layer), one in sorted(summary.functions.items(), key=lambda item: -sum(item[1].times))
+    ]
+    table = render.table(rows[:ROWS], ["function", "layer", "calls", "failed", "total", "min", "median", "p99", "max"])
+    return table + (f"\n... and {len(rows) - ROWS} more functions" if len(rows) > ROWS else "")
+
+
+def times(one: Function) -> tuple[str, ...]:
+    if not one.times:
+        return ("",) * 5
+    return tuple(map(duration, (sum(one.times), one.times[0], one.quantile(0.5), one.quantile(0.99), one.times[-1])))
+
+
+def other_texts(summary: Summary, writer: Writer) -> list[str]:
+    failures = [(name, layer, error, count) for (name, layer), one in summary.functions.items()
+                for error, count in one.failures.most_common()]  # fmt: skip
+    launches = [(*launch, count) for launch, count in summary.launches.most_common(ROWS)]
+    callers = [(writer.caller(address) or "unknown", count) for address, count in summary.callers.most_common(10)]
+    tables: list[tuple[Sequence[Sequence[object]], list[str]]] = [
+        (failures[:ROWS], ["function", "layer", "failed with", "calls"]),
+        ([(what, amount(count)) for what, count in summary.moved.most_common()], ["copied", "bytes"]),
+        ([(what, amount(count)) for what, count in summary.allocated.most_common()], ["allocated by", "bytes"]),
+        (launches, ["kernel", "grid", "block", "shared memory", "launches"]),
+        (callers, ["called from", "calls"]),
+    ]
+    return [render.table(rows, titles) for rows, titles in tables if rows]
+
+
+def amount(count: int) -> str:
+    return f"{count} [{human(count)}]" if count >= 1024 else str(count)
+
+
+def problems_text(log: Log) -> str:
+    return "\n".join(f"{count} x {what}" for what, count in log.problems.most_common())

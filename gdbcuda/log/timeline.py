@@ -1,0 +1,77 @@
+"""A lane for each thread, as wide as the terminal: what the program's calls were about, when, and where they failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gdbcuda import api
+from gdbcuda.log.reader import BEGIN, Event
+from gdbcuda.log.record import Call
+from gdbcuda.log.text import Paint, duration, plainly
+
+LETTERS = {"alloc": "A", "free": "F", "copy": "C", "set": "S", "launch": "K", "stream": "s", "event": "e",
+           "module": "m", "library": "m", "context": "c", "init": "i", "device": "d", "memory-info": "q"}  # fmt: skip
+OTHER, FAILED, IDLE = "o", "!", "."
+NAMES = {"A": "allocate", "F": "free", "C": "copy", "S": "fill", "K": "launch", "s": "stream", "e": "event",
+         "m": "module", "c": "context", "i": "init", "d": "device", "q": "memory query", "o": "other"}  # fmt: skip
+FIRST_STEP = 1e-6  # seconds a column, doubled until everything fits
+
+
+class Timeline:
+    """One pass: columns are joined two by two whenever the time gets too long for them."""
+
+    def __init__(self, table: api.Table, width: int) -> None:
+        self.table, self.columns = table, max(width - 12, 16)
+        self.step, self.start = FIRST_STEP, 0.0
+        self.lanes: dict[int, list[dict[str, float]]] = {}
+
+    def feed(self, events: Iterable[Event]) -> Timeline:
+        for phase, call in events:
+            if phase != BEGIN and call.parent is None:
+                self.add(call)
+        return self
+
+    def add(self, call: Call) -> None:
+        if not self.lanes:
+            self.start = call.start
+        end = call.start if call.end is None else call.end
+        while end - self.start >= self.step * self.columns:
+            self.widen()
+        lane = self.lanes.get(call.thread)
+        if lane is None:
+            lane = self.lanes[call.thread] = [{} for _ in range(self.columns)]
+        letter = FAILED if call.failed or call.ended else self.letter(call)
+        first, last = (max(int((t - self.start) / self.step), 0) for t in (call.start, end))
+        for column in range(first, min(last, self.columns - 1) + 1):
+            begins, ends = self.start + column * self.step, self.start + (column + 1) * self.step
+            spent = max(min(end, ends) - max(call.start, begins), 1e-9)
+            lane[column][letter] = lane[column].get(letter, 0) + spent
+
+    def letter(self, call: Call) -> str:
+        function = self.table.function(call.name)
+        return LETTERS.get(function.role, OTHER) if function is not None else OTHER
+
+    def widen(self) -> None:
+        self.step *= 2
+        for thread, lane in self.lanes.items():
+            pairs = zip(lane[::2], [*lane[1::2], {}])
+            joined = [{key: a.get(key, 0) + b.get(key, 0) for key in {**a, **b}} for a, b in pairs]
+            self.lanes[thread] = joined + [{} for _ in range(self.columns - len(joined))]
+
+    def text(self, paint: Paint = plainly) -> str:
+        if not self.lanes:
+            return "No calls."
+        used = max(i for lane in self.lanes.values() for i, cell in enumerate(lane) if cell) + 1
+        rows = [f"T{thread:<9} {''.join(shown(cell, paint) for cell in lane[:used])}"
+                for thread, lane in sorted(self.lanes.items())]  # fmt: skip
+        seen = {letter for lane in self.lanes.values() for cell in lane for letter in cell}
+        legend = [f"{letter} {name}" for letter, name in NAMES.items() if letter in seen]
+        legend += [f"{FAILED} failed"] if FAILED in seen else []
+        return "\n".join([*rows, f"{'':<10} {duration(self.step)} a column; {', '.join(legend)}, {IDLE} nothing"])
+
+
+def shown(cell: dict[str, float], paint: Paint) -> str:
+    """What took most of the time; a failure always shows."""
+    if FAILED in cell:
+        return paint(FAILED, "error")
+    return max(cell, key=lambda letter: cell[letter]) if cell else IDLE

@@ -1,0 +1,249 @@
+"""What `gdbcuda log` makes of a file: summary, tree, changes, timeline, export, diff, and how fast."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from log_files import call, failed, write
+
+from gdbcuda import cli
+from gdbcuda.log.progress import Progress
+from gdbcuda.log.record import Call
+from gdbcuda.log.text import value
+
+MAIN = {0x400: {"function": "main", "source": "a.c:3", "object": "/bin/a", "layer": "app"}}
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    assert cli.main(["log", *map(str, words)]) == 0
+    return capsys.readouterr().out
+
+
+def copy(number: int, kind: str = "cudaMemcpyHostToDevice", **fields: Any) -> Call:
+    return call(number, "cudaMemcpy", {"dst": "0x10", "src": "0x20", "count": 4096, "kind": kind},
+                **{"result": "cudaSuccess", "caller": 0x400, **fields})  # fmt: skip
+
+
+def nested() -> list[Call]:
+    """The runtime's copy, which the hook and the driver copy again: 4 KiB, once."""
+    return [copy(0, end=0.009, layer="runtime"),
+            call(1, "cuMemcpyHtoD_v2", {"ByteCount": 4096}, parent=0, depth=1, end=0.006),
+            call(2, "cuMemcpyHtoD_v2", {"ByteCount": 4096}, parent=1, depth=2, end=0.004, layer="driver")]  # fmt: skip
+
+
+def test_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    calls = [*nested(), copy(20, "cudaMemcpyDeviceToHost", thread=2),
+             failed(30, "cudaMalloc", 2, "cudaErrorMemoryAllocation", arguments={"size": 1 << 40}),
+             call(31, "cudaMalloc", {"size": 1000}, out={"devPtr": {"address": "0x1", "value": "0x2"}}),
+             call(40, "cuInit", end=None, ended="unwound")]  # fmt: skip
+    text = run(capsys, "summary", write(tmp_path / "log", calls, MAIN))
+    rows = [line.split() for line in text.splitlines()]
+    assert text.startswith("7 calls of 4 functions in 2 threads")
+    assert ["cudaMalloc", "hook", "cudaErrorMemoryAllocation", "1"] in rows
+    assert ["cudaMalloc", "hook", "2", "1"] in [row[:4] for row in rows]
+    assert "host to device  4096 [4.00 KiB]" in text and "device to host  4096 [4.00 KiB]" in text
+    assert "cudaMalloc      1000" in text
+    assert "main at a.c:3" in text and "(unwound)" in text
+
+
+def test_times_are_the_quantiles(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    calls = [call(n, "cuInit", end=n / 1000 + n * 1e-6) for n in range(1, 101)]
+    text = run(capsys, "summary", write(tmp_path / "log", calls))
+    row = next(line for line in text.splitlines() if line.startswith("cuInit"))
+    assert row.split()[2:] == ["100", "5.05", "ms", "1", "us", "51", "us", "100", "us", "100", "us"]
+
+
+def test_launches_by_kernel(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    size = {f"{what}Dim{axis}": n for what, n in (("grid", 64), ("block", 8)) for axis in "XYZ"}
+    dims = {"gridDim": {"x": 4, "y": 1, "z": 1}, "blockDim": {"x": 128, "y": 1, "z": 1}}
+    calls = [
+        call(0, "cuModuleGetFunction", {"name": "saxpy"}, out={"hfunc": {"address": "0x1", "value": "0x77"}}),
+        call(1, "cuLaunchKernel", {"f": "0x77", "sharedMemBytes": 48, **size}),
+        call(2, "cuLaunchKernel", {"f": "0x77", "sharedMemBytes": 48, **size}),
+        call(3, "cudaLaunchKernel", {"func": "0x500", "sharedMem": 0, **dims}),
+        call(4, "__cudaGetKernel", {"unnamed1": "0x500"}, out={"unnamed0": {"address": "0x1", "value": "0x88"}}),
+        call(5, "__cudaLaunchKernel", {"kernel": "0x88", "sharedMem": 0, **dims}),
+    ]
+    text = run(capsys, "summary", write(tmp_path / "log", calls, {0x500: {"function": "add(float*, int)"}}))
+    rows = [line.split("  ") for line in text.splitlines()]
+    shown = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert ["saxpy", "64x64x64", "8x8x8", "48", "2"] in shown
+    assert ["add(float*, int)", "4x1x1", "128x1x1", "0", "2"] in shown
+
+
+def test_tree_and_filters(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = write(tmp_path / "log", [*nested(), copy(20, thread=2)], MAIN)
+    lines = run(capsys, "tree", log).splitlines()
+    assert [line.split("(")[0].split("  ")[-1].strip() for line in lines] == [
+        "cudaMemcpy", "cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2", "cudaMemcpy"]  # fmt: skip
+    assert lines[0].endswith("by main at a.c:3")
+    assert len(run(capsys, "show", log).splitlines()) == 4
+    assert len(run(capsys, "show", log, "--thread", "2").splitlines()) == 1
+    assert len(run(capsys, "show", log, "--function", "cuMemcpyHtoD").splitlines()) == 2
+    assert len(run(capsys, "show", log, "--in", "driver").splitlines()) == 1
+    assert run(capsys, "show", log, "--failed") == ""
+
+
+def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def alloc(number: int, size: int, **fields: Any) -> Call:
+        return call(number, "cuMemAlloc_v2", {"dptr": {"address": f"{number:#x}"}, "bytesize": size}, **fields)
+
+    calls = [
+        alloc(0, 64, end=0.002), alloc(1, 64, parent=0, layer="driver"),
+        alloc(2, 64, end=0.004),
+        alloc(3, 128, parent=2, layer="driver", status=2, result="CUDA_ERROR_OUT_OF_MEMORY"),
+        alloc(4, 64, end=0.006), call(5, "cuCtxGetDevice", parent=4, layer="driver"),
+    ]  # fmt: skip
+    text = run(capsys, "changes", write(tmp_path / "log", calls))
+    assert "argument bytesize: 64, passed on as 128" in text
+    assert "result: CUDA_ERROR_OUT_OF_MEMORY became CUDA_SUCCESS" in text
+    assert "never forwarded" in text and "extra call: driver cuCtxGetDevice()" in text
+    assert text.splitlines()[-1] == "2 of 3 calls of the hook library did more than pass the call on."
+
+
+def test_timeline_fits_and_shows_failures(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    calls = [call(n, "cudaMalloc", {"size": 8}, end=(n + 10) / 1000) for n in range(0, 500, 10)]
+    calls += [copy(1005, thread=2), failed(1500, "cudaMalloc", 2, "cudaErrorMemoryAllocation", thread=2)]
+    first, second, legend = run(capsys, "timeline", write(tmp_path / "log", calls)).splitlines()
+    assert max(map(len, (first, second))) <= 60 and len(first) > 40
+    assert set(first.split()[1]) == {"A", "."} and set(second.split()[1]) == {".", "C", "!"}
+    assert first.split()[1].rstrip(".") in "A" * 60
+    assert "A allocate" in legend and "! failed" in legend
+
+
+def test_chrome_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found = json.loads(run(capsys, "export", write(tmp_path / "log", nested(), MAIN)))["traceEvents"]
+    slices = {e["args"]["number"]: e for e in found if e["ph"] == "X"}
+    assert slices[0]["ts"] == 0 and slices[0]["dur"] == 9000 and slices[0]["cat"] == "runtime"
+    assert all(slices[0]["ts"] <= e["ts"] and e["ts"] + e["dur"] <= 9000 for e in slices.values())
+    assert [(e["ph"], e["ts"]) for e in found if e["ph"] in "sf"] == [("s", 0), ("f", 2000)]
+    assert [e["args"]["name"] for e in found if e["ph"] == "M"] == ["T1"]
+
+
+def test_csv_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = run(capsys, "export", "--format", "csv", write(tmp_path / "log", nested(), MAIN))
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["number"] for row in rows] == ["2", "1", "0"] and rows[1]["parent"] == "0"
+    assert rows[2]["base"] == "cudaMemcpy" and rows[2]["caller"] == "main at a.c:3" and rows[2]["status"] == "0"
+
+
+def alloc_of(number: int, pointer: str, size: int = 64, **fields: Any) -> Call:
+    return call(number, "cuMemAlloc_v2", {"dptr": {"address": "0x7f"}, "bytesize": size},
+                out={"dptr": {"address": "0x7f", "value": pointer}}, **fields)  # fmt: skip
+
+
+def free_of(number: int, pointer: str, **fields: Any) -> Call:
+    return call(number, "cuMemFree_v2", {"dptr": pointer}, **fields)
+
+
+def diff_of(capsys: pytest.CaptureFixture[str], tmp_path: Path, first: list[Call], second: list[Call]) -> str:
+    return run(capsys, "diff", write(tmp_path / "first", first), write(tmp_path / "second", second))
+
+
+def test_pointers_differ_from_run_to_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first = [alloc_of(0, "0x100"), free_of(1, "0x100"), alloc_of(2, "0x100"), free_of(3, "0x100")]
+    second = [alloc_of(0, "0x200"), free_of(1, "0x200"), alloc_of(2, "0x300"), free_of(3, "0x300")]
+    assert diff_of(capsys, tmp_path, first, second) == "No difference in 4 calls of the program.\n"
+
+
+def test_diff_finds_the_first_of_each_kind(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first = [alloc_of(0, "0x100"), alloc_of(1, "0x110"), free_of(2, "0x100"), alloc_of(3, "0x1"), free_of(4, "0x110")]
+    second = [alloc_of(0, "0x200"), alloc_of(1, "0x210", 65), free_of(2, "0x210"),
+              failed(3, "cuMemAlloc_v2", 2, "CUDA_ERROR_OUT_OF_MEMORY", arguments=first[3].arguments),
+              call(4, "cuInit"), call(5, "cuInit")]  # fmt: skip
+    text = diff_of(capsys, tmp_path, first, second)
+    assert "Differs in arguments, thread 1 of each log (the first of 2): bytesize is 64 in the first, 65" in text
+    assert "result is CUDA_SUCCESS in the first, CUDA_ERROR_OUT_OF_MEMORY in the second" in text
+    assert "Differs in order, thread 1 of each log: cuMemFree_v2 in the first, cuInit in the second" in text
+    assert "1 calls are alike" in text
+    rows = [line.split() for line in text.splitlines()]
+    assert ["cuInit", "0", "2", "2"] in rows and ["cuMemFree_v2", "1", "0", "-1"] in rows
+
+
+def test_diff_sees_the_wrong_pointer_freed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first = [alloc_of(0, "0x100"), alloc_of(1, "0x110"), free_of(2, "0x100")]
+    second = [alloc_of(0, "0x200"), alloc_of(1, "0x210"), free_of(2, "0x210")]
+    assert "dptr is 0x100 in the first, 0x210 in the second" in diff_of(capsys, tmp_path, first, second)
+
+
+def test_diff_looks_at_outermost_calls_and_threads_apart(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    inner = alloc_of(1, "0x100", parent=0, layer="driver")
+    hooked = [alloc_of(0, "0x100", end=0.1), inner, call(9, "cuInit", thread=2)]
+    bare = [call(0, "cuInit", thread=7, layer="driver"), alloc_of(1, "0x900", thread=3, layer="driver")]
+    assert "Differs in order" in diff_of(capsys, tmp_path, hooked, bare)  # threads are matched as they appear
+    bare = [alloc_of(0, "0x900", thread=3, layer="driver"), call(1, "cuInit", thread=7, layer="driver")]
+    assert "No difference in 2 calls" in diff_of(capsys, tmp_path, hooked, bare)
+
+
+def test_memory_views(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = write(tmp_path / "log", [alloc_of(0, "0x1000", caller=0x400)], MAIN)
+    assert "Not freed: 1 block: device 64 in 1" in run(capsys, "memory", log, "--view", "leaks")
+    assert "#0" in run(capsys, "memory", log, "--view", "0x1010")
+    assert cli.main(["log", "memory", str(log), "--view", "nonsense"]) == 2
+    assert "or an address, not 'nonsense'" in capsys.readouterr().err
+
+
+def test_what_cannot_be_read_is_said_on_stderr(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = write(tmp_path / "log", nested())
+    log.write_text(log.read_text() + "rubbish")
+    assert cli.main(["log", "show", str(log)]) == 0
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 3 and "1 x the last line is cut off" in shown.err
+    assert cli.main(["log", "show", str(tmp_path / "none")]) == 2
+    assert "cannot read" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_progress_bar_for_those_who_wait_at_a_terminal() -> None:
+    for stream, is_seen in ((Terminal(), True), (io.StringIO(), False)):
+        progress = Progress(100, stream)
+        progress(10)
+        assert stream.getvalue() == ""  # not at once
+        progress.shown_at = 0.0
+        progress(40)
+        progress.close()
+        assert ("50 %" in stream.getvalue()) == is_seen
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [(None, "(not known here)"), (True, "true"), (7, "7"), ("A|B", "A|B"), ([1, "x"], "[1, x]"),
+     ({"x": 1, "p": None}, "{x=1, p=NULL}"), ({"address": "0x1", "unreadable": True}, "0x1 -> (unreadable)"),
+     ({"address": "0x1", "value": None}, "0x1 -> NULL"), ({"address": "0x1"}, "0x1"), (1.5, "1.5")],
+)  # fmt: skip
+def test_values(data: Any, text: str) -> None:
+    assert value(data) == text
+
+
+def test_a_long_log_streams(tmp_path: Path) -> None:
+    """100,000 calls; a million in 10 s and 300 MB is ten times that, and memory does not grow with the log."""
+    lines = write(tmp_path / "log", [copy(n) for n in range(200)]).read_text().splitlines(keepends=True)
+    with open(tmp_path / "log", "w") as file:
+        file.write(lines[0])
+        for _ in range(500):
+            file.writelines(lines[1:])
+    code = ("import sys, resource; from gdbcuda import cli; cli.main(sys.argv[1:]); "
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)")  # fmt: skip
+    start, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run([sys.executable, "-c", code, "log", "summary", str(tmp_path / "log")], check=True,
+                          capture_output=True, text=True, timeout=120)  # fmt: skip
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used
+    assert "100000 calls" in done.stdout
+    assert int(done.stdout.split()[-1]) < 100 * 1024, "KiB"
+    assert used < 2.0, f"{used} s of CPU, {time.monotonic() - start} s"
