@@ -12,6 +12,7 @@ from typing import NoReturn
 from gdbcuda import __version__
 from gdbcuda.check import cli as check_cli
 from gdbcuda.errors import UserError
+from gdbcuda.log import cli as log_cli
 
 
 def sourced_file() -> Path:
@@ -68,6 +69,7 @@ def make_parser() -> argparse.ArgumentParser:
     path = commands.add_parser("path", help="print the file to source in gdb")
     path.set_defaults(run=lambda args: print(sourced_file()))
     check_cli.add_parser(commands)
+    log_cli.add_parser(commands)
     gdb = commands.add_parser(
         "gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)", add_help=False
     )
