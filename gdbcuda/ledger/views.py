@@ -10,6 +10,7 @@ from gdbcuda import render
 from gdbcuda.errors import UserError
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.book import Ledger, Problem, by, where
+from gdbcuda.log.summary import counted
 from gdbcuda.log.text import Writer, duration, value
 from gdbcuda.units import human
 
@@ -49,11 +50,7 @@ def live(ledger: Ledger, writer: Writer) -> str:
 def totals(ledger: Ledger) -> str:
     kinds = Counter(block.kind for block in ledger.blocks.live.values())
     each = ", ".join(f"{kind} {size(ledger.bytes[kind])} in {count}" for kind, count in sorted(kinds.items()))
-    return f"{plural(sum(kinds.values()), 'block')}: {each}" if each else "No block is live."
-
-
-def plural(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
+    return f"{counted(sum(kinds.values()), 'block')}: {each}" if each else "No block is live."
 
 
 def leaks(ledger: Ledger, writer: Writer) -> str:
@@ -92,12 +89,12 @@ def peak(ledger: Ledger, writer: Writer) -> str:
     top = ledger.at_peak()
     if top is None:
         return "No device memory was handed out."
-    lines = [f"Most device memory: {size(top.bytes)} in {plural(len(top.blocks), 'block')}, when "
+    lines = [f"Most device memory: {size(top.bytes)} in {counted(len(top.blocks), 'block')}, when "
              f"{writer.line(top.call)}", blocks_table(top.blocks, ledger, writer)]  # fmt: skip
     refused = ledger.out_of_memory
     if refused is not None:
         lines += [f"First refusal: {writer.line(refused.call)}",
-                  f"{size(refused.bytes)} were live then, in {plural(len(refused.blocks), 'block')}:",
+                  f"{size(refused.bytes)} were live then, in {counted(len(refused.blocks), 'block')}:",
                   blocks_table(refused.blocks, ledger, writer)]  # fmt: skip
     return "\n".join(lines)
 

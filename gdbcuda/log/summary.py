@@ -137,11 +137,15 @@ def text(summary: Summary, writer: Writer, log: Log | None = None) -> str:
         return "No calls."
     took = f", {duration(summary.last - summary.first)}" if summary.last > summary.first else ""
     names, threads = len({name for name, _ in summary.functions}), len(summary.threads)
-    head = f"{summary.total} calls of {names} function{'s'[: names != 1]} in {threads} thread{'s'[: threads != 1]}{took}"
+    head = f"{summary.total} calls of {counted(names, 'function')} in {counted(threads, 'thread')}{took}"
     parts = [head, functions_text(summary), *other_texts(summary, writer)]
     if log is not None and log.problems:
         parts.append(problems_text(log))
     return "\n\n".join(parts)
+
+
+def counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def functions_text(summary: Summary) -> str:

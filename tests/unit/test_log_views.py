@@ -44,7 +44,7 @@ def test_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     calls = [*nested(), copy(20, "cudaMemcpyDeviceToHost", thread=2),
              failed(30, "cudaMalloc", 2, "cudaErrorMemoryAllocation", arguments={"size": 1 << 40}),
              call(31, "cudaMalloc", {"size": 1000}, out={"devPtr": {"address": "0x1", "value": "0x2"}}),
-             call(40, "cuInit", end=None, ended="unwound")]  # fmt: skip
+             call(40, "cuInit", ended="unwound")]  # fmt: skip
     text = run(capsys, "summary", write(tmp_path / "log", calls, MAIN))
     rows = [line.split() for line in text.splitlines()]
     assert text.startswith("7 calls of 4 functions in 2 threads")
