@@ -19,6 +19,8 @@ from gdbcuda.memory import PAGE
 PF_X = 1
 ALIGN = 16
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
+MOST_FRAMES = 64
+LONGEST_WAY = 300  # instructions of a trampoline, more than any has
 NEAR = (1 << 31) - (1 << 20)
 
 _used: dict[int, int] = {}  # end of a segment -> where its free bytes begin
@@ -145,31 +147,59 @@ def clean() -> None:
                     _used[segment] = address
 
 
+def step_out() -> None:
+    """Moves threads out of trampolines that nothing leads to any more, one by one, the others standing still."""
+    selected = gdb.selected_thread()
+    for thread in gdb.selected_inferior().threads() if _left else ():
+        if is_left(addresses_of(thread)[0]):
+            steps = 0
+            while is_left(addresses_of(thread)[0]) and steps < LONGEST_WAY:
+                gdb.execute("with scheduler-locking on -- stepi", to_string=True)
+                steps += 1
+    if selected is not None and selected.is_valid():
+        selected.switch()
+
+
+def is_left(pc: int | None) -> bool:
+    return pc is not None and any(address <= pc < address + size for address, size in _left)
+
+
 def thread_addresses() -> list[int | None]:
-    """The pc of every thread; None for one that is running."""
+    """Where every thread is, and where a signal handler that it is in will return to; None for one that is running."""
     threads, selected = gdb.selected_inferior().threads(), gdb.selected_thread()
     if len(threads) <= 1:
-        return [pc_of_selected()]
+        return addresses_of_selected()
     try:
-        return [switched_pc(thread) for thread in threads]
+        return [address for thread in threads for address in addresses_of(thread)]
     finally:
         if selected is not None and selected.is_valid():
             selected.switch()
 
 
-def switched_pc(thread: gdb.InferiorThread) -> int | None:
+def addresses_of(thread: gdb.InferiorThread) -> list[int | None]:
     try:
         thread.switch()
     except gdb.error:
-        return None
-    return pc_of_selected()
+        return [None]
+    return addresses_of_selected()
 
 
-def pc_of_selected() -> int | None:
+def addresses_of_selected() -> list[int | None]:
     try:
-        return int(gdb.newest_frame().pc())
+        frame = gdb.newest_frame()
     except gdb.error:
-        return None
+        return [None]
+    found: list[int | None] = [int(frame.pc())]
+    try:
+        for _ in range(MOST_FRAMES):
+            newer, frame = frame, frame.older()
+            if frame is None:
+                break
+            if newer.type() == gdb.SIGTRAMP_FRAME:
+                found.append(int(frame.pc()))
+    except (gdb.error, gdb.MemoryError):
+        pass  # a stack that cannot be read further
+    return found
 
 
 def is_possible() -> str:

@@ -99,6 +99,7 @@ FILTERS: dict[int, Filter] = {}
 GUARDS: dict[int, Guard] = {}  # by address of the function
 _switching: list[int] = []  # what we switch is modified too
 _trash: list[gdb.Breakpoint] = []  # gdb may be walking its list: deleted at the next stop or prompt
+_leaving: list[bool] = []  # the process is about to be let go
 _fresh: set[str] = set()  # objects loaded since the process last ran: no thread is in their functions
 
 
@@ -201,7 +202,8 @@ def places(breakpoint: gdb.Breakpoint) -> list[tuple[int, bool]]:
 
 def refresh(numbers: Sequence[int]) -> None:
     """Makes the guards of these breakpoints what they should be now."""
-    reason = detour.is_possible() or ("" if settings.value("cuda-guard") != "off" else SWITCHED_OFF)
+    reason = "detaching" if _leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
+    reason = reason or detour.is_possible()
     functions = {g.function for g in GUARDS.values() if set(g.members) & set(numbers)}
     for number in numbers:
         if number in FILTERS:
@@ -355,10 +357,13 @@ def sweep(event: object = None) -> None:
 
 def take_all_back(event: object = None) -> None:
     """Before gdb lets the process go."""
+    _leaving.append(True)  # the stops on the way out would bring them back
     for guard in list(GUARDS.values()):
         remove(guard)
     sweep()
-    if target.is_alive():
+    if target.is_alive() and not any(thread.is_running() for thread in gdb.selected_inferior().threads()):
+        if event is None:
+            detour.step_out()
         detour.clean()
 
 
@@ -369,6 +374,7 @@ def forget_process() -> None:
         guard.switch(True)
         _trash.extend((guard.hit, guard.arrival))
     detour.forget_process()
+    _leaving.clear()
     sweep()
 
 

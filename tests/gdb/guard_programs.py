@@ -120,7 +120,7 @@ int main(void)
 }
 """
 
-# Threads that call for a while; with a second word a signal handler calls, too, every 2 ms.
+# Threads that call for so many ms, or with 0 until the input ends; with a second word a signal handler calls too.
 BUSY = """
 #include <pthread.h>
 #include <signal.h>
@@ -166,6 +166,8 @@ int main(int count, char **words)
     fflush(stdout);
     for (int i = 0; i < atoi(words[1]); i++)
         usleep(1000);
+    if (atoi(words[1]) == 0)
+        getchar();
     stop = 1;
     for (int i = 0; i < 4; i++)
         pthread_join(thread[i], NULL);

@@ -1,0 +1,44 @@
+"""Runs inside gdb: a fixed number of random changes to guarded breakpoints while threads call and signals arrive."""
+
+import random
+
+import gdb
+
+import gdbcuda.live.guards as guards
+
+ROUNDS = 150
+dice, stops, wrong, guarded = random.Random(7), 0, 0, 0
+CHOICES = ("make", "delete", "disable", "enable", "setting", "entry", "go", "go", "go", "go")
+
+
+def change(what: str) -> None:
+    mine = [one for one in gdb.breakpoints() if one.number > 0]
+    number = dice.choice(mine).number if mine else 0
+    if what == "make":
+        limit = dice.choice([1 << 40, (1 << 40) + 5, 2 << 40])
+        gdb.execute(f"cuda-break cuMemAlloc --in libguardhook.so if bytesize >= {limit}", to_string=True)
+    elif what == "entry":
+        gdb.execute("tbreak *((long)&cuMemAlloc_v2 + 4) if 0", to_string=True)
+    elif what == "setting":
+        gdb.execute("set cuda-guard " + dice.choice(["off", "auto", "auto", "auto"]))
+    elif number:
+        gdb.execute(f"{what} {number}")
+
+
+def go() -> None:
+    global stops, wrong, guarded
+    gdb.execute("cuda-break cuMemAlloc --in libguardhook.so --once if bytesize >= 2T", to_string=True)
+    gdb.execute("continue", to_string=True)
+    stops += 1
+    wrong += int(gdb.parse_and_eval("bytesize")) < 1 << 40
+    guarded += bool(guards.GUARDS)
+
+
+for _ in range(ROUNDS):
+    what = dice.choice(CHOICES)
+    if what == "go":
+        go()
+    else:
+        change(what)
+print(f"rounds {ROUNDS}, stops {stops > 20}, wrong stops {wrong}, guarded {guarded > 0}")
+gdb.execute("delete")

@@ -1,0 +1,78 @@
+"""Guards in processes that were running before, that run on afterwards, and that IDEs look at."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from guard_programs import BUSY, HOOK
+from scenario import GDB, ROOT, Scenario, execute
+from test_guard import LARGE, ON, STATE, build  # noqa: F401  (a fixture)
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
+
+
+def executable_bytes(pid: int, name: str) -> bytes:
+    """What the process has mapped executable of a library."""
+    rows = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    start, end = next(row.split()[0].split("-") for row in rows if " r-xp " in row and row.endswith(name))
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        memory.seek(int(start, 16))
+        return memory.read(int(end, 16) - int(start, 16))
+
+
+@pytest.mark.parametrize("leave", ["detach", "quit"])
+def test_attach_guard_and_let_go(local: Scenario, build, leave: str) -> None:  # noqa: F811
+    hook, program = build(HOOK, BUSY)
+    environment = local.environment() | {"LD_PRELOAD": str(hook)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([str(program), "0"], env=environment, **pipes) as process:
+        assert process.stdout.readline() == "started\n"
+        before = executable_bytes(process.pid, "libguardhook.so")
+        make = "cuda-break cuMemAlloc --in libguardhook.so if bytesize >= 1T"
+        line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
+        for word in (ON, f"attach {process.pid}", make, STATE, "continue", "cuda-guards", leave):
+            line += ["-ex", word]
+        try:
+            text = execute(line, local.environment())
+            after = executable_bytes(process.pid, "libguardhook.so")
+        finally:
+            ended, _ = process.communicate("\n")
+    if "ptrace: Operation not permitted" in text:
+        pytest.skip("this machine does not let us attach")
+    assert "state: guarded" in text and re.search("bytesize=10995[0-9]+", text), text
+    own = len(before.rstrip(b"\0"))  # with quit, a trampoline in which a thread is stays behind it
+    assert before[:own] == after[:own] and (leave == "quit" or before == after)
+    assert (ended, process.returncode) == ("wrong 0\n", 0)
+
+
+def test_random_changes_while_threads_call_and_signals_arrive(local: Scenario, build) -> None:  # noqa: F811
+    hook, program = build(HOOK, BUSY)
+    script = Path(__file__).with_name("guard_random.py")
+    words = (ON, "set cuda-stop-info off", "handle SIGALRM nostop noprint pass", "tbreak main", "run", "delete")
+    text = local.run(program, *words, f"source {script}", "continue", hook=hook, arguments=("6000", "signals"))
+    assert "rounds 150, stops True, wrong stops 0, guarded True" in text, text
+    assert "wrong 0" in text and "exited normally" in text
+
+
+def test_over_the_machine_interface(local: Scenario, build) -> None:  # noqa: F811
+    controllers = pytest.importorskip("pygdbmi.gdbcontroller", reason="pygdbmi is not installed")
+    hook, program = build()
+    line = [GDB, "-nx", "-q", "--interpreter=mi3", "-x", str(ROOT / "gdbcuda.py"), "--args", str(program)]
+    old, os.environ["LD_LIBRARY_PATH"] = os.environ.get("LD_LIBRARY_PATH"), str(local.shim / "standin")
+    ide = controllers.GdbController([*line, "1", "50000", "2"])
+    os.environ.pop("LD_LIBRARY_PATH") if old is None else os.environ.update(LD_LIBRARY_PATH=old)
+    stops = []
+    for command in (ON, f"cuda-load {hook}", LARGE, "-exec-run", "-exec-continue", "-exec-continue"):
+        records = ide.write(command, timeout_sec=20)
+        while command.startswith("-exec") and not any(r["message"] == "stopped" for r in records):
+            records += ide.get_gdb_response(timeout_sec=20)
+        stops += [r["payload"] for r in records if r["message"] == "stopped"]
+    ide.exit()
+    assert [s["reason"] for s in stops] == ["breakpoint-hit", "breakpoint-hit", "exited-normally"]
+    assert [s["bkptno"] for s in stops[:2]] == ["1", "1"]
+    assert [s["frame"]["func"] for s in stops[:2]] == ["cuMemAlloc_v2"] * 2
