@@ -20,7 +20,7 @@ def start() -> None:
 
 def connect() -> None:
     from gdbcuda.live import asking, breakpoints, guards, preload, recording, recursion
-    from gdbcuda.live import requests, returns, stops, target  # isort: skip
+    from gdbcuda.live import requests, returns, saving, stops, target  # isort: skip
 
     events = gdb.events
     events.new_objfile.connect(target.forget)
@@ -47,8 +47,10 @@ def connect() -> None:
     events.stop.connect(returns.on_stop)
     events.stop.connect(returns.sweep)
     events.stop.connect(guards.on_stop)
+    events.before_prompt.connect(saving.after)
     events.before_prompt.connect(returns.sweep)
     events.before_prompt.connect(guards.sweep)
+    events.breakpoint_modified.connect(saving.on_modified)
     events.breakpoint_modified.connect(breakpoints.on_modified)
     events.breakpoint_modified.connect(guards.on_modified)
     events.breakpoint_created.connect(breakpoints.on_created)
@@ -59,6 +61,7 @@ def connect() -> None:
     if hasattr(events, "gdb_exiting"):  # gdb 12
         events.gdb_exiting.connect(guards.take_all_back)
     guards.watch_detach()
+    saving.watch_save()
 
 
 def forget_process(event: object = None) -> None:

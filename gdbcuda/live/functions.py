@@ -64,6 +64,13 @@ def cuda_from(wanted: gdb.Value) -> bool:
     return caller is not None and any(is_from(caller, word) for word in wanted.string().split(","))
 
 
+@function("_cuda_in")
+def cuda_in(wanted: gdb.Value) -> bool:
+    """$_cuda_in("driver"): is the selected frame in that layer or library? Several with commas; "" is anywhere."""
+    place = frames.place_of(gdb.selected_frame())
+    return any(not word or layers.matches(word, place.layer, place.file) for word in wanted.string().split(","))
+
+
 @functools.lru_cache(maxsize=256)
 def parsed(text: str, function_symbol: str, table: Any) -> Any:
     return conditions.parse(text, table, [table.function(function_symbol)])

@@ -93,6 +93,16 @@ def watch(address: int, number: int) -> None:
     site.owners.add(number)
 
 
+def take_sites() -> dict[int, set[int]]:
+    """Deletes the breakpoints at call sites; `watch` makes them again, from address and owners."""
+    taken = {address: site.owners for address, site in _sites.items()}
+    for site in _sites.values():
+        if site.breakpoint.is_valid():
+            site.breakpoint.delete()
+    _sites.clear()
+    return taken
+
+
 def arrived(address: int) -> bool:
     """At a return address: is one of the calls that return here now waited for?"""
     hits = take(address)

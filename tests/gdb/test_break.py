@@ -180,6 +180,37 @@ def test_save_breakpoints_brings_them_back(local: Scenario, tmp_path) -> None:
     assert "bytesize=67108864" not in text
 
 
+def test_save_at_a_stop_brings_them_back_before_the_next_run(scenario: Scenario, tmp_path) -> None:
+    saved = tmp_path / "saved"
+    first = scenario.run(
+        "test_alloc",
+        "cuda-break cuMemAlloc if bytesize > 1G",
+        "cuda-break cuMemFree --in driver --on return",
+        "cuda-break cuMemGetInfo --on return",
+        "RUN",
+        f"save breakpoints {saved}",
+        "info breakpoints",
+        "continue",
+    )
+    assert re.search(r"Breakpoint 1  hook .*bytesize=1073741825", first)
+    assert first.count("$_cuda_in") == 0
+    assert "disable" not in saved.read_text()
+    assert "break *0x" not in saved.read_text()
+    text = scenario.run(
+        "test_alloc",
+        "break exit",  # so that the numbers are others
+        f"source {saved}",
+        "RUN",
+        "continue",
+        "delete 2",
+        "continue",
+        "info breakpoints",
+    )
+    assert re.search(r"Breakpoint 4  hook .*cuMemGetInfo_v2\(.*= CUDA_SUCCESS", text)
+    assert re.search(r"Breakpoint 2  hook .*bytesize=1073741825", text)
+    assert "$_cuda_in" not in text
+
+
 def test_globs(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "cuda-break 'cuMemFree*'", "RUN")
     assert "cuMemFree_v2(dptr=0x" in text
