@@ -147,7 +147,7 @@ def overflow() -> str:
 
 def innermost() -> list[frames.Place]:
     found, frame = [], gdb.newest_frame()
-    while frame is not None and len(found) < MOST_FRAMES:
+    while frame is not None and frame.pc() and len(found) < MOST_FRAMES:
         found.append(frames.place_of(frame, is_caller=bool(found)))
         frame = frame.older()
     return found

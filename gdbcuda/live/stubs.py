@@ -5,30 +5,27 @@ From the end of the page downwards, so that whoever takes such room from its beg
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 
 import gdb
 
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.image import Image
 from gdbcuda.live import target
 from gdbcuda.memory import PAGE
 from gdbcuda.routes.stub import MOST_BYTES
 
 PF_X = 1
-MOST_STUBS = 16
+MOST_STUBS = 16  # of one object
 
-_free: list[int] = []
-_busy: dict[tuple[int, int], int] = {}  # (thread, stack pointer after the return) -> address
+_free: dict[int, list[int]] = {}  # link_map of an object -> its unused places
+_busy: dict[tuple[int, int], tuple[int, int]] = {}  # (thread, stack pointer after the return) -> (address, object)
 _leads_to: dict[int, int] = {}  # address -> where the resolver would have returned to
-_looked = False
 
 
 def forget_process() -> None:
-    global _looked
-    _looked = False
-    _free.clear()
-    _busy.clear()
-    _leads_to.clear()
+    for state in (_free, _busy, _leads_to):
+        state.clear()
 
 
 def real_return(address: int) -> int:
@@ -38,34 +35,39 @@ def real_return(address: int) -> int:
 
 def take(key: tuple[int, int], back: int) -> int:
     """The address of MOST_BYTES for the request of that key; UserError where there is no room."""
-    global _looked
-    if not _looked:
-        _looked = True
-        _free.extend(next(rooms(), []))
-    if not _free:
-        raise UserError("no unused bytes behind any executable segment" if not _busy else "too many requests at once")
-    address = _busy[key] = _free.pop()
-    _leads_to[address] = back
-    return address
+    for image in hosts(back):
+        if image.handle not in _free:
+            _free[image.handle] = rooms(image)
+        if _free[image.handle]:
+            address = _free[image.handle].pop()
+            _busy[key], _leads_to[address] = (address, image.handle), back
+            return address
+    raise UserError("no unused bytes behind any executable segment" if not _busy else "too many requests at once")
+
+
+def hosts(back: int) -> list[Image]:
+    """The caller's own object first: dlsym finds the caller by the return address. Never ld.so, which cannot be one."""
+    found = [one for one in target.images() if not re.match(r"(ld[-.]|ld64|linux-)", one.name.rsplit("/", 1)[-1])]
+    return sorted(found, key=lambda one: not one.holds(back))
 
 
 def give_back(key: tuple[int, int]) -> None:
     """The request has returned: the bytes are zero again."""
-    address = _busy.pop(key, None)
-    if address is not None:
-        write(address, bytes(MOST_BYTES))
-        del _leads_to[address]
-        _free.append(address)
+    if key not in _busy:
+        return
+    address, handle = _busy.pop(key)
+    write(address, bytes(MOST_BYTES))
+    del _leads_to[address]
+    _free[handle].append(address)
 
 
-def rooms() -> Iterator[list[int]]:
-    """Addresses for stubs, all of one segment; of the last objects first, where nobody else looks."""
-    ends = [end for one in target.images() for _, end, flags in one.segments if flags & PF_X]
-    for end in reversed(ends):
+def rooms(image: Image) -> list[int]:
+    for _, end, flags in image.segments:
         page_end = end + -end % PAGE
         count = min((page_end - end) // MOST_BYTES, MOST_STUBS)
-        if count and is_zero(end, page_end - end):
-            yield [page_end - (number + 1) * MOST_BYTES for number in range(count)]
+        if flags & PF_X and count and is_zero(end, page_end - end):
+            return [page_end - (number + 1) * MOST_BYTES for number in range(count)]
+    return []
 
 
 def is_zero(address: int, size: int) -> bool:
