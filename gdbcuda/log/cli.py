@@ -63,6 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         parser.add_argument("--failed", action="store_true", help="calls that failed or did not return")
     if name == "export":
         parser.add_argument("--format", choices=sorted(export.FORMATS), default="chrome")
+    if name == "report":
+        parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write")
     if name == "memory":
         parser.add_argument("--view", default="overview", help="overview, live, leaks, peak, by-site, problems, "
                                                                "reported, or an address")  # fmt: skip
@@ -150,6 +152,20 @@ def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
             print(views.history(ledger, source.writer, address(args.view)))
 
 
+def write_report(args: argparse.Namespace, sources: list[Source]) -> None:
+    from gdbcuda.log.report import Report
+
+    if len(sources) > 1:
+        raise UserError("report takes one file at a time")
+    source = sources[0]
+    page = Report(source.table, source.log, source.writer).feed(source.events()).html()
+    try:
+        with open(args.output, "w", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as problem:
+        raise UserError(f"cannot write {args.output}: {problem.strerror}") from None
+
+
 def address(text: str) -> int:
     from gdbcuda.ledger import views
 
@@ -167,5 +183,6 @@ VIEWS = {
     "timeline": (show_timeline, "a lane for each thread"),
     "memory": (show_memory, "what was allocated, leaked and misused"),
     "diff": (show_diff, "where two logs part"),
+    "report": (write_report, "one self-contained page of HTML"),
     "export": (write_export, "to stdout, for Chrome's and Perfetto's viewers or as CSV"),
 }

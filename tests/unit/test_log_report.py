@@ -1,0 +1,129 @@
+"""gdbcuda log report: one page that needs nothing but itself, tried in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from log_files import call, failed, write
+
+from gdbcuda import cli
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+EVIL = "</script><b>main</b>"
+PLACES = {0x400: {"function": "load_model", "source": "model.c:7"}, 0x500: {"function": EVIL}}
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    def alloc(number: int, pointer: str, size: int, **fields: object) -> object:
+        return call(number, "cuMemAlloc_v2", {"dptr": {"address": "0x7f"}, "bytesize": size}, caller=0x400,
+                    out={"dptr": {"address": "0x7f", "value": pointer}}, **fields)  # fmt: skip
+
+    calls = [
+        alloc(0, "0x10000", 4096), alloc(1, "0x20000", 1 << 20, thread=2),
+        call(2, "cuMemFree_v2", {"dptr": "0x10000"}, thread=2), call(3, "cuMemFree_v2", {"dptr": "0x10000"}),
+        failed(4, "cuMemsetD8_v2", 700, "CUDA_ERROR_ILLEGAL_ADDRESS", arguments={"dstDevice": "0x1"}, caller=0x500),
+    ]  # fmt: skip
+    page = tmp_path / "report.html"
+    assert cli.main(["log", "report", str(write(tmp_path / "log", calls, PLACES)), "-o", str(page)]) == 0
+    return page
+
+
+def data_of(page: Path) -> dict:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_the_page_holds_all_there_is_to_show(page: Path) -> None:
+    data = data_of(page)
+    assert [thread["name"] for thread in data["threads"]] == ["T1", "T2"] and len(data["calls"]) == 5
+    assert data["peak"] == 4096 + (1 << 20) and data["memory"][-1][1] == 1 << 20
+    assert [row[1] for row in data["problems"]] == ["double free"]
+    assert data["leaks"] == [[1, 1 << 20, "cuMemAlloc_v2", "load_model at model.c:7"]]
+    assert [(row[3], row[4], row[5]) for row in data["errors"]] == [
+        ("cuMemsetD8_v2", "CUDA_ERROR_ILLEGAL_ADDRESS", EVIL)]  # fmt: skip
+    assert [block[1] for block in data["blocks"]] == [0.002, None]
+
+
+def test_the_page_needs_no_network(page: Path) -> None:
+    assert not re.search(r"https?:|\bsrc=|\bhref=|@import|url\(", page.read_text())
+
+
+def test_bad_outputs(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = str(page.with_name("log"))
+    assert cli.main(["log", "report", log, "-o", str(page.parent)]) == 2
+    assert cli.main(["log", "report", log, log, "-o", str(page)]) == 2
+    assert "cannot write" in capsys.readouterr().err
+
+
+USE = """<script>{
+const said = {before: $("range").textContent, rows: $("functions").tBodies[0].rows.length};
+const lanes = $("lanes"), box = lanes.getBoundingClientRect();
+lanes.dispatchEvent(new WheelEvent("wheel", {deltaY: -1, clientX: box.left + 200, clientY: box.top + 8}));
+said.zoomed = $("range").textContent;
+lanes.dispatchEvent(new MouseEvent("mousemove", {clientX: box.left + 72, clientY: box.top + 8}));
+said.call = $("tip").textContent;
+const memory = $("memory"), place = memory.getBoundingClientRect();
+$("reset").click();
+said.reset = $("range").textContent;
+memory.dispatchEvent(new MouseEvent("mousemove", {clientX: place.left + 500, clientY: place.top + 50}));
+said.memory = $("tip").textContent;
+[...$("functions").tHead.rows[0].cells].find(cell => cell.textContent.startsWith("function")).click();
+said.sorted = [...$("functions").tBodies[0].rows].map(row => row.cells[0].textContent);
+$("filter").value = "MEMSET";
+$("filter").dispatchEvent(new Event("input"));
+said.filtered = [...$("functions").tBodies[0].rows].map(row => row.cells[0].textContent);
+said.errors = $("errors").tBodies[0].rows[0].cells[5].textContent;
+const pixels = lanes.getContext("2d").getImageData(0, 0, lanes.width, lanes.height).data;
+said.colours = new Set(new Uint32Array(pixels.buffer)).size;
+document.title = "said:" + JSON.stringify(said);
+}</script></html>"""
+
+
+def browse(page: Path, *options: str) -> str:
+    assert BROWSER is not None
+    line = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,900",
+            f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()]  # fmt: skip
+    return subprocess.run(line, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine (apt-get install chromium)")
+def test_in_a_browser(page: Path) -> None:
+    page.write_text(page.read_text().replace("</html>", USE))
+    title = re.search(r"<title>said:(.*?)</title>", browse(page, "--dump-dom"), re.DOTALL)
+    assert title is not None, "the page's script did not run to its end"
+    said = json.loads(title[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    assert said["rows"] == 3 and said["zoomed"] != said["before"] == said["reset"]
+    assert said["call"].startswith("#0 cuMemAlloc_v2(") and "by load_model at model.c:7" in said["call"]
+    assert said["memory"].startswith("2 blocks at") and "1048576 [1.00 MiB]  #1 cuMemAlloc_v2" in said["memory"]
+    assert said["sorted"] == sorted(said["sorted"], reverse=True) and len(said["sorted"]) == 3
+    assert said["filtered"] == ["cuMemsetD8_v2"] and said["errors"] == EVIL
+    assert said["colours"] > 3
+
+
+def image_data(png: bytes) -> Iterator[bytes]:
+    """The IDAT chunks. (PNG specification, 5.3)"""
+    at = 8
+    while at < len(png):
+        (size,) = struct.unpack_from(">I", png, at)
+        if png[at + 4 : at + 8] == b"IDAT":
+            yield png[at + 8 : at + 8 + size]
+        at += size + 12
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine (apt-get install chromium)")
+def test_a_picture_of_it_is_not_blank(page: Path) -> None:
+    picture = page.with_name("report.png")
+    browse(page, f"--screenshot={picture}")
+    raw = picture.read_bytes()
+    assert struct.unpack(">II", raw[16:24]) == (1200, 900)
+    assert len(set(zlib.decompress(b"".join(image_data(raw)))[::997])) > 8
