@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Iterable
 
@@ -73,9 +74,27 @@ def is_somewhere(name: str) -> bool:
     return is_loaded or name in EXTRA or any(name in defined(h) for h in layers.named_hooks())
 
 
-@functools.lru_cache(maxsize=16)
 def exported(path: str) -> frozenset[str]:
     """What the hook library's file exports; empty if it cannot be read here."""
+    return read_exported(path, version_of(path))
+
+
+def defined(path: str) -> frozenset[str]:
+    """The exported names and the hidden functions of the hook library's file."""
+    return exported(path) | read_hidden(path, version_of(path))
+
+
+def version_of(path: str) -> tuple[int, ...]:
+    """Another one as soon as the library is built again, which is what its author does between two runs."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+@functools.lru_cache(maxsize=16)
+def read_exported(path: str, version: tuple[int, ...]) -> frozenset[str]:
     from gdbcuda import elf  # 20 ms, and only a session with a hook library's file needs it
 
     try:
@@ -85,14 +104,13 @@ def exported(path: str) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=16)
-def defined(path: str) -> frozenset[str]:
-    """The exported names and the hidden functions of the hook library's file."""
+def read_hidden(path: str, version: tuple[int, ...]) -> frozenset[str]:
     from gdbcuda import elf
 
     try:
-        return exported(path) | frozenset(elf.open(path).hidden_functions)
+        return frozenset(elf.open(path).hidden_functions)
     except UserError:
-        return exported(path)
+        return frozenset()
 
 
 def unknown(pattern: str, table: api.Table) -> list[str]:

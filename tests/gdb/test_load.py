@@ -159,3 +159,21 @@ def test_a_wrapper_that_is_not_env_is_kept(local: Scenario) -> None:
     assert "your exec-wrapper (nice -n 1) stays, so it and the start-up shell preload the library too" in text
     assert 'is "nice -n 1"' in text
     assert "first in the search order" in text
+
+
+def test_a_library_that_was_built_again(local: Scenario, compile_c) -> None:
+    old = compile_c("libagain.so", "int cuInit(unsigned flags) { return 0; }", "-shared")
+    new = compile_c("new.so", "int cuInit(unsigned f) { return 0; } int cuMemAlloc_v2(void *p, long n) { return 2; }"
+                    " int of_its_own(void) { return 0; }", "-shared")  # fmt: skip
+    text = local.run(
+        "test_alloc",
+        f"python import shutil; shutil.copy('{new}', '{old}')",
+        "cuda-load",
+        f"cuda-load {old}",
+        "cuda-break cuMemAlloc",
+        "cuda-break of_its_own",
+        hook=old,
+    )
+    assert "exports 2 driver functions" in text
+    assert "Breakpoint 1: cuMemAlloc_v2 in hook libagain.so" in text
+    assert "Breakpoint 2: of_its_own in hook libagain.so" in text
