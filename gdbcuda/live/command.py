@@ -89,7 +89,7 @@ class Command(gdb.Command):
     def invoke(self, text: str, from_tty: bool) -> None:
         self.dont_repeat()
         try:
-            shown = self.action(**self.parse(text))
+            shown = self.__doc__ if text.strip() in ("-h", "--help") else self.action(**self.parse(text))
         except UserError as problem:
             raise gdb.GdbError(f"{self.name}: {problem}") from None
         except Unreadable as problem:

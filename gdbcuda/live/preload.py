@@ -44,7 +44,7 @@ def add(path: str, behind: bool) -> None:
             f"LD_PRELOAD cannot name {path!r}: ld.so splits it at blanks and colons; use a link without them"
         )
     if not STATE.files:
-        STATE.user_wrapper, STATE.user_value = str(gdb.parameter("exec-wrapper") or ""), environment("LD_PRELOAD")
+        STATE.user_wrapper, STATE.user_value = str(gdb.parameter("exec-wrapper") or ""), environment("LD_PRELOAD") or ""
     if path not in STATE.files:
         (STATE.last if behind else STATE.first).append(path)
     apply()
@@ -57,10 +57,10 @@ def remove(path: str) -> None:
     apply()
 
 
-def environment(name: str) -> str:
-    """A variable of the next run's environment, "" if unset."""
+def environment(name: str) -> str | None:
+    """A variable of the next run's environment, None if unset."""
     shown = gdb.execute(f"show environment {name}", to_string=True).rstrip("\n")
-    return shown.partition(" = ")[2] if shown.startswith(f"{name} = ") else ""
+    return shown.partition(" = ")[2] if shown.startswith(f"{name} = ") else None
 
 
 def apply() -> None:

@@ -289,3 +289,11 @@ def test_a_call_left_by_longjmp_is_not_the_one_that_returns(scenario: Scenario, 
         ("2", "CUDA_ERROR_OUT_OF_MEMORY"),
         ("3", "CUDA_SUCCESS"),
     ]
+
+
+@pytest.mark.parametrize("option", ["--in drivr", "--from Hook", "--in hook,runtimes"])
+def test_a_layer_with_a_typo(local: Scenario, option: str) -> None:
+    text = local.run("test_alloc", f"cuda-break cuMemAlloc {option}", "info breakpoints")
+    assert re.search(r"cuda-break: no layer '\w+'; did you mean \w+\?", text)
+    assert "No breakpoints" in text
+    assert "in libx.so" in local.run("test_alloc", "cuda-break cuMemAlloc --in libx.so")

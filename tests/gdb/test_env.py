@@ -73,3 +73,8 @@ def test_mistakes(local: Scenario, argument: str, message: str) -> None:
 def test_before_main_it_says_why_not(local: Scenario) -> None:
     text = local.run("test_alloc", "starti", "cuda-env NEW=1", hook=None)
     assert "main" in text.rpartition("cuda-env:")[2]
+
+
+def test_an_empty_value_is_one(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-env EMPTY=", "cuda-env EMPTY", "cuda-env UNSET")
+    assert "EMPTY= for the next run\nEMPTY= for the next run\nUNSET is not set for the next run" in text

@@ -59,3 +59,7 @@ def test_names_that_cuda_gdb_owns_are_not_ours(local: Scenario) -> None:
     text = local.run(None, "help cuda", "help info cuda", hook=None)
     assert 'Undefined command: "cuda"' in text or "ambiguous" in text.lower()
     assert 'Undefined info command: "cuda"' in text
+
+
+def test_help_as_an_option(local: Scenario) -> None:
+    assert "\nExamples:" in local.run(None, "cuda-break --help", hook=None)

@@ -52,5 +52,5 @@ def show(name: str) -> str | None:
             f"{name}={found} in the running process" if found is not None else f"{name} is not set in the process"
         )
     later = preload.environment(name)
-    lines.append(f"{name}={later} for the next run" if later else f"{name} is not set for the next run")
+    lines.append(f"{name}={later} for the next run" if later is not None else f"{name} is not set for the next run")
     return "\n".join(lines)
