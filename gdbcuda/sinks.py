@@ -11,6 +11,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.log import record
 from gdbcuda.log.record import Call
 
+ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps makes an encoder for each line
+
 
 class Sink(Protocol):
     def note(self, ts: float, kind: str, details: dict[str, Any]) -> None: ...
@@ -36,7 +38,7 @@ class JsonLines:
         self.write(header)
 
     def write(self, line: dict[str, Any]) -> None:
-        self.file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        self.file.write(ENCODE(line) + "\n")
 
     def note(self, ts: float, kind: str, details: dict[str, Any]) -> None:
         self.write(record.note(ts, kind, details))

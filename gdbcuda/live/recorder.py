@@ -11,17 +11,20 @@ from __future__ import annotations
 import functools
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
 import gdb
 
-from gdbcuda import api, decode
+from gdbcuda import abi, api, decode
 from gdbcuda import condition as conditions
-from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import breakpoints, frames, planting, requests, returns, sites, target, versions
+from gdbcuda.errors import UserError
+from gdbcuda.live import frames, planting, sites, target, versions
 from gdbcuda.live import functions as convenience
 from gdbcuda.live import world as worlds
+from gdbcuda.live.calling import MACHINES, Machine, read
+from gdbcuda.live.watchers import Entry, Return
 from gdbcuda.log import record
 from gdbcuda.log.kernels import HOST_FUNCTION, NAMING
 from gdbcuda.log.record import Call
@@ -63,6 +66,7 @@ class Recorder:
     number: int = 0
     stops: int = 0
     missed: int = 0
+    machine: Machine = field(default_factory=lambda: MACHINES["x86-64"])
     threads: dict[int, list[Open]] = field(default_factory=dict)
     entries: dict[int, Entry] = field(default_factory=dict)
     returns: dict[int, Return] = field(default_factory=dict)
@@ -81,13 +85,14 @@ class Recorder:
 
     # -- entry ------------------------------------------------------------------------------------------------
 
-    def entered(self, spot: planting.Spot, function: api.Function) -> Call | None:
+    def entered(self, spot: planting.Spot, function: api.Function, arguments: Sequence[abi.Location]) -> Call | None:
         """At a function's first instruction; None where the call is not wanted."""
-        start, (back, sp) = self.now(), requests.return_place()
+        start, memory = self.now(), target.InferiorMemory()
+        stack = target.register(self.machine.stack_pointer)
+        back, sp = self.machine.return_place(stack, memory)
         if self.wish.callers and not self.is_wanted_caller(back):
             return None
-        raws = frames.from_registers(function, returns.current_stack_pointer())
-        memory = target.InferiorMemory()
+        raws = [read(place, stack, memory) for place in arguments]
         if self.wish.condition is not None and not self.wish.condition.holds(function, raws, memory):
             return None
         thread = gdb.selected_thread()
@@ -152,7 +157,7 @@ class Recorder:
         open_calls = self.threads.get(gdb.selected_thread().global_num)
         if not open_calls:
             return
-        sp, end = returns.current_stack_pointer(), self.now()
+        sp, end = target.register(self.machine.stack_pointer), self.now()
         while open_calls and open_calls[-1].sp < sp:
             self.abandon(open_calls.pop(), record.UNWOUND)
         while open_calls and open_calls[-1].sp == sp and open_calls[-1].back == address:
@@ -160,7 +165,7 @@ class Recorder:
 
     def finish(self, ended: Open, end: float) -> None:
         call, function, table, memory = ended.call, ended.function, versions.table(), target.InferiorMemory()
-        code = returns.result_register()
+        code = target.register(self.machine.result)
         call.end, call.ended = end, ""
         call.result = decode.result(function, code, table, memory).data
         call.status = code & 0xFFFFFFFF if function.result.kind == "enum" else None
@@ -204,7 +209,7 @@ class Recorder:
                 self.plant_in(linkage)
 
     def plant_in(self, linkage: Any) -> None:
-        table, count = versions.table(), len(self.entries)
+        table, count, self.machine = versions.table(), len(self.entries), MACHINES[target.machine()]
         for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
             function = table.function(spot.symbol)
             if function is not None and spot.address not in self.entries:
@@ -220,57 +225,6 @@ class Recorder:
                 breakpoint.delete()
         for state in (self.entries, self.returns, self.planted, self.noted):
             state.clear()
-
-
-class Silent(gdb.Breakpoint):
-    """Looks on and never stops. What a broken process cannot tell is counted, not recorded."""
-
-    def __init__(self, recorder: Recorder, address: int) -> None:
-        super().__init__(f"*{address:#x}", internal=True)
-        self.recorder = recorder
-
-    def stop(self) -> bool:
-        self.recorder.stops += 1
-        try:
-            return self.look()
-        except (Unreadable, UserError, gdb.error):
-            self.recorder.missed += 1
-            return False
-
-    def look(self) -> bool:
-        raise NotImplementedError
-
-
-class Entry(Silent):
-    """At a function's first instruction."""
-
-    def __init__(self, recorder: Recorder, spot: planting.Spot, function: api.Function) -> None:
-        super().__init__(recorder, spot.address)
-        self.spot, self.function = spot, function
-
-    def look(self) -> bool:
-        call = self.recorder.entered(self.spot, self.function)
-        return call is not None and self.recorder.is_bad(call) and stop_behind(self.spot.address)
-
-
-class Return(Silent):
-    """Where a caller goes on."""
-
-    def __init__(self, recorder: Recorder, address: int) -> None:
-        super().__init__(recorder, address)
-        self.address = address
-
-    def look(self) -> bool:
-        self.recorder.returned(self.address)
-        return False
-
-
-def stop_behind(start: int) -> bool:
-    """Stops the thread by an ordinary breakpoint, for that has a number: a temporary one behind the prologue."""
-    address = target.behind_prologue(start)
-    if address != start:
-        breakpoints.execute_break(f"tbreak *{address:#x} thread {gdb.selected_thread().num}")
-    return address == start
 
 
 def is_tail_call(outer: Open, function: api.Function, back: int) -> bool:

@@ -1,0 +1,66 @@
+"""The recorder's breakpoints: internal, at bare addresses, never stopping the program unless it is to stop there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gdb
+
+from gdbcuda import abi, api
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import breakpoints, planting, target
+
+if TYPE_CHECKING:
+    from gdbcuda.live.recorder import Recorder
+
+
+class Silent(gdb.Breakpoint):
+    """Looks on and never stops. What a broken process cannot tell is counted, not recorded."""
+
+    def __init__(self, recorder: Recorder, address: int) -> None:
+        super().__init__(f"*{address:#x}", internal=True)
+        self.recorder = recorder
+
+    def stop(self) -> bool:
+        self.recorder.stops += 1
+        try:
+            return self.look()
+        except (Unreadable, UserError, gdb.error):
+            self.recorder.missed += 1
+            return False
+
+    def look(self) -> bool:
+        raise NotImplementedError
+
+
+class Entry(Silent):
+    """At a function's first instruction."""
+
+    def __init__(self, recorder: Recorder, spot: planting.Spot, function: api.Function) -> None:
+        super().__init__(recorder, spot.address)
+        self.spot, self.function = spot, function
+        self.arguments = abi.locate(function, target.machine())
+
+    def look(self) -> bool:
+        call = self.recorder.entered(self.spot, self.function, self.arguments)
+        return call is not None and self.recorder.is_bad(call) and stop_behind(self.spot.address)
+
+
+class Return(Silent):
+    """Where a caller goes on."""
+
+    def __init__(self, recorder: Recorder, address: int) -> None:
+        super().__init__(recorder, address)
+        self.address = address
+
+    def look(self) -> bool:
+        self.recorder.returned(self.address)
+        return False
+
+
+def stop_behind(start: int) -> bool:
+    """Stops the thread by an ordinary breakpoint, for that has a number: a temporary one behind the prologue."""
+    address = target.behind_prologue(start)
+    if address != start:
+        breakpoints.execute_break(f"tbreak *{address:#x} thread {gdb.selected_thread().num}")
+    return address == start
