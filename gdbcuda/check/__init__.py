@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 
 from gdbcuda import api, elf
 from gdbcuda.errors import UserError
+from gdbcuda.vendor import api_of, major_version
 
 from .finding import Finding, Report
 from .registry import ANY, LIBRARY, PAIR, PROGRAM, findings
 from .subject import Subject, important_first
-from .vendor import api_of, major_version
 
 __all__ = ["Finding", "Report", "check"]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from gdbcuda.vendor import NAMES
+
 from .subject import Subject, important_first
-from .vendor import NAMES
 from .words import some
 
 RESOLVERS = ("cuGetProcAddress", "cuGetProcAddress_v2")

@@ -8,8 +8,7 @@ from functools import cached_property
 
 from gdbcuda import api, elf
 from gdbcuda.errors import UserError
-
-from .vendor import FILES, api_of, major_version
+from gdbcuda.vendor import FILES, api_of, major_version
 
 _CHUNK = 1 << 20
 _OVERLAP = 64

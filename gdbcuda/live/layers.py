@@ -7,23 +7,12 @@ without cuda-load, an object that is nobody's we know and defines API functions 
 from __future__ import annotations
 
 import os
-import re
 from fnmatch import fnmatchcase
 
+from gdbcuda import vendor
 from gdbcuda.live import target
 
 LAYERS = ("app", "runtime", "hook", "driver", "system")
-VENDOR = (
-    ("runtime", re.compile(r"libcudart[.-]")),
-    ("driver", re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)\.so")),
-    (
-        "system",
-        re.compile(
-            r"(ld[-.]|ld64|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]|linux-vdso"
-            r"|lib(asan|tsan|ubsan|lsan|hwasan)\.so|system-supplied)"
-        ),
-    ),
-)
 # One function of each kind that a hook library is likely to define: how an unannounced one is noticed.
 TELLTALES = (
     "cuInit",
@@ -65,11 +54,6 @@ def is_same_file(loaded: str, named: str) -> bool:
     return loaded == named or os.path.realpath(named) == loaded or os.path.basename(loaded) == os.path.basename(named)
 
 
-def vendor_layer(name: str) -> str:
-    base = os.path.basename(name)
-    return next((layer for layer, pattern in VENDOR if pattern.match(base)), "")
-
-
 @target.until_objects_change
 def noticed_hooks() -> list[str]:
     """Shared objects that are not the vendor's nor the system's, and define API functions or dlsym."""
@@ -78,7 +62,7 @@ def noticed_hooks() -> list[str]:
     for name in TELLTALES:
         for address in target.decoded(name):
             owner = target.object_of(address)
-            if owner and owner != program and not vendor_layer(owner) and owner not in found:
+            if owner and owner != program and not vendor.layer_of(owner) and owner not in found:
                 found.append(owner)
     return found
 
@@ -90,7 +74,7 @@ def layer_of_object(name: str) -> str:
         return ""
     if any(is_same_file(name, hook) for hook in hooks()):
         return "hook"
-    return vendor_layer(name) or "app"
+    return vendor.layer_of(name) or "app"
 
 
 def layer_of(address: int, function: str = "") -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gdbcuda import api, elf
+from gdbcuda.vendor import api_of
 
 from ..registry import LIBRARY, Answer, Seen, check
 from ..subject import Subject
-from ..vendor import api_of
 from ..words import some
 
 _STATUS = {"CUresult", "cudaError_t", "nvmlReturn_t"}

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from gdbcuda import api
+from gdbcuda.vendor import NAMES, api_of
 
 from ..registry import LIBRARY, Answer, Seen, check
 from ..subject import Subject, important_first
-from ..vendor import NAMES, api_of
 from ..words import counted, some
 
 _EXPORT = 'write __attribute__((visibility("default"))) before each function, keep -fvisibility=hidden for the rest'

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gdbcuda.vendor import api_of
+
 from ..registry import LIBRARY, Answer, Seen, check
 from ..subject import Subject
-from ..vendor import api_of
 from ..words import some
 
 _PRIVATE = ("_dl_sym", "_dl_vsym", "__libc_dlsym", "__libc_dlopen_mode", "_dl_open")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from gdbcuda.vendor import NAMES, api_of
+
 from ..registry import ANY, LIBRARY, Answer, Seen, check
 from ..subject import Subject
-from ..vendor import NAMES, api_of
 from ..words import some
 
 _GLIBC = re.compile(r"GLIBC_(\d+(?:\.\d+)+)$")

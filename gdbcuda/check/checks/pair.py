@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
+from gdbcuda.vendor import NAMES
+
 from ..registry import ANY, LIBRARY, PAIR, Answer, Seen, check, findings
 from ..routes import Routes
 from ..subject import Subject
-from ..vendor import NAMES
 from ..words import counted, some
 
 

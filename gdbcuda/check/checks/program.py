@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 
+from gdbcuda.vendor import NAMES
+
 from ..registry import PROGRAM, Answer, check
 from ..subject import Subject
-from ..vendor import NAMES
 from ..words import counted, some
 
 

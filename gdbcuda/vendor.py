@@ -1,4 +1,4 @@
-"""Which file is which part of CUDA, by name."""
+"""Which file is which part of CUDA, or of the system, by name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ _LIBRARIES = {
     "nvml": re.compile(r"libnvidia-ml\.so"),
     "runtime": re.compile(r"libcudart\.so"),
 }
+_LAYERS = (
+    ("runtime", re.compile(r"libcudart[.-]")),
+    ("driver", re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)\.so")),
+    ("system", re.compile(r"(ld[-.]|ld64|linux-vdso|system-supplied)")),
+    ("system", re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]")),
+    ("system", re.compile(r"lib(asan|tsan|ubsan|lsan|hwasan)\.so")),
+)
 # The words that people know them by.
 NAMES = {"driver": "libcuda", "nvml": "libnvidia-ml", "runtime": "libcudart"}
 FILES = {"driver": b"libcuda.so", "nvml": b"libnvidia-ml.so", "runtime": b"libcudart.so"}
@@ -25,3 +32,9 @@ def major_version(library: str) -> str:
     """ "13" of libcudart.so.13; "" where the name has none."""
     found = re.search(r"\.so\.(\d+)", library)
     return found[1] if found else ""
+
+
+def layer_of(library: str) -> str:
+    """ "runtime", "driver" or "system" for a library of the vendor or of the system; "" for any other."""
+    name = os.path.basename(library)
+    return next((layer for layer, pattern in _LAYERS if pattern.match(name)), "")
