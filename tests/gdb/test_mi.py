@@ -30,9 +30,11 @@ def ide(local: Scenario):
 
 
 def say(ide, command: str, until: str = "") -> list[dict]:
-    """The records of a command; ``until`` names an async record to wait for ("stopped")."""
+    """The records of a command; ``until`` names an async record to wait for ("stopped").
+
+    pygdbmi returns what has come so far, which on a busy machine is the echo alone."""
     records = ide.write(command, timeout_sec=20, raise_error_on_timeout=True)
-    while until and not any(r["message"] == until for r in records):
+    while not (any(r["type"] == "result" for r in records) and until in ["", *(r["message"] for r in records)]):
         records += ide.get_gdb_response(timeout_sec=20)
     return records
 
