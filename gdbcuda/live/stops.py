@@ -9,6 +9,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import frames, returns, settings, target, versions
 from gdbcuda.render import colour
 
+LONGEST = 300  # characters of one argument in the line at a stop; no string gets there
+
 
 def paint(text: str, role: str) -> str:
     return colour(text, role, settings.colour())
@@ -19,13 +21,21 @@ def call_text(call: frames.Call) -> str:
     table, memory = versions.table(), target.InferiorMemory()
     if call.result is None:
         arguments = decode.arguments(call.function, call.raws, memory, table, phase="enter", live=True)
-        return decode.call_text(call.function, arguments)
+        return decode.call_text(call.function, shortened(arguments))
     succeeded = not returns.is_error(call)
     arguments = decode.arguments(
         call.function, call.raws, memory, table, phase="return", succeeded=succeeded, live=True
     )
-    outcome = decode.result(call.function, call.result, table).text
-    return f"{decode.call_text(call.function, arguments)} = {paint(outcome, 'ok' if succeeded else 'error')}"
+    outcome = decode.result(call.function, call.result, table, memory).text
+    return f"{decode.call_text(call.function, shortened(arguments))} = {paint(outcome, 'ok' if succeeded else 'error')}"
+
+
+def shortened(arguments: list[decode.Argument]) -> list[decode.Argument]:
+    """A struct like cudaDeviceProp has 3,000 characters: at a stop its beginning, all of it with cuda-call."""
+    return [
+        a._replace(text=f"{a.text[:LONGEST]}\u2026 (cuda-call shows all)") if len(a.text) > LONGEST + 100 else a
+        for a in arguments
+    ]
 
 
 def where(place: frames.Place) -> str:

@@ -127,3 +127,34 @@ def test_quiet_when_asked(local: Scenario) -> None:
 def test_plain_breakpoints_are_described_as_well(local: Scenario) -> None:
     text = local.run("test_alloc", "set breakpoint pending on", "break main", "run", "break cuMemAlloc_v2", "continue")
     assert re.search(r"Breakpoint 2  \w+ \S+  cuMemAlloc_v2\(", text)
+
+
+RETURNS = """
+#include "gdbcuda_api.h"
+int main(void) {
+    struct cudaDeviceProp all;
+    struct cudaChannelFormatDesc made = cudaCreateChannelDesc(8, 16, 0, 0, cudaChannelFormatKindFloat);
+    cudaGetErrorName(2);
+    return cudaGetDeviceProperties(&all, 0) + made.x - 8;
+}
+"""
+
+
+def test_results_that_are_no_status_and_structs_that_are_long(scenario: Scenario, compile_c) -> None:
+    standin = scenario.shim / "standin" / "libcudart.so.13"
+    program = compile_c("returns", RETURNS, "-I", str(scenario.shim), str(standin))
+    text = scenario.run(
+        program,
+        "cuda-break cudaCreateChannelDesc cudaGetErrorName cudaGetDeviceProperties --on return",
+        "RUN",
+        "cuda-call --json",
+        "continue",
+        "continue",
+        "cuda-call",
+    )
+    assert re.search(r"\) = 0x\w+ -> \{x=8, y=16, z=0, w=0, f=cudaChannelFormatKindFloat \(2\)\}", text)
+    assert last_json(text)["result"]["value"]["y"] == 16
+    assert '= "cudaErrorMemoryAllocation"' in text
+    line = next(row for row in text.splitlines() if re.match(r"Breakpoint 3  hook", row))
+    assert len(line) < 500 and "\u2026 (cuda-call shows all)" in line
+    assert re.search(r"^  prop .*hostNumaMultinodeIpcSupported=\d\}$", text, re.MULTILINE)

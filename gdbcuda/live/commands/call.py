@@ -46,6 +46,10 @@ def arguments_of(call: frames.Call) -> list[decode.Argument]:
     )
 
 
+def outcome(call: frames.Call) -> decode.Decoded:
+    return decode.result(call.function, call.result or 0, versions.table(), target.InferiorMemory())
+
+
 def in_full(call: frames.Call) -> str:
     lines = [
         f"{call.function.symbol} in {stops.where(call.place)}, {'called by' if call.result is None else 'returned to'} "
@@ -57,14 +61,14 @@ def in_full(call: frames.Call) -> str:
     lines += [f"  {a.name:<{widest}}  {stops.paint(f'{a.type_name:<{types}}', 'dim')}  {a.text}" for a in arguments]
     if call.result is not None:
         role = "error" if returns.is_error(call) else "ok"
-        lines.append(f"  = {stops.paint(decode.result(call.function, call.result, versions.table()).text, role)}")
+        lines.append(f"  = {stops.paint(outcome(call).text, role)}")
     return "\n".join(lines)
 
 
 def as_data(call: frames.Call) -> dict[str, Any]:
     result = None
     if call.result is not None:
-        result = decode.result(call.function, call.result, versions.table()).data
+        result = outcome(call).data
     return {
         "function": call.function.symbol,
         "base": call.function.base,
