@@ -16,7 +16,7 @@ from gdbcuda.decode.pointers import Moment
 from gdbcuda.decode.text import Decoded
 from gdbcuda.memory import Memory
 
-__all__ = ["Argument", "Decoded", "arguments", "call_text", "result", "value"]
+__all__ = ["Argument", "Decoded", "arguments", "call_text", "result", "some_arguments", "value"]
 
 
 def arguments(
@@ -37,6 +37,15 @@ def arguments(
     """
     moment = Moment(memory, phase == "return", succeeded, calls.lengths(function, raws, memory), live)
     return calls.decode(function, raws, table, moment)
+
+
+def some_arguments(
+    function: api.Function, raws: Sequence[bytes | None], memory: Memory, table: api.Table, positions: Sequence[int]
+) -> list[Argument]:
+    """Those at ``positions``, after a return that succeeded: what a recorder has not seen at the entry."""
+    moment = Moment(memory, True, True, calls.lengths(function, raws, memory))
+    steps = calls.steps(function, table)
+    return [calls.argument(steps[i], raws[i], moment) for i in positions]
 
 
 def value(
