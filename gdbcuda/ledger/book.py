@@ -199,7 +199,7 @@ class Ledger:
         for old in list(self.blocks.starting_at(address)):
             if self.blocks.key(old.kind, 0) != self.blocks.key(role.kind, 0):
                 continue
-            if "Retain" in role.function.base:
+            if "Retain" in role.function.symbol:
                 old.references += 1
                 return
             self.retire(old, self.release_of(old))

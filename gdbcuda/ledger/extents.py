@@ -31,7 +31,7 @@ def behind(data: Any) -> Data:
 def size(function: api.Function, call: Call) -> int:
     """Bytes of what an allocator handed out; 0 where the call does not tell (another process's memory)."""
     arguments = call.arguments
-    if function.base.endswith(GRAPH_ALLOC):
+    if GRAPH_ALLOC in function.symbol:  # the base name is worked out anew each time
         return number(behind(call.out.get("nodeParams")).get("bytesize"))
     if not SHAPES.isdisjoint(arguments):
         return shaped(call)

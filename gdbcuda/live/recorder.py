@@ -232,13 +232,13 @@ def is_tail_call(outer: Open, function: api.Function, back: int) -> bool:
 
 
 @functools.cache
-def writes(function: api.Function) -> bool:
-    return any(p.direction != "in" for p in function.parameters)
+def written(function: api.Function) -> tuple[int, ...]:
+    """The positions of the parameters that the function writes through."""
+    return tuple(i for i, p in enumerate(function.parameters) if p.direction != "in")
 
 
 def out_values(function: api.Function, raws: list[bytes | None], memory: Any, table: api.Table) -> dict[str, Any]:
     """What a call that succeeded has left behind its out-pointers."""
-    if not writes(function):
-        return {}
-    arguments = decode.arguments(function, raws, memory, table, phase="return")
-    return {a.name: a.data for a, p in zip(arguments, function.parameters) if p.direction != "in"}
+    positions = written(function)
+    found = decode.some_arguments(function, raws, memory, table, positions) if positions else []
+    return {one.name: one.data for one in found}

@@ -48,7 +48,7 @@ def by_thread(found: list[dict]) -> list[list[dict]]:
     threads = defaultdict(list)
     for event in found:
         if event["phase"] == "B":
-            threads[event["thread"]].append(event)
+            threads[event["lwp"]].append(event)  # in the order of creation; gdb numbers them as it notices them
     return [threads[number] for number in sorted(threads)]
 
 
