@@ -192,6 +192,15 @@ def check() -> list[Row]:
     return [(f"{name} ({max(m for _, m in runs[name]):.0f} MB)", took, ratio) for name, took, ratio in rows]
 
 
+@measurement
+def log() -> list[Row]:
+    """A recorded call, begin and end, decoded: at most 1.5 times two empty Python stops."""
+    from bench_log import TWO_STOPS, times
+
+    found = times(GDB, ENVIRONMENT)
+    return [(name, f"{took:,.0f} us", f"{took / found[TWO_STOPS]:,.2f} x") for name, took in found.items()]
+
+
 def main() -> int:
     wanted = sys.argv[1:] or list(MEASUREMENTS)
     if wanted == ["--list"]:
