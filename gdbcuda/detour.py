@@ -11,7 +11,9 @@ the function, and those to the trampoline. Everything behind the patch, B includ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gdbcuda.x86 import JUMP_SIZE, Code, jump
@@ -20,10 +22,10 @@ from gdbcuda.x86_decode import ENDBR, Instruction, Unknown, instructions
 FRAMES = (b"\x55\x48\x89\xe5", b"\x55\x48\x8b\xec")  # push %rbp; mov %rsp,%rbp in its two spellings
 SHORT_JUMP_SIZE, SHORT_REACH = 2, 128
 PADDING = 15  # in front of a function, at most: they are aligned to 16
-NOPS = tuple(map(bytes.fromhex, (
-    "90", "cc", "6690", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000", "0f1f840000000000",
-    "660f1f840000000000", "662e0f1f840000000000", "2e0f1f840000000000",
-)))  # fmt: skip
+NOP = re.compile(  # as assemblers fill with: nop, xchg %ax,%ax, nopl and nopw of all lengths, int3
+    rb"\xcc|\x66*\x2e?(?:\x90|\x0f\x1f(?:\x00|\x40\x00|\x44\x00\x00|\x80\x00{4}|\x84\x00{5}))", re.DOTALL
+)
+ENDS = ("return", "jump", "stop")  # what follows is reached by a jump, or is filling
 
 
 class Refused(Exception):
@@ -86,10 +88,23 @@ def move(code: Code, instruction: Instruction, end: int) -> None:
     code.emit(instruction.raw[at + size :])
 
 
-def plan(function: int, code: bytes, stop: int, before: bytes = b"") -> Detour:
-    """The detour of ``function`` for a breakpoint at ``stop``; `Refused` where there is none that is safe.
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a short jump may find room: the bytes in front of the function and behind it (15 are enough), the
+    function in front of that (address and all its bytes), and the addresses that other detours use already."""
 
-    ``code``: all bytes of the function; ``before``: the bytes in front of it (15 are enough)."""
+    before: bytes = b""
+    after: bytes = b""
+    neighbour: tuple[int, bytes] | None = None
+    taken: frozenset[int] = frozenset()
+
+
+NOTHING = Surroundings()
+
+
+def plan(function: int, code: bytes, stop: int, around: Surroundings = NOTHING) -> Detour:
+    """The detour of ``function``, whose bytes are ``code``, for a breakpoint at ``stop``; `Refused` where there is
+    none that is safe."""
     try:
         body = list(instructions(code))
     except Unknown as reason:
@@ -97,7 +112,9 @@ def plan(function: int, code: bytes, stop: int, before: bytes = b"") -> Detour:
     kept, framed = kept_bytes(code)
     if stop == function:
         raise Refused("gdb's breakpoint is on the function's first instruction (optimised code)")
-    found = long_patch(function, code, body, framed, stop) or short_patch(function, code, body, kept, stop, before)
+    found = long_patch(function, code, body, framed, stop) or short_patch(
+        function, code, body, kept, stop, islands(function, body, around)
+    )
     if found is None:
         raise Refused("there is no room for a jump in front of gdb's breakpoint")
     refuse_moved(found)
@@ -119,13 +136,57 @@ def long_patch(function: int, code: bytes, body: Body, start: int, stop: int) ->
     return covering(function, code, body, start, JUMP_SIZE, stop, pushed)
 
 
-def short_patch(function: int, code: bytes, body: Body, start: int, stop: int, before: bytes) -> Detour | None:
-    size = padding_size(before)
+Island = tuple[int, bytes]
+
+
+def short_patch(
+    function: int, code: bytes, body: Body, start: int, stop: int, rooms: Iterator[Island]
+) -> Detour | None:  # fmt: skip
     found = covering(function, code, body, start, SHORT_JUMP_SIZE, stop, 0)
-    if found is None or size < JUMP_SIZE:
+    if found is None:
         return None
-    at = function - JUMP_SIZE
-    return Detour(function, found.patch, found.original, found.moved, found.resume, 0, (at, before[-JUMP_SIZE:]))
+    origin = found.patch + SHORT_JUMP_SIZE
+    island = next((one for one in rooms if -SHORT_REACH <= one[0] - origin < SHORT_REACH), None)
+    if island is None:
+        return None
+    return Detour(function, found.patch, found.original, found.moved, found.resume, 0, island)
+
+
+def islands(function: int, body: Body, around: Surroundings) -> Iterator[Island]:
+    """Bytes that nothing executes: in front of the function, between its blocks, behind it, in its neighbour."""
+    if padding_size(around.before) >= JUMP_SIZE:
+        yield function - JUMP_SIZE, around.before[-JUMP_SIZE:]
+    found = list(filling(function, [*body, *fillers(body, around.after)]))
+    if around.neighbour is not None:
+        with suppress(Unknown):
+            found += filling(around.neighbour[0], list(instructions(around.neighbour[1])))
+    yield from (one for one in found if not around.taken.intersection(range(one[0], one[0] + JUMP_SIZE)))
+
+
+def filling(function: int, body: Body) -> Iterator[Island]:
+    """Nops behind a return or a jump, to which no jump of the function leads."""
+    targets = {function + at + len(one.raw) + one.distance for at, one in body if one.kind and one.distance is not None}
+    run, is_dead = (function, b""), False
+    for at, instruction in body:
+        if is_dead and NOP.fullmatch(instruction.raw) and function + at not in targets:
+            run = (run[0] if run[1] else function + at, run[1] + instruction.raw)
+            if len(run[1]) >= JUMP_SIZE:
+                yield run[0], run[1][:JUMP_SIZE]
+        else:
+            run, is_dead = (function, b""), instruction.kind in ENDS
+
+
+def fillers(body: Body, after: bytes) -> Body:
+    """The nops that fill up to the next function, where there is nothing else."""
+    end = body[-1][0] + len(body[-1][1].raw) if body else 0
+    found, at = [], 0
+    while at < len(after):
+        nop = NOP.match(after, at)
+        if nop is None:
+            break
+        found.append((end + at, Instruction(nop[0])))
+        at = nop.end()
+    return found
 
 
 def covering(
@@ -147,8 +208,8 @@ def padding_size(before: bytes) -> int:
     """How many of the last bytes are filling between functions."""
     best, reached = 0, {0}
     for size in range(1, min(PADDING, len(before)) + 1):
-        tail = before[len(before) - size :]
-        if any(tail.startswith(nop) and size - len(nop) in reached for nop in NOPS):
+        nop = NOP.match(before, len(before) - size)
+        if nop is not None and len(before) - nop.end() in reached:
             reached.add(size)
             best = size
     return best

@@ -21,6 +21,7 @@ ALIGN = 16
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
 MOST_FRAMES = 64
 LONGEST_WAY = 300  # instructions of a trampoline, more than any has
+LARGEST_NEIGHBOUR = 4096
 NEAR = (1 << 31) - (1 << 20)
 
 _used: dict[int, int] = {}  # end of a segment -> where its free bytes begin
@@ -51,17 +52,29 @@ def trust_files(on: bool) -> None:
 
 def plan(function: int, stop: int) -> Detour:
     """The detour for the function that starts there; `Refused` with the reason."""
-    memory = target.InferiorMemory()
     size = function_size(function)
     if not size:
         raise Refused("the size of the function is not known")
     if size > LARGEST_FUNCTION:
         raise Refused("the function is too large to look at")
+    room = -(function + size) % ALIGN  # functions are aligned: so much is filling behind this one
     try:
-        before = memory.read(function - detour.PADDING, detour.PADDING + size)
+        raw = target.original_code(function - detour.PADDING, detour.PADDING + size + room)
+        neighbour = previous_function(function)
     except Unreadable:
         raise Refused("the function cannot be read") from None
-    return detour.plan(function, before[detour.PADDING :], stop, before[: detour.PADDING])
+    taken = frozenset(at + index for at, own in target.PATCHED.items() for index in range(len(own)))
+    code = raw[detour.PADDING :]
+    around = detour.Surroundings(raw[: detour.PADDING], code[size:], neighbour, taken)
+    return detour.plan(function, code[:size], stop, around)
+
+
+def previous_function(function: int) -> tuple[int, bytes] | None:
+    """The one that ends in front of this one, if it is small: its address and bytes."""
+    start = target.function_start(function - 1) or target.function_start(function - ALIGN)  # filling has no symbol
+    if start is None or not 0 < function - start <= LARGEST_NEIGHBOUR:
+        return None
+    return start, target.original_code(start, function - start)
 
 
 @target.until_objects_change

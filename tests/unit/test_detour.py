@@ -12,6 +12,7 @@ from machine import SIZE, Machine
 
 from gdbcuda import abi, condition, detour, trampoline
 from gdbcuda.condition import to_x86
+from gdbcuda.detour import Surroundings
 from gdbcuda.x86_decode import instructions
 
 AT = 0x7F0000001000
@@ -41,12 +42,45 @@ def test_what_moves(text: str, stop: int, patch: int, moved: int, pushed: int) -
 
 
 def test_two_bytes_are_enough_with_room_in_front() -> None:
-    found = detour.plan(AT, code(VENDOR), AT + 4, FILLED)
+    found = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(FILLED))
     writes = found.writes(AT + 0x10000)
     assert writes[0][0] == AT - 5 and writes[0][1][0] == 0xE9
     assert writes[1] == (AT, b"\xeb\xf9" + code(VENDOR)[2:4])
     assert found.restores() == [(AT, code(VENDOR)[:4]), (AT - 5, FILLED[-5:])]
     assert list(found.changed) == [AT + 1, AT + 2, AT + 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "after", "island"),
+    [
+        ("55 4889e5 4157 7407 c3 662e0f1f840000000000 c9 c3", "", 9),  # between two blocks
+        ("55 4889e5 4157 c3", "0f1f00 6690 90", 7),  # behind the function
+        ("55 4889e5 4157 eb05 6690 0f1f00 c9 c3", "", 8),
+        ("55 4889e5 4157 7400 0f1f4000 90 c9 c3", "", None),  # nops that are executed
+        ("55 4889e5 4157 7401 c3 0f1f4000 90 c9 c3", "", None),  # that are jumped to
+        ("55 4889e5 4157 c3", "0f1f00 90", None),  # too few
+        ("55 4889e5" + "90" * 130 + "c3", "9090909090", None),  # too far
+    ],
+)
+def test_room_elsewhere(text: str, after: str, island: int | None) -> None:
+    try:
+        found = detour.plan(AT, code(text), AT + 4, Surroundings(after=code(after)))
+    except detour.Refused:
+        assert island is None
+        return
+    assert found.island is not None and found.island[0] - AT == island
+    assert found.writes(AT + 0x1000)[1][1][:2] == bytes([0xEB, island - 2])
+
+
+def test_room_in_the_function_in_front() -> None:
+    """As in the vendor's driver: entry functions of one shape, one byte of filling between them."""
+    neighbour = (AT - 0x20, code("55 4889e5 750a c3 660f1f840000000000 4489e0 c9 c3" + "90" * 12))
+    found = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(b"\xc3\x90", neighbour=neighbour))
+    assert found.island == (AT - 0x20 + 7, bytes.fromhex("660f1f8400"))
+    again = Surroundings(neighbour=neighbour, taken=frozenset([AT - 0x20 + 7]))
+    with pytest.raises(detour.Refused, match="no room"):
+        detour.plan(AT, code(VENDOR), AT + 4, Surroundings(neighbour=(AT - 0x1000, neighbour[1])))
+    assert detour.plan(AT, code(VENDOR), AT + 4, again).island == (AT - 0x20 + 21, b"\x90" * 5)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +98,7 @@ def test_two_bytes_are_enough_with_room_in_front() -> None:
 )
 def test_refused(text: str, stop: int, before: bytes, reason: str) -> None:
     with pytest.raises(detour.Refused) as caught:
-        detour.plan(AT, code(text), AT + stop, before)
+        detour.plan(AT, code(text), AT + stop, Surroundings(before))
     assert reason in str(caught.value)
 
 
@@ -74,6 +108,7 @@ def test_a_jump_back_to_the_entry_is_fine() -> None:
 
 def test_padding() -> None:
     assert detour.padding_size(FILLED) == 14
+    assert detour.padding_size(code("c3 6666662e0f1f840000000000")) == 12
     assert detour.padding_size(b"\xc3\x90\x90\xcc") == 3
     assert detour.padding_size(b"") == 0
 
@@ -107,7 +142,7 @@ def test_runs_as_before(kind: str, counted: bool) -> None:
     entry = machine.write(base, raw)
     machine.write(base + 0x800, struct.pack("<Q", 1 << 20))
     stop = base + (4 if kind == "short" else len(raw) - 2)
-    found = detour.plan(entry, raw, machine.address + stop, FILLED)
+    found = detour.plan(entry, raw, machine.address + stop, Surroundings(FILLED))
     assert (found.island is not None) == (kind == "short")
     tests = [guard(machine, "z > 3", hits), guard(machine, "z == 1", hits)]
     made = trampoline.build(found, tests, machine.address + far, machine.address + calls if counted else None)
