@@ -193,6 +193,16 @@ def check() -> list[Row]:
 
 
 @measurement
+def guards() -> list[Row]:
+    """One call that a condition does not let stop: at most 1.5 ns more (one comparison), 2.5 ns (three terms)."""
+    from bench_guards import times
+
+    found = times(GDB, ENVIRONMENT)
+    alone = {name: found["8 threads, no gdb" if name.startswith("8") else "no gdb"] for name in found}
+    return [(n, f"{t:,.2f} ns ({t - alone[n]:+,.2f})", f"{t / alone[n]:,.2f} x") for n, t in found.items()]
+
+
+@measurement
 def log() -> list[Row]:
     """A recorded call, begin and end, decoded: at most 1.5 times two empty Python stops."""
     from bench_log import TWO_STOPS, times
