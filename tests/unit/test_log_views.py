@@ -102,12 +102,14 @@ def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         alloc(2, 64, end=0.004),
         alloc(3, 128, parent=2, layer="driver", status=2, result="CUDA_ERROR_OUT_OF_MEMORY"),
         alloc(4, 64, end=0.006), call(5, "cuCtxGetDevice", parent=4, layer="driver"),
+        call(7, "cuGetProcAddress_v2", {"symbol": "cuInit"}),
     ]  # fmt: skip
     text = run(capsys, "changes", write(tmp_path / "log", calls))
     assert "argument bytesize: 64, passed on as 128" in text
     assert "result: CUDA_ERROR_OUT_OF_MEMORY became CUDA_SUCCESS" in text
     assert "never forwarded" in text and "extra call: driver cuCtxGetDevice()" in text
-    assert text.splitlines()[-1] == "2 of 3 calls of the hook library did more than pass the call on."
+    assert "1 requests for function addresses" in text and "cuInit" not in text
+    assert text.splitlines()[-2] == "2 of 3 calls of the hook library did more than pass the call on."
 
 
 def test_timeline_fits_and_shows_failures(
