@@ -255,6 +255,7 @@ def install(function: int, members: dict[int, int]) -> None:
     if len(stops) > 1:
         raise Refused("its breakpoints are at different places")
     stop = stops.pop()
+    refuse_middle_of_loading()
     found = detour.plan(function, stop)
     refuse_other_breakpoints(found, members)
     refuse_threads(found)
@@ -263,6 +264,14 @@ def install(function: int, members: dict[int, int]) -> None:
     guard.hit, guard.arrival = Hit(guard), Arrival(guard)
     detour.apply(found, guard.trampoline)
     GUARDS[function] = guard
+
+
+def refuse_middle_of_loading() -> None:
+    """gdb 14 keeps its breakpoints in another kind of list, and aborts when one is made while it sets them again.
+    (What tells such a gdb: it has the event executable_changed.)"""
+    thread = gdb.selected_thread()
+    if hasattr(gdb.events, "executable_changed") and thread is not None and thread.is_running():
+        raise Refused("this gdb makes no breakpoint while a library is loaded; there will be one after the next stop")
 
 
 def refuse_other_breakpoints(found: Detour, members: dict[int, int]) -> None:
