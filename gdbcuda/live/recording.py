@@ -147,6 +147,12 @@ def writer() -> text.Writer:
 
 def on_exit(event: object) -> None:
     """What the program has not given back, in one line."""
-    ledger = SESSION.ledger
-    if SESSION.recorder is not None and ledger is not None and ledger.blocks.live:
+    recorder, ledger = SESSION.recorder, SESSION.ledger
+    if recorder is not None and ledger is not None and ledger.blocks.live and records_releases(recorder.wish):
         gdb.write(f"cuda-memory: not freed at exit: {views.totals(ledger)} (cuda-memory leaks)\n")
+
+
+def records_releases(wish: Wish) -> bool:
+    """Who records allocations alone has not asked for leaks."""
+    found = map(versions.table().function, wish.functions)
+    return any(function is not None and function.role == "free" for function in found)

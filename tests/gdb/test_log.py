@@ -118,13 +118,13 @@ def test_without_stopping_there_is_nothing_of_ours_to_see(local: Scenario) -> No
     assert "Breakpoint 1" not in text and "Program received" not in text
 
 
-def test_conditions_and_callers(scenario: Scenario) -> None:
-    text = scenario.run(
-        "test_alloc", "cuda-log start cuMemAlloc --from app --stack 3 if bytesize > 2G", "RUN", "cuda-log show"
+def test_conditions_and_callers(local: Scenario) -> None:
+    text = local.run(
+        "test_alloc", "cuda-log start cuMemAlloc --from app --stack 3 if bytesize > 2G", "run", "cuda-log show"
     )
     assert len(re.findall(r"^#", text, re.MULTILINE)) == 1
     assert "bytesize=3221225472" in text
-    own = scenario.run("test_alloc", "cuda-log start cuMemAlloc --from hook", "RUN", "cuda-log show")
+    own = local.run("test_alloc", "cuda-log start cuMemAlloc --from hook", "run", "cuda-log show")
     assert set(re.findall(r"T1  (\w+) ", own)) == {"driver"}
 
 
@@ -202,6 +202,11 @@ def test_a_killed_debugger_loses_nothing_that_was_over(local: Scenario, tmp_path
     found = events(log)
     assert [e["name"] for e in found if e["phase"] == "E"] == ["cuMemAlloc_v2"] * 3
     assert [e["name"] for e in found if e["phase"] == "B"][-1] == "cuMemFree_v2"
+
+
+def test_no_word_of_leaks_where_frees_are_not_recorded(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-log start cuMemAlloc", "run")
+    assert "exited" in text and "not freed" not in text
 
 
 def test_summary_counts_by_layer(local: Scenario) -> None:
