@@ -8,7 +8,7 @@ import gdb
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import frames, request_values, stops, target
+from gdbcuda.live import frames, request_values, settings, stops, target
 from gdbcuda.live.functions import function
 from gdbcuda.routes import request_report
 from gdbcuda.routes.requests import Request
@@ -51,7 +51,7 @@ def cuda_asks(pattern: gdb.Value) -> bool:
 
 def on_stop(event: gdb.StopEvent) -> None:
     """The line for dlsym and dlvsym; the API's own resolvers are shown as the API calls that they are."""
-    if not isinstance(event, gdb.BreakpointEvent):
+    if not isinstance(event, gdb.BreakpointEvent) or not settings.value("cuda-stop-info"):
         return
     try:
         frame = gdb.newest_frame()

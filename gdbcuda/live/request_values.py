@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import struct
 
-import gdb
-
 from gdbcuda import abi
 from gdbcuda.image import string_at
-from gdbcuda.live import layers, returns, target, versions
+from gdbcuda.live import returns, sites, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.routes import judge
 from gdbcuda.routes.requests import Asker, Request
@@ -103,16 +101,8 @@ def learn(world: World, request: Request) -> None:
         request.answer = Reached(*answer[:5], world.learned[answer.address])
 
 
-@target.until_objects_change
 def asker_at(back: int) -> Asker:
-    """Who called, by the return address: the last byte of the call is in front of it."""
-    address = back - 1
-    block = gdb.current_progspace().block_for_pc(address)
-    while block is not None and block.function is None:
-        block = block.superblock
-    name = block.function.name if block is not None else target.symbol_of(address)[0]
-    line = gdb.current_progspace().find_pc_line(address)
-    source = f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab and line.line else ""
-    file, holder = target.object_of(address), worlds.objects().holder(address)
-    offset = address - holder.image.base if holder else 0
-    return Asker(address, offset, name, file, layers.layer_of_object(file), source)
+    """Who called, by the return address."""
+    place, holder = sites.caller(back), worlds.objects().holder(back - 1)
+    offset = back - 1 - holder.image.base if holder else 0
+    return Asker(back - 1, offset, place.function, place.file, place.layer, place.source)

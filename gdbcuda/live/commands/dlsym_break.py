@@ -33,7 +33,7 @@ def cuda_dlsym_break(symbol: str | None, **wanted: object) -> str:
     """Break in one implementation of dlsym, when it is asked for one name.
 
     Works before the program runs. libc's dlsym, ld.so's and every other one are there as locations of the breakpoint,
-    switched off. The name is compared in gdb at each request: some 0.3 ms each for those that do not match, a few
+    switched off. The name is compared in gdb at each request: some 0.7 ms each for those that do not match, a few
     nanoseconds with 'set cuda-guard auto'.
 
     Examples:

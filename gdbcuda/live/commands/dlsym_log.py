@@ -33,7 +33,7 @@ def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool
 
     Seen are dlsym and dlvsym of every object, cuGetProcAddress, cudaGetDriverEntryPoint and cuGetExportTable, from
     the moment the log is on; switch it on before run to see all. The program is stopped for an instant at each request
-    and at its return: some 0.3 ms each, and show says how much it was. Nothing else slows down.
+    and at its return, half a millisecond each, more through gdbserver; show says what it was. Nothing else is slower.
 
     Verdicts: hooked, driver (past the hook), other, missing, wrong version (not the function that this name means at
     this version and these flags), wrong object (not of the library that the handle stands for, or the hook's own
