@@ -61,8 +61,15 @@ class Blocks:
             del self.live[key]
             if not key[0]:
                 del self.starts[bisect_right(self.starts, block.address) - 1]
+            if len(self.freed) == KEPT:
+                self._forget(self.freed[0])
             self.freed.append(block)
             self._remember(block)
+
+    def _forget(self, block: Block) -> None:
+        if self._freed_at.get(block.address) is block:
+            del self._freed_at[block.address]
+            del self._freed_starts[bisect_right(self._freed_starts, block.address) - 1]
 
     def _remember(self, block: Block) -> None:
         if block.kind not in BY_HANDLE:

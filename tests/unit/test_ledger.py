@@ -9,6 +9,7 @@ from log_files import call, failed
 
 from gdbcuda import api
 from gdbcuda.ledger import Ledger, matters, roles, views
+from gdbcuda.ledger.blocks import KEPT
 from gdbcuda.log.record import Call
 from gdbcuda.log.text import Writer
 from gdbcuda.sinks import in_order
@@ -213,3 +214,14 @@ def test_another_process_begins_with_nothing() -> None:
 def test_the_site_is_the_nearest_caller_in_the_program() -> None:
     ledger = ledger_of(alloc(0, 0x1000, 64, caller=0x99, stack=[0x99, 0x400]))
     assert [b.site for b in ledger.blocks.live.values()] == [0x400]
+
+
+def test_of_very_many_freed_blocks_the_last_are_remembered() -> None:
+    ledger = Ledger(TABLE)
+    for number in range(0, 2 * KEPT + 20, 2):
+        for is_end, one in in_order([alloc(number, 4096 * (number + 1), 64), free(number + 1, 4096 * (number + 1))]):
+            (ledger.exit if is_end else ledger.entry)(one)
+    assert len(ledger.blocks.freed) == KEPT and not ledger.problems
+    assert ledger.blocks.was_holding(4096) is None
+    last = ledger.blocks.was_holding(4096 * (2 * KEPT + 1) + 8)
+    assert last is not None and last.call.number == 2 * KEPT
