@@ -80,7 +80,7 @@ def cuda_too_deep(address: gdb.Value) -> bool:
 
 
 def apply(event: object = None) -> None:
-    """After ``set cuda-recursion-limit`` and whenever objects were loaded."""
+    """After the setting has changed, and whenever objects were loaded."""
     if not settings.value(LIMIT):
         forget_process()
     elif target.is_alive() and target.connection() != "core":
@@ -165,4 +165,12 @@ def repeating(names: list[tuple[str, str]]) -> int:
     return 0
 
 
-settings.ON_CHANGE[LIMIT] = apply
+def on_setting() -> None:
+    try:
+        worlds.require_stopped()
+    except UserError as problem:
+        raise gdb.GdbError(f"{LIMIT}: {problem}") from None
+    apply()
+
+
+settings.ON_CHANGE[LIMIT] = on_setting

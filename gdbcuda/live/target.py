@@ -58,6 +58,14 @@ def connection() -> str:
     return named.group(1) if named else ""
 
 
+def is_running() -> bool:
+    """Some thread runs. A remote target that runs does not even tell its threads."""
+    try:
+        return any(thread.is_running() for thread in gdb.selected_inferior().threads())
+    except gdb.error:
+        return True
+
+
 def is_remote() -> bool:
     return "remote" in connection()
 

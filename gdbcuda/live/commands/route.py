@@ -37,6 +37,7 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
       cuda-route cuMemAlloc
       cuda-route --unhooked
       cuda-route 'cuMem*' --all --json"""
+    worlds.require_stopped()
     world = worlds.now()
     wanted = wanted_names(world, function)
     routes = collect.sorted_routes(list(found_routes(world, wanted, app, all or function is not None)))
