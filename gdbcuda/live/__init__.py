@@ -9,6 +9,9 @@ import gdb
 
 
 def start() -> None:
+    from gdbcuda.live.later import load_later
+
+    load_later()
     from gdbcuda.live import backtrace, commands, functions, settings  # noqa: F401  (functions register on import)
 
     settings.register()
@@ -19,16 +22,16 @@ def start() -> None:
 
 
 def connect() -> None:
-    from gdbcuda.live import asking, breakpoints, guards, preload, recording, recursion
-    from gdbcuda.live import requests, returns, saving, stops, target  # isort: skip
+    from gdbcuda.live import asking, breakpoints, preload, recursion, requests, returns, saving, stops, target
+    from gdbcuda.live.later import if_loaded
 
     events = gdb.events
     events.new_objfile.connect(target.forget)
     events.new_objfile.connect(preload.on_objfile)
-    events.new_objfile.connect(guards.on_objfile)
+    events.new_objfile.connect(if_loaded("guards", "on_objfile"))
     events.new_objfile.connect(requests.on_objects_change)
     events.new_objfile.connect(recursion.apply)
-    events.new_objfile.connect(recording.on_objfile)
+    events.new_objfile.connect(if_loaded("recording", "on_objfile"))
     events.clear_objfiles.connect(target.forget)
     if hasattr(events, "free_objfile"):  # gdb 12
         events.free_objfile.connect(target.forget)
@@ -36,41 +39,41 @@ def connect() -> None:
     events.exited.connect(target.forget)
     events.exited.connect(forget_process)
     events.exited.connect(preload.on_exit)
-    events.exited.connect(recording.on_exit)
+    events.exited.connect(if_loaded("recording", "on_exit"))
     events.cont.connect(returns.on_continue)
-    events.cont.connect(guards.on_continue)
+    events.cont.connect(if_loaded("guards", "on_continue"))
     events.stop.connect(preload.on_stop)
     events.stop.connect(stops.on_stop)
     events.stop.connect(asking.on_stop)
     events.stop.connect(recursion.on_stop)
-    events.stop.connect(recording.on_stop)
+    events.stop.connect(if_loaded("recording", "on_stop"))
     events.stop.connect(returns.on_stop)
     events.stop.connect(returns.sweep)
-    events.stop.connect(guards.on_stop)
+    events.stop.connect(if_loaded("guards", "on_stop"))
     events.before_prompt.connect(saving.after)
     events.before_prompt.connect(returns.sweep)
-    events.before_prompt.connect(guards.sweep)
+    events.before_prompt.connect(if_loaded("guards", "sweep"))
     events.breakpoint_modified.connect(saving.on_modified)
     events.breakpoint_modified.connect(breakpoints.on_modified)
-    events.breakpoint_modified.connect(guards.on_modified)
+    events.breakpoint_modified.connect(if_loaded("guards", "on_modified"))
     events.breakpoint_created.connect(breakpoints.on_created)
-    events.breakpoint_created.connect(guards.on_created)
+    events.breakpoint_created.connect(if_loaded("guards", "on_created"))
     events.breakpoint_deleted.connect(breakpoints.on_deleted)
-    events.breakpoint_deleted.connect(guards.on_deleted)
+    events.breakpoint_deleted.connect(if_loaded("guards", "on_deleted"))
     events.breakpoint_deleted.connect(returns.on_breakpoint_deleted)
     if hasattr(events, "gdb_exiting"):  # gdb 12
-        events.gdb_exiting.connect(guards.take_all_back)
-    guards.watch_detach()
+        events.gdb_exiting.connect(if_loaded("guards", "take_all_back"))
     saving.watch_save()
 
 
 def forget_process(event: object = None) -> None:
     """What we knew of the process before is void."""
-    from gdbcuda.live import guards, recording, recursion, requests, returns, world
+    from gdbcuda.live import recursion, requests, returns, world
+    from gdbcuda.live.later import if_loaded
 
-    guards.forget_process()
+    if_loaded("guards", "forget_process")()
     returns.forget_process()
-    recording.forget_process()
+    if_loaded("recording", "forget_process")()
     requests.forget_process()
     recursion.forget_process()
     world.forget_process()

@@ -7,6 +7,7 @@ the program runs to make room. (gdb manual: "Inferiors In Python"; ELF gABI, "Pr
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Callable
 
 import gdb
 
@@ -160,21 +161,22 @@ def clean() -> None:
                     _used[segment] = address
 
 
-def step_out() -> None:
-    """Moves threads out of trampolines that nothing leads to any more, one by one, the others standing still."""
+def step_out(inside: Callable[[int], bool], spared: gdb.InferiorThread | None = None) -> None:
+    """Moves threads out of some instructions, one by one, the others standing still. Only where all are stopped."""
     selected = gdb.selected_thread()
-    for thread in gdb.selected_inferior().threads() if _left else ():
-        if is_left(addresses_of(thread)[0]):
-            steps = 0
-            while is_left(addresses_of(thread)[0]) and steps < LONGEST_WAY:
-                gdb.execute("with scheduler-locking on -- stepi", to_string=True)
-                steps += 1
+    for thread in gdb.selected_inferior().threads():
+        for _ in range(LONGEST_WAY):
+            pc = addresses_of(thread)[0]
+            if thread == spared or pc is None or not inside(pc):
+                break
+            gdb.execute("with scheduler-locking on -- stepi", to_string=True)
     if selected is not None and selected.is_valid():
         selected.switch()
 
 
-def is_left(pc: int | None) -> bool:
-    return pc is not None and any(address <= pc < address + size for address, size in _left)
+def is_left(pc: int) -> bool:
+    """Is it in a trampoline that nothing leads to any more?"""
+    return any(address <= pc < address + size for address, size in _left)
 
 
 def thread_addresses() -> list[int | None]:

@@ -99,6 +99,7 @@ FILTERS: dict[int, Filter] = {}
 GUARDS: dict[int, Guard] = {}  # by address of the function
 _switching: list[int] = []  # what we switch is modified too
 _trash: list[gdb.Breakpoint] = []  # gdb may be walking its list: deleted at the next stop or prompt
+_stepping: list[bool] = []  # the stops are ours
 _leaving: list[bool] = []  # the process is about to be let go
 _fresh: set[str] = set()  # objects loaded since the process last ran: no thread is in their functions
 
@@ -266,11 +267,24 @@ def install(function: int, members: dict[int, int]) -> None:
     GUARDS[function] = guard
 
 
+def is_stopped() -> bool:
+    """For the user, that is: not in the middle of something that gdb handles by itself."""
+    thread = gdb.selected_thread()
+    return thread is not None and thread.is_stopped()
+
+
+def step_out(inside: Callable[[int], bool], spared: gdb.InferiorThread | None = None) -> None:
+    _stepping.append(True)
+    try:
+        detour.step_out(inside, spared)
+    finally:
+        _stepping.pop()
+
+
 def refuse_middle_of_loading() -> None:
     """gdb 14 keeps its breakpoints in another kind of list, and aborts when one is made while it sets them again.
     (What tells such a gdb: it has the event executable_changed.)"""
-    thread = gdb.selected_thread()
-    if hasattr(gdb.events, "executable_changed") and thread is not None and thread.is_running():
+    if hasattr(gdb.events, "executable_changed") and not is_stopped():
         raise Refused("this gdb makes no breakpoint while a library is loaded; there will be one after the next stop")
 
 
@@ -283,6 +297,9 @@ def refuse_other_breakpoints(found: Detour, members: dict[int, int]) -> None:
 def refuse_threads(found: Detour) -> None:
     """A thread in the middle of what is replaced would go on in the middle of the jump."""
     where = detour.thread_addresses()
+    if any(pc in found.changed for pc in where) and None not in where and is_stopped():
+        step_out(lambda pc: pc in found.changed, gdb.selected_thread())  # not the one that the user looks at
+        where = detour.thread_addresses()
     if any(pc in found.changed for pc in where):
         raise Refused("a thread is in the function's first instructions now")
     if None in where and target.object_of(found.function) not in _fresh:
@@ -347,6 +364,8 @@ def on_continue(event: object) -> None:
 
 def on_stop(event: object = None) -> None:
     """All threads stand still: what had to wait is done, and breakpoints look as the user left them."""
+    if _stepping:
+        return
     detour.show_original_code(False)
     for guard in GUARDS.values():
         guard.switch(True)
@@ -370,9 +389,9 @@ def take_all_back(event: object = None) -> None:
     for guard in list(GUARDS.values()):
         remove(guard)
     sweep()
-    if target.is_alive() and not any(thread.is_running() for thread in gdb.selected_inferior().threads()):
+    if target.is_alive() and not target.is_running():
         if event is None:
-            detour.step_out()
+            step_out(detour.is_left)
         detour.clean()
 
 
@@ -400,3 +419,4 @@ def watch_detach() -> None:
 
 
 settings.ON_CHANGE["cuda-guard"] = on_setting
+watch_detach()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import os
 import re
@@ -150,9 +149,11 @@ def breakpoint_numbers(numbers: list[int]) -> str:
 
 def split_places(text: str | None) -> tuple[str, ...]:
     """Layers, "any" and libraries. A library may come later, so every name will do, but a layer's with a typo."""
+    from difflib import get_close_matches  # slow to import
+
     words = tuple(word for word in re.split(r"[,\s]+", text or "") if word)
     for word in words:
-        near = difflib.get_close_matches(word.lower(), layers.LAYERS, 1, 0.75)
+        near = get_close_matches(word.lower(), layers.LAYERS, 1, 0.75)
         if near and word not in layers.LAYERS and not any(layers.matches(word, "", n) for n in target.shared_objects()):
             raise UserError(f"no layer {word!r}; did you mean {near[0]}? (a library: {word}.so)")
     return words

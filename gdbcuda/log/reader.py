@@ -6,12 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from gdbcuda.errors import UserError
 from gdbcuda.log import record
 from gdbcuda.log.record import Call
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BATCH = 256  # lines that are parsed in one go
 BEGIN, END = "B", "E"

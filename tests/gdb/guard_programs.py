@@ -44,7 +44,7 @@ int main(void)
 }
 """
 
-# calls THREADS CALLS MATCHES [FILE]: each thread calls with pseudo-random sizes below 16M, MATCHES times with one above 1T.
+# calls THREADS CALLS MATCHES [FILE]: each thread calls with sizes below 16M, MATCHES times with one above 1T.
 CALLS = """
 #include <pthread.h>
 #include <stddef.h>

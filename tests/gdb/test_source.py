@@ -71,6 +71,11 @@ def test_nothing_heavy_is_imported_at_load() -> None:
     assert "heavy: []" in text
 
 
+def test_what_a_session_may_never_use_waits() -> None:
+    asked = "python from gdbcuda.live import later; print('loaded:', [m for m in later.MODULES if later.is_loaded(m)])"
+    assert "loaded: []" in gdb("-ex", "source gdbcuda.py", "-ex", asked)
+
+
 def copy_of_the_clone(folder: Path) -> Path:
     shutil.copytree(ROOT / "gdbcuda", folder / "gdbcuda", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "gdbcuda.py", folder)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
 from gdbcuda.live import names, recording, target, versions
+from gdbcuda.live import recorder as recorders
 from gdbcuda.live.command import Argument, Condition, Option, command, file_names
-from gdbcuda.live.recorder import Wish
 from gdbcuda.log.reader import BEGIN, END, Event
 from gdbcuda.log.record import Call
 from gdbcuda.log.select import Filter, last
@@ -71,7 +71,7 @@ def cuda_log_start(function: list[str], **wanted: object) -> str:
     return f"Recording {wish_text(wish)}{planted}."
 
 
-def make_wish(patterns: list[str], wanted: dict[str, object]) -> Wish:
+def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.Wish:
     table = versions.table()
     symbols = {f.symbol for pattern in patterns for f in table.find(pattern) or names.unknown(pattern, table)}
     if wanted["memory"]:
@@ -86,7 +86,7 @@ def make_wish(patterns: list[str], wanted: dict[str, object]) -> Wish:
         functions = [f for f in map(table.function, sorted(symbols)) if f is not None]
         condition = conditions.parse(str(wanted["condition"]), table, functions)
     stack = number("--stack", wanted["stack"] or 0)
-    return Wish(frozenset(symbols), names.split_places(wanted["in"]), names.split_places(wanted["from"]),
+    return recorders.Wish(frozenset(symbols), names.split_places(wanted["in"]), names.split_places(wanted["from"]),
                 stack, condition)  # type: ignore[arg-type]  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def number(option: str, given: object) -> int:
     return found
 
 
-def wish_text(wish: Wish) -> str:
+def wish_text(wish: recorders.Wish) -> str:
     count = len(wish.functions)
     what = next(iter(wish.functions)) if count == 1 else f"{count} functions"
     where = f" in {', '.join(wish.places)}" if wish.places else ""

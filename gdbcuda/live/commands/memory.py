@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.ledger import Ledger, views
 from gdbcuda.live import recording
 from gdbcuda.live.command import Argument, command
 
-WITH_ADDRESS = {"history": views.history, "at": views.at}
+if TYPE_CHECKING:
+    from gdbcuda.ledger import Ledger
+
+WITH_ADDRESS = ("history", "at")
 
 
 def complete_views(token: str) -> Iterable[str]:
+    from gdbcuda.ledger import views
+
     return [*views.VIEWS, *WITH_ADDRESS]
 
 
@@ -40,17 +45,22 @@ def cuda_memory(view: str | None, address: list[str]) -> str:
       cuda-memory leaks
       cuda-memory at dptr
       cuda-memory history 0x7fffb3bff000"""
+    from gdbcuda.ledger import views
+
     ledger = recording.SESSION.ledger
     if ledger is None:
         raise UserError("nothing is recorded: cuda-log start --memory, then run")
     if view in WITH_ADDRESS:
-        return WITH_ADDRESS[view](ledger, recording.writer(), address_of(view, address))
+        look = views.history if view == "history" else views.at
+        return look(ledger, recording.writer(), address_of(view, address))
     if address:
         raise UserError(f"{view} takes no address")
     return named(view, ledger)
 
 
 def named(view: str | None, ledger: Ledger) -> str:
+    from gdbcuda.ledger import views
+
     if view is None:
         return views.overview(ledger, recording.writer())
     if view not in views.VIEWS:
