@@ -35,6 +35,13 @@ def test_after_the_calls_the_slots_are_bound(scenario: Scenario) -> None:
     assert re.search(r"hook libgdbcuda-hook.so +pointer, in hook_entries\+\d+ +driver libcuda.so.1 cu\w+ +real", text)
 
 
+def test_what_the_hook_has_not_looked_up_yet(scenario: Scenario) -> None:
+    """Its table holds NULL: known from the debug info."""
+    text = scenario.run("test_alloc", "break main", "RUN", "cuda-route cuMemAlloc_v2")
+    row = r"hook libgdbcuda-hook.so +pointer, in hook_entries\[\d+\].real +nothing +real +not looked up yet"
+    assert re.search(row, text)
+
+
 def test_unhooked_lists_allocations_first(scenario: Scenario) -> None:
     text = scenario.run("stream_alloc", "break main", "RUN", "cuda-route --unhooked",
                         hook=scenario.sample("wrong/partial_suffix.so"))  # fmt: skip

@@ -6,7 +6,8 @@ import json as jsonlib
 from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import names, requests, settings, stops
+from gdbcuda.linkage import Linkage
+from gdbcuda.live import names, requests, settings, stops, tables
 from gdbcuda.live import world as worlds
 from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.render import terminal_width
@@ -66,20 +67,31 @@ def wanted_names(world: World, pattern: str | None) -> frozenset[str]:
 def found_routes(world: World, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
     """``everything``: the hook's own ways too, and what a new reference would find."""
     left_out = ("system",) if everything else ("system", "driver", "hook")
-    answered = judge.routes(world, requests.RECORDER.book.requests)
-    mine = world.file_of(world.objects.all[0])
-    yield from (route for route in answered if route.function in wanted and (not app or route.asker == mine))
-    askers = world.objects.all[:1] if app else [one for one in world.objects.all if world.layers[one] not in left_out]
-    seen = {route.function for route in answered}
-    for asker in askers:
-        found = collect.references(world, asker, wanted)
-        if collect.stores_answers(world, asker):
-            found += collect.pointers(world, asker, wanted)
-        seen.update(route.function for route in found)
-        yield from found
+    found = answered(world, wanted, app)
+    for asker in world.objects.all[:1] if app else world.objects.all:
+        if app or world.layers[asker] not in left_out:
+            found += of_object(world, asker, wanted)
     if everything and not app:
-        found = [collect.search(world, name) for name in wanted - seen]
-        yield from (route for route in found if route.reached is not None)
+        seen = {route.function for route in report.of_callers(found)}
+        searched = (collect.search(world, name) for name in wanted - seen)
+        found += [route for route in searched if route.reached is not None]
+    return found
+
+
+def answered(world: World, wanted: frozenset[str], app: bool) -> list[Route]:
+    """What the log of requests saw."""
+    found = judge.routes(world, requests.RECORDER.book.requests)
+    program = world.file_of(world.objects.all[0])
+    return [route for route in found if route.function in wanted and (not app or route.asker == program)]
+
+
+def of_object(world: World, asker: Linkage, wanted: frozenset[str]) -> list[Route]:
+    found = collect.references(world, asker, wanted)
+    if collect.stores_answers(world, asker):
+        found += collect.pointers(world, asker, wanted)
+    if world.layers[asker] == "hook":
+        found += tables.not_looked_up(world, asker, wanted)
+    return found
 
 
 def past_the_hook(world: World, routes: list[Route]) -> list[Route]:
