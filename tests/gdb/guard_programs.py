@@ -146,7 +146,7 @@ static void *work(void *argument)
     unsigned long long n = 0;
     while (!stop) {
         unsigned long long sum = n;
-        size_t bytes = ++n % 3000000 ? n & 0xffffff : ((size_t)1 << 40) + n;
+        size_t bytes = ++n % 20000 ? n & 0xffffff : ((size_t)1 << 40) + n;
         cuMemAlloc_v2(&sum, bytes);
         if (sum != (n - 1) * 31 + bytes)
             __sync_fetch_and_add(&wrong, 1);

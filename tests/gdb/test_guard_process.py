@@ -35,7 +35,7 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str) -> None:  #
         before = executable_bytes(process.pid, "libguardhook.so")
         make = "cuda-break cuMemAlloc --in libguardhook.so if bytesize >= 1T"
         line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
-        for word in (ON, f"attach {process.pid}", make, STATE, "continue", "cuda-guards", leave):
+        for word in (ON, f"attach {process.pid}", make, "continue", STATE, "continue", leave):
             line += ["-ex", word]
         try:
             text = execute(line, local.environment())
