@@ -49,9 +49,11 @@ def reached(there: Reached | None, paint: Paint) -> str:
 
 
 def summary(world: World, routes: Sequence[Route]) -> str:
-    """ "12 functions reachable: 10 hooked, 3 past the hook (1 depends on who asks)"."""
+    """ "12 functions reachable: 10 hooked, 3 past the hook (1 depends on who asks)"; of callers, not of the hook."""
     mine = [route for route in of_callers(routes) if route.way != "by name"]
     names = {route.function for route in mine if route.reached is not None}
+    if routes and not mine:
+        return "Nothing refers to it by name yet; 'by name' is what a new reference would find."
     head = f"{len(names)} function{'' if len(names) == 1 else 's'} reachable"
     if not world.hooks:
         return f"{head}; no hook library is loaded"

@@ -42,14 +42,13 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
     world = worlds.now()
     wanted = wanted_names(world, function)
     routes = collect.sorted_routes(list(found_routes(world, wanted, app, all or function is not None)))
-    if unhooked:
-        routes = past_the_hook(world, routes)
+    shown = past_the_hook(world, routes) if unhooked else routes
     if json:
-        return as_json(world, routes)
-    if not routes:
+        return as_json(world, shown, report.summary(world, routes))
+    if not shown:
         return nothing(function, unhooked)
     width = terminal_width() if settings.colour() else None
-    return f"{report.table(routes, stops.paint, width)}\n{report.summary(world, routes)}"
+    return f"{report.table(shown, stops.paint, width)}\n{report.summary(world, routes)}"
 
 
 def wanted_names(world: World, pattern: str | None) -> frozenset[str]:
@@ -109,11 +108,11 @@ def nothing(pattern: str | None, unhooked: bool) -> str:
     return f"Nothing in this process refers to {what}."
 
 
-def as_json(world: World, routes: list[Route]) -> str:
+def as_json(world: World, routes: list[Route], summary: str) -> str:
     return jsonlib.dumps({
         "hooks": [world.file_of(hook) for hook in world.hooks],
         "cuda": world.table.cuda,
         "nvml": world.table.nvml,
-        "summary": report.summary(world, routes),
+        "summary": summary,
         "routes": [route.as_json() for route in routes],
     })
