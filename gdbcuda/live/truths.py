@@ -40,7 +40,7 @@ def facts(vector: dict[str, int]) -> Facts:
         preload=preload(),
         initialised=is_initialised(),
         debugger_maps=debugger_maps(),
-        static_runtime=any(target.in_program(address) for address in target.decoded("__cudaRegisterFatBinary")),
+        static_runtime=bool(worlds.static_runtime()),
         namespaces=tuple(namespaces()),
     )
 

@@ -71,13 +71,24 @@ def hook_files() -> tuple[str, ...]:
 
 
 @target.until_objects_change
-def static_functions(file: str) -> frozenset[str]:
-    """Functions of an object's symbol table as gdb has read it: no lookup, which costs packets for each name."""
+def static_functions(file: str) -> dict[str, int]:
+    """Functions and addresses of an object's symbol table as gdb has read it: a lookup costs packets for each name."""
     try:
         shown = gdb.execute(f"maintenance print msymbols -objfile {quoted(file)}", to_string=True)
     except gdb.error:
-        return frozenset()
-    return frozenset(re.findall(r"^\[ *\d+\] [Ttf] 0x[0-9a-f]+ (\S+)", shown, re.MULTILINE))
+        return {}
+    rows = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", shown, re.MULTILINE)
+    return {name: int(address, 16) for address, name in rows}
+
+
+@target.until_objects_change
+def static_runtime() -> dict[str, int]:
+    """The runtime's functions that are linked into the program, with their addresses; {} where it has none inside."""
+    table, found = versions.table(), static_functions(target.program())
+    if "__cudaRegisterFatBinary" not in found:
+        return {}
+    known = {name: table.functions[name] for name in found.keys() & table.functions.keys()}
+    return {name: found[name] for name, function in known.items() if function.api == "runtime"}
 
 
 def variable_at(address: int) -> str:

@@ -125,6 +125,13 @@ def test_symbolic_is_named(local: Scenario, compile_c) -> None:
     assert all(r["verdict"] == "other" or "-Bsymbolic" in r["why"] for r in found)
 
 
+def test_a_runtime_inside_the_program(scenario: Scenario, compile_c) -> None:
+    source = "int __cudaRegisterFatBinary(void) { return 0; } int cudaMalloc(void **p, long n) { return !p + (int)n; }"
+    program = compile_c("program", source + "int main(void) { void *p; return cudaMalloc(&p, 0); }")
+    text = scenario.run(program, "break main", "RUN", "cuda-route")
+    assert re.search(r"cudaMalloc +app program +static +runtime program cudaMalloc +runtime +linked into the", text)
+
+
 def test_without_a_hook(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "break main", "RUN", "cuda-route", "cuda-route --unhooked", hook=None)
     assert re.search(r"functions reachable; no hook library is loaded", text)

@@ -127,7 +127,7 @@ def test_two_drivers(local: Scenario, compile_c, tmp_path: Path) -> None:
 
 def test_symbolic_and_static_runtime(local: Scenario, compile_c) -> None:
     own = compile_c("libown.so", "int cuInit(unsigned f) { return (int)f; }", "-shared", "-Wl,-Bsymbolic")
-    source = "int __cudaRegisterFatBinary(void) { return 0; }"
+    source = "int __cudaRegisterFatBinary(void) { return 0; } int cudaMalloc(void) { return 0; }"
     program = compile_c("program", source + "int cuInit(unsigned); int main(void) { return cuInit(0); }", str(own))
     assert {"symbolic", "static-runtime"} <= set(ids(local.run(program, "break main", "run", TRUTHS)))
 

@@ -13,7 +13,8 @@ from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.render import terminal_width
 from gdbcuda.routes import collect, judge, report
 from gdbcuda.routes.collect import Route
-from gdbcuda.routes.world import World
+from gdbcuda.routes.verdicts import Verdict
+from gdbcuda.routes.world import Reached, World
 
 
 @command(
@@ -66,7 +67,7 @@ def wanted_names(world: World, pattern: str | None) -> frozenset[str]:
 def found_routes(world: World, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
     """``everything``: the hook's own ways too, and what a new reference would find."""
     left_out = ("system",) if everything else ("system", "driver", "hook")
-    found = answered(world, wanted, app)
+    found = answered(world, wanted, app) + static(world, wanted)
     for asker in world.objects.all[:1] if app else world.objects.all:
         if app or world.layers[asker] not in left_out:
             found += of_object(world, asker, wanted)
@@ -82,6 +83,14 @@ def answered(world: World, wanted: frozenset[str], app: bool) -> list[Route]:
     found = judge.routes(world, requests.RECORDER.book.requests)
     program = world.file_of(world.objects.all[0])
     return [route for route in found if route.function in wanted and (not app or route.asker == program)]
+
+
+def static(world: World, wanted: frozenset[str]) -> list[Route]:
+    """The runtime inside the program: no slot leads there, its functions are called directly."""
+    program = world.file_of(world.objects.all[0])
+    verdict = Verdict("runtime", "linked into the program: only the driver below it can be hooked")
+    return [Route(name, "static", program, "app", "", Reached(address, (name,), program, "runtime"), verdict)
+            for name, address in worlds.static_runtime().items() if name in wanted]  # fmt: skip
 
 
 def of_object(world: World, asker: Linkage, wanted: frozenset[str]) -> list[Route]:
