@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -233,19 +231,23 @@ def test_values(data: Any, text: str) -> None:
     assert value(data) == text
 
 
+# VmHWM, not ru_maxrss: that one still counts the process that was forked before the exec
+SUMMARISE = """
+import re, sys
+from gdbcuda import cli
+cli.main(sys.argv[1:])
+print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read()).group(1))
+"""
+
+
 def test_a_long_log_streams(tmp_path: Path) -> None:
-    """100,000 calls; a million in 10 s and 300 MB is ten times that, and memory does not grow with the log."""
+    """100,000 calls in memory that does not grow with the log. (Its time is measured in scripts/bench.)"""
     lines = write(tmp_path / "log", [copy(n) for n in range(200)]).read_text().splitlines(keepends=True)
     with open(tmp_path / "log", "w") as file:
         file.write(lines[0])
         for _ in range(500):
             file.writelines(lines[1:])
-    code = ("import sys, resource; from gdbcuda import cli; cli.main(sys.argv[1:]); "
-            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)")  # fmt: skip
-    start, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    done = subprocess.run([sys.executable, "-c", code, "log", "summary", str(tmp_path / "log")], check=True,
-                          capture_output=True, text=True, timeout=120)  # fmt: skip
-    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used
+    line = [sys.executable, "-c", SUMMARISE, "log", "summary", str(tmp_path / "log")]
+    done = subprocess.run(line, check=True, capture_output=True, text=True, timeout=120)
     assert "100000 calls" in done.stdout
     assert int(done.stdout.split()[-1]) < 100 * 1024, "KiB"
-    assert used < 2.0, f"{used} s of CPU, {time.monotonic() - start} s"
