@@ -77,6 +77,7 @@ def timed(name, lines):
     start = time.perf_counter()
     for line in lines: gdb.execute(line, to_string=True)
     print("@", name, time.perf_counter() - start)
+    gdb.execute("delete")
 """
 
 
@@ -99,8 +100,8 @@ def breakpoints() -> list[Row]:
         timed_in_gdb(
             setup,
             {
-                "gdb's break, 1,000 names": f"['break ' + f.symbol for f in {names}] + ['delete']",
-                "cuda-break, 1,000 names": f"['cuda-break ' + ' '.join(f.symbol for f in {names})] + ['delete']",
+                "gdb's break, 1,000 names": f"['break ' + f.symbol for f in {names}]",
+                "cuda-break, 1,000 names": f"['cuda-break ' + ' '.join(f.symbol for f in {names})]",
             },
         )
         for _ in range(5)
