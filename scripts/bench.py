@@ -177,6 +177,16 @@ def measured(line: list[str]) -> tuple[float, float]:
 
 
 @measurement
+def routes() -> list[Row]:
+    """cuda-route over the whole API in a process that has the hook and the driver loaded (at most 1 s)."""
+    setup = [f"cuda-load {SHIM}/libgdbcuda-hook.so", "break main", "run"]
+    steps = {"gdb's info symbol, once": "['info symbol main']", "cuda-route --all": "['cuda-route --all']"}
+    runs = [timed_in_gdb(setup, steps) for _ in range(5)]
+    times = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+    return in_milliseconds(times, "cuda-route --all")
+
+
+@measurement
 def check() -> list[Row]:
     """gdbcuda check on a library of 100 MB and 2,000 symbols (at most 1 s, 200 MB), against binutils."""
     with tempfile.TemporaryDirectory() as folder:

@@ -8,7 +8,9 @@ Each time gdb has set the locations again, the ones outside the layer meant are 
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import gdb
@@ -67,9 +69,22 @@ def next_number() -> int:
     return int(gdb.convenience_variable("bpnum") or 0) + 1
 
 
+@contextlib.contextmanager
+def pending_allowed() -> Iterator[None]:
+    """While many breakpoints are made; ``with`` in front of each costs more than the breakpoint."""
+    before = gdb.execute("show breakpoint pending", to_string=True)
+    found = re.search(r"\b(on|off|auto)\b\.?\s*$", before)
+    gdb.execute("set breakpoint pending on", to_string=True)
+    try:
+        yield
+    finally:
+        gdb.execute(f"set breakpoint pending {found.group(1) if found else 'auto'}", to_string=True)
+
+
 def execute_break(line: str) -> gdb.Breakpoint:
     _created.clear()
-    gdb.execute(f"with breakpoint pending on -- {line}", to_string=True)
+    allowed = gdb.parameter("breakpoint pending")
+    gdb.execute(line if allowed else f"with breakpoint pending on -- {line}", to_string=True)
     return _created[-1]
 
 
@@ -143,11 +158,15 @@ def choose_locations(breakpoint: gdb.Breakpoint) -> list[Location]:
         return places
     wish.seen = addresses
     chosen = chosen_layer(places, wish)
-    for place in places:
-        wanted = is_wanted(place, wish, chosen)
-        if place.enabled != wanted:
-            switch(breakpoint, place, wanted)
-            place.enabled = wanted
+    _choosing.append(breakpoint.number)
+    try:
+        for place in places:
+            wanted = is_wanted(place, wish, chosen)
+            if place.enabled != wanted:
+                switch(breakpoint, place, wanted)
+                place.enabled = wanted
+    finally:
+        _choosing.remove(breakpoint.number)
     return places
 
 
@@ -163,8 +182,4 @@ _choosing: list[int] = []  # switching a location is a modification too
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
     if breakpoint.number in WISHES and breakpoint.number not in _choosing:
-        _choosing.append(breakpoint.number)
-        try:
-            choose_locations(breakpoint)
-        finally:
-            _choosing.remove(breakpoint.number)
+        choose_locations(breakpoint)

@@ -204,6 +204,10 @@ def places(breakpoint: gdb.Breakpoint) -> list[tuple[int, bool]]:
 def refresh(numbers: Sequence[int]) -> None:
     """Makes the guards of these breakpoints what they should be now."""
     reason = "detaching" if _leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
+    if reason == SWITCHED_OFF and not GUARDS:
+        for number in set(numbers) & set(FILTERS):
+            FILTERS[number].why = reason
+        return
     reason = reason or detour.is_possible()
     functions = {g.function for g in GUARDS.values() if set(g.members) & set(numbers)}
     for number in numbers:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -183,12 +182,6 @@ def test_a_core_file(local: Scenario, tmp_path: Path) -> None:
     assert "a core file makes no requests any more" in text
 
 
-def test_the_whole_api_in_under_a_second(local: Scenario) -> None:
-    timed = "t = time.time(); gdb.execute('cuda-route --all', to_string=True); print('took', time.time() - t)"
-    text = local.run("test_alloc", "break main", "run", f"python import time; {timed}")
-    assert float(re.search(r"took ([\d.]+)", text)[1]) < 1
-
-
 @pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")
 @pytest.mark.parametrize(("command", "most"), [("", 40), (" --all", 70), (" cuMemAlloc", 60)])
 def test_a_few_dozen_packets(shim: Path, command: str, most: int) -> None:
@@ -198,10 +191,8 @@ def test_a_few_dozen_packets(shim: Path, command: str, most: int) -> None:
 
 
 def test_it_is_found_again_after_a_rerun(local: Scenario) -> None:
-    began = time.time()
     text = local.run("test_alloc", "break main", "run", "cuda-route cuInit", "run", "cuda-route cuInit")
     assert len(re.findall(r"cuInit +app test_alloc +PLT, not called yet +hook", text)) == 2
-    assert time.time() - began < 60
 
 
 @pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")

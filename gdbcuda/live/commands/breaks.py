@@ -69,7 +69,8 @@ def cuda_break(function: list[str], **wanted: object) -> str:
     symbols = list(dict.fromkeys(s for pattern in function for s in names.resolve(pattern)))
     request = Request(wanted)
     condition = request.parse(symbols)
-    made = [make(symbol, request, condition) for symbol in symbols]
+    with breakpoints.pending_allowed():
+        made = [make(symbol, request, condition) for symbol in symbols]
     return summary(made, request, condition)
 
 
