@@ -37,7 +37,7 @@ def connect() -> None:
         events.free_objfile.connect(target.forget)
     events.new_thread.connect(new_process_only)
     events.exited.connect(target.forget)
-    events.exited.connect(forget_process)
+    events.exited.connect(ended)
     events.exited.connect(preload.on_exit)
     events.exited.connect(if_loaded("recording", "on_exit"))
     events.cont.connect(returns.on_continue)
@@ -66,7 +66,12 @@ def connect() -> None:
     saving.watch_save()
 
 
-def forget_process(event: object = None) -> None:
+def ended(event: gdb.ExitedEvent) -> None:
+    _processes.pop(event.inferior.num, None)
+    forget_process()
+
+
+def forget_process() -> None:
     """What we knew of the process before is void."""
     from gdbcuda.live import recursion, requests, returns, world
     from gdbcuda.live.later import if_loaded
@@ -79,13 +84,17 @@ def forget_process(event: object = None) -> None:
     world.forget_process()
 
 
+_processes: dict[int, int] = {}  # inferior number -> pid
+
+
 def new_process_only(event: gdb.ThreadEvent) -> None:
-    """The first thread of a process."""
+    """The first thread of a process. (gdb adds the leader of a dying process a second time: that is no new one.)"""
     from gdbcuda.live import preload, requests, stops, target
 
     started = event.inferior_thread
     inferior = getattr(started, "inferior", started)  # gdb 10 gives the inferior itself
-    if len(inferior.threads()) <= 1:
+    if len(inferior.threads()) <= 1 and (not inferior.pid or _processes.get(inferior.num) != inferior.pid):
+        _processes[inferior.num] = inferior.pid
         forget_process()
         requests.new_process()
         preload.new_process(inferior.num)

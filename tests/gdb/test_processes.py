@@ -155,3 +155,21 @@ def test_return_breakpoints_keep_threads_apart(scenario: Scenario) -> None:
     own = re.findall(r"^\$\d+ = (\d+)$", text, re.MULTILINE)
     assert len(own) == 12
     assert decoded[:12] == own
+
+
+LEADER_FIRST = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *work(void *none) { usleep(200000); exit(3); return none; }
+int main(void) { pthread_t thread; pthread_create(&thread, 0, work, 0); pthread_exit(0); }
+"""
+
+
+def test_a_leader_that_ends_first_is_no_new_process(scenario: Scenario, compile_c) -> None:
+    """gdb adds it again as a thread when the process is over; what was said of the hook holds all the same."""
+    program = compile_c("leader_first", LEADER_FIRST, "-pthread")
+    text = scenario.run(program, "break main", "RUN", "continue")
+    assert "is loaded, first in the search order" in text
+    assert "exited with code 03" in text
+    assert "never loaded" not in text
