@@ -10,10 +10,13 @@ _LIBRARIES = {
     "nvml": re.compile(r"libnvidia-ml\.so"),
     "runtime": re.compile(r"libcudart\.so"),
 }
+_LOADER = re.compile(r"ld[-.]|ld64")
+_VDSO = re.compile(r"linux-vdso|system-supplied")
 _LAYERS = (
     ("runtime", re.compile(r"libcudart[.-]")),
     ("driver", re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)\.so")),
-    ("system", re.compile(r"(ld[-.]|ld64|linux-vdso|system-supplied)")),
+    ("system", _LOADER),
+    ("system", _VDSO),
     ("system", re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]")),
     ("system", re.compile(r"lib(asan|tsan|ubsan|lsan|hwasan)\.so")),
 )
@@ -38,3 +41,12 @@ def layer_of(library: str) -> str:
     """ "runtime", "driver" or "system" for a library of the vendor or of the system; "" for any other."""
     name = os.path.basename(library)
     return next((layer for layer, pattern in _LAYERS if pattern.match(name)), "")
+
+
+def is_loader(library: str) -> bool:
+    """ld.so, by its file name."""
+    return bool(_LOADER.match(os.path.basename(library)))
+
+
+def is_vdso(library: str) -> bool:
+    return bool(_VDSO.match(os.path.basename(library)))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import environment, layers, request_values, returns, settings, stubs, target
+from gdbcuda.live import calling, environment, layers, request_values, returns, settings, stubs, target
 from gdbcuda.live.asking import means
 from gdbcuda.routes import judge, stub
 from gdbcuda.routes.requests import Request
@@ -139,10 +139,10 @@ def at_return(request: Request) -> None:
         return
     shape = request_values.resolver_shapes()[request.resolver]
     if shape.out is None:
-        set_register(result_register(), due.address)
+        set_register(calling.here().result, due.address)
         return
     if returns.result_register() & 0xFFFFFFFF:
-        set_register(result_register(), 0)
+        set_register(calling.here().result, 0)
     stubs.write(request.arguments[shape.out], POINTER.pack(due.address))
     if shape.status is not None and request.arguments[shape.status]:
         stubs.write(request.arguments[shape.status], bytes(4))
@@ -166,16 +166,12 @@ def by_registers() -> bool:
 
 def can_write_registers() -> bool:
     """Writing one with its own value fails as writing another value would."""
-    name = result_register()
+    name = calling.here().result
     try:
         set_register(name, target.register(name))
     except UserError:
         return False
     return True
-
-
-def result_register() -> str:
-    return "rax" if target.machine() == "x86-64" else "x0"
 
 
 def set_register(name: str, value: int) -> None:

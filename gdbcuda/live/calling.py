@@ -27,6 +27,11 @@ class Machine:
 MACHINES = {"x86-64": Machine("rsp", "rax"), "aarch64": Machine("sp", "x0", "x30")}
 
 
+def here() -> Machine:
+    """The machine of the selected program."""
+    return MACHINES[target.machine()]
+
+
 def read(place: abi.Location, stack: int, memory: target.InferiorMemory) -> bytes | None:
     try:
         return place.read(target.register, stack, memory)

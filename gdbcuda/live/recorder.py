@@ -23,7 +23,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import frames, planting, sites, target, versions
 from gdbcuda.live import functions as convenience
 from gdbcuda.live import world as worlds
-from gdbcuda.live.calling import MACHINES, Machine, read
+from gdbcuda.live.calling import MACHINES, Machine, here, read
 from gdbcuda.live.watchers import Entry, Return
 from gdbcuda.log import record
 from gdbcuda.log.kernels import HOST_FUNCTION, NAMING
@@ -209,7 +209,7 @@ class Recorder:
                 self.plant_in(linkage)
 
     def plant_in(self, linkage: Any) -> None:
-        table, count, self.machine = versions.table(), len(self.entries), MACHINES[target.machine()]
+        table, count, self.machine = versions.table(), len(self.entries), here()
         for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
             function = table.function(spot.symbol)
             if function is not None and spot.address not in self.entries:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import gdb
 
-from gdbcuda.live import breakpoints, frames, target
+from gdbcuda.live import breakpoints, calling, frames, target
 
 Key = tuple[int, int, int]  # inferior number, thread number, stack pointer after the return
 
@@ -47,11 +47,11 @@ def thread_key() -> tuple[int, int]:
 
 
 def current_stack_pointer() -> int:
-    return target.register("rsp" if target.machine() == "x86-64" else "sp")
+    return target.register(calling.here().stack_pointer)
 
 
 def stack_pointer(frame: gdb.Frame) -> int:
-    return int(frame.read_register("rsp" if target.machine() == "x86-64" else "sp")) & (1 << 64) - 1
+    return int(frame.read_register(calling.here().stack_pointer)) & (1 << 64) - 1
 
 
 def is_error(call: frames.Call) -> bool:
@@ -115,7 +115,7 @@ def arrived(address: int) -> bool:
 
 
 def result_register() -> int:
-    return target.register("rax" if target.machine() == "x86-64" else "x0")
+    return target.register(calling.here().result)
 
 
 def take(address: int) -> list[Pending]:

@@ -5,10 +5,9 @@ From the end of the page downwards, so that whoever takes such room from its beg
 
 from __future__ import annotations
 
-import re
-
 import gdb
 
+from gdbcuda import vendor
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.image import Image
 from gdbcuda.live import target
@@ -47,7 +46,7 @@ def take(key: tuple[int, int], back: int) -> int:
 
 def hosts(back: int) -> list[Image]:
     """The caller's own object first: dlsym finds the caller by the return address. Never ld.so, which cannot be one."""
-    found = [one for one in target.images() if not re.match(r"(ld[-.]|ld64|linux-)", one.name.rsplit("/", 1)[-1])]
+    found = [one for one in target.images() if not vendor.is_loader(one.name) and not vendor.is_vdso(one.name)]
     return sorted(found, key=lambda one: not one.holds(back))
 
 

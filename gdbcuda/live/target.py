@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda import image
+from gdbcuda import image, vendor
 from gdbcuda.blocks import Blocks
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.image import Image
@@ -222,4 +222,4 @@ def bytes_of(value: gdb.Value) -> bytes:
 
 def search_order() -> list[str]:
     """The loaded objects in the order in which ld.so searches them (the program, ld.so and the vdso aside)."""
-    return [n for n in shared_objects() if not re.match(r"(ld[-.]|ld64|linux-vdso)", n.rsplit("/", 1)[-1])]
+    return [name for name in shared_objects() if not vendor.is_loader(name) and not vendor.is_vdso(name)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import gdb
 
-from gdbcuda import image
+from gdbcuda import image, vendor
 from gdbcuda.check.finding import Finding
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import environment, layers, target
@@ -19,7 +19,6 @@ from gdbcuda.live import world as worlds
 from gdbcuda.routes import truths
 from gdbcuda.routes.truths import Facts
 
-LOADER = re.compile(r"ld[-.]|ld64")
 MOST_FRAMES, MOST_NAMESPACES = 300, 16
 
 
@@ -75,7 +74,7 @@ def is_initialised() -> bool | None:
         return None
     finally:
         selected.switch()
-    return not LOADER.match(outermost.rsplit("/", 1)[-1]) if outermost else None
+    return not vendor.is_loader(outermost) if outermost else None
 
 
 def outermost_object() -> str:

@@ -36,6 +36,19 @@ extern bool tracing;
 /* One line to stderr in one write, so that lines of several threads do not mix. */
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+#define RETURN_IF(condition, error) \
+    do { \
+        if (condition) \
+            return error; \
+    } while (0)
+/* Success is 0 in all three APIs. */
+#define TRY(call) \
+    do { \
+        __typeof__(call) try_result = (call); \
+        if (try_result) \
+            return try_result; \
+    } while (0)
+
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -236,17 +236,6 @@ struct function *function_get(const void *pointer); /* a CUfunction or a CUkerne
 
 const char *error_name(int code);
 
-#define RETURN_IF(condition, error) \
-    do { \
-        if (condition) \
-            return error; \
-    } while (0)
 #define INVALID_IF(condition) RETURN_IF(condition, CUDA_ERROR_INVALID_VALUE)
-#define TRY(call) \
-    do { \
-        CUresult try_result = (call); \
-        if (try_result != CUDA_SUCCESS) \
-            return try_result; \
-    } while (0)
 
 #endif

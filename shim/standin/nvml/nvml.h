@@ -20,18 +20,7 @@ bool driver_usage(int device, size_t *bytes);
 nvmlReturn_t put_text(char *room, unsigned length, const char *text);
 const char *error_name(int code);
 
-#define RETURN_IF(condition, error) \
-    do { \
-        if (condition) \
-            return error; \
-    } while (0)
 #define INVALID_IF(condition) RETURN_IF(condition, NVML_ERROR_INVALID_ARGUMENT)
-#define TRY(call) \
-    do { \
-        nvmlReturn_t try_result = (call); \
-        if (try_result != NVML_SUCCESS) \
-            return try_result; \
-    } while (0)
 
 /* For the many functions that answer with one value. */
 #define ANSWER(device, pointer, value) \

@@ -41,18 +41,7 @@ cudaError_t note_error(cudaError_t error);
 cudaError_t forget_error(void);
 const char *error_name(int code);
 
-#define RETURN_IF(condition, error) \
-    do { \
-        if (condition) \
-            return error; \
-    } while (0)
 #define INVALID_IF(condition) RETURN_IF(condition, cudaErrorInvalidValue)
-#define TRY(call) \
-    do { \
-        cudaError_t try_result = (call); \
-        if (try_result != cudaSuccess) \
-            return try_result; \
-    } while (0)
 #define TRY_DRIVER(call) TRY(FROM_DRIVER(call))
 
 #endif
