@@ -222,6 +222,20 @@ def log() -> list[Row]:
     return [(name, f"{took:,.0f} us", f"{took / found[TWO_STOPS]:,.2f} x") for name, took in found.items()]
 
 
+@measurement
+def gpu() -> list[Row]:
+    """NVIDIA's driver: a false guard on cuMemAlloc_v2 (at most 1.05 times the debugger idle), on a launch (1.02)."""
+    from bench_gpu import has_driver, times
+
+    if not has_driver():
+        return [("no NVIDIA driver on this machine", "", "")]
+    rows: list[Row] = []
+    for program, found in times(GDB, KEPT):
+        idle = found["debugger, idle"]
+        rows += [(f"{program}: {name}", f"{took:,.2f} us", f"{took / idle:,.2f} x") for name, took in found.items()]
+    return rows
+
+
 def main() -> int:
     wanted = sys.argv[1:] or list(MEASUREMENTS)
     if wanted == ["--list"]:
