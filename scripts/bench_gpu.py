@@ -1,4 +1,4 @@
-"""What a false guard costs where it matters: NVIDIA's own driver, a pair of runtime calls and a training step of PyTorch.
+"""What a false guard costs where it matters: on NVIDIA's own driver, in runtime calls and a training step of PyTorch.
 
 Each figure is the program's own, of calls after the warm-up; the ways take turns. How many calls the guard has seen is
 asked at the end of each run, so that no figure is of a guard that was not there.
@@ -23,7 +23,12 @@ PAIRS = """
 #include <stdlib.h>
 #include <time.h>
 int cudaMalloc(void **, size_t), cudaFree(void *);
-static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e6 + t.tv_nsec / 1e3; }
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
 int main(int count, char **words)
 {
     long calls = count > 1 ? atol(words[1]) : 1;
