@@ -1,0 +1,86 @@
+"""Debug info."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from elf_build import compiled
+
+from check_cases.building import ALLOC, DEBUG, FREE, LOADER, case, library
+from gdbcuda.check import Report, check
+
+
+@case("no-debug-info")
+def without_debug_info(folder: Path) -> Report:
+    report = library(folder, ALLOC, "-g0", "-s")
+    assert "stripped" in report.findings[0].seen or "stripped" in str(report.findings)
+    return report
+
+
+@case("program-no-debug-info")
+def program_without_debug_info(folder: Path) -> Report:
+    return check(compiled(folder, LOADER, "-pie", "-fPIE", "-g0", name="program"))
+
+
+@case("debug-info", "hooks", "not-hooked", "dlsym-not-overridden")
+def small_hook(folder: Path) -> Report:
+    return library(folder, ALLOC + FREE)
+
+
+@case("optimised", "no-frame-pointer")
+def optimised(folder: Path) -> Report:
+    return library(folder, ALLOC, "-g", "-O2")
+
+
+@case("line-tables-only")
+def line_tables(folder: Path) -> Report:
+    return library(folder, ALLOC, "-g1", "-O0")
+
+
+@case("debug-compression")
+def compressed(folder: Path) -> Report:
+    report = library(folder, ALLOC, "-g", "-gz=zlib", "-O0")
+    assert "debug-info" in report.ids()
+    return report
+
+
+@case("split-debug")
+def split(folder: Path) -> Report:
+    return library(folder, ALLOC, "-g", "-gsplit-dwarf", "-O0")
+
+
+@case("split-debug-missing")
+def split_and_lost(folder: Path) -> Report:
+    path = compiled(folder, ALLOC, "-g", "-gsplit-dwarf", "-O0")
+    for dwo in folder.glob("*.dwo"):
+        dwo.unlink()
+    return check(path)
+
+
+def separated(folder: Path) -> Path:
+    path = compiled(folder, ALLOC, *DEBUG)
+    debug = folder / "libhook.so.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", path, debug], check=True)
+    subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", path], check=True)
+    return path
+
+
+@case("debug-link-missing")
+def debug_link_missing(folder: Path) -> Report:
+    path = separated(folder)
+    assert "debug-info" in check(path).ids()
+    (folder / "libhook.so.debug").write_bytes(b"something else")
+    return check(path)
+
+
+@case("no-build-id")
+def without_build_id(folder: Path) -> Report:
+    return library(folder, ALLOC, "-Wl,--build-id=none")
+
+
+@case("sources-missing")
+def sources_gone(folder: Path) -> Report:
+    path = compiled(folder, ALLOC, *DEBUG)
+    (folder / "hook.c").unlink()
+    return check(path)

@@ -1,0 +1,87 @@
+"""What is exported, what is covered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from check_cases.building import ALLOC, DLSYM, NEXT, case, library
+from gdbcuda import elf
+from gdbcuda.check import Report, check
+
+
+@case("hooks-nothing")
+def hooks_nothing(folder: Path) -> Report:
+    return library(folder, "int something(void) { return 1; }")
+
+
+@case("hidden-functions")
+def hidden(folder: Path) -> Report:
+    report = library(folder, ALLOC, "-g", "-fvisibility=hidden")
+    assert report.verdict.startswith("will not be reached by linked programs")
+    assert report.exit_status == 1
+    assert without_symtab(folder).ids("error") == ["hidden-functions"], "known from the debug info"
+    return report
+
+
+def without_symtab(folder: Path) -> Report:
+    """The library in the folder with its .symtab made unknown, as if only that had been stripped."""
+    path = folder / "libhook.so"
+    file, data = elf.open(path), bytearray(path.read_bytes())
+    section = file.section(".symtab")
+    assert section
+    data[file.header.sections_at + 64 * section.number + 4] = 1  # SHT_PROGBITS
+    path.write_bytes(data)
+    return check(path)
+
+
+@case("cpp-names")
+def cpp_names(folder: Path) -> Report:
+    named = '__asm__("_Z13cuMemAlloc_v2PPvm");'
+    report = library(
+        folder, f"int f(void **p, unsigned long n) {named} int f(void **p, unsigned long n) {{ return !p; }}"
+    )
+    assert "_Z13cuMemAlloc_v2PPvm for cuMemAlloc_v2" in str(report.findings)
+    return report
+
+
+@case("only-dlsym", "dlsym-overridden")
+def only_dlsym(folder: Path) -> Report:
+    shown = DLSYM.replace("void *dlsym", '__attribute__((visibility("default"))) void *dlsym', 1)
+    report = library(folder, NEXT + ALLOC + shown, "-fvisibility=hidden", "-O2", "-s")
+    assert report.verdict.startswith("will not be reached by linked programs")
+    return report
+
+
+@case("looks-like-api", "other-exports")
+def lookalikes(folder: Path) -> Report:
+    report = library(folder, ALLOC + "int cuMemAloc(void) { return 1; } int cuda_to_nvml_map[4];")
+    finding = next(finding for finding in report.findings if finding.id == "looks-like-api")
+    assert "cuMemAloc -> cuMemAlloc" in finding.do
+    return report
+
+
+@case("collides-with-libc")
+def collision(folder: Path) -> Report:
+    return library(folder, ALLOC + "int usleep(unsigned n) { return (int)n; }")
+
+
+@case("old-symbol-only")
+def old_symbol(folder: Path) -> Report:
+    report = library(folder, ALLOC.replace("_v2", ""))
+    assert "cuMemAlloc but not cuMemAlloc_v2" in str(report.findings)
+    return report
+
+
+@case("per-thread-missing")
+def per_thread(folder: Path) -> Report:
+    return library(folder, "int cuMemAllocAsync(void **p, unsigned long n, void *s) { *p = s; return (int)n; }")
+
+
+@case("other-versions-missing")
+def other_versions(folder: Path) -> Report:
+    return library(folder, "int cuCtxCreate_v4(void **c, void *p, int f, int d) { *c = p; return f + d; }")
+
+
+@case("free-missing")
+def free_missing(folder: Path) -> Report:
+    return library(folder, ALLOC)

@@ -1,0 +1,57 @@
+"""How it intercepts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from check_cases.building import ALLOC, DLSYM, NEXT, case, library
+from gdbcuda.check import Report
+
+
+@case("proc-address-not-hooked")
+def proc_address_missing(folder: Path) -> Report:
+    return library(folder, NEXT + ALLOC + DLSYM)
+
+
+RESOLVER = "int cuGetProcAddress_v2(const char *n, void **p, int v, unsigned long f, void *s) { *p = (void *)n; %s; }"
+
+
+@case("proc-address-hooked")
+def proc_address(folder: Path) -> Report:
+    report = library(folder, RESOLVER % "return v + (int)f + (s != 0)")
+    assert "version-ignored" not in report.ids()
+    return report
+
+
+@case("dlsym-recursion")
+def recursion(folder: Path) -> Report:
+    source = 'void *dlsym(void *h, const char *n) { return ((void *(*)(void *))dlsym(h, "dlsym"))((void *)n); }'
+    report = library(folder, source)
+    assert report.verdict == "crashes at the first dlsym (dlsym-recursion)"
+    for flags in (("-O2", "-fno-optimize-sibling-calls"), ("-fno-plt", "-O1"), ("-Wl,-Bsymbolic", "-O0")):
+        assert "dlsym-recursion" in library(folder, source, *flags).ids("error"), flags
+    harmless = "void *dlsym(void *h, const char *n) { return n ? h : 0; }"
+    assert library(folder, harmless).ids("warning").count("dlsym-recursion") == 1
+    return report
+
+
+@case("glibc-private")
+def private(folder: Path) -> Report:
+    source = ALLOC + "void *_dl_sym(void *, const char *, void *); void *dlsym(void *h, const char *n)"
+    return library(folder, source + "{ return _dl_sym(h, n, 0); }")
+
+
+@case("wrap-build")
+def wrapped(folder: Path) -> Report:
+    return library(folder, ALLOC + "int __wrap_cuMemFree_v2(void *p) { return !p; }")
+
+
+@case("real-undefined")
+def real_undefined(folder: Path) -> Report:
+    source = "int __real_cuMemFree_v2(void *); int __wrap_cuMemFree_v2(void *p) { return __real_cuMemFree_v2(p); }"
+    return library(folder, ALLOC + source)
+
+
+@case("symbolic")
+def symbolic(folder: Path) -> Report:
+    return library(folder, ALLOC, "-Wl,-Bsymbolic")

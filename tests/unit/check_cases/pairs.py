@@ -1,0 +1,78 @@
+"""A program and a hook library together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from elf_build import compiled
+
+from check_cases.building import ALLOC, CALLER, DLSYM, FREE, LOADER, NEXT, case, linked_program, pair
+from check_cases.interception import RESOLVER
+from check_cases.kind import header
+from check_cases.programs import STATIC_RUNTIME
+from gdbcuda.check import Report, check
+
+
+@case("different-machines")
+def different_machines(folder: Path) -> Report:
+    return check(linked_program(folder, CALLER), hook=header(folder, 183, 1))
+
+
+@case("hook-fails")
+def hook_fails(folder: Path) -> Report:
+    source = (
+        ALLOC + "void *_dl_sym(void *, const char *); void *dlsym(void *h, const char *n) { return _dl_sym(h, n); }"
+    )
+    return pair(folder, linked_program(folder, CALLER), source)
+
+
+@case("reached")
+def reached(folder: Path) -> Report:
+    report = pair(folder, linked_program(folder, CALLER), ALLOC)
+    assert report.verdict == "will be reached"
+    return report
+
+
+@case("not-reached")
+def not_reached(folder: Path) -> Report:
+    report = pair(folder, linked_program(folder, CALLER), FREE)
+    assert report.verdict.startswith("will not be reached by this program")
+    return report
+
+
+@case("called-but-hidden")
+def called_but_hidden(folder: Path) -> Report:
+    return pair(folder, linked_program(folder, CALLER), ALLOC, "-fvisibility=hidden")
+
+
+@case("linked-past-dlsym")
+def linked_past_dlsym(folder: Path) -> Report:
+    source = CALLER + '#include <dlfcn.h>\nvoid *other(void) { return dlopen("libnvidia-ml.so.1", 1); }'
+    shown = DLSYM.replace("void *dlsym", '__attribute__((visibility("default"))) void *dlsym', 1)
+    return pair(folder, linked_program(folder, source), NEXT + ALLOC + shown, "-fvisibility=hidden", "-s")
+
+
+@case("called-not-hooked")
+def called_not_hooked(folder: Path) -> Report:
+    return pair(folder, linked_program(folder, CALLER), FREE)
+
+
+@case("loaded-past-hook")
+def loaded_past_hook(folder: Path) -> Report:
+    return pair(folder, compiled(folder, LOADER, "-pie", "-fPIE", name="program"), ALLOC)
+
+
+@case("runtime-inside-program")
+def runtime_inside(folder: Path) -> Report:
+    program = compiled(folder, STATIC_RUNTIME, "-pie", "-fPIE", name="program")
+    source = NEXT + DLSYM + "int cudaMalloc(void **p, unsigned long n) { return !p + !n; }"
+    assert "runtime-inside-program" in pair(folder, program, source).ids("warning")
+    return pair(folder, program, source + ALLOC + RESOLVER % "return v + (int)f + (s != 0)")
+
+
+@case("runtime-past-hook")
+def runtime_past_hook(folder: Path) -> Report:
+    program = compiled(folder, STATIC_RUNTIME, "-pie", "-fPIE", name="program")
+    report = pair(folder, program, NEXT + DLSYM + ALLOC)
+    assert report.verdict.startswith("will not be reached by this program")
+    return report
