@@ -35,10 +35,11 @@ def connect() -> None:
     events.clear_objfiles.connect(target.forget)
     if hasattr(events, "free_objfile"):  # gdb 12
         events.free_objfile.connect(target.forget)
-    events.new_thread.connect(new_process_only)
-    events.exited.connect(target.forget)
-    events.exited.connect(ended)
+    events.clear_objfiles.connect(executed)
+    events.new_thread.connect(started)
     events.exited.connect(preload.on_exit)
+    events.exited.connect(ended)
+    events.inferior_deleted.connect(ended)
     events.exited.connect(if_loaded("recording", "on_exit"))
     events.cont.connect(returns.on_continue)
     events.cont.connect(if_loaded("guards", "on_continue"))
@@ -67,13 +68,16 @@ def connect() -> None:
 
 
 def ended(event: gdb.ExitedEvent) -> None:
-    _processes.pop(event.inferior.num, None)
-    forget_process()
+    """Exited, killed, detached from, or removed: in gdb it is no more."""
+    from gdbcuda.live import inferiors
+
+    inferiors.end_process(event.inferior)
+    forget_process(event.inferior)
 
 
-def forget_process() -> None:
-    """What we knew of the process before is void."""
-    from gdbcuda.live import recursion, requests, returns, world
+def forget_process(inferior: gdb.Inferior) -> None:
+    """What we knew of the inferior's process before is void."""
+    from gdbcuda.live import inferiors, recursion, requests, returns, target, world
     from gdbcuda.live.later import if_loaded
 
     if_loaded("guards", "forget_process")()
@@ -82,21 +86,32 @@ def forget_process() -> None:
     requests.forget_process()
     recursion.forget_process()
     world.forget_process()
-
-
-_processes: dict[int, int] = {}  # inferior number -> pid
-
-
-def new_process_only(event: gdb.ThreadEvent) -> None:
-    """The first thread of a process. (gdb adds the leader of a dying process a second time: that is no new one.)"""
-    from gdbcuda.live import preload, requests, stops, target
-
-    started = event.inferior_thread
-    inferior = getattr(started, "inferior", started)  # gdb 10 gives the inferior itself
-    if len(inferior.threads()) <= 1 and (not inferior.pid or _processes.get(inferior.num) != inferior.pid):
-        _processes[inferior.num] = inferior.pid
-        forget_process()
-        requests.new_process()
-        preload.new_process(inferior.num)
-        stops.new_process()
+    inferiors.forget(inferior.num)
     target.forget()
+
+
+def new_process(inferior: gdb.Inferior) -> None:
+    from gdbcuda.live import preload, requests, stops
+
+    forget_process(inferior)
+    requests.new_process()
+    preload.new_process(inferior.num)
+    stops.new_process()
+
+
+def started(event: gdb.ThreadEvent) -> None:
+    """The first thread of a process. (gdb adds the leader of a dying process a second time: that is no new one.)"""
+    from gdbcuda.live import inferiors
+
+    thread = event.inferior_thread
+    inferior = getattr(thread, "inferior", thread)  # gdb 10 gives the inferior itself
+    if len(inferior.threads()) <= 1 and inferiors.begin_process(inferior):
+        new_process(inferior)
+
+
+def executed(event: gdb.ClearObjFilesEvent) -> None:
+    """gdb has no event for exec, but it takes the old program's symbols away: from now on it is another process."""
+    from gdbcuda.live import inferiors
+
+    for inferior in filter(inferiors.is_known, inferiors.in_space(event.progspace)):
+        new_process(inferior)

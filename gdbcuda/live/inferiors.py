@@ -1,0 +1,81 @@
+"""State that belongs to one process of several: each inferior has its own, and it goes with its process.
+
+Use it for whatever is true of one process only: addresses, open calls, threads' stacks, breakpoints at bare addresses,
+what has been said already. Not for the user's wishes (which hook library, what to record): those hold for all.
+
+    calls: PerInferior[dict[int, Call]] = PerInferior(dict)
+    calls()[thread] = call        # of the selected inferior: in a command, in ``Breakpoint.stop``, at a stop
+    calls.of(event.inferior)      # of another one: in events, where any inferior may be selected
+    for state in calls.all(): …   # of all that have any
+
+A process has ended, or begun in the place of another (run, attach, exec), or its inferior is removed: then ``end`` gets
+the state that goes, say to delete breakpoints. (gdb manual: "Inferiors Connections and Programs", "Events In Python".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Callable, Generic, TypeVar
+
+import gdb
+
+T = TypeVar("T")
+_all: list[PerInferior[Any]] = []  # in the order in which they were made
+_processes: dict[int, int] = {}  # inferior number -> pid
+
+
+class PerInferior(Generic[T]):
+    def __init__(self, make: Callable[[], T], end: Callable[[T], None] | None = None) -> None:
+        self._make, self._end = make, end
+        self._states: dict[int, T] = {}
+        _all.append(self)
+
+    def __call__(self) -> T:
+        return self.of(gdb.selected_inferior())
+
+    def of(self, inferior: gdb.Inferior) -> T:
+        number = inferior.num
+        if number not in self._states:
+            self._states[number] = self._make()
+        return self._states[number]
+
+    def all(self) -> list[T]:
+        return list(self._states.values())
+
+    def items(self) -> Iterator[tuple[gdb.Inferior, T]]:
+        """With the inferiors that the states belong to."""
+        for inferior in gdb.inferiors():
+            if inferior.num in self._states:
+                yield inferior, self._states[inferior.num]
+
+    def forget(self, number: int) -> None:
+        state = self._states.pop(number, None)
+        if state is not None and self._end is not None:
+            self._end(state)
+
+
+def forget(number: int) -> None:
+    """What was known of the inferior's process is void."""
+    for one in _all:
+        one.forget(number)
+
+
+def in_space(space: gdb.Progspace) -> list[gdb.Inferior]:
+    """The inferiors of a program space. After vfork there are two, until the child's exec."""
+    return [one for one in gdb.inferiors() if one.progspace == space]
+
+
+def begin_process(inferior: gdb.Inferior) -> bool:
+    """False if it is the process that the inferior had before."""
+    is_new = not inferior.pid or _processes.get(inferior.num) != inferior.pid
+    _processes[inferior.num] = inferior.pid
+    return is_new
+
+
+def end_process(inferior: gdb.Inferior) -> None:
+    _processes.pop(inferior.num, None)
+
+
+def is_known(inferior: gdb.Inferior) -> bool:
+    """Its process has begun already, and is still the same."""
+    return bool(inferior.pid) and _processes.get(inferior.num) == inferior.pid
