@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from gdbcuda.errors import UserError
-
 PREFIXES = "KMGTPE"
-_SIZE = re.compile(r"\s*(0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
 
 
 def multiplier(suffix: str) -> int | None:
@@ -17,23 +12,6 @@ def multiplier(suffix: str) -> int | None:
         return 1
     power = PREFIXES.find(letters[0]) + 1
     return 1 << 10 * power if power and letters[1:] in ("", "B", "IB") else None
-
-
-def parse_size(text: str) -> int:
-    """``4g``, ``1.5GiB``, ``512`` or ``0x1000`` as a number of bytes; `UserError` for anything else."""
-    match = _SIZE.fullmatch(text)
-    factor = multiplier(match[2]) if match else None
-    if match is None or factor is None:
-        raise UserError(f'"{text}" is not a size; write for example 512, 4g or 1.5GiB')
-    digits = match[1]
-    if "." not in digits:
-        return int(digits, 0 if digits[:2] in ("0x", "0X") else 10) * factor
-    whole, part = digits.split(".")
-    scale: int = 10 ** len(part)
-    count, rest = divmod(int(whole + part) * factor, scale)
-    if rest:
-        raise UserError(f'"{text}" is not a whole number of bytes')
-    return count
 
 
 def human(size: int) -> str:

@@ -7,9 +7,8 @@ from functools import cached_property
 
 from gdbcuda.image import DT_STRTAB, Image, string_at
 
-DT_NEEDED, DT_STRSZ, DT_SONAME, DT_RPATH, DT_SYMBOLIC, DT_BIND_NOW, DT_RUNPATH, DT_FLAGS = 1, 10, 14, 15, 16, 24, 29, 30
-DT_FLAGS_1 = 0x6FFFFFFB
-DF_SYMBOLIC, DF_BIND_NOW, DF_1_NOW = 2, 8, 1
+DT_NEEDED, DT_STRSZ, DT_SONAME, DT_RPATH, DT_SYMBOLIC, DT_RUNPATH, DT_FLAGS = 1, 10, 14, 15, 16, 29, 30
+DF_SYMBOLIC = 2
 MOST_ENTRIES, MOST_BYTES = 4096, 4 << 20
 
 
@@ -67,9 +66,3 @@ class Dynamic:
     def is_symbolic(self) -> bool:
         """Linked with -Bsymbolic: its own definitions answer its own references."""
         return DT_SYMBOLIC in self.image.entries or bool(self.value(DT_FLAGS) & DF_SYMBOLIC)
-
-    @property
-    def binds_now(self) -> bool:
-        """Its PLT slots were all filled when it was loaded. (LD_BIND_NOW does that to every object.)"""
-        flags = self.value(DT_FLAGS) & DF_BIND_NOW or self.value(DT_FLAGS_1) & DF_1_NOW
-        return DT_BIND_NOW in self.image.entries or bool(flags)
