@@ -1,46 +1,15 @@
+"""Values, strings, arrays and results as they are shown."""
+
 from __future__ import annotations
 
-import itertools
-import json
-import random
 import struct
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from decode_calls import HERE, TABLE, THERE, call, texts
 
-from gdbcuda import api, decode
-from gdbcuda.errors import Unreadable
+from gdbcuda import decode
 from gdbcuda.memory import DictMemory
-
-TABLE = api.load()
-FUNCTIONS = list(TABLE.functions.values())
-HERE, THERE = 0x7FFE0C58, 0x7F00_0000
-
-
-def raws(function: api.Function, values: tuple[Any, ...]) -> list[bytes | None]:
-    """Numbers as the bytes of each parameter's type; bytes and None as they are."""
-    sizes = [parameter.type.size for parameter in function.parameters]
-    return [
-        (v & ((1 << 8 * size) - 1)).to_bytes(size, "little") if isinstance(v, int) else v
-        for v, size in zip(values, sizes)
-    ]
-
-
-def call(
-    symbol: str, *values: Any, memory: Mapping[int, bytes] | None = None, **how: Any
-) -> dict[str, decode.Argument]:
-    function = TABLE.functions[symbol]
-    assert len(values) == len(function.parameters), function
-    how.setdefault("phase", "enter")
-    found = decode.arguments(function, raws(function, values), DictMemory(memory or {}), TABLE, **how)
-    return {argument.name: argument for argument in found}
-
-
-def texts(symbol: str, *values: Any, **how: Any) -> list[str]:
-    return [argument.text for argument in call(symbol, *values, **how).values()]
 
 
 def test_one_line_says_the_call() -> None:
@@ -186,80 +155,6 @@ def test_a_pointer_to_a_string_of_the_api() -> None:
     assert found == ["CUDA_ERROR_OUT_OF_MEMORY (2)", '0x7ffe0c58 -> "out of memory"']
 
 
-def test_structs_by_value() -> None:
-    found = call("cudaLaunchKernel", 0x401000, struct.pack("<3I", 1, 2, 3), bytes(12), HERE, 0, 0)
-    assert found["gridDim"][2:] == ("{x=1, y=2, z=3}", {"x": 1, "y": 2, "z": 3}, None)
-    assert found["args"].text == "0x7ffe0c58"  # how many there are only the kernel knows
-    extent = call("cudaMalloc3D", HERE, struct.pack("<3Q", 4096, 2, 3))["extent"]
-    assert extent.text == "{width=4096, height=2, depth=3}"
-
-
-def test_structs_behind_pointers() -> None:
-    memory = {HERE: struct.pack("<4Q", THERE, 4096, 512, 2)}
-    found = call("cudaMalloc3D", HERE, bytes(24), memory=memory, phase="return")["pitchedDevPtr"]
-    assert found.text == "0x7ffe0c58 -> {ptr=0x7f000000, pitch=4096 [4.00 KiB], xsize=512, ysize=2}"
-    assert found.data["value"] == {"ptr": "0x7f000000", "pitch": 4096, "xsize": 512, "ysize": 2}
-    memory = {HERE: struct.pack("<QQQ", 16 << 30, 5 << 30, 1)}
-    assert texts("nvmlDeviceGetMemoryInfo", 1, HERE, memory=memory, phase="return")[1] == (
-        "0x7ffe0c58 -> {total=17179869184 [16.00 GiB], free=5368709120 [5.00 GiB], used=1}"
-    )
-
-
-def test_a_struct_that_is_read_before_it_is_written() -> None:
-    """NVML's structs begin with the version that the caller speaks."""
-    memory = {HERE: struct.pack("<IIQQQQ", 0x2000028, 0, 0, 0, 0, 0)}
-    assert texts("nvmlDeviceGetMemoryInfo_v2", 1, HERE, memory=memory)[1].startswith("0x7ffe0c58 -> {version=33554472")
-
-
-def test_a_large_struct_by_its_members() -> None:
-    kind = TABLE.struct("cudaDeviceProp")
-    assert kind is not None
-    raw = bytearray(kind.size)
-    fields = {field.name: field for field in kind.fields}
-    raw[:5] = b"H200\0"
-    raw[fields["uuid"].offset : fields["uuid"].offset + 16] = bytes(range(16))
-    struct.pack_into("<Q", raw, fields["totalGlobalMem"].offset, 141 << 30)
-    struct.pack_into("<3i", raw, fields["maxThreadsDim"].offset, 1024, 1024, 64)
-    found = call("cudaGetDeviceProperties", HERE, 0, memory={HERE: bytes(raw)}, phase="return")["prop"]
-    assert '{name="H200", uuid=00010203-0405-0607-0809-0a0b0c0d0e0f, ' in found.text
-    assert "totalGlobalMem=151397597184 [141.00 GiB]" in found.text
-    assert "maxThreadsDim=[1024, 1024, 64]" in found.text
-    assert set(found.data["value"]) == set(fields) - {"reserved"}
-
-
-def test_nested_structs_end_somewhere() -> None:
-    kind = TABLE.type("cudaMemcpy3DParms")
-    text = decode.value(kind, bytes(kind.size), DictMemory({}), TABLE).text
-    assert text.startswith("{srcArray=NULL, srcPos={x=0, y=0, z=0}, srcPtr={ptr=NULL, pitch=0, xsize=0, ysize=0}")
-    structs = [kind for kind in map(TABLE.type, TABLE.types.texts) if kind.kind == "struct"]
-    shown = [decode.value(kind, bytes(kind.size), DictMemory({}), TABLE).text for kind in structs]
-    assert any("{…}" in text for text in shown)
-    assert max(map(nesting, shown)) <= 7  # three structs, a union between each two
-
-
-def nesting(text: str) -> int:
-    depths = itertools.accumulate(1 if c == "{" else -1 if c == "}" else 0 for c in text)
-    return max(depths)
-
-
-def test_unions_say_that_they_are() -> None:
-    def show(name: str, raw: bytes) -> str:
-        return decode.value(TABLE.type(name), raw, DictMemory({}), TABLE).text
-
-    assert show("nvmlValue_t", struct.pack("<q", 5)) == (
-        "union {dVal=2.5e-323, siVal=5, uiVal=5, ulVal=5, ullVal=5, sllVal=5, usVal=5}"
-    )
-    assert show("CUDA_RESOURCE_DESC", struct.pack("<IIQ", 0, 0, THERE) + bytes(128)).startswith(
-        "{resType=CU_RESOURCE_TYPE_ARRAY (0), res=union {array={hArray=0x7f000000}, …}"
-    )
-
-
-def test_handles_for_other_processes_are_hex() -> None:
-    found = call("cudaIpcOpenMemHandle", HERE, bytes(range(64)), 1)["handle"]
-    assert found.text == "0x000102030405060708090a0b0c0d0e0f… (64 bytes)"
-    assert found.data == bytes(range(64)).hex()
-
-
 def test_arrays_by_their_length() -> None:
     memory = {HERE: struct.pack("<20Q", *range(1, 21))}
 
@@ -330,56 +225,3 @@ def test_one_value() -> None:
     out = TABLE.functions["cuMemAlloc_v2"].parameters[0]
     shown = decode.value(out.type, raw, memory, TABLE, parameter=out, written=False)
     assert shown.text == "0x7ffe0c58 -> (not written yet)"
-
-
-class Noise:
-    """Memory with random contents, some of it unreadable; says how much was read at most."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.readable = self.random.choice([0.0, 0.5, 0.95, 1.0])
-        self.largest = 0
-
-    def read(self, address: int, size: int) -> bytes:
-        self.largest = max(self.largest, size)
-        assert size >= 0 and 0 <= address < 1 << 64
-        if self.random.random() >= self.readable:
-            raise Unreadable(address, size)
-        if self.random.random() < 0.3:
-            return bytes(self.random.choice([0, 0, 1, 2, 0x41, 0xFF]) for _ in range(size))
-        return self.random.getrandbits(8 * size).to_bytes(size, "little")
-
-
-def argument_bytes(kind: api.Type) -> st.SearchStrategy[bytes | None]:
-    size = kind.size
-    edges = st.sampled_from([b"\0" * size, b"\xff" * size, b"\1" + b"\0" * (size - 1)])
-    return st.one_of(st.binary(min_size=size, max_size=size), edges, st.none())
-
-
-@given(st.data(), st.sampled_from(FUNCTIONS), st.integers(0, 1 << 30), st.booleans(), st.booleans())
-def test_nothing_in_memory_can_make_it_fail(
-    data: st.DataObject, function: api.Function, seed: int, is_return: bool, succeeded: bool
-) -> None:
-    raw = [data.draw(argument_bytes(parameter.type)) for parameter in function.parameters]
-    check(function, raw, Noise(seed), phase="return" if is_return else "enter", succeeded=succeeded)
-
-
-def check(function: api.Function, raw: list[bytes | None], memory: Noise, **how: Any) -> None:
-    found = decode.arguments(function, raw, memory, TABLE, **how)
-    assert [argument.name for argument in found] == [parameter.name for parameter in function.parameters]
-    json.dumps([argument.data for argument in found], allow_nan=False)
-    text = decode.call_text(function, found)
-    assert text.isprintable() and len(text) < 10000
-    assert memory.largest <= 16 << 10
-
-
-@pytest.mark.parametrize("versions", [("11.8", "12.9"), ("12.9", "12.9"), ("13.0", "13.5")])
-def test_every_function_of_every_version(versions: tuple[str, str]) -> None:
-    table = api.load(*versions)
-    noise = random.Random(7)
-    for function in table.functions.values():
-        sizes = [parameter.type.size for parameter in function.parameters]
-        raw: list[bytes | None] = [noise.getrandbits(8 * size).to_bytes(size, "little") for size in sizes]
-        for phase in ("enter", "return"):
-            check(function, raw, Noise(noise.randint(0, 1 << 30)), phase=phase)
-        decode.result(function, noise.getrandbits(64), table, Noise(1))
