@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from gdbcuda import abi
 from gdbcuda.condition import typed
 from gdbcuda.condition.numbers import DOUBLE, SIGNED, UNSIGNED
+from gdbcuda.condition.place import Place
 from gdbcuda.condition.typed import Typed
 from gdbcuda.x86 import NAMES, R10, RAX, RCX, RDX, RSP, At, Code, Word
 
@@ -34,10 +35,17 @@ class Refused(Exception):
 
 
 def branch(
-    code: Code, tree: Typed, locations: Sequence[abi.Location], true: str, false: str, pushed: int = 0
+    code: Code,
+    tree: Typed,
+    locations: Sequence[abi.Location],
+    true: str,
+    false: str,
+    pushed: int = 0,
+    place: Place | None = None,
 ) -> None:
     """Appends the test: it jumps to label ``true`` or ``false``. ``locations`` are ``abi.locate(function)``;
-    ``pushed`` bytes are on the stack since the entry. `Refused` for what machine code cannot see."""
+    ``pushed`` bytes are on the stack since the entry; ``place`` knows the process, for the terms that ask for the
+    caller, the thread or a count. `Refused` for what machine code cannot see."""
     Writer(code, locations, pushed).test(tree, true, false)
 
 
@@ -352,4 +360,3 @@ class Writer:
         if op == "%":
             self.code.instruction(b"\x8b", RAX, RDX)
         self.pop(RDX)
-

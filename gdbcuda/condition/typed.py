@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Union
 
-from gdbcuda.condition.numbers import SIGNED, Number
+from gdbcuda.condition.numbers import SIGNED, UNSIGNED, Number
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,57 @@ class Matches:
     kind: str = SIGNED
 
 
-Typed = Union[Constant, Argument, Convert, Unary, Arithmetic, Compare, Logic, Not, Matches]
+@dataclass(frozen=True)
+class Pointee:
+    """``size`` bytes (an integer, signed or not, or a float) at ``offset`` of what a parameter points to.
+
+    Whoever puts one into a tree has the pointer tested for NULL before."""
+
+    pointer: Argument
+    offset: int
+    size: int
+    is_signed: bool
+    kind: str
+
+
+@dataclass(frozen=True)
+class CallerIn:
+    """The call comes from one of these layers, objects or functions."""
+
+    words: tuple[str, ...]
+    kind: str = SIGNED
+
+
+@dataclass(frozen=True)
+class Thread:
+    """The thread that calls has this number in gdb."""
+
+    number: int
+    kind: str = SIGNED
+
+
+@dataclass(frozen=True)
+class Ordinal:
+    """The how-manieth call this is of those that the rest of the condition lets through; only inside a `Count`."""
+
+    kind: str = UNSIGNED
+
+
+@dataclass(frozen=True)
+class Count:
+    """Counts the call, then asks ``test`` about its `Ordinal`. At most one in a tree, and evaluated last.
+
+    ``text``: the terms as they are shown, "nth == 3"."""
+
+    test: Typed
+    text: str
+    kind: str = SIGNED
+
+
+Typed = Union[
+    Constant, Argument, Convert, Unary, Arithmetic, Compare, Logic, Not, Matches, Pointee, CallerIn, Thread, Ordinal,
+    Count,
+]  # fmt: skip
 
 
 def nodes(tree: Typed) -> Iterator[Typed]:
@@ -103,8 +153,21 @@ def nodes(tree: Typed) -> Iterator[Typed]:
     elif isinstance(tree, (Arithmetic, Compare, Logic)):
         yield from nodes(tree.left)
         yield from nodes(tree.right)
+    elif isinstance(tree, Pointee):
+        yield tree.pointer
+    elif isinstance(tree, Count):
+        yield from nodes(tree.test)
 
 
 def arguments(tree: Typed) -> dict[str, int]:
     """The parameters that occur in the tree, with their positions."""
     return {leaf.name: leaf.index for leaf in nodes(tree) if isinstance(leaf, (Argument, Matches))}
+
+
+def split(tree: Typed) -> tuple[Typed | None, Count | None]:
+    """What decides whether a call is counted (None: nothing, every call is), and what then asks for its number."""
+    if isinstance(tree, Count):
+        return None, tree
+    if isinstance(tree, Logic) and isinstance(tree.right, Count):
+        return tree.left, tree.right
+    return tree, None
