@@ -22,7 +22,7 @@ def start() -> None:
 
 
 def connect() -> None:
-    from gdbcuda.live import asking, breakpoints, preload, recursion, requests, returns, saving, stops, target
+    from gdbcuda.live import asking, breakpoints, confined, preload, recursion, requests, returns, saving, stops, target
     from gdbcuda.live.later import if_loaded
 
     events = gdb.events
@@ -39,7 +39,7 @@ def connect() -> None:
     events.new_thread.connect(started)
     events.exited.connect(preload.on_exit)
     events.exited.connect(ended)
-    events.inferior_deleted.connect(ended)
+    events.inferior_deleted.connect(removed)
     events.exited.connect(if_loaded("recording", "on_exit"))
     events.cont.connect(returns.on_continue)
     events.cont.connect(if_loaded("guards", "on_continue"))
@@ -54,11 +54,13 @@ def connect() -> None:
     events.before_prompt.connect(saving.after)
     events.before_prompt.connect(returns.sweep)
     events.before_prompt.connect(if_loaded("guards", "sweep"))
+    events.breakpoint_modified.connect(confined.on_modified)
     events.breakpoint_modified.connect(saving.on_modified)
     events.breakpoint_modified.connect(breakpoints.on_modified)
     events.breakpoint_modified.connect(if_loaded("guards", "on_modified"))
     events.breakpoint_created.connect(breakpoints.on_created)
     events.breakpoint_created.connect(if_loaded("guards", "on_created"))
+    events.breakpoint_deleted.connect(confined.on_deleted)
     events.breakpoint_deleted.connect(breakpoints.on_deleted)
     events.breakpoint_deleted.connect(if_loaded("guards", "on_deleted"))
     events.breakpoint_deleted.connect(returns.on_breakpoint_deleted)
@@ -68,34 +70,39 @@ def connect() -> None:
 
 
 def ended(event: gdb.ExitedEvent) -> None:
-    """Exited, killed, detached from, or removed: in gdb it is no more."""
+    """Exited, killed, or detached from: for gdb the process is no more."""
     from gdbcuda.live import inferiors
 
     inferiors.end_process(event.inferior)
-    forget_process(event.inferior)
+    forget_process()
+    inferiors.forget_ended(event.inferior.num)
 
 
-def forget_process(inferior: gdb.Inferior) -> None:
-    """What we knew of the inferior's process before is void."""
-    from gdbcuda.live import inferiors, recursion, requests, returns, target, world
+def removed(event: gdb.InferiorDeletedEvent) -> None:
+    from gdbcuda.live import inferiors
+
+    inferiors.end_process(event.inferior)
+    inferiors.forget_all(event.inferior.num)
+
+
+def forget_process() -> None:
+    """What is not kept by inferior yet, and whatever was read from the objects of the process."""
+    from gdbcuda.live import target
     from gdbcuda.live.later import if_loaded
 
     if_loaded("guards", "forget_process")()
-    returns.forget_process()
     if_loaded("recording", "forget_process")()
-    requests.forget_process()
-    recursion.forget_process()
-    world.forget_process()
-    inferiors.forget(inferior.num)
     target.forget()
 
 
 def new_process(inferior: gdb.Inferior) -> None:
-    from gdbcuda.live import preload, requests, stops
+    from gdbcuda.live import confined, inferiors, stops
 
-    forget_process(inferior)
-    requests.new_process()
-    preload.new_process(inferior.num)
+    forget_process()
+    inferiors.forget_all(inferior.num)
+    if not confined.CAN_CONFINE:
+        for other in gdb.inferiors():
+            inferiors.forget_ended(other.num)
     stops.new_process()
 
 

@@ -17,6 +17,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import calling, environment, layers, request_values, returns, settings, stubs, target
 from gdbcuda.live.asking import means
+from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.routes import judge, stub
 from gdbcuda.routes.requests import Request
 from gdbcuda.routes.world import World
@@ -51,14 +52,8 @@ class Due(NamedTuple):
 
 
 ANSWERS: dict[int, Answer] = {}
-_due: dict[tuple[int, int], Due] = {}
-_can_write_registers: dict[int, bool] = {}  # by process
-
-
-def forget_process() -> None:
-    _due.clear()
-    _can_write_registers.clear()
-    stubs.forget_process()
+_due: PerInferior[dict[tuple[int, int], Due]] = PerInferior(dict)  # by thread, and stack pointer after the return
+_can_write: PerInferior[list[bool]] = PerInferior(list)  # registers; [] while nobody has tried
 
 
 def at_entry(request: Request, resolver: int, back: int) -> None:
@@ -89,7 +84,7 @@ def exchange(answer: Answer, request: Request, resolver: int, back: int) -> None
         if address is None:
             set_register(name_register(request), string_address(answer.other))
         else:
-            _due[key] = Due(answer.number, address)
+            _due()[key] = Due(answer.number, address)
     else:
         place = stubs.take(key, back)
         stubs.write(place, stub_for(answer, request, resolver, back, address, place))
@@ -134,7 +129,7 @@ def at_return(request: Request) -> None:
     """Exchanges the result if that is still to be done."""
     key = (request.thread, request.sp)
     stubs.give_back(key)
-    due = _due.pop(key, None)
+    due = _due().pop(key, None)
     if due is None:
         return
     shape = request_values.resolver_shapes()[request.resolver]
@@ -155,10 +150,9 @@ def by_registers() -> bool:
     """Whether registers are written: as set, else where gdb can. Elsewhere than on x86-64 there is no other way."""
     chosen = settings.value("cuda-answer-by")
     if chosen == "auto":
-        pid = gdb.selected_inferior().pid
-        if pid not in _can_write_registers:
-            _can_write_registers[pid] = can_write_registers()
-        chosen = "registers" if _can_write_registers[pid] else "memory"
+        if not _can_write():
+            _can_write().append(can_write_registers())
+        chosen = "registers" if _can_write()[0] else "memory"
     if chosen == "memory" and target.machine() != "x86-64":
         raise UserError("this gdb cannot write registers here, and without that it can be done on x86-64 only")
     return bool(chosen == "registers")

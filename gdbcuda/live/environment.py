@@ -16,12 +16,13 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.image import string_at
 from gdbcuda.live import target
 from gdbcuda.live.expressions import quoted
+from gdbcuda.live.inferiors import PerInferior
 
 POINTER = 8
 PAGE = 4096
 MOST_VARIABLES = 65536
 
-_used: dict[tuple[int, int], int] = {}  # (pid, end of .bss) -> bytes of the page's tail that are ours
+_used: PerInferior[dict[int, int]] = PerInferior(dict)  # end of a .bss -> bytes of the page's tail that are ours
 
 
 class NoRoom(UserError):
@@ -97,12 +98,12 @@ def store(data: bytes, keep: bool = False) -> int:
     """Address of ``data`` in spare zero bytes of the process; ``keep`` reserves the room without writing it.
 
     From the end of the page downwards: the loader's first allocations, if any, grow up from the .bss."""
-    pid = gdb.selected_inferior().pid
+    used = _used()
     for end in bss_ends():
         page_end = end + -end % PAGE
-        address = page_end - _used.get((pid, end), 0) - len(data) & ~15
+        address = page_end - used.get(end, 0) - len(data) & ~15
         if address >= end and is_zero(address, len(data)):
-            _used[(pid, end)] = page_end - address
+            used[end] = page_end - address
             if not keep:
                 write(address, data)
             return address

@@ -79,7 +79,7 @@ class Guard:
     hit: Hit = field(init=False)
     arrival: Arrival = field(init=False)
     resting: bool = False  # the breakpoints' locations are switched off
-    armed: set[returns.Key] = field(default_factory=set)  # calls between Hit and Arrival
+    armed: set[tuple[int, int, int]] = field(default_factory=set)  # calls between Hit and Arrival
 
     def switch(self, on: bool) -> None:
         """The locations of all members, and the breakpoint that notices arrivals."""

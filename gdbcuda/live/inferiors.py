@@ -9,11 +9,13 @@ what has been said already. Not for the user's wishes (which hook library, what 
     for state in calls.all(): …   # of all that have any
 
 A process has ended, or begun in the place of another (run, attach, exec), or its inferior is removed: then ``end`` gets
-the state that goes, say to delete breakpoints. (gdb manual: "Inferiors Connections and Programs", "Events In Python".)
+the state that goes, say to delete breakpoints. With ``kept`` the state can still be looked at when the process has
+ended, until the next one begins. (gdb manual: "Inferiors Connections and Programs", "Events In Python".)
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any, Callable, Generic, TypeVar
 
@@ -25,8 +27,8 @@ _processes: dict[int, int] = {}  # inferior number -> pid
 
 
 class PerInferior(Generic[T]):
-    def __init__(self, make: Callable[[], T], end: Callable[[T], None] | None = None) -> None:
-        self._make, self._end = make, end
+    def __init__(self, make: Callable[[], T], end: Callable[[T], None] | None = None, kept: bool = False) -> None:
+        self._make, self._end, self._kept = make, end, kept
         self._states: dict[int, T] = {}
         _all.append(self)
 
@@ -42,27 +44,26 @@ class PerInferior(Generic[T]):
     def all(self) -> list[T]:
         return list(self._states.values())
 
-    def items(self) -> Iterator[tuple[gdb.Inferior, T]]:
-        """With the inferiors that the states belong to."""
-        for inferior in gdb.inferiors():
-            if inferior.num in self._states:
-                yield inferior, self._states[inferior.num]
-
     def forget(self, number: int) -> None:
         state = self._states.pop(number, None)
         if state is not None and self._end is not None:
             self._end(state)
 
 
-def forget(number: int) -> None:
-    """What was known of the inferior's process is void."""
+def forget_ended(number: int) -> None:
+    """The inferior's process is no more."""
+    for one in _all:
+        if not one._kept:
+            one.forget(number)
+
+
+def forget_all(number: int) -> None:
+    """Another process is in the inferior, or the inferior is removed."""
     for one in _all:
         one.forget(number)
 
 
-def in_space(space: gdb.Progspace) -> list[gdb.Inferior]:
-    """The inferiors of a program space. After vfork there are two, until the child's exec."""
-    return [one for one in gdb.inferiors() if one.progspace == space]
+# -- processes ------------------------------------------------------------------------------------------------
 
 
 def begin_process(inferior: gdb.Inferior) -> bool:
@@ -79,3 +80,33 @@ def end_process(inferior: gdb.Inferior) -> None:
 def is_known(inferior: gdb.Inferior) -> bool:
     """Its process has begun already, and is still the same."""
     return bool(inferior.pid) and _processes.get(inferior.num) == inferior.pid
+
+
+def in_space(space: gdb.Progspace) -> list[gdb.Inferior]:
+    """The inferiors of a program space. After vfork there are two, until the child's exec."""
+    return [one for one in gdb.inferiors() if one.progspace == space]
+
+
+def numbered(number: int) -> gdb.Inferior | None:
+    return next((one for one in gdb.inferiors() if one.num == number), None)
+
+
+def are_several() -> bool:
+    return len(gdb.inferiors()) > 1
+
+
+@contextlib.contextmanager
+def selected(inferior: gdb.Inferior) -> Iterator[None]:
+    """Looks at that inferior for a while, silently. One without a process cannot be looked at: nothing changes."""
+    before, threads = gdb.selected_thread(), inferior.threads()
+    if inferior.num == gdb.selected_inferior().num or not threads or before is None:
+        yield
+        return
+    frame = gdb.selected_frame() if before.is_stopped() else None
+    threads[0].switch()
+    try:
+        yield
+    finally:
+        before.switch()
+        if frame is not None and frame.is_valid():
+            frame.select()

@@ -16,6 +16,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, target
+from gdbcuda.live.inferiors import PerInferior
 
 
 @dataclass
@@ -26,15 +27,22 @@ class Preload:
     last: list[str] = field(default_factory=list)
     user_wrapper: str = ""
     user_value: str = ""
-    verified: set[int] = field(default_factory=set)  # numbers of the inferiors that have been told
-    appeared: set[str] = field(default_factory=set)
 
     @property
     def files(self) -> list[str]:
         return self.first + self.last
 
 
+@dataclass
+class Seen:
+    """Of one process."""
+
+    is_told: bool = False  # the user knows whether the hook is there
+    appeared: set[str] = field(default_factory=set)  # named hook libraries that were loaded
+
+
 STATE = Preload()
+SEEN: PerInferior[Seen] = PerInferior(Seen, kept=True)
 
 
 def add(path: str, behind: bool) -> None:
@@ -146,29 +154,24 @@ def why_not(path: str) -> str:
     return ": was it running before cuda-load, or is the program static, setuid, or of another machine? (cuda-check)"
 
 
-def new_process(inferior: int) -> None:
-    STATE.verified.discard(inferior)
-    STATE.appeared.clear()
-
-
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
     name = target.strip_prefix(event.new_objfile.filename or "")
-    STATE.appeared.update(path for path in layers.named_hooks() if layers.is_same_file(name, path))
+    SEEN().appeared.update(path for path in layers.named_hooks() if layers.is_same_file(name, path))
 
 
 def on_stop(event: object) -> None:
-    inferior = gdb.selected_inferior().num
-    if inferior in STATE.verified or not layers.named_hooks() or not target.is_alive():
+    if SEEN().is_told or not layers.named_hooks() or not target.is_alive():
         return
     text = verify()
     if text:
-        STATE.verified.add(inferior)
+        SEEN().is_told = True
         gdb.write(text + "\n")
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
     """A program that never stopped still tells whether the hook was there. (No exit code: detached, or killed.)"""
-    if hasattr(event, "exit_code") and event.inferior.num not in STATE.verified:
+    seen = SEEN.of(event.inferior)
+    if hasattr(event, "exit_code") and not seen.is_told:
         for path in layers.named_hooks():
-            seen = "was loaded" if path in STATE.appeared else f"was never loaded{why_not(path)}"
-            gdb.write(f"cuda-load: hook {os.path.basename(path)} {seen}\n")
+            what = "was loaded" if path in seen.appeared else f"was never loaded{why_not(path)}"
+            gdb.write(f"cuda-load: hook {os.path.basename(path)} {what}\n")

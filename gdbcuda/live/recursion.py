@@ -9,14 +9,16 @@ one. Without a limit a SIGSEGV is looked at: does the stack repeat itself?
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import breakpoints, frames, layers, returns, settings, stops, target
+from gdbcuda.live import breakpoints, confined, frames, layers, returns, settings, stops, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.functions import function
+from gdbcuda.live.inferiors import PerInferior
 
 LIMIT = "cuda-recursion-limit"
 RESOLVERS = ("dlsym", "dlvsym")
@@ -36,10 +38,22 @@ class Watched(NamedTuple):
     file: str
 
 
-_watched: dict[int, Watched] = {}
-_counters: dict[int, Counting] = {}
-_levels: dict[int, list[Level]] = {}  # by thread, outermost first
-_stopping: dict[int, gdb.Breakpoint] = {}  # by function; ordinary ones
+@dataclass
+class Depths:
+    """Of one process; functions are meant by their addresses."""
+
+    watched: dict[int, Watched] = field(default_factory=dict)
+    counters: dict[int, Counting] = field(default_factory=dict)
+    levels: dict[int, list[Level]] = field(default_factory=dict)  # by thread, outermost first
+    stopping: dict[int, gdb.Breakpoint] = field(default_factory=dict)  # by function; ordinary ones
+
+    def end(self) -> None:
+        for breakpoint in [*self.counters.values(), *self.stopping.values()]:
+            if breakpoint.is_valid():
+                breakpoint.delete()
+
+
+DEPTHS: PerInferior[Depths] = PerInferior(Depths, Depths.end)
 
 
 class Counting(gdb.Breakpoint):
@@ -47,19 +61,22 @@ class Counting(gdb.Breakpoint):
 
     def __init__(self, address: int) -> None:
         super().__init__(f"*{address:#x}", internal=True)
+        confined.confine(self)
         self.address = address
 
     def stop(self) -> bool:
         entered = enter(gdb.selected_thread().num, returns.current_stack_pointer(), self.address)
-        if entered.depth >= settings.value(LIMIT) and self.address not in _stopping:
+        stopping = DEPTHS().stopping
+        if entered.depth >= settings.value(LIMIT) and self.address not in stopping:
             line = f"break *{self.address:#x} if $_cuda_too_deep({self.address:#x})"
-            _stopping[self.address] = breakpoints.execute_break(line)
+            stopping[self.address] = breakpoints.execute_break(line)
+            confined.confine(stopping[self.address])
         return False
 
 
 def enter(thread: int, sp: int, address: int) -> Level:
     """The stack grows down: what was entered at this pointer or below it has returned, or has jumped on."""
-    levels = _levels.setdefault(thread, [])
+    levels = DEPTHS().levels.setdefault(thread, [])
     while levels and levels[-1].sp <= sp:
         levels.pop()
     depth = next((level.depth for level in reversed(levels) if level.address == address), 0) + 1
@@ -70,7 +87,7 @@ def enter(thread: int, sp: int, address: int) -> Level:
 @function("_cuda_too_deep")
 def cuda_too_deep(address: gdb.Value) -> bool:
     """$_cuda_too_deep(ADDRESS): is the function there nested deeper than cuda-recursion-limit, or again that much?"""
-    levels, limit = _levels.get(gdb.selected_thread().num, []), settings.value(LIMIT)
+    levels, limit = DEPTHS().levels.get(gdb.selected_thread().num, []), settings.value(LIMIT)
     if not limit or not levels or levels[-1].address != int(address):
         return False
     return bool(levels[-1].depth > limit and levels[-1].depth % limit == 1 % limit)
@@ -82,7 +99,8 @@ def cuda_too_deep(address: gdb.Value) -> bool:
 def apply(event: object = None) -> None:
     """After the setting has changed, and whenever objects were loaded."""
     if not settings.value(LIMIT):
-        forget_process()
+        for inferior in gdb.inferiors():
+            DEPTHS.forget(inferior.num)
     elif target.is_alive() and target.connection() != "core":
         watch_hooks()
 
@@ -92,20 +110,12 @@ def watch_hooks() -> None:
         world = worlds.now()
     except UserError:  # the loader has not begun
         return
-    names = world.api_names | frozenset(RESOLVERS)
+    names, depths = world.api_names | frozenset(RESOLVERS), DEPTHS()
     for hook in world.hooks:
         for name, definitions in hook.symbols.defined(names).items():
-            for address in {d.address for d in definitions} - _counters.keys():
-                _watched[address] = Watched(name, world.file_of(hook))
-                _counters[address] = Counting(address)
-
-
-def forget_process() -> None:
-    for breakpoint in [*_counters.values(), *_stopping.values()]:
-        if breakpoint.is_valid():
-            breakpoint.delete()
-    for state in (_watched, _counters, _levels, _stopping):
-        state.clear()
+            for address in {d.address for d in definitions} - depths.counters.keys():
+                depths.watched[address] = Watched(name, world.file_of(hook))
+                depths.counters[address] = Counting(address)
 
 
 # -- what a stop shows ----------------------------------------------------------------------------------------
@@ -114,7 +124,7 @@ def forget_process() -> None:
 def on_stop(event: gdb.StopEvent) -> None:
     text = ""
     if isinstance(event, gdb.BreakpointEvent):
-        ours = {made.number for made in _stopping.values() if made.is_valid()}
+        ours = {made.number for made in DEPTHS().stopping.values() if made.is_valid()}
         if any(hit.is_valid() and hit.number in ours for hit in event.breakpoints):
             text = counted_cycle()
     elif isinstance(event, gdb.SignalEvent) and event.stop_signal == "SIGSEGV":
@@ -125,11 +135,11 @@ def on_stop(event: gdb.StopEvent) -> None:
 
 def counted_cycle() -> str:
     """From the levels: the functions between the two innermost entries of the same one."""
-    levels = _levels[gdb.selected_thread().num]
+    watched, levels = DEPTHS().watched, DEPTHS().levels[gdb.selected_thread().num]
     last = levels[-1]
     before = next(i for i in range(len(levels) - 2, -1, -1) if levels[i].address == last.address)
-    cycle = [_watched[level.address].name for level in levels[before:]]
-    file = _watched[last.address].file
+    cycle = [watched[level.address].name for level in levels[before:]]
+    file = watched[last.address].file
     head = f"Recursion: {stops.where(frames.Place(last.address, '', file, layers.layer_of_object(file)))} {cycle[-1]}"
     return f"{head} is nested {last.depth} deep on thread {gdb.selected_thread().num}: {' -> '.join(cycle)}"
 

@@ -8,19 +8,20 @@ from gdbcuda import abi
 from gdbcuda.image import string_at
 from gdbcuda.live import returns, sites, target, versions
 from gdbcuda.live import world as worlds
+from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.routes import judge
 from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, Shape, shapes
 from gdbcuda.routes.world import API_RESOLVERS, Reached, World
 
-LEARNED: dict[int, str] = {}  # what an address without a name was answered for, as long as the process lives
+LEARNED: PerInferior[dict[int, str]] = PerInferior(dict)  # what an address without a name was answered for
 
 
 @target.until_objects_change
 def steady_world() -> World:
     """For the time between two loads of objects; what addresses were answered for is kept beyond that."""
     world = worlds.now()
-    world.learned = LEARNED
+    world.learned = LEARNED()
     return world
 
 

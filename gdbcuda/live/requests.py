@@ -15,10 +15,10 @@ import gdb
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live import answers, layers, returns, stubs, target
+from gdbcuda.live import answers, confined, layers, returns, stubs, target
 from gdbcuda.live import world as worlds
+from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.live.request_values import (
-    LEARNED,
     argument_registers,
     asker_at,
     read_answer,
@@ -31,32 +31,35 @@ from gdbcuda.routes.requests import Book
 from gdbcuda.routes.shapes import Shape
 
 
-class Recorder:
-    """What was recorded, and the breakpoints that do it; ``seconds`` and ``stops`` are what it has cost."""
+class Log:
+    """What one process has asked for; ``seconds`` and ``stops`` are what it has cost."""
 
     def __init__(self) -> None:
-        self.is_on = False
         self.book = Book()
-        self.entries: dict[int, Entry] = {}
-        self.returns: dict[int, Return] = {}
-        self.planted: set[tuple[str, int]] = set()
         self.seconds, self.stops = 0.0, 0
 
-    def clear(self) -> None:
-        """Forgets what was recorded and goes on."""
-        self.book, self.seconds, self.stops = Book(), 0.0, 0
+
+class Planted:
+    """The breakpoints of one process that do it, and the objects that have theirs."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, Entry] = {}
+        self.returns: dict[int, Return] = {}
+        self.objects: set[tuple[str, int]] = set()
 
     def remove(self) -> None:
         for breakpoint in [*self.entries.values(), *self.returns.values()]:
             if breakpoint.is_valid():
                 breakpoint.delete()
-        self.entries.clear()
-        self.returns.clear()
-        self.planted.clear()
-        self.book.forget_open()
 
 
-RECORDER = Recorder()
+LOG: PerInferior[Log] = PerInferior(Log, kept=True)
+PLANTED: PerInferior[Planted] = PerInferior(Planted, Planted.remove)
+_is_on: list[bool] = []  # the user's wish, for every process
+
+
+def is_on() -> bool:
+    return bool(_is_on)
 
 
 class Silent(gdb.Breakpoint):
@@ -64,13 +67,14 @@ class Silent(gdb.Breakpoint):
 
     def __init__(self, address: int) -> None:
         super().__init__(f"*{address:#x}", internal=True)
+        confined.confine(self)
 
     def stop(self) -> bool:
-        began = time.perf_counter()
+        began, log = time.perf_counter(), LOG()
         with contextlib.suppress(Unreadable, UserError, gdb.error):
             self.look()
-        RECORDER.stops += 1
-        RECORDER.seconds += time.perf_counter() - began
+        log.stops += 1
+        log.seconds += time.perf_counter() - began
         return False
 
     def look(self) -> None:
@@ -91,10 +95,13 @@ class Entry(Silent):
         values = tuple(map(target.register, argument_registers(self.shape)))
         request = read_request(self.shape, values, asker_at(back))
         request.owner, request.owner_layer = self.file, self.layer
+        inferior = gdb.selected_inferior()
+        request.inferior, request.process = inferior.num, inferior.pid
         request.thread, request.sp = gdb.selected_thread().num, sp
-        RECORDER.book.enter(request, keep=RECORDER.is_on)
-        if back not in RECORDER.returns:
-            RECORDER.returns[back] = Return(back)
+        LOG().book.enter(request, keep=is_on())
+        known = PLANTED().returns
+        if back not in known:
+            known[back] = Return(back)
         answers.at_entry(request, self.address, back)
 
 
@@ -102,7 +109,7 @@ class Return(Silent):
     """Where a resolver's caller goes on."""
 
     def look(self) -> None:
-        finished = RECORDER.book.leave(gdb.selected_thread().num, returns.current_stack_pointer())
+        finished = LOG().book.leave(gdb.selected_thread().num, returns.current_stack_pointer())
         for request in reversed(finished):
             answers.at_return(request)
             read_answer(steady_world(), request)
@@ -114,19 +121,21 @@ class Return(Silent):
 def switch_on() -> None:
     if target.connection() == "core":
         raise UserError("a core file makes no requests any more; cuda-route shows where its references lead")
-    RECORDER.is_on = True
+    _is_on[:] = [True]
     plant()
 
 
 def switch_off() -> None:
     """The breakpoints stay as long as requests are to be answered differently."""
-    RECORDER.is_on = False
+    _is_on.clear()
     if not is_wanted():
-        RECORDER.remove()
+        for inferior in gdb.inferiors():
+            PLANTED.forget(inferior.num)
+            LOG.of(inferior).book.forget_open()
 
 
 def is_wanted() -> bool:
-    return RECORDER.is_on or bool(answers.ANSWERS)
+    return is_on() or bool(answers.ANSWERS)
 
 
 def plant(event: object = None) -> None:
@@ -137,32 +146,22 @@ def plant(event: object = None) -> None:
         mapped = {(one.image.name, one.image.base): one for one in worlds.objects().all}
     except UserError:  # the loader has not begun
         return
-    RECORDER.planted &= mapped.keys()  # what was unloaded may come again
-    for key in mapped.keys() - RECORDER.planted:
-        RECORDER.planted.add(key)
+    known = PLANTED().objects
+    known.intersection_update(mapped)  # what was unloaded may come again
+    for key in mapped.keys() - known:
+        known.add(key)
         plant_in(mapped[key])
 
 
 def plant_in(linkage: Linkage) -> None:
     """One breakpoint an address, under the name that the object gives it first."""
-    file = worlds.file_of(linkage)
+    file, entries = worlds.file_of(linkage), PLANTED().entries
     for symbol, shape in resolver_shapes().items():
         for definition in linkage.symbols.find(symbol):
-            known = RECORDER.entries.get(definition.address)
+            known = entries.get(definition.address)
             if known is None or known.file != file:
-                RECORDER.entries[definition.address] = Entry(definition.address, shape, file)
+                entries[definition.address] = Entry(definition.address, shape, file)
 
 
 def on_objects_change(event: object = None) -> None:
     plant()
-
-
-def new_process() -> None:
-    """The log of a process can be read after its end, until the next one starts."""
-    RECORDER.clear()
-
-
-def forget_process() -> None:
-    RECORDER.remove()
-    LEARNED.clear()
-    answers.forget_process()

@@ -7,13 +7,14 @@ slower with every call. A breakpoint at a bare address would make the next ``run
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import breakpoints, calling, frames, target
+from gdbcuda.live import breakpoints, calling, confined, frames, target
+from gdbcuda.live.inferiors import PerInferior
 
-Key = tuple[int, int, int]  # inferior number, thread number, stack pointer after the return
+Key = tuple[int, int]  # thread number, stack pointer after the return
 
 
 @dataclass
@@ -33,17 +34,39 @@ class Site:
     owners: set[int]
 
 
-_pending: dict[Key, list[Pending]] = {}
-_sites: dict[int, Site] = {}
-_returned: dict[tuple[int, int], Pending] = {}
-_seen: dict[Key, frames.Call] = {}  # shown at a stop, not over yet
-_over: dict[tuple[int, int], frames.Call] = {}  # over, and the thread has not gone on since
-_shown: set[tuple[int, int]] = set()  # threads whose stop the user has seen
-_endings: dict[int, gdb.Breakpoint] = {}
+@dataclass
+class Calls:
+    """What is known of the calls of one process. Threads are meant by their numbers, breakpoints by their addresses."""
+
+    pending: dict[Key, list[Pending]] = field(default_factory=dict)
+    sites: dict[int, Site] = field(default_factory=dict)
+    returned: dict[int, Pending] = field(default_factory=dict)
+    seen: dict[Key, frames.Call] = field(default_factory=dict)  # shown at a stop, not over yet
+    over: dict[int, frames.Call] = field(default_factory=dict)  # over, and the thread has not gone on since
+    shown: set[int] = field(default_factory=set)  # threads whose stop the user has seen
+    endings: dict[int, gdb.Breakpoint] = field(default_factory=dict)
+
+    def end(self) -> None:
+        """A new process, or none: addresses and stacks mean nothing any more."""
+        for breakpoint in [*(site.breakpoint for site in self.sites.values()), *self.endings.values()]:
+            if breakpoint.is_valid():
+                breakpoint.delete()
+
+    def thread_goes_on(self, thread: int) -> None:
+        self.returned.pop(thread, None)
+        self.over.pop(thread, None)
+        self.shown.discard(thread)
+
+
+CALLS: PerInferior[Calls] = PerInferior(Calls, Calls.end)
 
 
 def thread_key() -> tuple[int, int]:
     return gdb.selected_inferior().num, gdb.selected_thread().num
+
+
+def thread_number() -> int:
+    return int(gdb.selected_thread().num)
 
 
 def current_stack_pointer() -> int:
@@ -69,9 +92,9 @@ def expect_frame(frame: gdb.Frame, number: int, only_errors: bool) -> bool:
     if older is None:
         return False
     call = frames.read_call(frame)
-    key = (*thread_key(), stack_pointer(older))
-    open_still = [one for one in _pending.get(key, []) if not is_over(one, call, number)]
-    _pending[key] = [*open_still, Pending(call, number, only_errors)]
+    key, pending = (thread_number(), stack_pointer(older)), CALLS().pending
+    open_still = [one for one in pending.get(key, []) if not is_over(one, call, number)]
+    pending[key] = [*open_still, Pending(call, number, only_errors)]
     watch(older.pc(), number)
     return True
 
@@ -86,20 +109,23 @@ def is_over(waiting: Pending, new: frames.Call, number: int) -> bool:
 
 def watch(address: int, number: int) -> None:
     """One breakpoint a call site, however many calls return there."""
-    site = _sites.get(address)
+    sites = CALLS().sites
+    site = sites.get(address)
     if site is None or not site.breakpoint.is_valid():
         made = breakpoints.execute_break(f"break *{address:#x} if $_cuda_returned({address:#x})")
-        site = _sites[address] = Site(made, set())
+        confined.confine(made)
+        site = sites[address] = Site(made, set())
     site.owners.add(number)
 
 
-def take_sites() -> dict[int, set[int]]:
+def take_sites(inferior: gdb.Inferior) -> dict[int, set[int]]:
     """Deletes the breakpoints at call sites; `watch` makes them again, from address and owners."""
-    taken = {address: site.owners for address, site in _sites.items()}
-    for site in _sites.values():
+    sites = CALLS.of(inferior).sites
+    taken = {address: site.owners for address, site in sites.items()}
+    for site in sites.values():
         if site.breakpoint.is_valid():
             site.breakpoint.delete()
-    _sites.clear()
+    sites.clear()
     return taken
 
 
@@ -110,7 +136,7 @@ def arrived(address: int) -> bool:
         hit.call.result = result_register()
     stopping = [hit for hit in hits if not hit.only_errors or is_error(hit.call)]
     if stopping:
-        _returned[thread_key()] = stopping[0]
+        CALLS().returned[thread_number()] = stopping[0]
     return bool(stopping)
 
 
@@ -120,11 +146,10 @@ def result_register() -> int:
 
 def take(address: int) -> list[Pending]:
     """The calls that have just returned here; what a longjmp or an exception left deeper on this stack is dropped."""
-    inferior, thread = thread_key()
-    now = current_stack_pointer()
-    for key in [k for k in _pending if k[:2] == (inferior, thread) and k[2] < now]:
-        del _pending[key]
-    return [one for one in _pending.pop((inferior, thread, now), []) if returns_to(one.call, address)]
+    thread, now, pending = thread_number(), current_stack_pointer(), CALLS().pending
+    for key in [k for k in pending if k[0] == thread and k[1] < now]:
+        del pending[key]
+    return [one for one in pending.pop((thread, now), []) if returns_to(one.call, address)]
 
 
 def returns_to(call: frames.Call, address: int) -> bool:
@@ -136,47 +161,45 @@ class Ending(gdb.Breakpoint):
 
     def __init__(self, address: int) -> None:
         super().__init__(f"*{address:#x}", internal=True)
+        confined.confine(self)
         self.address = address
 
     def stop(self) -> bool:
-        now, key = current_stack_pointer(), thread_key()
-        for seen in [k for k in _seen if k[:2] == key and (k[2] < now or (k[2] == now and ends_at(k, self.address)))]:
-            _over[key] = _seen.pop(seen)
-            _over[key].result = result_register()
-        if not any(ends_at(k, self.address) for k in _seen):
+        now, thread, calls = current_stack_pointer(), thread_number(), CALLS()
+        for key, call in list(calls.seen.items()):
+            if key[0] == thread and (key[1] < now or (key[1] == now and returns_to(call, self.address))):
+                calls.over[thread] = calls.seen.pop(key)
+                calls.over[thread].result = result_register()
+        if not any(returns_to(call, self.address) for call in calls.seen.values()):
             self.enabled = False  # never delete inside stop(): sweep() does
         return False
 
 
-def ends_at(key: Key, address: int) -> bool:
-    return returns_to(_seen[key], address)
-
-
 def remember(call: frames.Call, frame: gdb.Frame) -> None:
     """Keeps what a stop at the entry showed, until the call is over: ``up``, ``step`` and ``finish`` still know it."""
-    older = frame.older()
+    older, calls = frame.older(), CALLS()
     if older is None:
         return
-    _seen[(*thread_key(), stack_pointer(older))] = call
-    ending = _endings.get(older.pc())
+    calls.seen[(thread_number(), stack_pointer(older))] = call
+    ending = calls.endings.get(older.pc())
     if ending is None:
-        _endings[older.pc()] = Ending(older.pc())
+        calls.endings[older.pc()] = Ending(older.pc())
     else:
         ending.enabled = True
 
 
 def remembered(frame: gdb.Frame) -> frames.Call | None:
     older = frame.older()
-    return _seen.get((*thread_key(), stack_pointer(older))) if older is not None else None
+    return CALLS().seen.get((thread_number(), stack_pointer(older))) if older is not None else None
 
 
 def just_returned(frame: gdb.Frame) -> tuple[frames.Call, int] | None:
     """The call that returned to this very place and the breakpoint that asked (0: finish or step), if any did."""
-    waited = _returned.get(thread_key())
-    if waited is not None and waited.call.caller is not None and waited.call.caller.address == frame.pc():
+    waited = CALLS().returned.get(thread_number())
+    if waited is not None and returns_to(waited.call, frame.pc()):
         return waited.call, waited.number
-    over = _over.get(thread_key())
-    if over is not None and over.caller is not None and over.caller.address == frame.pc():
+    over = CALLS().over.get(thread_number())
+    if over is not None and returns_to(over, frame.pc()):
         return over, 0
     return None
 
@@ -184,38 +207,35 @@ def just_returned(frame: gdb.Frame) -> tuple[frames.Call, int] | None:
 def on_stop(event: object) -> None:
     """gdb resumes threads between a true condition and its stop (a clone, say): only what was shown grows old."""
     if gdb.selected_thread() is not None:  # the breakpoint's own commands may have gone on to the process's end
-        _shown.add(thread_key())
+        CALLS().shown.add(thread_number())
 
 
-def on_continue(event: object) -> None:
-    for key in _shown:
-        _returned.pop(key, None)
-        _over.pop(key, None)
-    _shown.clear()
-
-
-def forget_process() -> None:
-    """A new process, or none: addresses and stacks mean nothing any more."""
-    for breakpoint in [*(site.breakpoint for site in _sites.values()), *_endings.values()]:
-        if breakpoint.is_valid():
-            breakpoint.delete()
-    for state in (_sites, _pending, _returned, _seen, _over, _shown, _endings):
-        state.clear()
+def on_continue(event: gdb.ContinueEvent) -> None:
+    """In non-stop the event names the thread that goes on; else all threads do, with schedule-multiple everybody's."""
+    one = event.inferior_thread
+    if one is not None:
+        CALLS.of(one.inferior).thread_goes_on(one.num)
+        return
+    for calls in CALLS.all() if gdb.parameter("schedule-multiple") else [CALLS()]:
+        for thread in list(calls.shown):
+            calls.thread_goes_on(thread)
 
 
 def on_breakpoint_deleted(breakpoint: gdb.Breakpoint) -> None:
     """Its call sites wait for nobody now; sweep() takes them away, for gdb is in the middle of its own list."""
-    for site in _sites.values():
-        site.owners.discard(breakpoint.number)
+    for calls in CALLS.all():
+        for site in calls.sites.values():
+            site.owners.discard(breakpoint.number)
 
 
 def sweep(event: object = None) -> None:
     """Deletes what is no longer wanted, between commands. (A gdb.post_event left over at exit crashes gdb 13.)"""
-    for address, site in [(a, s) for a, s in _sites.items() if not s.owners]:
-        del _sites[address]
-        if site.breakpoint.is_valid():
-            site.breakpoint.delete()
-    for address, ending in [(a, e) for a, e in _endings.items() if not e.is_valid() or not e.enabled]:
-        del _endings[address]
-        if ending.is_valid():
-            ending.delete()
+    for calls in CALLS.all():
+        for address, site in [(a, s) for a, s in calls.sites.items() if not s.owners]:
+            del calls.sites[address]
+            if site.breakpoint.is_valid():
+                site.breakpoint.delete()
+        for address, ending in [(a, e) for a, e in calls.endings.items() if not e.is_valid() or not e.enabled]:
+            del calls.endings[address]
+            if ending.is_valid():
+                ending.delete()

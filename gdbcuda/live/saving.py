@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import gdb
 
-from gdbcuda.live import breakpoints, layers, names, returns
+from gdbcuda.live import breakpoints, inferiors, layers, names, returns
 from gdbcuda.live.expressions import quoted
 
 IN = re.compile(r'\$_cuda_in\("([^"]*)"\)(?: && \((.*)\))?$', re.DOTALL)
@@ -32,7 +32,7 @@ class Aside:
 
 
 _aside: list[Aside] = []
-_sites: dict[int, set[int]] = {}
+_sites: dict[int, dict[int, set[int]]] = {}  # by inferior, then by address: whose they are
 
 
 def watch_save() -> None:
@@ -47,7 +47,8 @@ def before() -> None:
     after()
     if any(thread.is_running() for thread in gdb.selected_inferior().threads()):
         return  # gdb could not change them now
-    _sites.update(returns.take_sites())
+    for inferior in gdb.inferiors():
+        _sites[inferior.num] = returns.take_sites(inferior)
     for one in gdb.breakpoints():
         wish = breakpoints.WISHES.get(one.number)
         if wish is not None:
@@ -63,9 +64,11 @@ def after(event: object = None) -> None:
         one.breakpoint.condition = one.condition
         switch(one, False)
     _aside.clear()
-    for address, owners in _sites.items():
-        for number in owners:
-            returns.watch(address, number)
+    for inferior in gdb.inferiors():
+        with inferiors.selected(inferior):
+            for address, owners in _sites.get(inferior.num, {}).items():
+                for number in owners:
+                    returns.watch(address, number)
     _sites.clear()
 
 

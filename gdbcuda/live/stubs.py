@@ -5,43 +5,49 @@ From the end of the page downwards, so that whoever takes such room from its beg
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import gdb
 
 from gdbcuda import vendor
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.image import Image
 from gdbcuda.live import target
+from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.memory import PAGE
 from gdbcuda.routes.stub import MOST_BYTES
 
 PF_X = 1
 MOST_STUBS = 16  # of one object
 
-_free: dict[int, list[int]] = {}  # link_map of an object -> its unused places
-_busy: dict[tuple[int, int], tuple[int, int]] = {}  # (thread, stack pointer after the return) -> (address, object)
-_leads_to: dict[int, int] = {}  # address -> where the resolver would have returned to
+
+@dataclass
+class Places:
+    free: dict[int, list[int]] = field(default_factory=dict)  # link_map of an object -> its unused places
+    # (thread, stack pointer after the return) -> (address, object)
+    busy: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    leads_to: dict[int, int] = field(default_factory=dict)  # address -> where the resolver would have returned to
 
 
-def forget_process() -> None:
-    for state in (_free, _busy, _leads_to):
-        state.clear()
+PLACES: PerInferior[Places] = PerInferior(Places)
 
 
 def real_return(address: int) -> int:
     """What is behind a return address: a resolver that we have led over a stub may jump on to another one."""
-    return _leads_to.get(address, address)
+    return PLACES().leads_to.get(address, address)
 
 
 def take(key: tuple[int, int], back: int) -> int:
     """The address of MOST_BYTES for the request of that key; UserError where there is no room."""
+    places = PLACES()
     for image in hosts(back):
-        if image.handle not in _free:
-            _free[image.handle] = rooms(image)
-        if _free[image.handle]:
-            address = _free[image.handle].pop()
-            _busy[key], _leads_to[address] = (address, image.handle), back
+        if image.handle not in places.free:
+            places.free[image.handle] = rooms(image)
+        if places.free[image.handle]:
+            address = places.free[image.handle].pop()
+            places.busy[key], places.leads_to[address] = (address, image.handle), back
             return address
-    raise UserError("no unused bytes behind any executable segment" if not _busy else "too many requests at once")
+    raise UserError("no unused bytes behind any executable segment" if not places.busy else "too many requests at once")
 
 
 def hosts(back: int) -> list[Image]:
@@ -52,12 +58,13 @@ def hosts(back: int) -> list[Image]:
 
 def give_back(key: tuple[int, int]) -> None:
     """The request has returned: the bytes are zero again."""
-    if key not in _busy:
+    places = PLACES()
+    if key not in places.busy:
         return
-    address, handle = _busy.pop(key)
+    address, handle = places.busy.pop(key)
     write(address, bytes(MOST_BYTES))
-    del _leads_to[address]
-    _free[handle].append(address)
+    del places.leads_to[address]
+    places.free[handle].append(address)
 
 
 def rooms(image: Image) -> list[int]:

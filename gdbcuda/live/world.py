@@ -12,19 +12,15 @@ from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage, Objects
 from gdbcuda.live import layers, target, versions
 from gdbcuda.live.expressions import quoted
+from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.routes.world import World
 
-_linkages: dict[tuple[int, int, str, int], Linkage] = {}  # dlopen of one object leaves what is known of the others
+# dlopen of one object leaves what is known of the others; the next process may map other files at the same places
+_linkages: PerInferior[dict[tuple[int, str, int], Linkage]] = PerInferior(dict)
 
 
 def linkage_of(image: Any) -> Linkage:
-    key = (gdb.selected_inferior().pid, image.handle, image.name, image.base)
-    return _linkages.setdefault(key, Linkage(image))
-
-
-def forget_process() -> None:
-    """The next process may map other files at the same places."""
-    _linkages.clear()
+    return _linkages().setdefault((image.handle, image.name, image.base), Linkage(image))
 
 
 @target.until_objects_change

@@ -56,6 +56,8 @@ class Request:
     asker: Asker
     thread: int
     sp: int
+    inferior: int = 1
+    process: int = 0
     name: str = ""
     handle: int | None = None
     handle_text: str = ""
@@ -80,7 +82,8 @@ class Request:
     def as_json(self) -> dict[str, Any]:
         answer = self.answer
         return {
-            "number": self.number, "thread": self.thread, "inside": self.inside, "handed_on": self.handed_on,
+            "number": self.number, "inferior": self.inferior, "process": self.process,
+            "thread": self.thread, "inside": self.inside, "handed_on": self.handed_on,
             "resolver": self.resolver, "object": self.owner, "layer": self.owner_layer, "name": self.name,
             "handle": self.handle, "handle_of": self.handle_text, "version": self.version, "flags": self.flags,
             "asker": self.asker._asdict(), "returned": self.returned, "result": self.result, "status": self.status,

@@ -6,6 +6,8 @@ import json as jsonlib
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+import gdb
+
 from gdbcuda.errors import UserError
 from gdbcuda.live import names, requests, settings, stops, target
 from gdbcuda.live import world as worlds
@@ -61,33 +63,33 @@ def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool
 
 def switch(action: str) -> str:
     if action == "clear":
-        requests.RECORDER.clear()
+        requests.LOG.forget(gdb.selected_inferior().num)
         return "The log of requests is empty."
     if action == "off":
         requests.switch_off()
-        return f"Requests are not logged any more; {requests.RECORDER.book.count} so far (cuda-dlsym log show)."
+        return f"Requests are not logged any more; {requests.LOG().book.count} so far (cuda-dlsym log show)."
     requests.switch_on()
-    places = len(requests.RECORDER.entries)
+    places = len(requests.PLANTED().entries)
     return f"Requests are logged{f' at {places} resolvers' if places else ' from the start of the program'}."
 
 
 def chosen(pattern: str | None, own: bool, wrong: bool) -> list[Request]:
     """In order; for a pattern, those whose name or base name matches it."""
-    found = [r for r in requests.RECORDER.book.requests if own or not r.is_hooks_own]
+    found = [r for r in requests.LOG().book.requests if own or not r.is_hooks_own]
     if pattern is not None:
         found = [r for r in found if fnmatchcase(r.name, pattern) or fnmatchcase(r.name.partition("_v")[0], pattern)]
     return [r for r in found if r.verdict.word not in ("", "hooked", "runtime", "real")] if wrong else found
 
 
 def show(found: list[Request], pattern: str | None) -> str:
-    recorder = requests.RECORDER
-    if not recorder.book.count:
-        return "No request was seen" + ("" if recorder.is_on else "; the log is off (cuda-dlsym log on)") + why_none()
+    log = requests.LOG()
+    if not log.book.count:
+        return "No request was seen" + ("" if requests.is_on() else "; the log is off (cuda-dlsym log on)") + why_none()
     lines = [report.table(found, stops.paint, terminal_width() if settings.colour() else None)] if found else []
-    lines.append(report.summary(recorder.book.requests))
+    lines.append(report.summary(log.book.requests))
     if pattern and not found:
         lines.insert(0, f"Nobody asked for {pattern}.")
-    return "\n".join([*lines, report.cost(recorder.stops, recorder.seconds)])
+    return "\n".join([*lines, report.cost(log.stops, log.seconds)])
 
 
 def why_none() -> str:

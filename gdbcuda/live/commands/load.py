@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-import gdb
-
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, names, preload, target, versions
 from gdbcuda.live.command import Argument, Option, command, file_names
@@ -47,7 +45,7 @@ def put_in(path: str, last: bool) -> str:
         lines += [preload.reach()]
     layers.remember_hook(path)
     if target.is_alive():
-        preload.STATE.verified.add(gdb.selected_inferior().num)
+        preload.SEEN().is_told = True
         lines += [preload.verify()]
         loaded = any(layers.is_same_file(name, path) for name in target.shared_objects())
         if remote:

@@ -80,7 +80,7 @@ def found_routes(world: World, wanted: frozenset[str], app: bool, everything: bo
 
 def answered(world: World, wanted: frozenset[str], app: bool) -> list[Route]:
     """What the log of requests saw."""
-    found = judge.routes(world, requests.RECORDER.book.requests)
+    found = judge.routes(world, requests.LOG().book.requests)
     program = world.file_of(world.objects.all[0])
     return [route for route in found if route.function in wanted and (not app or route.asker == program)]
 

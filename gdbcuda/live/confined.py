@@ -1,0 +1,34 @@
+"""Breakpoints at bare addresses, which mean something in one process only.
+
+gdb takes an address for one of every program: when another inferior loads its objects, the breakpoint gets a location
+there too, in the middle of other code, or where nothing is mapped, and then that inferior cannot run. Such locations
+are switched off here as soon as gdb has made them, before it writes them into the process.
+(gdb manual: "Inferiors Connections and Programs", "Breakpoints In Python".)
+"""
+
+from __future__ import annotations
+
+import gdb
+
+# gdb 10 to 12 cannot switch locations of internal breakpoints: there one process at a time is watched
+CAN_CONFINE = hasattr(gdb, "BreakpointLocation")
+
+_owners: dict[int, int] = {}  # breakpoint number -> inferior number
+
+
+def confine(made: gdb.Breakpoint) -> None:
+    """The breakpoint is of the selected inferior alone."""
+    _owners[made.number] = gdb.selected_inferior().num
+
+
+def on_modified(breakpoint: gdb.Breakpoint) -> None:
+    owner = _owners.get(breakpoint.number)
+    if owner is None or not CAN_CONFINE:
+        return
+    for place in breakpoint.locations:
+        if place.enabled and owner not in (place.thread_groups or [owner]):
+            place.enabled = False
+
+
+def on_deleted(breakpoint: gdb.Breakpoint) -> None:
+    _owners.pop(breakpoint.number, None)
