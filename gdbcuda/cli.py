@@ -4,34 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
-from pathlib import Path
 from typing import NoReturn
 
 from gdbcuda import __version__
 from gdbcuda.check import cli as check_cli
 from gdbcuda.errors import UserError
+from gdbcuda.ide import cli as ide_cli
 from gdbcuda.log import cli as log_cli
-
-
-def sourced_file() -> Path:
-    """The gdbcuda.py that a user sources: at the root of a clone, inside the package in a wheel."""
-    package = Path(__file__).resolve().parent
-    for candidate in (package.parent / "gdbcuda.py", package / "gdbcuda.py"):
-        if candidate.is_file():
-            return candidate
-    raise UserError(f"gdbcuda.py is neither beside nor in {package}: install gdbcuda again")
-
-
-def find_gdb() -> str:
-    """The debugger to start: $GDBCUDA_GDB (a path or a name, cuda-gdb included), else gdb."""
-    wanted = os.environ.get("GDBCUDA_GDB") or "gdb"
-    found = shutil.which(wanted)
-    if found is None:
-        why = "GDBCUDA_GDB names it" if os.environ.get("GDBCUDA_GDB") else "apt-get install gdb"
-        raise UserError(f"no {wanted} on this machine ({why})")
-    return found
+from gdbcuda.places import find_gdb, sourced_file
 
 
 def run_gdb(arguments: list[str]) -> NoReturn:
@@ -70,6 +51,7 @@ def make_parser() -> argparse.ArgumentParser:
     path.set_defaults(run=lambda args: print(sourced_file()))
     check_cli.add_parser(commands)
     log_cli.add_parser(commands)
+    ide_cli.add_parser(commands)
     gdb = commands.add_parser(
         "gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)", add_help=False
     )

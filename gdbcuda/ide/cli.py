@@ -1,0 +1,94 @@
+"""``gdbcuda ide NAME --program P --hook LIB`` in a shell."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any
+
+from gdbcuda import files, places
+from gdbcuda.errors import UserError
+from gdbcuda.ide.plan import IDES, Plan, Request, names, plan_for
+
+_DESCRIPTION = """\
+Prints what an IDE needs to debug PROGRAM with its hook library through gdbcuda, or with --write puts it into the
+project: into an existing launch.json beside what is there. The program runs here, or with --remote under a gdbserver.
+"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds ``ide`` to the subcommands of ``gdbcuda``."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "ide", help="configure VS Code, CLion, Theia, Nsight or Vim", description=_DESCRIPTION
+    )
+    known = list(names())
+    parser.add_argument("ide", choices=known, metavar="IDE", help="; ".join(f"{n}: {IDES[n].title}" for n in known))
+    parser.add_argument("--program", required=True, metavar="FILE", help="the program; if remote, the copy here")
+    parser.add_argument("--hook", required=True, metavar="LIB", help="the hook library; if remote, the copy here")
+    parser.add_argument("--remote", default="", metavar="HOST:PORT", help="a gdbserver that runs the program")
+    parser.add_argument("--path-map", action="append", default=[], metavar="A=B", dest="maps",
+                        help="sources compiled in directory A (there, in the container) are in B here")  # fmt: skip
+    parser.add_argument("--folder", default=".", metavar="DIR", help="the project's folder (default: the current one)")
+    parser.add_argument("--write", action="store_true", help="write the files into the project's folder")
+    parser.add_argument("--json", action="store_true", help="files and steps as a JSON document")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    request = request_of(args)
+    plan = plan_for(args.ide, request)
+    written = write(plan, request.folder) if args.write else []
+    print(json.dumps(document(args.ide, plan, written), indent=2) if args.json else text(plan, written))
+    return 0
+
+
+def request_of(args: argparse.Namespace) -> Request:
+    """UserError for a file that is not there, or an address or map of another form."""
+    host, _, port = args.remote.rpartition(":")
+    if args.remote and not (host and port.isdigit()):
+        raise UserError(f"--remote is HOST:PORT, for example server:1234, not {args.remote!r}")
+    return Request(
+        program=existing(args.program), hook=existing(args.hook), folder=os.path.abspath(args.folder),
+        source=str(places.sourced_file()), gdb=places.wanted_gdb(), wrapper=places.drop_in_gdb(),
+        remote=args.remote, maps=tuple(map(path_map, args.maps)),
+    )  # fmt: skip
+
+
+def existing(path: str) -> str:
+    if not os.path.isfile(os.path.expanduser(path)):
+        raise UserError(f"no file {path}; build it first, the debugger here reads its symbols")
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def path_map(text: str) -> tuple[str, str]:
+    far, _, here = text.partition("=")
+    if not (far and here):
+        raise UserError(f"--path-map is A=B, for example /libvgpu=$PWD, not {text!r}")
+    return far, os.path.abspath(os.path.expanduser(here))
+
+
+def write(plan: Plan, folder: str) -> list[str]:
+    """All files or none: each is made in memory before the first is written."""
+    paths = [os.path.join(folder, file.path) for file in plan.files]
+    texts = [file.merged(files.read(path), path) for file, path in zip(plan.files, paths)]
+    for path, text in zip(paths, texts):
+        files.write(path, text)
+    return paths
+
+
+def text(plan: Plan, written: list[str]) -> str:
+    shown = [f"wrote {path}" for path in written] or [f"--- {file.path}\n{file.text.rstrip()}\n" for file in plan.files]
+    steps = [f"{number}. {step}" for number, step in enumerate(plan.steps, 1)]
+    hint = [] if written else ["(nothing is written yet: the same with --write does)"]
+    return "\n".join([*shown, *steps, *hint])
+
+
+def document(name: str, plan: Plan, written: list[str]) -> dict[str, Any]:
+    return {
+        "ide": name,
+        "files": [{"path": file.path, "text": file.text} for file in plan.files],
+        "steps": list(plan.steps),
+        "written": written,
+    }

@@ -1,0 +1,51 @@
+"""CLion: a run configuration of type ``CLion_Remote``, which connects to a gdbserver, here or on another machine.
+
+A gdbserver of this machine too, because CLion starts a program in its own way, past gdb's exec-wrapper. The hook
+library is named by the project's .gdbinit; without it the extension notices the library when it is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from xml.sax.saxutils import escape, quoteattr
+
+from gdbcuda.ide.files import gdbinit, run_configuration
+from gdbcuda.ide.plan import Plan, Request, ide
+
+FOLDER = "$PROJECT_DIR$"
+
+
+@ide("clion", "CLion")
+def clion(request: Request) -> Plan:
+    asked = request if request.remote else replace(request, remote="localhost:1234")
+    steps = [
+        f"Settings, Build, Toolchains, Debugger: Custom GDB executable  {asked.wrapper}",
+        f"once, so that gdb reads the project's .gdbinit, in ~/.gdbinit:  "
+        f"add-auto-load-safe-path {os.path.join(asked.folder, '.gdbinit')}",
+        *asked.server_steps(),
+        f'choose "{asked.name}", Debug; in the GDB tab:  cuda-break cuMemAlloc',
+    ]
+    return Plan((run_configuration(path_of(asked), xml(asked), asked.name), gdbinit(asked.commands())), tuple(steps))
+
+
+def path_of(request: Request) -> str:
+    """Where CLion shares run configurations: with a project of its own format, else in .run."""
+    name = re.sub(r"\W+", "_", request.name)
+    is_project = os.path.isdir(os.path.join(request.folder, ".idea"))
+    return f".idea/runConfigurations/{name}.xml" if is_project else f".run/{name}.run.xml"
+
+
+def xml(request: Request) -> str:
+    maps = [f"    <pathMapping remote={quoteattr(far)} local={quoteattr(request.within(here, FOLDER))} />\n"
+            for far, here in request.maps]  # fmt: skip
+    return f"""\
+<component name="ProjectRunConfigurationManager">
+  <configuration default="false" name={quoteattr(request.name)} type="CLion_Remote" version="1" \
+remoteCommand={quoteattr(request.remote)} symbolFile={quoteattr(request.within(request.program, FOLDER))} sysroot="">
+    <debugger kind="GDB" isBundled="false">{escape(request.wrapper)}</debugger>
+{"".join(maps)}    <method v="2" />
+  </configuration>
+</component>
+"""

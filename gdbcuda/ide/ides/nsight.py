@@ -1,0 +1,40 @@
+"""Nsight Visual Studio Code Edition: the debug types ``cuda-gdb`` and ``cuda-gdbserver``.
+
+(Attributes: NVIDIA/nsight-vscode-edition, package.json.)
+"""
+
+from __future__ import annotations
+
+from gdbcuda.ide.files import launch_json
+from gdbcuda.ide.launch_json import Configuration
+from gdbcuda.ide.plan import Plan, Request, ide
+
+FOLDER = "${workspaceFolder}"
+
+
+@ide("nsight", "Visual Studio Code, NVIDIA's Nsight extension (cuda-gdb)")
+def nsight(request: Request) -> Plan:
+    steps = [
+        *(step.replace("gdbserver", "cuda-gdbserver", 1) for step in request.server_steps()),
+        'cuda-gdb is looked for in PATH; where it is elsewhere, add "debuggerPath"',
+        f'Run and Debug (Ctrl+Shift+D), choose "{request.name}", F5',
+        "it stops at once; in the Debug Console:  -exec cuda-break cuMemAlloc  then continue (F5)",
+    ]
+    return Plan((launch_json(configuration(request)),), tuple(steps))
+
+
+def configuration(request: Request) -> Configuration:
+    found: Configuration = {
+        "name": request.name,
+        "type": "cuda-gdbserver" if request.remote else "cuda-gdb",
+        "request": "launch",
+        "program": request.within(request.program, FOLDER),
+        "args": "",
+        "cwd": FOLDER,
+        "initCommands": request.commands(FOLDER),
+        "stopAtEntry": True,
+    }
+    if request.remote:
+        found["server"] = "cuda-gdbserver"
+        found["target"] = {"host": request.host, "port": request.port}
+    return found

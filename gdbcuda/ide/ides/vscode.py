@@ -1,0 +1,48 @@
+"""Visual Studio Code with Microsoft's C/C++ extension: the debug type ``cppdbg``.
+
+(Attributes: vscode-cpptools, Extension/tools/OptionsSchema.json. Order of the commands: MIEngine, which gives those of
+``setupCommands`` to gdb before it names the program or connects.)
+"""
+
+from __future__ import annotations
+
+from gdbcuda.ide.files import launch_json
+from gdbcuda.ide.launch_json import Configuration
+from gdbcuda.ide.plan import Plan, Request, ide
+
+FOLDER = "${workspaceFolder}"
+
+
+@ide("vscode", "Visual Studio Code, C/C++ extension")
+def vscode(request: Request) -> Plan:
+    return Plan((launch_json(configuration(request)),), tuple(steps(request)))
+
+
+def configuration(request: Request) -> Configuration:
+    found: Configuration = {
+        "name": request.name,
+        "type": "cppdbg",
+        "request": "launch",
+        "program": request.within(request.program, FOLDER),
+        "args": [],
+        "cwd": FOLDER,
+        "MIMode": "gdb",
+        "miDebuggerPath": request.gdb,
+        "setupCommands": [{"text": command} for command in request.commands(FOLDER)],
+        # else a stop at one of cuda-break's is shown as an exception
+        "unknownBreakpointHandling": "stop",
+    }
+    if request.remote:
+        found["miDebuggerServerAddress"] = request.remote
+    found["stopAtConnect" if request.remote else "stopAtEntry"] = True  # for cuda-break: gdb listens while it stands
+    if request.maps:
+        found["sourceFileMap"] = dict(request.maps)
+    return found
+
+
+def steps(request: Request) -> list[str]:
+    return [
+        *request.server_steps(),
+        f'Run and Debug (Ctrl+Shift+D), choose "{request.name}", F5',
+        "it stops at once; in the Debug Console:  -exec cuda-break cuMemAlloc  then continue (F5)",
+    ]

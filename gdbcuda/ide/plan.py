@@ -1,0 +1,117 @@
+"""What is asked for, and the answer: files with their text, and steps for the person."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Callable, NamedTuple
+
+from gdbcuda.errors import UserError
+
+
+@dataclass(frozen=True)
+class Request:
+    """Paths are absolute and of this machine. ``remote`` is "HOST:PORT" of a gdbserver, "" to start the program here.
+    ``maps`` are (directory as compiled or on the server, directory here)."""
+
+    program: str
+    hook: str
+    folder: str
+    source: str
+    gdb: str = "gdb"
+    wrapper: str = "gdbcuda-gdb"
+    remote: str = ""
+    maps: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"gdbcuda: {os.path.basename(self.program)}" + (f" on {self.host}" if self.remote else "")
+
+    @property
+    def host(self) -> str:
+        return self.remote.rpartition(":")[0]
+
+    @property
+    def port(self) -> str:
+        return self.remote.rpartition(":")[2]
+
+    def within(self, path: str, variable: str) -> str:
+        """``path`` by the IDE's own name for the project's folder, so that the file can be shared."""
+        inside = os.path.relpath(path, self.folder)
+        return path if inside.startswith("..") else f"{variable}/{inside}"
+
+    def there(self, path: str) -> str:
+        """Where the file is on the server, as far as the maps tell."""
+        for far, here in self.maps:
+            if path == here or path.startswith(here.rstrip("/") + "/"):
+                return far.rstrip("/") + path[len(here.rstrip("/")) :]
+        return path
+
+    def commands(self, variable: str = "") -> list[str]:
+        """What gdb is to be told, in this order, before the program runs."""
+        hook = self.within(self.hook, variable) if variable else self.hook
+        maps = [f"set substitute-path {quoted(far)} {quoted(here)}" for far, here in self.maps]
+        return [f"source {self.source}", *maps, f"cuda-load {quoted(hook, self.hook)}"]
+
+    def server_steps(self) -> list[str]:
+        """What starts the program on the other machine, the library preloaded into it alone."""
+        line = f"gdbserver --once --wrapper env LD_PRELOAD={self.there(self.hook)} -- :{self.port} "
+        return [f"on {self.host}:  {line}{self.there(self.program)}"] if self.remote else []
+
+
+def quoted(shown: str, path: str = "") -> str:
+    """A word of a gdb command; ``path`` is what the IDE will make of ``shown``."""
+    return f"'{shown}'" if re.search(r"[^\w@%+=:,./-]", path or shown) else shown
+
+
+class File(NamedTuple):
+    """``path`` is relative to the project's folder; ``text`` is what is new, alone; ``merged(OLD, PATH)`` the whole
+    file with it, OLD being "" where there is none yet. UserError for an OLD that cannot take it."""
+
+    path: str
+    text: str
+    merged: Callable[[str, str], str]
+
+
+class Plan(NamedTuple):
+    files: tuple[File, ...]
+    steps: tuple[str, ...]
+
+
+Maker = Callable[[Request], Plan]
+
+
+class Ide(NamedTuple):
+    title: str
+    plan: Maker
+
+
+IDES: dict[str, Ide] = {}
+
+
+def ide(name: str, title: str) -> Callable[[Maker], Maker]:
+    def register(maker: Maker) -> Maker:
+        IDES[name] = Ide(title, maker)
+        return maker
+
+    return register
+
+
+def names() -> Iterator[str]:
+    """Of every IDE that has a file in ``ides/``."""
+    from gdbcuda.ide import ides
+
+    for module in pkgutil.iter_modules(ides.__path__):
+        importlib.import_module(f"{ides.__name__}.{module.name}")
+    return iter(sorted(IDES))
+
+
+def plan_for(name: str, request: Request) -> Plan:
+    known = list(names())
+    if name not in known:
+        raise UserError(f"no IDE {name!r}; there are {', '.join(known)}")
+    return IDES[name].plan(request)

@@ -1,0 +1,188 @@
+"""What gdbcuda ide makes: attributes that the extensions know, XML as CLion writes it, files that lose nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from gdbcuda import cli
+from gdbcuda.ide import names
+
+DATA = Path(__file__).resolve().parent / "ide"
+PUBLISHED = json.loads((DATA / "attributes.json").read_text())["types"]
+KINDS = {"string": str, "array": list, "object": dict, "boolean": bool, "integer": int}
+OF_VS_CODE = {"name", "type", "request"}  # every configuration has them, whatever the type
+LAUNCH = ("vscode", "nsight", "cdt")
+REMOTE = ("--remote", "gpu:1234", "--path-map", "/build=src")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("program", "libhook.so"):
+        (tmp_path / name).write_bytes(b"\x7fELF")
+    return tmp_path
+
+
+def ide(capsys: pytest.CaptureFixture[str], name: str, *words: str, status: int = 0) -> str:
+    line = ["ide", name, "--program", "program", "--hook", "libhook.so", *words]
+    assert cli.main(line) == status
+    shown = capsys.readouterr()
+    return shown.err if status else shown.out
+
+
+def configuration(capsys: pytest.CaptureFixture[str], name: str, *words: str) -> dict[str, Any]:
+    file = json.loads(ide(capsys, name, "--json", *words))["files"][0]
+    assert file["path"] == ".vscode/launch.json"
+    return json.loads(file["text"])["configurations"][0]
+
+
+def is_of(value: object, wanted: str | list[str]) -> bool:
+    kinds = [wanted] if isinstance(wanted, str) else wanted
+    return any(isinstance(value, KINDS[kind]) for kind in kinds)
+
+
+@pytest.mark.parametrize("words", [(), REMOTE], ids=["local", "remote"])
+@pytest.mark.parametrize("name", LAUNCH)
+def test_only_published_attributes(project: Path, capsys: pytest.CaptureFixture[str], name: str, words: Any) -> None:
+    made = configuration(capsys, name, *words)
+    published = PUBLISHED[f"{made['type']} {made['request']}"]
+    for attribute, value in made.items():
+        assert attribute in OF_VS_CODE or is_of(value, published["attributes"][attribute]), attribute
+        assert value in published.get("values", {}).get(attribute, [value])
+    assert set(published["required"]) <= set(made)
+    if isinstance(made.get("target"), dict):
+        assert all(is_of(value, published["target"][key]) for key, value in made["target"].items())
+
+
+@pytest.mark.parametrize("name", LAUNCH)
+def test_the_commands_of_every_adapter(project: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    made = configuration(capsys, name, *REMOTE)
+    commands = [c["text"] if isinstance(c, dict) else c for c in made.get("setupCommands", made.get("initCommands"))]
+    source, substitute, load = commands
+    assert source.startswith("source ") and os.path.isfile(source.partition(" ")[2])
+    assert substitute == f"set substitute-path /build {project}/src"
+    assert load == "cuda-load ${workspaceFolder}/libhook.so"
+    assert made["program"] == "${workspaceFolder}/program"
+
+
+def test_where_the_server_is(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert configuration(capsys, "vscode", *REMOTE)["miDebuggerServerAddress"] == "gpu:1234"
+    for name in ("nsight", "cdt"):
+        target = configuration(capsys, name, *REMOTE)["target"]
+        assert (target["host"], target["port"]) == ("gpu", "1234")
+
+
+def test_what_to_type_on_the_server(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "src").mkdir()
+    (project / "program").rename(project / "src" / "program")
+    line = ["ide", "vscode", "--program", "src/program", "--hook", "libhook.so", *REMOTE]
+    assert cli.main(line) == 0
+    wanted = f"gdbserver --once --wrapper env LD_PRELOAD={project}/libhook.so -- :1234 /build/program\n"
+    assert wanted in capsys.readouterr().out
+
+
+def test_clion_against_a_sample(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = json.loads(ide(capsys, "clion", "--json", *REMOTE))["files"][0]
+    made, sample = ElementTree.fromstring(file["text"]), ElementTree.parse(DATA / "clion_remote.run.xml").getroot()
+    for path in (".", "configuration", "configuration/debugger", "configuration/pathMapping", "configuration/method"):
+        ours, theirs = made.find(path), sample.find(path)
+        assert ours is not None and theirs is not None
+        assert ours.attrib.keys() == theirs.attrib.keys(), path
+        assert [child.tag for child in ours] == [child.tag for child in theirs]
+    found = made.find("configuration")
+    assert found is not None and found.get("remoteCommand") == "gpu:1234"
+    assert found.get("symbolFile") == "$PROJECT_DIR$/program"
+    assert found.find("pathMapping").attrib == {"remote": "/build", "local": "$PROJECT_DIR$/src"}  # type: ignore[union-attr]
+
+
+def test_clion_where_projects_keep_them(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ide(capsys, "clion", "--write")
+    assert (project / ".run/gdbcuda_program_on_localhost.run.xml").is_file()
+    (project / ".idea").mkdir()
+    ide(capsys, "clion", "--write")
+    assert (project / ".idea/runConfigurations/gdbcuda_program_on_localhost.xml").is_file()
+
+
+@pytest.mark.parametrize("name", [*names()])
+def test_write_twice_is_write_once(project: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    def files() -> dict[Path, str]:
+        return {path: path.read_text() for path in project.rglob("*") if path.is_file() and path.suffix != ".so"}
+
+    before = files()
+    ide(capsys, name)
+    assert files() == before, "nothing is written without --write"
+    shown = ide(capsys, name, "--write")
+    once = files()
+    assert shown.startswith(f"wrote {project}/.") and once != before
+    ide(capsys, name, "--write")
+    assert files() == once
+
+
+def test_what_is_in_the_way_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = project / ".vscode"
+    folder.mkdir()
+    (folder / "launch.json").write_text('{\n  "configurations": [\n')
+    message = ide(capsys, "vscode", "--write", status=2)
+    assert message == f'gdbcuda: {folder}/launch.json:3: "]" is missing for the bracket in line 2\n'
+    assert (folder / "launch.json").read_text() == '{\n  "configurations": [\n'
+    assert os.listdir(folder) == ["launch.json"]
+
+
+def test_all_files_or_none(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = project / ".run/gdbcuda_program_on_localhost.run.xml"
+    run.parent.mkdir()
+    run.write_text("<other/>")
+    message = ide(capsys, "clion", "--write", status=2)
+    assert "something else than the run configuration" in message and len(message.splitlines()) == 1
+    assert run.read_text() == "<other/>" and not (project / ".gdbinit").exists()
+
+
+def test_gdbinit_of_the_user_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / ".gdbinit").write_text("set print pretty on")
+    ide(capsys, "vim", "--write")
+    with open(project / ".gdbinit", "a") as file:
+        file.write("set confirm off\n")
+    ide(capsys, "vim", "--write", *REMOTE)
+    lines = (project / ".gdbinit").read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("set print pretty on", "set confirm off")
+    assert sum(line.startswith("source ") for line in lines) == 1
+    assert f"set substitute-path /build {project}/src" in lines
+
+
+def test_links_and_modes_stay(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "dotfiles").mkdir()
+    real = project / "dotfiles" / "gdbinit"
+    real.write_text("set confirm off\n")
+    real.chmod(0o600)
+    (project / ".gdbinit").symlink_to(real)
+    ide(capsys, "vim", "--write")
+    assert (project / ".gdbinit").is_symlink() and real.stat().st_mode & 0o777 == 0o600
+    assert "cuda-load" in real.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--remote", "gpu"], "--remote is HOST:PORT"),
+        (["--remote", "gpu:"], "--remote is HOST:PORT"),
+        (["--path-map", "/build"], "--path-map is A=B"),
+        (["--hook", "nowhere.so"], "no file nowhere.so"),
+    ],
+)
+def test_mistakes_are_one_line(project: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+    message = ide(capsys, "vscode", *words, status=2)
+    assert said in message and len(message.splitlines()) == 1
+
+
+def test_blanks_in_paths(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inner = project / "my work"
+    inner.mkdir()
+    (project / "libhook.so").rename(inner / "libhook.so")
+    made = configuration(capsys, "cdt", "--hook", "my work/libhook.so", "--folder", "my work")
+    assert made["initCommands"][-1] == "cuda-load '${workspaceFolder}/libhook.so'"
