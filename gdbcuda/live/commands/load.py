@@ -39,20 +39,24 @@ def cuda_load(lib: str | None, last: bool, remove: bool) -> str:
 
 def put_in(path: str, last: bool) -> str:
     lines = [describe(path), f"check: {verdict(path)}"]
-    remote = target.is_remote()
-    if not remote or target.connection() == "extended-remote":
+    if not target.is_remote() or target.connection() == "extended-remote":
         preload.add(path, behind=last)
         lines += [preload.reach()]
     layers.remember_hook(path)
     if target.is_alive():
-        preload.SEEN().is_told = True
-        lines += [preload.verify()]
-        loaded = any(layers.is_same_file(name, path) for name in target.shared_objects())
-        if remote:
-            lines += [] if loaded else [preload.remote_advice(path)]
-        elif not loaded:
-            lines += ["It will be preloaded by the next run."]
+        lines += in_process(path)
     return "\n".join(filter(None, lines))
+
+
+def in_process(path: str) -> list[str]:
+    """Is it there? At the very start, where a gdbserver waits, nothing is mapped yet: then the next stop tells."""
+    found = preload.verify()
+    preload.SEEN().is_told = bool(found)
+    if not found:
+        return ["no library is mapped yet: whether this one is there is told at the next stop"]
+    if any(layers.is_same_file(name, path) for name in target.shared_objects()):
+        return [found]
+    return [found, preload.remote_advice(path) if target.is_remote() else "It will be preloaded by the next run."]
 
 
 def describe(path: str) -> str:
