@@ -57,6 +57,15 @@ class Location:
         at the first instruction; `Unreadable` if that is None and needed, or memory cannot be read."""
         return b"".join(piece.read(registers, entry_sp, memory) for piece in self.pieces)
 
+    def piece_at(self, offset: int, size: int) -> tuple[Piece, int] | None:
+        """The piece that holds these bytes of the value, and where in it they begin; None if no piece has them all."""
+        start = 0
+        for piece in self.pieces:
+            if start <= offset and offset + size <= start + piece.size:
+                return piece, offset - start
+            start += piece.size
+        return None
+
 
 class Free:
     """The registers and the stack that the arguments laid out so far have left over."""

@@ -5,24 +5,38 @@
     (Flags & CU_EVENT_DISABLE_TIMING) != 0               || && ! | ^ & == != < <= > >= << >> + - * / % ~
     dptr == NULL || hStream != 0                         pointers and handles are unsigned numbers
     symbol == "cuInit" || symbol == "cuMem*"             strings: equal, or (a star at the end) beginning so
+    blockDim.x > 256                                     members of a struct that is passed by value
+    *count > 8 || pCopy->WidthInBytes >= 1M              what a parameter points to, if the function reads it
+    caller in app || caller in libfoo.so,main            layers, objects (globs too) and functions
+    thread == 2                                          gdb's number of the thread
+    nth == 3        every 10        after 100            counted: the calls that the rest lets through
 
 Precedence is C's; where C's surprises (``a < b < c``, ``flags & 1 == 1``) parentheses are demanded. The types
 are those of the function's parameters, whatever the debug info says, but all integers are widened to 64 bits
 first: arithmetic and comparisons are signed 64-bit unless an operand is an unsigned 64-bit number (size_t, a
 pointer), so an unsigned int never equals -1, while a size_t of all ones does. `numbers` has the rest.
 
-A condition is parsed once and bound to each function of a breakpoint; back ends (`to_gdb`, `to_python`) walk
+A comparison that would read through a NULL pointer, or behind the end of an array, is false (`pointees`). Counting
+terms stand alone or are joined to the rest by &&, and are asked last: ``nth == 3`` is true for the third call that
+everything else lets through, ``every 10`` for the 10th, the 20th …, ``after 100`` from the 101st on. All of one
+condition count the same calls; the count begins with the process.
+
+A condition is parsed once and bound to each function of a breakpoint; back ends (`to_gdb`, `to_python`, `to_x86`) walk
 the typed tree and agree on every value, or refuse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gdbcuda import abi, api
-from gdbcuda.condition import syntax, to_gdb, to_python, typed
-from gdbcuda.condition.bind import bind
+from gdbcuda.condition import parser, syntax, to_gdb, to_python, typed
+from gdbcuda.condition.bind import Bound, bind
+from gdbcuda.condition.place import Surroundings
+from gdbcuda.condition.show import show
+from gdbcuda.condition.to_gdb import Native
 from gdbcuda.condition.to_python import Call, Value
+from gdbcuda.condition.words import parse_count
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.memory import Memory
 
@@ -35,7 +49,7 @@ def parse(text: str, table: api.Table, functions: Sequence[api.Function]) -> Con
     `UserError` with the column of a syntax error, the parameters that a function has instead of an unknown
     name, or the types that do not fit; it names the functions for which the condition is not valid.
     """
-    tree = syntax.parse(text)
+    tree = parser.parse(text)
     bound, problems = {}, {}
     for function in functions:
         try:
@@ -44,7 +58,8 @@ def parse(text: str, table: api.Table, functions: Sequence[api.Function]) -> Con
             problems[function.symbol] = str(problem)
     if problems:
         raise UserError(_summary(problems))
-    return Condition(syntax.show(tree), bound)
+    callers = [node for node in syntax.nodes(tree) if isinstance(node, syntax.CallerIn)]
+    return Condition(show(tree), bound, callers)
 
 
 def _summary(problems: Mapping[str, str]) -> str:
@@ -57,14 +72,16 @@ def _summary(problems: Mapping[str, str]) -> str:
 
 
 class Condition:
-    """A condition for some functions. ``text``: as it is shown, sizes as decimals; ``trees``: by symbol."""
+    """A condition for some functions. ``text``: as it is shown, sizes as decimals; ``trees``: by symbol;
+    ``callers``: what is written behind ``caller in``, each time."""
 
-    def __init__(self, text: str, trees: Mapping[str, typed.Typed]) -> None:
+    def __init__(self, text: str, bound: Mapping[str, Bound], callers: Sequence[syntax.CallerIn] = ()) -> None:
         self.text = text
-        self.trees = trees
-        self.why: str | None = None  # why the last `to_gdb` gave None
-        self._compiled = {symbol: to_python.compiled(tree) for symbol, tree in trees.items()}
-        self._arguments = {symbol: typed.arguments(tree) for symbol, tree in trees.items()}
+        self.callers = callers
+        self.bound = bound
+        self.trees: Mapping[str, typed.Typed] = {symbol: one.tree for symbol, one in bound.items()}
+        self._compiled = {symbol: to_python.compiled(tree) for symbol, tree in self.trees.items()}
+        self._arguments = {symbol: typed.arguments(tree) for symbol, tree in self.trees.items()}
 
     def __str__(self) -> str:
         return self.text
@@ -73,33 +90,33 @@ class Condition:
         """The parameters whose values the condition looks at, and their positions."""
         return self._arguments[function.symbol]
 
-    def to_gdb(self, function: api.Function, locations: Sequence[abi.Location]) -> str | None:
-        """An expression that gdb can evaluate at the function's entry, from ``abi.locate(function)``.
-
-        None, with the reason in ``why``, for strings and for parameters that are not in registers.
-        """
-        self.why = None
-        try:
-            return to_gdb.expression(self.trees[function.symbol], locations)
-        except to_gdb.Refused as reason:
-            self.why = str(reason)
-            return None
+    def to_gdb(self, function: api.Function, locations: Sequence[abi.Location]) -> Native:
+        """What gdb can evaluate at the function's entry, from ``abi.locate(function)``."""
+        bound = self.bound[function.symbol]
+        return to_gdb.native(bound.terms, bound.count, locations)
 
     def evaluate(
         self,
         values: Mapping[str, Value],
         function: api.Function | None = None,
         memory: Memory | None = None,
+        surroundings: Surroundings | None = None,
     ) -> bool:
         """Whether the condition holds for these arguments (at least those of `arguments`), by name.
 
         Numbers wrap to the parameter's type. A string is its text, or its address with ``memory`` to read it
-        from; NULL and an unreadable string equal no text. Without ``function`` it is the first one's.
-        """
+        from; NULL and an unreadable string equal no text. `Unreadable` for other memory that cannot be read.
+        ``surroundings``: who calls, for the terms that ask. Without ``function`` it is the first one's."""
         symbol = function.symbol if function is not None else next(iter(self.trees))
-        return self._compiled[symbol](Call(values, memory)) != 0
+        return self._compiled[symbol](Call(values, memory, surroundings)) != 0
 
-    def holds(self, function: api.Function, raws: Sequence[bytes | None], memory: Memory) -> bool:
+    def holds(
+        self,
+        function: api.Function,
+        raws: Sequence[bytes | None],
+        memory: Memory,
+        surroundings: Surroundings | None = None,
+    ) -> bool:
         """The same for the bytes of each argument as ``Location.read`` gives them; `Unreadable` if one that
         the condition looks at is None."""
         values = {}
@@ -108,4 +125,16 @@ class Condition:
             if raw is None:
                 raise Unreadable(0)
             values[name] = abi.number(function.parameters[index].type, raw)
-        return self.evaluate(values, function, memory)
+        return self.evaluate(values, function, memory, surroundings)
+
+
+def ordinal_test(text: str) -> Callable[[int], bool]:
+    """For the text of terms that count, "nth == 3": whether they hold for a call's number. `UserError` for others."""
+    test = to_python.compiled(parse_count(text).test)
+
+    def holds(ordinal: int) -> bool:
+        call = Call({}, None)
+        call.ordinal = ordinal
+        return test(call) != 0
+
+    return holds

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 
 from gdbcuda import abi, api
-from gdbcuda.condition import syntax, typed
+from gdbcuda.condition import parser, syntax, typed, words
 from gdbcuda.condition.lexer import INT_MAX, Integer, Text
 from gdbcuda.condition.numbers import (
     COMPARISONS,
@@ -19,32 +21,81 @@ from gdbcuda.condition.numbers import (
     negate,
     wrap,
 )
+from gdbcuda.condition.pointees import Resolver, kind_of
+from gdbcuda.condition.show import show
 from gdbcuda.condition.typed import Typed
 from gdbcuda.errors import UserError
 
 WORDS = {"NULL": 0, "nullptr": 0, "true": 1, "false": 0}
 ON_ENTRY = "a condition is looked at when the function is entered"
 RESULTS = ("result", "error")
+BOOLEANS = (typed.Compare, typed.Logic, typed.Not, typed.Matches, typed.CallerIn, typed.Thread, typed.Count)
 
 
-def bind(tree: syntax.Node, function: api.Function, table: api.Table) -> Typed:
-    """The typed tree; `UserError` with the parameters that exist, or with the types that do not fit."""
-    return Binder(function, table).bind(tree)
+@dataclass(frozen=True)
+class Bound:
+    """A condition for one function: terms that all have to hold, each with its text, and then what counts."""
+
+    terms: tuple[tuple[str, Typed], ...]
+    count: typed.Count | None
+
+    @property
+    def tree(self) -> Typed:
+        parts = [tree for _, tree in self.terms] + ([self.count] if self.count else [])
+        tree: Typed = parts[0]
+        for part in parts[1:]:
+            tree = typed.Logic("&&", tree, part)
+        return tree
+
+
+def bind(tree: syntax.Node, function: api.Function, table: api.Table) -> Bound:
+    """The typed terms; `UserError` with the parameters that exist, or with the types that do not fit."""
+    binder = Binder(function, table)
+    terms = syntax.conjunction(tree)
+    counting = [term for term in terms if words.counts(term, binder.is_word)]
+    others = [term for term in terms if term not in counting]
+    bound = tuple((show(term), binder.truth(term)) for term in others)
+    return Bound(bound, words.count(counting, binder.is_word) if counting else None)
 
 
 class Binder:
     def __init__(self, function: api.Function, table: api.Table) -> None:
         self.function = function
         self.table = table
+        self.readable: dict[Typed, Typed] = {}  # bytes behind a pointer -> the test that they are there
+
+    def is_word(self, name: str) -> bool:
+        return self.function.parameter(name) is None
 
     def bind(self, node: syntax.Node) -> Typed:
         if isinstance(node, (Integer, float)):
             return typed.Constant(*syntax.number_of(node))
         if isinstance(node, Text):
-            raise UserError(f"{syntax.show(node)} can only be compared (== or !=) with a string parameter")
+            raise UserError(f"{show(node)} can only be compared (== or !=) with a string parameter")
         if isinstance(node, syntax.Name):
             return self.name(node)
+        if isinstance(node, syntax.Path):
+            return self.path(node)
+        if isinstance(node, syntax.CallerIn):
+            return typed.CallerIn(node.words)
+        if isinstance(node, syntax.Counting):
+            raise words.misplaced(node, node.word)
         return self.unary(node) if isinstance(node, syntax.Unary) else self.binary(node)
+
+    # -- truth
+
+    def truth(self, node: syntax.Node) -> Typed:
+        """Where a number counts as true unless it is zero."""
+        found = self.bind(node)
+        return found if isinstance(found, BOOLEANS) else self.guarded(found)
+
+    def guarded(self, test: Typed) -> Typed:
+        """A comparison, or a number as a truth value, is false where it would read what is not there."""
+        for part in dict.fromkeys(reads(test)):
+            test = typed.Logic("&&", self.readable[part], test)
+        return test
+
+    # -- names
 
     def name(self, node: syntax.Name) -> Typed:
         for index, parameter in enumerate(self.function.parameters):
@@ -52,40 +103,51 @@ class Binder:
                 return self.argument(index, parameter)
         value = WORDS.get(node.name, self.table.constant(node.name))
         if value is None:
-            raise self.unknown(node.name)
+            raise self.unknown(node)
         return typed.Constant(value, UNSIGNED if value > INT_MAX else SIGNED)
+
+    def path(self, node: syntax.Path) -> Typed:
+        names = [parameter.name for parameter in self.function.parameters]
+        if node.name.name not in names:
+            raise self.unknown(node.name)
+        found, readable = Resolver(node, self.function, names.index(node.name.name)).resolve()
+        if readable is not None:
+            self.readable[found] = readable
+        return found
 
     def argument(self, index: int, parameter: api.Parameter) -> Typed:
         kind = parameter.type
         if kind.kind in ("struct", "union"):
             raise UserError(
                 f"{parameter.name} of {self.function.symbol} is a {kind.kind} ({kind.name}); "
-                "a condition takes numbers, enums, pointers and strings"
+                f"a condition takes one of its members: {', '.join(field.name for field in kind.fields)}"
             )
-        if kind.kind == "float":
-            return typed.Argument(parameter.name, index, kind.size, True, DOUBLE)
-        widened = UNSIGNED if kind.size == abi.WORD and not abi.is_signed(kind) else SIGNED
-        return typed.Argument(parameter.name, index, kind.size, abi.is_signed(kind), widened)
+        return typed.Argument(parameter.name, index, kind.size, abi.is_signed(kind), kind_of(kind))
 
-    def unknown(self, name: str) -> UserError:
+    def unknown(self, node: syntax.Name) -> UserError:
         """The reason why a name means nothing here."""
+        name = node.name
         if name in RESULTS:
             return UserError(f"{ON_ENTRY}: there is no {name} yet (--on error stops at an error)")
-        if name in syntax.LATER:
-            return UserError(syntax.LATER[name])
+        if name == "nth":
+            return words.misplaced(node, name)
+        if name in parser.USAGE:
+            return parser.misused(node.column, name)
         names = ", ".join(parameter.name for parameter in self.function.parameters)
         has = f'has no parameter "{name}"; it has {names}' if names else f'has no parameters, so no "{name}"'
         near = " or ".join(nearest_constants(name, self.table))
         return UserError(f"{self.function.symbol} {has}" + (f"; or did you mean {near}?" if near else ""))
+
+    # -- operations
 
     def unary(self, node: syntax.Unary) -> Typed:
         operand = self.bind(node.operand)
         if node.op == "+":
             return operand
         if node.op == "!":
-            return typed.Not(operand)
+            return self.guarded(typed.Not(operand))
         if node.op == "~" and operand.kind == DOUBLE:
-            raise UserError(f"~ does not work on a fraction: {syntax.show(node)}")
+            raise UserError(f"~ does not work on a fraction: {show(node)}")
         if isinstance(operand, typed.Constant):
             value = negate(operand.value, operand.kind) if node.op == "-" else ~int(operand.value)
             return typed.Constant(convert(value, operand.kind), operand.kind)
@@ -94,29 +156,42 @@ class Binder:
     def binary(self, node: syntax.Binary) -> Typed:
         if isinstance(node.left, Text) or isinstance(node.right, Text):
             return self.string_comparison(node)
-        left, right = self.bind(node.left), self.bind(node.right)
         if node.op in ("&&", "||"):
-            return typed.Logic(node.op, left, right)
+            return typed.Logic(node.op, self.truth(node.left), self.truth(node.right))
         if node.op in COMPARISONS:
-            self.refuse_impossible(node, left, right)
-            kind = common(left.kind, right.kind)
-            return typed.Compare(node.op, converted(left, kind), converted(right, kind))
+            return self.comparison(node)
+        left, right = self.bind(node.left), self.bind(node.right)
         if DOUBLE in (left.kind, right.kind) and node.op not in ("+", "-", "*", "/"):
-            raise UserError(f"{node.op} does not work on a fraction: {syntax.show(node)}")
+            raise UserError(f"{node.op} does not work on a fraction: {show(node)}")
         if node.op in ("<<", ">>"):
             return folded(typed.Arithmetic(node.op, left, right, left.kind))
         kind = common(left.kind, right.kind)
         return folded(typed.Arithmetic(node.op, converted(left, kind), converted(right, kind), kind))
 
+    def comparison(self, node: syntax.Binary) -> Typed:
+        word = words.compared(node, self.is_word)
+        if word is not None and word[0].name == "thread":
+            return words.thread(*word)
+        left, right = self.bind(node.left), self.bind(node.right)
+        self.refuse_impossible(node, left, right)
+        kind = common(left.kind, right.kind)
+        return self.guarded(typed.Compare(node.op, converted(left, kind), converted(right, kind)))
+
     def refuse_impossible(self, node: syntax.Binary, left: Typed, right: Typed) -> None:
         """``Flags == -1`` looks right, and would never stop where Flags is an unsigned int."""
-        argument, constant = (left, right) if isinstance(left, typed.Argument) else (right, left)
-        if node.op not in ("==", "!=") or not isinstance(constant, typed.Constant):
+        if isinstance(left, typed.Constant):
+            named, value, constant = node.right, right, left
+        elif isinstance(right, typed.Constant):
+            named, value, constant = node.left, left, right
+        else:
             return
-        if isinstance(argument, typed.Argument) and not can_be(argument, constant):
-            kind = self.function.parameters[argument.index].type
-            name = f"{argument.name} of {self.function.symbol}"
-            raise UserError(f"{name} is never {constant.value}: it is of type {kind.name}")
+        if node.op not in ("==", "!=") or not isinstance(value, (typed.Argument, typed.Pointee)):
+            return
+        if not can_be(value, constant):
+            why = f"it has {8 * value.size} bits, {'signed' if value.is_signed else 'unsigned'}"
+            if isinstance(named, syntax.Name) and isinstance(value, typed.Argument):
+                why = f"it is of type {self.function.parameters[value.index].type.name}"
+            raise UserError(f"{show(named)} of {self.function.symbol} is never {constant.value}: {why}")
 
     def string_comparison(self, node: syntax.Binary) -> Typed:
         sides = node.left, node.right
@@ -141,11 +216,25 @@ class Binder:
         return argument.index, parameter
 
 
-def can_be(argument: typed.Argument, constant: typed.Constant) -> bool:
+def reads(test: Typed) -> Iterator[typed.Pointee]:
+    """The bytes behind pointers that this test looks at, those of the tests inside it aside."""
+    if isinstance(test, typed.Pointee):
+        yield test
+    operands = getattr(test, "operand", None), getattr(test, "left", None), getattr(test, "right", None)
+    for operand in operands:
+        if operand is not None and not isinstance(operand, BOOLEANS):
+            yield from reads(operand)
+
+
+def can_be(value: typed.Argument | typed.Pointee, constant: typed.Constant) -> bool:
     """Whether the constant is in the range of a narrow integer; wide ones and fractions are not looked at."""
-    if argument.kind == DOUBLE or constant.kind == DOUBLE or argument.size == abi.WORD:
+    if DOUBLE in (value.kind, constant.kind) or value.size == abi.WORD:
         return True
-    return wrap(int(constant.value), 8 * argument.size, argument.is_signed) == constant.value
+    return wrap(int(constant.value), 8 * value.size, value.is_signed) == constant.value
+
+
+def plural(count: int, what: str) -> str:
+    return f"{count} {what}" + ("s" if count != 1 else "")
 
 
 @cache  # a glob asks once for each of some hundred functions

@@ -18,6 +18,8 @@ _TOKEN = re.compile(
     r"|(?P<operator>" + "|".join(map(re.escape, OPERATORS)) + ")"
 )
 _NUMBER = re.compile(r"(?P<digits>0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?P<suffix>[a-zA-Z]*)")
+BARE_PLACE = re.compile(r'[^\s"()&|!]+')  # behind "caller in"; anything else is quoted
+_PLACE = re.compile(rf'\s+(?P<place>{BARE_PLACE.pattern}|"(?:[^"\\]|\\.)*")')
 _ESCAPES = {"n": "\n", "t": "\t", "0": "\0"}
 
 
@@ -39,12 +41,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Token:
-    """``kind``: "literal" (with its value), "name", "operator" or "end"; ``column`` counts from 1."""
+    """``kind``: "literal" (with its value), "name", "place" (behind ``caller in``), "operator" or "end"; ``column``
+    counts from 1."""
 
     kind: str
     text: str
     column: int
     value: Integer | float | Text | None = None
+    is_quoted: bool = False
 
 
 def tokens(text: str) -> list[Token]:
@@ -52,6 +56,11 @@ def tokens(text: str) -> list[Token]:
     found: list[Token] = []
     at = 0
     while at < len(text):
+        match = _PLACE.match(text, at) if _is_caller_in(found) else None
+        if match is not None:
+            found[-1] = _place(match)
+            at = match.end()
+            continue
         match = _TOKEN.match(text, at)
         if match is None:
             raise UserError(_not_a_token(text, at))
@@ -59,6 +68,18 @@ def tokens(text: str) -> list[Token]:
             found.append(_token(match))
         at = match.end()
     return [*found, Token("end", "the end", len(text) + 1)]
+
+
+def _is_caller_in(found: list[Token]) -> bool:
+    return [token.text for token in found[-2:]] == ["caller", "in"] and found[-1].kind == "name"
+
+
+def _place(match: re.Match[str]) -> Token:
+    word, column = match["place"], match.start("place") + 1
+    if word[0] != '"':
+        return Token("place", word, column)
+    inside = re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), word[1:-1], flags=re.DOTALL)
+    return Token("place", inside, column, is_quoted=True)
 
 
 def _not_a_token(text: str, at: int) -> str:

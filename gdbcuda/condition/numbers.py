@@ -22,6 +22,7 @@ COMPARISONS: dict[str, Callable[[Number, Number], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def common(left: str, right: str) -> str:

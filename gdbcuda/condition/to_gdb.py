@@ -1,22 +1,28 @@
-"""The back end that writes a gdb expression: registers, casts and C operators, no debug info needed.
+"""The back end that writes gdb expressions: registers, casts and C operators, no debug info needed.
 
-gdb evaluates such a condition itself, also inside gdbserver (gdb manual, "Break Conditions" and "Agent
-Expressions"). Operands are cast to 64 bits, for gdb promotes as C does and would wrap at 32 bits otherwise.
+What reads registers and memory alone gdbserver evaluates itself (gdb manual, "Break Conditions" and "Agent
+Expressions"). The caller and the thread gdb has to tell, so an expression with them is evaluated in gdb, as are strings
+and arguments on the stack, by `$_cuda_if` and a term's own text. Operands are cast to 64 bits, for gdb promotes as C
+does and would wrap at 32 bits otherwise.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from gdbcuda import abi
 from gdbcuda.condition import typed
 from gdbcuda.condition.numbers import DOUBLE, SIGNED, UNSIGNED
+from gdbcuda.condition.show import escaped
 from gdbcuda.condition.typed import Typed
 
 C_NAMES = {SIGNED: "long", UNSIGNED: "unsigned long", DOUBLE: "double"}
 SUFFIXES = {SIGNED: "l", UNSIGNED: "ul"}
-C_SIGNED = {1: "signed char", 2: "short", 4: "int"}
+C_SIGNED = {1: "signed char", 2: "short", 4: "int", 8: "long"}
+C_UNSIGNED = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long"}
+C_FLOATS = {4: "float", 8: "double"}
 # the lowest float or double of xmm0 … and v0 …, as gdb's target descriptions name it
 VECTOR_FIELDS = {
     ("x", 4): ".v4_float[0]",
@@ -31,10 +37,41 @@ class Refused(Exception):
     """gdb cannot be told this condition; the text says why."""
 
 
+@dataclass(frozen=True)
+class Native:
+    """A condition for gdb: ``terms`` to be joined by &&, and then ``count``, the text of what counts ("nth == 3") or
+    "". ``why``: what keeps gdbserver from evaluating it by itself; "" where nothing does."""
+
+    terms: tuple[str, ...]
+    count: str
+    why: str
+
+
+def native(terms: Sequence[tuple[str, Typed]], count: typed.Count | None, locations: Sequence[abi.Location]) -> Native:
+    """For terms with their texts; every condition has one."""
+    written, reasons = [], []
+    for text, tree in terms:
+        try:
+            written.append(Writer(locations).write(tree))
+        except Refused as reason:
+            written.append(on_the_host(text, tree, locations))
+            reasons.append(str(reason))
+    if count is not None:
+        reasons.append("calls are counted in gdb")
+    return Native(tuple(written), count.text if count else "", reasons[0] if reasons else "")
+
+
 def expression(tree: Typed, locations: Sequence[abi.Location]) -> str:
-    """The gdb expression; `Refused` where registers do not suffice."""
-    text = Writer(locations).write(tree)
-    return text[1:-1] if isinstance(tree, (typed.Compare, typed.Logic)) else text
+    """The whole tree over registers and memory; `Refused` where these do not suffice."""
+    return Writer(locations).write(tree)
+
+
+def on_the_host(text: str, tree: Typed, locations: Sequence[abi.Location]) -> str:
+    """The term with gdb's help, or its text for our own evaluation."""
+    try:
+        return HostWriter(locations).write(tree)
+    except Refused:
+        return f'$_cuda_if("{escaped(text)}")'
 
 
 class Writer:
@@ -45,6 +82,7 @@ class Writer:
         self.writers: dict[type, Callable[..., str]] = {
             typed.Constant: self.constant,
             typed.Argument: self.argument,
+            typed.Pointee: self.pointee,
             typed.Convert: lambda node: f"({C_NAMES[node.kind]}){self.write(node.operand)}",
             typed.Unary: self.unary,
             typed.Arithmetic: self.arithmetic,
@@ -52,6 +90,8 @@ class Writer:
             typed.Logic: lambda node: f"({self.write(node.left)} {node.op} {self.write(node.right)})",
             typed.Not: lambda node: f"!{self.write(node.operand)}",
             typed.Matches: self.matches,
+            typed.CallerIn: self.caller_in,
+            typed.Thread: self.thread,
         }
 
     def write(self, node: Typed) -> str:
@@ -59,7 +99,7 @@ class Writer:
 
     def operand(self, node: Typed) -> str:
         """For arithmetic: a comparison is a 32-bit int in C, ours has 64 bits."""
-        is_int = isinstance(node, (typed.Compare, typed.Logic, typed.Not))
+        is_int = isinstance(node, (typed.Compare, typed.Logic, typed.Not, typed.CallerIn, typed.Thread))
         return f"(long){self.write(node)}" if is_int else self.write(node)
 
     def constant(self, node: typed.Constant) -> str:
@@ -77,8 +117,10 @@ class Writer:
             return f"({operand} * -1.0)"  # gdb's minus is 0 - x, which makes +0.0 of 0.0
         return f"({node.op}{operand})"
 
+    # -- arguments
+
     def argument(self, node: typed.Argument) -> str:
-        register = self.register(node)
+        register, _ = self.register(node)
         if node.kind == DOUBLE:
             lowest = f"${register}{VECTOR_FIELDS[register[0], node.size]}"
             return lowest if node.size == 8 else f"(double){lowest}"
@@ -87,15 +129,31 @@ class Writer:
         return f"(long){self.narrow(node)}" if node.is_signed else self.narrow(node)
 
     def narrow(self, node: typed.Argument) -> str:
-        """The low bytes of a register. A mask, for gdb 16 casts negative numbers wrongly to narrower types."""
-        low = f"(${self.register(node)} & {(1 << 8 * node.size) - 1:#x})"
+        """Some bytes of a register. A mask, for gdb 16 casts negative numbers wrongly to narrower types."""
+        register, shift = self.register(node)
+        moved = f"(${register} >> {shift})" if shift else f"${register}"
+        low = f"({moved} & {(1 << 8 * node.size) - 1:#x})"
         return f"({C_SIGNED[node.size]}){low}" if node.is_signed else low
 
-    def register(self, node: typed.Argument) -> str:
-        pieces = self.locations[node.index].pieces
-        if len(pieces) != 1 or pieces[0].register is None or pieces[0].indirect:
+    def register(self, node: typed.Argument) -> tuple[str, int]:
+        """The register, and by how many bits the value is to be shifted down in it."""
+        piece, offset = self.locations[node.index].piece_at(node.offset, node.size) or (None, 0)
+        if piece is None or piece.register is None or piece.indirect:
             raise Refused(f"{node.name} is passed on the stack")
-        return pieces[0].register
+        if offset and node.kind == DOUBLE:
+            raise Refused(f"{node.name} is in the upper half of a register")
+        return piece.register, 8 * offset
+
+    def pointee(self, node: typed.Pointee) -> str:
+        register, _ = self.register(node.pointer)
+        address = f"(${register} + {node.offset})" if node.offset else f"${register}"
+        if node.kind == DOUBLE:
+            value = f"*({C_FLOATS[node.size]} *){address}"
+            return value if node.size == 8 else f"(double){value}"
+        names = C_SIGNED if node.is_signed else C_UNSIGNED
+        return f"({C_NAMES[node.kind]})*({names[node.size]} *){address}"
+
+    # -- operations
 
     def compare(self, node: typed.Compare) -> str:
         return f"({self.compared(node.left, node.right)} {node.op} {self.compared(node.right, node.left)})"
@@ -133,8 +191,26 @@ class Writer:
             divided = f"{right} == -1 ? {f'-{left}' if node.op == '/' else zero} : {divided}"
         return f"({right} == 0 ? {zero} : {divided})"
 
+    # -- what registers do not say
+
     def matches(self, node: typed.Matches) -> str:
         raise Refused(f"the string {node.name} is in memory, and gdb's own conditions compare only numbers")
+
+    def caller_in(self, node: typed.CallerIn) -> str:
+        raise Refused("who calls has to be looked up in gdb")
+
+    def thread(self, node: typed.Thread) -> str:
+        raise Refused("only gdb knows its threads' numbers")
+
+
+class HostWriter(Writer):
+    """With what gdb itself knows of a stop."""
+
+    def caller_in(self, node: typed.CallerIn) -> str:
+        return f'$_cuda_from("{escaped(",".join(node.words))}")'
+
+    def thread(self, node: typed.Thread) -> str:
+        return f"($_thread == {node.number})"
 
 
 def fits_int(node: Typed) -> bool:

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping
 from typing import Union
 
 from gdbcuda.condition import typed
 from gdbcuda.condition.numbers import COMPARISONS, DOUBLE, Number, arithmetic, convert, negate, wrap
+from gdbcuda.condition.place import Surroundings
 from gdbcuda.condition.typed import Typed
 from gdbcuda.errors import Unreadable
-from gdbcuda.memory import Memory, read_string
+from gdbcuda.memory import ADDRESSES, Memory, read_string
 
 Value = Union[int, float, bytes, str, None]
 
 
 class Call:
-    """The arguments that a condition is evaluated on: numbers, and strings by value or by address."""
+    """What a condition is evaluated on: arguments by name (numbers; strings by value or by address; structs as the
+    number that their bytes make), the memory behind pointers, and who calls."""
 
-    def __init__(self, values: Mapping[str, Value], memory: Memory | None) -> None:
+    def __init__(
+        self, values: Mapping[str, Value], memory: Memory | None, surroundings: Surroundings | None = None
+    ) -> None:
         self.values = values
-        self.memory = memory
+        self._memory = memory
+        self._surroundings = surroundings
+        self.ordinal = 0  # once it is counted
+
+    def memory_for(self, name: str) -> Memory:
+        if self._memory is None:
+            raise TypeError(f"{name} is an address: pass the memory to read from")
+        return self._memory
+
+    @property
+    def surroundings(self) -> Surroundings:
+        if self._surroundings is None:
+            raise TypeError("the condition asks for the caller, the thread or a count: pass the surroundings")
+        return self._surroundings
 
     def number(self, name: str) -> Number:
         value = self.values[name]
@@ -34,10 +52,8 @@ class Call:
             return value.encode()
         if not isinstance(value, int):
             return value if isinstance(value, bytes) else None
-        if self.memory is None:
-            raise TypeError(f"{name} is an address: pass the memory to read the string from")
         try:
-            return read_string(self.memory, value, limit)[0] if value else None
+            return read_string(self.memory_for(name), value, limit)[0] if value else None
         except Unreadable:
             return None
 
@@ -55,10 +71,22 @@ def _constant(node: typed.Constant) -> Evaluate:
 
 
 def _argument(node: typed.Argument) -> Evaluate:
-    name, bits, is_signed = node.name, 8 * node.size, node.is_signed
+    name, bits, shift, is_signed = node.name, 8 * node.size, 8 * node.offset, node.is_signed
     if node.kind == DOUBLE:
         return lambda call: float(call.number(name))
-    return lambda call: wrap(int(call.number(name)), bits, is_signed)
+    return lambda call: wrap(int(call.number(name)) >> shift, bits, is_signed)
+
+
+def _pointee(node: typed.Pointee) -> Evaluate:
+    pointer, offset, size, is_signed = compiled(node.pointer), node.offset, node.size, node.is_signed
+
+    def read(call: Call) -> bytes:
+        return call.memory_for(node.pointer.name).read((int(pointer(call)) + offset) % ADDRESSES, size)
+
+    if node.kind == DOUBLE:
+        layout = "<f" if size == 4 else "<d"
+        return lambda call: float(struct.unpack(layout, read(call))[0])
+    return lambda call: int.from_bytes(read(call), "little", signed=is_signed)
 
 
 def _convert(node: typed.Convert) -> Evaluate:
@@ -106,6 +134,26 @@ def _matches(node: typed.Matches) -> Evaluate:
     return matches
 
 
+def _caller_in(node: typed.CallerIn) -> Evaluate:
+    words = node.words
+    return lambda call: int(call.surroundings.is_from(words))
+
+
+def _thread(node: typed.Thread) -> Evaluate:
+    number = node.number
+    return lambda call: int(call.surroundings.thread() == number)
+
+
+def _count(node: typed.Count) -> Evaluate:
+    test = compiled(node.test)
+
+    def counted(call: Call) -> Number:
+        call.ordinal = call.surroundings.count()
+        return test(call)
+
+    return counted
+
+
 _COMPILERS: dict[type, Callable[..., Evaluate]] = {
     typed.Constant: _constant,
     typed.Argument: _argument,
@@ -116,4 +164,9 @@ _COMPILERS: dict[type, Callable[..., Evaluate]] = {
     typed.Logic: _logic,
     typed.Not: _not,
     typed.Matches: _matches,
+    typed.Pointee: _pointee,
+    typed.CallerIn: _caller_in,
+    typed.Thread: _thread,
+    typed.Ordinal: lambda node: lambda call: call.ordinal,
+    typed.Count: _count,
 }

@@ -21,13 +21,15 @@ class Constant:
 
 @dataclass(frozen=True)
 class Argument:
-    """A parameter of ``size`` bytes, signed or not (or a float), already widened to ``kind``."""
+    """A parameter of ``size`` bytes, signed or not (or a float), already widened to ``kind``; with an ``offset``
+    the bytes there of a struct that is passed by value."""
 
     name: str
     index: int
     size: int
     is_signed: bool
     kind: str
+    offset: int = 0
 
 
 @dataclass(frozen=True)

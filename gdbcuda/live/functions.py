@@ -14,7 +14,7 @@ import gdb
 from gdbcuda import abi, api
 from gdbcuda import condition as conditions
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import frames, layers, returns, target, versions
+from gdbcuda.live import counting, frames, layers, returns, surroundings, target, versions
 from gdbcuda.live.command import plain
 
 APIS = ("driver", "runtime", "nvml")
@@ -48,20 +48,10 @@ def argument_counts(action: Callable[..., Any]) -> range:
     return range(most - len(action.__defaults__ or ()), most + 1)
 
 
-def is_from(caller: frames.Place, wanted: str) -> bool:
-    """Layer ``app`` means the program and its libraries, the runtime among them: everyone but hook, driver, system."""
-    if wanted == "any":
-        return True
-    if wanted == "app":
-        return caller.layer in ("app", "runtime", "")
-    return layers.matches(wanted, caller.layer, caller.file)
-
-
 @function("_cuda_from")
 def cuda_from(wanted: gdb.Value) -> bool:
-    """$_cuda_from("app"): does the call come from that layer or library? Layers, "libfoo.so", several with commas."""
-    caller = frames.caller_of(gdb.selected_frame())
-    return caller is not None and any(is_from(caller, word) for word in wanted.string().split(","))
+    """$_cuda_from("app"): does the call come from that layer, library or function? Several with commas: "hook,main"."""
+    return surroundings.Call().is_from(wanted.string().split(","))
 
 
 @function("_cuda_in")
@@ -82,10 +72,23 @@ def cuda_if(text: gdb.Value) -> bool:
     call = frames.read_call(gdb.selected_frame())
     wanted = parsed(text.string(), call.function.symbol, versions.table())
     try:
-        return bool(wanted.holds(call.function, call.raws, target.InferiorMemory()))
-    except Unreadable:
+        return bool(wanted.holds(call.function, call.raws, target.InferiorMemory(), surroundings.Call()))
+    except Unreadable as problem:
+        if problem.address:
+            raise UserError(str(problem)) from None
         names = ", ".join(wanted.arguments(call.function))
         raise UserError(f"{call.function.symbol}: the value of {names} is not known here") from None
+
+
+@functools.lru_cache(maxsize=256)
+def count_test(text: str) -> Callable[[int], bool]:
+    return conditions.ordinal_test(text)
+
+
+@function("_cuda_count")
+def cuda_count(number: gdb.Value, text: gdb.Value) -> bool:
+    """$_cuda_count(1, "nth == 3"): counts one more call for breakpoint 1; is it the third? Also every 10, after 10."""
+    return counting.passes(int(number), count_test(text.string()))
 
 
 @function("_cuda_returns")

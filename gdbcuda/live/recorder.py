@@ -9,9 +9,10 @@ process. None is deleted inside ``stop``. (gdb manual: "Breakpoints In Python".)
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -20,8 +21,7 @@ import gdb
 from gdbcuda import abi, api, decode
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
-from gdbcuda.live import frames, planting, sites, target, versions
-from gdbcuda.live import functions as convenience
+from gdbcuda.live import frames, planting, sites, surroundings, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.calling import MACHINES, Machine, here, read
 from gdbcuda.live.watchers import Entry, Return
@@ -72,6 +72,7 @@ class Recorder:
     returns: dict[int, Return] = field(default_factory=dict)
     planted: set[tuple[str, int]] = field(default_factory=set)
     noted: set[tuple[str, Any]] = field(default_factory=set)
+    passed: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers for conditions that count
 
     def now(self) -> float:
         return time.perf_counter() - self.epoch
@@ -93,7 +94,8 @@ class Recorder:
         if self.wish.callers and not self.is_wanted_caller(back):
             return None
         raws = [read(place, stack, memory) for place in arguments]
-        if self.wish.condition is not None and not self.wish.condition.holds(function, raws, memory):
+        around = surroundings.Entry(sites.caller(back), lambda: next(self.passed))
+        if self.wish.condition is not None and not self.wish.condition.holds(function, raws, memory, around):
             return None
         thread = gdb.selected_thread()
         open_calls = self.threads.setdefault(thread.global_num, [])
@@ -131,7 +133,7 @@ class Recorder:
         return place.address
 
     def is_wanted_caller(self, back: int) -> bool:
-        return any(convenience.is_from(sites.caller(back), word) for word in self.wish.callers)
+        return any(surroundings.is_from(sites.caller(back), word) for word in self.wish.callers)
 
     def note_kernel(self, function: api.Function, raws: list[bytes | None]) -> None:
         """The host function that stands for a kernel has the kernel's name."""
@@ -225,6 +227,7 @@ class Recorder:
                 breakpoint.delete()
         for state in (self.entries, self.returns, self.planted, self.noted):
             state.clear()
+        self.passed = itertools.count(1)
 
 
 def is_tail_call(outer: Open, function: api.Function, back: int) -> bool:

@@ -86,5 +86,5 @@ def on_modified(one: gdb.Breakpoint) -> None:
     places = names.split_places(found.group(1))
     in_hook = not places and any(function.group(1) in names.exported(path) for path in layers.named_hooks())
     breakpoints.WISHES[one.number] = breakpoints.Wish(function.group(1), places, in_hook)
-    own = re.sub(r"(\$_cuda_returns\()\d+", rf"\g<1>{one.number}", found.group(2) or "")
+    own = re.sub(r"(\$_cuda_(?:count|returns)\()\d+", rf"\g<1>{one.number}", found.group(2) or "")
     one.condition = own or None

@@ -95,9 +95,9 @@ def random_arguments(made: Conditions, target: api.Function) -> tuple[dict[str, 
 
 
 def case_of(text: str, parsed: condition.Condition, target: api.Function, raws: list[bytes]) -> Case:
-    expression = parsed.to_gdb(target, abi.locate(target))
-    assert expression is not None, (text, parsed.why)
-    return Case(text, expression, parsed.holds(target, raws, DictMemory({})))
+    native = parsed.to_gdb(target, abi.locate(target))
+    assert not native.why, (text, native.why)
+    return Case(text, " && ".join(native.terms), parsed.holds(target, raws, DictMemory({})))
 
 
 def check(cases: list[Case], found: list[bool]) -> None:

@@ -10,7 +10,7 @@ import gdb
 from gdbcuda import abi
 from gdbcuda import condition as conditions
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import breakpoints, frames, functions, guards, layers, names, returns, target, versions
+from gdbcuda.live import breakpoints, counting, frames, guards, layers, names, returns, surroundings, target, versions
 from gdbcuda.live.command import Argument, Condition, Option, command
 from gdbcuda.live.expressions import quoted
 
@@ -95,7 +95,9 @@ class Request:
         known = [f for f in map(names.function_named, symbols) if f is not None]
         if self.text is None or not known:
             return None
-        return conditions.parse(self.text, versions.table(), known)
+        condition = conditions.parse(self.text, versions.table(), known)
+        surroundings.refuse_unknown(condition)
+        return condition
 
 
 def make(symbol: str, request: Request, condition: conditions.Condition | None) -> gdb.Breakpoint:
@@ -117,31 +119,34 @@ def expect_open_calls(made: gdb.Breakpoint, request: Request, condition: conditi
         function = frames.api_function(frame)
         if function is None or function.symbol != symbol or frames.place_of(frame).file not in places:
             continue
-        if is_meant(frames.read_call(frame), request, condition):
+        if is_meant(frames.read_call(frame), request, condition, made.number):
             returns.expect_frame(frame, made.number, request.on == "error")
 
 
-def is_meant(call: frames.Call, request: Request, condition: conditions.Condition | None) -> bool:
+def is_meant(call: frames.Call, request: Request, condition: conditions.Condition | None, number: int) -> bool:
     caller = call.caller
-    if caller is None or not any(functions.is_from(caller, word) for word in request.callers.split(",")):
+    if caller is None or not any(surroundings.is_from(caller, word) for word in request.callers.split(",")):
         return False
     try:
-        return condition is None or condition.holds(call.function, call.raws, target.InferiorMemory())
+        around = surroundings.Entry(caller, lambda: counting.one_more(number))
+        return condition is None or condition.holds(call.function, call.raws, target.InferiorMemory(), around)
     except Unreadable:
         return True  # better one stop too many than the one that was asked for
 
 
 def gdb_terms(symbol: str, request: Request, condition: conditions.Condition | None, number: int) -> list[str]:
     """The breakpoint's native condition, cheapest test first."""
-    terms = []
+    terms, count = [], ""
     function = names.function_named(symbol)
     if condition is not None and function is not None:
         native = condition.to_gdb(function, abi.locate(function, target.machine()))
-        terms.append(f"({native})" if native else f"$_cuda_if({quoted(condition.text)})")
+        terms, count = list(native.terms), native.count
     elif request.text:
         terms.append(f"({request.text})")
     if request.callers != "any":
         terms.append(f"$_cuda_from({quoted(request.callers)})")
+    if count:
+        terms.append(f"$_cuda_count({number}, {quoted(count)})")
     if request.on != "enter":
         terms.append(f"$_cuda_returns({number}, {quoted(request.on)})")
     return terms
