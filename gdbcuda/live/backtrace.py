@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import gdb
 from gdb.FrameDecorator import FrameDecorator
 
-from gdbcuda.live import frames, settings
+from gdbcuda.live import frames, settings, target
 
 NAMED = ("app", "runtime", "hook", "driver")
 
@@ -22,18 +22,22 @@ class LayerFrame(FrameDecorator):
     def __init__(self, base: FrameDecorator) -> None:
         super().__init__(base)
         self.base = base
-
         self.place = frames.place_of(self.inferior_frame(), is_caller=self.inferior_frame().newer() is not None)
 
     def function(self) -> str | None:
         name = self.base.function()
         if isinstance(name, int):  # an address: no symbol there
-            name = self.place.function or hex(name)
+            name = self.place.function or "??"
         layer = self.place.layer
         if layer not in NAMED:
             return name
-        library = "" if layer == "app" else " " + os.path.basename(self.place.file)
-        return f"[{layer}{library}] {without_parameters(name)}"
+        return f"[{layer}{self.library()}] {without_parameters(name)}"
+
+    def library(self) -> str:
+        """ " libvgpu.so"; of the layer "app" the program itself goes without saying."""
+        file = self.place.file
+        is_program = self.place.layer == "app" and file == target.strip_prefix(target.program())
+        return "" if is_program else " " + os.path.basename(file)
 
     def filename(self) -> str | None:
         """Only a source file: the library is named in front of the function."""

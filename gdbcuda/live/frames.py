@@ -42,7 +42,7 @@ class Call:
 
 def place_of(frame: gdb.Frame, is_caller: bool = False) -> Place:
     pc = frame.pc()
-    lookup = pc - 1 if is_caller else pc  # a call can be the last instruction of its function
+    lookup = pc - 1 if is_caller and pc else pc  # a call can be the last instruction; 0 ends some stacks
     name = frame.name() or target.symbol_of(lookup)[0]
     line = frame.find_sal()
     source = f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab and line.line else ""

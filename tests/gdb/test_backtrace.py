@@ -1,0 +1,59 @@
+"""bt: every frame of gdb's own, with its layer and object in front."""
+
+from __future__ import annotations
+
+import re
+
+from scenario import Scenario
+
+HOOK_THAT_BEGINS_EARLY = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int cuInit(unsigned flags)
+{
+    return ((int (*)(unsigned))dlsym(RTLD_NEXT, "cuInit"))(flags);
+}
+__attribute__((constructor)) static void begin(void)
+{
+    cuInit(0);
+}
+"""
+
+LIBRARY = """
+int cuInit(unsigned);
+int library_init(void)
+{
+    return cuInit(0) + 1;
+}
+"""
+
+PROGRAM = """
+int library_init(void);
+int main(void)
+{
+    return library_init();
+}
+"""
+
+
+def numbers(text: str) -> list[str]:
+    return re.findall(r"^#(\d+) ", text, re.MULTILINE)
+
+
+def test_shows_as_many_frames_as_gdb_where_the_stack_ends_at_address_0(local: Scenario, compile_c) -> None:
+    hook = compile_c("libearly.so", HOOK_THAT_BEGINS_EARLY, "-shared")
+    text = local.run(
+        "test_alloc", "cuda-break cuInit --from any", "RUN", "bt", "echo plain\\n", "bt -no-filters", hook=hook
+    )
+    ours, _, plain = text.partition("plain\n")
+    assert "[hook libearly.so] begin" in ours
+    assert numbers(ours) == numbers(plain) != []
+
+
+def test_names_the_library_of_the_program(scenario: Scenario, compile_c, tmp_path) -> None:
+    driver = str(scenario.shim / "standin" / "libcuda.so.1")
+    library = compile_c("libmiddle.so", LIBRARY, "-shared", "-g0", driver)
+    program = compile_c("through_library", PROGRAM, str(library), "-Wl,-rpath," + str(tmp_path), driver)
+    text = scenario.run(program, "cuda-break cuInit", "RUN", "bt")
+    assert re.search(r"^#1 .* in \[app libmiddle\.so\] library_init \(\)$", text, re.MULTILINE)
+    assert re.search(r"^#2 .* in \[app\] main \(\)", text, re.MULTILINE)
