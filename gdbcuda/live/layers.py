@@ -50,8 +50,8 @@ def hooks() -> list[str]:
 
 
 def is_same_file(loaded: str, named: str) -> bool:
-    """By name: the loaded file may be on another machine, so no inode is compared."""
-    return loaded == named or os.path.realpath(named) == loaded or os.path.basename(loaded) == os.path.basename(named)
+    """By name, a link's or its target's: the loaded file may be on another machine, so no inode is compared."""
+    return os.path.basename(loaded) in (os.path.basename(named), os.path.basename(os.path.realpath(named)))
 
 
 @target.until_objects_change

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,31 @@ def test_a_path_that_ld_so_would_split(local: Scenario, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "libhook.so").write_bytes(local.hook.read_bytes())
     text = local.run("test_alloc", f"cuda-load '{folder}/libhook.so'", hook=None)
-    assert "ld.so splits it at blanks and colons" in text
+    assert "ld.so splits it at blanks and colons; use a link without them" in text
+
+
+def test_a_link_is_named_as_it_is_typed(local: Scenario, tmp_path: Path) -> None:
+    """As the message about blanks says; and libhook.so -> libhook.so.1 is libhook.so to ld.so too."""
+    folder = tmp_path / "with blank"
+    folder.mkdir()
+    shutil.copy(local.hook, folder / "real.so.1")
+    link = tmp_path / "libhook.so"
+    link.symlink_to(folder / "real.so.1")
+    text = local.run("test_alloc", "cuda-break cuInit", "run", f"cuda-load {link} --remove", hook=link)
+    assert "cuda-load: hook libhook.so is loaded, first in the search order" in text
+    assert "Breakpoint 1  hook libhook.so  cuInit(" in text
+    assert "hook libhook.so is not preloaded from the next run on" in text
+
+
+def test_the_file_behind_a_link_is_the_same_hook(local: Scenario, tmp_path: Path) -> None:
+    """As where a gdbserver's wrapper names the file, and the user here its link."""
+    shutil.copy(local.hook, tmp_path / "libhook.so.1")
+    link = tmp_path / "libhook.so"
+    link.symlink_to(tmp_path / "libhook.so.1")
+    preloaded = f"set exec-wrapper env LD_PRELOAD={tmp_path / 'libhook.so.1'}"
+    text = local.run("test_alloc", preloaded, "break main", "run", f"cuda-load {link}", hook=None)
+    assert "cuda-load: hook libhook.so is loaded, first in the search order" in text
+    assert "It will be preloaded by the next run." not in text
 
 
 def test_a_release_library_is_told(local: Scenario) -> None:
