@@ -44,3 +44,27 @@ class Surroundings(Protocol):
 def within(address: int, ranges: Iterable[Range]) -> bool:
     """Whether the return address is in one of the ranges."""
     return any(low < address <= high for low, high in ranges)
+
+
+EVERYWHERE = (0, (1 << 64) - 1)
+
+
+def union(ranges: Iterable[Range]) -> list[Range]:
+    """In order, and those that touch as one."""
+    found: list[Range] = []
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        elif low < high:
+            found.append((low, high))
+    return found
+
+
+def complement(ranges: Iterable[Range]) -> list[Range]:
+    """All other addresses."""
+    start, end = EVERYWHERE
+    found = []
+    for low, high in union(ranges):
+        found.append((start, low))
+        start = high
+    return union([*found, (start, end)])

@@ -1,14 +1,19 @@
-"""The caller filter of a guard: which address ranges a wanted call cannot come from.
+"""Who calls, as address ranges: for the caller filter of a guard, and for ``caller in`` in a condition.
 
-Objects that we know and that do not match are left out; whatever is loaded later passes, and gdb's own condition
-decides. (`functions.is_from` is the same filter in the debugger.)
+The filter (`test`) leaves out the objects that we know and that do not match; whatever is loaded later passes, and
+gdb's own condition decides. `ranges` are exact for the objects that are loaded now. (`surroundings.is_from` is the same
+in the debugger.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gdbcuda import trampoline
+from gdbcuda.condition.place import EVERYWHERE, Range, complement, union
+from gdbcuda.detour import Refused
 from gdbcuda.image import Image
-from gdbcuda.live import layers, target
+from gdbcuda.live import layers, surroundings, target, world
 from gdbcuda.memory import PAGE
 
 FOREIGN = ("hook", "driver", "system")  # to --from app
@@ -24,9 +29,17 @@ def test(wanted: str) -> trampoline.Test:
 
 
 def may_call(one: Image, words: list[str]) -> bool:
-    name = one.name or target.strip_prefix(target.program())
+    name = file_of(one)
     layer = "app" if not one.name else layers.layer_of_object(name)
-    return any(is_meant(word, layer, name, is_program=not one.name) for word in words)
+    return any(is_meant(word, layer, name, is_program=not one.name) or has_function(one, word) for word in words)
+
+
+def has_function(one: Image, word: str) -> bool:
+    return any(one.holds(start) for start, _ in surroundings.function_ranges(word))
+
+
+def file_of(one: Image) -> str:
+    return one.name or target.strip_prefix(target.program())
 
 
 def is_meant(word: str, layer: str, name: str, is_program: bool) -> bool:
@@ -55,3 +68,23 @@ def joined(ranges: list[trampoline.Range]) -> list[trampoline.Range]:
 def rank(found: trampoline.Range, objects: list[Image]) -> int:
     inside = [one for one in objects if found[0] <= extent(one)[0] < found[1]]
     return min(ORDER.get(layers.layer_of_object(one.name) if one.name else "app", 3) for one in inside)
+
+
+# -- exact
+
+
+def ranges(words: Sequence[str]) -> list[Range]:
+    """The return addresses of calls from these layers, objects or functions; `Refused` where no range says it."""
+    return union(one for word in words for one in ranges_of(word))
+
+
+def ranges_of(word: str) -> list[Range]:
+    if word == "any":
+        return [EVERYWHERE]
+    objects = [one for one in target.images() if one.segments]
+    if word == "app":
+        return complement(extent(one) for one in objects if layers.layer_of_object(file_of(one)) in FOREIGN)
+    if word == "runtime" and world.static_runtime():
+        raise Refused("the runtime is a part of the program, and its code is not in one piece")
+    found = [extent(one) for one in objects if layers.matches(word, layers.layer_of_object(file_of(one)), file_of(one))]
+    return found + surroundings.function_ranges(word)

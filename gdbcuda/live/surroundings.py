@@ -25,17 +25,38 @@ def is_from(caller: frames.Place, wanted: str) -> bool:
 
 
 def is_function(wanted: str, return_address: int) -> bool:
-    """By the ELF symbol that the call is in: a function that the compiler put into another is that other one."""
-    return may_be_function(wanted) and plain_name(target.symbol_of(return_address - 1)[0]) == wanted
+    """By ELF symbols: what the compiler has put into another function is that other one's."""
+    return any(low < return_address <= high for low, high in function_ranges(wanted))
 
 
-def may_be_function(word: str) -> bool:
-    return word not in layers.LAYERS and word.replace("::", "_").isidentifier()
+@target.until_objects_change
+def function_ranges(name: str) -> list[tuple[int, int]]:
+    """(start, end) of each function of that name; [] where the name is a layer's or a file's."""
+    if name in layers.LAYERS or not name.replace("::", "_").isidentifier():
+        return []
+    starts = {target.function_start(pc) or pc for pc in target.decoded(name)}
+    return [(start, end_of(start)) for start in sorted(starts) if is_named(start, name)]
 
 
-def plain_name(symbol: str) -> str:
-    """gdb shows the parameters of a C++ function."""
-    return symbol.partition("(")[0]
+def is_named(start: int, name: str) -> bool:
+    """Not what calls it in the PLT, and not a function into which the compiler has put it; an alias is."""
+    symbol = target.symbol_of(start)[0]
+    return symbol.partition("(")[0] == name or (name, start) in symbols_of(start)
+
+
+def end_of(start: int) -> int:
+    """Where the next symbol begins: all that gdb calls by the name of this one."""
+    behind = [address for _, address in symbols_of(start) if address > start]
+    ends = [end for one in target.images() for low, end, _ in one.segments if low <= start < end]
+    return min([*behind, *ends], default=start)
+
+
+def symbols_of(address: int) -> list[tuple[str, int]]:
+    from gdbcuda.live import world  # loaded when first used
+
+    file = target.object_of(address)
+    found = (one.filename for one in gdb.objfiles() if one.filename and target.strip_prefix(one.filename) == file)
+    return world.symbol_table(next(found, file))
 
 
 class Call:
@@ -87,7 +108,7 @@ def is_known(word: str) -> bool:
         return True
     if any(layers.matches(word, "", name) for name in objects()):
         return True
-    return may_be_function(word) and bool(target.decoded(word))
+    return bool(function_ranges(word))
 
 
 def objects() -> list[str]:
@@ -104,5 +125,4 @@ def unknown(word: str) -> str:
     else:
         more = f" and {len(files) - MOST_SHOWN} more" if len(files) > MOST_SHOWN else ""
         hint = f"loaded are {', '.join(files[:MOST_SHOWN])}{more}"
-    what = "loaded object or function" if may_be_function(word) else "loaded object"
-    return f'no {what} is called {word}; {hint} (in quotes, "{word}", it may be loaded later)'
+    return f'no loaded object or function is called {word}; {hint} (in quotes, "{word}", it may be loaded later)'

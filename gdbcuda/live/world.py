@@ -67,14 +67,20 @@ def hook_files() -> tuple[str, ...]:
 
 
 @target.until_objects_change
-def static_functions(file: str) -> dict[str, int]:
+def symbol_table(file: str) -> list[tuple[str, int]]:
     """Functions and addresses of an object's symbol table as gdb has read it: a lookup costs packets for each name."""
     try:
         shown = gdb.execute(f"maintenance print msymbols -objfile {quoted(file)}", to_string=True)
     except gdb.error:
-        return {}
+        return []
     rows = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", shown, re.MULTILINE)
-    return {name: int(address, 16) for address, name in rows}
+    return [(name, int(address, 16)) for address, name in rows]
+
+
+@target.until_objects_change
+def static_functions(file: str) -> dict[str, int]:
+    """The same by name."""
+    return dict(symbol_table(file))
 
 
 @target.until_objects_change

@@ -53,6 +53,12 @@ def cuda_break(function: list[str], **wanted: object) -> str:
     constants and sizes, means the same in every layer, and is checked at once. What is made is an ordinary gdb
     breakpoint: info breakpoints, disable, delete, commands, ignore and save breakpoints work on it.
 
+    COND may follow a pointer that the function reads (*count, pCopy->Height, sizes[0]; NULL makes the comparison
+    false) and take members of a struct (gridDim.x). It may ask who calls: caller in hook, caller in libfoo.so,main
+    (layers, libraries, functions; it then decides alone, without the usual --from app), thread == N (gdb's number).
+    nth == N, every N and after N count the calls that all the rest, --from included, lets through: joined by &&,
+    asked last, from the start of each process on, for each breakpoint by itself.
+
     --on return and --on error catch the return of those calls alone that COND and --from let through at entry;
     each call site where such a call returns gets an ordinary breakpoint, deleted with this one.
 
@@ -63,6 +69,8 @@ def cuda_break(function: list[str], **wanted: object) -> str:
       cuda-break cudaMalloc
       cuda-break cuMemAlloc if bytesize > 1<<30
       cuda-break cudaMemcpy if kind == cudaMemcpyDeviceToHost && count >= 1M
+      cuda-break cuLaunchKernel if blockDimX > 256 && caller in libtorch*.so && every 100
+      cuda-break cuMemcpy2D if pCopy->WidthInBytes >= 1M && thread == 2
       cuda-break cuMemAlloc --on error
       cuda-break 'cuMem*' --in driver
       cuda-break nvmlDeviceGetMemoryInfo --once"""
@@ -79,6 +87,7 @@ class Request:
 
     def __init__(self, wanted: dict[str, object]) -> None:
         self.places = names.split_places(wanted["in"])  # type: ignore[arg-type]
+        self.is_from_given = bool(wanted["from"])
         self.callers = ",".join(names.split_places(wanted["from"])) or self.usual_callers()  # type: ignore[arg-type]
         self.on = str(wanted["on"])
         self.once = bool(wanted["once"])
@@ -97,6 +106,8 @@ class Request:
             return None
         condition = conditions.parse(self.text, versions.table(), known)
         surroundings.refuse_unknown(condition)
+        if condition.callers and not self.is_from_given:
+            self.callers = "any"  # "caller in hook" would never hold among the program's calls
         return condition
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
-from gdbcuda.live import names, recording, target, versions
+from gdbcuda.live import names, recording, surroundings, target, versions
 from gdbcuda.live import recorder as recorders
 from gdbcuda.live.command import Argument, Condition, Option, command, file_names
 from gdbcuda.log.reader import BEGIN, END, Event
@@ -85,6 +85,7 @@ def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.Wish:
             raise UserError("a condition is on the parameters of functions: name those to record")
         functions = [f for f in map(table.function, sorted(symbols)) if f is not None]
         condition = conditions.parse(str(wanted["condition"]), table, functions)
+        surroundings.refuse_unknown(condition)
     stack = number("--stack", wanted["stack"] or 0)
     return recorders.Wish(frozenset(symbols), names.split_places(wanted["in"]), names.split_places(wanted["from"]),
                 stack, condition)  # type: ignore[arg-type]  # fmt: skip
