@@ -47,6 +47,10 @@ class Subject:
         assert self._program is not None
         return self._program
 
+    @property
+    def has_program(self) -> bool:
+        return self._program is not None
+
     @cached_property
     def uses(self) -> Uses:
         """What of CUDA the program uses, and how."""

@@ -67,7 +67,9 @@ def test_a_static_program(local: Scenario) -> None:
 
 
 def test_before_the_loader(local: Scenario) -> None:
-    assert ids(local.run("test_alloc", "starti", TRUTHS)) == ["not-started"]
+    text = local.run("test_alloc", "starti", TRUTHS, "cuda-check --quiet")
+    assert ids(text) == ["not-started"]
+    assert "test_alloc: the program has not begun (not-started)" in text
 
 
 def test_behind_another_library(local: Scenario) -> None:

@@ -81,6 +81,22 @@ def test_the_same_from_the_librarys_side(shim: Path) -> None:
     assert report.role == "hook library"
 
 
+@pytest.mark.parametrize(
+    ("program", "verdict", "status"),
+    [
+        ("runtime_alloc", "will be reached by this program, not by linked programs (only-dlsym)", 0),
+        ("dlsym_alloc", "will be reached by this program, not by linked programs (only-dlsym)", 0),
+        ("test_alloc", "will not be reached by this program (not-reached)", 1),
+    ],
+)
+def test_a_release_library_is_judged_by_the_program_at_hand(
+    shim: Path, program: str, verdict: str, status: int
+) -> None:
+    """cuda-load shows this: who asks dlsym gets there, whatever is hidden from others."""
+    report = check(shim / "sample" / "wrong" / "only_dlsym.so", program=shim / "sample" / program)
+    assert (report.verdict, report.exit_status) == (verdict, status)
+
+
 @pytest.mark.parametrize("program", ["test_alloc", "dlsym_alloc", "runtime_alloc"])
 @pytest.mark.parametrize("hook", ["minimal_hook", "hook_first", "wrong/hidden", "wrong/no_debug", "wrong/only_dlsym"])
 def test_what_is_foretold_comes_true(shim: Path, run: Run, program: str, hook: str) -> None:

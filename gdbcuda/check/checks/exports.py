@@ -10,6 +10,7 @@ from gdbcuda import api
 from gdbcuda.vendor import NAMES, api_of
 
 from ..registry import LIBRARY, Answer, Seen, check
+from ..routes import Routes
 from ..subject import Subject, important_first
 from ..words import counted, some
 
@@ -69,7 +70,7 @@ def hidden_functions(subject: Subject) -> Answer:
     seen = f"{counted(len(hidden), 'API function')} defined but not exported: {some(hidden)}"
     if subject.hooked:
         return seen
-    return Seen(seen, severity="error", verdict="will not be reached by linked programs")
+    return Seen(seen, severity=_unlinked_severity(subject), verdict=_unlinked_verdict(subject))
 
 
 @check(
@@ -95,14 +96,28 @@ def _mangled(symbol: str) -> re.Match[str] | None:
     means="reached by programs that load the vendor's library and ask dlsym; a program that is linked straight against "
           "libcuda or libnvidia-ml goes past it, without a word",
     do=_EXPORT + "; a release build that hides and strips is not the one to debug",
-    verdict="will not be reached by linked programs",
 )  # fmt: skip
 def only_dlsym(subject: Subject) -> Answer:
     exported = subject.library.exported
     if "dlsym" not in exported or subject.hooked or subject.hidden:
         return None
     stripped = "" if subject.hidden_is_known else "; stripped, so what it hides cannot be told"
-    return f"exports dlsym and no API function ({counted(len(exported), 'exported symbol')}){stripped}"
+    seen = f"exports dlsym and no API function ({counted(len(exported), 'exported symbol')}){stripped}"
+    return Seen(seen, severity=_unlinked_severity(subject), verdict=_unlinked_verdict(subject))
+
+
+def _unlinked_verdict(subject: Subject) -> str:
+    others = "by linked programs"
+    return f"will be reached by this program, not {others}" if _is_asked(subject) else f"will not be reached {others}"
+
+
+def _unlinked_severity(subject: Subject) -> str:
+    return "warning" if _is_asked(subject) else "error"
+
+
+def _is_asked(subject: Subject) -> bool:
+    """There is a program to be run with it, and that asks a resolver instead of calling by name."""
+    return subject.has_program and bool(Routes(subject).described())
 
 
 @check(
