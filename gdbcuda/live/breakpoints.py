@@ -3,6 +3,7 @@
 gdb makes a location wherever the function's name is found: the program's PLT, the hook, the driver, C++ overloads.
 Each time gdb has set the locations again, the ones outside the layer meant are switched off here
 (``gdb.events.breakpoint_modified`` comes after that; ``new_objfile`` comes before and misses the newest).
+Each inferior's locations are chosen by themselves: what is a hook library in one may not be loaded in another.
 (gdb manual: "Breakpoints In Python", "Set Breaks", "Explicit Locations".)
 """
 
@@ -15,19 +16,21 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import layers, target
+from gdbcuda.live import inferiors, layers, target
 
 ORDER = ("hook", "runtime", "driver", "app", "system")
 
 
 @dataclass
 class Location:
-    """One place of a breakpoint: ``index`` as in gdb's "N.index"; ``function`` "" where gdb names none."""
+    """One place of a breakpoint: ``index`` as in gdb's "N.index"; ``function`` "" where gdb names none; ``inferior``
+    is the number of the one that it is in (after vfork, of the parent)."""
 
     index: int
     address: int
     enabled: bool
     function: str
+    inferior: int = 0
     layer: str = ""
     file: str = ""
 
@@ -43,7 +46,8 @@ class Wish:
     function: str
     places: tuple[str, ...] = ()  # layers or libraries; () is "the hook's, else the outermost"
     defined_in_hook: bool = False  # known from the file, before it is loaded
-    seen: tuple[int, ...] = field(default=())  # addresses when we last chose: what the user switched since stays
+    # by inferior, the addresses when we last chose: what the user switched since stays
+    seen: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 WISHES: dict[int, Wish] = {}  # by breakpoint number: what gdb does not keep
@@ -98,33 +102,51 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
 
 def locations(breakpoint: gdb.Breakpoint) -> list[Location]:
     """The places of a breakpoint, with their layers; [] while it is pending."""
+    selected = gdb.selected_inferior().num
     if hasattr(breakpoint, "locations"):  # gdb 13
         found = [
-            Location(i, loc.address, loc.enabled, loc.function or "")
+            Location(i, loc.address, loc.enabled, loc.function or "", (loc.thread_groups or [selected])[0])
             for i, loc in enumerate(breakpoint.locations, 1)
             if loc.address is not None
         ]
     else:
-        found = parse_locations(breakpoint.number)
-    for place in found:
-        place.file = target.object_of(place.address)
-        place.function = place.function or target.symbol_of(place.address)[0]
-        place.layer = layers.layer_of(place.address, place.function)
+        found = parse_locations(breakpoint.number, selected)
+    for number, places in by_inferior(found).items():
+        describe(places, number)
     return found
 
 
-def parse_locations(number: int) -> list[Location]:
-    """The same for gdb 10 to 12, from the rows of ``info breakpoints N``."""
+def by_inferior(places: list[Location]) -> dict[int, list[Location]]:
+    return {number: [p for p in places if p.inferior == number] for number in dict.fromkeys(p.inferior for p in places)}
+
+
+def describe(places: list[Location], number: int) -> None:
+    """Whose code it is. Of another inferior that has no process nothing is known but the program."""
+    inferior = inferiors.numbered(number) or gdb.selected_inferior()
+    if not inferior.pid and inferior.num != gdb.selected_inferior().num:
+        for place in places:
+            place.file, place.layer = target.strip_prefix(inferior.progspace.filename or ""), "app"
+        return
+    with inferiors.selected(inferior):
+        for place in places:
+            place.file = target.object_of(place.address)
+            place.function = place.function or target.symbol_of(place.address)[0]
+            place.layer = layers.layer_of(place.address, place.function)
+
+
+PLACE = r"(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?(?:.*? inf (\d+))?"
+
+
+def parse_locations(number: int, inferior: int = 0) -> list[Location]:
+    """The same for gdb 10 to 12, from the rows of ``info breakpoints N``; of ``inferior`` where it names none."""
     text = gdb.execute(f"info breakpoints {number}", to_string=True)
-    rows = re.findall(rf"^{number}\.(\d+)\s+(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?", text, re.MULTILINE)
+    rows = re.findall(rf"^{number}\.(\d+)\s+{PLACE}", text, re.MULTILINE)
     if not rows:
-        rows = [
-            ("1", *row)
-            for row in re.findall(
-                rf"^{number}\s+.*?\s(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?", text, re.MULTILINE
-            )
-        ]
-    return [Location(int(i), int(address, 16), on == "y", name or symbol) for i, on, address, name, symbol in rows]
+        rows = [("1", *row) for row in re.findall(rf"^{number}\s+.*?\s{PLACE}", text, re.MULTILINE)]
+    return [
+        Location(int(index), int(address, 16), on == "y", name or symbol, int(whose or inferior))
+        for index, on, address, name, symbol, whose in rows
+    ]
 
 
 def is_of(place: Location, function: str) -> bool:
@@ -153,10 +175,16 @@ def chosen_layer(places: list[Location], wish: Wish) -> str:
 def choose_locations(breakpoint: gdb.Breakpoint) -> list[Location]:
     """Switches the locations on or off; leaves them alone when gdb has made no new ones since the last time."""
     places, wish = locations(breakpoint), WISHES[breakpoint.number]
-    addresses = tuple(p.address for p in places)
-    if addresses == wish.seen:
-        return places
-    wish.seen = addresses
+    for number, own in by_inferior(places).items():
+        addresses = tuple(place.address for place in own)
+        if addresses != wish.seen.get(number):
+            wish.seen[number] = addresses
+            choose_among(breakpoint, own, wish)
+    return places
+
+
+def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Wish) -> None:
+    """The places of one inferior."""
     chosen = chosen_layer(places, wish)
     _choosing.append(breakpoint.number)
     try:
@@ -167,7 +195,6 @@ def choose_locations(breakpoint: gdb.Breakpoint) -> list[Location]:
                 place.enabled = wanted
     finally:
         _choosing.remove(breakpoint.number)
-    return places
 
 
 def switch(breakpoint: gdb.Breakpoint, place: Location, on: bool) -> None:

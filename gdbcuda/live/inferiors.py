@@ -102,7 +102,7 @@ def selected(inferior: gdb.Inferior) -> Iterator[None]:
     if inferior.num == gdb.selected_inferior().num or not threads or before is None:
         yield
         return
-    frame = gdb.selected_frame() if before.is_stopped() else None
+    frame = selected_frame()
     threads[0].switch()
     try:
         yield
@@ -110,3 +110,10 @@ def selected(inferior: gdb.Inferior) -> Iterator[None]:
         before.switch()
         if frame is not None and frame.is_valid():
             frame.select()
+
+
+def selected_frame() -> gdb.Frame | None:
+    try:
+        return gdb.selected_frame()
+    except gdb.error:  # the thread runs
+        return None

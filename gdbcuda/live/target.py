@@ -218,7 +218,15 @@ def decoded(function: str) -> tuple[int, ...]:
         _, found = gdb.decode_line(function)
     except gdb.error:
         return ()
-    return tuple(line.pc for line in found or ())
+    addresses = tuple(line.pc for line in found or ())
+    if len(gdb.progspaces()) == 1:
+        return addresses
+    return tuple(one for one in addresses if is_named(one, function))
+
+
+def is_named(address: int, function: str) -> bool:
+    """Is the function there in the selected program? gdb finds it in all programs."""
+    return symbol_of(address)[0] == function or bool(exports(object_of(address), function, address))
 
 
 def bytes_of(value: gdb.Value) -> bytes:
