@@ -20,6 +20,7 @@ class Machine:
         self.memory = mmap.mmap(-1, SIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
         self.view = (ctypes.c_char * SIZE).from_buffer(self.memory)
         self.address = ctypes.addressof(self.view)
+        self.return_address = 0  # of the last call
 
     def write(self, offset: int, raw: bytes) -> int:
         self.memory[offset : offset + len(raw)] = raw
@@ -28,7 +29,9 @@ class Machine:
     def call(self, entry: int, registers: Mapping[str, int], stack: bytes = b"") -> tuple[bool, dict[str, int]]:
         """Calls ``entry`` with these registers (of a vector register 64 bits) and bytes above the return address;
         whether it came back with the carry flag set, and the registers afterwards."""
-        self.write(SIZE // 2, caller(entry, len(stack)).assemble(self.address + SIZE // 2))
+        code = caller(entry, len(stack))
+        self.return_address = self.address + SIZE // 2 + code.fixups[0].end
+        self.write(SIZE // 2, code.assemble(self.address + SIZE // 2))
         inside = b"".join(struct.pack("<Q", registers.get(n, 0x1111 * i)) for i, n in enumerate(INTEGERS))
         inside += b"".join(struct.pack("<QQ", registers.get(n, 7), 9) for n in VECTORS)
         state = ctypes.create_string_buffer(inside + stack, len(inside) + len(stack))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import ctypes
 import platform
 import re
-import struct
 
 import condition_cases
 import pytest
+from condition_calls import Calls
+from condition_cases import Conditions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import SIZE, Machine
 
 from gdbcuda import abi, condition
-from gdbcuda.condition import to_x86
+from gdbcuda.condition import to_x86, typed
+from gdbcuda.condition.place import Place, within
 from gdbcuda.errors import UserError
-from gdbcuda.memory import DictMemory
 from gdbcuda.x86 import Code
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="runs x86-64 machine code")
@@ -23,15 +26,19 @@ STACKED = condition_cases.function(
     "int i;size_t z;void * p;long long l;unsigned int u;size_t y;int a;size_t b;unsigned int c;float f;double d;short s"
 )
 
+TARGETS = [condition_cases.WIDE, condition_cases.NARROW, STACKED]
+LOOPS = 100_000
+COUNTER, MEMORY = SIZE - 8192, SIZE - 4096  # behind the code
+
 
 @pytest.fixture(scope="module")
 def machine() -> Machine:
     return Machine()
 
 
-def compiled(parsed: condition.Condition, function) -> Code:
+def compiled(parsed: condition.Condition, function, place: Place | None = None) -> Code:
     code = Code()
-    to_x86.branch(code, parsed.trees[function.symbol], abi.locate(function), "true", "false")
+    to_x86.branch(code, parsed.trees[function.symbol], abi.locate(function), "true", "false", place=place)
     code.label("true")
     code.emit(b"\xf9\xc3")  # stc; ret
     code.label("false")
@@ -44,42 +51,105 @@ def answer(machine: Machine, parsed: condition.Condition, function, registers, s
     return machine.call(entry, registers, stack)[0]
 
 
-def arguments(made: condition_cases.Conditions, function) -> tuple[dict[str, int], bytes, list[bytes]]:
-    """Registers, the stack above the return address, and the bytes of each argument."""
-    registers: dict[str, int] = {}
-    stack = bytearray(96)
-    for parameter, location in zip(function.parameters, abi.locate(function)):
-        (piece,) = location.pieces
-        size = parameter.type.size
-        raw = (
-            made.float_register(size).ljust(8, b"\0")
-            if parameter.type.kind == "float"
-            else struct.pack("<Q", made.register())
-        )
-        if piece.register is not None:
-            registers[piece.register] = int.from_bytes(raw, "little")
-        else:
-            stack[piece.stack - 8 : piece.stack] = raw
-    memory = DictMemory({0x1000: bytes(8) + bytes(stack)})
-    raws = [location.read(lambda n: registers[n], 0x1000, memory) for location in abi.locate(function)]
-    return registers, bytes(stack), raws
+def pthread_self() -> int:
+    asked = ctypes.CDLL(None).pthread_self
+    asked.restype = ctypes.c_uint64
+    return int(asked())
 
 
-@pytest.mark.parametrize("function", [condition_cases.WIDE, condition_cases.NARROW, STACKED])
-@settings(max_examples=400, deadline=None)
-@given(seed=st.integers(0, 1 << 40), depth=st.integers(0, 4))
-def test_the_machine_agrees_with_the_predicate(machine: Machine, function, seed: int, depth: int) -> None:
-    made = condition_cases.Conditions(seed, function)
-    text = made.condition(depth)
+class Here:
+    """This very process, as `Place` for the machine code and as `Surroundings` for the predicate."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        machine.call(machine.write(0, b"\xc3"), {})  # ret
+        back = machine.return_address
+        self.block = pthread_self()  # glibc's and musl's pthread_t is the control block's address
+        self.ranges = {
+            "here": [(1, 2), (back - 1, back), (back + 100, back + 200)],
+            "there": [(back, back + 50), (1 << 40, (1 << 64) - 1)],
+            "nowhere": [],
+        }
+        self.counted = 0
+        self.forget()
+
+    def forget(self) -> None:
+        self.counted = 0
+        self.machine.write(COUNTER, bytes(8))
+
+    def counter(self, node: typed.Count) -> int:
+        return self.machine.address + COUNTER
+
+    def caller_ranges(self, node: typed.CallerIn) -> list[tuple[int, int]]:
+        return [one for word in node.words for one in self.ranges[word]]
+
+    def thread(self, node: typed.Thread | None = None) -> int:
+        if node is None:
+            return 1
+        return self.block if node.number == 1 else self.block ^ 1 << 32 * (node.number % 2)
+
+    def is_from(self, words) -> bool:
+        return any(within(self.machine.return_address, self.ranges[word]) for word in words)
+
+    def count(self) -> int:
+        self.counted += 1
+        return self.counted
+
+
+@pytest.fixture(scope="module")
+def here(machine: Machine) -> Here:
+    return Here(machine)
+
+
+def parsed_or_none(text: str, function) -> condition.Condition | None:
     try:
-        parsed = condition.parse(text, condition_cases.TABLE, [function])
+        return condition.parse(text, condition_cases.TABLE, [function])
     except UserError as reason:
         assert re.search("is never|no finite|fraction", str(reason)), (text, reason)
-        return
-    for _ in range(4):
-        registers, stack, raws = arguments(made, function)
-        expected = parsed.holds(function, raws, DictMemory({}))
-        assert answer(machine, parsed, function, registers, stack) == expected, (text, registers, stack)
+        return None
+
+
+def agree(machine: Machine, here: Here, calls: Calls, text: str, times: int) -> list[bool]:
+    """The same answers on random calls; where calls are counted, one after the other."""
+    function = calls.made.target
+    parsed = parsed_or_none(text, function)
+    if parsed is None:
+        return []
+    here.forget()
+    entry = machine.write(0, compiled(parsed, function, here).assemble(machine.address))
+    machine.write(MEMORY, calls.fill())
+    answers = []
+    for _ in range(times):
+        registers, stack, raws = calls.call()
+        found = machine.call(entry, registers, stack)[0]
+        answers.append(parsed.holds(function, raws, calls.reader(stack), here))
+        assert found == answers[-1], (text, registers, stack.hex())
+    return answers
+
+
+@pytest.mark.parametrize("function", TARGETS, ids=["wide", "narrow", "stacked"])
+@settings(max_examples=400, deadline=None)
+@given(seed=st.integers(0, 1 << 40), depth=st.integers(0, 4))
+def test_the_machine_agrees_with_the_predicate(machine: Machine, here: Here, function, seed: int, depth: int) -> None:
+    made = Conditions(seed, function)
+    agree(machine, here, Calls(made, machine.address + MEMORY), made.condition(depth), 4)
+
+
+@pytest.mark.parametrize("symbol", condition_cases.POINTING)
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 1 << 40), depth=st.integers(0, 3))
+def test_they_agree_on_what_pointers_lead_to(machine: Machine, here: Here, symbol: str, seed: int, depth: int) -> None:
+    made = Conditions(seed, condition_cases.TABLE.functions[symbol], words=True)
+    agree(machine, here, Calls(made, machine.address + MEMORY), made.counting(depth), 12)
+
+
+def test_they_agree_on_callers_threads_and_counts(machine: Machine, here: Here) -> None:
+    """As many true answers as false ones, else the agreement says little."""
+    answers = []
+    for seed in range(400):
+        made = Conditions(seed, condition_cases.NARROW, words=True)
+        answers += agree(machine, here, Calls(made, machine.address + MEMORY), made.counting(1), 12)
+    assert 0.15 < sum(answers) / len(answers) < 0.6
 
 
 @pytest.mark.parametrize(
@@ -111,7 +181,41 @@ def test_one_comparison_is_two_instructions() -> None:
     assert bytes(compiled(parsed, function).bytes[:9]) == b"\x48\x81\xfe\x00\x00\x00\x40\x0f\x86"
 
 
-def test_no_code_for_a_struct_in_two_places() -> None:
-    function = condition_cases.TABLE.functions["cudaLaunchKernel"]
-    parsed = condition.parse("sharedMem > 1", condition_cases.TABLE, [function])
-    assert compiled(parsed, function).bytes  # a stack argument is as good as a register
+@pytest.mark.parametrize("text", ["caller in hook", "thread == 2", "nth == 3"])
+def test_no_code_without_the_process(text: str) -> None:
+    function = condition_cases.TABLE.functions["cuMemAlloc_v2"]
+    with pytest.raises(to_x86.Refused, match=r"^the (caller|thread|count) is not known here$"):
+        compiled(condition.parse(text, condition_cases.TABLE, [function]), function)
+
+
+def test_no_code_for_a_string_on_the_stack() -> None:
+    function = condition_cases.function("int a;int b;int c;int d;int e;int f;const char * name")
+    parsed = condition.parse('name == "a"', condition_cases.TABLE, [function])
+    with pytest.raises(to_x86.Refused, match="name is passed on the stack"):
+        compiled(parsed, function)
+
+
+def spinning(entry: int) -> Code:
+    """Calls LOOPS times; how often it came back with the carry flag set."""
+    code = Code()
+    code.emit(b"\x53\x41\x54\x45\x31\xe4\xbb" + LOOPS.to_bytes(4, "little"))  # push rbx, r12; r12 = 0; rbx = LOOPS
+    code.label("again")
+    code.emit(b"\xe8")
+    code.distance(entry)
+    code.emit(b"\x49\x83\xd4\x00\xff\xcb")  # adc r12, 0; dec ebx
+    code.jump("ne", "again")
+    code.emit(b"\x4c\x89\xe0\x41\x5c\x5b\xc3")  # rax = r12; pop r12, rbx; ret
+    return code
+
+
+def test_threads_count_together(machine: Machine, here: Here) -> None:
+    """The count is one step: no two calls have the same number."""
+    function = condition_cases.TABLE.functions["cuMemAlloc_v2"]
+    parsed = condition.parse("nth == 1500", condition_cases.TABLE, [function])
+    here.forget()
+    code = compiled(parsed, function, here)
+    entry = machine.write(0, code.assemble(machine.address))
+    call = ctypes.CFUNCTYPE(ctypes.c_long)(machine.write(1024, spinning(entry).assemble(machine.address + 1024)))
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:  # ctypes lets the others run meanwhile
+        hits = list(threads.map(lambda _: call(), range(4)))
+    assert sum(hits) == 1 and machine.memory[COUNTER : COUNTER + 8] == (4 * LOOPS).to_bytes(8, "little")
