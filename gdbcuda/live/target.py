@@ -7,6 +7,7 @@ The one place that knows whether the target is local; nothing else may open a fi
 from __future__ import annotations
 
 import functools
+import platform
 import re
 from typing import Any, Callable
 
@@ -81,8 +82,9 @@ def is_remote() -> bool:
 
 
 def machine() -> str:
-    """ "x86-64" or "aarch64", as gdbcuda.abi names them; UserError for anything else."""
-    name = architecture().name()
+    """ "x86-64" or "aarch64", as gdbcuda.abi names them; UserError for anything else. Without a program: gdb's own,
+    for an IDE's commands may come before its program (gdb itself then assumes an i386)."""
+    name = architecture().name() if program() or is_alive() else platform.machine().replace("x86_64", "i386:x86-64")
     if name.startswith("i386:x86-64"):
         return "x86-64"
     if name.startswith("aarch64"):
