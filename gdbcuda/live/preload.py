@@ -138,9 +138,11 @@ def verdict(path: str) -> str:
     place = next((i for i, loaded in enumerate(order) if layers.is_same_file(loaded, path)), None)
     if place is None:
         return f"cuda-load: hook {name} is NOT in this process{why_not(path)}"
+    if place == 0:
+        return f"cuda-load: hook {name} is loaded, first in the search order"
     others = [os.path.basename(n) for n in order[:place] if layers.layer_of_object(n) != "hook"]
     if not others:
-        return f"cuda-load: hook {name} is loaded, first in the search order"
+        return f"cuda-load: hook {name} is loaded, behind {', '.join(map(os.path.basename, order[:place]))}"
     return f"cuda-load: hook {name} is loaded, but behind {', '.join(others)}: what they define too is theirs"
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import breakpoints, confined, frames, layers, returns, settings, stops, target
+from gdbcuda.live import breakpoints, confined, frames, layers, names, returns, settings, stops, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.functions import function
 from gdbcuda.live.inferiors import PerInferior
@@ -23,6 +23,7 @@ from gdbcuda.live.inferiors import PerInferior
 LIMIT = "cuda-recursion-limit"
 RESOLVERS = ("dlsym", "dlvsym")
 MOST_FRAMES, LONGEST_CYCLE, FEWEST_TURNS = 120, 30, 3
+DEEPEST_CALLEE = 25  # frames of what the cycle called when the stack was full: printf, a lock, the loader
 
 
 class Level(NamedTuple):
@@ -110,9 +111,9 @@ def watch_hooks() -> None:
         world = worlds.now()
     except UserError:  # the loader has not begun
         return
-    names, depths = world.api_names | frozenset(RESOLVERS), DEPTHS()
+    wanted, depths = world.api_names | frozenset(RESOLVERS), DEPTHS()
     for hook in world.hooks:
-        for name, definitions in hook.symbols.defined(names).items():
+        for name, definitions in hook.symbols.defined(wanted).items():
             for address in {d.address for d in definitions} - depths.counters.keys():
                 depths.watched[address] = Watched(name, world.file_of(hook))
                 depths.counters[address] = Counting(address)
@@ -145,14 +146,19 @@ def counted_cycle() -> str:
 
 
 def overflow() -> str:
-    """"" unless the innermost frames are the same few functions over and over, one of the hook's among them."""
+    """ "" unless the stack is the same few functions over and over, one of the API or of the hook's among them."""
     places = innermost()
-    cycle = repeating([(place.function, place.file) for place in places])
-    if not cycle or not any(place.layer == "hook" for place in places[:cycle]):
+    start, size = repeating([(place.function, place.file) for place in places])
+    turn = list(reversed(places[start : start + size + 1]))
+    if not size or not any(is_of_hooks(place) for place in turn):
         return ""
-    turn = list(reversed(places[: cycle + 1]))
-    names = " -> ".join(f"{stops.where(place)} {place.function}()" for place in turn)
-    return f"Recursion: the stack is used up by one cycle, innermost last: {names}"
+    cycle = " -> ".join(f"{stops.where(place)} {place.function}()" for place in turn)
+    return f"Recursion: the stack is used up by one cycle, innermost last: {cycle}"
+
+
+def is_of_hooks(place: frames.Place) -> bool:
+    """A library that the user preloads beside the one under debug defines API functions too."""
+    return place.layer == "hook" or names.function_named(place.function) is not None or place.function in RESOLVERS
 
 
 def innermost() -> list[frames.Place]:
@@ -163,16 +169,16 @@ def innermost() -> list[frames.Place]:
     return found
 
 
-def repeating(names: list[tuple[str, str]]) -> int:
-    """Length of the shortest cycle that the list begins with, and goes on with to its end; 0 if it has none."""
-    if len(names) < MOST_FRAMES or Counter(names).most_common(1)[0][1] < FEWEST_TURNS:
-        return 0
-    for start in range(2):  # the innermost frame may be in something that the cycle calls
-        rest = names[start:]
+def repeating(stack: list[tuple[str, str]]) -> tuple[int, int]:
+    """(where it begins, length) of the shortest cycle that the list goes on with to its end; (0, 0) if it has none."""
+    if len(stack) < MOST_FRAMES or Counter(stack).most_common(1)[0][1] < FEWEST_TURNS:
+        return 0, 0
+    for start in range(DEEPEST_CALLEE):
+        rest = stack[start:]
         for size in range(1, LONGEST_CYCLE):
             if all(rest[i] == rest[i + size] for i in range(len(rest) - size)):
-                return size
-    return 0
+                return start, size
+    return 0, 0
 
 
 def on_setting() -> None:

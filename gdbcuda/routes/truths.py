@@ -98,18 +98,21 @@ def order(world: World, facts: Facts, hook: Linkage) -> Iterator[Finding]:
                       f"preload it: cuda-load {world.file_of(hook)}",
                       "the hook is inert for calls by name")  # fmt: skip
         return
-    ahead = [base(world.file_of(one)) for one in startup[1 : startup.index(hook)] if world.layers[one] != "hook"]
+    before = startup[1 : startup.index(hook)]
+    ahead = [base(world.file_of(one)) for one in before if world.layers[one] != "hook"]
+    rank = "behind " + ", ".join(base(world.file_of(one)) for one in before) if before else "first in the search order"
     place = f"{name} is mapped at {hook.image.base:#x}"
     if ahead:
         yield Finding("hook-not-first", "warning", f"{place}, in the search order behind {', '.join(ahead)}",
                       "what those define too is theirs", "name it first in LD_PRELOAD")  # fmt: skip
     elif facts.initialised is False:
         yield Finding("hook-not-initialised", "note",
-                      f"{place}, first in the search order; its constructors have not all run",
+                      f"{place}, {rank}; its constructors have not all run",
                       "ld.so is still at work: tables that a constructor fills may be empty",
                       "go on to main")  # fmt: skip
     else:
-        yield Finding("hook-active", "note", f"{place}, first in the search order, initialised", "it is searched first")
+        means = "it is searched " + ("after these hook libraries" if before else "first")
+        yield Finding("hook-active", "note", f"{place}, {rank}, initialised", means)
 
 
 # -- ways around it -------------------------------------------------------------------------------------------

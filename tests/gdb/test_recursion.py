@@ -46,6 +46,27 @@ def test_a_full_stack_is_explained_without_any_setting(scenario: Scenario, progr
     assert "Recursion: the stack is used up by one cycle, innermost last: hook recursing_dlsym.so dlsym() -> " in text
 
 
+CHATTY = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int cuInit(unsigned f) { return ((int (*)(unsigned))dlsym(RTLD_DEFAULT, "cuInit"))(f) + 1; }
+"""
+
+
+def test_a_full_stack_that_ends_in_something_that_the_cycle_calls(local: Scenario, compile_c) -> None:
+    """What the cycle calls needs the most stack, here the loader's search for a name."""
+    text = local.run("test_alloc", "run", "bt 1", hook=compile_c("libchatty.so", CHATTY, "-shared"))
+    assert "SIGSEGV" in text
+    assert "innermost last: hook libchatty.so cuInit() -> hook libchatty.so cuInit()" in text
+
+
+def test_a_full_stack_in_a_library_that_was_not_named(local: Scenario, compile_c) -> None:
+    """The user preloads it beside the one under debug."""
+    other = f"set exec-wrapper env LD_PRELOAD={compile_c('libchatty.so', CHATTY, '-shared')}"
+    text = local.run("test_alloc", other, f"cuda-load {local.sample('minimal_hook.so')}", "run", hook=None)
+    assert "innermost last: app libchatty.so cuInit() -> app libchatty.so cuInit()" in text
+
+
 def test_another_crash_is_not_called_recursion(local: Scenario, compile_c) -> None:
     hook = compile_c("libcrash.so", "int cuInit(unsigned f) { return *(volatile int *)8 + (int)f; }", "-shared")
     text = local.run("test_alloc", "run", hook=hook)
