@@ -1,0 +1,50 @@
+"""Where text for the user goes: gdb's console, and in an editor that speaks DAP with gdb, its debug console.
+
+Over MI gdb makes a console record of what is written. Its DAP server returns what an ``evaluate`` request writes, and
+drops the rest: what a stop, an exit or a breakpoint's commands write has to be an ``output`` event.
+(gdb manual: "Basic Python", gdb.write; "Debugger Adapter Protocol". Debug Adapter Protocol: "Output event".)
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any, Callable
+
+import gdb
+
+EVALUATE = "gdb.dap.evaluate"
+
+
+def write(text: str) -> None:
+    server = dap("server")
+    if server is not None and not is_evaluating():
+        server.send_event("output", {"category": "console", "output": text})
+    else:
+        gdb.write(text)
+
+
+def dap(module: str) -> Any:
+    """A module of gdb's own DAP server; None where gdb is not used through it."""
+    return sys.modules.get(f"gdb.dap.{module}")
+
+
+def is_evaluating() -> bool:
+    """Somewhere above us is the request whose answer is what we write."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != EVALUATE:
+        frame = frame.f_back
+    return frame is not None
+
+
+def keep_internal_breakpoints_out() -> None:
+    """gdb's DAP server tells the editor of internal breakpoints too, which then shows them in the source."""
+    for event in ("breakpoint_created", "breakpoint_modified", "breakpoint_deleted"):
+        announce = getattr(dap("breakpoint"), f"_bp_{event.rpartition('_')[2]}", None)
+        if announce is not None:
+            getattr(gdb.events, event).disconnect(announce)
+            getattr(gdb.events, event).connect(of_the_user(announce))
+
+
+def of_the_user(announce: Callable[[gdb.Breakpoint], None]) -> Callable[[gdb.Breakpoint], None]:
+    return lambda breakpoint: announce(breakpoint) if breakpoint.number > 0 else None
