@@ -15,7 +15,7 @@ from typing import NamedTuple
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import calling, environment, layers, request_values, returns, settings, stubs, target
+from gdbcuda.live import calling, console, environment, layers, request_values, returns, settings, stubs, target
 from gdbcuda.live.asking import means
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.routes import judge, stub
@@ -69,7 +69,7 @@ def at_entry(request: Request, resolver: int, back: int) -> None:
         request.substituted = answer.number
     except UserError as problem:
         answer.refused = str(problem)
-        gdb.write(f"cuda-dlsym answer {answer.number}: {request.name} is answered as ever: {problem}\n")
+        console.write(f"cuda-dlsym answer {answer.number}: {request.name} is answered as ever: {problem}\n")
 
 
 def wants(answer: Answer, request: Request) -> bool:

@@ -8,7 +8,7 @@ import gdb
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import frames, request_values, settings, stops, target
+from gdbcuda.live import console, frames, request_values, settings, stops, target
 from gdbcuda.live.functions import function
 from gdbcuda.routes import request_report
 from gdbcuda.routes.requests import Request
@@ -57,7 +57,7 @@ def on_stop(event: gdb.StopEvent) -> None:
         frame = gdb.newest_frame()
         request = request_here(frame) if frames.is_at_entry(frame) else None
         if request is not None and request.resolver in {shape.symbol for shape in LOADERS}:
-            gdb.write(stop_text(stops.number_of(event), frames.place_of(frame), request))
+            console.write(stop_text(stops.number_of(event), frames.place_of(frame), request))
     except (UserError, Unreadable, gdb.error):
         return
 

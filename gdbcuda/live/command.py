@@ -21,6 +21,7 @@ from typing import Any, Callable
 import gdb
 
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import console
 
 Completer = Callable[[str], Iterable[str]]
 Action = Callable[..., "str | None"]
@@ -101,7 +102,7 @@ class Command(gdb.Command):
                 f"{self.name}: this is a bug in gdbcuda, please report it:\n{traceback.format_exc()}"
             ) from None
         if shown:
-            gdb.write(shown.rstrip("\n") + "\n")
+            console.write(shown.rstrip("\n") + "\n")
 
     def parse(self, text: str) -> dict[str, Any]:
         condition, values = None, {}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import layers, target
+from gdbcuda.live import console, layers, target
 from gdbcuda.live.inferiors import PerInferior
 
 
@@ -167,7 +167,7 @@ def on_stop(event: object) -> None:
     text = verify()
     if text:
         SEEN().is_told = True
-        gdb.write(text + "\n")
+        console.write(text + "\n")
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
@@ -176,4 +176,4 @@ def on_exit(event: gdb.ExitedEvent) -> None:
     if hasattr(event, "exit_code") and not seen.is_told:
         for path in layers.named_hooks():
             what = "was loaded" if path in seen.appeared else f"was never loaded{why_not(path)}"
-            gdb.write(f"cuda-load: hook {os.path.basename(path)} {what}\n")
+            console.write(f"cuda-load: hook {os.path.basename(path)} {what}\n")

@@ -9,7 +9,7 @@ import gdb
 from gdbcuda import __version__, sinks
 from gdbcuda.errors import UserError
 from gdbcuda.ledger import Ledger, views
-from gdbcuda.live import settings, target, versions
+from gdbcuda.live import console, settings, target, versions
 from gdbcuda.live.recorder import Recorder, Wish
 from gdbcuda.log import record, text
 from gdbcuda.log.record import Call
@@ -118,13 +118,13 @@ def on_stop(event: gdb.StopEvent) -> None:
     if SESSION.recorder is None:
         return
     if SESSION.alarm:
-        gdb.write(f"cuda-memory: {SESSION.alarm}\n")
+        console.write(f"cuda-memory: {SESSION.alarm}\n")
         SESSION.alarm = ""
     if target.is_alive():
         alive = {thread.global_num for thread in gdb.selected_inferior().threads()}
         SESSION.recorder.end_threads(alive, record.THREAD_GONE)
     if isinstance(event, gdb.SignalEvent) and event.stop_signal in FATAL:
-        gdb.write(last_words(event.stop_signal))
+        console.write(last_words(event.stop_signal))
 
 
 def last_words(name: str) -> str:
@@ -149,7 +149,7 @@ def on_exit(event: object) -> None:
     """What the program has not given back, in one line."""
     recorder, ledger = SESSION.recorder, SESSION.ledger
     if recorder is not None and ledger is not None and ledger.blocks.live and records_releases(recorder.wish):
-        gdb.write(f"cuda-memory: not freed at exit: {views.totals(ledger)} (cuda-memory leaks)\n")
+        console.write(f"cuda-memory: not freed at exit: {views.totals(ledger)} (cuda-memory leaks)\n")
 
 
 def records_releases(wish: Wish) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import breakpoints, confined, frames, layers, names, returns, settings, stops, target
+from gdbcuda.live import breakpoints, confined, console, frames, layers, names, returns, settings, stops, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.functions import function
 from gdbcuda.live.inferiors import PerInferior
@@ -131,7 +131,7 @@ def on_stop(event: gdb.StopEvent) -> None:
     elif isinstance(event, gdb.SignalEvent) and event.stop_signal == "SIGSEGV":
         text = overflow()
     if text:
-        gdb.write(text + "\n")
+        console.write(text + "\n")
 
 
 def counted_cycle() -> str:

@@ -6,7 +6,7 @@ import gdb
 
 from gdbcuda import decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import frames, returns, settings, target, versions
+from gdbcuda.live import console, frames, returns, settings, target, versions
 from gdbcuda.render import colour
 
 LONGEST = 300  # characters of one argument in the line at a stop; no string gets there
@@ -80,7 +80,7 @@ def on_stop(event: gdb.StopEvent) -> None:
         return
     text = stop_text(event)
     if text:
-        gdb.write(text)
+        console.write(text)
 
 
 def stop_text(event: gdb.StopEvent) -> str | None:
