@@ -12,13 +12,14 @@ def start() -> None:
     from gdbcuda.live.later import load_later
 
     load_later()
-    from gdbcuda.live import backtrace, commands, functions, settings  # noqa: F401  (functions register on import)
+    from gdbcuda.live import backtrace, commands, console, functions, settings  # noqa: F401  (functions register)
 
     settings.register()
     backtrace.register()
     for module in pkgutil.iter_modules(commands.__path__):
         importlib.import_module(f"gdbcuda.live.commands.{module.name}")
     connect()
+    console.keep_internal_breakpoints_out()
 
 
 def connect() -> None:
