@@ -30,6 +30,8 @@ class Setting(gdb.Parameter):
         self.name = name
         super().__init__(name, gdb.COMMAND_SUPPORT, kind, *([choices] if choices else []))
         self.value = initial
+        if gdb.parameter(name) != initial:  # Debian's cuda-gdb 11.8 takes ``value`` for an attribute like any other
+            gdb.execute(f"set {name} {({True: 'on', False: 'off'}).get(initial, initial)}")
         SETTINGS[name] = self
 
     def get_set_string(self) -> str:
@@ -86,7 +88,7 @@ def register() -> None:
 
 
 def value(name: str) -> Any:
-    return SETTINGS[name].value
+    return gdb.parameter(name)
 
 
 def colour() -> bool:
