@@ -6,6 +6,8 @@
 gdb looks at endbr64, push and mov to find B, so they stay: it would otherwise put its next breakpoints elsewhere.
 Where B directly follows them there are only two bytes at the entry itself; they jump to the unused bytes in front of
 the function, and those to the trampoline. Everything behind the patch, B included, runs where it always was.
+In optimised code B is the function's first instruction: there the patch begins at B itself, and whoever uses the
+detour puts the function's own bytes back before gdb's breakpoint is to be met (`Detour.covers_stop`).
 (x86-64. Another machine needs its own `plan`; what uses a `Detour` does not change.)
 """
 
@@ -14,10 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gdbcuda.x86 import JUMP_SIZE, Code, jump
-from gdbcuda.x86_decode import ENDBR, Instruction, Unknown, instructions
+from gdbcuda.x86 import JUMP_SIZE, RSP, Code, jump
+from gdbcuda.x86_decode import ENDBR, Instruction, Unknown, has_operand, instructions
 
 FRAMES = (b"\x55\x48\x89\xe5", b"\x55\x48\x8b\xec")  # push %rbp; mov %rsp,%rbp in its two spellings
 SHORT_JUMP_SIZE, SHORT_REACH = 2, 128
@@ -25,6 +27,7 @@ PADDING = 15  # in front of a function, at most: they are aligned to 16
 NOP = re.compile(  # as assemblers fill with: nop, xchg %ax,%ax, nopl and nopw of all lengths, int3
     rb"\xcc|\x66*\x2e?(?:\x90|\x0f\x1f(?:\x00|\x40\x00|\x44\x00\x00|\x80\x00{4}|\x84\x00{5}))", re.DOTALL
 )
+OTHER_STACK_USES = frozenset(b"\x94\x9c\x9d\x8f\xc8\xc9\xff")  # xchg, pushf, popf, pop, enter, leave; ff may push
 ENDS = ("return", "jump", "stop")  # what follows is reached by a jump, or is filling
 
 
@@ -39,6 +42,7 @@ class Detour:
     ``patch``: address of the replaced bytes, ``original`` what they were; ``moved``: the instructions that run in the
     trampoline; ``resume``: where the function goes on behind them; ``pushed``: bytes on the stack since the entry when
     the patch is reached; ``island``: address and content of the bytes in front of the function that hold the long jump.
+    ``covers_stop``: gdb's breakpoint is at ``patch``.
     """
 
     function: int
@@ -48,6 +52,11 @@ class Detour:
     resume: int
     pushed: int = 0
     island: tuple[int, bytes] | None = None
+    covers_stop: bool = False
+
+    @property
+    def replaced(self) -> range:
+        return range(self.patch, self.patch + len(self.original))
 
     @property
     def changed(self) -> range:
@@ -67,6 +76,21 @@ class Detour:
     def restores(self) -> list[tuple[int, bytes]]:
         return [(self.patch, self.original), *([self.island] if self.island else [])]
 
+    def depths(self) -> dict[int, int]:
+        """Bytes pushed since ``patch``, by address of each moved instruction and of every way out (``resume``)."""
+        found, at, depth = {}, self.patch, 0
+        for instruction in self.moved:
+            found[at] = depth
+            at += len(instruction.raw)
+            depth += pushed_by(instruction) or 0
+            if instruction.kind and instruction.distance is not None:
+                found[at + instruction.distance] = depth
+        return found if self.moved[-1].kind == "jump" else {**found, at: depth}
+
+    def exits(self) -> list[int]:
+        """Where the function goes on behind the moved instructions."""
+        return [address for address in self.depths() if address not in self.replaced]
+
     def continue_function(self, code: Code) -> None:
         """Appends the moved instructions and the jump back."""
         at = self.patch
@@ -83,6 +107,11 @@ def move(code: Code, instruction: Instruction, end: int) -> None:
         return
     at, size = instruction.relative
     assert instruction.distance is not None
+    if instruction.kind:  # a short jump becomes a long one
+        name = b"\x0f" + bytes([0x80 | instruction.raw[0] & 15]) if instruction.raw[0] & 0xF0 == 0x70 else b"\xe9"
+        code.emit(instruction.raw[:at] if size == 4 else name)
+        code.distance(end + instruction.distance)
+        return
     code.emit(instruction.raw[:at])
     code.distance(end + instruction.distance, len(instruction.raw) - at - size)
     code.emit(instruction.raw[at + size :])
@@ -110,10 +139,11 @@ def plan(function: int, code: bytes, stop: int, around: Surroundings = NOTHING) 
     except Unknown as reason:
         raise Refused(f"not every instruction of the function is understood ({reason})") from None
     kept, framed = kept_bytes(code)
-    if stop == function:
-        raise Refused("gdb's breakpoint is on the function's first instruction (optimised code)")
-    found = long_patch(function, code, body, framed, stop) or short_patch(
-        function, code, body, kept, stop, islands(function, body, around)
+    rooms = list(islands(function, body, around))
+    found = (
+        long_patch(function, code, body, framed, stop)
+        or short_patch(function, code, body, kept, stop, rooms)
+        or patch_at_stop(function, code, body, stop, rooms)
     )
     if found is None:
         raise Refused("there is no room for a jump in front of gdb's breakpoint")
@@ -140,16 +170,28 @@ Island = tuple[int, bytes]
 
 
 def short_patch(
-    function: int, code: bytes, body: Body, start: int, stop: int, rooms: Iterator[Island]
+    function: int, code: bytes, body: Body, start: int, stop: int, rooms: Sequence[Island]
 ) -> Detour | None:  # fmt: skip
     found = covering(function, code, body, start, SHORT_JUMP_SIZE, stop, 0)
     if found is None:
         return None
     origin = found.patch + SHORT_JUMP_SIZE
     island = next((one for one in rooms if -SHORT_REACH <= one[0] - origin < SHORT_REACH), None)
-    if island is None:
+    return replace(found, island=island) if island is not None else None
+
+
+def patch_at_stop(function: int, code: bytes, body: Body, stop: int, rooms: Sequence[Island]) -> Detour | None:
+    """Where gdb's breakpoint has no room in front of it, and the registers there are still those of the entry."""
+    start, end = stop - function, function + len(code)
+    if start not in (0, *kept_bytes(code)):
         return None
-    return Detour(function, found.patch, found.original, found.moved, found.resume, 0, island)
+    found = long_patch(function, code, body, start, end)
+    if found is None or any(one.kind == "call" for one in found.moved):
+        found = short_patch(function, code, body, start, end, rooms) or found
+    if found is None:
+        return None
+    pushed = 8 if code[max(start - 4, 0) : start] in FRAMES else 0
+    return replace(found, pushed=pushed, covers_stop=True)
 
 
 def islands(function: int, body: Body, around: Surroundings) -> Iterator[Island]:
@@ -217,8 +259,37 @@ def padding_size(before: bytes) -> int:
 
 def refuse_moved(found: Detour) -> None:
     for instruction in found.moved:
-        if instruction.kind:
+        if instruction.kind and not is_movable(instruction):
             raise Refused(f"a {instruction.kind} is among the function's first instructions")
+        if found.covers_stop and pushed_by(instruction) is None:
+            raise Refused("the function's first instructions do more to the stack than push")
+
+
+def is_movable(instruction: Instruction) -> bool:
+    """A jump or a branch to a fixed place: eb, e9, 70 to 7f, 0f 80 to 0f 8f."""
+    return bool(re.match(rb"[\xeb\xe9\x70-\x7f]|\x0f[\x80-\x8f]", instruction.raw, re.DOTALL))
+
+
+def pushed_by(instruction: Instruction) -> int | None:
+    """How many bytes it puts on the stack; None for what changes the stack pointer otherwise, or may do so."""
+    raw = instruction.raw.lstrip(b"\x66")
+    rex = raw[0] if raw[0] & 0xF0 == 0x40 else 0
+    code = raw[1:] if rex else raw
+    op, operand = code[0], code[1] if len(code) > 1 else 0
+    if op & 0xF8 == 0x50 or op in (0x68, 0x6A):
+        return 8
+    if op & 0xF8 == 0x58:
+        return None if op == 0x5C and not rex & 1 else -8
+    if op in (0x81, 0x83) and operand in (0xEC, 0xC4) and rex == 0x48:  # sub, add rsp
+        size = int.from_bytes(code[2:], "little", signed=True)
+        return size if operand == 0xEC else -size
+    if op in OTHER_STACK_USES:
+        return None
+    if not has_operand(op):
+        return 0
+    to_register = op in (0x8B, 0x8D, 0x63, 0x69, 0x6B, 0x87) or (op < 0x40 and op & 2)
+    is_register = operand >> 6 == 3 and operand & 7 == RSP and not rex & 1
+    return None if is_register or (to_register and operand >> 3 & 7 == RSP and not rex & 4) else 0
 
 
 def refuse_targets(found: Detour, body: Body) -> None:

@@ -18,11 +18,15 @@ Range = tuple[int, int]  # addresses, the second one is behind the end
 
 @dataclass(frozen=True)
 class Trampoline:
-    """``raw`` is to be written at ``address``; every call that passes a test executes the one-byte nop at ``hit``."""
+    """``raw`` is to be written at ``address``; every call that passes a test executes the one-byte nop at ``hit``.
+
+    ``lifted``: address of a byte that says, when it is not zero, that the function's own bytes are back: then a call
+    that has passed goes to the function's entry (where the patch covers gdb's breakpoint), else behind the patch."""
 
     address: int
     raw: bytes
     hit: int
+    lifted: int
 
 
 def build(detour: Detour, tests: Sequence[Test], address: int, counter: int | None = None) -> Trampoline:
@@ -37,8 +41,17 @@ def build(detour: Detour, tests: Sequence[Test], address: int, counter: int | No
     detour.continue_function(code)
     code.label("hit")
     code.emit(b"\x90")
+    if detour.covers_stop:
+        code.emit(b"\x80\x3d")  # cmpb $0, lifted(%rip)
+        code.distance("lifted", 1)
+        code.emit(b"\0")
+        code.jump("ne", detour.patch)
     detour.continue_function(code)
-    return Trampoline(address, code.assemble(address), address + code.labels["hit"])
+    code.label("lifted")
+    code.emit(b"\0")
+    return Trampoline(
+        address, code.assemble(address), address + code.labels["hit"], address + code.labels["lifted"]
+    )  # fmt: skip
 
 
 def count(code: Code, counter: int) -> None:

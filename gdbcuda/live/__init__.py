@@ -54,7 +54,8 @@ def connect() -> None:
     events.stop.connect(if_loaded("guards", "on_stop"))
     events.before_prompt.connect(saving.after)
     events.before_prompt.connect(returns.sweep)
-    events.before_prompt.connect(if_loaded("guards", "sweep"))
+    events.before_prompt.connect(if_loaded("guards", "on_prompt"))
+    events.inferior_call.connect(if_loaded("guards", "on_call"))
     events.breakpoint_modified.connect(confined.on_modified)
     events.breakpoint_modified.connect(saving.on_modified)
     events.breakpoint_modified.connect(breakpoints.on_modified)
@@ -91,7 +92,6 @@ def forget_process() -> None:
     from gdbcuda.live import target
     from gdbcuda.live.later import if_loaded
 
-    if_loaded("guards", "forget_process")()
     if_loaded("recording", "forget_process")()
     target.forget()
 

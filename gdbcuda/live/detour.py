@@ -6,7 +6,9 @@ the program runs to make room. (gdb manual: "Inferiors In Python"; ELF gABI, "Pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Callable
 
 import gdb
@@ -14,7 +16,8 @@ import gdb
 from gdbcuda import detour, trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import target
+from gdbcuda.live import inferiors, target
+from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.memory import PAGE
 
 PF_X = 1
@@ -25,22 +28,26 @@ LONGEST_WAY = 300  # instructions of a trampoline, more than any has
 LARGEST_NEIGHBOUR = 4096
 NEAR = (1 << 31) - (1 << 20)
 
-_used: dict[int, int] = {}  # end of a segment -> where its free bytes begin
+Position = tuple[int, int]  # program counter, stack pointer
+
+
+@dataclass
+class Room:
+    """What we have taken of one process. ``used``: end of a segment -> where its free bytes begin; ``left``: where
+    nothing leads to any more, address -> what belongs there."""
+
+    used: dict[int, int] = field(default_factory=dict)
+    left: dict[int, bytes] = field(default_factory=dict)
+
+
+_room: PerInferior[Room] = PerInferior(Room)
 _restore_trust: list[bool] = []  # what the user has set, while it is not so
-_left: list[tuple[int, int]] = []  # (address, size) of trampolines that nothing leads to any more
-
-
-def forget_process() -> None:
-    _used.clear()
-    _left.clear()
-    target.PATCHED.clear()
-    show_original_code(False)
 
 
 def show_original_code(on: bool) -> None:
     """gdb finds the end of a prologue in the bytes of the function; while it sets its breakpoints again it has to
     see those of the file. Not for longer: what it writes back over a breakpoint comes from the same place."""
-    if on and not _restore_trust and target.PATCHED:
+    if on and not _restore_trust and target.PATCHED():
         _restore_trust.append(bool(gdb.parameter("trust-readonly-sections")))
         trust_files(True)
     elif not on and _restore_trust:
@@ -64,7 +71,7 @@ def plan(function: int, stop: int) -> Detour:
         neighbour = previous_function(function)
     except Unreadable:
         raise Refused("the function cannot be read") from None
-    taken = frozenset(at + index for at, own in target.PATCHED.items() for index in range(len(own)))
+    taken = frozenset(at + index for at, own in target.PATCHED().items() for index in range(len(own)))
     code = raw[detour.PADDING :]
     around = detour.Surroundings(raw[: detour.PADDING], code[size:], neighbour, taken)
     return detour.plan(function, code[:size], stop, around)
@@ -99,7 +106,7 @@ def place(found: Detour, tests: list[trampoline.Test], counter: int | None = Non
         if end - start >= size:
             made = trampoline.build(found, tests, start, counter)
             write(start, made.raw)
-            _used[segment] = start + (size + ALIGN - 1) // ALIGN * ALIGN
+            _room().used[segment] = start + (size + ALIGN - 1) // ALIGN * ALIGN
             return made
     raise Refused(f"no {size} unused bytes at the end of an executable segment within 2 GB")
 
@@ -108,7 +115,7 @@ def free_ranges(near: int) -> Iterable[tuple[int, int, int]]:
     """(start, end, end of the segment's own bytes), the function's own object first, then by distance."""
     segments = [(start, end) for one in target.images() for start, end, flags in one.segments if flags & PF_X]
     for _, end in sorted(segments, key=lambda s: max(s[0] - near, near - s[1], 0)):
-        free = (_used.get(end, end) + ALIGN - 1) // ALIGN * ALIGN
+        free = (_room().used.get(end, end) + ALIGN - 1) // ALIGN * ALIGN
         page_end = (end + PAGE - 1) // PAGE * PAGE
         if abs(free - near) < NEAR and free < page_end and is_zero(free, page_end):
             yield free, page_end, end
@@ -121,100 +128,125 @@ def is_zero(start: int, end: int) -> bool:
         return False
 
 
-def write(address: int, raw: bytes) -> None:
-    """`Refused` where the target does not let us, or does not do it."""
+def write(address: int, raw: bytes, prove: bool = True) -> None:
+    """`Refused` where the target does not let us, or, as far as we look, does not do it."""
     show_original_code(False)
     try:
         gdb.selected_inferior().write_memory(address, raw)
-        written = target.InferiorMemory().read(address, len(raw))
+        written = target.InferiorMemory().read(address, len(raw)) if prove else raw
     except (gdb.error, gdb.MemoryError, Unreadable) as problem:
         raise Refused(f"the code cannot be written ({problem})") from None
     if written != raw:
         raise Refused("the code cannot be written (it reads back differently)")
 
 
-def apply(found: Detour, made: trampoline.Trampoline) -> None:
-    for address, raw in found.writes(made.address):
-        write(address, raw)
-    target.PATCHED.update(found.restores())
+def prepare(found: Detour, made: trampoline.Trampoline) -> None:
+    """All but the first bytes of the function: nothing leads there yet."""
+    if found.island is not None:
+        write(*found.writes(made.address)[0])
+    target.PATCHED().update(found.restores())
 
 
 def take_back(found: Detour, made: trampoline.Trampoline) -> None:
-    """The function's bytes as they were. The trampoline stays until no thread is in it: see `clean`."""
-    for address, raw in found.restores():
-        write(address, raw)
-        target.PATCHED.pop(address, None)
-    _left.append((made.address, len(made.raw)))
+    """The function has its own bytes again. The rest stays until no thread is in it: see `clean`."""
+    target.PATCHED().pop(found.patch, None)
+    left = _room().left
+    left[made.address] = bytes(len(made.raw))
+    if found.island is not None:
+        left[found.island[0]] = found.island[1]
 
 
 def clean() -> None:
-    """Zeroes the trampolines that no thread is in. Only where all threads are stopped."""
-    if not _left:
+    """Puts back what nothing leads to any more and no thread is in. Only where all threads are stopped."""
+    room = _room()
+    if not room.left:
         return
-    where = thread_addresses()
-    for address, size in list(_left):
-        if not any(pc is None or address <= pc < address + size for pc in where):
-            _left.remove((address, size))
-            write(address, bytes(size))
-            for segment, free in list(_used.items()):
-                if free == (address + size + ALIGN - 1) // ALIGN * ALIGN:
-                    _used[segment] = address
-
-
-def step_out(inside: Callable[[int], bool], spared: gdb.InferiorThread | None = None) -> None:
-    """Moves threads out of some instructions, one by one, the others standing still. Only where all are stopped."""
-    selected = gdb.selected_thread()
-    for thread in gdb.selected_inferior().threads():
-        for _ in range(LONGEST_WAY):
-            pc = addresses_of(thread)[0]
-            if thread == spared or pc is None or not inside(pc):
-                break
-            gdb.execute("with scheduler-locking on -- stepi", to_string=True)
-    if selected is not None and selected.is_valid():
-        selected.switch()
+    where = [pc for positions in standing().values() for pc, _ in positions or [(None, 0)]]
+    for address, raw in list(room.left.items()):
+        if not any(pc is None or address <= pc < address + len(raw) for pc in where):
+            del room.left[address]
+            write(address, raw)
+            target.PATCHED().pop(address, None)
+            for segment, free in list(room.used.items()):
+                if free == (address + len(raw) + ALIGN - 1) // ALIGN * ALIGN:
+                    room.used[segment] = address
 
 
 def is_left(pc: int) -> bool:
     """Is it in a trampoline that nothing leads to any more?"""
-    return any(address <= pc < address + size for address, size in _left)
+    return any(address <= pc < address + len(raw) for address, raw in _room().left.items())
 
 
-def thread_addresses() -> list[int | None]:
-    """Where every thread is, and where a signal handler that it is in will return to; None for one that is running."""
-    threads, selected = gdb.selected_inferior().threads(), gdb.selected_thread()
-    if len(threads) <= 1:
-        return addresses_of_selected()
+def step_out(inside: Callable[[int], bool]) -> None:
+    """Moves threads out of some instructions, one by one, the others standing still. Only where all are stopped."""
+    with same_thread():
+        for thread in gdb.selected_inferior().threads():
+            for _ in range(LONGEST_WAY):
+                where = switched_positions(thread)
+                if where is None or not inside(where[0][0]):
+                    break
+                gdb.execute("with scheduler-locking on -- stepi", to_string=True)
+
+
+@contextmanager
+def same_thread() -> Iterator[None]:
+    selected, frame = gdb.selected_thread(), inferiors.selected_frame()
     try:
-        return [address for thread in threads for address in addresses_of(thread)]
+        yield
     finally:
         if selected is not None and selected.is_valid():
             selected.switch()
+            if frame is not None and frame.is_valid():
+                frame.select()
 
 
-def addresses_of(thread: gdb.InferiorThread) -> list[int | None]:
+def standing() -> dict[int, list[Position] | None]:
+    """Where every thread is, and where the signal handlers that it is in return to; None for one that is running."""
+    threads = gdb.selected_inferior().threads()
+    if len(threads) <= 1:
+        return {one.num: positions_here() for one in threads}
+    with same_thread():
+        return {one.num: switched_positions(one) for one in threads}
+
+
+def positions(thread: int) -> list[Position] | None:
+    """The same for one thread, [] if there is none with that number."""
+    selected = gdb.selected_thread()
+    if selected is not None and selected.num == thread:
+        return positions_here()
+    with same_thread():
+        found = next((one for one in gdb.selected_inferior().threads() if one.num == thread), None)
+        return switched_positions(found) if found is not None else []
+
+
+def switched_positions(thread: gdb.InferiorThread) -> list[Position] | None:
     try:
         thread.switch()
     except gdb.error:
-        return [None]
-    return addresses_of_selected()
+        return None
+    return positions_here()
 
 
-def addresses_of_selected() -> list[int | None]:
+def positions_here() -> list[Position] | None:
     try:
         frame = gdb.newest_frame()
     except gdb.error:
-        return [None]
-    found: list[int | None] = [int(frame.pc())]
+        return None
+    found = [position_of(frame)]
     try:
         for _ in range(MOST_FRAMES):
             newer, frame = frame, frame.older()
             if frame is None:
                 break
             if newer.type() == gdb.SIGTRAMP_FRAME:
-                found.append(int(frame.pc()))
+                found.append(position_of(frame))
     except (gdb.error, gdb.MemoryError):
         pass  # a stack that cannot be read further
     return found
+
+
+def position_of(frame: gdb.Frame) -> Position:
+    return int(frame.pc()), int(frame.read_register("rsp")) & (1 << 64) - 1
 
 
 def is_possible() -> str:
@@ -226,4 +258,6 @@ def is_possible() -> str:
             return f"guards are made for x86-64, not for {target.machine()}"
     except UserError as problem:
         return str(problem)
+    if inferiors.are_several() and sum(bool(one.pid) for one in gdb.inferiors()) > 1:
+        return "several processes in one gdb"  # which sets breakpoints at addresses again in the wrong one
     return "non-stop mode" if gdb.parameter("non-stop") else ""

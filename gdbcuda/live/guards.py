@@ -1,244 +1,154 @@
 """Guards: the filters of cuda-break compiled into the process, so that a call which does not match costs no stop.
 
-The breakpoint stays what it is: gdb's own, in the function, behind its prologue, with its native condition. While the
-program runs its location is switched off, and the function's entry leads to a trampoline with the test. A call that
-matches comes by an internal breakpoint there (`Hit`), which never stops: it switches the location on, and the same
-thread runs into it a few instructions later. A second one at the location itself (`Arrival`) switches it off again as
-soon as no call is on its way. So everything that gdb does at that address, stepping included, works as ever, and a
-guard that lets too much through costs time, never a wrong stop. At every stop the location is on, as the user left it.
-
-    test, false:  trampoline, function (nothing stops)
-    test, true:   Hit switches on  ->  function  ->  Arrival and the user's breakpoint  ->  a stop
+Which breakpoints have one, and when they come and go; `guard` is what one of them does, `guard_filters` what it tests.
+A guard is made where gdb can make breakpoints and it is known where the threads are: in commands, when the program
+goes on, at a stop, and in the ``stop`` of a breakpoint of ours on the loader (`Loading`), which gdb asks after it has
+set its own breakpoints again. Not in the events about breakpoints: gdb 14 aborts when one is made while it walks its
+list of them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Callable
 
 import gdb
 
-from gdbcuda import abi, trampoline
 from gdbcuda import condition as conditions
-from gdbcuda.condition import to_x86, typed
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
-from gdbcuda.live import breakpoints, callers, detour, frames, names, returns, settings, target
-from gdbcuda.x86 import Code
+from gdbcuda.live import counting, detour, guard_filters, settings, target
+from gdbcuda.live.guard import Guard, by_number, places, sweep, switching, trash
+from gdbcuda.live.guard_filters import EVERY_CALL, Filter
+from gdbcuda.live.inferiors import PerInferior
+
+SWITCHED_OFF = "set cuda-guard off"
+FEW = 8  # guards that are lifted at every stop; of more, only that of the function where the program stops
+LOADER = ("-function _dl_debug_state", "-probe-stap rtld:map_complete", "-probe-stap rtld:init_complete")
 
 
 @dataclass
-class Filter:
-    """What one breakpoint lets through; ``native`` is its condition as cuda-break wrote it."""
+class Process:
+    """``guards`` by address of the function; ``stale``: breakpoints to look at again; ``fresh``: objects loaded since
+    the process last ran, in whose functions no thread can be; ``why``: by breakpoint, why it has no guard."""
 
-    native: str
-    terms: Sequence[Callable[[], trampoline.Test]]  # all have to hold; `Refused` where the machine cannot test one
-    why: str = ""  # there is no guard
+    guards: dict[int, Guard] = field(default_factory=dict)
+    stale: set[int] = field(default_factory=set)
+    fresh: set[str] = field(default_factory=set)
+    why: dict[int, str] = field(default_factory=dict)
+    is_stopped: bool = field(default_factory=lambda: is_stopped())  # for the user
+    is_leaving: bool = False
 
-    def test(self) -> trampoline.Test:
-        if not self.terms:
-            raise Refused(EVERY_CALL)
-        return trampoline.all_of([term() for term in self.terms])
+    def end(self) -> None:
+        for one in self.guards.values():
+            one.forget()
+        sweep()
 
-
-EVERY_CALL, SWITCHED_OFF = "every call is wanted", "set cuda-guard off"
-
-
-def tree_term(tree: typed.Typed, locations: Sequence[abi.Location]) -> Callable[[], trampoline.Test]:
-    def write(code: Code, true: str, false: str, pushed: int) -> None:
-        try:
-            to_x86.branch(code, tree, locations, true, false, pushed)
-        except to_x86.Refused as reason:
-            raise Refused(str(reason)) from None
-
-    return lambda: write
+    def guards_of(self, number: int) -> list[Guard]:
+        return [one for one in self.guards.values() if number in one.members]
 
 
-def caller_terms(wanted: str) -> list[Callable[[], trampoline.Test]]:
-    return [] if wanted == "any" else [lambda: callers.test(wanted)]
-
-
-def refusal(why: str) -> Callable[[], trampoline.Test]:
-    def refuse() -> trampoline.Test:
-        raise Refused(why)
-
-    return refuse
-
-
-@dataclass
-class Guard:
-    """One patched function; ``members`` are the numbers of the breakpoints that share the patch."""
-
-    function: int
-    stop: int
-    members: tuple[int, ...]
-    detour: Detour
-    trampoline: trampoline.Trampoline
-    hit: Hit = field(init=False)
-    arrival: Arrival = field(init=False)
-    resting: bool = False  # the breakpoints' locations are switched off
-    armed: set[tuple[int, int, int]] = field(default_factory=set)  # calls between Hit and Arrival
-
-    def switch(self, on: bool) -> None:
-        """The locations of all members, and the breakpoint that notices arrivals."""
-        if self.resting is not on:
-            return
-        self.resting = not on
-        _switching.append(self.function)
-        try:
-            for number in self.members:
-                switch_location(number, self.stop, on)
-            self.arrival.enabled = on
-        finally:
-            _switching.pop()
+def is_stopped() -> bool:
+    thread = gdb.selected_thread()
+    return thread is not None and thread.is_stopped()
 
 
 FILTERS: dict[int, Filter] = {}
-GUARDS: dict[int, Guard] = {}  # by address of the function
-_switching: list[int] = []  # what we switch is modified too
-_trash: list[gdb.Breakpoint] = []  # gdb may be walking its list: deleted at the next stop or prompt
+PROCESSES: PerInferior[Process] = PerInferior(Process, Process.end)
 _stepping: list[bool] = []  # the stops are ours
-_leaving: list[bool] = []  # the process is about to be let go
-_fresh: set[str] = set()  # objects loaded since the process last ran: no thread is in their functions
+_loading: list[Loading] = []
 
 
-class Hit(gdb.Breakpoint):
-    """In the trampoline: a call that passed the test goes by."""
-
-    def __init__(self, guard: Guard) -> None:
-        super().__init__(f"*{guard.trampoline.hit:#x}", internal=True)
-        self.guard = guard
+class Loading(gdb.Breakpoint):
+    """Where the loader tells debuggers of new objects. Internal, for it never stops."""
 
     def stop(self) -> bool:
-        sp = returns.current_stack_pointer() + self.guard.detour.pushed
-        forget_deeper(self.guard, sp)
-        self.guard.armed.add((*returns.thread_key(), sp))
-        self.guard.switch(True)
+        process = PROCESSES()
+        if process.fresh or process.stale:
+            refresh(FILTERS)
+            process.fresh.clear()
         return False
 
 
-class Arrival(gdb.Breakpoint):
-    """At the user's breakpoint, while that is on."""
-
-    def __init__(self, guard: Guard) -> None:
-        super().__init__(f"*{guard.stop:#x}", internal=True)
-        self.guard = guard
-
-    def stop(self) -> bool:
-        self.guard.armed.discard((*returns.thread_key(), frames.entry_sp(gdb.newest_frame()) or 0))
-        forget_deeper(self.guard, returns.current_stack_pointer())
-        if not self.guard.armed:
-            self.guard.switch(False)
-        return False
+def watch_loader() -> None:
+    _loading.extend(Loading(place, internal=True) for place in LOADER)
 
 
-def forget_deeper(guard: Guard, sp: int) -> None:
-    """Calls of this thread that were deeper on the stack than it is now are over (longjmp, an exception)."""
-    thread = returns.thread_key()
-    guard.armed = {key for key in guard.armed if key[:2] != thread or key[2] >= sp}
+# -- what cuda-break asks for
 
 
 def want(
     made: gdb.Breakpoint, native: str, symbol: str, condition: conditions.Condition | None, wanted_callers: str
 ) -> None:
     """cuda-break has made a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
-    function = names.function_named(symbol)
-    terms = caller_terms(wanted_callers)
-    if condition is not None and function is not None:
-        terms.insert(0, tree_term(condition.trees[symbol], abi.locate(function, "x86-64")))
-    elif native and not native.startswith("$_cuda_"):
-        terms = [refusal("its condition is gdb's own, for the function is not in the API table")]
-    add(made, native, terms)
+    add(made, guard_filters.of_function(made, native, symbol, condition, wanted_callers))
 
 
 def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | None, wanted_callers: str) -> None:
-    """The same for a resolver that is asked for a name: what begins as the pattern does is looked at in gdb."""
-    terms = caller_terms(wanted_callers)
-    head = re.split(r"[*?\[]", pattern or "", maxsplit=1)[0]
-    if head:
-        registers = abi.convention("x86-64").integers
-        places = [abi.Location((abi.Piece(register, None, abi.WORD),)) for register in registers]
-        terms.insert(0, tree_term(typed.Matches("name", argument, head.encode(), True), places))
-    add(made, native, terms)
+    """The same for a resolver that is asked for a name."""
+    add(made, guard_filters.of_name(native, argument, pattern, wanted_callers))
 
 
-def add(made: gdb.Breakpoint, native: str, terms: list[Callable[[], trampoline.Test]]) -> None:
-    FILTERS[made.number] = Filter(native, terms)
+def add(made: gdb.Breakpoint, found: Filter) -> None:
+    FILTERS[made.number] = found
+    if not _loading:  # where there is no loader yet, gdb would say so
+        gdb.execute("python import gdbcuda.live.guards as guards; guards.watch_loader()", to_string=True)
     refresh([made.number])
 
 
 def state_of(number: int) -> str:
     """For people: "guarded", or why not; "" where nobody would expect it, or it is not known yet."""
-    found = FILTERS.get(number)
-    if found is None or not target.is_alive() or found.why in (EVERY_CALL, SWITCHED_OFF):
+    if number not in FILTERS or not target.is_alive():
         return ""
-    if any(number in guard.members for guard in GUARDS.values()):
+    if PROCESSES().guards_of(number):
         return "guarded"
-    return f"not guarded: {found.why}" if found.why else ""
+    why = PROCESSES().why.get(number, "")
+    return f"not guarded: {why}" if why not in ("", EVERY_CALL, SWITCHED_OFF) else ""
 
 
-def switch_location(number: int, address: int, on: bool) -> None:
-    breakpoint = by_number(number)
-    if breakpoint is None:
-        return
-    for index, (found, enabled) in enumerate(places(breakpoint), 1):
-        if found == address and enabled != on:
-            breakpoints.switch(breakpoint, breakpoints.Location(index, found, enabled, ""), on)
+# -- which guards there are
 
 
-def by_number(number: int) -> gdb.Breakpoint | None:
-    return next((one for one in gdb.breakpoints() if one.number == number), None)
-
-
-def places(breakpoint: gdb.Breakpoint) -> list[tuple[int, bool]]:
-    """(address, enabled) of each location."""
-    if hasattr(breakpoint, "locations"):  # gdb 13
-        return [(one.address or 0, one.enabled) for one in breakpoint.locations]
-    if breakpoint.type != gdb.BP_BREAKPOINT:
-        return []
-    return [(one.address, one.enabled) for one in breakpoints.parse_locations(breakpoint.number)]
-
-
-def refresh(numbers: Sequence[int]) -> None:
+def refresh(numbers: Iterable[int]) -> None:
     """Makes the guards of these breakpoints what they should be now."""
-    reason = "detaching" if _leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
-    if reason == SWITCHED_OFF and not GUARDS:
-        for number in set(numbers) & set(FILTERS):
-            FILTERS[number].why = reason
+    process = PROCESSES()
+    wanted = set(numbers) & set(FILTERS) | process.stale
+    process.stale.clear()
+    reason = "detaching" if process.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
+    if reason == SWITCHED_OFF and not process.guards:
+        process.why.update(dict.fromkeys(wanted, reason))
         return
     reason = reason or detour.is_possible()
-    functions = {g.function for g in GUARDS.values() if set(g.members) & set(numbers)}
-    for number in numbers:
-        if number in FILTERS:
-            for stop in stops_of(number, reason):
-                function = target.function_start(stop) or stop
-                functions.add(function)
+    functions = {one.function for one in process.guards.values() if wanted & set(one.members)}
+    for number in wanted & set(FILTERS):
+        functions |= {target.function_start(stop) or stop for stop in stops_of(number, reason)}
     for function in functions:
         settle(function, reason)
 
 
 def stops_of(number: int, reason: str) -> list[int]:
     """Addresses of the breakpoint's locations that are on, or would be without their guard; says why there are none."""
-    found, breakpoint = FILTERS[number], by_number(number)
+    process, breakpoint = PROCESSES(), by_number(number)
     if breakpoint is None or not breakpoint.enabled:
-        found.why = "disabled"
+        process.why[number] = "disabled"
     elif reason:
-        found.why = reason
-    elif (breakpoint.condition or "") != found.native:
-        found.why = "its condition was changed"
+        process.why[number] = reason
+    elif (breakpoint.condition or "") != FILTERS[number].native:
+        process.why[number] = "its condition was changed"
     else:
-        resting = {g.stop for g in GUARDS.values() if number in g.members and g.resting}
-        return [address for address, on in places(breakpoint) if on or address in resting]
+        resting = {one.stop for one in process.guards_of(number) if not one.is_awake}
+        return [address for address, on in places(breakpoint) if address and (on or address in resting)]
     return []
 
 
 def settle(function: int, reason: str) -> None:
     """One function: the guard for all breakpoints on it, or none."""
+    process = PROCESSES()
     members = {n: s for n in FILTERS for s in stops_of(n, reason) if target.function_start(s) == function}
-    old = GUARDS.get(function)
-    if old is not None and members and set(old.members) == set(members) and {old.stop} == set(members.values()):
+    old = process.guards.get(function)
+    if old is not None and set(old.members) == set(members) and {old.stop} == set(members.values()):
         return
     if old is not None:
         remove(old)
@@ -247,172 +157,197 @@ def settle(function: int, reason: str) -> None:
     try:
         install(function, members)
         why = ""
-    except Refused as problem:
+    except (Refused, UserError) as problem:
         why = str(problem)
-    except UserError as problem:
-        why = str(problem)
-    for number in members:
-        FILTERS[number].why = why
+    process.why.update(dict.fromkeys(members, why))
 
 
 def install(function: int, members: dict[int, int]) -> None:
+    """Only the trampoline is written: the guard begins lifted, and the function is changed when it first rests."""
     stops = set(members.values())
     if len(stops) > 1:
         raise Refused("its breakpoints are at different places")
+    if len(members) > 1 and any(FILTERS[number].is_counting for number in members):
+        raise Refused("it counts calls, and another breakpoint is on the same function")
     stop = stops.pop()
-    refuse_middle_of_loading()
     found = detour.plan(function, stop)
     refuse_other_breakpoints(found, members)
-    refuse_threads(found)
-    tests = [FILTERS[number].test() for number in members]
-    guard = Guard(function, stop, tuple(members), found, detour.place(found, tests))
-    guard.hit, guard.arrival = Hit(guard), Arrival(guard)
-    detour.apply(found, guard.trampoline)
-    GUARDS[function] = guard
+    threads = standing(found)
+    made = detour.place(found, [FILTERS[number].test() for number in members])
+    guard = Guard(function, stop, tuple(members), found, made)
+    detour.prepare(found, made)
+    for thread, positions in threads.items():
+        for pc, sp in positions or ():
+            guard.let_pass(thread, pc, sp)
+    PROCESSES().guards[function] = guard
 
 
-def is_stopped() -> bool:
-    """For the user, that is: not in the middle of something that gdb handles by itself."""
-    thread = gdb.selected_thread()
-    return thread is not None and thread.is_stopped()
-
-
-def step_out(inside: Callable[[int], bool], spared: gdb.InferiorThread | None = None) -> None:
-    _stepping.append(True)
-    try:
-        detour.step_out(inside, spared)
-    finally:
-        _stepping.pop()
-
-
-def refuse_middle_of_loading() -> None:
-    """gdb 14 keeps its breakpoints in another kind of list, and aborts when one is made while it sets them again.
-    (What tells such a gdb: it has the event executable_changed.)"""
-    if hasattr(gdb.events, "executable_changed") and not is_stopped():
-        raise Refused("this gdb makes no breakpoint while a library is loaded; there will be one after the next stop")
+def standing(found: Detour) -> dict[int, list[detour.Position] | None]:
+    """Where the threads are; it has to be known, unless none can be in the function."""
+    threads = detour.standing()
+    if None in threads.values() and target.object_of(found.function) not in PROCESSES().fresh:
+        raise Refused("threads are running; there will be one after the next stop")
+    places_known = found.depths()
+    if any(pc in found.changed and pc not in places_known for one in threads.values() for pc, _ in one or ()):
+        raise Refused("a thread is in the function's first instructions now")
+    return threads
 
 
 def refuse_other_breakpoints(found: Detour, members: dict[int, int]) -> None:
     for one in gdb.breakpoints():
-        if one.enabled and any(found.patch <= at < found.resume for at, _ in places(one)):
+        if one.number in members or not one.enabled or not one.is_valid() or one.number <= 0:
+            continue
+        if any(at in found.replaced and on for at, on in places(one)):
             raise Refused(f"breakpoint {one.number} is on the function's first instructions")
 
 
-def refuse_threads(found: Detour) -> None:
-    """A thread in the middle of what is replaced would go on in the middle of the jump."""
-    where = detour.thread_addresses()
-    if any(pc in found.changed for pc in where) and None not in where and is_stopped():
-        step_out(lambda pc: pc in found.changed, gdb.selected_thread())  # not the one that the user looks at
-        where = detour.thread_addresses()
-    if any(pc in found.changed for pc in where):
-        raise Refused("a thread is in the function's first instructions now")
-    if None in where and target.object_of(found.function) not in _fresh:
-        raise Refused("threads are running; there will be one after the next stop")
-
-
 def remove(guard: Guard) -> None:
-    """The function as it was. What is left of the trampoline goes when no thread is in it."""
-    del GUARDS[guard.function]
-    guard.switch(True)
-    guard.hit.enabled = guard.arrival.enabled = False
-    _trash.extend((guard.hit, guard.arrival))
-    if target.is_alive():
-        detour.take_back(guard.detour, guard.trampoline)
+    del PROCESSES().guards[guard.function]
+    for number in guard.members:
+        counting.take_back(number)
+    guard.take_back()
+    if PROCESSES().is_stopped:
+        clean()
+
+
+def clean() -> None:
+    with suppress(Refused):
+        detour.clean()
 
 
 # -- events
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
-    if _switching:
+    """What does not hold any more ends now; what could be made waits for a better moment."""
+    if switching:
         return
-    if breakpoint.number in FILTERS:
-        refresh([breakpoint.number])
-    elif breakpoint.number > 0:
+    if breakpoint.number not in FILTERS:
         on_created(breakpoint)
+        return
+    for process in PROCESSES.all():
+        process.stale.add(breakpoint.number)
+    for guard in PROCESSES().guards_of(breakpoint.number):
+        if guard.stop not in stops_of(breakpoint.number, ""):
+            remove(guard)
 
 
 def on_created(breakpoint: gdb.Breakpoint) -> None:
     """Somebody's breakpoint on bytes that we have replaced: it has the right of way."""
-    if not GUARDS or breakpoint.number <= 0:
+    if breakpoint.number <= 0 or breakpoint.number in FILTERS:
         return
-    for guard in list(GUARDS.values()):
-        if any(guard.detour.patch <= at < guard.detour.resume for at, _ in places(breakpoint)):
-            settle_again(guard)
-
-
-def settle_again(guard: Guard) -> None:
-    remove(guard)
-    refresh(guard.members)
+    process = PROCESSES()
+    for guard in list(process.guards.values()):
+        if breakpoint.number not in guard.members and any(
+            at in guard.detour.replaced and on for at, on in places(breakpoint)
+        ):
+            process.stale.update(guard.members)
+            remove(guard)
 
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     if breakpoint.number <= 0:
         return
     FILTERS.pop(breakpoint.number, None)
-    for guard in [g for g in GUARDS.values() if breakpoint.number in g.members]:
-        guard.members = tuple(n for n in guard.members if n != breakpoint.number)
-        settle_again(guard)
+    process = PROCESSES()
+    process.stale.update(n for n, why in process.why.items() if why.startswith("breakpoint "))
+    for guard in process.guards_of(breakpoint.number):
+        process.stale.update(set(guard.members) - {breakpoint.number})
+        remove(guard)
+    if not FILTERS:
+        trash.extend(_loading)
+        _loading.clear()
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
     """gdb is about to set its breakpoints again."""
     detour.show_original_code(True)
-    _fresh.add(target.strip_prefix(event.new_objfile.filename or ""))
+    process = PROCESSES()
+    process.fresh.add(target.strip_prefix(event.new_objfile.filename or ""))
+    process.stale.update(number for number, one in FILTERS.items() if one.names_callers)
 
 
 def on_continue(event: object) -> None:
-    _fresh.clear()
     detour.show_original_code(False)
+    process = PROCESSES()
+    if not process.is_stopped:
+        return  # gdb tells of every thread that goes on, new ones too
+    process.is_stopped = False
+    sweep()
+    refresh([])
+    process.fresh.clear()
+    here = detour.positions_here()
+    for guard in list(process.guards.values()):
+        if here:
+            guard.let_pass(gdb.selected_thread().num, *here[0])
+        if not guard.detour.covers_stop and not guard.inside and guard.is_lifted:
+            guard.lower()
 
 
 def on_stop(event: object = None) -> None:
-    """All threads stand still: what had to wait is done, and breakpoints look as the user left them."""
+    """All threads stand still: what had to wait is done, and breakpoints and code look as the user left them."""
     if _stepping:
         return
     detour.show_original_code(False)
-    for guard in GUARDS.values():
-        guard.switch(True)
+    process = PROCESSES()
+    process.is_stopped = True
+    for guard in list(process.guards.values()):
+        guard.wake()
+        guard.look_again()
     sweep()
-    if FILTERS and target.is_alive():
-        refresh([n for n, one in FILTERS.items() if one.why not in ("", EVERY_CALL, SWITCHED_OFF)])
-        detour.clean()
+    if FILTERS and target.is_alive() and not target.is_running():
+        lift_shown(process)
+        clean()
+        refresh([n for n, why in process.why.items() if why not in ("", EVERY_CALL, SWITCHED_OFF)])
 
 
-def sweep(event: object = None) -> None:
-    detour.show_original_code(False)
-    while _trash:
-        one = _trash.pop()
-        if one.is_valid():
-            one.delete()
+def lift_shown(process: Process) -> None:
+    here = detour.positions_here()
+    function = target.function_start(here[0][0]) if here else None
+    for guard in process.guards.values():
+        if len(process.guards) <= FEW or guard.function == function:
+            guard.lift()
+
+
+def on_prompt() -> None:
+    sweep()
+
+
+def on_call(event: object) -> None:
+    """A function that the user has called in the program is over: this is a stop without an event."""
+    if type(event).__name__ == "InferiorCallPostEvent" and target.is_alive():
+        on_stop()
 
 
 def take_all_back(event: object = None) -> None:
     """Before gdb lets the process go."""
-    _leaving.append(True)  # the stops on the way out would bring them back
-    for guard in list(GUARDS.values()):
+    process = PROCESSES()
+    process.is_leaving = True  # the stops on the way out would bring them back
+    for guard in list(process.guards.values()):
         remove(guard)
     sweep()
     if target.is_alive() and not target.is_running():
-        if event is None:
-            step_out(detour.is_left)
-        detour.clean()
+        step_out(detour.is_left)
+        clean()
 
 
-def forget_process() -> None:
-    """The process is gone, and with it what was patched."""
-    for guard in list(GUARDS.values()):
-        del GUARDS[guard.function]
-        guard.switch(True)
-        _trash.extend((guard.hit, guard.arrival))
-    detour.forget_process()
-    _leaving.clear()
-    sweep()
+def step_out(inside: Callable[[int], bool]) -> None:
+    _stepping.append(True)
+    try:
+        detour.step_out(inside)
+    finally:
+        _stepping.pop()
 
 
 def on_setting() -> None:
     """set cuda-guard"""
     refresh(list(FILTERS))
+
+
+def already_decided(number: int) -> bool | None:
+    """Has the trampoline counted the call that the selected thread has at the breakpoint, and what did it say?"""
+    guards = PROCESSES().guards_of(number)
+    return guards[0].decided.get(gdb.selected_thread().num) if guards else None
 
 
 def watch_detach() -> None:
@@ -423,4 +358,5 @@ def watch_detach() -> None:
 
 
 settings.ON_CHANGE["cuda-guard"] = on_setting
+counting.already_decided.append(already_decided)
 watch_detach()

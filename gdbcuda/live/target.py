@@ -17,6 +17,7 @@ from gdbcuda import image, vendor
 from gdbcuda.blocks import Blocks
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.image import Image
+from gdbcuda.live.inferiors import PerInferior
 
 REMOTE_PREFIX = "target:"
 CACHES: list[Callable[[], None]] = []
@@ -186,13 +187,14 @@ def function_start(address: int) -> int | None:
     return address - distance if name else None
 
 
-PATCHED: dict[int, bytes] = {}  # what our detours have replaced: address -> the program's own bytes
+# What our detours have replaced: address -> the program's own bytes.
+PATCHED: PerInferior[dict[int, bytes]] = PerInferior(dict)
 
 
 def original_code(address: int, size: int) -> bytes:
     """The program's code as it was before our detours."""
     code = bytearray(InferiorMemory().read(address, size))
-    for at, raw in PATCHED.items():
+    for at, raw in PATCHED().items():
         for index in range(max(at, address), min(at + len(raw), address + size)):
             code[index - address] = raw[index - at]
     return bytes(code)

@@ -20,6 +20,13 @@ __asm__(".text\\n.p2align 4\\nother: mov %rdi,%rax\\nret\\n.p2align 4\\n"
         "pop %r15\\npop %rbp\\n.cfi_def_cfa 7,8\\nret\\n.cfi_endproc\\n.size cuMemAlloc_v2,.-cuMemAlloc_v2\\n");
 """
 
+# Begins with a call, and no room for a jump in front of it.
+UNGUARDABLE = """
+__asm__(".text\\n.p2align 4\\nother: call 1f\\n1: pop %rax\\nret\\n"
+        ".globl cuMemAlloc_v2\\n.type cuMemAlloc_v2,@function\\ncuMemAlloc_v2:\\n.cfi_startproc\\n"
+        "call other\\nxor %eax,%eax\\nret\\n.cfi_endproc\\n.size cuMemAlloc_v2,.-cuMemAlloc_v2\\n");
+"""
+
 RESOLVER = """
 #include <stddef.h>
 int cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, unsigned long long flags, int *status)

@@ -31,7 +31,7 @@ def go() -> None:
     gdb.execute("continue", to_string=True)
     stops += 1
     wrong += int(gdb.parse_and_eval("bytesize")) < 1 << 40
-    guarded += bool(guards.GUARDS)
+    guarded += bool(guards.PROCESSES().guards)
 
 
 for _ in range(ROUNDS):

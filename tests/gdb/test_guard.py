@@ -7,13 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from guard_programs import ASKING, CALLS, HOOK, ONE, RESOLVER, STRIPPED_HOOK
+from guard_programs import ASKING, CALLS, HOOK, ONE, RESOLVER, STRIPPED_HOOK, UNGUARDABLE
 from scenario import Scenario
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 ON, LARGE = "set cuda-guard auto", "cuda-break cuMemAlloc if bytesize >= 1T"
 STATE = "python import gdbcuda.live.guards as guards; print('state:', guards.state_of(1))"
-
 
 
 @pytest.fixture
@@ -86,25 +85,41 @@ def test_three_breakpoints_share_one_patch(scenario: Scenario, build) -> None:
     first, second = text.split("breakpoint    filter")[1:3]
     assert len(re.findall("bytes of cuMemAlloc_v2", first)) == 3
     assert len(re.findall("bytes of cuMemAlloc_v2", second.split("Breakpoint")[0])) == 2
-    assert re.findall(r"Breakpoint (\d)\.\d+, cuMemAlloc_v2", text) == ["1", "2", "3"]
+    assert re.findall(r"Breakpoint (\d)[.\d]*, cuMemAlloc_v2", text) == ["1", "2", "3"]
 
 
-def test_taken_back(scenario: Scenario, build) -> None:
-    hook, program = build()
-    look = "python print('entry', gdb.selected_inferior().read_memory(ENTRY, 12).tobytes().hex())"
-    commands = [ON, "tbreak main", "RUN", "python ENTRY = int(gdb.parse_and_eval('(long)&cuMemAlloc_v2'))", look]
+# At a stop: the function's first bytes, and a digest of all the code of its library, with what is behind it.
+LOOK = """python
+import zlib, gdb
+from gdbcuda.live import target
+def look():
+    entry, read = int(gdb.parse_and_eval('(long)&cuMemAlloc_v2')), gdb.selected_inferior().read_memory
+    [hook] = [one for one in target.images() if one.holds(entry)]
+    pages = [(start, -(-end // 4096) * 4096) for start, end, flags in hook.segments if flags & 1]
+    print('entry', bytes(read(entry, 12)).hex(), [zlib.crc32(read(start, end - start)) for start, end in pages])
+end
+"""
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_taken_back(scenario: Scenario, build, tmp_path: Path, flags: str) -> None:
+    """While the user looks the function has its own bytes; without a guard nothing else is left either."""
+    hook, program = build(HOOK, CALLS, flags)
+    (tmp_path / "look.gdb").write_text(LOOK)
+    commands = [ON, "tbreak main", "RUN", f"source {tmp_path}/look.gdb", "python look()"]
+    inside = "tbreak *((long)&cuMemAlloc_v2 + " + ("5)" if flags == "-O0" else "3)")
     for change in (
-        LARGE, "disable 2", "enable 2", "set cuda-guard off", "set cuda-guard on", "break *ENTRY", "delete 3",
-        "tbreak main", "continue", "condition 2 $rsi == 5", "delete 2",
+        LARGE, "disable 2", "enable 2", "cuda-guards", "set cuda-guard off", "set cuda-guard on", inside, "delete 3",
+        "cuda-guards", "tbreak work", "continue", "continue", "condition 2 $rsi == 5", "delete 2",
     ):  # fmt: skip
-        real = change.replace("*ENTRY", "*((long)&cuMemAlloc_v2 + 4)")
-        commands += [real, look]
+        commands += [change, "python look()"]
     text = scenario.run(program, *commands, hook=hook, arguments=("1", "10", "1"))
-    seen = re.findall(r"^entry (\w+)$", text, re.MULTILINE)
-    own = seen[0]
-    changed = [entry != own for entry in seen]
-    assert changed == [False, True, False, True, False, True, False, False, False, True, False, False], text
-    assert text.count("Breakpoint 3 at") == 1
+    seen = re.findall(r"^entry (\w+) (.*)$", text, re.MULTILINE)
+    assert len(seen) == 15 and len({entry for entry, _ in seen}) == 1, text
+    changed = [code != seen[0][1] for _, code in seen]
+    expected = [False, True, False, False, True, False, True, False, False, True, True, True, True, False, False]
+    assert changed == expected, text
+    assert "Breakpoint 2  hook" in text
 
 
 def test_step_into_a_call_that_does_not_match(scenario: Scenario, build) -> None:
@@ -169,18 +184,18 @@ def test_names_asked_of_a_resolver(scenario: Scenario, build) -> None:
     hook, program = build(RESOLVER, ASKING)
     words = ('cuda-break cuGetProcAddress_v2 if symbol == "cuMemAllocA*"', "RUN", STATE, "delete", "continue")
     text = scenario.run(program, ON, *words, hook=hook)
-    assert states(text) == ["guarded"] and 'symbol=0x' in text and '"cuMemAllocAsync"' in text and "asked" in text
+    assert states(text) == ["guarded"] and "symbol=0x" in text and '"cuMemAllocAsync"' in text and "asked" in text
 
 
 @pytest.mark.parametrize(
     ("flags", "command", "why"),
     [
-        (("-O2",), LARGE, "not guarded: gdb's breakpoint is on the function's first instruction (optimised code)"),
+        (("-O2",), LARGE, "not guarded: a call is among the function's first instructions"),
         (("-O0",), "cuda-break cuMemAlloc --from any", ""),
     ],
 )
 def test_says_why_not(scenario: Scenario, build, flags: tuple[str, ...], command: str, why: str) -> None:
-    hook, program = build(HOOK, CALLS, *flags)
+    hook, program = build(HOOK if "-O0" in flags else UNGUARDABLE, CALLS, *flags)
     text = scenario.run(program, ON, command, "RUN", STATE, "cuda-guards", hook=hook, arguments=("1", "10", "10"))
     assert states(text) == [why] and "gdb's condition" in text and "Breakpoint 1  hook" in text
 
@@ -190,7 +205,7 @@ def test_packets(shim: Path, build, tmp_path: Path) -> None:
     hook, program = build()
     place, log = Scenario(shim, "gdbserver"), tmp_path / "packets"
     mark = [f"python open('{log}', 'a').write('MARK')"]
-    words = (f"set remotelogfile {log}", "tbreak main", "RUN", *mark, LARGE, ON, STATE.replace('(1)', '(2)'), *mark)
+    words = (f"set remotelogfile {log}", "tbreak main", "RUN", *mark, LARGE, ON, STATE.replace("(1)", "(2)"), *mark)
     text = place.run(program, *words, "continue", *mark, hook=hook, arguments=("1", "100000", "1"))
     assert states(text) == ["guarded"]
     counts = [len(re.findall(r"^w \$", part, re.MULTILINE)) for part in log.read_text().split("MARK")]

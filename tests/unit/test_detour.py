@@ -68,7 +68,10 @@ def test_room_elsewhere(text: str, after: str, island: int | None) -> None:
     except detour.Refused:
         assert island is None
         return
-    assert found.island is not None and found.island[0] - AT == island
+    if island is None:  # then over gdb's breakpoint
+        assert found.covers_stop and found.island is None
+        return
+    assert not found.covers_stop and found.island is not None and found.island[0] - AT == island
     assert found.writes(AT + 0x1000)[1][1][:2] == bytes([0xEB, island - 2])
 
 
@@ -78,19 +81,22 @@ def test_room_in_the_function_in_front() -> None:
     found = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(b"\xc3\x90", neighbour=neighbour))
     assert found.island == (AT - 0x20 + 7, bytes.fromhex("660f1f8400"))
     again = Surroundings(neighbour=neighbour, taken=frozenset([AT - 0x20 + 7]))
-    with pytest.raises(detour.Refused, match="no room"):
-        detour.plan(AT, code(VENDOR), AT + 4, Surroundings(neighbour=(AT - 0x1000, neighbour[1])))
+    far = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(neighbour=(AT - 0x1000, neighbour[1])))
+    assert far.covers_stop and (far.patch - AT, len(far.original), far.pushed) == (4, 6, 8)
     assert detour.plan(AT, code(VENDOR), AT + 4, again).island == (AT - 0x20 + 21, b"\x90" * 5)
 
 
 @pytest.mark.parametrize(
     ("text", "stop", "before", "reason"),
     [
-        (OPTIMISED, 0, FILLED, "gdb's breakpoint is on the function's first instruction"),
-        (VENDOR, 4, bytes(15), "no room for a jump"),
-        (VENDOR, 4, FILLED[:-1], "no room for a jump"),  # a nop cut short is no nop
+        (OPTIMISED, 6, FILLED[:-1], "there is no room for a jump"),  # a nop cut short is no nop
+        ("31c0 c3", 0, b"", "there is no room for a jump"),
+        ("e800000000 c3", 0, FILLED, "a call is among the function's first instructions"),
+        ("4883e4f0 4883ec30 c9 c3", 0, b"", "do more to the stack than push"),
+        ("e310 909090" + "90" * 16 + "c3", 0, b"", "a branch is among the function's first instructions"),
+        ("ff2500000000 c3", 0, b"", "a jump is among the function's first instructions"),
         ("55 4889e5 e800000000 c9 c3", 12, b"", "a call is among the function's first instructions"),
-        ("55 4889e5 7400 9090 9090 9090 c9 c3", 10, b"", "a branch is among"),
+        ("55 4889e5 7400 9090 9090 9090 c9 c3", 10, b"", "a branch at 0x7f0000001004 leads into the first bytes"),
         ("55 4889e5 4883ec30 4889c7 ebf8 c9 c3", 14, b"", "a jump at 0x7f000000100b leads into the first bytes"),
         ("55 4889e5 06 9090 9090 c3", 9, b"", "not every instruction of the function is understood"),
         ("55 4889e5 4883", 4, b"", "not every instruction of the function is understood"),
@@ -100,6 +106,37 @@ def test_refused(text: str, stop: int, before: bytes, reason: str) -> None:
     with pytest.raises(detour.Refused) as caught:
         detour.plan(AT, code(text), AT + stop, Surroundings(before))
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "size", "depths"),
+    [
+        (OPTIMISED, "", 7, {0: 0, 2: 8, 3: 16, 4: 24, 7: 24}),
+        ("f30f1efa 4883ec18 31c0 c3", "", 8, {0: 0, 4: 0, 8: 24}),
+        ("4885ff 740b e990909090" + "90" * 6 + "31c0 c3", "", 5, {0: 0, 3: 0, 5: 0, 16: 0}),
+        ("53 4889fb e800000000 5b c3", "c3" + "90" * 8, 4, {0: 0, 1: 8, 4: 8}),  # two bytes and an island
+        ("e9fb0f0000", "", 5, {0: 0, 0x1000: 0}),
+    ],
+)
+def test_over_the_breakpoint(text: str, before: str, size: int, depths: dict[int, int]) -> None:
+    """Optimised code: gdb breaks at the first instruction."""
+    found = detour.plan(AT, code(text), AT, Surroundings(code(before)))
+    assert found.covers_stop and found.patch == AT and len(found.original) == size
+    assert {at - AT: depth for at, depth in found.depths().items()} == depths
+    assert sorted(found.exits()) == [AT + at for at in depths if at >= size]
+
+
+@pytest.mark.parametrize(
+    ("text", "pushed"),
+    [
+        ("50", 8), ("4154", 8), ("6a05", 8), ("5d", -8), ("415c", -8), ("5c", None), ("4883ec18", 24),
+        ("4881ec00010000", 256), ("4883c408", -8), ("4883e4f0", None), ("488d642408", None), ("4889e5", 0),
+        ("488be5", None), ("4889ec", None), ("c9", None), ("4885ff", 0), ("4d8be0", 0), ("660f6fc4", 0),
+        ("ff7508", None),
+    ],
+)  # fmt: skip
+def test_what_an_instruction_does_to_the_stack(text: str, pushed: int | None) -> None:
+    assert detour.pushed_by(next(i for _, i in instructions(code(text)))) == pushed
 
 
 def test_a_jump_back_to_the_entry_is_fine() -> None:
@@ -124,6 +161,8 @@ RUN = {
     "nop": "0f1f440000 55 4889e5 488b05{word} 4801f8 48c1e608 4801f0 5d c3",
     "endbr": "f30f1efa 55 4889e5 488b05{word} 4801f8 48c1e608 4801f0 5d c3",
     "no frame": "488b05{word} 4801f8 48c1e608 4801f0 c3",
+    "branch": "4885ff 7400 488b05{word} 4801f8 48c1e608 4801f0 c3",
+    "long branch": "4885ff 0f8401000000 90 488b05{word} 4801f8 48c1e608 4801f0 c3",
     "short": "55 4889e5 4801f8 31c0 4801f8 48c1e608 4801f0 480305{word} 5d c3",
 }
 
@@ -136,12 +175,11 @@ def test_runs_as_before(kind: str, counted: bool) -> None:
     base, hits, calls, far = 0x1000, SIZE - 16, SIZE - 32, 0x4000
     machine.write(base - len(FILLED), FILLED)
     raw = code(RUN[kind].format(word="00000000"))
-    at = next(a for a, i in instructions(raw) if i.relative)
-    size = next(len(i.raw) for _, i in instructions(raw) if i.relative)
+    at, size = next((a, len(i.raw)) for a, i in instructions(raw) if i.relative and not i.kind)
     raw = raw[: at + 3] + struct.pack("<i", 0x800 - at - size) + raw[at + 7 :]
     entry = machine.write(base, raw)
     machine.write(base + 0x800, struct.pack("<Q", 1 << 20))
-    stop = base + (4 if kind == "short" else len(raw) - 2)
+    stop = base + {"short": 4, "branch": 0, "long branch": 0}.get(kind, len(raw) - 2)
     found = detour.plan(entry, raw, machine.address + stop, Surroundings(FILLED))
     assert (found.island is not None) == (kind == "short")
     tests = [guard(machine, "z > 3", hits), guard(machine, "z == 1", hits)]
