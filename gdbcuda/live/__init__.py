@@ -119,7 +119,8 @@ def started(event: gdb.ThreadEvent) -> None:
 
 def executed(event: gdb.ClearObjFilesEvent) -> None:
     """gdb has no event for exec, but it takes the old program's symbols away: from now on it is another process."""
-    from gdbcuda.live import inferiors
+    from gdbcuda.live import inferiors, preload
 
     for inferior in filter(inferiors.is_known, inferiors.in_space(event.progspace)):
         new_process(inferior)
+        preload.on_exec(inferior)

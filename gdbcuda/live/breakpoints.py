@@ -24,7 +24,7 @@ ORDER = ("hook", "runtime", "driver", "app", "system")
 @dataclass
 class Location:
     """One place of a breakpoint: ``index`` as in gdb's "N.index"; ``function`` "" where gdb names none; ``inferior``
-    is the number of the one that it is in (after vfork, of the parent)."""
+    is the number of the one that it is in."""
 
     index: int
     address: int
@@ -102,18 +102,25 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
 
 def locations(breakpoint: gdb.Breakpoint) -> list[Location]:
     """The places of a breakpoint, with their layers; [] while it is pending."""
-    selected = gdb.selected_inferior().num
     if hasattr(breakpoint, "locations"):  # gdb 13
         found = [
-            Location(i, loc.address, loc.enabled, loc.function or "", (loc.thread_groups or [selected])[0])
+            Location(i, loc.address, loc.enabled, loc.function or "", whose(loc.thread_groups))
             for i, loc in enumerate(breakpoint.locations, 1)
             if loc.address is not None
         ]
     else:
-        found = parse_locations(breakpoint.number, selected)
+        found = parse_locations(breakpoint.number)
     for number, places in by_inferior(found).items():
         describe(places, number)
     return found
+
+
+def whose(groups: list[int] | None) -> int:
+    """After vfork two inferiors have one program; gdb may keep it so when the child has gone its own way."""
+    selected = gdb.selected_inferior().num
+    if not groups or selected in groups:
+        return int(selected)
+    return next((one.num for one in gdb.inferiors() if one.pid and one.num in groups), groups[0])
 
 
 def by_inferior(places: list[Location]) -> dict[int, list[Location]]:
@@ -134,18 +141,20 @@ def describe(places: list[Location], number: int) -> None:
             place.layer = layers.layer_of(place.address, place.function)
 
 
-PLACE = r"(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?(?:.*? inf (\d+))?"
+PLACE = r"(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?(?:.*? inf (\d+(?:, \d+)*))?"
 
 
-def parse_locations(number: int, inferior: int = 0) -> list[Location]:
-    """The same for gdb 10 to 12, from the rows of ``info breakpoints N``; of ``inferior`` where it names none."""
+def parse_locations(number: int) -> list[Location]:
+    """The same for gdb 10 to 12, from the rows of ``info breakpoints N``."""
     text = gdb.execute(f"info breakpoints {number}", to_string=True)
     rows = re.findall(rf"^{number}\.(\d+)\s+{PLACE}", text, re.MULTILINE)
     if not rows:
         rows = [("1", *row) for row in re.findall(rf"^{number}\s+.*?\s{PLACE}", text, re.MULTILINE)]
     return [
-        Location(int(index), int(address, 16), on == "y", name or symbol, int(whose or inferior))
-        for index, on, address, name, symbol, whose in rows
+        Location(
+            int(index), int(address, 16), on == "y", name or symbol, whose([int(n) for n in groups.split(", ") if n])
+        )
+        for index, on, address, name, symbol, groups in rows
     ]
 
 

@@ -21,6 +21,7 @@ from gdbcuda.live.inferiors import PerInferior
 POINTER = 8
 PAGE = 4096
 MOST_VARIABLES = 65536
+MOST_STRINGS = 4 << 20  # bytes
 
 _used: PerInferior[dict[int, int]] = PerInferior(dict)  # end of a .bss -> bytes of the page's tail that are ours
 
@@ -60,6 +61,24 @@ def array_address() -> int:
 def get(name: str) -> str | None:
     prefix = name.encode() + b"="
     found = next((text for _, text in variables() if text.startswith(prefix)), None)
+    return found[len(prefix) :].decode(errors="replace") if found is not None else None
+
+
+def initial(name: str) -> str | None:
+    """The value that the process was started with, as ld.so saw it; None if there was none, or it is not known.
+
+    The kernel puts the strings of the environment behind those of the arguments, and the program's file name last
+    (fs/exec.c; getauxval(3): AT_RANDOM lies below all of them, AT_EXECFN is that name)."""
+    vector = target.auxiliary()
+    start, end = vector.get("AT_RANDOM", 0), vector.get("AT_EXECFN", 0)
+    if not 0 < end - start < MOST_STRINGS:
+        return None
+    try:
+        strings = target.InferiorMemory().read(start, end - start).split(b"\0")
+    except Unreadable:
+        return None
+    prefix = name.encode() + b"="
+    found = next((text for text in reversed(strings) if text.startswith(prefix)), None)
     return found[len(prefix) :].decode(errors="replace") if found is not None else None
 
 

@@ -92,7 +92,20 @@ def numbered(number: int) -> gdb.Inferior | None:
 
 
 def are_several() -> bool:
-    return len(gdb.inferiors()) > 1
+    """Then gdb numbers threads 1.1, 2.1 and so on."""
+    found = gdb.inferiors()
+    return len(found) > 1 or found[0].num != 1
+
+
+def label() -> str:
+    """ "this process", where there are several "process 4711 (inferior 2)": the selected one."""
+    one = gdb.selected_inferior()
+    return f"process {one.pid} (inferior {one.num})" if are_several() else "this process"
+
+
+def thread_label(number: int) -> str:
+    """As gdb writes the number of a thread of the selected inferior."""
+    return f"{gdb.selected_inferior().num}.{number}" if are_several() else str(number)
 
 
 @contextlib.contextmanager

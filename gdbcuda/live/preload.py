@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import console, layers, target
+from gdbcuda.live import console, inferiors, layers, target
+from gdbcuda.live import environment as environments
 from gdbcuda.live.inferiors import PerInferior
 
 
@@ -38,9 +39,12 @@ class Seen:
     """Of one process."""
 
     is_told: bool = False  # the user knows whether the hook is there
+    is_exec: bool = False  # in the place of another program: what that one had may be lost
     appeared: set[str] = field(default_factory=set)  # named hook libraries that were loaded
+    lost: dict[str, str] = field(default_factory=dict)  # those that were not, and why
 
 
+UNKNOWN = "the program has not got as far as loading its libraries"
 STATE = Preload()
 SEEN: PerInferior[Seen] = PerInferior(Seen, kept=True)
 
@@ -130,14 +134,19 @@ def remote_advice(path: str) -> str:
 
 def verify() -> str:
     """One line per named hook library: is it really there, and first? "" while the loader has not mapped anything."""
-    return "\n".join(verdict(path) for path in layers.named_hooks()) if target.search_order() else ""
+    return "\n".join(verdict(path) for path in layers.named_hooks()) if is_settled() else ""
+
+
+def is_settled() -> bool:
+    """The loader has its list, or there is none in a static program."""
+    return bool(target.search_order()) or target.auxiliary().get("AT_BASE") == 0
 
 
 def verdict(path: str) -> str:
     order, name = target.search_order(), os.path.basename(path)
     place = next((i for i, loaded in enumerate(order) if layers.is_same_file(loaded, path)), None)
     if place is None:
-        return f"cuda-load: hook {name} is NOT in this process{why_not(path)}"
+        return lost_line(path, why_not(path))
     if place == 0:
         return f"cuda-load: hook {name} is loaded, first in the search order"
     others = [os.path.basename(n) for n in order[:place] if layers.layer_of_object(n) != "hook"]
@@ -147,18 +156,50 @@ def verdict(path: str) -> str:
 
 
 def why_not(path: str) -> str:
-    if path not in STATE.files:
-        return ""
-    if target.connection() == "extended-remote":
-        return ": gdbserver ignores exec-wrapper; now that it is connected, type the cuda-load again and run"
-    if target.is_remote():
-        return ": the process was started elsewhere; see 'help cuda-load'"
-    return ": was it running before cuda-load, or is the program static, setuid, or of another machine? (cuda-check)"
+    """Why the selected process does not have the library, as far as it tells."""
+    vector, value = target.auxiliary(), environments.initial("LD_PRELOAD")
+    if vector.get("AT_SECURE"):
+        return "it runs setuid or with capabilities, and ld.so ignores LD_PRELOAD"
+    if vector.get("AT_BASE") == 0:
+        return "the program is static, without ld.so there is no LD_PRELOAD"
+    if value and os.path.basename(path) in value:
+        return "LD_PRELOAD names it, but ld.so has refused it (see its message; cuda-check)"
+    if not SEEN().is_exec and path in STATE.files:
+        if target.connection() == "extended-remote":
+            return "gdbserver ignores exec-wrapper; now that it is connected, type the cuda-load again and run"
+        if target.is_remote():
+            return "the process was started elsewhere; see 'help cuda-load'"
+    if gdb.selected_inferior().was_attached:
+        return "it was started without, and LD_PRELOAD works at a start only: cuda-load, run"
+    if SEEN().is_exec:
+        return "the environment that it was started with has no LD_PRELOAD" + (f" but {value}" if value else "")
+    return "it was started without it: cuda-load, run"
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
-    name = target.strip_prefix(event.new_objfile.filename or "")
-    SEEN().appeared.update(path for path in layers.named_hooks() if layers.is_same_file(name, path))
+    """Also notices, as soon as the loader has its list, that a library is missing: a program may run to its end."""
+    if gdb.selected_inferior() not in inferiors.in_space(event.new_objfile.progspace):
+        return  # of a child that gdb is about to follow
+    seen, name = SEEN(), target.strip_prefix(event.new_objfile.filename or "")
+    seen.appeared.update(path for path in layers.named_hooks() if layers.is_same_file(name, path))
+    missing = [path for path in layers.named_hooks() if path not in seen.appeared and path not in seen.lost]
+    if missing and is_settled():
+        seen.lost.update({path: why_not(path) for path in missing if not is_here(path)})
+        if seen.is_exec and seen.lost and not seen.is_told:
+            seen.is_told = True
+            console.write("".join(f"{lost_line(path, why)}\n" for path, why in seen.lost.items()))
+
+
+def is_here(path: str) -> bool:
+    return any(layers.is_same_file(loaded, path) for loaded in target.search_order())
+
+
+def lost_line(path: str, why: str) -> str:
+    return f"cuda-load: hook {os.path.basename(path)} is NOT in {inferiors.label()}: {why}"
+
+
+def on_exec(inferior: gdb.Inferior) -> None:
+    SEEN.of(inferior).is_exec = True
 
 
 def on_stop(event: object) -> None:
@@ -175,5 +216,5 @@ def on_exit(event: gdb.ExitedEvent) -> None:
     seen = SEEN.of(event.inferior)
     if hasattr(event, "exit_code") and not seen.is_told:
         for path in layers.named_hooks():
-            what = "was loaded" if path in seen.appeared else f"was never loaded{why_not(path)}"
+            what = "was loaded" if path in seen.appeared else f"was never loaded: {seen.lost.get(path, UNKNOWN)}"
             console.write(f"cuda-load: hook {os.path.basename(path)} {what}\n")

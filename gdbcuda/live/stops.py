@@ -6,7 +6,7 @@ import gdb
 
 from gdbcuda import decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import console, frames, returns, settings, target, versions
+from gdbcuda.live import console, frames, inferiors, returns, settings, target, versions
 from gdbcuda.render import colour
 
 LONGEST = 300  # characters of one argument in the line at a stop; no string gets there
@@ -48,12 +48,12 @@ def where(place: frames.Place) -> str:
 def caller_text(call: frames.Call) -> str:
     caller = call.caller
     if caller is None:
-        return f"caller unknown, thread {call.thread}"
+        return f"caller unknown, thread {inferiors.thread_label(call.thread)}"
     name = f"{caller.function}()" if caller.function else f"{caller.address:#x}"
     at = f" at {caller.source}" if caller.source else ""
     is_program = caller.layer == "app" and caller.file == target.strip_prefix(target.program())
     owner = paint("app", "layer-app") if is_program else where(caller)
-    return f"{owner} {name}{at}, thread {call.thread}"
+    return f"{owner} {name}{at}, thread {inferiors.thread_label(call.thread)}"
 
 
 def describe(call: frames.Call, label: str) -> str:

@@ -145,16 +145,21 @@ def strip_prefix(name: str) -> str:
 @until_objects_change
 def images() -> list[Image]:
     """The loader's own list, in search order, the program first (its name is ""); [] without one."""
-    try:
-        vector = gdb.execute("info auxv", to_string=True)
-    except gdb.error:
-        return []
-    values = {
-        name: int(value, 0) for name, value in re.findall(r"(AT_\w+).*?\s(0x[0-9a-f]+|\d+)$", vector, re.MULTILINE)
-    }
+    values = auxiliary()
     if "AT_PHDR" not in values or "AT_PHNUM" not in values:
         return []
     return image.images(Blocks(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
+
+
+@until_objects_change
+def auxiliary() -> dict[str, int]:
+    """AT_... entries of the auxiliary vector; {} where the target has none. (getauxval(3))"""
+    try:
+        shown = gdb.execute("info auxv", to_string=True)
+    except gdb.error:
+        return {}
+    rows = re.findall(r'(AT_\w+).*?\s(0x[0-9a-f]+|\d+)(?: ".*")?$', shown, re.MULTILINE)
+    return {name: int(value, 0) for name, value in rows}
 
 
 def shared_objects() -> list[str]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterator
 
@@ -26,7 +25,7 @@ def findings() -> list[Finding]:
     """UserError without a process."""
     if not target.is_alive():
         raise UserError("no process: run the program first, or open a core file")
-    vector = auxiliary()
+    vector = target.auxiliary()
     if not target.images():
         return truths.without_loader(Facts(is_static=vector.get("AT_BASE") == 0))
     return truths.findings(worlds.now(), facts(vector))
@@ -44,17 +43,11 @@ def facts(vector: dict[str, int]) -> Facts:
     )
 
 
-def auxiliary() -> dict[str, int]:
-    """AT_... entries of the auxiliary vector; {} where the target has none."""
-    try:
-        shown = gdb.execute("info auxv", to_string=True)
-    except gdb.error:
-        return {}
-    rows = re.findall(r"(AT_\w+).*?\s(0x[0-9a-f]+|\d+)$", shown, re.MULTILINE)
-    return {name: int(value, 0) for name, value in rows}
-
-
 def preload() -> str | None:
+    """As ld.so saw it; what the program has made of its environment since then does not matter."""
+    found = environment.initial("LD_PRELOAD")
+    if found is not None:
+        return found
     try:
         return environment.get("LD_PRELOAD") or ""
     except (UserError, Unreadable):

@@ -1,0 +1,120 @@
+"""Children: fork, vfork and exec, with one of the two followed and with both; the hook lost on the way."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+BOTH = ("set detach-on-fork off", "set schedule-multiple on")
+CHILD = "set follow-fork-mode child"
+
+
+def test_both_after_a_fork(local: Scenario) -> None:
+    """The same function in two program spaces: each has its own hook location, the driver's are off in both."""
+    text = local.run(
+        "fork_exec", *BOTH, "cuda-break cuMemGetInfo", "run", "continue", "cuda-call", "info breakpoints", "cuda-check"
+    )
+    assert "called by app show_memory() at fork_exec.c:13, thread 1\n" in text
+    assert text.count("called by app show_memory() at fork_exec.c:13, thread 2.1\n") == 2
+    places = [line for line in text.splitlines() if line.startswith("1.")]
+    assert [line.split()[-2:] for line in places if line.split()[1] == "y"] == [["inf", "1"], ["inf", "2"]]
+    assert all("memory_info.c" in line for line in places if line.split()[1] == "y")
+    assert "is mapped at 0x" in text and "fork_exec: the hook is in place" in text
+
+
+def test_returns_are_kept_apart_by_process(local: Scenario) -> None:
+    """Parent and child have the same addresses and stack pointers: a return in one is none in the other."""
+    text = local.run(
+        "fork_exec", *BOTH, "cuda-break cuMemGetInfo --on return", "run", "continue", "info inferiors", "cuda-call"
+    )
+    assert text.count("cuMemGetInfo_v2(free=0x") == 2
+    assert text.count("= CUDA_SUCCESS\n") >= 3
+    assert "returned to app show_memory() at fork_exec.c:13, thread 2.1" in text
+
+
+def test_requests_are_kept_apart_by_process(local: Scenario) -> None:
+    """The first process's own requests are there again when it is selected; the second's carry its number."""
+    text = local.run(
+        "fork_exec", *BOTH, "cuda-dlsym log on", "cuda-break cuMemGetInfo", "run", "continue",
+        "python print('second', gdb.execute('cuda-dlsym log --self --json', to_string=True).count('\"inferior\": 2'))",
+        "inferior 1",
+        "python print('first', gdb.execute('cuda-dlsym log --self --json', to_string=True).count('\"inferior\": 1'))",
+    )  # fmt: skip
+    counts = {
+        line.split()[0]: int(line.split()[1]) for line in text.splitlines() if line.startswith(("first ", "second "))
+    }
+    assert counts["first"] > 3 and counts["second"] > 3
+
+
+SCRIPT = {
+    "fork": "#!/bin/sh\n{program}\necho the end\n",
+    "exec": "#!/bin/sh\nexec {program}\n",
+    "cleaned": "#!/bin/sh\nenv -u LD_PRELOAD {program}\necho the end\n",
+}
+
+
+def in_script(kind: str, program: Path, directory: Path) -> Path:
+    script = directory / f"{kind}.sh"
+    script.write_text(SCRIPT[kind].format(program=program))
+    return script
+
+
+@pytest.mark.parametrize("kind", ["fork", "exec"])
+def test_a_shell_script_starts_the_program(local: Scenario, tmp_path: Path, kind: str) -> None:
+    script = in_script(kind, local.sample("test_alloc"), tmp_path)
+    text = local.run(
+        Path("/bin/sh"), CHILD, "cuda-break cuMemAlloc if bytesize > 1<<30", "run", "cuda-env SOME=thing", "continue",
+        arguments=(str(script),),
+    )  # fmt: skip
+    assert text.count("Breakpoint 1  hook libgdbcuda-hook.so  cuMemAlloc_v2(") == 2
+    assert "SOME=thing in the running process" in text
+    assert "is NOT in" not in text
+
+
+def test_a_hook_that_the_child_has_lost_is_said_at_once(local: Scenario, tmp_path: Path) -> None:
+    script = in_script("cleaned", local.sample("test_alloc"), tmp_path)
+    text = local.run(Path("/bin/sh"), CHILD, "cuda-break cuMemAlloc", "run", arguments=(str(script),))
+    said = [line for line in text.splitlines() if line.startswith("cuda-load: hook")]
+    assert len(said) == 1 and "is NOT in process" in said[0]
+    assert said[0].endswith("(inferior 2): the environment that it was started with has no LD_PRELOAD")
+    assert text.index(said[0]) < text.index("exited normally")
+
+
+def test_a_static_child_is_said_too(local: Scenario, tmp_path: Path) -> None:
+    script = in_script("exec", local.sample("static_program"), tmp_path)
+    text = local.run(Path("/bin/sh"), CHILD, "run", arguments=(str(script),))
+    assert "is NOT in this process: the program is static, without ld.so there is no LD_PRELOAD" in text
+
+
+WORKERS = """
+import ctypes, multiprocessing, sys
+def work(number):
+    cuda = ctypes.CDLL("libcuda.so.1")
+    device, context, block = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint64()
+    cuda.cuInit(0), cuda.cuDeviceGet(ctypes.byref(device), 0)
+    cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), cuda.cuCtxSetCurrent(context)
+    print("worker", cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(1000 * number)), flush=True)
+if __name__ == "__main__":
+    multiprocessing.set_start_method(sys.argv[1])
+    workers = [multiprocessing.Process(target=work, args=(number,)) for number in (1, 2)]
+    for worker in workers: worker.start()
+    for worker in workers: worker.join()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_multiprocessing(local: Scenario, tmp_path: Path, method: str) -> None:
+    """Every worker stops where it allocates, whichever is first; the others go on when it has ended."""
+    script = tmp_path / "workers.py"
+    script.write_text(WORKERS)
+    go_on = "python [one.threads()[-1].switch() for one in gdb.inferiors() if one.pid]"
+    text = local.run(
+        Path(sys.executable).resolve(), *BOTH, "cuda-break cuMemAlloc", "run", *["continue", go_on] * 3,
+        arguments=(str(script), method),
+    )  # fmt: skip
+    assert "cuMemAlloc_v2(dptr=0x" in text and "bytesize=1000)" in text and "bytesize=2000 " in text
+    assert len({line.split()[-1] for line in text.splitlines() if " called by app " in line}) == 2
+    assert "is NOT in" not in text
