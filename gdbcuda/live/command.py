@@ -21,7 +21,7 @@ from typing import Any, Callable
 import gdb
 
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import console
+from gdbcuda.live import console, target
 
 Completer = Callable[[str], Iterable[str]]
 Action = Callable[..., "str | None"]
@@ -96,7 +96,8 @@ class Command(gdb.Command):
         except Unreadable as problem:
             raise gdb.GdbError(f"{self.name}: {problem}") from None
         except gdb.error as problem:
-            raise gdb.GdbError(f"{self.name}: {plain(problem)}") from None
+            why = target.PAUSE if target.is_thread_running() else plain(problem)
+            raise gdb.GdbError(f"{self.name}: {why}") from None
         except (ArithmeticError, LookupError, TypeError, AttributeError, ValueError, AssertionError):
             raise gdb.GdbError(
                 f"{self.name}: this is a bug in gdbcuda, please report it:\n{traceback.format_exc()}"

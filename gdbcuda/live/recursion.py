@@ -183,7 +183,7 @@ def repeating(stack: list[tuple[str, str]]) -> tuple[int, int]:
 
 def on_setting() -> None:
     try:
-        worlds.require_stopped()
+        target.require_stopped()
     except UserError as problem:
         raise gdb.GdbError(f"{LIMIT}: {problem}") from None
     apply()

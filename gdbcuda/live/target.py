@@ -78,6 +78,21 @@ def is_running() -> bool:
         return True
 
 
+PAUSE = "the program is running: pause it first (interrupt, or Ctrl-C)"
+
+
+def is_thread_running() -> bool:
+    """The selected thread runs: it has no registers and no frame to look at."""
+    thread = gdb.selected_thread() if is_alive() else None
+    return thread is not None and thread.is_valid() and thread.is_running()
+
+
+def require_stopped() -> None:
+    """UserError while gdb cannot look: a remote target that runs answers nothing. For commands, not for events."""
+    if is_thread_running() and is_remote():
+        raise UserError(PAUSE)
+
+
 def is_remote() -> bool:
     return "remote" in connection()
 

@@ -34,13 +34,6 @@ def objects() -> Objects:
     return Objects(map(linkage_of, found))
 
 
-def require_stopped() -> None:
-    """UserError while gdb cannot look: a remote target that runs answers nothing. For commands, not for events."""
-    thread = gdb.selected_thread() if target.is_alive() else None
-    if thread is not None and thread.is_valid() and thread.is_running() and target.is_remote():
-        raise UserError("the program is running: pause it first (interrupt, or Ctrl-C)")
-
-
 def file_of(linkage: Linkage) -> str:
     return linkage.image.name or target.strip_prefix(target.program())
 

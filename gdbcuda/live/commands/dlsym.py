@@ -29,7 +29,7 @@ def cuda_dlsym(all: bool, json: bool) -> str:
       cuda-dlsym
       cuda-dlsym log on
       cuda-dlsym break cuMemAlloc_v2"""
-    worlds.require_stopped()
+    target.require_stopped()
     world = worlds.now()
     found = resolvers.implementations(world) + hidden(world)
     routes = resolvers.references(world, all)

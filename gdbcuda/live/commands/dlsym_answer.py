@@ -47,13 +47,13 @@ def cuda_dlsym_answer(words: list[str], once: bool, remove: str | None) -> str:
       cuda-dlsym answer
       cuda-dlsym answer --remove 1"""
     if remove is not None:
-        worlds.require_stopped()
+        target.require_stopped()
         return take_back(remove)
     if not words:
         return listing()
     if len(words) != 3 or words[1].lower() != "with":
         raise UserError("write NAME with OTHER, ADDRESS, hook, driver or NULL (see: help cuda-dlsym answer)")
-    worlds.require_stopped()
+    target.require_stopped()
     return add(words[0], words[2], once)
 
 

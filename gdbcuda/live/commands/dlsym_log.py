@@ -10,7 +10,6 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import names, requests, settings, stops, target
-from gdbcuda.live import world as worlds
 from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.render import terminal_width
 from gdbcuda.routes import request_report as report
@@ -51,7 +50,7 @@ def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool
     if action not in (None, *ACTIONS):
         raise UserError(f"{action!r}? Write one of {', '.join(ACTIONS)}")
     if action in ("on", "off", "clear"):
-        worlds.require_stopped()
+        target.require_stopped()
         return switch(action)
     if action == "save":
         return save(what, chosen(None, True, wrong))

@@ -21,6 +21,7 @@ def cuda_env(assignment: str) -> str:
     Examples:
       cuda-env LIBCUDA_LOG_LEVEL=4
       cuda-env CUDA_VISIBLE_DEVICES"""
+    target.require_stopped()
     name, equals, value = assignment.partition("=")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UserError(f"{name!r} is not a variable's name; write NAME=VALUE")

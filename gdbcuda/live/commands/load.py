@@ -29,6 +29,7 @@ def cuda_load(lib: str | None, last: bool, remove: bool) -> str:
       cuda-load ./libvgpu.so
       cuda-load ./libtrace.so --last
       cuda-load ./libtrace.so --remove"""
+    target.require_stopped()
     if lib is None:
         return current()
     path = os.path.abspath(os.path.expanduser(lib))  # a link as it is named: ld.so too takes it so

@@ -65,6 +65,7 @@ def cuda_log_start(function: list[str], **wanted: object) -> str:
       cuda-log start 'cuMem*' --in hook,driver
       cuda-log start cudaMalloc --stack 8 if size > 1M
       cuda-log start --memory --to calls.jsonl"""
+    target.require_stopped()
     wish = make_wish(function, wanted)
     recorder = recording.start(wish, str(wanted["to"]) if wanted["to"] else None)
     planted = f", {len(recorder.entries)} places" if target.is_alive() else ", from the next run on"

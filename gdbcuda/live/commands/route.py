@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live import names, requests, settings, stops, tables
+from gdbcuda.live import names, requests, settings, stops, tables, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.render import terminal_width
@@ -39,7 +39,7 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
       cuda-route cuMemAlloc
       cuda-route --unhooked
       cuda-route 'cuMem*' --all --json"""
-    worlds.require_stopped()
+    target.require_stopped()
     world = worlds.now()
     wanted = wanted_names(world, function)
     routes = collect.sorted_routes(list(found_routes(world, wanted, app, all or function is not None)))
