@@ -13,6 +13,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.ide import cli as ide_cli
 from gdbcuda.log import cli as log_cli
 from gdbcuda.places import find_gdb, sourced_file
+from gdbcuda.remote import cli as remote_cli
 
 
 def run_gdb(arguments: list[str]) -> NoReturn:
@@ -52,6 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
     check_cli.add_parser(commands)
     log_cli.add_parser(commands)
     ide_cli.add_parser(commands)
+    remote_cli.add_parser(commands)
     gdb = commands.add_parser(
         "gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)", add_help=False
     )

@@ -52,6 +52,7 @@ def connect() -> None:
     events.stop.connect(returns.on_stop)
     events.stop.connect(returns.sweep)
     events.stop.connect(if_loaded("guards", "on_stop"))
+    events.before_prompt.connect(preload.on_prompt)
     events.before_prompt.connect(saving.after)
     events.before_prompt.connect(returns.sweep)
     events.before_prompt.connect(if_loaded("guards", "on_prompt"))

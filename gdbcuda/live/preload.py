@@ -1,14 +1,14 @@
 """How a hook library gets into the program under debug, and into nothing else.
 
 ``set exec-wrapper env LD_PRELOAD=…`` reaches the inferior alone: not gdb, not the start-up shell. With
-``startup-with-shell off`` the wrapper never starts, and ``set environment`` reaches the inferior alone.
+``startup-with-shell off`` the wrapper never starts, and ``set environment`` reaches the inferior alone: so where a
+gdbserver starts the program for gdb (``target extended-remote``), which ignores a wrapper, the shell is left out.
 (gdb manual: "Starting your Program", "Your Program's Environment"; ld.so(8).)
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from dataclasses import dataclass, field
 
@@ -22,12 +22,16 @@ from gdbcuda.live.inferiors import PerInferior
 
 @dataclass
 class Preload:
-    """What we asked for; ``user_wrapper`` and ``user_value`` are the user's own, put back when nothing is left."""
+    """What we asked for, by the names in LD_PRELOAD; ``user_wrapper``, ``user_value`` and ``user_shell`` are the
+    user's own, put back when nothing is left. ``there``: file here -> its name on another machine."""
 
     first: list[str] = field(default_factory=list)
     last: list[str] = field(default_factory=list)
     user_wrapper: str = ""
     user_value: str = ""
+    user_shell: bool = False  # we have switched startup-with-shell off
+    there: dict[str, str] = field(default_factory=dict)
+    is_remote: bool = False  # when it was last put into gdb's settings
 
     @property
     def files(self) -> list[str]:
@@ -49,24 +53,32 @@ STATE = Preload()
 SEEN: PerInferior[Seen] = PerInferior(Seen, kept=True)
 
 
-def add(path: str, behind: bool) -> None:
+def add(path: str, behind: bool, there: str = "") -> None:
     """Preloads the file at the next run, in front of (or behind) what the user preloads anyway."""
-    if re.search(r"[\s:]", path):
-        raise UserError(
-            f"LD_PRELOAD cannot name {path!r}: ld.so splits it at blanks and colons; use a link without them"
-        )
+    from gdbcuda.remote.plan import require_preloadable  # loaded when first used
+
+    named = there or path
+    require_preloadable(named)
     if not STATE.files:
         STATE.user_wrapper, STATE.user_value = str(gdb.parameter("exec-wrapper") or ""), environment("LD_PRELOAD") or ""
-    if path not in STATE.files:
-        (STATE.last if behind else STATE.first).append(path)
+    if is_preloaded(path) and STATE.there[path] != named:
+        remove(path)
+    STATE.there[path] = named
+    if named not in STATE.files:
+        (STATE.last if behind else STATE.first).append(named)
     apply()
 
 
 def remove(path: str) -> None:
+    named = STATE.there.pop(path, path)
     for side in (STATE.first, STATE.last):
-        if path in side:
-            side.remove(path)
+        if named in side:
+            side.remove(named)
     apply()
+
+
+def is_preloaded(path: str) -> bool:
+    return path in STATE.there
 
 
 def environment(name: str) -> str | None:
@@ -77,6 +89,7 @@ def environment(name: str) -> str | None:
 
 def apply() -> None:
     """gdb counts the execs until the program: one shell, one wrapper. So ours is merged into the user's ``env``."""
+    leave_shell_out()
     words = wrapper_words()
     value = ":".join([*STATE.first, *filter(None, [wrapper_value(words) or STATE.user_value]), *STATE.last])
     if uses_environment():
@@ -86,6 +99,29 @@ def apply() -> None:
         set_wrapper(" ".join(map(shlex.quote, [*kept, f"LD_PRELOAD={value}"])))
     else:
         set_wrapper(STATE.user_wrapper)
+
+
+def leave_shell_out() -> None:
+    """The shell that a gdbserver would start the program with; back as soon as nothing is preloaded there."""
+    STATE.is_remote = target.connection() == "extended-remote"
+    if STATE.is_remote and STATE.files and gdb.parameter("startup-with-shell"):
+        STATE.user_shell = True
+        gdb.execute("set startup-with-shell off", to_string=True)
+    elif STATE.user_shell and not (STATE.is_remote and STATE.files):
+        STATE.user_shell = False
+        gdb.execute("set startup-with-shell on", to_string=True)
+
+
+def on_prompt(event: object = None) -> None:
+    """After ``target extended-remote``, or after the end of one: gdb has no event for it."""
+    if not STATE.files or (target.connection() == "extended-remote") == STATE.is_remote:
+        return
+    if STATE.is_remote:
+        gdb.execute(f"set environment LD_PRELOAD={STATE.user_value}" if STATE.user_value
+                    else "unset environment LD_PRELOAD", to_string=True)  # fmt: skip
+    else:
+        set_wrapper(STATE.user_wrapper)
+    apply()
 
 
 def uses_environment() -> bool:
@@ -98,11 +134,11 @@ def uses_environment() -> bool:
 
 def reach() -> str:
     """What else is touched, if anything: "" where only the program preloads the library."""
-    if not (gdb.parameter("startup-with-shell") and uses_environment()):
-        return ""
-    if STATE.user_wrapper:
+    if STATE.user_shell:
+        return "startup-with-shell is off now, so that gdbserver preloads it into the program alone"
+    if gdb.parameter("startup-with-shell") and uses_environment():
         return f"your exec-wrapper ({STATE.user_wrapper}) stays, so it and the start-up shell preload the library too"
-    return "the start-up shell on the remote side preloads the library too, unless you  set startup-with-shell off"
+    return ""
 
 
 def set_wrapper(wrapper: str) -> None:
@@ -123,12 +159,14 @@ def wrapper_value(words: list[str]) -> str:
 
 def remote_advice(path: str) -> str:
     """What to type where the target is remote: gdb's own settings do not reach a gdbserver that runs already."""
+    from gdbcuda.remote import plan  # loaded when first used
+
     program = target.strip_prefix(target.program()) or "PROGRAM"
+    line = plan.plan(plan.Request(hook=path, program=program)).server
     return (
-        "The process is started by gdbserver, so the preload is set there:\n"
-        f"  gdbserver --wrapper env LD_PRELOAD={path} -- :PORT {program}\n"
-        "or, with 'target extended-remote':  set startup-with-shell off  and  "
-        f"set environment LD_PRELOAD={path}  before run"
+        "The process is started by gdbserver, so the preload is set there (cuda-remote tells how, in containers too):\n"
+        f"  {line}\n"
+        "or gdb starts it, as often as you like:  target extended-remote  to a  gdbserver --multi,  cuda-load,  run"
     )
 
 
@@ -162,9 +200,11 @@ def why_not(path: str) -> str:
         return "it runs setuid or with capabilities, and ld.so ignores LD_PRELOAD"
     if vector.get("AT_BASE") == 0:
         return "the program is static, without ld.so there is no LD_PRELOAD"
+    if is_preloaded(path) and STATE.is_remote and not SEEN().is_exec:
+        return f"is it {STATE.there[path]} there? Else say where:  cuda-load {path} --there PATH"
     if value and os.path.basename(path) in value:
         return "LD_PRELOAD names it, but ld.so has refused it (see its message; cuda-check)"
-    if not SEEN().is_exec and path in STATE.files:
+    if is_preloaded(path) and not SEEN().is_exec:
         if target.connection() == "extended-remote":
             return "gdbserver ignores exec-wrapper; now that it is connected, type the cuda-load again and run"
         if target.is_remote():

@@ -123,7 +123,7 @@ def test_a_static_program_ignores_it(local: Scenario) -> None:
 def test_a_running_gdbserver_gets_advice(shim: Path) -> None:
     remote = Scenario(shim, "gdbserver")
     text = remote.run("test_alloc", "break main", "RUN", f"cuda-load {remote.hook}", hook=None)
-    assert f"gdbserver --wrapper env LD_PRELOAD={remote.hook} -- :PORT" in text
+    assert f"gdbserver --once --wrapper env LD_PRELOAD={remote.hook} -- :1234 {remote.sample('test_alloc')}\n" in text
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ..words import some
 
 _MOST_DIRECTORIES = 2000
 _DEEPEST = 4
-_MOST_PATHS = 500
+MOST_PATHS = 500
 
 
 @check(
@@ -23,7 +23,7 @@ _MOST_PATHS = 500
 def missing(subject: Subject) -> Answer:
     if subject.file.kind != "shared":
         return None  # whoever debugs a hook library may well have no source of the program
-    paths = list(dict.fromkeys(path for unit in subject.units if (path := source_path(unit))))[:_MOST_PATHS]
+    paths = list(dict.fromkeys(path for unit in subject.units if (path := source_path(unit))))[:MOST_PATHS]
     gone = [path for path in paths if not os.path.exists(path)]
     if not gone:
         return None
@@ -88,9 +88,9 @@ def _directories(names: set[str], places: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def tops() -> list[str]:
-    """The current directory, and the root of the git repository that it is in."""
-    here = directory = os.getcwd()
+def tops(start: str = "") -> list[str]:
+    """The directory (the current one), and the root of the git repository that it is in."""
+    here = directory = start or os.getcwd()
     while not os.path.exists(os.path.join(directory, ".git")):
         if directory == os.path.dirname(directory):
             return [here]

@@ -15,19 +15,21 @@ KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
     "cuda-load",
     Argument("lib", "the hook library (a file on this machine)", "?", file_names),
     Option("--last", "behind what LD_PRELOAD already names, instead of in front of it", flag=True),
+    Option("--there", "its path on the machine of the program, if elsewhere (target extended-remote)", value="PATH"),
     Option("--remove", "take the library out again, from the next run on", flag=True),
 )
-def cuda_load(lib: str | None, last: bool, remove: bool) -> str:
+def cuda_load(lib: str | None, last: bool, there: str | None, remove: bool) -> str:
     """Preload a hook library into the program under debug, and into nothing else.
 
     The library is looked at first: what it exports, debug info, and the verdict of cuda-check. At the next
     run the program alone preloads it: not gdb, not the start-up shell. It is the hook layer from then on:
     cuda-break stops in it, and the first stop says whether it is really loaded, and first in the search order.
-    Without LIB: what is loaded now. Where a gdbserver starts the program: what to type there.
+    Without LIB: what is loaded now. Where a gdbserver starts the program: what to type there (see cuda-remote).
 
     Examples:
       cuda-load ./libvgpu.so
       cuda-load ./libtrace.so --last
+      cuda-load ./build/libvgpu.so --there /usr/local/vgpu/libvgpu.so
       cuda-load ./libtrace.so --remove"""
     target.require_stopped()
     if lib is None:
@@ -35,13 +37,15 @@ def cuda_load(lib: str | None, last: bool, remove: bool) -> str:
     path = os.path.abspath(os.path.expanduser(lib))  # a link as it is named: ld.so too takes it so
     if remove:
         return take_out(path, lib)
-    return put_in(path, last)
+    if there and not layers.is_same_file(there, path):
+        raise UserError(f"--there names {there}: the library is known by its name, which is {os.path.basename(path)}")
+    return put_in(path, last, there or "")
 
 
-def put_in(path: str, last: bool) -> str:
+def put_in(path: str, last: bool, there: str) -> str:
     lines = [describe(path), f"check: {verdict(path)}"]
     if not target.is_remote() or target.connection() == "extended-remote":
-        preload.add(path, behind=last)
+        preload.add(path, behind=last, there=there)
         lines += [preload.reach()]
     layers.remember_hook(path)
     if target.is_alive():

@@ -1,0 +1,67 @@
+"""``cuda-remote``."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.live import layers, target
+from gdbcuda.live.command import Argument, Option, command, file_names
+from gdbcuda.remote.options import OPTIONS, Word
+
+if TYPE_CHECKING:
+    from gdbcuda.remote.plan import Plan
+
+FILES = ("--hook", "--program")
+
+
+def option(word: Word) -> Option:
+    complete = file_names if word.name in FILES else None
+    return Option(word.name, word.help, value=word.value or "VALUE", flag=not word.value, complete=complete)
+
+
+@command(
+    "cuda-remote",
+    *map(option, OPTIONS),
+    Option("--connect", "run the gdb commands instead of printing them", flag=True),
+    Argument("args", "the program if the session has none, then its arguments; behind -- if they begin so", "*"),
+)
+def cuda_remote(args: list[str], connect: bool, json: bool, **values: str) -> str:
+    """Print what to type for a program on another machine: there, and in gdb here.
+
+    There a gdbserver starts the program and preloads the hook library into it alone; by TCP, or with --ssh,
+    --container and --pod through a pipe, which needs no open port. Here gdb learns where the sources are, from the
+    directory that the debug info names and the checkout that is found, and connects. Program, arguments and hook
+    library are this session's where nothing else is said. Then cuda-check says whether all fits together.
+
+    Examples:
+      cuda-remote --host gpu-server --port 2345
+      cuda-remote --pod training-0 --hook-there /usr/local/vgpu/libvgpu.so
+      cuda-remote --container trainer --connect
+      cuda-remote --ssh me@gpu-server --attach 4711"""
+    from gdbcuda.remote import cli
+    from gdbcuda.remote.plan import plan
+
+    program = values["program"] or target.strip_prefix(target.program())
+    hook = values["hook"] or next(iter(layers.named_hooks()), "")
+    if program and not args and not values["attach"]:
+        args = shlex.split(gdb.parameter("args") or "")
+    made = plan(cli.request({**values, "program": program, "hook": hook}, args))
+    return connected(made) if connect else cli.shown(made, json)
+
+
+def connected(made: Plan) -> str:
+    """Runs the commands; by TCP the server must wait already."""
+    if target.is_alive():
+        raise UserError("there is a process already: kill it or detach from it first")
+    for line in made.commands:
+        gdb.write(f"{line}\n")
+        try:
+            gdb.execute(line)
+        except gdb.error as problem:
+            waits = f"; is this running there?  {made.server}" if made.server and line.startswith("target ") else ""
+            raise UserError(f"{line}: {problem}{waits}") from None
+    return "\n".join(f"Note: {note}" for note in made.notes)

@@ -1,0 +1,154 @@
+"""What is asked for, and the answer: a line for the server, commands for gdb, notes for the person."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gdbcuda import elf
+from gdbcuda.check.checks.sources import common
+from gdbcuda.errors import UserError
+from gdbcuda.remote import sources
+from gdbcuda.remote.way import Way
+
+NO_PRELOAD = (
+    "the process runs already, so nothing can be preloaded into it: the hook is there only if LD_PRELOAD named it at "
+    "its start (cuda-check tells)"
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """``hook`` and ``program`` are files here (the program may be there alone); ``…_there`` their names on the other
+    machine, by default the same, or what the source maps make of them. ``multi``: gdb starts the program itself."""
+
+    way: Way = field(default_factory=Way)
+    hook: str = ""
+    program: str = ""
+    arguments: tuple[str, ...] = ()
+    hook_there: str = ""
+    program_there: str = ""
+    attach: int = 0
+    multi: bool = False
+    sysroot: str = ""
+    environment: tuple[str, ...] = ()  # NAME=VALUE, for the program alone
+    maps: tuple[sources.Map, ...] = ()
+
+
+class Plan(NamedTuple):
+    """``server`` is "" where gdb's own ``target`` command starts it."""
+
+    place: str
+    server: str
+    commands: list[str]
+    notes: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+    def text(self, start: str = "") -> str:
+        """``start``: what starts gdb, where it is not there yet."""
+        first = [f"On {self.place}:", f"  {self.server}", ""] if self.server else []
+        title = f"Here, in gdb ({start}):" if start else "Here, in gdb:"
+        notes = [f"Note: {note}" for note in self.notes]
+        return "\n".join([*first, title, *(f"  {one}" for one in self.commands), *notes])
+
+
+def plan(request: Request) -> Plan:
+    """UserError for what cannot be: no program, a path that LD_PRELOAD cannot name."""
+    require_meaning(request)
+    found = sources.of_files(filter(os.path.isfile, [request.hook, request.program]), request.maps)
+    hook = request.hook_there or sources.there(request.hook, found.maps)
+    program = request.program_there or sources.there(request.program, found.maps)
+    if hook:
+        require_preloadable(hook)
+    words = server_words(request, hook, program)
+    line = request.way.line(words)
+    piped = request.way.is_piped
+    commands = [*before(request, found.maps), *connecting(request, line, program), *behind(request, hook)]
+    return Plan(request.way.place, "" if piped else line, commands, notes(request, found, hook, program))
+
+
+def require_meaning(request: Request) -> None:
+    if request.attach and (request.arguments or request.multi):
+        raise UserError("--attach takes a process that runs: no arguments for it, and no --multi")
+    if not (request.program or request.program_there or request.attach):
+        raise UserError("no program: name one with --program, or a process with --attach PID")
+    for one in request.environment:
+        if not re.match(r"[A-Za-z_]\w*=", one):
+            raise UserError(f"--env is NAME=VALUE, not {one!r}")
+
+
+def require_preloadable(path: str) -> None:
+    if re.search(r"[\s:]", path):
+        raise UserError(
+            f"LD_PRELOAD cannot name {path!r}: ld.so splits it at blanks and colons; use a link without them"
+        )
+
+
+def server_words(request: Request, hook: str, program: str) -> list[str]:
+    """gdbserver's command line. (gdb manual, "Using the gdbserver Program".)
+
+    It puts the wrapper's words into a shell's line as they are, so these are quoted here; the program's it quotes."""
+    comm = request.way.listens
+    if request.multi:
+        return ["gdbserver", "--multi", comm]
+    if request.attach:
+        return ["gdbserver", "--once", "--attach", comm, str(request.attach)]
+    variables = [*request.environment, *([f"LD_PRELOAD={hook}"] if hook else [])]
+    wrapper = ["--wrapper", "env", *map(shlex.quote, variables), "--"] if variables else []
+    return ["gdbserver", "--once", *wrapper, comm, program, *request.arguments]
+
+
+def before(request: Request, maps: list[sources.Map]) -> list[str]:
+    """What gdb must know before it connects: with the connection it reads the objects."""
+    local = [f"file {shlex.quote(request.program)}"] if os.path.isfile(request.program) else []
+    rules = [f"set substitute-path {shlex.quote(far)} {shlex.quote(near)}" for far, near in maps]
+    load = [f"cuda-load {shlex.quote(request.hook)}"] if request.hook and not request.multi else []
+    return [*local, f"set sysroot {request.sysroot or 'target:'}", *rules, *load]
+
+
+def connecting(request: Request, line: str, program: str) -> list[str]:
+    kind = "extended-remote" if request.multi else "remote"
+    found = [f"target {kind} {f'| {line}' if request.way.is_piped else request.way.address}"]
+    return [*found, f"set remote exec-file {program}"] if request.multi else found
+
+
+def behind(request: Request, hook: str) -> list[str]:
+    """On to main, for before it nothing is loaded. With ``--multi`` cuda-load only once gdb is connected: then it
+    knows who starts the program."""
+    main = ["tbreak main"] if has_main(request.program) else []
+    if request.attach:
+        return ["cuda-check"]
+    if not request.multi:
+        return [*main, *(["continue", "cuda-check"] if main else [])]
+    there = f" --there {shlex.quote(hook)}" if hook != request.hook else ""
+    load = [f"cuda-load {shlex.quote(request.hook)}{there}"] if request.hook else []
+    arguments = [f"set args {shlex.join(request.arguments)}"] if request.arguments else []
+    variables = [f"set environment {one}" for one in request.environment]
+    return [*load, *variables, *arguments, *main, *(["run", "cuda-check"] if main else [])]
+
+
+def has_main(path: str) -> bool:
+    """Does gdb find it by the file here?"""
+    try:
+        return any(symbol.name == "main" for symbol in elf.open(path).symtab)
+    except UserError:
+        return False
+
+
+def notes(request: Request, found: sources.Sources, hook: str, program: str) -> list[str]:
+    said = [NO_PRELOAD] if request.attach else []
+    if found.missing:
+        where = common(found.missing)
+        said.append(f"{len(found.missing)} sources are not here, {found.missing[0]} among them: --path-map {where}=DIR")
+    for local, far in ((request.hook, hook), (request.program, program)):
+        if local and local != far and not request.attach:
+            option = "--hook-there" if local == request.hook else "--program-there"
+            said.append(f"{os.path.basename(local)} is taken to be {far} there: {option} says else")
+    if request.hook and not os.path.isfile(request.hook):
+        said.append(f"{request.hook} is not here: cuda-load wants a copy of it")
+    return said

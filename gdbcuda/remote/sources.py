@@ -1,0 +1,71 @@
+"""From the directory where the compiler ran to the checkout here: gdb's ``set substitute-path FROM TO``.
+
+The debug info names each source by the directory of its compilation (DW_AT_comp_dir), which for a library built in a
+container is nowhere here. (DWARF 5, section 3.1.1; gdb manual, "Specifying Source Directories".)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gdbcuda import elf
+from gdbcuda.check.checks import sources as check
+from gdbcuda.errors import UserError
+
+Map = tuple[str, str]  # directory there, directory here
+
+
+class Sources(NamedTuple):
+    """``maps`` make gdb find the sources; ``missing`` are those that no map leads to, as the debug info names them."""
+
+    maps: list[Map]
+    missing: list[str]
+
+
+def of_files(files: Iterable[str], maps: Iterable[Map] = ()) -> Sources:
+    """Of the files with debug info; ``maps`` are the user's own and come first."""
+    known, missing = list(maps), []
+    for file in files:
+        gone = unfound(named_by(file), known)
+        found = check.substitution(gone, places_near(file)) if gone else None
+        if found and found not in known:
+            known.append(found)
+        missing += unfound(gone, known)
+    return Sources(known, missing)
+
+
+def named_by(file: str) -> list[str]:
+    """The sources that the file's debug info names, absolute ones; [] without debug info."""
+    try:
+        units = list(elf.open(file).dwarf.units())
+    except UserError:
+        return []
+    paths = dict.fromkeys(check.source_path(unit) for unit in units[: check.MOST_PATHS])
+    return [path for path in paths if path.startswith("/")]
+
+
+def unfound(paths: Iterable[str], maps: list[Map]) -> list[str]:
+    return [path for path in paths if not os.path.exists(here(path, maps))]
+
+
+def here(path: str, maps: Iterable[Map]) -> str:
+    """Where gdb looks for it: the first rule that fits whole directories."""
+    return next((new for far, near in maps if (new := moved(path, far, near))), path)
+
+
+def there(path: str, maps: Iterable[Map]) -> str:
+    """Where a file of the checkout is on the other machine: the same rules the other way."""
+    return next((new for far, near in maps if (new := moved(path, near, far))), path)
+
+
+def moved(path: str, old: str, new: str) -> str:
+    """Empty where the path is not in the old directory."""
+    old, new = old.rstrip("/"), new.rstrip("/")
+    return new + path[len(old) :] if path == old or path.startswith(old + "/") else ""
+
+
+def places_near(file: str) -> list[str]:
+    """Where a checkout may be: the current directory, the library's, and the repositories that they are in."""
+    return list(dict.fromkeys([*check.tops(), *check.tops(os.path.dirname(os.path.abspath(file)))]))
