@@ -117,7 +117,7 @@ def make(symbol: str, request: Request, condition: conditions.Condition | None) 
     terms = gdb_terms(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish, " && ".join(terms), request.once)
     guards.want(made, " && ".join(terms), symbol, condition, request.callers)
-    if request.on != "enter" and target.is_alive():
+    if request.on != "enter" and target.is_alive() and not target.is_thread_running():
         expect_open_calls(made, request, condition)
     return made
 
