@@ -59,6 +59,7 @@ class Condition:
     """The raw rest of the line behind ``if``: quotes, << and && are the condition language's, not the shell's."""
 
     help: str = "only when COND holds; COND is written on parameter names and enum constants"
+    complete: Callable[[list[str], list[str], str], Iterable[str]] | None = None  # words before and behind "if", token
 
 
 def file_names(token: str) -> Iterable[str]:
@@ -123,6 +124,10 @@ class Command(gdb.Command):
         return sorted({c[cut:] for c in self.candidates(before, token) if c.startswith(token)})
 
     def candidates(self, before: list[str], token: str) -> Iterable[str]:
+        conditions = [part.complete for part in self.parts if isinstance(part, Condition) and part.complete]
+        if conditions and "if" in before:
+            at = before.index("if")
+            return conditions[0](before[:at], before[at + 1 :], token)
         options = {part.name: part for part in self.parts if isinstance(part, Option)}
         last = options.get(before[-1]) if before else None
         if last is not None and not last.flag:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
-from gdbcuda.live import frames, layers, names, target
+from gdbcuda.live import frames, layers, names, target, versions
 
 MOST_SHOWN = 8
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
@@ -84,6 +85,18 @@ class Entry(Call):
 
     def count(self) -> int:
         return self.number()
+
+
+def complete(words: list[str], before: list[str], token: str) -> Iterable[str]:
+    """For a condition on the functions that ``words`` name; ``before`` and ``token`` are its text so far."""
+    if before[-2:] == ["caller", "in"]:
+        return names.complete_callers(token)
+    from gdbcuda.condition.completion import complete  # the conditions are loaded when first used
+
+    functions = [found for word in words if not word.startswith("-") for found in versions.table().find(word)]
+    typed = re.search(r"[\w.\[\]]*(->\w*)?$", token)
+    head = token[: typed.start()] if typed else ""
+    return [head + name for name in complete(token[len(head) :], functions, versions.table())]
 
 
 # -- names that are nobody's

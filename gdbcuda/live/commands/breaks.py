@@ -44,7 +44,7 @@ MOST_FRAMES = 200
         default="enter",
     ),
     Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
-    Condition(),
+    Condition(complete=surroundings.complete),
 )
 def cuda_break(function: list[str], **wanted: object) -> str:
     """Break in exactly one implementation of a CUDA or NVML function: the hook library's.
