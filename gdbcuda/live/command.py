@@ -114,12 +114,14 @@ class Command(gdb.Command):
         values.update(vars(self.parser.parse_args(gdb.string_to_argv(text))))
         return values
 
-    def complete(self, text: str, word: str) -> Any:
+    def complete(self, text: str, word: str | None) -> Any:
         """gdb breaks words at '-' and '*': complete the blank-separated token, return what is behind the break."""
         token = re.split(r"\s", text)[-1]
         before = text[: len(text) - len(token)].split()
         if not token.startswith("-") and any(getattr(part, "complete", None) is file_names for part in self.parts):
             return gdb.COMPLETE_FILENAME
+        if word is None:  # gdb first asks only for how words are broken, and gdb 16 shows an exception then
+            return []
         cut = len(token) - len(word)
         return sorted({c[cut:] for c in self.candidates(before, token) if c.startswith(token)})
 
