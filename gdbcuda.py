@@ -45,7 +45,7 @@ def problem(found):
 
 def start():
     if "gdbcuda.live" in sys.modules:
-        gdb.write("gdbcuda is already loaded.\n")
+        sys.modules["gdbcuda.live"].sourced_again()
         return
     why = problem(roots())
     if why:

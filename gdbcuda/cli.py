@@ -7,7 +7,7 @@ import os
 import sys
 from typing import NoReturn
 
-from gdbcuda import __version__
+from gdbcuda import __version__, install
 from gdbcuda.check import cli as check_cli
 from gdbcuda.errors import UserError
 from gdbcuda.ide import cli as ide_cli
@@ -54,6 +54,7 @@ def make_parser() -> argparse.ArgumentParser:
     log_cli.add_parser(commands)
     ide_cli.add_parser(commands)
     remote_cli.add_parser(commands)
+    install.add_parser(commands)
     gdb = commands.add_parser(
         "gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)", add_help=False
     )

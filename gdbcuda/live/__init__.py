@@ -1,4 +1,5 @@
 """The only room with ``import gdb``. ``start()`` registers everything and connects all events, nowhere else."""
+    if_loaded("recording", "forget_process")()
 
 from __future__ import annotations
 
@@ -22,13 +23,34 @@ def start() -> None:
     console.keep_internal_breakpoints_out()
 
 
+def sourced_again() -> None:
+    from gdbcuda.live import welcome
+
+    if not welcome.is_starting():  # before, it is the user's own files that source it, one by one
+        gdb.write("gdbcuda is already loaded; for another one start gdb again.\n")
+
+
 def connect() -> None:
-    from gdbcuda.live import asking, breakpoints, confined, preload, recursion, requests, returns, saving, stops, target
+    from gdbcuda.live import (
+        asking,
+        breakpoints,
+        confined,
+        notice,
+        preload,
+        recursion,
+        requests,
+        returns,
+        saving,
+        stops,
+        target,
+        welcome,
+    )
     from gdbcuda.live.later import if_loaded
 
     events = gdb.events
     events.new_objfile.connect(target.forget)
     events.new_objfile.connect(preload.on_objfile)
+    events.new_objfile.connect(notice.on_objfile)
     events.new_objfile.connect(if_loaded("guards", "on_objfile"))
     events.new_objfile.connect(requests.on_objects_change)
     events.new_objfile.connect(recursion.apply)
@@ -45,6 +67,7 @@ def connect() -> None:
     events.cont.connect(returns.on_continue)
     events.cont.connect(if_loaded("guards", "on_continue"))
     events.stop.connect(preload.on_stop)
+    events.stop.connect(notice.on_stop)
     events.stop.connect(stops.on_stop)
     events.stop.connect(asking.on_stop)
     events.stop.connect(recursion.on_stop)
@@ -52,6 +75,7 @@ def connect() -> None:
     events.stop.connect(returns.on_stop)
     events.stop.connect(returns.sweep)
     events.stop.connect(if_loaded("guards", "on_stop"))
+    events.before_prompt.connect(welcome.on_prompt)
     events.before_prompt.connect(preload.on_prompt)
     events.before_prompt.connect(saving.after)
     events.before_prompt.connect(returns.sweep)
@@ -93,7 +117,6 @@ def forget_process() -> None:
     from gdbcuda.live import target
     from gdbcuda.live.later import if_loaded
 
-    if_loaded("recording", "forget_process")()
     target.forget()
 
 

@@ -11,20 +11,9 @@ from fnmatch import fnmatchcase
 
 from gdbcuda import vendor
 from gdbcuda.live import target
+from gdbcuda.noticing import RESOLVERS, TELLTALES
 
 LAYERS = ("app", "runtime", "hook", "driver", "system")
-# One function of each kind that a hook library is likely to define: how an unannounced one is noticed.
-TELLTALES = (
-    "cuInit",
-    "cuMemAlloc_v2",
-    "cuGetProcAddress",
-    "cuLaunchKernel",
-    "nvmlInit_v2",
-    "nvmlInitWithFlags",
-    "cudaMalloc",
-    "dlsym",
-)
-
 _hooks: list[str] = []
 
 
@@ -56,10 +45,12 @@ def is_same_file(loaded: str, named: str) -> bool:
 
 @target.until_objects_change
 def noticed_hooks() -> list[str]:
-    """Shared objects that are not the vendor's nor the system's, and define API functions or dlsym."""
-    program = target.strip_prefix(target.program())
-    found = []
-    for name in TELLTALES:
+    """Shared objects that are not the vendor's nor the system's, and define API functions or dlsym; also hidden ones,
+    and in a process without any library of the vendor's (`notice` waits for one)."""
+    from gdbcuda.live import notice
+
+    program, found = target.strip_prefix(target.program()), notice.hooks()
+    for name in (*TELLTALES, *RESOLVERS):
         for address in target.decoded(name):
             owner = target.object_of(address)
             if owner and owner != program and not vendor.layer_of(owner) and owner not in found:

@@ -78,6 +78,8 @@ def register() -> None:
     Setting("cuda-log-limit", "How many of the last calls cuda-log keeps in memory.", gdb.PARAM_UINTEGER, 100_000)
     Setting("cuda-memory-stop", "Whether a bad free or copy stops the program there, while cuda-log records.",
             gdb.PARAM_BOOLEAN, False)  # fmt: skip
+    Setting("cuda-notice", "Whether a hook library that cuda-load did not name is told of when it is loaded.",
+            gdb.PARAM_BOOLEAN, True)  # fmt: skip
     Setting(
         "cuda-recursion-limit",
         "How deep a hook function may be nested in itself before the program stops; 0: not counted, no cost.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, names, preload, target, versions
 from gdbcuda.live.command import Argument, Option, command, file_names
@@ -75,7 +76,7 @@ def describe(path: str) -> str:
     if program and os.path.isfile(program) and elf.open(program).machine != found.machine:
         raise UserError(f"{path} is for {found.machine}, the program for {elf.open(program).machine}")
     debug = "debug info" if found.dwarf.sections else "no debug info"
-    return f"hook {os.path.basename(path)}: exports {described(names.exported(path))}; {debug}"
+    return f"hook {os.path.basename(path)}: exports {described(names.exported(path), versions.table())}; {debug}"
 
 
 def verdict(path: str) -> str:
@@ -84,9 +85,9 @@ def verdict(path: str) -> str:
     return report_on(path).verdict
 
 
-def described(exported: frozenset[str]) -> str:
+def described(exported: frozenset[str], table: api.Table) -> str:
     """ "203 driver and 247 NVML functions, dlsym"."""
-    found = [f.api for f in map(versions.table().function, exported) if f is not None]
+    found = [f.api for f in map(table.function, exported) if f is not None]
     counts = [f"{found.count(kind)} {word}" for kind, word in KINDS if kind in found]
     said = " and ".join(filter(None, [", ".join(counts[:-1]), *counts[-1:]]))
     functions = f"{said} function{'' if len(found) == 1 else 's'}" if counts else "no API function by name"

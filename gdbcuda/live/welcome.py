@@ -1,0 +1,33 @@
+"""The first prompt of a session. What gdb reads before it is the user's set-up, which is nothing to talk about."""
+
+from __future__ import annotations
+
+import os
+
+import gdb
+
+from gdbcuda import render
+from gdbcuda.live import settings
+
+HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; help user-defined"
+_prompted = False
+
+
+def is_starting() -> bool:
+    return not _prompted
+
+
+def on_prompt() -> None:
+    global _prompted
+    if not _prompted and is_for_a_person():
+        gdb.write(render.colour(HINT, "dim", settings.colour()) + "\n")
+    _prompted = True
+
+
+def is_for_a_person() -> bool:
+    """At a terminal, who has sourced the file by hand: it is not in the gdbinit of every day."""
+    if not (os.isatty(0) and os.isatty(1)) or settings.is_machine_interface():
+        return False
+    from gdbcuda import install
+
+    return not install.is_installed()

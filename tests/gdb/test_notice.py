@@ -1,0 +1,115 @@
+"""A hook library that nobody named is told of once, wherever it comes from; a program without CUDA hears nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+LINE = re.compile(r"^gdbcuda: (\S+) is a hook library: (.*); see  cuda-check$", re.MULTILINE)
+HOOK = "int cuMemcpyHtoD_v2(void) { return 0; }"
+DLOPEN = """
+#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        dlopen(argv[i], RTLD_NOW | RTLD_GLOBAL);
+    return 0;
+}
+"""
+
+
+def preload(scenario: Scenario, hook: Path) -> list[str]:
+    """Past cuda-load: as the user's own environment, or the server's, would have it."""
+    return [f"set exec-wrapper env LD_PRELOAD={hook}"] if scenario.place == "local" else []
+
+
+def run(scenario: Scenario, program: str | Path, hook: Path, *commands: str, before: str = "echo") -> str:
+    """To main, then the commands."""
+    start = scenario.start(scenario.sample(program) if isinstance(program, str) else program, hook, ())
+    return scenario.run(program, *preload(scenario, hook), before, "break main", start, *commands, hook=None)
+
+
+def test_preloaded(scenario: Scenario, compile_c) -> None:
+    text = run(scenario, "test_alloc", compile_c("libmine.so", HOOK, "-shared"))
+    assert LINE.findall(text) == [("libmine.so", "1 driver function")]
+
+
+def test_it_is_the_hook_layer(scenario: Scenario) -> None:
+    text = run(scenario, "test_alloc", scenario.hook, "cuda-break cuMemAlloc", "continue")
+    ((name, what),) = LINE.findall(text)
+    assert name == scenario.hook.name and what.endswith("functions, dlsym, dlvsym")
+    assert f"Breakpoint 2: cuMemAlloc_v2 in hook {scenario.hook.name}" in text
+    assert f"Breakpoint 2  hook {scenario.hook.name}  cuMemAlloc_v2(" in text
+
+
+def test_only_dlsym(local: Scenario) -> None:
+    text = run(local, "test_alloc", local.sample("hook_first.so"))
+    assert [name for name, what in LINE.findall(text) if "dlsym" in what] == ["hook_first.so"]
+
+
+def test_linked(local: Scenario, compile_c, tmp_path: Path) -> None:
+    hook = compile_c("libmine.so", HOOK, "-shared")
+    driver = local.shim / "standin" / "libcuda.so.1"
+    program = compile_c("program", "int main(void) { return 0; }", "-Wl,--no-as-needed", str(hook), str(driver))
+    assert LINE.findall(local.run(program, "run", hook=None)) == [("libmine.so", "1 driver function")]
+
+
+@pytest.mark.parametrize("order", [("driver", "hook"), ("hook", "driver")])
+def test_dlopened(local: Scenario, compile_c, order: tuple[str, str]) -> None:
+    files = {"hook": compile_c("libmine.so", HOOK, "-shared"), "driver": local.shim / "standin" / "libcuda.so.1"}
+    program = compile_c("program", DLOPEN)
+    text = local.run(program, "run", hook=None, arguments=tuple(str(files[one]) for one in order))
+    assert LINE.findall(text) == [("libmine.so", "1 driver function")]
+
+
+def test_once_a_session(local: Scenario) -> None:
+    text = local.run("test_alloc", *preload(local, local.hook), "break main", "run", "run", "run", hook=None)
+    assert text.count("Breakpoint 1, main") == 3
+    assert len(LINE.findall(text)) == 1
+
+
+@pytest.mark.parametrize("said", ["set cuda-notice off", "cuda-load {hook}"])
+def test_silenced_or_known(local: Scenario, said: str) -> None:
+    assert not LINE.search(run(local, "test_alloc", local.hook, before=said.format(hook=local.hook)))
+
+
+def test_a_program_without_cuda(scenario: Scenario, compile_c) -> None:
+    """Preloaded into everything, as a container image may do it."""
+    assert not LINE.search(run(scenario, compile_c("program", "int main(void) { return 0; }"), scenario.hook))
+
+
+def test_a_runtime_inside_is_no_hook(local: Scenario, compile_c) -> None:
+    source = "int cudaMalloc(void) { return 0; } void __cudaRegisterFatBinary(void) {}"
+    library = compile_c("libwithruntime.so", source, "-shared")
+    driver = local.shim / "standin" / "libcuda.so.1"
+    program = compile_c("program", "int main(void) { return 0; }", "-Wl,--no-as-needed", str(library), str(driver))
+    text = local.run(program, "break main", "run", "info sharedlibrary", hook=None)
+    assert "libwithruntime.so" in text and not LINE.search(text)
+
+
+def test_core_file(local: Scenario, tmp_path: Path) -> None:
+    core = tmp_path / "core"
+    local.run("test_alloc", *preload(local, local.hook), "break main", "run", f"generate-core-file {core}", hook=None)
+    assert LINE.search(local.run("test_alloc", f"core-file {core}", hook=None))
+
+
+def test_packets(shim: Path, compile_c) -> None:
+    """What it costs a server that is far away: nothing where the files are here, else a few blocks for each object."""
+    remote = Scenario(shim, "gdbserver")
+    hook = compile_c("libmine.so", "int cuInit(void) { return 0; }", "-shared")
+
+    def packets(sysroot: str, *commands: str) -> int:
+        start = remote.start(remote.sample("test_alloc"), hook, ()).replace("'continue'", "'echo'")
+        text = remote.run(
+            "test_alloc", *commands, f"set sysroot {sysroot}", "break main", start, "set debug remote 1",
+            "continue", "set debug remote 0", hook=None,
+        )  # fmt: skip
+        assert bool(LINE.search(text)) is not bool(commands)
+        return text.count("Sending packet")
+
+    silent = "python from gdbcuda.live import notice; gdb.events.new_objfile.disconnect(notice.on_objfile)"
+    assert packets("/") == packets("/", silent)
+    assert packets("target:") - packets("target:", silent) <= 4
