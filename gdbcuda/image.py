@@ -10,16 +10,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import Memory
 
-PT_LOAD, PT_DYNAMIC, PT_PHDR = 1, 2, 6
+PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_PHDR = 1, 2, 4, 6
 DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_DEBUG, DT_GNU_HASH = 0, 4, 5, 6, 21, 0x6FFFFEF5
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, shndx, value, size
 STT_TLS = 6
-MOST_OBJECTS, MOST_ENTRIES, LONGEST_NAME = 4096, 512, 4096
+MOST_OBJECTS, MOST_ENTRIES, LONGEST_NAME, LONGEST_CHAIN = 4096, 512, 4096, 10_000
 
 
 class Symbol(NamedTuple):
@@ -58,14 +59,28 @@ class Image:
     @cached_property
     def segments(self) -> list[tuple[int, int, int]]:
         """(start, end, flags) of each mapped segment, PF_X is 1, PF_W 2; [] where the headers are not in memory."""
+        return [(self.base + start, self.base + start + size, flags)
+                for kind, flags, _, start, _, _, size, _ in self._program_headers() if kind == PT_LOAD]
+
+    @cached_property
+    def build_id(self) -> str | None:
+        """As ``readelf -n`` prints it, from memory; None without one."""
+        from gdbcuda.elf.notes import build_id, split_notes  # gdb can start without it
+
+        places = [(self.base + row[3], row[6]) for row in self._program_headers() if row[0] == PT_NOTE]
+        try:
+            found = [split_notes(self.memory.read(start, min(size, LONGEST_NAME)), "<") for start, size in places]
+        except Unreadable:
+            return None
+        return build_id(chain.from_iterable(found))
+
+    def _program_headers(self) -> list[tuple[int, ...]]:
+        """Each an Elf64_Phdr; [] where they are not in memory."""
         try:
             address, count = self._headers or header_table(self.memory, self.base)
-            table = self.memory.read(address, 56 * min(count, MOST_ENTRIES))
+            return list(struct.iter_unpack("<IIQQQQQQ", self.memory.read(address, 56 * min(count, MOST_ENTRIES))))
         except Unreadable:
             return []
-        rows = struct.iter_unpack("<IIQQQQQQ", table)  # Elf64_Phdr
-        return [(self.base + start, self.base + start + size, flags)
-                for kind, flags, _, start, _, _, size, _ in rows if kind == PT_LOAD]
 
     def holds(self, address: int) -> bool:
         return any(start <= address < end for start, end, _ in self.segments)
@@ -93,7 +108,7 @@ class Image:
         wanted = gnu_hash(name)
         first_bucket = table + 16 + 8 * bloom
         index = self._words(first_bucket + 4 * (wanted % buckets), 1)[0]
-        while index >= offset:
+        for _ in range(LONGEST_CHAIN if index >= offset else 0):
             value = self._words(first_bucket + 4 * (buckets + index - offset), 1)[0]
             if value | 1 == wanted | 1:
                 yield index
@@ -105,7 +120,7 @@ class Image:
         table = self.address(DT_HASH)
         buckets, chains = self._words(table, 2) if table else (0, 0)
         index = self._words(table + 8 + 4 * (sysv_hash(name) % buckets), 1)[0] if buckets else 0
-        for _ in range(chains):
+        for _ in range(min(chains, LONGEST_CHAIN)):
             if not index:
                 return
             yield index

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from gdbcuda.errors import UserError
 from gdbcuda.log import record
+from gdbcuda.log.notes import Notes, process_of
 from gdbcuda.log.record import Call
 
 ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps makes an encoder for each line
@@ -58,7 +59,8 @@ class Kept:
 
     def __init__(self, limit: int) -> None:
         self.calls: deque[Call] = deque(maxlen=limit or None)
-        self.notes: dict[tuple[str, Any], tuple[float, dict[str, Any]]] = {}
+        self.notes = Notes()
+        self.lines: dict[tuple[str, Any], tuple[float, dict[str, Any]]] = {}
         self.total = 0
 
     def limit(self, count: int) -> None:
@@ -70,8 +72,9 @@ class Kept:
         self.total = 0
 
     def note(self, ts: float, kind: str, details: dict[str, Any]) -> None:
-        key = details.get("address", details.get("thread", details.get("file", details.get("pid"))))
-        self.notes[kind, key] = (ts, details)
+        self.notes.add(kind, details)
+        thing = next((details[key] for key in ("address", "thread", "file", "name") if key in details), None)
+        self.lines[kind, (process_of(details), thing)] = (ts, details)
 
     def entry(self, call: Call) -> None:
         self.calls.append(call)
@@ -87,12 +90,9 @@ class Kept:
     def lost(self) -> int:
         return self.total - len(self.calls)
 
-    def described(self, kind: str) -> dict[Any, dict[str, Any]]:
-        return {key: details for (of, key), (_, details) in self.notes.items() if of == kind}
-
     def replay(self, sink: Sink) -> None:
         """Writes what is kept to another sink, in the order of time."""
-        for (kind, _), (ts, details) in self.notes.items():
+        for (kind, _), (ts, details) in self.lines.items():
             sink.note(ts, kind, details)
         for is_end, call in in_order(self.calls):
             (sink.exit if is_end else sink.entry)(call)

@@ -32,10 +32,10 @@ def read_notes(
     for offset, size in sorted(places):
         if size > _LARGEST:
             raise UserError(f"{source.name}: corrupt: notes of {size} bytes")
-        yield from _split(source.read(offset, size, "the notes"), records.endian)
+        yield from split_notes(source.read(offset, size, "the notes"), records.endian)
 
 
-def _split(data: bytes, endian: str) -> Iterator[Note]:
+def split_notes(data: bytes, endian: str) -> Iterator[Note]:
     at = 0
     while at + 12 <= len(data):
         owner_size, size, kind = struct.unpack_from(endian + "III", data, at)

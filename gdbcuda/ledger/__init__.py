@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gdbcuda.ledger.book import Ledger
+from gdbcuda.ledger.processes import Ledgers
 from gdbcuda.ledger.roles import matters
 
-__all__ = ["Ledger", "matters"]
+__all__ = ["Ledger", "Ledgers", "matters"]

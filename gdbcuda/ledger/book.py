@@ -8,19 +8,20 @@ that made room for it is seen to end; blocks are therefore freed by what they we
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gdbcuda import api
-from gdbcuda.ledger import extents, roles
-from gdbcuda.ledger.blocks import Block, Blocks
+from gdbcuda.ledger import extents, mappings, roles
+from gdbcuda.ledger.blocks import Block, Blocks, by, where
 from gdbcuda.ledger.roles import Role, number
-from gdbcuda.log.reader import BEGIN, Event
+from gdbcuda.ledger.touches import Touch, touches
+from gdbcuda.log.notes import Notes
 from gdbcuda.log.record import Call
-from gdbcuda.units import human
 
 OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
 MOST_PROBLEMS = 10_000
+USED = ("device", "managed", "graph")  # kinds whose use after the free is told
+BOUNDED = (*USED, "host")  # kinds whose bounds copies are held against
 
 
 class Problem(NamedTuple):
@@ -50,15 +51,11 @@ class Reported(NamedTuple):
 
 
 class Ledger:
-    """Feed it with `entry` and `exit` (it is a sink) in the order of the log."""
+    """Of one process. Feed it with `entry` and `exit` in the order of the log."""
 
-    def __init__(self, table: api.Table, places: dict[int, dict[str, Any]] | None = None) -> None:
+    def __init__(self, table: api.Table, notes: Notes | None = None) -> None:
         self.table = table
-        self.places = places if places is not None else {}
-        self.reset()
-
-    def reset(self) -> None:
-        self.pid = 0
+        self.notes = notes if notes is not None else Notes()
         self.blocks = Blocks()
         self.problems: list[Problem] = []
         self.bytes: Counter[str] = Counter()  # live, by kind
@@ -73,13 +70,6 @@ class Ledger:
         self._freeing: dict[int, tuple[Call, Block]] = {}
         self._devices: dict[int, int] = {}
 
-    def note(self, ts: float, kind: str, details: dict[str, Any]) -> None:
-        if kind == "place":
-            self.places[details["address"]] = details
-
-    def close(self) -> None:
-        """Nothing to give back."""
-
     def role(self, name: str) -> Role | None:
         if name not in self._roles:
             function = self.table.function(name)
@@ -88,27 +78,26 @@ class Ledger:
 
     # -- begins -----------------------------------------------------------------------------------------------
 
-    def feed(self, events: Iterable[Event]) -> Ledger:
-        """Everything that a file holds."""
-        for phase, call in events:
-            (self.entry if phase == BEGIN else self.exit)(call)
-        return self
-
     def entry(self, call: Call) -> None:
-        if call.pid != self.pid:  # nothing of the process before is live any more
-            self.reset()
-            self.pid = call.pid
         role = self.role(call.name)
-        is_inner = self._inside.get(call.parent, False) if call.parent is not None else False
-        changes = role is not None and role.what in (roles.ALLOC, roles.FREE, roles.TOUCH)
-        self._inside[call.number] = is_inner or changes
+        is_inner = self.is_inner(call)
+        self._inside[call.number] = is_inner or (role is not None and role.what in roles.CHANGES)
         if role is None or is_inner:
             return
         if role.what == roles.FREE:
             self.begin_free(call, role)
+        elif role.what == roles.UNMAP:
+            self.complain_of(call, mappings.trouble(self.blocks, call))
         elif role.what == roles.TOUCH:
-            for touch in extents.touches(role.function, call):
+            for touch in touches(role.function, call, self.element_of):
                 self.check(call, touch)
+
+    def is_inner(self, call: Call) -> bool:
+        return call.parent is not None and self._inside.get(call.parent, False)
+
+    def element_of(self, array: int) -> int:
+        block = self.blocks.spaces["handles"].live.get(array)
+        return extents.element(block.call) if block is not None else 0
 
     def begin_free(self, call: Call, role: Role) -> None:
         address = number(call.arguments.get(role.block))
@@ -120,9 +109,7 @@ class Ledger:
             return
         if any(block is other for _, other in self._freeing.values()):
             self.complain(call, "double free", f"{where(block)} is being freed by another thread", block)
-        if not roles.is_same_family(self.table.functions[block.call.name], role.function):
-            right = ", ".join(self.table.functions[block.call.name].released_by)
-            self.complain(call, "wrong family", f"{where(block)} is for {right}", block)
+        self.complain_of(call, self.why_not_by(block, role))
         self._freeing[call.number] = call, block
 
     def to_free(self, address: int, role: Role) -> Block | None:
@@ -130,26 +117,60 @@ class Ledger:
         found = list(self.blocks.starting_at(address))
         return next((b for b in found if b.kind == role.kind), found[0] if found else None)
 
+    def why_not_by(self, block: Block, role: Role) -> tuple[str, str, Block] | None:
+        """Is this call a way to give the block back?"""
+        allocator = self.table.functions[block.call.name]
+        if block.kind == mappings.KIND:
+            return "wrong family", f"{where(block)} is mapped memory: cuMemUnmap, cuMemRelease, cuMemAddressFree", block
+        if not roles.is_same_family(allocator, role.function):
+            return "wrong family", f"{where(block)} is for {', '.join(allocator.released_by)}", block
+        mapped = self.blocks.memory.within(block.address, block.size) if block.kind == "addresses" else []
+        if mapped:
+            return "still mapped", f"{where(mapped[0])} is mapped in {where(block)}", block
+        return None
+
     def why_not_free(self, address: int) -> tuple[str, str, Block | None]:
-        inside, before = self.blocks.holding(address), self.blocks.was_holding(address)
+        space = self.blocks.memory
+        inside, before = space.holding(address), space.was_holding(address)
         if inside is not None:
             return "interior pointer", f"{address - inside.address} bytes into {where(inside)}", inside
-        if before is not None and before.address == address:
-            return "double free", f"{where(before)} was freed{by(before)}", before
+        freed = [one for one in [before, *self.freed_handles(address)] if one is not None and one.address == address]
+        if freed:
+            return "double free", f"{where(freed[0])} was freed{by(freed[0])}", freed[0]
         return "unknown pointer", "no recorded call has handed it out", None
 
-    def check(self, call: Call, touch: extents.Touch) -> None:
-        block = self.blocks.holding(touch.address)
-        if block is None:
-            freed = self.blocks.was_holding(touch.address)
-            if freed is not None and freed.kind in ("device", "managed"):
-                text = f"{touch.parameter} lies in {where(freed)}, freed{by(freed)}"
-                self.complain(call, "use after free", text, freed)
+    def freed_handles(self, value: int) -> list[Block | None]:
+        return [space.freed.get(value) for space in self.blocks.spaces.values() if space is not self.blocks.memory]
+
+    def check(self, call: Call, touch: Touch) -> None:
+        if touch.is_array:
+            self.check_array(call, touch)
             return
-        beyond = touch.address + touch.size - block.address - block.size
-        if beyond > 0 and block.size and block.kind in ("device", "managed", "host", "graph"):
-            size = f"{touch.size} bytes from {touch.parameter} on"
-            self.complain(call, "out of range", f"{size} go {beyond} beyond {where(block)}", block)
+        block = self.blocks.memory.holding(touch.address)
+        if block is None:
+            self.complain_of(call, mappings.hole(self.blocks, touch.address, touch.parameter) or self.use_of(touch))
+        elif block.kind == mappings.KIND:
+            self.complain_of(call, mappings.beyond(self.blocks, block, touch))
+        elif block.size and block.kind in BOUNDED and touch.address + touch.size > block.end:
+            beyond = touch.address + touch.size - block.end
+            text = f"{touch.size} bytes from {touch.parameter} on go {beyond} beyond {where(block)}"
+            self.complain(call, "out of range", text, block)
+
+    def use_of(self, touch: Touch) -> tuple[str, str, Block] | None:
+        freed = self.blocks.memory.was_holding(touch.address)
+        if freed is None or freed.kind not in USED:
+            return None
+        return "use after free", f"{touch.parameter} lies in {where(freed)}, freed{by(freed)}", freed
+
+    def check_array(self, call: Call, touch: Touch) -> None:
+        handles = self.blocks.spaces["handles"]
+        freed = handles.freed.get(touch.address)
+        if freed is not None and touch.address not in handles.live:
+            self.complain(call, "use after free", f"{touch.parameter} is {where(freed)}, freed{by(freed)}", freed)
+
+    def complain_of(self, call: Call, found: tuple[str, str, Block | None] | None) -> None:
+        if found is not None:
+            self.complain(call, *found)
 
     def complain(self, call: Call, kind: str, text: str, block: Block | None = None) -> None:
         if len(self.problems) < MOST_PROBLEMS:
@@ -164,22 +185,53 @@ class Ledger:
         if role is None:
             return
         succeeded = not call.failed and not call.ended
-        if role.what == roles.INFO and succeeded:
-            self.report(call)
-        elif role.what == roles.DEVICE and succeeded:
-            self._devices[call.thread] = number(call.arguments.get("device"))
+        is_inner = self.is_inner(call)
+        if succeeded and role.what in (roles.INFO, roles.DEVICE, roles.RANGE):
+            self.learn(call, role)
         elif freeing is not None and succeeded:
             self.end_free(*freeing)
-        elif role.what == roles.ALLOC and not self.is_inner(call) and inside:
+        elif role.what == roles.ALLOC and not is_inner and inside:
             self.end_alloc(call, role, succeeded)
+        elif role.what == roles.MAP and not is_inner and succeeded:
+            self.end_map(call)
+        elif role.what == roles.UNMAP and not is_inner and succeeded:
+            self.end_unmap(call)
 
-    def is_inner(self, call: Call) -> bool:
-        return call.parent is not None and self._inside.get(call.parent, False)
+    def learn(self, call: Call, role: Role) -> None:
+        if role.what == roles.INFO:
+            self.report(call)
+        elif role.what == roles.DEVICE:
+            self._devices[call.thread] = number(call.arguments.get("device"))
+        else:
+            block = self.blocks.memory.live.get(number(call.out.get("pbase")))
+            if block is not None and not block.size:
+                self.resize(block, number(call.out.get("psize")))
 
     def end_free(self, call: Call, block: Block) -> None:
         block.references -= 1
-        if block.references == 0:
+        if block.references > 0:
+            return
+        if block.mappings:
+            self.blocks.lose_name(block)
+        else:
             self.retire(block, call)
+
+    def end_map(self, call: Call) -> None:
+        block = mappings.mapped(self.blocks, call, self.site(call))
+        for old in self.blocks.memory.within(block.address, block.size):
+            self.retire(old, None)
+        if block.physical is not None and block.physical.elsewhere == "imported":  # its size is told by nothing else
+            self.resize(block.physical, max(block.physical.size, number(call.arguments.get("offset")) + block.size))
+        self.take(block, call)
+
+    def end_unmap(self, call: Call) -> None:
+        for block in mappings.in_range(self.blocks, call):
+            self.retire(block, call)
+            physical = block.physical
+            if physical is not None:
+                physical.mappings -= 1
+                if not physical.mappings and physical.references <= 0:
+                    self.retire(physical, call)
 
     def retire(self, block: Block, release: Call | None) -> None:
         if block.release is not None:
@@ -196,16 +248,28 @@ class Ledger:
         address = self.handed_out(call, role) if succeeded else 0
         if not address:
             return
-        for old in list(self.blocks.starting_at(address)):
-            if self.blocks.key(old.kind, 0) != self.blocks.key(role.kind, 0):
-                continue
-            if "Retain" in role.function.symbol:
-                old.references += 1
-                return
+        block = self.make(call, role, address)
+        old = self.blocks.spaces[block.space].live.get(address)
+        if old is not None and "Retain" in role.function.symbol:
+            old.references += 1
+            return
+        if old is not None:
             self.retire(old, self.release_of(old))
-        block = Block(address, extents.size(role.function, call), role.kind, call, self.site(call))
+        if "Retain" not in role.function.symbol or not mappings.renamed(self.blocks, call, address):
+            self.take(block, call)
+
+    def make(self, call: Call, role: Role, address: int) -> Block:
+        elsewhere = "imported" if roles.is_import(role.function) else "host" if extents.is_on_host(call) else ""
+        return Block(address, extents.size(role.function, call), role.kind, call, self.site(call), elsewhere)
+
+    def take(self, block: Block, call: Call) -> None:
         block.device = self._devices.get(call.thread)
         self.blocks.add(block)
+        self.count(block, 1)
+
+    def resize(self, block: Block, size: int) -> None:
+        self.count(block, -1)
+        block.size = size
         self.count(block, 1)
 
     def release_of(self, block: Block) -> Call | None:
@@ -215,16 +279,16 @@ class Ledger:
     @staticmethod
     def handed_out(call: Call, role: Role) -> int:
         if role.kind == "graph":
-            return number(extents.behind(call.out.get(role.block)).get("dptr"))
+            return number(extents.graph_node(call).get("dptr"))
         return number(call.out[role.block] if role.block in call.out else call.arguments.get(role.block))
 
     def site(self, call: Call) -> int:
         """The nearest caller in the program itself, where the stack was recorded; else who called."""
-        inside = (a for a in call.stack if self.places.get(a, {}).get("layer") == "app")
+        inside = (a for a in call.stack if self.notes.place(call.process, a).get("layer") == "app")
         return next(inside, call.caller)
 
     def count(self, block: Block, sign: int) -> None:
-        self.bytes[block.kind] += sign * block.size
+        self.bytes[block.counted_as] += sign * block.size
         if block.on_device:
             self.on_device += sign * block.size
         if self.on_device > self.peak:
@@ -232,13 +296,13 @@ class Ledger:
             self.freed_since_peak.clear()
 
     def snapshot(self, call: Call) -> Snapshot:
-        blocks = tuple(block for block in self.blocks.live.values() if block.on_device)
+        blocks = tuple(block for block in self.blocks.live() if block.on_device)
         return Snapshot(self.on_device, call, blocks)
 
     def at_peak(self) -> Snapshot | None:
         if self.peak_call is None:
             return None
-        born = [b for b in self.blocks.live.values() if b.call.number <= self.peak_call.number]
+        born = [b for b in self.blocks.live() if b.call.number <= self.peak_call.number]
         blocks = tuple(b for b in [*born, *self.freed_since_peak] if b.on_device)
         return Snapshot(self.peak, self.peak_call, blocks)
 
@@ -247,11 +311,3 @@ class Ledger:
         total, free = number(values.get("total")), number(values.get("free"))
         self.reported[call.layer, call.base] = Reported(call, total - free, total, self.on_device)
 
-
-def by(block: Block) -> str:
-    return f" by #{block.release.number} {block.release.name}" if block.release is not None else " before"
-
-
-def where(block: Block) -> str:
-    """ "the 4.00 KiB of #12 cuMemAlloc_v2 at 0x7f00"."""
-    return f"the {human(block.size)} of #{block.call.number} {block.call.name} at {block.address:#x}"

@@ -6,9 +6,13 @@ from typing import Any, NamedTuple
 
 from gdbcuda import api
 
-ALLOC, FREE, TOUCH, INFO, DEVICE = "alloc", "free", "touch", "info", "device"
-GRAPH_ALLOC, GRAPH_FREE = "AddMemAllocNode", "AddMemFreeNode"
+ALLOC, FREE, MAP, UNMAP, TOUCH, INFO, RANGE, DEVICE = (
+    "alloc", "free", "map", "unmap", "touch", "info", "range", "device")  # fmt: skip
+CHANGES = (ALLOC, FREE, MAP, UNMAP, TOUCH)  # what calls inside such a call do is the call's own business
+GRAPH_ALLOC, GRAPH_FREE, GRAPH_NODE = "AddMemAllocNode", "AddMemFreeNode", "GraphAddNode"
+MAP_CALL, UNMAP_CALL = "cuMemMap", "cuMemUnmap"
 SET_DEVICE = "cudaSetDevice"
+RANGE_QUERY = "cuMemGetAddressRange"
 
 
 class Role(NamedTuple):
@@ -26,24 +30,39 @@ def matters(function: api.Function) -> bool:
 
 def role(function: api.Function) -> Role | None:
     """None for a function that the ledger can ignore."""
-    if function.base.endswith((GRAPH_ALLOC, GRAPH_FREE)):
-        is_alloc = function.base.endswith(GRAPH_ALLOC)
-        return Role(ALLOC if is_alloc else FREE, function, "nodeParams" if is_alloc else "dptr", "graph")
+    base = function.base
+    if base.endswith((GRAPH_ALLOC, GRAPH_FREE, GRAPH_NODE)):
+        is_free = base.endswith(GRAPH_FREE)
+        return Role(FREE if is_free else ALLOC, function, "dptr" if is_free else "nodeParams", "graph")
     if function.role in (ALLOC, FREE):
         block = next((p.name for p in function.parameters if p.block), "")
         return Role(function.role, function, block, kind_of(function)) if block else None
+    if base == MAP_CALL:
+        return Role(MAP, function, "ptr", "mapping")
+    if base == UNMAP_CALL:
+        return Role(UNMAP, function, "ptr", "mapping")
     if function.role in ("copy", "set"):
         return Role(TOUCH, function)
+    return asking(function)
+
+
+def asking(function: api.Function) -> Role | None:
+    """Calls that change nothing and tell something."""
     if function.role == "memory-info" and function.base.endswith(("MemGetInfo", "GetMemoryInfo")):
         return Role(INFO, function)
+    if function.base == RANGE_QUERY:
+        return Role(RANGE, function, "dptr")
     return Role(DEVICE, function) if function.base == SET_DEVICE else None
 
 
 # What the name of the release says about the block; the first that fits.
 KINDS = (("HostUnregister", "registered"), ("Host", "host"), ("Address", "addresses"), ("Ipc", "imported"),
-         ("Mipmapped", "array"), ("Array", "array"), ("Release", "physical"))  # fmt: skip
-ON_DEVICE = ("device", "managed", "array", "physical", "graph")  # takes the device's memory
-BY_HANDLE = ("array", "physical")  # known by a handle, not by an address
+         ("Mipmapped", "mipmap"), ("Array", "array"), ("Release", "physical"))  # fmt: skip
+IMPORTS = ("Import", "ExternalMemory")  # in the name of an allocator: what it hands out is counted elsewhere
+ON_DEVICE = ("device", "managed", "array", "mipmap", "physical", "graph")  # takes the device's memory
+# Known by a handle, or by an address that others may share: these never stand for each other.
+SPACES = {"array": "handles", "mipmap": "handles", "physical": "handles", "addresses": "addresses"}
+MEMORY = "memory"
 
 
 def kind_of(function: api.Function) -> str:
@@ -53,12 +72,20 @@ def kind_of(function: api.Function) -> str:
     return "managed" if found == "device" and "Managed" in function.base else found
 
 
+def is_import(function: api.Function) -> bool:
+    """It makes memory usable that another process or another API has allocated."""
+    return kind_of(function) == "imported" or any(part in function.base for part in IMPORTS)
+
+
 def is_same_family(allocator: api.Function, release: api.Function) -> bool:
-    """By the notes within an API; a block of the runtime may go back through the driver if it is of the same kind."""
-    if release.base.endswith(GRAPH_FREE) or allocator.base.endswith(GRAPH_ALLOC):
+    """By the notes within an API. A block of the runtime may go back through the driver, and the other way round, if
+    it is of the same kind, and in stream order only if its own API has such a release for it."""
+    if release.base.endswith(GRAPH_FREE) or allocator.base.endswith((GRAPH_ALLOC, GRAPH_NODE)):
         return True  # such blocks also go to cuMemFreeAsync, in a stream that the graph was launched in
     if allocator.api == release.api:
         return allocator.base in release.releases
+    if "Async" in release.base and not any("Async" in name for name in allocator.released_by):
+        return False
     kinds = {kind_of(allocator), kind_of(release)}
     return len(kinds) == 1 or kinds == {"device", "managed"}
 

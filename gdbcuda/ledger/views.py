@@ -8,8 +8,8 @@ from typing import Callable
 
 from gdbcuda import render
 from gdbcuda.errors import UserError
-from gdbcuda.ledger.blocks import Block
-from gdbcuda.ledger.book import Ledger, Problem, by, where
+from gdbcuda.ledger.blocks import Block, by, where
+from gdbcuda.ledger.book import Ledger, Problem
 from gdbcuda.log.summary import counted
 from gdbcuda.log.text import Writer, duration, value
 from gdbcuda.units import human
@@ -27,9 +27,10 @@ def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: Writer) -> str
     """The largest first."""
     shown = sorted(blocks, key=lambda block: -block.size)[:ROWS]
     rows = [
-        (f"{b.address:#x}", size(b.size), b.kind, f"#{b.call.number} {b.call.name}", f"T{b.call.thread}",
+        (f"{b.address:#x}", size(b.size) if b.size else "unknown", b.counted_as, f"#{b.call.number} {b.call.name}",
+         f"T{b.call.thread}",
          "" if b.device is None else b.device, "" if b.stream is None else value(b.stream),
-         duration(max(ledger.latest - b.call.start, 0)), writer.caller(b.site))
+         duration(max(ledger.latest - b.call.start, 0)), writer.place(b.call.process, b.site))
         for b in shown
     ]  # fmt: skip
     titles = ["address", "bytes", "kind", "by", "thread", "device", "stream", "age", "site"]
@@ -41,29 +42,29 @@ def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: Writer) -> str
 
 
 def live(ledger: Ledger, writer: Writer) -> str:
-    found = list(ledger.blocks.live.values())
+    found = ledger.blocks.live()
     if not found:
         return "No block is live."
     return f"{blocks_table(found, ledger, writer)}\n{totals(ledger)}"
 
 
 def totals(ledger: Ledger) -> str:
-    kinds = Counter(block.kind for block in ledger.blocks.live.values())
+    kinds = Counter(block.counted_as for block in ledger.blocks.live())
     each = ", ".join(f"{kind} {size(ledger.bytes[kind])} in {count}" for kind, count in sorted(kinds.items()))
     return f"{counted(sum(kinds.values()), 'block')}: {each}" if each else "No block is live."
 
 
 def leaks(ledger: Ledger, writer: Writer) -> str:
     """Never freed, by site: one line says who forgot how much."""
-    found = list(ledger.blocks.live.values())
+    found = ledger.blocks.live()
     if not found:
         return "Everything that was handed out has been given back."
     groups: dict[tuple[int, str], list[Block]] = {}
     for block in found:
         groups.setdefault((block.site, block.call.name), []).append(block)
     ordered = sorted(groups.items(), key=lambda item: -sum(b.size for b in item[1]))
-    rows = [(len(blocks), size(sum(b.size for b in blocks)), name, writer.caller(site), first(blocks))
-            for (site, name), blocks in ordered[:ROWS]]  # fmt: skip
+    rows = [(len(blocks), size(sum(b.size for b in blocks)), name, site(blocks[0], writer), first(blocks))
+            for (_, name), blocks in ordered[:ROWS]]  # fmt: skip
     return f"{render.table(rows, ['blocks', 'bytes', 'by', 'site', 'the first'])}\nNot freed: {totals(ledger)}"
 
 
@@ -79,8 +80,8 @@ def by_site(ledger: Ledger, writer: Writer) -> str:
     for block in blocks:
         groups.setdefault(block.site, []).append(block)
     rows = [(len(found), size(sum(b.size for b in found)), len(held), size(sum(b.size for b in held)),
-             writer.caller(site))
-            for site, found in sorted(groups.items(), key=lambda item: -sum(b.size for b in item[1]))
+             site(found[0], writer))
+            for found in sorted(groups.values(), key=lambda blocks: -sum(b.size for b in blocks))
             for held in [[b for b in found if b.release is None]]]  # fmt: skip
     return render.table(rows[:ROWS], ["blocks", "bytes", "live", "bytes live", "site"])
 
@@ -115,9 +116,9 @@ def history(ledger: Ledger, writer: Writer, address: int) -> str:
 
 
 def at(ledger: Ledger, writer: Writer, address: int) -> str:
-    block, verb = ledger.blocks.holding(address), ""
+    block, verb = ledger.blocks.memory.holding(address), ""
     if block is None:
-        block = ledger.blocks.was_holding(address)
+        block = ledger.blocks.memory.was_holding(address)
         verb = f", freed{by(block)}" if block is not None else ""
     if block is None:
         return f"{address:#x} is in no block that was recorded{neighbour(ledger, address)}."
@@ -126,12 +127,12 @@ def at(ledger: Ledger, writer: Writer, address: int) -> str:
 
 
 def site(block: Block, writer: Writer) -> str:
-    return writer.caller(block.site) or "a caller that was not recorded"
+    return writer.place(block.call.process, block.site) or "a caller that was not recorded"
 
 
 def neighbour(ledger: Ledger, address: int) -> str:
     """Behind the end of a block is where most wild pointers are."""
-    known = [b for b in ledger.blocks.live.values() if b.kind in ("device", "managed", "host")]
+    known = [b for b in ledger.blocks.live() if b.kind in ("device", "managed", "host")]
     before = [b for b in known if b.address <= address]
     if not before:
         return ""

@@ -1,5 +1,4 @@
 """The only room with ``import gdb``. ``start()`` registers everything and connects all events, nowhere else."""
-    if_loaded("recording", "forget_process")()
 
 from __future__ import annotations
 

@@ -44,6 +44,12 @@ class PerInferior(Generic[T]):
     def all(self) -> list[T]:
         return list(self._states.values())
 
+    def close(self) -> None:
+        """All of it goes, and it is not used any more."""
+        _all.remove(self)
+        for number in list(self._states):
+            self.forget(number)
+
     def forget(self, number: int) -> None:
         state = self._states.pop(number, None)
         if state is not None and self._end is not None:

@@ -9,137 +9,124 @@ process. None is deleted inside ``stop``. (gdb manual: "Breakpoints In Python".)
 from __future__ import annotations
 
 import functools
-import itertools
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Callable
 
 import gdb
 
 from gdbcuda import abi, api, decode
-from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
-from gdbcuda.live import frames, planting, sites, surroundings, target, versions
+from gdbcuda.live import frames, jumps, planting, sites, surroundings, target, versions
 from gdbcuda.live import world as worlds
-from gdbcuda.live.calling import MACHINES, Machine, here, read
-from gdbcuda.live.watchers import Entry, Return
+from gdbcuda.live.calling import Machine, read
+from gdbcuda.live.footprint import Process, Wish
+from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.live.watchers import Entry, Jump, Return
 from gdbcuda.log import record
 from gdbcuda.log.kernels import HOST_FUNCTION, NAMING
 from gdbcuda.log.record import Call
+from gdbcuda.log.stacks import Open, Stacks
 from gdbcuda.sinks import Sink
 
+MANGLED = re.compile(r"_Z[\w.$]+\Z")
 NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
 
 
-@dataclass
-class Wish:
-    """What is recorded: functions by ELF symbol, the layers they are in, whose calls, how many frames of stack."""
-
-    functions: frozenset[str]
-    places: tuple[str, ...] = ()
-    callers: tuple[str, ...] = ()
-    stack: int = 0
-    condition: conditions.Condition | None = None
-
-
-@dataclass
-class Open:
-    """A call that is not over: it returns to ``back`` with the stack pointer at ``sp``."""
-
-    call: Call
-    function: api.Function
-    raws: list[bytes | None]
-    back: int
-    sp: int
-
-
-@dataclass
 class Recorder:
-    """At most one is at work. ``stops`` and ``missed`` (what could not be read) count what it did."""
+    """At most one is at work, in all processes. ``stops`` and ``missed`` (what could not be read) count what it did.
 
-    wish: Wish
-    sinks: list[Sink]
-    is_bad: Callable[[Call], bool] = lambda call: False  # after the entry: should the program stop at this call?
-    epoch: float = field(default_factory=time.perf_counter)
-    number: int = 0
-    stops: int = 0
-    missed: int = 0
-    machine: Machine = field(default_factory=lambda: MACHINES["x86-64"])
-    threads: dict[int, list[Open]] = field(default_factory=dict)
-    entries: dict[int, Entry] = field(default_factory=dict)
-    returns: dict[int, Return] = field(default_factory=dict)
-    planted: set[tuple[str, int]] = field(default_factory=set)
-    noted: set[tuple[str, Any]] = field(default_factory=set)
-    passed: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers for conditions that count
+    ``is_bad`` is asked after the entry: should the program stop at this call?"""
+
+    def __init__(self, wish: Wish, sinks: list[Sink], is_bad: Callable[[Call], bool] = lambda call: False) -> None:
+        self.wish, self.sinks, self.is_bad = wish, sinks, is_bad
+        self.epoch = time.perf_counter()
+        self.number = self.stops = self.missed = 0
+        self.is_paused = False
+        self.processes: PerInferior[Process] = PerInferior(Process, self.end_process)
+        self.why_ended = record.PROCESS_GONE
 
     def now(self) -> float:
         return time.perf_counter() - self.epoch
 
     def note(self, kind: str, key: Any, details: dict[str, Any]) -> None:
-        """Once for each thing that other lines refer to."""
-        if (kind, key) not in self.noted:
-            self.noted.add((kind, key))
+        """Once in each process for each thing that other lines refer to."""
+        noted = self.processes().noted
+        if (kind, key) not in noted:
+            noted.add((kind, key))
+            inferior = gdb.selected_inferior()
             for sink in self.sinks:
-                sink.note(self.now(), kind, details)
+                sink.note(self.now(), kind, {**details, "inferior": inferior.num, "pid": inferior.pid})
 
     # -- entry ------------------------------------------------------------------------------------------------
 
     def entered(self, spot: planting.Spot, function: api.Function, arguments: Sequence[abi.Location]) -> Call | None:
         """At a function's first instruction; None where the call is not wanted."""
-        start, memory = self.now(), target.InferiorMemory()
-        stack = target.register(self.machine.stack_pointer)
-        back, sp = self.machine.return_place(stack, memory)
+        start, memory, process = self.now(), target.InferiorMemory(), self.processes()
+        stack = target.register(process.machine.stack_pointer)
+        back, sp = process.machine.return_place(stack, memory)
         if self.wish.callers and not self.is_wanted_caller(back):
             return None
         raws = [read(place, stack, memory) for place in arguments]
-        around = surroundings.Entry(sites.caller(back), lambda: next(self.passed))
+        around = surroundings.Entry(sites.caller(back), lambda: next(process.passed))
         if self.wish.condition is not None and not self.wish.condition.holds(function, raws, memory, around):
             return None
         thread = gdb.selected_thread()
-        open_calls = self.threads.setdefault(thread.global_num, [])
-        self.drop_unwound(open_calls, function, back, sp)
-        call = self.begin(thread, open_calls, spot, start)
+        stacks = self.stacks_of(thread, process)
+        self.abandon(stacks.left_by(spot.address, back, sp, bool(process.jumps)), record.UNWOUND)
+        call = self.begin(thread, stacks.calls, spot, start)
         call.caller = self.place(sites.caller(back))
         call.arguments = {a.name: a.data for a in
                           decode.arguments(function, raws, memory, versions.table(), phase="enter")}  # fmt: skip
         if function.role in NAME_KERNELS:
-            self.note_kernel(function, raws)
+            self.note_kernel(function, call, raws)
         if self.wish.stack:
             call.stack = self.backtrace()
-        open_calls.append(Open(call, function, raws, back, sp))
-        self.watch(back)
+        stacks.calls.append(Open(call, function, raws, spot.address, back, sp))
+        if back not in process.returns:
+            process.returns[back] = Return(self, back)
         for sink in self.sinks:
             sink.entry(call)
         return call
+
+    def stacks_of(self, thread: gdb.InferiorThread, process: Process) -> Stacks:
+        """A thread that is new is the time to look which others are gone: no event of gdb 10 to 13 tells that."""
+        found = process.threads.get(thread.global_num)
+        if found is None:
+            self.end_threads()
+            found = process.threads[thread.global_num] = Stacks()
+        return found
 
     def begin(self, thread: gdb.InferiorThread, open_calls: list[Open], spot: planting.Spot, start: float) -> Call:
         call = Call(self.number, spot.symbol, start, thread.global_num)
         self.number += 1
         call.pid, call.lwp, _ = thread.ptid
+        call.inferior = gdb.selected_inferior().num
         call.depth, call.parent = len(open_calls), open_calls[-1].call.number if open_calls else None
         call.layer, call.object = spot.layer, os.path.basename(spot.file)
-        if ("process", call.pid) not in self.noted:
-            self.note("process", call.pid, {"pid": call.pid, "program": target.strip_prefix(target.program())})
-        if ("thread", call.thread) not in self.noted:
-            details = {"thread": call.thread, "lwp": call.lwp, "name": thread.name, "pid": call.pid}
-            self.note("thread", call.thread, details)
+        noted = self.processes().noted
+        if ("thread", call.thread) not in noted:
+            self.note("thread", call.thread, {"thread": call.thread, "lwp": call.lwp, "name": thread.name})
         return call
 
     def place(self, place: frames.Place) -> int:
-        if ("place", place.address) not in self.noted:
+        if ("place", place.address) not in self.processes().noted:
             self.note("place", place.address, sites.details(place))
         return place.address
 
     def is_wanted_caller(self, back: int) -> bool:
         return any(surroundings.is_from(sites.caller(back), word) for word in self.wish.callers)
 
-    def note_kernel(self, function: api.Function, raws: list[bytes | None]) -> None:
-        """The host function that stands for a kernel has the kernel's name."""
+    def note_kernel(self, function: api.Function, call: Call, raws: list[bytes | None]) -> None:
+        """What names a kernel: the host function that stands for it, or the name in the program's code for the GPU."""
         for parameter, raw in zip(function.parameters, raws):
             if parameter.name in HOST_FUNCTION and not parameter.handle and raw is not None:
                 self.place(sites.code(int.from_bytes(raw, "little")))
+        for name in kernel_names(call.arguments):
+            if ("kernel", name) not in self.processes().noted:
+                self.note("kernel", name, {"name": name, "demangled": sites.demangled(name)})
 
     def backtrace(self) -> list[int]:
         found, frame = [], gdb.newest_frame().older()
@@ -148,26 +135,23 @@ class Recorder:
             frame = frame.older()
         return found
 
-    def watch(self, back: int) -> None:
-        if back not in self.returns:
-            self.returns[back] = Return(self, back)
-
     # -- return -----------------------------------------------------------------------------------------------
 
     def returned(self, address: int) -> None:
         """At a return address: ends every call of this thread that returns here now (several after a tail call)."""
-        open_calls = self.threads.get(gdb.selected_thread().global_num)
-        if not open_calls:
+        process = self.processes()
+        stacks = process.threads.get(gdb.selected_thread().global_num)
+        if stacks is None or not stacks.calls:
             return
-        sp, end = target.register(self.machine.stack_pointer), self.now()
-        while open_calls and open_calls[-1].sp < sp:
-            self.abandon(open_calls.pop(), record.UNWOUND)
-        while open_calls and open_calls[-1].sp == sp and open_calls[-1].back == address:
-            self.finish(open_calls.pop(), end)
+        sp, end = target.register(process.machine.stack_pointer), self.now()
+        lost, ended = stacks.over(address, sp)
+        self.abandon(lost, record.UNWOUND)
+        for one in ended:
+            self.finish(one, end, process.machine)
 
-    def finish(self, ended: Open, end: float) -> None:
+    def finish(self, ended: Open, end: float, machine: Machine) -> None:
         call, function, table, memory = ended.call, ended.function, versions.table(), target.InferiorMemory()
-        code = target.register(self.machine.result)
+        code = target.register(machine.result)
         call.end, call.ended = end, ""
         call.result = decode.result(function, code, table, memory).data
         call.status = code & 0xFFFFFFFF if function.result.kind == "enum" else None
@@ -176,62 +160,88 @@ class Recorder:
         for sink in self.sinks:
             sink.exit(call)
 
-    def abandon(self, lost: Open, why: str) -> None:
-        lost.call.end, lost.call.ended = self.now(), why
-        for sink in self.sinks:
-            sink.exit(lost.call)
+    def jumped(self, name: str) -> None:
+        """At longjmp, at the start of an exception, or where the thread goes on on another stack."""
+        stacks = self.processes().threads.get(gdb.selected_thread().global_num)
+        if stacks is None:
+            return
+        switched = jumps.switch(name)
+        if switched is None:
+            stacks.jumped = True
+        else:
+            self.abandon(stacks.switch(*switched), record.UNWOUND)
 
-    def drop_unwound(self, open_calls: list[Open], function: api.Function, back: int, sp: int) -> None:
-        """A call that begins higher on the stack: longjmp or an exception has left the others behind. At the same
-        height it is a tail call if it returns to the same place from another function."""
-        while open_calls and (open_calls[-1].sp < sp or
-                              (open_calls[-1].sp == sp and not is_tail_call(open_calls[-1], function, back))):
-            self.abandon(open_calls.pop(), record.UNWOUND)
+    def abandon(self, lost: Sequence[Open], why: str) -> None:
+        for one in lost:
+            one.call.end, one.call.ended = self.now(), why
+            for sink in self.sinks:
+                sink.exit(one.call)
 
-    def end_threads(self, alive: set[int], why: str) -> None:
-        """Ends what the threads that are no more have left open, inner calls first."""
-        for number in [n for n in self.threads if n not in alive]:
-            for lost in reversed(self.threads.pop(number)):
-                self.abandon(lost, why)
+    def end_threads(self) -> None:
+        """Ends what threads of the selected process that are no more have left open."""
+        threads = self.processes().threads
+        alive = {thread.global_num for thread in gdb.selected_inferior().threads()}
+        for number in [number for number in threads if number not in alive]:
+            self.abandon(threads.pop(number).all(), record.THREAD_GONE)
 
     # -- breakpoints ------------------------------------------------------------------------------------------
 
     def plant(self) -> None:
-        """Breakpoints in every object that is new."""
+        """Breakpoints in every object of the selected process that is new."""
         if not target.is_alive():
             return
         try:
             objects = worlds.objects().all
         except UserError:  # the loader has not begun
             return
+        process = self.processes()
+        self.note("process", "", {"program": target.strip_prefix(target.program())})
         for linkage in objects:
             key = (linkage.image.name, linkage.image.base)
-            if key not in self.planted:
-                self.planted.add(key)
-                self.plant_in(linkage)
+            if key not in process.planted:
+                process.planted.add(key)
+                self.plant_in(linkage, process)
 
-    def plant_in(self, linkage: Any) -> None:
-        table, count, self.machine = versions.table(), len(self.entries), here()
+    def plant_in(self, linkage: Any, process: Process) -> None:
+        table, file = versions.table(), worlds.file_of(linkage)
+        self.note("object", file, {"file": file, "layer": worlds.layer_of(linkage), "base": linkage.image.base,
+                                   "build_id": linkage.image.build_id})  # fmt: skip
         for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
             function = table.function(spot.symbol)
-            if function is not None and spot.address not in self.entries:
-                self.entries[spot.address] = Entry(self, spot, function)
-        if len(self.entries) > count:
-            self.note("object", spot.file, {"file": spot.file, "layer": spot.layer})
+            if function is not None and spot.address not in process.entries:
+                process.entries[spot.address] = Entry(self, spot, function)
+        for address, name in jumps.spots(linkage).items():
+            if address not in process.jumps:
+                process.jumps[address] = Jump(self, address, name)
 
-    def forget_process(self, why: str = record.PROCESS_GONE) -> None:
+    def places(self) -> int:
+        """How many functions are watched, in all processes."""
+        return sum(len(process.entries) for process in self.processes.all())
+
+    def forget_places(self) -> None:
+        """Objects have come or gone: an address may be another's now."""
+        for process in self.processes.all():
+            process.noted = {key for key in process.noted if key[0] != "place"}
+
+    def end_process(self, process: Process) -> None:
         """Addresses and stacks mean nothing any more."""
-        self.end_threads(set(), why)
-        for breakpoint in [*self.entries.values(), *self.returns.values()]:
+        for stacks in process.threads.values():
+            self.abandon(stacks.all(), self.why_ended)
+        for breakpoint in process.breakpoints():
             if breakpoint.is_valid():
                 breakpoint.delete()
-        for state in (self.entries, self.returns, self.planted, self.noted):
-            state.clear()
-        self.passed = itertools.count(1)
+
+    def close(self) -> None:
+        """What is open stays so in the log: it is not over, and will not be seen to end."""
+        self.why_ended = record.STILL_OPEN
+        self.processes.close()
 
 
-def is_tail_call(outer: Open, function: api.Function, back: int) -> bool:
-    return outer.back == back and outer.function is not function
+def kernel_names(arguments: dict[str, Any]) -> Iterator[str]:
+    """Mangled ones alone: others are readable as they are."""
+    for name in (arguments.get("deviceName"), arguments.get("name")):
+        if isinstance(name, str) and MANGLED.match(name):
+            yield name
 
 
 @functools.cache

@@ -8,8 +8,9 @@ import gdb
 
 from gdbcuda import __version__, sinks
 from gdbcuda.errors import UserError
-from gdbcuda.ledger import Ledger, views
-from gdbcuda.live import console, settings, target, versions
+from gdbcuda.ledger import Ledger, Ledgers, views
+from gdbcuda.live import console, inferiors, settings, target, versions
+from gdbcuda.live import world as worlds
 from gdbcuda.live.recorder import Recorder, Wish
 from gdbcuda.log import record, text
 from gdbcuda.log.record import Call
@@ -23,7 +24,7 @@ class Session:
         self.recorder: Recorder | None = None
         self.file: sinks.JsonLines | None = None
         self.kept = sinks.Kept(0)
-        self.ledger: Ledger | None = None
+        self.ledgers: Ledgers | None = None
         self.alarm = ""  # what the program has been stopped for
         self.seconds = 0.0  # how far the clock of the log has come
         self.numbers = 0
@@ -32,6 +33,12 @@ class Session:
         if self.recorder is None:
             raise UserError("no recorder is at work: cuda-log start")
         return self.recorder
+
+    def ledger(self) -> Ledger | None:
+        """Of the selected inferior's process, or the last one it had; None if nothing is recorded."""
+        if self.ledgers is None:
+            return None
+        return self.ledgers.latest(gdb.selected_inferior().num) or Ledger(self.ledgers.table)
 
 
 SESSION = Session()
@@ -44,19 +51,21 @@ def start(wish: Wish, path: str | None) -> Recorder:
     stop()
     apply_limit()
     SESSION.file = sinks.JsonLines(path, header()) if path else None
-    SESSION.ledger = SESSION.ledger or Ledger(versions.table())
+    SESSION.ledgers = SESSION.ledgers or Ledgers(versions.table(), SESSION.kept.notes, keep_all=False)
     files = [SESSION.file] if SESSION.file else []
-    recorder = Recorder(wish, [SESSION.kept, SESSION.ledger, *files], is_bad)
+    recorder = Recorder(wish, [SESSION.kept, SESSION.ledgers, *files], is_bad)
     recorder.epoch -= SESSION.seconds
     recorder.number = SESSION.numbers
     SESSION.recorder = recorder
-    recorder.plant()
+    for inferior in gdb.inferiors():
+        with inferiors.selected(inferior):
+            recorder.plant()
     return recorder
 
 
 def is_bad(call: Call) -> bool:
     """The ledger has found something wrong with this call, and the user wants to stop there."""
-    ledger = SESSION.ledger
+    ledger = SESSION.ledgers.of(call) if SESSION.ledgers is not None else None
     if ledger is None or not ledger.problems or ledger.problems[-1].call is not call:
         return False
     if not settings.value("cuda-memory-stop"):
@@ -70,11 +79,10 @@ def apply_limit() -> None:
 
 
 def stop() -> None:
-    """What is open stays so in the log: it is not over, and will not be seen to end."""
     recorder, SESSION.recorder = SESSION.recorder, None
     if recorder is not None:
         SESSION.seconds, SESSION.numbers = recorder.now(), recorder.number
-        recorder.forget_process(record.STILL_OPEN)
+        recorder.close()
     if SESSION.file is not None:
         SESSION.file.close()
         SESSION.file = None
@@ -82,7 +90,7 @@ def stop() -> None:
 
 def clear() -> None:
     SESSION.kept.clear()
-    SESSION.ledger = None if SESSION.recorder is None else SESSION.ledger
+    SESSION.ledgers = None if SESSION.recorder is None else SESSION.ledgers
 
 
 def save(path: str) -> int:
@@ -95,7 +103,20 @@ def save(path: str) -> int:
 
 def header() -> dict[str, Any]:
     table = versions.table()
-    return record.header(table.cuda, table.nvml, target.strip_prefix(target.program()), __version__)
+    return record.header(table.cuda, table.nvml, target.strip_prefix(target.program()), __version__, objects())
+
+
+def objects() -> list[dict[str, Any]]:
+    """The files as far as they are known by now; what is loaded later has a line of its own."""
+    if target.is_alive():
+        try:
+            return [{"file": worlds.file_of(one), "layer": worlds.layer_of(one), "build_id": one.image.build_id}
+                    for one in worlds.objects().all]  # fmt: skip
+        except UserError:  # the loader has not begun
+            pass
+    program = target.program()
+    known = next((one for one in gdb.objfiles() if one.filename == program), None)
+    return [{"file": target.strip_prefix(program), "layer": "app", "build_id": known.build_id}] if known else []
 
 
 # -- events (connected in live/__init__.py) -------------------------------------------------------------------
@@ -104,13 +125,8 @@ def header() -> dict[str, Any]:
 def on_objfile(event: object = None) -> None:
     if SESSION.recorder is not None:
         apply_limit()
-        SESSION.recorder.noted = {key for key in SESSION.recorder.noted if key[0] != "place"}
+        SESSION.recorder.forget_places()
         SESSION.recorder.plant()
-
-
-def forget_process(event: object = None) -> None:
-    if SESSION.recorder is not None:
-        SESSION.recorder.forget_process()
 
 
 def on_stop(event: gdb.StopEvent) -> None:
@@ -121,8 +137,7 @@ def on_stop(event: gdb.StopEvent) -> None:
         console.write(f"cuda-memory: {SESSION.alarm}\n")
         SESSION.alarm = ""
     if target.is_alive():
-        alive = {thread.global_num for thread in gdb.selected_inferior().threads()}
-        SESSION.recorder.end_threads(alive, record.THREAD_GONE)
+        SESSION.recorder.end_threads()
     if isinstance(event, gdb.SignalEvent) and event.stop_signal in FATAL:
         console.write(last_words(event.stop_signal))
 
@@ -142,14 +157,16 @@ def lines(calls: list[Call]) -> str:
 def writer() -> text.Writer:
     from gdbcuda.live import stops
 
-    return text.Writer(versions.table(), SESSION.kept.described("place"), stops.paint)
+    return text.Writer(versions.table(), SESSION.kept.notes, stops.paint)
 
 
-def on_exit(event: object) -> None:
+def on_exit(event: gdb.ExitedEvent) -> None:
     """What the program has not given back, in one line."""
-    recorder, ledger = SESSION.recorder, SESSION.ledger
-    if recorder is not None and ledger is not None and ledger.blocks.live and records_releases(recorder.wish):
-        console.write(f"cuda-memory: not freed at exit: {views.totals(ledger)} (cuda-memory leaks)\n")
+    recorder = SESSION.recorder
+    ledger = SESSION.ledgers.latest(event.inferior.num) if SESSION.ledgers is not None else None
+    if recorder is not None and ledger is not None and ledger.blocks.live() and records_releases(recorder.wish):
+        which = f" of inferior {event.inferior.num}" if inferiors.are_several() else ""
+        console.write(f"cuda-memory: not freed at exit{which}: {views.totals(ledger)} (cuda-memory leaks)\n")
 
 
 def records_releases(wish: Wish) -> bool:

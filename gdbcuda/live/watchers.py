@@ -8,7 +8,7 @@ import gdb
 
 from gdbcuda import abi, api
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import breakpoints, planting, target
+from gdbcuda.live import breakpoints, confined, planting, target
 
 if TYPE_CHECKING:
     from gdbcuda.live.recorder import Recorder
@@ -19,9 +19,12 @@ class Silent(gdb.Breakpoint):
 
     def __init__(self, recorder: Recorder, address: int) -> None:
         super().__init__(f"*{address:#x}", internal=True)
+        confined.confine(self)
         self.recorder = recorder
 
     def stop(self) -> bool:
+        if self.recorder.is_paused:
+            return False
         self.recorder.stops += 1
         try:
             return self.look()
@@ -55,6 +58,18 @@ class Return(Silent):
 
     def look(self) -> bool:
         self.recorder.returned(self.address)
+        return False
+
+
+class Jump(Silent):
+    """Where a thread leaves its calls, or its stack."""
+
+    def __init__(self, recorder: Recorder, address: int, name: str) -> None:
+        super().__init__(recorder, address)
+        self.name = name
+
+    def look(self) -> bool:
+        self.recorder.jumped(self.name)
         return False
 
 

@@ -6,15 +6,19 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gdbcuda import api, render
 from gdbcuda.check.cli import wants_colour
 from gdbcuda.errors import UserError
 from gdbcuda.log import changes, diff, export, reader, select, summary, timeline, tree
+from gdbcuda.log.notes import Process
 from gdbcuda.log.progress import Progress
 from gdbcuda.log.reader import BEGIN, Event, Log
 from gdbcuda.log.text import Paint, Writer, plainly
+
+if TYPE_CHECKING:
+    from gdbcuda.ledger import Ledger
 
 
 class Source:
@@ -24,7 +28,7 @@ class Source:
         self.path, self.log = path, Log()
         header = reader.header_of(path)
         self.table = api.load(cuda=header.get("cuda"), nvml=header.get("nvml"))
-        self.writer = Writer(self.table, self.log.places, paint)
+        self.writer = Writer(self.table, self.log.notes, paint)
 
     def events(self) -> Iterator[Event]:
         progress = Progress(os.path.getsize(self.path))
@@ -118,7 +122,7 @@ def show_changes(args: argparse.Namespace, sources: list[Source]) -> None:
 
 def show_summary(args: argparse.Namespace, sources: list[Source]) -> None:
     for source in titled(sources):
-        found = summary.Summary(source.table, source.log.places).feed(source.events())
+        found = summary.Summary(source.table, source.log.notes).feed(source.events())
         print(summary.text(found, source.writer))
 
 
@@ -142,14 +146,29 @@ def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
 
 
 def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
-    from gdbcuda.ledger import Ledger, views
+    from gdbcuda.ledger import Ledgers
 
     for source in titled(sources):
-        ledger = Ledger(source.table, source.log.places).feed(source.events())
-        if args.view in views.VIEWS or args.view == "overview":
-            print(views.VIEWS.get(args.view, views.overview)(ledger, source.writer))
-        else:
-            print(views.history(ledger, source.writer, address(args.view)))
+        found = Ledgers(source.table, source.log.notes).feed(source.events()).by_program
+        for (process, _), ledger in found.items():
+            if len(found) > 1:
+                print(f"-- {process_text(process, source.log)}")
+            print(memory_view(args.view, ledger, source.writer))
+        if not found:
+            print("No calls.")
+
+
+def memory_view(view: str, ledger: Ledger, writer: Writer) -> str:
+    from gdbcuda.ledger import views
+
+    if view in views.VIEWS or view == "overview":
+        return views.VIEWS.get(view, views.overview)(ledger, writer)
+    return views.history(ledger, writer, address(view))
+
+
+def process_text(process: Process, log: Log) -> str:
+    program = str(log.notes.processes.get(process, {}).get("program", "")).rsplit("/", 1)[-1]
+    return f"process {process[1]} {program}".rstrip()
 
 
 def write_report(args: argparse.Namespace, sources: list[Source]) -> None:

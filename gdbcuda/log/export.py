@@ -42,7 +42,7 @@ def trace_events(events: Iterable[Event], log: Log, writer: Writer) -> Iterator[
             yield arrow("s", call.number, root)
             yield arrow("f", call.number, call)
     for thread, pid in threads.items():
-        name = f"T{thread} {log.threads.get(thread, {}).get('name') or ''}".rstrip()
+        name = f"T{thread} {log.notes.threads.get(thread, {}).get('name') or ''}".rstrip()
         yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "args": {"name": name}}
 
 
@@ -50,7 +50,7 @@ def slice_of(call: Call, writer: Writer) -> dict[str, Any]:
     end = call.start if call.end is None else call.end
     details = {**call.arguments, **call.out, "result": call.ended or call.result, "number": call.number}
     if call.caller:
-        details["caller"] = writer.caller(call.caller)
+        details["caller"] = writer.caller(call)
     return {"ph": "X", "name": call.name, "cat": call.layer or "call", "pid": call.pid, "tid": call.thread,
             "ts": microseconds(call.start), "dur": microseconds(end - call.start), "args": details,
             "cname": FAILED if call.failed else COLOURS.get(call.layer, COLOURS[""])}  # fmt: skip
@@ -83,7 +83,7 @@ def row(call: Call, writer: Writer) -> list[object]:
     seconds = None if call.seconds is None else f"{call.seconds:.7f}"
     return [call.number, f"{call.start:.7f}", seconds, call.thread, call.lwp, call.pid, call.depth, call.parent,
             call.layer, call.object, call.name, call.base, writer.arguments(call), call.status, call.result, call.ended,
-            writer.caller(call.caller)]  # fmt: skip
+            writer.caller(call)]  # fmt: skip
 
 
 FORMATS = {"chrome": chrome, "csv": comma_separated}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gdbcuda import api
+from gdbcuda.log.notes import Notes, Process
 from gdbcuda.log.record import Call
 
 NAMING = ("module", "library", "kernel")  # roles of the functions that say what a handle is
@@ -21,11 +22,11 @@ class Launch(NamedTuple):
 
 
 class Kernels:
-    """Feed it with every call that is over; ``places`` names the host functions that stand for kernels."""
+    """Feed it with every call that is over; ``notes`` name the host functions that stand for kernels."""
 
-    def __init__(self, places: Mapping[int, Mapping[str, Any]]) -> None:
-        self.places = places
-        self.names: dict[str, str] = {}  # by handle or address, as in the record
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+        self.names: dict[tuple[Process, str], str] = {}  # by handle or address, as in the record
 
     def learn(self, function: api.Function, call: Call) -> None:
         """From cuModuleGetFunction, __cudaRegisterFunction and their kin."""
@@ -33,11 +34,11 @@ class Kernels:
         name = arguments.get("deviceName") or arguments.get("name")
         host = next((arguments[p] for p in HOST_FUNCTION if isinstance(arguments.get(p), str)), None)
         if "deviceName" in arguments and host and isinstance(name, str):
-            self.names[host] = name
-        known = name if isinstance(name, str) else self.names.get(host or "") or self.host_name(host)
+            self.names[call.process, host] = name
+        known = name if isinstance(name, str) else self.known(call.process, host)
         handle = next((behind(call.out[p.name]) for p in function.parameters if p.handle and p.name in call.out), None)
         if known and isinstance(handle, str):
-            self.names[handle] = known
+            self.names[call.process, handle] = known
 
     def launch(self, call: Call) -> Launch | None:
         """None for a launch that is none: cudaLaunchHostFunc, a call configuration, an old style parameter."""
@@ -48,11 +49,19 @@ class Kernels:
         if not grid or not isinstance(what, str):
             return None
         shared = next((config[n] for n in ("sharedMem", "sharedMemBytes", "dynamicSmemBytes") if n in config), 0)
-        return Launch(self.names.get(what) or self.host_name(what) or what, grid, block, int(shared or 0))
+        return Launch(self.name(call.process, what), grid, block, int(shared or 0))
 
-    def host_name(self, address: str | None) -> str:
-        """The host function that nvcc makes for a kernel has the kernel's name."""
-        place = self.places.get(int(address, 16), {}) if address and address.startswith("0x") else {}
+    def name(self, process: Process, what: str) -> str:
+        """As a person writes it, where the log knows; else what was launched."""
+        known = self.known(process, what)
+        return self.notes.kernels.get(known, known) or what
+
+    def known(self, process: Process, address: str | None) -> str:
+        """By what has been registered; else the host function that nvcc makes for a kernel has the kernel's name."""
+        registered = self.names.get((process, address or ""))
+        if registered:
+            return registered
+        place = self.notes.place(process, int(address, 16)) if address and address.startswith("0x") else {}
         return str(place.get("function") or "").replace("__device_stub__", "")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from gdbcuda.errors import UserError
 from gdbcuda.log import record
+from gdbcuda.log.notes import Notes
 from gdbcuda.log.record import Call
 
 if TYPE_CHECKING:
@@ -25,14 +26,9 @@ class Log:
 
     def __init__(self) -> None:
         self.header: dict[str, Any] = {}
-        self.places: dict[int, dict[str, Any]] = {}  # by code address
-        self.threads: dict[int, dict[str, Any]] = {}  # by gdb's thread number
-        self.objects: dict[str, dict[str, Any]] = {}  # by file name
+        self.notes = Notes()
         self.problems: Counter[str] = Counter()
         self.open: dict[int, Call] = {}
-
-    def place(self, address: int) -> dict[str, Any]:
-        return self.places.get(address, {})
 
     def add_header(self, line: dict[str, Any]) -> None:
         if line["gdbcuda_log"] != record.FORMAT:
@@ -40,15 +36,7 @@ class Log:
         self.header = self.header or line
 
     def add_note(self, line: dict[str, Any]) -> None:
-        kind, details = line["name"], line["details"]
-        if kind == "place":
-            self.places[details["address"]] = details
-        elif kind == "thread":
-            self.threads[details["thread"]] = details
-        elif kind == "object":
-            self.objects[details["file"]] = details
-        elif kind == "process":
-            self.header.update({"pid": details.get("pid"), **details})
+        self.notes.add(line["name"], line["details"])
 
 
 def header_of(path: str | Path) -> dict[str, Any]:

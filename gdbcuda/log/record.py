@@ -14,9 +14,11 @@ arguments as `gdbcuda.decode` gives their data. M lines describe what other line
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from gdbcuda import api
+from gdbcuda.log.notes import Process
 
 FORMAT = 1
 UNWOUND, THREAD_GONE, PROCESS_GONE, STILL_OPEN = "unwound", "thread ended", "process ended", "not over"
@@ -25,12 +27,12 @@ UNWOUND, THREAD_GONE, PROCESS_GONE, STILL_OPEN = "unwound", "thread ended", "pro
 class Call:
     """One execution of an API function. ``ended`` says why there is no result: "" for a call that returned."""
 
-    __slots__ = ("arguments", "caller", "depth", "end", "ended", "layer", "lwp", "name", "number", "object", "out",
-                 "parent", "pid", "result", "stack", "start", "status", "thread")  # fmt: skip
+    __slots__ = ("arguments", "caller", "depth", "end", "ended", "inferior", "layer", "lwp", "name", "number", "object",
+                 "out", "parent", "pid", "result", "stack", "start", "status", "thread")  # fmt: skip
 
     def __init__(self, number: int, name: str, start: float, thread: int = 0) -> None:
         self.number, self.name, self.start, self.thread = number, name, start, thread
-        self.lwp = self.pid = self.depth = self.caller = 0
+        self.lwp = self.inferior = self.pid = self.depth = self.caller = 0
         self.parent: int | None = None
         self.layer = self.object = ""
         self.arguments: dict[str, Any] = {}
@@ -49,6 +51,10 @@ class Call:
         return api.base_name(self.name)
 
     @property
+    def process(self) -> Process:
+        return self.inferior, self.pid
+
+    @property
     def seconds(self) -> float | None:
         return None if self.end is None or self.ended else self.end - self.start
 
@@ -58,16 +64,18 @@ class Call:
         return not self.ended and bool(self.status)
 
 
-def header(cuda: str, nvml: str, program: str, version: str) -> dict[str, Any]:
-    """The first line. ``started`` is the wall clock of ts 0."""
+def header(cuda: str, nvml: str, program: str, version: str, objects: Sequence[Any] = ()) -> dict[str, Any]:
+    """The first line. ``started`` is the wall clock of ts 0, ``objects`` the files known then, with their build-ids."""
     return {"gdbcuda_log": FORMAT, "phase": "H", "version": version, "clock": "monotonic, of the debugger",
-            "started": time.time(), "program": program, "cuda": cuda, "nvml": nvml}  # fmt: skip
+            "started": time.time(), "program": program, "cuda": cuda, "nvml": nvml,
+            "objects": list(objects)}  # fmt: skip
 
 
 def begin(call: Call) -> dict[str, Any]:
     line: dict[str, Any] = {"ts": round(call.start, 7), "op_id": call.number, "phase": "B", "name": call.name,
-                            "details": call.arguments, "thread": call.thread, "lwp": call.lwp, "pid": call.pid,
-                            "depth": call.depth, "parent": call.parent, "layer": call.layer, "object": call.object,
+                            "details": call.arguments, "thread": call.thread, "lwp": call.lwp,
+                            "inferior": call.inferior, "pid": call.pid, "depth": call.depth,
+                            "parent": call.parent, "layer": call.layer, "object": call.object,
                             "caller": call.caller}  # fmt: skip
     if call.stack:
         line["stack"] = call.stack
@@ -90,7 +98,8 @@ def from_begin(line: dict[str, Any]) -> Call:
     """From a B line; what another program's log does not have stays empty. KeyError or TypeError for nonsense."""
     call, get = Call.__new__(Call), line.get  # every field once: this runs a million times
     call.number, call.name, call.start = line["op_id"], line["name"], line["ts"] + 0.0
-    call.thread, call.lwp, call.pid = get("thread", 0), get("lwp", 0), get("pid", 0)
+    call.thread, call.lwp = get("thread", 0), get("lwp", 0)
+    call.inferior, call.pid = get("inferior", 0), get("pid", 0)
     call.depth, call.parent, call.caller = get("depth", 0), get("parent"), get("caller", 0)
     call.layer, call.object = get("layer", ""), get("object", "")
     call.arguments, call.stack = get("details") or {}, get("stack") or []

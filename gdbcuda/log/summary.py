@@ -10,9 +10,10 @@ from functools import cache
 
 from gdbcuda import api, render
 from gdbcuda.log.kernels import NAMING, Kernels, Launch
+from gdbcuda.log.notes import Notes, Process
 from gdbcuda.log.reader import BEGIN, Event, Log
 from gdbcuda.log.record import Call
-from gdbcuda.log.text import Places, Writer, duration
+from gdbcuda.log.text import Writer, duration
 from gdbcuda.units import human
 
 ROWS = 30
@@ -34,14 +35,14 @@ class Function:
 
 
 class Summary:
-    def __init__(self, table: api.Table, places: Places) -> None:
-        self.table, self.places = table, places
+    def __init__(self, table: api.Table, notes: Notes) -> None:
+        self.table = table
         self.functions: dict[tuple[str, str], Function] = {}
-        self.callers: Counter[int] = Counter()
+        self.callers: Counter[tuple[Process, int]] = Counter()
         self.moved: Counter[str] = Counter()
         self.allocated: Counter[str] = Counter()
         self.launches: Counter[Launch] = Counter()
-        self.kernels = Kernels(places)
+        self.kernels = Kernels(notes)
         self.threads: Counter[int] = Counter()
         self.total = 0
         self.first = self.last = 0.0
@@ -73,7 +74,7 @@ class Summary:
             row = self.functions[key] = Function()
         row.count += 1
         if call.parent is None:
-            self.callers[call.caller] += 1
+            self.callers[call.process, call.caller] += 1
         if self.total == 1:
             self.first = call.start
         if call.ended:
@@ -170,7 +171,7 @@ def other_texts(summary: Summary, writer: Writer) -> list[str]:
     failures = [(name, layer, error, count) for (name, layer), one in summary.functions.items()
                 for error, count in one.failures.most_common()]  # fmt: skip
     launches = [(*launch, count) for launch, count in summary.launches.most_common(ROWS)]
-    callers = [(writer.caller(address) or "unknown", count) for address, count in summary.callers.most_common(10)]
+    callers = [(writer.place(*place) or "unknown", count) for place, count in summary.callers.most_common(10)]
     tables: list[tuple[Sequence[Sequence[object]], list[str]]] = [
         (failures[:ROWS], ["function", "layer", "failed with", "calls"]),
         ([(what, amount(count)) for what, count in summary.moved.most_common()], ["copied", "bytes"]),

@@ -8,12 +8,11 @@ from functools import cache
 from typing import Any, Callable
 
 from gdbcuda import api
+from gdbcuda.log.notes import Notes, Process
 from gdbcuda.log.record import Call
 from gdbcuda.units import human
 
 Paint = Callable[[str, str], str]
-Places = Mapping[int, Mapping[str, Any]]
-NOTHING: Mapping[str, Any] = {}
 
 
 def plainly(text: str, role: str) -> str:
@@ -66,16 +65,16 @@ def duration(seconds: float) -> str:
 
 
 class Writer:
-    """Lines of calls. ``places`` names code addresses, ``paint`` colours a text by a role of `gdbcuda.render`."""
+    """Lines of calls. ``notes`` name code addresses, ``paint`` colours a text by a role of `gdbcuda.render`."""
 
-    def __init__(self, table: api.Table, places: Places, paint: Paint = plainly) -> None:
-        self.table, self.places, self.paint = table, places, paint
+    def __init__(self, table: api.Table, notes: Notes, paint: Paint = plainly) -> None:
+        self.table, self.notes, self.paint = table, notes, paint
 
     def line(self, call: Call, indent: str = "") -> str:
         """#12  0.001234  T2  hook  cuMemAlloc_v2(…) = CUDA_SUCCESS  12.3 us  by main at a.c:30"""
         head = f"#{call.number:<5} {call.start:10.6f}  T{call.thread:<2} {self.layer(call)} "
         took = f"  {duration(call.seconds)}" if call.seconds is not None else ""
-        by = self.caller(call.caller) if not indent else ""
+        by = self.caller(call) if not indent else ""
         return f"{head} {indent}{self.call(call)}{self.paint(took, 'dim')}{'  by ' + by if by else ''}"
 
     def layer(self, call: Call) -> str:
@@ -99,9 +98,12 @@ class Writer:
             shown += f" ({call.status})"
         return " = " + self.paint(shown, "error" if call.failed else "ok")
 
-    def caller(self, address: int) -> str:
+    def caller(self, call: Call) -> str:
+        return self.place(call.process, call.caller)
+
+    def place(self, process: Process, address: int) -> str:
         """ "main at a.c:30", "sum in libsum.so", or the address."""
-        place = self.places.get(address, NOTHING)
+        place = self.notes.place(process, address)
         name = place.get("function") or (f"{address:#x}" if address else "")
         if place.get("source"):
             return f"{name} at {place['source']}"

@@ -30,7 +30,7 @@ def failed(number: int, name: str, status: int, result: str, **fields: Any) -> C
 def write(path: Path, calls: list[Call], places: dict[int, dict[str, Any]] | None = None) -> Path:
     file = sinks.JsonLines(str(path), HEADER)
     for address, details in (places or {}).items():
-        file.note(0, "place", {"address": address, **details})
+        file.note(0, "place", {"address": address, "pid": 0, **details})
     for is_end, one in sinks.in_order(calls):
         (file.exit if is_end else file.entry)(one)
     file.close()

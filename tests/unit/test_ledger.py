@@ -8,14 +8,16 @@ import pytest
 from log_files import call, failed
 
 from gdbcuda import api
-from gdbcuda.ledger import Ledger, matters, roles, views
+from gdbcuda.ledger import Ledger, Ledgers, matters, roles, views
 from gdbcuda.ledger.blocks import KEPT
+from gdbcuda.log.notes import Notes
 from gdbcuda.log.record import Call
 from gdbcuda.log.text import Writer
 from gdbcuda.sinks import in_order
 
 TABLE = api.load()
-PLACES = {0x400: {"function": "load_model", "source": "model.c:7", "layer": "app"}}
+NOTES = Notes()
+NOTES.add("place", {"address": 0x400, "function": "load_model", "source": "model.c:7", "layer": "app"})
 
 
 def at(address: int) -> dict[str, Any]:
@@ -32,7 +34,7 @@ def free(number: int, address: int, name: str = "cuMemFree_v2", **fields: Any) -
 
 
 def ledger_of(*calls: Call) -> Ledger:
-    ledger = Ledger(TABLE, dict(PLACES))
+    ledger = Ledger(TABLE, NOTES)
     for is_end, one in in_order(calls):
         (ledger.exit if is_end else ledger.entry)(one)
     return ledger
@@ -42,12 +44,12 @@ def kinds(ledger: Ledger) -> list[str]:
     return [problem.kind for problem in ledger.problems]
 
 
-WRITER = Writer(TABLE, PLACES)
+WRITER = Writer(TABLE, NOTES)
 
 
 def test_what_is_not_freed_is_a_leak_of_its_site() -> None:
     ledger = ledger_of(alloc(0, 0x1000, 4096), alloc(1, 0x3000, 8192), free(2, 0x1000))
-    assert ledger.on_device == 8192 and [b.address for b in ledger.blocks.live.values()] == [0x3000]
+    assert ledger.on_device == 8192 and [b.address for b in ledger.blocks.live()] == [0x3000]
     text = views.leaks(ledger, WRITER)
     assert "8192 [8.00 KiB]" in text and "load_model at model.c:7" in text and "4096" not in text
     assert not ledger.problems
@@ -58,7 +60,7 @@ def test_of_nested_calls_the_outermost_counts() -> None:
     inner = alloc(1, 0x1000, 64, parent=0, depth=1, end=0.005)
     innermost = alloc(2, 0x1000, 64, parent=1, depth=2, end=0.004, layer="driver")
     ledger = ledger_of(runtime, inner, innermost)
-    assert [b.call.name for b in ledger.blocks.live.values()] == ["cudaMalloc"] and ledger.on_device == 64
+    assert [b.call.name for b in ledger.blocks.live()] == ["cudaMalloc"] and ledger.on_device == 64
     after = call(20, "cudaFree", {"devPtr": "0x1000"}, end=0.03)
     within = free(21, 0x1000, parent=20, depth=1, end=0.025)
     assert not ledger_of(runtime, inner, innermost, after, within).problems
@@ -109,7 +111,7 @@ def test_a_block_that_is_handed_out_before_its_free_is_seen_to_end() -> None:
     """Thread 2 gets thread 1's block anew; the end of thread 1's free arrives later."""
     ledger = ledger_of(alloc(0, 0x1000, 64), free(1, 0x1000, end=0.009), alloc(3, 0x1000, 128, thread=2))
     assert not ledger.problems
-    (block,) = ledger.blocks.live.values()
+    (block,) = ledger.blocks.live()
     assert block.size == 128 and ledger.on_device == 128
 
 
@@ -130,7 +132,7 @@ FAMILIES = [
                          "width": 8, "height": 0, "flags": 0}, "array", 32, "array"),
     ("cuMipmappedArrayCreate", {"numMipmapLevels": 2, "pMipmappedArrayDesc": {"address": "0x1", "value": {
         "Width": 8, "Height": 8, "Depth": 0, "Format": "CU_AD_FORMAT_FLOAT", "NumChannels": 1}}},
-     "pHandle", 4 * 64 + 4 * 16, "array"),
+     "pHandle", 4 * 64 + 4 * 16, "mipmap"),
 ]  # fmt: skip
 
 
@@ -141,34 +143,34 @@ def test_families(name: str, arguments: dict[str, Any], block: str, size: int, k
     if pitch:
         out[pitch] = {"address": "0x2", "value": 512}
     ledger = ledger_of(call(0, name, arguments, out=out))
-    (found,) = ledger.blocks.live.values()
+    (found,) = ledger.blocks.live()
     assert (found.address, found.size, found.kind) == (0x1000, size, kind)
     release = TABLE.functions[name].released_by[0]
     releasing = next(f for f in TABLE.find(release) if f.role == "free")
     taken = next(p.name for p in releasing.parameters if p.block)
     after = ledger_of(call(0, name, arguments, out=out), call(1, releasing.symbol, {taken: "0x1000"}))
-    assert not after.blocks.live and not after.problems and sum(after.bytes.values()) == 0
+    assert not after.blocks.live() and not after.problems and sum(after.bytes.values()) == 0
 
 
 def test_registered_memory_is_the_programs_own() -> None:
     registered = call(0, "cuMemHostRegister_v2", {"p": "0x1000", "bytesize": 64, "Flags": 0})
     ledger = ledger_of(registered)
-    assert [b.kind for b in ledger.blocks.live.values()] == ["registered"] and ledger.on_device == 0
-    assert not ledger_of(registered, call(1, "cuMemHostUnregister", {"p": "0x1000"})).blocks.live
+    assert [b.kind for b in ledger.blocks.live()] == ["registered"] and ledger.on_device == 0
+    assert not ledger_of(registered, call(1, "cuMemHostUnregister", {"p": "0x1000"})).blocks.live()
 
 
 def test_graph_nodes() -> None:
     node = {"address": "0x1", "value": {"bytesize": 64, "dptr": "0x1000"}}
     made = call(0, "cuGraphAddMemAllocNode", {"nodeParams": node}, out={"nodeParams": node})
     assert ledger_of(made).on_device == 64
-    assert not ledger_of(made, call(1, "cuGraphAddMemFreeNode", {"dptr": "0x1000"})).blocks.live
+    assert not ledger_of(made, call(1, "cuGraphAddMemFreeNode", {"dptr": "0x1000"})).blocks.live()
 
 
 def test_every_allocator_of_the_notes_is_known() -> None:
     allocators = [f for f in TABLE.functions.values() if f.role in ("alloc", "free")]
     assert len(allocators) > 60 and all(matters(f) for f in allocators)
     assert {roles.kind_of(f) for f in allocators} == {
-        "device", "managed", "host", "registered", "addresses", "imported", "array", "physical"}  # fmt: skip
+        "device", "managed", "host", "registered", "addresses", "imported", "array", "mipmap", "physical"}  # fmt: skip
 
 
 def test_peak_is_what_was_live_then() -> None:
@@ -206,14 +208,30 @@ def test_what_was_reported_beside_our_count() -> None:
     assert "36" in views.reported(ledger, WRITER)
 
 
-def test_another_process_begins_with_nothing() -> None:
-    ledger = ledger_of(alloc(0, 0x1000, 64, pid=1), alloc(1, 0x2000, 32, pid=2))
-    assert ledger.on_device == 32
+def test_processes_do_not_mix() -> None:
+    calls = [alloc(0, 0x1000, 64, pid=1), alloc(1, 0x1000, 32, pid=2, inferior=2), free(2, 0x1000, pid=1),
+             alloc(3, 0x1000, 16, pid=1)]  # fmt: skip
+    ledgers = Ledgers(TABLE, NOTES)
+    for is_end, one in in_order(calls):
+        (ledgers.exit if is_end else ledgers.entry)(one)
+    assert [(one.on_device, one.problems) for one in ledgers.all()] == [(16, []), (32, [])]
+    assert ledgers.latest(2) is ledgers.all()[1]
+
+
+def test_after_an_exec_nothing_is_left() -> None:
+    notes = Notes()
+    ledgers = Ledgers(TABLE, notes, keep_all=False)
+    for number in range(2):
+        notes.add("process", {"inferior": 0, "pid": 7, "program": "a"})
+        ledgers.entry(alloc(number, 0x1000, 64, pid=7))
+        ledgers.exit(alloc(number, 0x1000, 64, pid=7))
+    (ledger,) = ledgers.all()
+    assert ledger.on_device == 64 and not ledger.problems
 
 
 def test_the_site_is_the_nearest_caller_in_the_program() -> None:
     ledger = ledger_of(alloc(0, 0x1000, 64, caller=0x99, stack=[0x99, 0x400]))
-    assert [b.site for b in ledger.blocks.live.values()] == [0x400]
+    assert [b.site for b in ledger.blocks.live()] == [0x400]
 
 
 def test_of_very_many_freed_blocks_the_last_are_remembered() -> None:
@@ -222,6 +240,6 @@ def test_of_very_many_freed_blocks_the_last_are_remembered() -> None:
         for is_end, one in in_order([alloc(number, 4096 * (number + 1), 64), free(number + 1, 4096 * (number + 1))]):
             (ledger.exit if is_end else ledger.entry)(one)
     assert len(ledger.blocks.freed) == KEPT and not ledger.problems
-    assert ledger.blocks.was_holding(4096) is None
-    last = ledger.blocks.was_holding(4096 * (2 * KEPT + 1) + 8)
+    assert ledger.blocks.memory.was_holding(4096) is None
+    last = ledger.blocks.memory.was_holding(4096 * (2 * KEPT + 1) + 8)
     assert last is not None and last.call.number == 2 * KEPT

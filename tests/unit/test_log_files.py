@@ -38,7 +38,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     inner, outer = found
     assert (inner.parent, inner.depth, inner.arguments, inner.result) == (0, 1, ALLOC, "CUDA_SUCCESS")
     assert inner.out == two_calls()[1].out and inner.seconds == pytest.approx(0.0005)
-    assert log.place(outer.caller)["function"] == "main"
+    assert log.notes.place((0, 0), outer.caller)["function"] == "main"
     assert not log.problems
 
 
@@ -127,6 +127,6 @@ def test_the_last_calls_are_kept_and_can_be_written(tmp_path: Path) -> None:
     kept.replay(file)
     file.close()
     found, log = read(tmp_path / "log")
-    assert [c.number for c in found] == [7, 8, 9] and log.places[1]["function"] == "main"
+    assert [c.number for c in found] == [7, 8, 9] and log.notes.place((0, 0), 1)["function"] == "main"
     kept.limit(1)
     assert [c.number for c in kept.calls] == [9]

@@ -35,7 +35,7 @@ def cuda_log() -> str:
     if session.recorder is None:
         return f"The recorder is off; {lines[0]}. (cuda-log start)"
     recorder = session.recorder
-    lines.insert(0, f"Recording {wish_text(recorder.wish)} by {len(recorder.entries)} breakpoints that never stop")
+    lines.insert(0, f"Recording {wish_text(recorder.wish)} by {recorder.places()} breakpoints that never stop")
     if session.file is not None:
         lines.append(f"written to {session.file.path} as they happen")
     if recorder.missed:
@@ -68,7 +68,7 @@ def cuda_log_start(function: list[str], **wanted: object) -> str:
     target.require_stopped()
     wish = make_wish(function, wanted)
     recorder = recording.start(wish, str(wanted["to"]) if wanted["to"] else None)
-    planted = f", {len(recorder.entries)} places" if target.is_alive() else ", from the next run on"
+    planted = f", {recorder.places()} places" if target.is_alive() else ", from the next run on"
     return f"Recording {wish_text(wish)}{planted}."
 
 
@@ -212,7 +212,7 @@ def cuda_log_summary(function: list[str], **chosen: object) -> str:
     wanted = make_filter(function, chosen)
     writer = recording.writer()
     calls = [call for call in recording.SESSION.kept.calls if wanted.takes(call)]
-    found = summary.Summary(writer.table, writer.places).feed(events(calls))
+    found = summary.Summary(writer.table, writer.notes).feed(events(calls))
     return summary.text(found, writer)
 
 

@@ -47,7 +47,7 @@ def cuda_memory(view: str | None, address: list[str]) -> str:
       cuda-memory history 0x7fffb3bff000"""
     from gdbcuda.ledger import views
 
-    ledger = recording.SESSION.ledger
+    ledger = recording.SESSION.ledger()
     if ledger is None:
         raise UserError("nothing is recorded: cuda-log start --memory, then run")
     if view in WITH_ADDRESS:

@@ -1,0 +1,66 @@
+"""A ledger for each process of a log: the same address is another block in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gdbcuda import api
+from gdbcuda.ledger.book import Ledger
+from gdbcuda.log.notes import Notes, Process
+from gdbcuda.log.reader import BEGIN, Event
+from gdbcuda.log.record import Call
+
+Key = tuple[Process, int]  # which program of the process: after an exec nothing of the one before is left
+
+
+class Ledgers:
+    """A sink. With ``keep_all`` False each inferior has only that of its last program, for one runs it often.
+
+    ``notes`` are of the same log, and ahead of the calls."""
+
+    def __init__(self, table: api.Table, notes: Notes, keep_all: bool = True) -> None:
+        self.table, self.notes, self.keep_all = table, notes, keep_all
+        self.by_program: dict[Key, Ledger] = {}
+
+    def of(self, call: Call) -> Ledger:
+        key = self.key(call)
+        found = self.by_program.get(key)
+        if found is None:
+            if not self.keep_all:
+                self.forget(call.inferior)
+            found = self.by_program[key] = Ledger(self.table, self.notes)
+        return found
+
+    def key(self, call: Call) -> Key:
+        return call.process, self.notes.programs[call.process]
+
+    def forget(self, inferior: int) -> None:
+        for key in [key for key in self.by_program if key[0][0] == inferior]:
+            del self.by_program[key]
+
+    def all(self) -> list[Ledger]:
+        return list(self.by_program.values())
+
+    def latest(self, inferior: int) -> Ledger | None:
+        return next((one for ((number, _), _), one in self.by_program.items() if number == inferior), None)
+
+    def feed(self, events: Iterable[Event]) -> Ledgers:
+        """Everything that a file holds."""
+        for phase, call in events:
+            (self.entry if phase == BEGIN else self.exit)(call)
+        return self
+
+    def entry(self, call: Call) -> None:
+        self.of(call).entry(call)
+
+    def exit(self, call: Call) -> None:
+        known = self.by_program.get(self.key(call))
+        if known is not None:
+            known.exit(call)
+
+    def note(self, ts: float, kind: str, details: dict[str, Any]) -> None:
+        """The notes are kept by who owns them."""
+
+    def close(self) -> None:
+        """Nothing to give back."""

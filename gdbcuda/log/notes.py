@@ -1,0 +1,49 @@
+"""What the lines of a log refer to by a number or name: code addresses, threads, processes, objects, kernels.
+
+An address means something in one process only, so places are known by process and address. A process is told by the
+debugger's number of the inferior and by its pid: two machines may use the same pid.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+Process = tuple[int, int]  # inferior, pid
+Details = Mapping[str, Any]
+NOTHING: Details = {}
+
+
+def process_of(details: Details) -> Process:
+    return details.get("inferior", 0), details.get("pid", 0)
+
+
+class Notes:
+    """Grows while M lines are read or written; the last line about a thing holds."""
+
+    def __init__(self) -> None:
+        self.places: dict[tuple[Process, int], Details] = {}
+        self.threads: dict[int, Details] = {}  # by gdb's number, which is unique among all processes
+        self.processes: dict[Process, Details] = {}
+        self.programs: Counter[Process] = Counter()  # how many programs a process has run: exec begins another
+        self.objects: dict[tuple[Process, str], Details] = {}  # by process and file name
+        self.kernels: dict[str, str] = {}  # readable name by mangled name
+
+    def add(self, kind: str, details: Details) -> None:
+        """KeyError or TypeError for a line with something missing; kinds that we do not know are left out."""
+        process = process_of(details)
+        if kind == "place":
+            self.places[process, details["address"]] = details
+        elif kind == "thread":
+            self.threads[details["thread"]] = details
+        elif kind == "object":
+            self.objects[process, details["file"]] = details
+        elif kind == "kernel":
+            self.kernels[details["name"]] = details["demangled"]
+        elif kind == "process":
+            self.processes[process] = details
+            self.programs[process] += 1
+
+    def place(self, process: Process, address: int) -> Details:
+        return self.places.get((process, address), NOTHING)
