@@ -8,7 +8,7 @@ import gdb
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import console, frames, request_values, settings, stops, target
+from gdbcuda.live import console, frames, request_values, settings, stops, surroundings, target, versions
 from gdbcuda.live.functions import function
 from gdbcuda.routes import request_report
 from gdbcuda.routes.requests import Request
@@ -29,12 +29,13 @@ def request_here(frame: gdb.Frame) -> Request | None:
 
 
 def shape_at(pc: int, name: str) -> Shape | None:
-    """libc's debug info calls its dlsym ___dlsym: what counts is the exported symbol."""
+    """libc's debug info calls its dlsym ___dlsym: what counts is any symbol there, by the tables that gdb has read."""
     known = request_values.resolver_shapes()
-    if name in known:
-        return known[name]
-    file = target.object_of(pc)
-    return next((known[symbol] for symbol in known if target.exports(file, symbol, pc)), None)
+    if name in known or versions.table().function(name):
+        return known.get(name)
+    start = target.function_start(pc)
+    named = [symbol for symbol, address in surroundings.symbols_of(pc) if address == start]
+    return next((known[symbol] for symbol in named if symbol in known), None)
 
 
 def means(pattern: str, name: str) -> bool:

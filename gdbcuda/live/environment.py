@@ -12,6 +12,7 @@ import struct
 
 import gdb
 
+from gdbcuda.blocks import Blocks
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.image import string_at
 from gdbcuda.live import target
@@ -32,7 +33,7 @@ class NoRoom(UserError):
 
 def variables() -> list[tuple[int, bytes]]:
     """The pointers of ``environ`` and the strings they point to; UserError where the process has none yet."""
-    memory, found = target.InferiorMemory(), []
+    memory, found = Blocks(target.InferiorMemory()), []  # side by side as they are: a page or two
     start = array_address()
     for index in range(MOST_VARIABLES):
         pointer = struct.unpack("<Q", memory.read(start + index * POINTER, POINTER))[0]

@@ -253,10 +253,15 @@ def is_named(address: int, function: str) -> bool:
     return symbol_of(address)[0] == function or bool(exports(object_of(address), function, address))
 
 
+WHOLE_NUMBERS = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_ENUM)
+
+
 def bytes_of(value: gdb.Value) -> bytes:
     """The bytes of a value as they are in the program."""
     if hasattr(value, "bytes"):  # gdb 15
         return bytes(value.bytes)
+    if value.type.strip_typedefs().code in WHOLE_NUMBERS:  # gdb has it from its cache of the stack
+        return (int(value) & (1 << 8 * value.type.sizeof) - 1).to_bytes(value.type.sizeof, "little")
     if value.address is not None:
         return InferiorMemory().read(int(value.address), value.type.sizeof)
     return (int(value) & (1 << 8 * value.type.sizeof) - 1).to_bytes(value.type.sizeof, "little")
