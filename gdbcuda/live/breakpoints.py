@@ -46,8 +46,9 @@ class Wish:
     function: str
     places: tuple[str, ...] = ()  # layers or libraries; () is "the hook's, else the outermost"
     defined_in_hook: bool = False  # known from the file, before it is loaded
-    # by inferior, the addresses when we last chose: what the user switched since stays
-    seen: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    # by inferior and address, which places are on as far as we know: what is otherwise, the user has switched
+    seen: dict[int, dict[int, bool]] = field(default_factory=dict)
+    by_user: dict[tuple[str, str], bool] = field(default_factory=dict)  # by file and function: other addresses next run
 
 
 WISHES: dict[int, Wish] = {}  # by breakpoint number: what gdb does not keep
@@ -185,9 +186,13 @@ def choose_locations(breakpoint: gdb.Breakpoint) -> list[Location]:
     """Switches the locations on or off; leaves them alone when gdb has made no new ones since the last time."""
     places, wish = locations(breakpoint), WISHES[breakpoint.number]
     for number, own in by_inferior(places).items():
-        addresses = tuple(place.address for place in own)
-        if addresses != wish.seen.get(number):
-            wish.seen[number] = addresses
+        seen = wish.seen.get(number, {})
+        if list(seen) == [place.address for place in own]:
+            switched = [place for place in own if place.enabled != seen[place.address]]
+            wish.by_user.update({(place.file, place.function): place.enabled for place in switched})
+            seen.update({place.address: place.enabled for place in switched})
+        else:
+            wish.seen[number] = {place.address: place.enabled for place in own}
             choose_among(breakpoint, own, wish)
     return places
 
@@ -195,22 +200,25 @@ def choose_locations(breakpoint: gdb.Breakpoint) -> list[Location]:
 def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Wish) -> None:
     """The places of one inferior."""
     chosen = chosen_layer(places, wish)
-    _choosing.append(breakpoint.number)
-    try:
-        for place in places:
-            wanted = is_wanted(place, wish, chosen)
-            if place.enabled != wanted:
-                switch(breakpoint, place, wanted)
-                place.enabled = wanted
-    finally:
-        _choosing.remove(breakpoint.number)
+    for place in places:
+        wanted = wish.by_user.get((place.file, place.function), is_wanted(place, wish, chosen))
+        if place.enabled != wanted:
+            switch(breakpoint, place, wanted)
+            place.enabled = wanted
 
 
 def switch(breakpoint: gdb.Breakpoint, place: Location, on: bool) -> None:
-    if hasattr(breakpoint, "locations"):
-        breakpoint.locations[place.index - 1].enabled = on
-    else:
-        gdb.execute(f"{'enable' if on else 'disable'} {breakpoint.number}.{place.index}", to_string=True)
+    for seen in WISHES[breakpoint.number].seen.values() if breakpoint.number in WISHES else ():
+        if place.address in seen:
+            seen[place.address] = on
+    _choosing.append(breakpoint.number)
+    try:
+        if hasattr(breakpoint, "locations"):
+            breakpoint.locations[place.index - 1].enabled = on
+        else:
+            gdb.execute(f"{'enable' if on else 'disable'} {breakpoint.number}.{place.index}", to_string=True)
+    finally:
+        _choosing.remove(breakpoint.number)
 
 
 _choosing: list[int] = []  # switching a location is a modification too

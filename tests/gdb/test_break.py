@@ -111,6 +111,14 @@ def test_user_may_switch_a_location_back_on(local: Scenario) -> None:
     assert len(enabled_rows(text)) == 2
 
 
+def test_what_the_user_switched_stays_so_in_the_next_run(local: Scenario) -> None:
+    there = ("break main", "cuda-break cuMemAlloc", "run")
+    text = local.run("test_alloc", *there, "enable 2.1", "disable 2.2", "run", "info breakpoints")
+    assert [row.partition(" ")[0] for row in enabled_rows(text)] == ["1", "2.1"]
+    again = local.run("test_alloc", *there, "disable 2.2", "enable 2.2", "run", "continue")
+    assert again.count("Breakpoint 2  hook libgdbcuda-hook.so  cuMemAlloc_v2(") == 1
+
+
 def test_from_filters_the_caller(scenario: Scenario) -> None:
     own = scenario.run(
         "test_alloc", "cuda-break cuCtxGetDevice --from hook", "RUN", environment={"GDBCUDA_MEMORY_LIMIT": "2g"}
