@@ -11,6 +11,7 @@ from gdbcuda.x86 import NAMES, RAX, RBX, RSP, VECTORS, At, Code
 
 INTEGERS = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")  # what a caller does not expect to survive
 SIZE = 1 << 16
+SITE = 4096  # bytes for the code of a call site
 
 
 class Machine:
@@ -26,16 +27,18 @@ class Machine:
         self.memory[offset : offset + len(raw)] = raw
         return self.address + offset
 
-    def call(self, entry: int, registers: Mapping[str, int], stack: bytes = b"") -> tuple[bool, dict[str, int]]:
-        """Calls ``entry`` with these registers (of a vector register 64 bits) and bytes above the return address;
-        whether it came back with the carry flag set, and the registers afterwards."""
-        code = caller(entry, len(stack))
-        self.return_address = self.address + SIZE // 2 + code.fixups[0].end
-        self.write(SIZE // 2, code.assemble(self.address + SIZE // 2))
+    def call(
+        self, entry: int, registers: Mapping[str, int], stack: bytes = b"", site: int = 0
+    ) -> tuple[bool, dict[str, int]]:
+        """Calls ``entry`` with these registers (of a vector register 64 bits) and bytes above the return address,
+        from one of several call sites; whether it came back with the carry flag set, and the registers afterwards."""
+        code, at = caller(entry, len(stack)), SIZE // 2 + site * SITE
+        self.return_address = self.address + at + code.fixups[0].end
+        self.write(at, code.assemble(self.address + at))
         inside = b"".join(struct.pack("<Q", registers.get(n, 0x1111 * i)) for i, n in enumerate(INTEGERS))
         inside += b"".join(struct.pack("<QQ", registers.get(n, 7), 9) for n in VECTORS)
         state = ctypes.create_string_buffer(inside + stack, len(inside) + len(stack))
-        carry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.address + SIZE // 2)(ctypes.addressof(state))
+        carry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.address + at)(ctypes.addressof(state))
         words = struct.unpack(f"<{len(inside) // 8}Q", state.raw[: len(inside)])
         before = struct.unpack(f"<{len(inside) // 8}Q", inside)
         found = dict(zip(INTEGERS, words))

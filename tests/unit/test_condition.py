@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdbcuda import abi, api, condition
-from gdbcuda.condition import parser
+from gdbcuda.condition import parser, place
 from gdbcuda.condition.show import show
 from gdbcuda.condition.to_gdb import Native
 from gdbcuda.errors import Unreadable, UserError
@@ -259,6 +259,85 @@ def test_a_parameter_may_be_called_like_a_word_of_the_language() -> None:
 )
 def test_meaning(text: str, values: dict[str, float], holds: bool) -> None:
     assert condition.parse(text, TABLE, [condition_cases.WIDE]).evaluate(values) is holds
+
+
+MEMORY = DictMemory({0x1000: struct.pack("<8Q", 5, 6, 7, 8, 2, 0, 0, 0), 0x2000: b"ab\0d" + bytes(60)})
+
+
+@pytest.mark.parametrize(
+    "text, symbol, values, holds",
+    [
+        ("*numNodes == 5", "cuGraphGetNodes", {"numNodes": 0x1000}, True),
+        ("numNodes[0] > 5", "cuGraphGetNodes", {"numNodes": 0x1000}, False),
+        ("*numNodes != 5", "cuGraphGetNodes", {"numNodes": 0}, False),  # nothing is true of what is not there
+        ("!*numNodes", "cuGraphGetNodes", {"numNodes": 0}, False),
+        ("*numNodes", "cuGraphGetNodes", {"numNodes": 0}, False),
+        ("!(*numNodes == 5)", "cuGraphGetNodes", {"numNodes": 0}, True),
+        ("*numNodes + 1 || numNodes == NULL", "cuGraphGetNodes", {"numNodes": 0}, True),
+        ("sizes[2] == 7", "cuMemDiscardBatchAsync", {"sizes": 0x1000, "count": 3}, True),
+        ("sizes[2] == 7", "cuMemDiscardBatchAsync", {"sizes": 0x1000, "count": 2}, False),  # behind the end
+        ("sizes[2] != 9", "cuMemDiscardBatchAsync", {"sizes": 0x1000, "count": 2}, False),
+        ("sizes[1] + sizes[2] == 13", "cuMemDiscardBatchAsync", {"sizes": 0x1000, "count": 3}, True),
+        ("pBorderColor[3] == 0", "cuTexRefSetBorderColor", {"pBorderColor": 0x1000}, True),
+        ("pBorderColor[3] > 1e-30", "cuTexRefSetBorderColor", {"pBorderColor": 0x1000}, False),
+        (
+            "pgpuMetadata->version == 5",
+            "nvmlDeviceGetVgpuMetadata",
+            {"pgpuMetadata": 0x1000, "bufferSize": 0x1020},
+            False,
+        ),
+        ("pCopy->srcMemoryType == CU_MEMORYTYPE_ARRAY", "cuMemcpy2D_v2", {"pCopy": 0x0FE8}, None),
+        ("pCopy->srcMemoryType == 7 && pCopy->srcY == 6", "cuMemcpy2D_v2", {"pCopy": 0x1000}, True),
+        ("symbol[1] == 98", "cuGetProcAddress_v2", {"symbol": 0x2000}, True),
+        ("symbol[2] == 0", "cuGetProcAddress_v2", {"symbol": 0x2000}, True),
+        ("symbol[3] == 100", "cuGetProcAddress_v2", {"symbol": 0x2000}, False),  # behind its end
+        ("gridDim.y == 2 && gridDim.z == 3", "cudaLaunchKernel", {"gridDim": 1 | 2 << 32 | 3 << 64}, True),
+        ("config->numAttrs == 0", "cuLaunchKernelEx", {"config": 0}, False),
+    ],
+)
+def test_what_pointers_lead_to(text: str, symbol: str, values: dict[str, int], holds: bool | None) -> None:
+    parsed = parse(text, symbol)
+    if holds is None:
+        with pytest.raises(Unreadable):
+            parsed.evaluate(values, memory=MEMORY)
+    else:
+        assert parsed.evaluate(values, memory=MEMORY) is holds
+
+
+@pytest.mark.parametrize(
+    "text, holds",
+    [
+        ("nth == 3", [3]),
+        ("nth != 3 && every 2", [2, 4, 6, 8, 10]),
+        ("after 7", [8, 9, 10]),
+        ("nth < 3", [1, 2]),
+        ("3 >= nth && every 1", [1, 2, 3]),
+        ("every 3 && after 3", [6, 9]),
+    ],
+)
+def test_counting(text: str, holds: list[int]) -> None:
+    test = condition.ordinal_test(text)
+    assert [number for number in range(1, 11) if test(number)] == holds
+
+
+def test_only_what_counts_is_a_count() -> None:
+    with pytest.raises(UserError, match="does not count"):
+        condition.ordinal_test("every 3 && bytesize")
+
+
+def test_ranges() -> None:
+    ranges = [(10, 20), (15, 30), (30, 31), (50, 60)]
+    assert place.union(ranges) == [(10, 31), (50, 60)]
+    assert place.complement(ranges) == [(0, 10), (31, 50), (60, (1 << 64) - 1)]
+    assert place.complement([]) == [place.EVERYWHERE] and place.complement([place.EVERYWHERE]) == []
+    assert [place.within(address, ranges) for address in (10, 11, 31, 32, 60, 61)] == [
+        False,
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(

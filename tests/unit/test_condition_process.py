@@ -1,221 +1,139 @@
-"""The gdb back end against the Python one in a real process: conditions with every word, as a breakpoint has them.
-
-A program calls API functions with random arguments, from three functions and three threads; at each call one gdb
-evaluates all conditions on that function, `$_cuda_…` among them, and the answers are compared with the predicate's.
-"""
+"""The predicate, gdb in a process, the machine code run for real: the same on random conditions and calls."""
 
 from __future__ import annotations
 
+import concurrent.futures
+import ctypes
+import itertools
 import json
+import mmap
 import platform
 import shutil
-import struct
-import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import condition_cases
 import pytest
 from condition_calls import STACK, Calls
 from condition_cases import Conditions
-from test_condition_gdb import GDB
+from condition_process import ADDRESS, CALLERS, GDB, THREADS, Made, Process
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machine import Machine
+from test_condition_x86 import COUNTER, compiled, parsed_or_none, pthread_self
 
 from gdbcuda import abi, condition
-from gdbcuda.errors import UserError
+from gdbcuda.condition import typed
+from gdbcuda.condition.place import within
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(GDB) is None or shutil.which("gcc") is None, reason="needs gdb and gcc"),
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="gives arguments by x86-64's registers"),
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="runs x86-64 machine code"),
 ]
-ROOT = Path(__file__).resolve().parents[2]
-ARENA = 0x4000000000
-ROUNDS, CONDITIONS = 8, 30
-REGISTERS = (*abi.convention("x86-64").integers, "xmm0", "xmm1")
-WORDS = STACK // 8
-
-PROGRAM = """
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/mman.h>
-typedef unsigned long W;
-typedef int F(W, W, W, W, W, W, double, double%(stack_types)s);
-struct call { F *function; int caller, thread; W words[6]; double fractions[2]; W stack[%(words)d]; };
-%(functions)s
-#define CALL(NAME) __attribute__((noipa)) int NAME(struct call *c) { \\
-    int found = c->function(c->words[0], c->words[1], c->words[2], c->words[3], c->words[4], c->words[5], \\
-                            c->fractions[0], c->fractions[1]%(stack)s); \\
-    return found + 1; }
-CALL(here)
-CALL(there)
-CALL(nowhere)
-static int (*const callers[])(struct call *) = {here, there};
-static F *const functions[] = {%(names)s};
-static struct call calls[%(count)d];
-static volatile int turn;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
-static void *work(void *me)
-{
-    pthread_mutex_lock(&mutex);
-    while (turn < %(count)d)
-        if (calls[turn].thread == (long)me) {
-            callers[calls[turn].caller](&calls[turn]);
-            turn++;
-            pthread_cond_broadcast(&moved);
-        } else
-            pthread_cond_wait(&moved, &mutex);
-    pthread_mutex_unlock(&mutex);
-    return NULL;
-}
-int main(int count, char **words)
-{
-    pthread_t threads[2];
-    FILE *file = fopen(words[1], "rb");
-    void *arena = mmap((void *)%(arena)dUL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (arena != (void *)%(arena)dUL)
-        return 2;
-    if (fread(arena, %(arena_size)d, 1, file) != 1 || fread(calls, sizeof calls, 1, file) != 1)
-        return 1;
-    for (int i = 0; i < %(count)d; i++)
-        calls[i].function = functions[(long)calls[i].function];
-    for (long i = 0; i < 2; i++)
-        pthread_create(&threads[i], NULL, work, (void *)(i + 2));
-    work((void *)1);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
-    return 0;
-}
-"""
-
-SCRIPT = """
-import json
-wanted = json.load(open(FILE))
-for name in wanted:
-    gdb.execute("break *" + name, to_string=True)
-gdb.execute("run", to_string=True)
-answers = []
-while gdb.selected_inferior().pid:
-    name = gdb.selected_frame().name()
-    answers.append([name, [int(gdb.parse_and_eval("(" + text + ") ? 1 : 0")) for text in wanted[name]]])
-    gdb.execute("continue", to_string=True)
-json.dump(answers, open(FILE + ".answers", "w"))
-"""
+MAP_FIXED_NOREPLACE = 0x100000
+numbers = itertools.count(1)  # of conditions: each counts for itself
 
 
 @dataclass
-class Case:
-    """One condition on one function, and what it has counted."""
+class Threads:
+    """Threads 2 and 3 of this process, and this one."""
 
-    text: str
-    parsed: condition.Condition
-    number: int
-    counted: int = 0
+    pools: dict[int, concurrent.futures.ThreadPoolExecutor] = field(default_factory=dict)
 
-    def expression(self, function) -> str:
-        native = self.parsed.to_gdb(function, abi.locate(function))
-        count = [f"$_cuda_count({self.number}, {json.dumps(native.count)})"] if native.count else []
-        return " && ".join([*native.terms, *count])
+    def run(self, number: int, action):
+        if number == 1:
+            return action()
+        pool = self.pools.setdefault(number, concurrent.futures.ThreadPoolExecutor(1))
+        return pool.submit(action).result()
 
 
-@dataclass
-class Made:
-    """One call as the program makes it. (`Surroundings` of a case's predicate.)"""
+class Both:
+    """This process, for the machine code (`Place`), and a call for the predicate (`Surroundings`)."""
 
-    symbol: str
-    caller: str
-    number: int
-    registers: dict[str, int]
-    stack: bytes
-    raws: list[bytes]
-    case: Case | None = field(default=None)
+    def __init__(self) -> None:
+        self.machine, self.threads = Machine(), Threads()
+        self.blocks = {number: self.threads.run(number, pthread_self) for number in THREADS}
+        self.ranges: dict[str, list[tuple[int, int]]] = {"nowhere": []}
+        for site, caller in enumerate(CALLERS):
+            self.machine.call(self.machine.write(0, b"\xc3"), {}, bytes(STACK), site)  # ret
+            self.ranges[caller] = [(self.machine.return_address - 1, self.machine.return_address)]
+        self.mapped = map_memory()
+        self.counted, self.made = 0, Made("", "here", 1, {}, b"")
+
+    def forget(self) -> None:
+        self.counted = 0
+        self.machine.write(COUNTER, bytes(8))
+
+    def run(self, entry: int, made: Made, memory: bytes) -> bool:
+        ctypes.memmove(ADDRESS, memory, len(memory))
+        site = CALLERS.index(made.caller)
+        return self.threads.run(made.thread, lambda: self.machine.call(entry, made.registers, made.stack, site)[0])
+
+    def counter(self, node: typed.Count) -> int:
+        return self.machine.address + COUNTER
+
+    def caller_ranges(self, node: typed.CallerIn) -> list[tuple[int, int]]:
+        return [one for word in node.words for one in self.ranges[word]]
+
+    def thread(self, node: typed.Thread | None = None) -> int:
+        return self.made.thread if node is None else self.blocks[node.number]
 
     def is_from(self, words) -> bool:
-        return self.caller in words
-
-    def thread(self) -> int:
-        return self.number
+        return any(within(self.ranges[self.made.caller][0][1], self.ranges[word]) for word in words)
 
     def count(self) -> int:
-        assert self.case is not None
-        self.case.counted += 1
-        return self.case.counted
-
-    def packed(self, functions: list[str]) -> bytes:
-        caller = ("here", "there").index(self.caller)
-        words = [self.registers.get(name, 0) for name in REGISTERS]
-        return struct.pack("<QII8Q", functions.index(self.symbol), caller, self.number, *words) + self.stack
+        self.counted += 1
+        return self.counted
 
 
-def cases_of(made: Conditions, first: int) -> list[Case]:
-    found: list[Case] = []
-    while len(found) < CONDITIONS:
-        text = made.counting(made.random.randint(0, 2))
-        try:
-            found.append(Case(text, condition.parse(text, condition_cases.TABLE, [made.target]), first + len(found)))
-        except UserError:
-            continue
+def map_memory() -> int:
+    """At the address that the other process has it at, so that the same pointers work in both."""
+    call = ctypes.CDLL(None, use_errno=True).mmap
+    call.restype, call.argtypes = (
+        ctypes.c_void_p,
+        [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long],
+    )
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_FIXED_NOREPLACE
+    found = call(ADDRESS, 4096, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    assert found == ADDRESS, ctypes.get_errno()
     return found
 
 
-def build(folder: Path, symbols: list[str], count: int) -> Path:
-    text = PROGRAM % {
-        "stack_types": ", W" * WORDS,
-        "stack": "".join(f", c->stack[{index}]" for index in range(WORDS)),
-        "words": WORDS,
-        "functions": "\n".join(f"__attribute__((noipa)) int {s}() {{ return 0; }}" for s in symbols),
-        "names": ", ".join(f"(F *){s}" for s in symbols),
-        "count": count,
-        "arena": ARENA,
-        "arena_size": 2048,
-    }
-    (folder / "calls.c").write_text(text)
-    subprocess.run(["gcc", "-O1", "-w", "-pthread", "-o", "calls", "calls.c"], cwd=folder, check=True)
-    return folder / "calls"
+@pytest.fixture(scope="module")
+def both() -> Both:
+    return Both()
 
 
-def answers_of(folder: Path, program: Path, data: bytes, wanted: dict[str, list[str]]) -> list[tuple[str, list[int]]]:
-    (folder / "data").write_bytes(data)
-    (folder / "wanted").write_text(json.dumps(wanted))
-    (folder / "script.py").write_text(f"FILE = {str(folder / 'wanted')!r}\n{SCRIPT}")
-    line = [
-        GDB,
-        "-nx",
-        "-batch",
-        "-x",
-        ROOT / "gdbcuda.py",
-        "-x",
-        folder / "script.py",
-        "--args",
-        program,
-        folder / "data",
-    ]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=300)
-    assert (folder / "wanted.answers").exists(), done.stdout[-2000:] + done.stderr[-2000:]
-    return json.loads((folder / "wanted.answers").read_text())
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    found = Process(tmp_path_factory.mktemp("process"), condition_cases.POINTING)
+    yield found
+    found.close()
 
 
-def test_gdb_and_python_agree_on_calls_of_a_process(tmp_path: Path) -> None:
-    made = {
-        symbol: Conditions(11, condition_cases.TABLE.functions[symbol], True) for symbol in condition_cases.POINTING
-    }
-    cases = {symbol: cases_of(one, 1000 * index) for index, (symbol, one) in enumerate(made.items(), 1)}
-    calls, arena = [], Calls(made["cuMemcpy2D_v2"], ARENA)
-    arena.fill()
-    for _ in range(ROUNDS):
-        for symbol, one in made.items():
-            of = Calls(one, ARENA, arena.memory, arena.strings)
-            registers, stack, raws = of.call()
-            caller, thread = one.random.choice(["here", "there"]), one.random.choice([1, 2, 3])
-            calls.append(Made(symbol, caller, thread, registers, stack, raws))
-    symbols = list(made)
-    data = arena.memory + b"".join(call.packed(symbols) for call in calls)
-    wanted = {s: [case.expression(made[s].target) for case in found] for s, found in cases.items()}
-    found = answers_of(tmp_path, build(tmp_path, symbols, len(calls)), data, wanted)
-    assert [name for name, _ in found] == [call.symbol for call in calls]
-    for call, (symbol, answers) in zip(calls, found):
-        memory = Calls(made[symbol], ARENA, arena.memory).reader(call.stack)
-        for case, answer in zip(cases[symbol], answers):
-            call.case = case
-            holds = case.parsed.holds(made[symbol].target, call.raws, memory, call)
-            assert holds == bool(answer), (symbol, case.text, case.expression(made[symbol].target))
-    assert 0.2 < sum(sum(answers) for _, answers in found) / (len(found) * CONDITIONS) < 0.8
+def expression(parsed: condition.Condition, function) -> str:
+    """As cuda-break writes it, for a breakpoint of its own."""
+    native = parsed.to_gdb(function, abi.locate(function))
+    count = [f"$_cuda_count({next(numbers)}, {json.dumps(native.count)})"] if native.count else []
+    return " && ".join([*native.terms, *count])
+
+
+@pytest.mark.parametrize("symbol", condition_cases.POINTING)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 1 << 40), depth=st.integers(0, 2))
+def test_the_three_agree(both: Both, process: Process, symbol: str, seed: int, depth: int) -> None:
+    made = Conditions(seed, condition_cases.TABLE.functions[symbol], words=True)
+    text = made.counting(depth)
+    parsed = parsed_or_none(text, made.target)
+    if parsed is None:
+        return
+    both.forget()
+    calls, native = Calls(made, ADDRESS), expression(parsed, made.target)
+    entry = both.machine.write(0, compiled(parsed, made.target, both).assemble(both.machine.address))
+    memory = calls.fill()
+    for _ in range(5):
+        registers, stack, raws = calls.call()
+        both.made = Made(symbol, made.random.choice(CALLERS), made.random.choice(THREADS), registers, stack)
+        holds = parsed.holds(made.target, raws, calls.reader(stack), both)
+        assert both.run(entry, both.made, memory) == holds, (text, "machine code")
+        assert process.evaluate(both.made, memory, native) == holds, (text, native)

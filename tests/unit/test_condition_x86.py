@@ -9,7 +9,7 @@ import re
 
 import condition_cases
 import pytest
-from condition_calls import Calls
+from condition_calls import STACK, Calls
 from condition_cases import Conditions
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,7 +62,7 @@ class Here:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        machine.call(machine.write(0, b"\xc3"), {})  # ret
+        machine.call(machine.write(0, b"\xc3"), {}, bytes(STACK))  # ret
         back = machine.return_address
         self.block = pthread_self()  # glibc's and musl's pthread_t is the control block's address
         self.ranges = {
