@@ -12,6 +12,8 @@ A command returns its text (or None); only this file prints.
 from __future__ import annotations
 
 import argparse
+import glob
+import os
 import re
 import traceback
 from collections.abc import Iterable
@@ -53,6 +55,10 @@ class Option:
     def key(self) -> str:
         return self.name.lstrip("-").replace("-", "_")
 
+    @property
+    def completer(self) -> Completer:
+        return (lambda token: self.choices) if self.choices else self.complete or nothing
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -62,9 +68,21 @@ class Condition:
     complete: Callable[[list[str], list[str], str], Iterable[str]] | None = None  # words before and behind "if", token
 
 
-def file_names(token: str) -> Iterable[str]:
-    """For ``complete=``: gdb's own completion of file names."""
+def nothing(token: str) -> Iterable[str]:
     return ()
+
+
+def file_names(token: str) -> Iterable[str]:
+    """For ``complete=``: gdb's own completion of file names, which takes all that is typed for one; else this."""
+    return [path + "/" * os.path.isdir(path) for path in glob.glob(glob.escape(token) + "*")]
+
+
+def expressions(token: str) -> Iterable[str]:
+    """For ``complete=``: gdb's own completion of symbols and members."""
+    return ()
+
+
+BUILT_IN = {file_names: gdb.COMPLETE_FILENAME, expressions: gdb.COMPLETE_EXPRESSION}
 
 
 class Parser(argparse.ArgumentParser):
@@ -118,26 +136,35 @@ class Command(gdb.Command):
         """gdb breaks words at '-' and '*': complete the blank-separated token, return what is behind the break."""
         token = re.split(r"\s", text)[-1]
         before = text[: len(text) - len(token)].split()
-        if not token.startswith("-") and any(getattr(part, "complete", None) is file_names for part in self.parts):
-            return gdb.COMPLETE_FILENAME
+        candidates = self.completer(before, token)
+        if candidates in BUILT_IN and not (before and candidates is file_names):
+            return BUILT_IN[candidates]
         if word is None:  # gdb first asks only for how words are broken, and gdb 16 shows an exception then
             return []
         cut = len(token) - len(word)
-        return sorted({c[cut:] for c in self.candidates(before, token) if c.startswith(token)})
+        return sorted({c[cut:] for c in candidates(token) if c.startswith(token)})
 
-    def candidates(self, before: list[str], token: str) -> Iterable[str]:
-        conditions = [part.complete for part in self.parts if isinstance(part, Condition) and part.complete]
-        if conditions and "if" in before:
-            at = before.index("if")
-            return conditions[0](before[:at], before[at + 1 :], token)
+    def completer(self, before: list[str], token: str) -> Completer:
+        """Of the option whose value the token is, of the options, or of the argument at its place."""
+        for part in self.parts:
+            if isinstance(part, Condition) and part.complete and "if" in before:
+                at = before.index("if")
+                return lambda token, complete=part.complete: complete(before[:at], before[at + 1 :], token)
         options = {part.name: part for part in self.parts if isinstance(part, Option)}
         last = options.get(before[-1]) if before else None
         if last is not None and not last.flag:
-            return last.choices or (last.complete(token) if last.complete else ())
+            return last.completer
         if token.startswith("-"):
-            return options
-        words = [part for part in self.parts if isinstance(part, Argument) and part.complete]
-        return [c for part in words for c in part.complete(token)]  # type: ignore[misc]
+            return lambda token: options
+        valued = [name for name, option in options.items() if not option.flag]
+        words = [word for prior, word in zip(["", *before], before) if word not in options and prior not in valued]
+        return self.at_place(len(words))
+
+    def at_place(self, place: int) -> Completer:
+        arguments = [part for part in self.parts if isinstance(part, Argument)]
+        if arguments and place >= len(arguments) and arguments[-1].count in ("*", "+"):
+            place = len(arguments) - 1
+        return arguments[place].complete or nothing if place < len(arguments) else nothing
 
 
 def command(name: str, *parts: Any, prefix: bool = False) -> Callable[[Action], Action]:

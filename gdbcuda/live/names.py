@@ -7,6 +7,8 @@ import os
 import re
 from collections.abc import Iterable
 
+import gdb
+
 from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, target, versions
@@ -84,6 +86,14 @@ def defined(path: str) -> frozenset[str]:
     return exported(path) | read_hidden(path, version_of(path))
 
 
+def hides_all(path: str) -> bool:
+    """A release build: it answers dlsym, and nothing of the API that it defines has a name, not even a hidden one."""
+    from gdbcuda.routes.world import API_RESOLVERS
+
+    functions = [name for name in defined(path) if name not in API_RESOLVERS and function_named(name) is not None]
+    return "dlsym" in exported(path) and not functions
+
+
 def version_of(path: str) -> tuple[int, ...]:
     """Another one as soon as the library is built again, which is what its author does between two runs."""
     try:
@@ -130,6 +140,16 @@ def complete_places(token: str) -> Iterable[str]:
     """Layers and the loaded libraries."""
     names = [n.rsplit("/", 1)[-1] for n in target.shared_objects()] if target.is_alive() else []
     return [*layers.LAYERS, *names]
+
+
+def complete_threads(token: str) -> Iterable[str]:
+    return [str(thread.num) for thread in gdb.selected_inferior().threads()]
+
+
+def complete_variables(token: str) -> Iterable[str]:
+    """Environment variables of the next run, ready for a value."""
+    shown = gdb.execute("show environment", to_string=True)
+    return [f"{name}=" for name in re.findall(r"^(\w+)=", shown, re.MULTILINE)]
 
 
 def complete_callers(token: str) -> Iterable[str]:

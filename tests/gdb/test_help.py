@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 import pytest
 from scenario import GDB, ROOT, Scenario, execute
@@ -39,20 +40,65 @@ def test_examples_work_as_typed(local: Scenario, name: str) -> None:
         assert re.search(r"^Breakpoints? \d", text, re.MULTILINE), text
 
 
-def test_completion(local: Scenario) -> None:
-    text = local.run(
-        "test_alloc",
-        "complete cuda-break cuMemAllocP",
-        "complete cuda-break cuInit --in dr",
-        "complete cuda-break cuInit --on e",
-        "complete cuda-break nvmlDeviceGetMem",
-        hook=None,
-    )
-    rows = text.splitlines()
-    assert "cuda-break cuMemAllocPitch_v2" in rows
-    assert "cuda-break cuInit --in driver" in rows
-    assert {"cuda-break cuInit --on enter", "cuda-break cuInit --on error"} <= set(rows)
-    assert "cuda-break nvmlDeviceGetMemoryInfo_v2" in rows
+FREE = ("N", "P", "H", "PID", "HOST", "NAME", "PATH", "A=B", "NAME=VALUE")  # nobody here can know them
+WHAT = """python
+from gdbcuda.live.command import REGISTRY, Argument, Condition, Option
+for name, command in REGISTRY.items():
+    for part in command.parts:
+        if isinstance(part, Option) and not (part.flag or part.choices or part.complete or part.value in FREE):
+            print("incomplete:", name, part.name, part.value)
+        if isinstance(part, Argument) and part.name != "args" and not part.complete:
+            print("incomplete:", name, part.name)
+"""
+
+
+def test_every_argument_completes(local: Scenario, tmp_path: Path) -> None:
+    script = tmp_path / "script.gdb"
+    script.write_text(f"{WHAT.replace('FREE', repr(FREE))}end\necho looked\n")
+    text = local.run(None, f"source {script}", hook=None)
+    assert "looked" in text and "incomplete" not in text, text
+
+
+COMPLETED = {
+    "cuda-break cuMemAllocP": {"cuda-break cuMemAllocPitch_v2"},
+    "cuda-break nvmlDeviceGetMem": {"cuda-break nvmlDeviceGetMemoryInfo_v2"},
+    "cuda-break cuInit --in dr": {"cuda-break cuInit --in driver"},
+    "cuda-break cuInit --on e": {"cuda-break cuInit --on enter", "cuda-break cuInit --on error"},
+    "cuda-break --in driver cuMemAllocP": {"cuda-break --in driver cuMemAllocPitch_v2"},
+    "cuda-break cuInit --on": {"cuda-break cuInit --on", "cuda-break cuInit --once"},
+    "cuda-check --q": {"cuda-check --quiet"},
+    "cuda-load ./li": {"cuda-load ./libone.so", "cuda-load ./libtwo.so"},
+    "cuda-load ./libo": {"cuda-load ./libone.so"},
+    "cuda-load ./libone.so --l": {"cuda-load ./libone.so --last"},
+    "cuda-log start --to ca": {"cuda-log start --to calls.jsonl"},
+    "cuda-log show --thread ": {"cuda-log show --thread 1"},
+    "cuda-log show --fa": {"cuda-log show --failed"},
+    "cuda-log st": {"cuda-log start", "cuda-log stop"},
+    "cuda-memory le": {"cuda-memory leaks"},
+    "cuda-memory at buff": {"cuda-memory at buffers"},
+    "cuda-memory live x": set(),
+    "cuda-dlsym answer --remove ": {"cuda-dlsym answer --remove all"},
+    "cuda-dlsym log s": {"cuda-dlsym log save", "cuda-dlsym log show"},
+    "cuda-dlsym log show cuMemAllocP": {"cuda-dlsym log show cuMemAllocPitch_v2"},
+    "cuda-env COLU": {"cuda-env COLUMNS="},
+    "cuda-route cuMemAllocP": {"cuda-route cuMemAllocPitch_v2"},
+    "cuda-remote --prog": {"cuda-remote --program", "cuda-remote --program-there"},
+    "cuda-remote --sysroot li": {"cuda-remote --sysroot libone.so", "cuda-remote --sysroot libtwo.so"},
+    "set cuda-style o": {"set cuda-style off", "set cuda-style on"},
+}
+
+
+def test_completion(local: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("libone.so", "libtwo.so", "calls.jsonl"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    asked = [c for line in COMPLETED for c in (f"echo @{line}\\n", f"complete {line}")]
+    rows = local.run("test_alloc", "break main", "run", *asked, "echo @", hook=None).splitlines()
+    starts = [i for i, row in enumerate(rows) if row.startswith("@")]
+    found = {rows[i][1:]: set(rows[i + 1 : j]) for i, j in zip(starts, starts[1:])}
+    for line, wanted in COMPLETED.items():
+        assert wanted <= found[line], line
+        assert all(row.startswith(line) for row in found[line])
 
 
 def test_names_that_cuda_gdb_owns_are_not_ours(local: Scenario) -> None:

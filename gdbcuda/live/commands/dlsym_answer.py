@@ -23,11 +23,15 @@ def complete_words(token: str) -> Iterable[str]:
     return ["with", *LAYERS, "NULL", *names.complete_functions(token)] if token else ["with", *LAYERS, "NULL"]
 
 
+def complete_numbers(token: str) -> Iterable[str]:
+    return ["all", *map(str, ANSWERS)]
+
+
 @command(
     "cuda-dlsym answer",
     Argument("words", "NAME with OTHER|ADDRESS|hook|driver|NULL; nothing: the list", "*", complete_words),
     Option("--once", "the next request only", flag=True),
-    Option("--remove", "takes a wish back: its number, or all", "NUMBER|all"),
+    Option("--remove", "takes a wish back: its number, or all", "NUMBER|all", complete=complete_numbers),
 )
 def cuda_dlsym_answer(words: list[str], once: bool, remove: str | None) -> str:
     """Answer the program's requests for a name differently, from now on or once.

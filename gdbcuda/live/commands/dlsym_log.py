@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 import gdb
@@ -18,14 +17,10 @@ from gdbcuda.routes.requests import Request
 ACTIONS = ("on", "off", "show", "save", "clear")
 
 
-def complete_action(token: str) -> Iterable[str]:
-    return [*ACTIONS, *(names.complete_functions(token) if token else ())]
-
-
 @command(
     "cuda-dlsym log",
-    Argument("action", "on, off, show (default), save or clear", "?", complete_action),
-    Argument("what", "for show: names to show (a glob); for save: the file", "?"),
+    Argument("action", "on, off, show (default), save or clear", "?", lambda token: ACTIONS),
+    Argument("what", "for show: names to show (a glob); for save: the file", "?", names.complete_functions),
     Option("--self", "the hook's own requests too", flag=True),
     Option("--wrong", "only what is missing or wrong, or went past the hook", flag=True),
     Option("--json", "one JSON object a line, as save writes it", flag=True),

@@ -7,11 +7,11 @@ import re
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import environment, preload, target
+from gdbcuda.live import environment, names, preload, target
 from gdbcuda.live.command import Argument, command
 
 
-@command("cuda-env", Argument("assignment", "NAME=VALUE to set, NAME to show"))
+@command("cuda-env", Argument("assignment", "NAME=VALUE to set, NAME to show", None, names.complete_variables))
 def cuda_env(assignment: str) -> str:
     """Set an environment variable in the running process and for the next run.
 

@@ -50,7 +50,7 @@ def cuda_log() -> str:
     Option("--from", "whose calls: app, hook, runtime, a library (default: any)", "CALLER",
            complete=names.complete_callers),
     Option("--stack", "keep N frames of the backtrace of each call", "N"),
-    Option("--to", "write every call to FILE as it happens", "FILE"),
+    Option("--to", "write every call to FILE as it happens", "FILE", complete=file_names),
     Option("--memory", "what allocates, frees, copies and fills: all that cuda-memory needs", flag=True),
     Condition("only calls for which COND holds; it is evaluated in the debugger"),
 )  # fmt: skip
@@ -147,7 +147,7 @@ def cuda_log_save(file: str) -> str:
 FILTERS = (
     Argument("function", "show these functions alone: symbols, base names, globs", "*", names.complete_functions),
     Option("--in", "in this layer or library", "LAYER", complete=names.complete_places),
-    Option("--thread", "of this thread", "N"),
+    Option("--thread", "of this thread", "N", complete=names.complete_threads),
     Option("--failed", "calls that returned an error, or did not return", flag=True),
 )
 

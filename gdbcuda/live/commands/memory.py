@@ -9,7 +9,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import recording
-from gdbcuda.live.command import Argument, command
+from gdbcuda.live.command import Argument, command, expressions
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
@@ -27,7 +27,7 @@ def complete_views(token: str) -> Iterable[str]:
     "cuda-memory",
     Argument("view", "live, leaks, peak, by-site, problems, reported, history ADDRESS, at ADDRESS", "?",
              complete_views),
-    Argument("address", "for history and at: any expression of gdb", "*"),
+    Argument("address", "for history and at: any expression of gdb", "*", expressions),
 )  # fmt: skip
 def cuda_memory(view: str | None, address: list[str]) -> str:
     """Show what memory the API has handed out, by whom, and what is wrong with how it was used.

@@ -15,7 +15,7 @@ from gdbcuda.remote.options import OPTIONS, Word
 if TYPE_CHECKING:
     from gdbcuda.remote.plan import Plan
 
-FILES = ("--hook", "--program")
+FILES = ("--hook", "--program", "--sysroot")
 
 
 def option(word: Word) -> Option:
