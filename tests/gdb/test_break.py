@@ -37,6 +37,49 @@ def test_in_picks_the_layer(scenario: Scenario, layer: str, file: str) -> None:
     assert len(enabled_rows(text)) == 1
 
 
+RELEASE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+typedef int (*allocate_t)(void **, unsigned long);
+static void *(*real_dlsym)(void *, const char *);
+static void *driver;
+static int allocate(void **block, unsigned long bytes)
+{
+    int status = ((allocate_t)real_dlsym(driver, "cuMemAlloc_v2"))(block, bytes);
+    return status ? 2 : 0;
+}
+__attribute__((visibility("default"))) void *dlsym(void *handle, const char *name)
+{
+    real_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+    if (strcmp(name, "cuMemAlloc_v2"))
+        return real_dlsym(handle, name);
+    driver = handle;
+    return allocate;
+}
+"""
+
+
+def test_a_release_build_is_seen_in_what_it_hands_on(scenario: Scenario, compile_c) -> None:
+    """It has no names: the driver is the outermost that has the function, and only the hook calls that."""
+    hook = compile_c("librelease.so", RELEASE, "-shared", "-fvisibility=hidden", "-s")
+    text = scenario.run("dlsym_alloc", "cuda-break cuMemAlloc", "RUN", "cuda-break cuMemFree", hook=hook)
+    assert "Breakpoint 1: cuMemAlloc_v2 in the outermost library that has it (pending until one is loaded; " in text
+    assert "librelease.so hides what it defines: seen is what it hands on)\n" in text
+    assert re.search(r"Breakpoint 1  driver libcuda\.so\.1  cuMemAlloc_v2\(.*\n +called by hook librelease\.so", text)
+    assert "Breakpoint 2: cuMemFree_v2 in driver libcuda.so.1 (librelease.so hides what it defines: seen is" in text
+
+
+def test_a_hidden_function_of_the_hook_is_in_the_hook(local: Scenario) -> None:
+    text = local.run("dlsym_alloc", "cuda-break cuMemAlloc", hook=local.sample("wrong/hidden.so"))
+    assert "Breakpoint 1: cuMemAlloc_v2 in hook hidden.so (pending until it is loaded), called from the program" in text
+
+
+def test_in_the_hook_that_does_not_have_it(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-break cuCtxSynchronize --in hook", hook=local.sample("minimal_hook.so"))
+    assert "in hook (pending; minimal_hook.so has no function of that name, not even a hidden one: see" in text
+
+
 def test_in_takes_a_library(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in libcuda.so.1", "RUN")
     assert "Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(" in text

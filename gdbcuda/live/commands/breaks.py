@@ -96,8 +96,10 @@ class Request:
             raise UserError("--once goes with --on enter: the breakpoint at the return is another one")
 
     def usual_callers(self) -> str:
-        """In the hook the program's calls, not the hook's own; behind the hook nearly all calls are the hook's."""
-        return "app" if set(self.places) <= {"hook"} else "any"
+        """In the hook the program's calls, not the hook's own; behind the hook nearly all calls are the hook's. Of a
+        release build nothing else is ever seen than what it hands on."""
+        is_behind = bool(self.places) or any(map(names.hides_all, layers.hooks()))
+        return "any" if is_behind and self.places != ("hook",) else "app"
 
     def parse(self, symbols: list[str]) -> conditions.Condition | None:
         """Checked before anything is made; a function that is not in the table takes gdb's own expressions."""
@@ -112,7 +114,7 @@ class Request:
 
 
 def make(symbol: str, request: Request, condition: conditions.Condition | None) -> gdb.Breakpoint:
-    in_hook = not request.places and any(symbol in names.exported(path) for path in layers.named_hooks())
+    in_hook = not request.places and any(symbol in names.defined(path) for path in layers.named_hooks())
     wish = breakpoints.Wish(symbol, request.places, in_hook)
     terms = gdb_terms(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish, " && ".join(terms), request.once)
@@ -193,15 +195,35 @@ def where(made: gdb.Breakpoint, request: Request) -> tuple[str, str]:
     live = [p for p in breakpoints.locations(made) if p.enabled]
     if live:
         return ", ".join(dict.fromkeys(layers.shown(p.layer, p.file) for p in live)), why_there(made, live)
+    hooks = layers.named_hooks()
+    if request.places == ("hook",) and hooks and all(lacks(path, made) for path in hooks):
+        lacking = f"{base_names(hooks)} has no function of that name, not even a hidden one"
+        return "hook", f"(pending; {lacking}: see  cuda-dlsym log on)"
     if request.places:
         return ", ".join(request.places), "(pending until it is loaded)"
-    hooks = layers.named_hooks()
     if breakpoints.WISHES[made.number].defined_in_hook:
         return f"hook {os.path.basename(hooks[0])}", "(pending until it is loaded)"
     if hooks and not any(names.defined(path) for path in hooks):
         return "the hook or the outermost library that has it", "(pending until one is loaded)"
-    missing = f"; {os.path.basename(hooks[0])} does not define it" if hooks else "; no hook library yet, see cuda-load"
-    return "the outermost library that has it", f"(pending until one is loaded{missing})"
+    missing = why_not(hooks).partition(";")[0] if hooks else "no hook library yet, see cuda-load"
+    return "the outermost library that has it", f"(pending until one is loaded; {missing})"
+
+
+def lacks(path: str, made: gdb.Breakpoint) -> bool:
+    defined = names.defined(path)
+    return bool(defined) and breakpoints.WISHES[made.number].function not in defined
+
+
+def base_names(hooks: list[str]) -> str:
+    return ", ".join(map(os.path.basename, hooks))
+
+
+def why_not(hooks: list[str]) -> str:
+    """Why a breakpoint without --in is not in the hook."""
+    hiding = [path for path in hooks if names.hides_all(path)]
+    if hiding:
+        return f"{base_names(hiding)} hides what it defines: seen is what it hands on"
+    return f"{base_names(hooks)} does not define it; this is the outermost that does"
 
 
 def why_there(made: gdb.Breakpoint, live: list[breakpoints.Location]) -> str:
@@ -211,4 +233,4 @@ def why_there(made: gdb.Breakpoint, live: list[breakpoints.Location]) -> str:
         return ""
     if not hooks:
         return "(no hook library is loaded; see cuda-load)"
-    return f"({', '.join(map(os.path.basename, hooks))} does not define it; this is the outermost that does)"
+    return f"({why_not(hooks)})"
