@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gdbcuda import api, elf
 from gdbcuda.errors import UserError
@@ -28,12 +28,13 @@ def check(
     program: str | os.PathLike[str] | None = None,
     sysroot: str | os.PathLike[str] | None = None,
     hook: str | os.PathLike[str] | None = None,
+    maps: Iterable[tuple[str, str]] = (),
 ) -> Report:
     """The report on one file; UserError, one line, when it cannot be read.
 
     ``program``: the file is a hook library for that program. ``hook``: the file is a program, to be run under
     that hook library. Either adds what can be said about the two together. ``table`` is by default the one of
-    the CUDA version that the program uses, else the newest.
+    the CUDA version that the program uses, else the newest. ``maps``: gdb's rules for sources, (FROM, TO).
     """
     root = elf.Root(sysroot)
     file = elf.open(root.of_user(os.fspath(path)))
@@ -43,7 +44,7 @@ def check(
     elif started and hook is not None:
         library = _opened(root, hook, ("shared",), "is not a shared library")
     role = _role(file)
-    subject = Subject(file, library, started, table or _table_for(file, library, started, root), root)
+    subject = Subject(file, library, started, table or _table_for(file, library, started, root), root, tuple(maps))
     report = _empty(subject, role, bool(library and started))
     on = {"hook library": (ANY, LIBRARY), "program": (ANY, PROGRAM), "file": (ANY,)}[role]
     for finding in findings(subject, (*on, PAIR) if library and started else on):

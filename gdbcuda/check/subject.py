@@ -20,7 +20,8 @@ IMPORTANT_ROLES = ("alloc", "free", "copy", "launch")
 
 
 class Subject:
-    """``file`` is what the report is about: the hook library or the program; the other may be None."""
+    """``file`` is what the report is about: the hook library or the program; the other may be None. ``maps``: rules of
+    gdb's for sources, (directory in the debug info, directory here)."""
 
     def __init__(
         self,
@@ -29,10 +30,12 @@ class Subject:
         program: elf.Elf | None,
         table: api.Table,
         root: elf.Root,
+        maps: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.file = file
         self.table = table
         self.root = root
+        self.maps = maps
         self._library = library
         self._program = program
 

@@ -145,9 +145,10 @@ def notes(request: Request, found: sources.Sources, hook: str, program: str) -> 
     if found.missing:
         where = common(found.missing)
         said.append(f"{len(found.missing)} sources are not here, {found.missing[0]} among them: --path-map {where}=DIR")
-    for local, far in ((request.hook, hook), (request.program, program)):
+    guesses = [("--hook-there", request.hook, hook)] if not request.hook_there else []
+    guesses += [("--program-there", request.program, program)] if not request.program_there else []
+    for option, local, far in guesses:
         if local and local != far and not request.attach:
-            option = "--hook-there" if local == request.hook else "--program-there"
             said.append(f"{os.path.basename(local)} is taken to be {far} there: {option} says else")
     if request.hook and not os.path.isfile(request.hook):
         said.append(f"{request.hook} is not here: cuda-load wants a copy of it")

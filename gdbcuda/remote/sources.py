@@ -47,23 +47,12 @@ def named_by(file: str) -> list[str]:
 
 
 def unfound(paths: Iterable[str], maps: list[Map]) -> list[str]:
-    return [path for path in paths if not os.path.exists(here(path, maps))]
-
-
-def here(path: str, maps: Iterable[Map]) -> str:
-    """Where gdb looks for it: the first rule that fits whole directories."""
-    return next((new for far, near in maps if (new := moved(path, far, near))), path)
+    return [path for path in paths if not os.path.exists(check.here(path, maps))]
 
 
 def there(path: str, maps: Iterable[Map]) -> str:
     """Where a file of the checkout is on the other machine: the same rules the other way."""
-    return next((new for far, near in maps if (new := moved(path, near, far))), path)
-
-
-def moved(path: str, old: str, new: str) -> str:
-    """Empty where the path is not in the old directory."""
-    old, new = old.rstrip("/"), new.rstrip("/")
-    return new + path[len(old) :] if path == old or path.startswith(old + "/") else ""
+    return next((new for far, near in maps if (new := check.moved(path, near, far))), path)
 
 
 def places_near(file: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable
 
 from gdbcuda.elf.dwarf import Unit
 
@@ -24,10 +25,21 @@ def missing(subject: Subject) -> Answer:
     if subject.file.kind != "shared":
         return None  # whoever debugs a hook library may well have no source of the program
     paths = list(dict.fromkeys(path for unit in subject.units if (path := source_path(unit))))[:MOST_PATHS]
-    gone = [path for path in paths if not os.path.exists(path)]
+    gone = [path for path in paths if not os.path.exists(here(path, subject.maps))]
     if not gone:
         return None
     return Seen(f"{len(gone)} of {len(paths)} source files are not here: {some(gone, 2)}", do=advice(gone))
+
+
+def here(path: str, maps: Iterable[tuple[str, str]]) -> str:
+    """Where gdb looks for a source: the first rule (FROM, TO) that fits whole directories."""
+    return next((new for far, near in maps if (new := moved(path, far, near))), path)
+
+
+def moved(path: str, old: str, new: str) -> str:
+    """Empty where the path is not in the old directory."""
+    old, new = old.rstrip("/"), new.rstrip("/")
+    return new + path[len(old) :] if path == old or path.startswith(old + "/") else ""
 
 
 def source_path(unit: Unit) -> str:

@@ -47,31 +47,34 @@ def cuda_check(file: str | None, json: bool, quiet: bool) -> str:
 
 
 def session_files() -> list[str]:
+    """A library that was noticed on another machine need not be here: then the process alone tells."""
     hooks = layers.hooks()
     if not hooks:
         raise UserError("no hook library; name one: cuda-check ./libhook.so, or cuda-load ./libhook.so")
-    return hooks
+    return [hook for hook in hooks if os.path.isfile(hook) or not target.is_remote()]
 
 
 def report_on(path: str) -> Report:
     """A library together with this session's program, a program together with its hook library."""
     from gdbcuda import check, elf
+    from gdbcuda.live.copies import substitutions
 
     table = versions.table() if target.is_alive() else None
     if elf.open(path).kind in ("pie", "executable"):
-        return check.check(path, table, hook=next(filter(os.path.isfile, layers.hooks()), None))
-    return check.check(path, table, program=local_program() or None)
+        return check.check(path, table, hook=next(filter(os.path.isfile, layers.hooks()), None),
+                           maps=substitutions())  # fmt: skip
+    return check.check(path, table, program=local_program() or None, maps=substitutions())
 
 
 def report_on_process() -> Report:
     """What is really loaded: the hook's place in the process, and the ways around it."""
     from gdbcuda.check.finding import Report
-    from gdbcuda.live import truths
+    from gdbcuda.live import copies, truths
 
     table = versions.table()
     name = target.strip_prefix(target.program()) or "process"
     report = Report(name, "process", target.machine(), cuda=table.cuda, nvml=table.nvml, good="the hook is in place")
-    for finding in truths.findings():
+    for finding in (*truths.findings(), *copies.findings()):
         report.add(finding)
     return report
 

@@ -1,0 +1,56 @@
+"""What gdb has of the objects of a program on another machine, for `gdbcuda.remote.copies`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import gdb
+
+from gdbcuda.check.finding import Finding
+from gdbcuda.live import layers, target, versions
+from gdbcuda.live import world as worlds
+from gdbcuda.remote import copies
+from gdbcuda.remote.copies import Copy
+
+OTHERS = ("main", "dlsym", "dlvsym")
+MOST_FUNCTIONS = 40  # of which the lines are asked for: gdb reads the debug info of each one's file
+
+
+def findings() -> list[Finding]:
+    """[] where the program is of this machine."""
+    if not target.is_remote():
+        return []
+    return [finding for image in target.images() for copy in of_image(image) for finding in copies.findings(copy)]
+
+
+def of_image(image: Any) -> Iterator[Copy]:
+    """Of the program and the hook libraries."""
+    file = image.name or target.strip_prefix(target.program())
+    named = next((hook for hook in layers.hooks() if layers.is_same_file(file, hook)), "")
+    if image.name and not named:
+        return
+    debug, looked_for = lines_of(file)
+    here = named if image.name else file
+    yield Copy(file, image.base, image.build_id, here if os.path.isfile(here) else "", debug, looked_for)
+
+
+def lines_of(file: str) -> tuple[bool | None, tuple[str, ...]]:
+    """Has gdb lines for the object's functions, and from which sources?"""
+    objfiles = [one for one in gdb.objfiles() if target.strip_prefix(one.filename or "") == file]
+    if not objfiles:
+        return None, ()
+    names = versions.table().functions
+    rows = worlds.symbol_table(objfiles[0].filename)
+    chosen = [(name, at) for name, at in rows if name in names or name in OTHERS][:MOST_FUNCTIONS]
+    tables = [gdb.find_pc_line(address).symtab for _, address in chosen]
+    found = dict.fromkeys(table.fullname() for table in tables if table is not None)
+    return bool(found), tuple(found)
+
+
+def substitutions() -> list[tuple[str, str]]:
+    """The user's rules: (directory of the debug info, directory here)."""
+    shown = gdb.execute("show substitute-path", to_string=True)
+    return re.findall(r"^ +`(.*)' -> `(.*)'\.$", shown, re.MULTILINE)
