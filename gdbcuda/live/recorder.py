@@ -161,15 +161,12 @@ class Recorder:
             sink.exit(call)
 
     def jumped(self, name: str) -> None:
-        """At longjmp, at the start of an exception, or where the thread goes on on another stack."""
+        """At longjmp, where an exception lands, or where the thread goes on on another stack."""
         stacks = self.processes().threads.get(gdb.selected_thread().global_num)
-        if stacks is None:
-            return
-        switched = jumps.switch(name)
-        if switched is None:
-            stacks.jumped = True
-        else:
-            self.abandon(stacks.switch(*switched), record.UNWOUND)
+        if stacks is not None:
+            leap = jumps.leap(name)
+            lost = stacks.switch(leap.old, leap.new, leap.is_fresh) if leap.is_switch else stacks.jump(leap.new)
+            self.abandon(lost, record.UNWOUND)
 
     def abandon(self, lost: Sequence[Open], why: str) -> None:
         for one in lost:
