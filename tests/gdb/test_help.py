@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -33,11 +34,46 @@ def test_help_has_usage_and_examples(local: Scenario, name: str) -> None:
     assert f"\n  {name}" in text.partition("Examples:")[2]
 
 
-@pytest.mark.parametrize("name", ["cuda-break"])
-def test_examples_work_as_typed(local: Scenario, name: str) -> None:
-    for example in re.findall(rf"^  ({name} .+)$", help_of(local, name).partition("Examples:")[2], re.MULTILINE):
-        text = local.run("test_alloc", example)
-        assert re.search(r"^Breakpoints? \d", text, re.MULTILINE), text
+# Where the help of each command says that one is: what is typed before its examples.
+SESSION = {
+    "cuda-call": ["cuda-break cuMemAlloc --in driver", "run"],
+    "cuda-memory": ["cuda-log start --memory", "cuda-break cuMemFree --in driver", "run"],
+    "cuda-log stop": ["cuda-log start"],
+    "cuda-log show": ["cuda-log start --in hook", "run"],
+    "cuda-log save": ["cuda-log start --in hook", "run"],
+    "cuda-log summary": ["cuda-log start --in hook", "run"],
+    "cuda-dlsym": ["break main", "run"],
+    "cuda-route": ["break main", "run"],
+}
+ELSEWHERE = {  # what an example needs of another machine, or of a session that had other addresses
+    "cuda-remote --container trainer --connect": "docker",
+    "cuda-memory history 0x7fffb3bff000": "no block",
+}
+RUN = """python
+for line in {examples!r}:
+    try:
+        print("typed:", line, "->", bool(gdb.execute(line, to_string=True)))
+    except gdb.error as problem:
+        print("failed:", line, "->", problem)
+end
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_work_as_typed(local: Scenario, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder that has the files which the examples name."""
+    (tmp_path / "build").mkdir()
+    for copy in ("libvgpu.so", "build/libvgpu.so"):
+        shutil.copy(local.sample("hook_second.so"), tmp_path / copy)
+    shutil.copy(local.sample("hook_first.so"), tmp_path / "libtrace.so")
+    shutil.copy(local.sample("runtime_alloc" if name == "cuda-call" else "test_alloc"), tmp_path / "program")
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"^  ([a-z].+)$", help_of(local, name).partition("Examples:")[2], re.MULTILINE)
+    (tmp_path / "script.gdb").write_text(RUN.format(examples=examples))
+    text = local.run(tmp_path / "program", *SESSION.get(name, []), "source script.gdb", hook=tmp_path / "libvgpu.so")
+    failed = dict(re.findall(r"^failed: (.+?) -> (.*)$", text, re.MULTILINE))
+    assert {line for line in failed if ELSEWHERE.get(line, "?") not in failed[line]} == set(), text
+    assert examples and text.count("typed: ") == len(examples) - len(failed)
 
 
 FREE = ("N", "P", "H", "PID", "HOST", "NAME", "PATH", "A=B", "NAME=VALUE")  # nobody here can know them
