@@ -143,8 +143,8 @@ def has_main(path: str) -> bool:
 def notes(request: Request, found: sources.Sources, hook: str, program: str) -> list[str]:
     said = [NO_PRELOAD] if request.attach else []
     if found.missing:
-        where = common(found.missing)
-        said.append(f"{len(found.missing)} sources are not here, {found.missing[0]} among them: --path-map {where}=DIR")
+        more = f" and {len(found.missing) - 1} more sources" if found.missing[1:] else ""
+        said.append(f"not here: {found.missing[0]}{more}; say where:  --path-map {common(found.missing)}=DIR")
     guesses = [("--hook-there", request.hook, hook)] if not request.hook_there else []
     guesses += [("--program-there", request.program, program)] if not request.program_there else []
     for option, local, far in guesses:

@@ -29,7 +29,7 @@ def of_files(files: Iterable[str], maps: Iterable[Map] = ()) -> Sources:
     known, missing = list(maps), []
     for file in files:
         gone = unfound(named_by(file), known)
-        found = check.substitution(gone, places_near(file)) if gone else None
+        found = substitution(gone, file) if gone else None
         if found and found not in known:
             known.append(found)
         missing += unfound(gone, known)
@@ -55,6 +55,11 @@ def there(path: str, maps: Iterable[Map]) -> str:
     return next((new for far, near in maps if (new := check.moved(path, near, far))), path)
 
 
-def places_near(file: str) -> list[str]:
-    """Where a checkout may be: the current directory, the library's, and the repositories that they are in."""
-    return list(dict.fromkeys([*check.tops(), *check.tops(os.path.dirname(os.path.abspath(file)))]))
+def substitution(gone: list[str], file: str) -> Map | None:
+    """Looks in the current directory, in the library's, in the repositories that they are in, and beside build/."""
+    beside = os.path.dirname(os.path.abspath(file))
+    for places in ([*check.tops(), *check.tops(beside)], [os.path.dirname(beside)]):
+        found = check.substitution(gone, [place for place in places if place != "/"])
+        if found:
+            return found
+    return None
