@@ -147,6 +147,40 @@ def test_a_pointer_is_followed_unless_it_is_null(scenario: Scenario, built) -> N
     assert "$_cuda_if" not in text  # gdb, or gdbserver, evaluates it
 
 
+def test_gdbserver_follows_pointers_by_itself(shim: Path, built) -> None:
+    hook, program = built
+    made = "cuda-break cuMemcpy2D --from any if pCopy->Height == 7 && pCopy->WidthInBytes"
+    text = Scenario(shim, "gdbserver").run(
+        program, "break main", "RUN", made, "continue", "info breakpoints", hook=hook
+    )
+    assert "hit Breakpoint 2," in text and re.search(r"stop only if .*rdi.* \(target evals\)", text)
+
+
+AGREE = """python
+from gdbcuda.live import callers, sites, surroundings, target
+from gdbcuda.condition.place import within
+names = ("work", "main", "outer", "inner", "helper", "cuMemAlloc_v2", "malloc", "clone", "__libc_start_main")
+starts = [target.function_start(pc) for name in names for pc in target.decoded(name)]
+addresses = [start + more for start in starts for more in (0, 1, 4, 16)]
+words = ("any", "app", "hook", "system", "driver", "libcalls.so", "lib*", "program", "work", "outer", "nobody")
+differ = [
+    (word, hex(address)) for word in words for address in addresses
+    if within(address, callers.ranges([word])) != surroundings.is_from(sites.caller(address), word)
+]
+print("compared:", len(words) * len(addresses), "differ:", differ)
+print("of work:", len(callers.ranges(["work"])), "of nobody:", len(callers.ranges(["nobody"])))
+"""
+
+
+def test_address_ranges_say_what_gdb_says(scenario: Scenario, built) -> None:
+    """What machine code compares with, and what `$_cuda_from` looks up."""
+    hook, program = built
+    text = scenario.run(program, "break ready", "RUN", AGREE, hook=hook)
+    compared, differ = re.search(r"compared: (\d+) differ: (.*)", text).groups()
+    assert int(compared) >= 480 and differ == "[]", text
+    assert "of work: 1 of nobody: 0" in text
+
+
 def test_saved_breakpoints_count_under_their_new_number(local: Scenario, built, tmp_path: Path) -> None:
     hook, program = built
     file = tmp_path / "saved"
