@@ -21,6 +21,10 @@ def is_past(world: World, route: Route) -> bool:
     return route.verdict.word in ("driver", "other", "wrong version", "wrong object")
 
 
+def arrives_in_hook(route: Route) -> bool:
+    return route.reached is not None and route.reached.layer == "hook"
+
+
 def of_callers(routes: Sequence[Route]) -> list[Route]:
     """Without the hook's own ways, and those of the vendor and the system."""
     return [route for route in routes if route.asker_layer in ("app", "runtime")]
@@ -57,12 +61,12 @@ def summary(world: World, routes: Sequence[Route]) -> str:
     head = f"{len(names)} function{'' if len(names) == 1 else 's'} reachable"
     if not world.hooks:
         return f"{head}; no hook library is loaded"
-    past = {route.function for route in mine if is_past(world, route)}
+    past = {route.function for route in mine if is_past(world, route) and not arrives_in_hook(route)}
     hooked = {route.function for route in mine if route.verdict.word == "hooked"}
     wrong = {route.function for route in mine if route.verdict.word.startswith("wrong")}
     both = len(hooked & past)
     depends = f" ({both} depend{'s' if both == 1 else ''} on who asks)" if both else ""
-    counts = [(len(wrong), "wrong version"), (len(names - hooked - past), "above the hook"),
+    counts = [(len(wrong), "wrong version"), (len(names - hooked - past - wrong), "above the hook"),
               (len({route.function for route in mine} - names), "missing")]  # fmt: skip
     rest = "".join(f", {count} {word}" for count, word in counts if count)
     return f"{head}: {len(hooked)} hooked, {len(past)} past the hook{depends}{rest}"

@@ -16,7 +16,8 @@ from gdbcuda import api
 from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect, report, resolvers, truths
 from gdbcuda.routes.truths import Facts
-from gdbcuda.routes.world import World
+from gdbcuda.routes.verdicts import Verdict
+from gdbcuda.routes.world import Reached, World
 
 DRIVER = "int cuInit(unsigned f) { return (int)f; } int cuDeviceGet(int *d, int n) { return *d = n; }"
 HOOK = "int cuInit(unsigned f) { return (int)f + 1; } void *dlsym(void *h, const char *n) { return n[0] ? h : 0; }"
@@ -105,6 +106,19 @@ def test_summary_and_table(loaded: tuple) -> None:
     assert report.summary(world, found) == "2 functions reachable: 0 hooked, 2 past the hook, 1 missing"
     text = report.table(found, lambda text, role: text, None)
     assert f"app {libraries.plugin.name}" in text and "PLT, not called yet" in text and "nothing" in text
+
+
+def test_a_wrong_version_of_the_hooks_own_is_not_past_the_hook(loaded: tuple) -> None:
+    """As where the per-thread variant was asked for and the hook answers with its other function."""
+    libraries, _ = loaded
+    ctypes.CDLL(str(libraries.hook))
+    verdict = Verdict("wrong version", "cuMemcpyHtoD_v2 where cuMemcpyHtoD_v2_ptds is meant")
+    there = Reached(4096, ("cuMemcpyHtoD_v2",), str(libraries.hook), "hook")
+    route = collect.Route("cuMemcpyHtoD_v2_ptds", "cuGetProcAddress_v2", "program", "app", "", there, verdict)
+    summary = "1 function reachable: 0 hooked, 0 past the hook, 1 wrong version"
+    assert report.summary(libraries.world(), [route]) == summary
+    behind = route._replace(reached=there._replace(layer="driver"))
+    assert "1 past the hook, 1 wrong version" in report.summary(libraries.world(), [behind])
 
 
 def test_implementations_of_dlsym(loaded: tuple) -> None:
