@@ -29,7 +29,7 @@ class Setting(gdb.Parameter):
         )
         self.name = name
         super().__init__(name, gdb.COMMAND_SUPPORT, kind, *([choices] if choices else []))
-        self.value = initial
+        self.value = self.initial = initial
         if gdb.parameter(name) != initial:  # Debian's cuda-gdb 11.8 takes ``value`` for an attribute like any other
             gdb.execute(f"set {name} {({True: 'on', False: 'off'}).get(initial, initial)}")
         SETTINGS[name] = self

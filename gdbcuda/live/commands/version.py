@@ -1,0 +1,81 @@
+"""``cuda-version``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import platform
+from typing import Any
+
+import gdb
+
+from gdbcuda import __version__
+from gdbcuda.live import layers, settings, target, versions
+from gdbcuda.live.command import Option, command
+
+PACKAGES = ("pygments", "tabulate", "pyelftools")
+SHOWN_LAYERS = ("hook", "runtime", "driver")
+
+
+@command("cuda-version", Option("--json", "as a JSON document", flag=True))
+def cuda_version(json: bool) -> str:
+    """Print the versions of everything that takes part, for a bug report.
+
+    gdbcuda, gdb and its Python with their packages, this machine, the API table in use; and of the process the hook
+    library, the driver and the runtime with their build-ids. (set cuda-version is the setting: which API table.)
+
+    Examples:
+      cuda-version
+      cuda-version --json"""
+    found = everything()
+    return jsonlib.dumps(found, indent=2) if json else text(found)
+
+
+def everything() -> dict[str, Any]:
+    table = versions.table()
+    return {
+        "gdbcuda": __version__,
+        "gdb": gdb.execute("show version", to_string=True).splitlines()[0],
+        "python": platform.python_version(),
+        "packages": {name: package(name) for name in PACKAGES},
+        "machine": platform.platform(),
+        "table": {"cuda": table.cuda, "nvml": table.nvml},
+        "target": target.connection() if target.is_alive() else "",
+        "program": target.strip_prefix(target.program()),
+        "loaded": objects(),
+        "settings": {name: settings.value(name) for name in settings.SETTINGS},
+    }
+
+
+def package(name: str) -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "missing"
+
+
+def objects() -> list[dict[str, str]]:
+    found = []
+    for image in target.images() if target.is_alive() else ():
+        layer = layers.layer_of_object(image.name)
+        if layer in SHOWN_LAYERS:
+            found.append({"layer": layer, "file": image.name, "build_id": image.build_id or ""})
+    return found
+
+
+def text(found: dict[str, Any]) -> str:
+    """One line each; the settings that are not as they come."""
+    changed = [f"{name} {value}" for name, value in found["settings"].items()
+               if value != settings.SETTINGS[name].initial]  # fmt: skip
+    rows = [
+        *((name, found[name]) for name in ("gdbcuda", "gdb", "python")),
+        ("packages", ", ".join(f"{name} {version}" for name, version in found["packages"].items())),
+        ("machine", found["machine"]),
+        ("API table", f"CUDA {found['table']['cuda']}, NVML {found['table']['nvml']}"),
+        ("target", found["target"] or "no process"),
+        ("program", found["program"] or "none"),
+        *((one["layer"], f"{one['file']}  build-id {one['build_id'] or 'none'}") for one in found["loaded"]),
+        ("settings", ", ".join(changed) or "as they come"),
+    ]
+    return "\n".join(f"{name:<10} {value}" for name, value in rows)
