@@ -1,0 +1,185 @@
+"""Other gdbs, out of Debian's packages, unpacked into a folder and run from there: no root, no chroot, no install.
+
+apt-get works on lists and a status file of its own, so that the machine's packages do not count; what it downloads is
+checked with Debian's keys as ever. The unpacked gdb runs through its own ld.so, with its own libraries and Python.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+MIRRORS = ("http://deb.debian.org/debian", "http://archive.debian.org/debian")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gdbcuda" / "matrix"
+KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+HERE = Path(__file__).resolve().parent
+
+
+class Unavailable(Exception):
+    """Why a gdb cannot be had, in one line."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """Where a gdb comes from; ``mend``: a C file to preload into it (see there)."""
+
+    suite: str
+    packages: tuple[str, ...] = ("gdb", "gdbserver")
+    program: str = "gdb"
+    server: str = "gdbserver"
+    mend: str = ""
+
+
+RELEASES = {
+    "10.1": Release("bullseye"),
+    "13.1": Release("bookworm"),
+    "16.3": Release("trixie"),
+    # 11.2 (bullseye) and 12.4 (trixie) have no Python inside
+    "cuda-11.8": Release("bookworm", ("nvidia-cuda-gdb",), "cuda-gdb", "cuda-gdbserver", "debian_cuda_gdb.c"),
+}
+
+
+def get(name: str) -> Path:
+    """The folder with ``gdb`` and ``gdbserver``; downloads and unpacks them the first time. Raises Unavailable."""
+    home = CACHE / name
+    with locked(name):
+        if not (home / "bin" / "gdb").exists():
+            part = CACHE / f"{name}.part"
+            shutil.rmtree(part, ignore_errors=True)
+            make(name, RELEASES[name], part)
+            shutil.rmtree(home, ignore_errors=True)
+            part.rename(home)
+    return home / "bin"
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def make(name: str, release: Release, part: Path) -> None:
+    missing = [tool for tool in ("apt-get", "dpkg-deb") if not shutil.which(tool)]
+    if missing:
+        raise Unavailable(f"no {' and no '.join(missing)} on this machine; Debian and Ubuntu have them")
+    packages = download(name, release, part)
+    say(f"{name}: unpacking {len(packages)} packages into {CACHE / name}")
+    for package in packages:
+        command(["dpkg-deb", "-x", package, part / "root"])
+    shutil.rmtree(part / "apt")
+    write_starters(part, CACHE / name, release)
+
+
+def download(name: str, release: Release, part: Path) -> list[Path]:
+    """The packages and all that they need, from the first mirror that has the release."""
+    why: dict[str, str] = {}
+    for mirror in dict.fromkeys([*own_mirrors(), *MIRRORS]):
+        say(f"{name}: downloading {' and '.join(release.packages)} of Debian {release.suite} from {mirror}")
+        options = apt_options(part / "apt", f"deb{signed_by()} {mirror} {release.suite} main contrib non-free\n")
+        try:
+            command(["apt-get", "-qq", *options, "update"])
+            command(["apt-get", "-qq", "-y", *options, "--download-only", "--no-install-recommends", "install",
+                     *release.packages])  # fmt: skip
+        except Unavailable as problem:
+            why[mirror] = str(problem)
+        else:
+            return sorted((part / "apt" / "archives").glob("*.deb"))
+    raise Unavailable("; ".join(f"{mirror}: {reason}" for mirror, reason in why.items()))
+
+
+def own_mirrors() -> list[str]:
+    """Debian mirrors that this machine's apt uses, in whichever format its sources are written."""
+    try:
+        shown = command(["apt-get", "indextargets", "--format", "$(REPO_URI)"])
+    except Unavailable:
+        return []
+    return sorted({uri.rstrip("/") for uri in shown.split() if re.search(r"/debian/?$", uri)})
+
+
+def signed_by() -> str:
+    return f" [signed-by={KEYS}]" if KEYS.exists() else ""
+
+
+def apt_options(state: Path, sources: str) -> list[str]:
+    """apt-get with a state of its own: no installed package, one source, no root needed."""
+    for folder in ("lists/partial", "archives/partial"):
+        (state / folder).mkdir(parents=True, exist_ok=True)
+    (state / "status").touch()
+    (state / "sources.list").write_text(sources)
+    settings = {
+        "Dir::Etc::sourcelist": state / "sources.list",
+        "Dir::Etc::sourceparts": "-",
+        "Dir::State": state,
+        "Dir::State::lists": state / "lists",
+        "Dir::State::status": state / "status",
+        "Dir::Cache": state,
+        "Dir::Cache::archives": state / "archives",
+        "Acquire::Check-Valid-Until": "false",  # an archived release is not signed again
+        "Acquire::Languages": "none",
+        "Acquire::Retries": "2",
+        "APT::Update::Error-Mode": "any",
+        "APT::Sandbox::User": "root",  # root's own folder is closed to the user _apt
+    }
+    return [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+
+
+def command(words: list[object]) -> str:
+    """Its output; Unavailable with the first error line."""
+    done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"}, check=False)  # fmt: skip
+    if done.returncode:
+        said = (done.stderr or done.stdout or f"{words[0]} failed").strip().splitlines()
+        raise Unavailable(next((line for line in said if line.startswith("E:")), said[0]))
+    return done.stdout
+
+
+STARTER = """#!/bin/sh
+# made by scripts/matrix: {program} of Debian {suite}, with its own libraries
+root='{root}'
+exec env {variables} "$root/{loader}" {preload}--library-path "{libraries}" "$root/usr/bin/{program}" {options}"$@"
+"""
+
+
+def write_starters(part: Path, home: Path, release: Release) -> None:
+    """``bin/gdb`` and ``bin/gdbserver``, which find everything in ``home``, where ``part`` will be."""
+    root = part / "root"
+    (part / "bin").mkdir()
+    loader = next(p for top in ("lib", "usr/lib") for p in root.glob(f"{top}/*-linux-gnu/ld-linux-*.so.?"))
+    folders = [f"$root/{top}/{loader.parent.name}" for top in ("lib", "usr/lib")]
+    common = {"suite": release.suite, "root": home / "root", "loader": loader.relative_to(root),
+              "libraries": ":".join(folders)}  # fmt: skip
+    options = (
+        f'--data-directory="$root/usr/share/{release.program}" -iex "unset environment PYTHONHOME" '
+        f'-iex "add-auto-load-safe-path /lib/{loader.parent.name}/libthread_db.so.1" '
+        f'-iex "add-auto-load-safe-path /usr/lib/{loader.parent.name}/libthread_db.so.1" '
+    )
+    texts = {
+        "gdb": STARTER.format(**common, program=release.program, options=options, preload=mend(part, home, release),
+                              variables='PYTHONHOME="$root/usr"'),
+        "gdbserver": STARTER.format(**common, program=release.server, options="", preload="",
+                                    variables="-u PYTHONHOME"),
+    }  # fmt: skip
+    for name, text in texts.items():
+        (part / "bin" / name).write_text(text)
+        (part / "bin" / name).chmod(0o755)
+
+
+def mend(part: Path, home: Path, release: Release) -> str:
+    if not release.mend:
+        return ""
+    command(["gcc", "-shared", "-fPIC", "-O1", "-o", part / "mend.so", HERE / release.mend])
+    return f"--preload '{home / 'mend.so'}' "
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
