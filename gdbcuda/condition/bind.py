@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 from gdbcuda import abi, api
-from gdbcuda.condition import parser, syntax, typed, words
+from gdbcuda.condition import syntax, typed, words
 from gdbcuda.condition.lexer import INT_MAX, Integer, Text
 from gdbcuda.condition.numbers import (
     COMPARISONS,
@@ -24,11 +23,10 @@ from gdbcuda.condition.numbers import (
 from gdbcuda.condition.pointees import Resolver, kind_of
 from gdbcuda.condition.show import show
 from gdbcuda.condition.typed import Typed
+from gdbcuda.condition.unknown import unknown
 from gdbcuda.errors import UserError
 
 WORDS = {"NULL": 0, "nullptr": 0, "true": 1, "false": 0}
-ON_ENTRY = "a condition is looked at when the function is entered"
-RESULTS = ("result", "error")
 BOOLEANS = (typed.Compare, typed.Logic, typed.Not, typed.Matches, typed.CallerIn, typed.Thread, typed.Count)
 
 
@@ -103,13 +101,13 @@ class Binder:
                 return self.argument(index, parameter)
         value = WORDS.get(node.name, self.table.constant(node.name))
         if value is None:
-            raise self.unknown(node)
+            raise unknown(node, self.function, self.table)
         return typed.Constant(value, UNSIGNED if value > INT_MAX else SIGNED)
 
     def path(self, node: syntax.Path) -> Typed:
         names = [parameter.name for parameter in self.function.parameters]
         if node.name.name not in names:
-            raise self.unknown(node.name)
+            raise unknown(node.name, self.function, self.table)
         found, readable = Resolver(node, self.function, names.index(node.name.name)).resolve()
         if readable is not None:
             self.readable[found] = readable
@@ -123,20 +121,6 @@ class Binder:
                 f"a condition takes one of its members: {', '.join(field.name for field in kind.fields)}"
             )
         return typed.Argument(parameter.name, index, kind.size, abi.is_signed(kind), kind_of(kind))
-
-    def unknown(self, node: syntax.Name) -> UserError:
-        """The reason why a name means nothing here."""
-        name = node.name
-        if name in RESULTS:
-            return UserError(f"{ON_ENTRY}: there is no {name} yet (--on error stops at an error)")
-        if name == "nth":
-            return words.misplaced(node, name)
-        if name in parser.USAGE:
-            return parser.misused(node.column, name)
-        names = ", ".join(parameter.name for parameter in self.function.parameters)
-        has = f'has no parameter "{name}"; it has {names}' if names else f'has no parameters, so no "{name}"'
-        near = " or ".join(nearest_constants(name, self.table))
-        return UserError(f"{self.function.symbol} {has}" + (f"; or did you mean {near}?" if near else ""))
 
     # -- operations
 
@@ -235,13 +219,6 @@ def can_be(value: typed.Argument | typed.Pointee, constant: typed.Constant) -> b
 
 def plural(count: int, what: str) -> str:
     return f"{count} {what}" + ("s" if count != 1 else "")
-
-
-@cache  # a glob asks once for each of some hundred functions
-def nearest_constants(name: str, table: api.Table) -> list[str]:
-    from difflib import get_close_matches  # only for an error message, and slow to import
-
-    return get_close_matches(name, [*table.constants], 2, 0.85)
 
 
 def converted(node: Typed, kind: str) -> Typed:
