@@ -19,7 +19,7 @@ import gdb
 
 from gdbcuda import abi, api, decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import frames, jumps, planting, sites, surroundings, target, versions
+from gdbcuda.live import frames, jumps, link, planting, sites, surroundings, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.calling import Machine, read
 from gdbcuda.live.footprint import Process, Wish
@@ -193,11 +193,13 @@ class Recorder:
             return
         process = self.processes()
         self.note("process", "", {"program": target.strip_prefix(target.program())})
-        for linkage in objects:
-            key = (linkage.image.name, linkage.image.base)
-            if key not in process.planted:
-                process.planted.add(key)
-                self.plant_in(linkage, process)
+        with link.planting():
+            for linkage in objects:
+                key = (linkage.image.name, linkage.image.base)
+                if key not in process.planted:
+                    process.planted.add(key)
+                    self.plant_in(linkage, process)
+        link.keep_inserted(self.places())
 
     def plant_in(self, linkage: Any, process: Process) -> None:
         table, file = versions.table(), worlds.file_of(linkage)
@@ -232,6 +234,7 @@ class Recorder:
         """What is open stays so in the log: it is not over, and will not be seen to end."""
         self.why_ended = record.STILL_OPEN
         self.processes.close()
+        link.as_before()
 
 
 def kernel_names(arguments: dict[str, Any]) -> Iterator[str]:
