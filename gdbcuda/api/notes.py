@@ -62,6 +62,8 @@ class Notes:
     def __init__(self, path: str = NOTES) -> None:
         self._path = path
         self._raw: list[tuple[int, list[str]]] | None = None
+        self._read: dict[int, Line] = {}
+        self._globbed: dict[str, list[int]] = {}
         self._exact: dict[str, list[int]] = {}
         self._globs: list[tuple[str, int]] = []
         self._of: dict[str, FunctionNotes] = {}
@@ -97,11 +99,15 @@ class Notes:
             found = self._of[symbol] = FunctionNotes()
             raw = self._cut()
             for index in self._matching(symbol, base):
-                found.add(read_line(*raw[index]))
+                if index not in self._read:
+                    self._read[index] = read_line(*raw[index])
+                found.add(self._read[index])
         return found
 
     def _matching(self, symbol: str, base: str) -> Iterator[int]:
-        yield from (index for pattern, index in self._globs if matches(base, pattern))
+        if base not in self._globbed:
+            self._globbed[base] = [index for pattern, index in self._globs if matches(base, pattern)]
+        yield from self._globbed[base]
         yield from self._exact.get(base, ())
         if symbol != base:
             yield from self._exact.get(symbol, ())

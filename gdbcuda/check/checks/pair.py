@@ -139,9 +139,10 @@ def runtime_past_hook(subject: Subject) -> Answer:
     do="nvcc --cudart shared, or hook the driver functions",
 )  # fmt: skip
 def runtime_inside_program(subject: Subject) -> Answer:
+    if not subject.uses.static_runtime or "runtime" in subject.uses.linked:
+        return None
     names = [name for name in subject.in_order if subject.hooked[name].api == "runtime"]
-    inside = subject.uses.static_runtime and "runtime" not in subject.uses.linked
-    if not names or not inside:
+    if not names:
         return None
     # no harm where the driver functions that they end in are hooked too
     severity = "note" if Routes(subject).through_proc_address else ""
