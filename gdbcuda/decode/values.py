@@ -120,7 +120,9 @@ def named_bits(flags: api.Enum, value: int) -> list[str]:
 def struct(kind: api.Type, table: api.Table, depth: int) -> Show:
     if depth == 0:
         return lambda raw: Decoded(f"{{{ELLIPSIS}}}", ELLIPSIS)
-    members = [member(field, kind, table, depth - 1) for field in kind.fields]
+    tag = next((field for field in kind.fields if field.name == "type" and field.type.enum is not None), None)
+    members = [told(field, tag, kind, table, depth - 1) if tag is not None and field.type.kind == "union" else
+               member(field, kind, table, depth - 1) for field in kind.fields]  # fmt: skip
 
     def show(raw: bytes) -> Decoded:
         shown = [(name, value) for name, value in (read(raw) for read in members) if value is not None]
@@ -146,6 +148,23 @@ def member(field: api.Field, kind: api.Type, table: api.Table, depth: int) -> Me
         if is_filler and not any(part):
             return name, None
         return name, show(part) if part else Decoded(ELLIPSIS, ELLIPSIS)
+
+    return read
+
+
+def told(field: api.Field, tag: api.Field, kind: api.Type, table: api.Table, depth: int) -> Member:
+    """A union of which the struct's ``type`` says the member: CU_GRAPH_NODE_TYPE_MEM_ALLOC is ``alloc``."""
+    otherwise = member(field, kind, table, depth)
+    shows = [(one.name.lower(), one.name, shower(one.type, table, NO_HINTS, depth)) for one in field.type.fields]
+
+    def read(raw: bytes) -> tuple[str, Decoded | None]:
+        value = int.from_bytes(raw[tag.offset : tag.offset + tag.type.size], "little")
+        constant = (tag.type.enum.name_of(value) if tag.type.enum is not None else None) or ""
+        words = constant.replace("_", "").lower()
+        for end, name, show in shows:
+            if words.endswith(end):
+                return name, show(raw[field.offset :])
+        return otherwise(raw)
 
     return read
 

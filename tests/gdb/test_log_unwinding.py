@@ -116,8 +116,8 @@ def test_tail_calls_jumps_and_coroutines(scenario: Scenario, program: Path, comp
     again = [f"{depth} {'hook' if depth < 3 else 'driver'} cuCtxSynchronize 0" for depth in range(4)]
     left = ["0 app cuMemFree_v2 unwound", "0 app cuMemFreeHost unwound"] * 2
     suspended = [*init, "0 app cuCtxDetach 7"]
-    assert tree(log) == [*init, *again, *left, *suspended, *suspended, *init, "0 app cuCtxPopCurrent_v2 5", *init, *init,
-                         *init]  # fmt: skip
+    woken = [*init, "0 app cuCtxPopCurrent_v2 5", *init, *init, *init]
+    assert tree(log) == [*init, *again, *left, *suspended, *suspended, *woken]
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler on this machine (apt-get install g++)")
