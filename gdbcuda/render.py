@@ -7,6 +7,7 @@ IDE) is for the caller to decide.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import textwrap
@@ -32,7 +33,9 @@ ROLES = {
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 ELLIPSIS = "…"
 HEADER_PADDING = "  "  # tabulate makes a column two wider than its title
-NARROWEST = 16  # columns; narrower than that, wrapped text is harder to read than a line that runs over
+NARROWEST = 16  # columns; narrower than that, wrapped text is hard to read
+SCREEN = 0  # a width: as wide as the terminal is, if there is one
+GAP = 2
 
 
 def colour(text: str, role: str, enabled: bool) -> str:
@@ -82,22 +85,30 @@ def terminal_width() -> int:
     return shutil.get_terminal_size().columns
 
 
+def screen() -> int | None:
+    """Columns to fit into; None where nobody looks at a terminal: a pipe, a file, an IDE."""
+    return terminal_width() if os.isatty(1) else None
+
+
 def table(
     rows: Sequence[Sequence[object]],
     headers: Sequence[str],
     *,
     colour: bool = False,
-    width: int | None = None,
+    width: int | None = SCREEN,
 ) -> str:
     """Aligned columns under ``headers``; a column of numbers goes to the right. Cells may hold coloured text.
 
-    With ``width`` the widest columns wrap until the table fits into that many columns of the terminal, or
-    until they are `NARROWEST`; what wraps loses its colour. Without ``colour`` every escape is dropped.
-    """
+    With a ``width`` the widest columns wrap until the table fits into it; what wraps loses its colour. If they would
+    be narrower than `NARROWEST`, each row becomes lines of its own, title and cell. None: as wide as it is.
+    Without ``colour`` every escape is dropped."""
+    width = screen() if width == SCREEN else width
     numeric = [all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(headers))]
     cells = [[str(cell) if colour else plain(str(cell)) for cell in row] for row in rows]
     if width is not None:
         widths = fit([*cells, [title + HEADER_PADDING for title in headers]], width)
+        if sum(widths) + GAP * (len(widths) - 1) > width and cells:
+            return records(cells, headers, width)
         cells = [[wrap(c, w) if visible_width(c) > w else c for c, w in zip(row, widths)] for row in cells]
     titles = [f"\x1b[{ROLES['title']}m{title}\x1b[0m" if colour else title for title in headers]
     try:
@@ -108,10 +119,24 @@ def table(
     return str(tabulate(cells, titles, tablefmt="simple", disable_numparse=True, colalign=sides))
 
 
+def records(rows: Sequence[Sequence[str]], headers: Sequence[str], width: int) -> str:
+    """One cell a line behind its title, a blank line between rows; empty cells are left out."""
+    indent = max(map(len, headers)) + GAP
+    blocks = []
+    for row in rows:
+        lines = []
+        for title, cell in zip(headers, row):
+            fits = visible_width(cell) <= width - indent
+            shown = (cell if fits else wrap(cell, max(width - indent, NARROWEST))).replace("\n", "\n" + " " * indent)
+            lines += [f"{title:<{indent}}{shown}"] if cell else []
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
 def fit(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Column widths that add up to ``width`` with a gap of two between them, the widest giving way first."""
+    """Column widths that add up to ``width`` with a gap between them, the widest giving way first."""
     widths = [max(map(visible_width, column)) for column in zip(*rows)]
-    spare = width - 2 * (len(widths) - 1)
+    spare = width - GAP * (len(widths) - 1)
     while sum(widths) > spare and max(widths) > NARROWEST:
         widest = widths.index(max(widths))
         widths[widest] -= 1

@@ -19,11 +19,18 @@ def report_text(report: Report, *, colour: bool, width: int) -> str:
     """Heading, table, verdict."""
     lines = [heading(report, colour)]
     if report.findings:
-        room = max(width - max(map(len, report.ids())) - _GAP, _NARROWEST)
-        rows = [_row(finding, colour, room) for finding in report.findings]
-        lines.append(render.table(rows, ["finding", "seen, what it means, -> what to do"], colour=colour))
+        lines.append(_findings(report, colour, width))
     lines.append(verdict_line(report, colour))
     return "\n".join(lines)
+
+
+def _findings(report: Report, colour: bool, width: int) -> str:
+    room = width - max(map(len, report.ids())) - _GAP
+    if room >= _NARROWEST:
+        rows = [_row(finding, colour, room) for finding in report.findings]
+        return render.table(rows, ["finding", "seen, what it means, -> what to do"], colour=colour, width=None)
+    cells = (_row(finding, colour, width - len(_INDENT)) for finding in report.findings)
+    return "\n".join(f"{' '.join(name.split())}\n{textwrap.indent(cell, _INDENT)}" for name, cell in cells)
 
 
 def heading(report: Report, colour: bool) -> str:

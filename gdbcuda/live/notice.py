@@ -15,7 +15,7 @@ import gdb
 from gdbcuda import vendor
 from gdbcuda.errors import Unreadable
 from gdbcuda.image import Image
-from gdbcuda.live import inferiors, layers, settings, target
+from gdbcuda.live import console, inferiors, layers, settings, target
 from gdbcuda.live.inferiors import PerInferior
 
 VENDOR = ("driver", "runtime")
@@ -93,7 +93,7 @@ def tell(name: str, found: frozenset[str]) -> None:
     from gdbcuda.live.commands.load import described
 
     what = described(found, api.load())  # of the newest version: which one it is would cost a remote target packets
-    gdb.write(f"gdbcuda: {os.path.basename(name)} is a hook library: {what}; see  cuda-check\n")
+    console.write(f"gdbcuda: {os.path.basename(name)} is a hook library: {what}; see  cuda-check\n")
 
 
 def hooks() -> list[str]:

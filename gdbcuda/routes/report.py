@@ -30,11 +30,11 @@ def of_callers(routes: Sequence[Route]) -> list[Route]:
     return [route for route in routes if route.asker_layer in ("app", "runtime")]
 
 
-def table(routes: Sequence[Route], paint: Paint, width: int | None) -> str:
+def table(routes: Sequence[Route], paint: Paint) -> str:
     rows = [(paint(r.function, "function"), asker(r, paint), way(r), reached(r.reached, paint),
              paint(r.verdict.word, ROLES[r.verdict.word]), r.verdict.why) for r in routes]  # fmt: skip
     headers = HEADERS if any(row[-1] for row in rows) else HEADERS[:-1]
-    return render.table([row[: len(headers)] for row in rows], headers, colour=paint("x", "ok") != "x", width=width)
+    return render.table([row[: len(headers)] for row in rows], headers, colour=paint("x", "ok") != "x")
 
 
 def asker(route: Route, paint: Paint) -> str:

@@ -14,10 +14,10 @@ HEADERS = ("#", "resolver", "asked for", "asked by", "answer", "verdict", "why")
 STREAMS = {1: "legacy stream", 2: "per-thread stream"}  # CUdriverProcAddress_flags
 
 
-def table(requests: Sequence[Request], paint: Paint, width: int | None) -> str:
+def table(requests: Sequence[Request], paint: Paint) -> str:
     rows = [(r.number, resolver(r), asked_for(r, paint), asker(r, paint), answer(r, paint),
              paint(r.verdict.word, ROLES.get(r.verdict.word, "dim")), why(r)) for r in requests]  # fmt: skip
-    return render.table(rows, HEADERS, colour=paint("x", "ok") != "x", width=width)
+    return render.table(rows, HEADERS, colour=paint("x", "ok") != "x")
 
 
 def resolver(request: Request) -> str:

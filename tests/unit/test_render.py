@@ -68,11 +68,37 @@ def test_shorten_and_wrap() -> None:
     assert render.wrap("a\n\nb", 7) == "a\n\nb"
 
 
+def test_where_columns_would_be_too_narrow() -> None:
+    rows = [("dlsym", "libvgpu.so", "GLIBC_2.34 (default), GLIBC_2.2.5", "0x7ffff7dd75b0"), ("dlvsym", "", "-", "0x1")]
+    assert render.table(rows, ("function", "object", "version", "address"), width=30).split("\n") == [
+        "function  dlsym",
+        "object    libvgpu.so",
+        "version   GLIBC_2.34",
+        "          (default),",
+        "          GLIBC_2.2.5",
+        "address   0x7ffff7dd75b0",
+        "",
+        "function  dlvsym",
+        "version   -",
+        "address   0x1",
+    ]
+
+
+def test_the_width_of_the_terminal_is_asked_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = [["x " * 60, "y " * 60]]
+    monkeypatch.setattr("os.isatty", lambda handle: False)
+    assert render.visible_width(render.table(row, HEADERS[:2])) > 200
+    monkeypatch.setattr("os.isatty", lambda handle: True)
+    monkeypatch.setenv("COLUMNS", "70")
+    assert render.visible_width(render.table(row, HEADERS[:2])) <= 70
+
+
 ROW = st.tuples(st.text("ab \n", max_size=60), st.integers(), st.text("xyz", max_size=60))
 
 
-@given(st.lists(ROW, max_size=4))
-def test_table_fits(rows: "list[tuple[str, int, str]]") -> None:
-    text = render.table(rows, HEADERS, width=60)
-    assert all(render.visible_width(line) <= 60 for line in text.split("\n"))
-    assert "".join(text.split()).count("y") == sum(row[2].count("y") for row in rows) + 1
+@given(st.lists(ROW, max_size=4), st.sampled_from([28, 40, 60, 200]))
+def test_table_fits(rows: "list[tuple[str, int, str]]", width: int) -> None:
+    text = render.table(rows, HEADERS, width=width)
+    assert not rows or all(render.visible_width(line) <= width for line in text.split("\n"))
+    titles = sum("layer" in line.split() for line in text.split("\n"))
+    assert "".join(text.split()).count("y") == sum(row[2].count("y") for row in rows) + titles

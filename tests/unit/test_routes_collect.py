@@ -104,7 +104,7 @@ def test_summary_and_table(loaded: tuple) -> None:
     world = libraries.world()
     found = collect.sorted_routes(list(routes_of(world, libraries.plugin).values()))
     assert report.summary(world, found) == "2 functions reachable: 0 hooked, 2 past the hook, 1 missing"
-    text = report.table(found, lambda text, role: text, None)
+    text = report.table(found, lambda text, role: text)
     assert f"app {libraries.plugin.name}" in text and "PLT, not called yet" in text and "nothing" in text
 
 

@@ -12,7 +12,7 @@ DRIVER = Reached(0x3000, ("cuInit",), "/lib/libcuda.so.1", "driver")
 
 
 def request(sp: int, name: str = "cuInit", thread: int = 1, asker: Asker = APP) -> Request:
-    return Request("dlsym", "/lib/libhook.so", "hook", asker, thread, sp, name, handle_text="RTLD_NEXT")
+    return Request("dlsym", "/lib/libhook.so", "hook", asker, thread, sp, name=name, handle_text="RTLD_NEXT")
 
 
 def entered(book: Book, *requests: Request) -> list[Request]:
@@ -75,7 +75,7 @@ def test_json_and_table_say_the_same() -> None:
     one.returned, one.answer, one.verdict = True, DRIVER, Verdict("driver", "libhook.so's dlsym let it through")
     data = one.as_json()
     assert data["asker"]["function"] == "main" and data["answer"]["name"] == "cuInit" and data["verdict"] == "driver"
-    text = request_report.table([one], lambda text, role: text, None)
+    text = request_report.table([one], lambda text, role: text)
     assert all(part in text for part in ("cuInit in RTLD_NEXT", "app app main() at app.c:3", "libcuda.so.1 cuInit"))
 
 

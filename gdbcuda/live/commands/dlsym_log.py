@@ -8,9 +8,8 @@ from fnmatch import fnmatchcase
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import names, requests, settings, stops, target
+from gdbcuda.live import names, requests, stops, target
 from gdbcuda.live.command import Argument, Option, command
-from gdbcuda.render import terminal_width
 from gdbcuda.routes import request_report as report
 from gdbcuda.routes.requests import Request
 
@@ -79,7 +78,7 @@ def show(found: list[Request], pattern: str | None) -> str:
     log = requests.LOG()
     if not log.book.count:
         return "No request was seen" + ("" if requests.is_on() else "; the log is off (cuda-dlsym log on)") + why_none()
-    lines = [report.table(found, stops.paint, terminal_width() if settings.colour() else None)] if found else []
+    lines = [report.table(found, stops.paint)] if found else []
     lines.append(report.summary(log.book.requests))
     if pattern and not found:
         lines.insert(0, f"Nobody asked for {pattern}.")

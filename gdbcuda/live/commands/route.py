@@ -7,10 +7,9 @@ from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live import names, requests, settings, stops, tables, target
+from gdbcuda.live import names, requests, stops, tables, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.command import Argument, Option, command
-from gdbcuda.render import terminal_width
 from gdbcuda.routes import collect, judge, report
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.verdicts import Verdict
@@ -48,8 +47,7 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
         return as_json(world, shown, report.summary(world, routes))
     if not shown:
         return nothing(function, unhooked)
-    width = terminal_width() if settings.colour() else None
-    return f"{report.table(shown, stops.paint, width)}\n{report.summary(world, routes)}"
+    return f"{report.table(shown, stops.paint)}\n{report.summary(world, routes)}"
 
 
 def wanted_names(world: World, pattern: str | None) -> frozenset[str]:
