@@ -64,6 +64,13 @@ def test_beside_the_users_own_preload(local: Scenario, option: str, says: str) -
     assert str(other) in text
 
 
+def test_a_program_that_is_started_by_naming_ld_so(local: Scenario) -> None:
+    loader = Path("/lib64/ld-linux-x86-64.so.2")
+    text = local.run(loader, "cuda-break cuInit", "run", arguments=(str(local.sample("test_alloc")),))
+    assert "check: ready" in text
+    assert "Breakpoint 1  hook libgdbcuda-hook.so  cuInit(Flags=0)" in text
+
+
 def test_of_two_hook_libraries_one_is_first(local: Scenario) -> None:
     behind = f"cuda-load {local.sample('minimal_hook.so')} --last"
     text = local.run("test_alloc", behind, "break main", "run", "cuda-check")

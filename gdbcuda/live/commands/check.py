@@ -14,6 +14,8 @@ from gdbcuda.live.command import Argument, Option, command, file_names
 if TYPE_CHECKING:
     from gdbcuda.check.finding import Report
 
+PROGRAMS = ("pie", "executable")
+
 
 @command(
     "cuda-check",
@@ -60,7 +62,7 @@ def report_on(path: str) -> Report:
     from gdbcuda.live.copies import substitutions
 
     table = versions.table() if target.is_alive() else None
-    if elf.open(path).kind in ("pie", "executable"):
+    if elf.open(path).kind in PROGRAMS:
         return check.check(path, table, hook=next(filter(os.path.isfile, layers.hooks()), None),
                            maps=substitutions())  # fmt: skip
     return check.check(path, table, program=local_program() or None, maps=substitutions())
@@ -80,8 +82,11 @@ def report_on_process() -> Report:
 
 
 def local_program() -> str:
+    """Its file on this machine; "" without one, and for ld.so, which starts programs (`ld.so --preload`)."""
+    from gdbcuda import elf
+
     name = target.strip_prefix(target.program())
-    return name if os.path.isfile(name) else ""
+    return name if os.path.isfile(name) and elf.open(name).kind in PROGRAMS else ""
 
 
 def text_of(report: Report, quiet: bool) -> str:
