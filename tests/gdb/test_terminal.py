@@ -1,0 +1,105 @@
+"""What somebody at a terminal sees: a hint at first, colour unless it is unwanted, tables as wide as the window."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from pathlib import Path
+
+import pytest
+from scenario import GDB, ROOT, Scenario
+
+HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; help user-defined"
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\r")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+class Terminal:
+    """gdb at a terminal of so many columns; ``typed`` gives all that it shows for the lines, escapes included."""
+
+    def __init__(self, local: Scenario, home: Path, columns: int = 80) -> None:
+        self.columns = columns
+        environment = {**local.environment(), "HOME": str(home), "TERM": "xterm-256color", "XDG_CONFIG_HOME": str(home)}
+        self.environment = {k: v for k, v in environment.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
+
+    def typed(self, *lines: str, words: tuple[str, ...] = ("-x", f"{ROOT}/gdbcuda.py"), **more: str) -> str:
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 500, self.columns, 0, 0))
+        line = [GDB, "-nx", "-q", *words]
+        running = subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs, env={**self.environment, **more},
+                                   start_new_session=True)  # fmt: skip
+        os.close(theirs)
+        os.write(ours, "".join(f"{one}\n" for one in ("set confirm off", *lines, "quit")).encode())
+        shown = b""
+        try:
+            while piece := os.read(ours, 65536):
+                shown += piece
+        except OSError:  # gdb has closed its end
+            pass
+        running.wait(timeout=60)
+        os.close(ours)
+        return shown.decode(errors="replace")
+
+
+def test_the_hint_comes_once(local: Scenario, home: Path) -> None:
+    text = ESCAPE.sub("", Terminal(local, home).typed("echo one\\n", "echo two\\n"))
+    assert text.count(HINT) == 1
+    text = ESCAPE.sub("", Terminal(local, home).typed("echo one\\n", f"source {ROOT}/gdbcuda.py", words=()))
+    assert text.count(HINT) == 1
+    assert os.listdir(home) == [], "nothing is written"
+
+
+def test_no_hint_for_machines_and_for_who_has_installed_it(local: Scenario, home: Path) -> None:
+    terminal = Terminal(local, home)
+    words = ("-x", f"{ROOT}/gdbcuda.py")
+    assert "gdbcuda:" not in terminal.typed(words=(*words, "-batch"))
+    assert "gdbcuda:" not in terminal.typed("-gdb-exit", words=(*words, "--interpreter=mi3"))
+    assert "gdbcuda:" not in local.run(None, "echo x", hook=None)
+    (home / ".gdbinit").write_text(f"source {ROOT}/gdbcuda.py\n")
+    assert "gdbcuda:" not in terminal.typed("help cuda-break")
+
+
+PROGRAM = ("break main", "run")
+
+
+def our_lines(text: str) -> str:
+    return "\n".join(row for row in text.split("\n") if "GLIBC_" in row)
+
+
+@pytest.mark.parametrize(
+    ("first", "more", "wanted"),
+    [
+        ([], {}, True),
+        (["set cuda-style off"], {}, False),
+        (["set style enabled off"], {}, False),
+        ([], {"NO_COLOR": "1"}, False),
+        (["set cuda-style on"], {"NO_COLOR": "1"}, True),
+    ],
+)
+def test_colour(local: Scenario, home: Path, first: list[str], more: dict[str, str], wanted: bool) -> None:
+    words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))
+    shown = our_lines(Terminal(local, home, 200).typed(*first, *PROGRAM, "cuda-dlsym", words=words, **more))
+    assert "libc.so.6" in shown
+    assert ("\x1b[" in shown) is wanted
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_tables_fit(local: Scenario, home: Path, columns: int) -> None:
+    words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))
+    commands = ("cuda-dlsym", "cuda-route --unhooked", "cuda-check", "info breakpoints")
+    text = Terminal(local, home, columns).typed(
+        f"cuda-load {local.sample('minimal_hook.so')}", *PROGRAM, *commands, words=words
+    )
+    shown = ESCAPE.sub("", text).rpartition("Breakpoint 1, main")[2]
+    rows = [row for row in shown.split("\n") if re.search("GLIBC_|driver libcuda|libc.so.6 |RTLD_NEXT is", row)]
+    assert len(rows) > 8 and max(map(len, rows)) <= columns, rows
