@@ -1,8 +1,8 @@
 """What a slow link to a remote target is spared while there are many breakpoints that never stop.
 
-gdb reads the byte under each breakpoint that is made, writes all of them when the program goes on, and takes all of them
-out at each stop: with one on every API function some thousand packets a stop. (gdb manual: "Set Breaks",
-``breakpoint always-inserted``; "Files", ``trust-readonly-sections``.)
+gdb reads the byte under each breakpoint that is made, writes all of them when the program goes on, and takes all out at
+each stop: with one on every API function some thousand packets. (gdb manual: "Set Breaks", ``breakpoint
+always-inserted``; "Files", ``trust-readonly-sections``.)
 """
 
 from __future__ import annotations

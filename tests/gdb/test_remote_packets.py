@@ -1,0 +1,138 @@
+"""What our commands cost on a slow link: packets, counted by a proxy between gdb and gdbserver."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from link import Link, Server, mark, preloading
+from scenario import GDB, ROOT, Scenario, execute
+
+pytestmark = pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")
+
+ABOVE_GDB = 10  # a stop that says which call it is, who called, and what the arguments are
+Session = Callable[..., "tuple[str, Link]"]
+
+
+@pytest.fixture
+def session(local: Scenario) -> Iterator[Session]:
+    """Runs commands against a program at the far end of the link; what was printed, and the link's list."""
+    open_ones: list[Link | Server] = []
+
+    def run(program: str | Path, *commands: str, extension: bool = True, round_trip: float = 0.0) -> tuple[str, Link]:
+        path = local.sample(program) if isinstance(program, str) else program
+        server = Server(preloading(local.hook, path), local.environment())
+        link = Link(server.port, round_trip)
+        open_ones.extend([server, link])
+        ours = ["-x", str(ROOT / "gdbcuda.py"), "-ex", f"cuda-load {local.hook}"] if extension else []
+        words = ["set confirm off", "set sysroot /", f"target remote {link.address}", "tbreak main", "continue",
+                 *commands, "kill"]  # fmt: skip
+        line = [GDB, "-nx", "-q", "-batch", *ours, *(part for word in words for part in ("-ex", word)), str(path)]
+        return execute(line, local.environment()), link
+
+    yield run
+    for one in open_ones:
+        one.end()
+
+
+def steps(*commands: str) -> list[str]:
+    """The commands with a mark in front of each ("0", "1", ...) and one behind the last."""
+    marked = [part for number, command in enumerate(commands) for part in (mark(str(number)), command)]
+    return [*marked, mark(str(len(commands)))]
+
+
+def costs(link: Link, count: int) -> list[int]:
+    return [len(link.between(str(number), str(number + 1))) for number in range(count)]
+
+
+def reads(packets: list[str]) -> list[str]:
+    return [packet for packet in packets if re.match(r"m[0-9a-f]+,", packet)]
+
+
+def test_a_decoded_stop(session: Session) -> None:
+    """The first and the second, against gdb's own at the same address."""
+    goes_on = steps("continue", "continue")
+    text, ours = session("test_alloc", "cuda-break cuMemAlloc", *goes_on, "info breakpoints", round_trip=0.02)
+    assert text.count("called by app allocate_buffer() at test_alloc.c:25") == 2
+    address = re.search(r"y +(0x[0-9a-f]+) in cuMemAlloc_v2 at hook", text)[1]
+    _, plain = session("test_alloc", f"break *{address}", *goes_on, extension=False)
+    for with_it, without in zip(costs(ours, 2), costs(plain, 2)):
+        assert with_it <= without + ABOVE_GDB
+    again = reads(ours.between("1", "2"))
+    once = [packet for packet in again if int(packet.partition(",")[2], 16) > 64]
+    assert not once, "tables of the objects do not change between two stops"
+
+
+def test_what_a_stop_has_read_is_not_read_again(session: Session) -> None:
+    """Of the arguments, which gdb has printed already: the out-pointer alone is looked at."""
+    _, link = session("test_alloc", "cuda-break cuMemAlloc", "continue", *steps("cuda-call", "cuda-call --json"))
+    assert all(cost <= 1 for cost in costs(link, 2))
+
+
+def test_a_struct_is_one_read(session: Session) -> None:
+    words = ("cuda-break nvmlDeviceGetMemoryInfo --on return", "continue", *steps("cuda-call"))
+    text, link = session("nvml_info", *words)
+    assert re.search(r"memory +nvmlMemory_t \* +0x[0-9a-f]+ -> {total=", text), text
+    assert len(link.between("0", "1")) == 1
+
+
+def test_routes_are_read_in_blocks(session: Session) -> None:
+    text, link = session("test_alloc", *steps("cuda-route", "cuda-route", "cuda-route cuMemAlloc"))
+    assert "10 functions reachable: 10 hooked, 0 past the hook" in text
+    first, second, one = costs(link, 3)
+    assert first <= 40
+    assert second <= 3, "only what the program may have changed since"
+    assert one <= 60
+    assert all(int(packet.partition(",")[2], 16) >= 4096 for packet in reads(link.between("1", "2")))
+
+
+def test_checking_asking_and_setting(session: Session) -> None:
+    text, link = session("test_alloc", *steps("cuda-check --quiet", "cuda-dlsym", "cuda-env GDBCUDA_X=1"))
+    assert "test_alloc: the hook is in place" in text
+    assert "GDBCUDA_X=1 in the running process" in text
+    check, dlsym, _ = costs(link, 3)
+    assert check <= 60
+    assert dlsym <= 120, "gdb looks each name up through the loader's list, 17 packets"
+
+
+def test_a_guard(session: Session) -> None:
+    """Setting one; of the calls that it lets through the first since the last stop costs a look, and no other."""
+    to_first_call = ("break release_buffers", "tbreak allocate_buffer", "continue")
+    words = steps("set cuda-guard on", "cuda-break cuMemAlloc if bytesize >= 1T", "continue")
+    text, link = session("test_alloc", *to_first_call, *words)
+    assert "if bytesize >= 1099511627776; guarded" in text
+    assert "release_buffers ()" in text and "Breakpoint 4  hook" not in text
+    assert sum(costs(link, 2)) <= 200
+    _, plain = session("test_alloc", *to_first_call, *steps("continue"), extension=False)
+    assert resumed(link.between("2", "3")) <= resumed(plain.between("0", "1")) + 1
+
+
+def resumed(packets: list[str]) -> int:
+    return len([packet for packet in packets if packet.startswith("vCont;c")])
+
+
+def test_a_log_record(session: Session) -> None:
+    """Two stops a call, at its entry and at its return; gdb itself takes a step over each of its breakpoints."""
+    words = (
+        "break release_buffers",
+        *steps("cuda-log start", "continue", "cuda-log show", "cuda-log stop"),
+        "continue",
+    )
+    text, link = session("test_alloc", *words)
+    planted = int(re.search(r"Recording .*, (\d+) places", text)[1])
+    records = len(re.findall(r"^#\d+ ", text, re.MULTILINE))
+    start, recording, shown, _ = costs(link, 4)
+    assert start <= 60 and shown == 0 and records > 20
+    assert recording <= planted + 18 * records, "each breakpoint is written once, and stays while the program stands"
+    assert re.search(r"Inferior 1 \(process \d+\) exited", text)
+
+
+def test_the_log_of_the_functions_named(session: Session) -> None:
+    text, link = session(
+        "test_alloc", "break release_buffers", *steps("cuda-log start cuMemAlloc --in hook", "continue")
+    )
+    assert re.search(r"Recording .*, 2 places|Recording .*, 1 places", text), text
+    assert sum(costs(link, 2)) <= 160
