@@ -39,8 +39,8 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Native:
-    """A condition for gdb: ``terms`` to be joined by &&, and then ``count``, the text of what counts ("nth == 3") or
-    "". ``why``: what keeps gdbserver from evaluating it by itself; "" where nothing does."""
+    """A condition for gdb: ``terms`` to be joined by &&, the cheap ones first, and then ``count``, the text of what
+    counts ("nth == 3") or "". ``why``: what keeps gdbserver from evaluating it by itself; "" where nothing does."""
 
     terms: tuple[str, ...]
     count: str
@@ -49,16 +49,16 @@ class Native:
 
 def native(terms: Sequence[tuple[str, Typed]], count: typed.Count | None, locations: Sequence[abi.Location]) -> Native:
     """For terms with their texts; every condition has one."""
-    written, reasons = [], []
+    cheap, dear, reasons = [], [], []
     for text, tree in terms:
         try:
-            written.append(Writer(locations).write(tree))
+            cheap.append(Writer(locations).write(tree))
         except Refused as reason:
-            written.append(on_the_host(text, tree, locations))
+            dear.append(on_the_host(text, tree, locations))
             reasons.append(str(reason))
     if count is not None:
         reasons.append("calls are counted in gdb")
-    return Native(tuple(written), count.text if count else "", reasons[0] if reasons else "")
+    return Native((*cheap, *dear), count.text if count else "", reasons[0] if reasons else "")
 
 
 def expression(tree: Typed, locations: Sequence[abi.Location]) -> str:

@@ -128,11 +128,18 @@ def objects() -> list[str]:
     return [target.strip_prefix(target.program()), *target.shared_objects()]
 
 
+def functions() -> set[str]:
+    """Of the program and the hook library: whom people usually mean."""
+    from gdbcuda.live import world  # loaded when first used
+
+    return {name for file in (target.program(), *world.hook_files()) for name, _ in world.symbol_table(file)}
+
+
 def unknown(word: str) -> str:
     from difflib import get_close_matches  # slow to import
 
     files = [name.rpartition("/")[2] for name in objects() if name]
-    near = get_close_matches(word, files, 1, 0.6)
+    near = get_close_matches(word, [*files, *functions()], 1, 0.6)
     if near:
         hint = f"did you mean {near[0]}?"
     else:

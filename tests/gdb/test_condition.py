@@ -213,7 +213,7 @@ def test_the_log_takes_them_too(scenario: Scenario, built) -> None:
             "caller in libcall.so",
             "column 11: no loaded object or function is called libcall.so; did you mean libcalls.so?",
         ),
-        ("bytesize && caller in outre", "column 23: no loaded object or function is called outre; loaded are program,"),
+        ("bytesize && caller in reday", "column 23: no loaded object or function is called reday; did you mean ready?"),
         ("caller in hok", "column 11: no layer 'hok'; did you mean hook?"),
         ("bytesize || nth == 3", "column 13: nth counts the calls that the rest of the condition lets through"),
         ("*dptr == 3", "column 1: dptr of cuMemAlloc_v2 is written by the function"),

@@ -64,7 +64,7 @@ def test_gdb_expressions_on_aarch64() -> None:
         (
             "caller in hook,libfoo.so && bytesize",
             "cuMemAlloc_v2",
-            ['$_cuda_from("hook,libfoo.so")', "(unsigned long)$rsi"],
+            ["(unsigned long)$rsi", '$_cuda_from("hook,libfoo.so")'],  # the cheap one first
             "",
             "who calls has to be looked up in gdb",
         ),
