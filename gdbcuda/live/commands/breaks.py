@@ -33,7 +33,7 @@ MOST_FRAMES = 200
     ),
     Option(
         "--from",
-        "whose calls: app (program and its libraries; the default in the hook), hook, any, or a library",
+        "whose calls: app (program and its libraries; the default in the hook), hook, any, a library or a function",
         "CALLER",
         complete=names.complete_callers,
     ),
@@ -79,6 +79,7 @@ def cuda_break(function: list[str], **wanted: object) -> str:
     condition = request.parse(symbols)
     with breakpoints.pending_allowed():
         made = [make(symbol, request, condition) for symbol in symbols]
+    guards.refresh()
     return summary(made, request, condition)
 
 
