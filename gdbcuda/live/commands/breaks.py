@@ -79,7 +79,6 @@ def cuda_break(function: list[str], **wanted: object) -> str:
     condition = request.parse(symbols)
     with breakpoints.pending_allowed():
         made = [make(symbol, request, condition) for symbol in symbols]
-    guards.refresh()
     return summary(made, request, condition)
 
 
