@@ -21,6 +21,7 @@ DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_DEBUG, DT_GNU_HASH = 0, 4, 5, 6, 21, 
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, shndx, value, size
 STT_TLS = 6
 MOST_OBJECTS, MOST_ENTRIES, LONGEST_NAME, LONGEST_CHAIN = 4096, 512, 4096, 10_000
+FEW_STRINGS = 16  # bytes: no string table begins with so many zeros
 
 
 class Symbol(NamedTuple):
@@ -39,6 +40,7 @@ class Image:
                  headers: tuple[int, int] | None = None) -> None:
         self.memory, self.name, self.base, self.dynamic, self.handle = memory, name, base, dynamic, handle
         self._headers = headers
+        self.lacking = ""  # why nothing of its contents is known (a core file without the object's file)
 
     @cached_property
     def entries(self) -> dict[int, int]:
@@ -81,6 +83,18 @@ class Image:
             return list(struct.iter_unpack("<IIQQQQQQ", self.memory.read(address, 56 * min(count, MOST_ENTRIES))))
         except Unreadable:
             return []
+
+    def has_contents(self) -> bool:
+        """False where its read-only parts are zeros, as in a core file whose reader has not found the object's file."""
+        try:
+            return any(self.memory.read(self.address(DT_STRTAB), FEW_STRINGS))
+        except Unreadable:
+            return False
+
+    def lose_contents(self, why: str) -> None:
+        """What the dynamic section leads to is not to be believed: from now on it has no symbols."""
+        self.lacking = why
+        self.__dict__["entries"] = {tag: value for tag, value in self.entries.items() if tag == DT_DEBUG}
 
     def holds(self, address: int) -> bool:
         return any(start <= address < end for start, end, _ in self.segments)

@@ -42,7 +42,7 @@ class Dynamic:
     def needed(self) -> tuple[str, ...]:
         """The libraries it names, in order. (The image keeps one entry of each tag; this one has several.)"""
         found = []
-        for index in range(MOST_ENTRIES):
+        for index in range(0 if self.image.lacking else MOST_ENTRIES):
             tag, value = struct.unpack("<QQ", self.image.memory.read(self.image.dynamic + 16 * index, 16))
             if tag == 0:
                 break

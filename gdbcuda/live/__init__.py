@@ -34,6 +34,7 @@ def connect() -> None:
         asking,
         breakpoints,
         confined,
+        inferiors,
         notice,
         preload,
         recursion,
@@ -58,6 +59,7 @@ def connect() -> None:
     if hasattr(events, "free_objfile"):  # gdb 12
         events.free_objfile.connect(target.forget)
     events.clear_objfiles.connect(executed)
+    events.new_objfile.connect(inferiors.on_objfile)
     events.new_thread.connect(started)
     events.exited.connect(preload.on_exit)
     events.exited.connect(ended)
@@ -114,7 +116,6 @@ def removed(event: gdb.InferiorDeletedEvent) -> None:
 def forget_process() -> None:
     """What is not kept by inferior yet, and whatever was read from the objects of the process."""
     from gdbcuda.live import target
-    from gdbcuda.live.later import if_loaded
 
     target.forget()
 
@@ -144,6 +145,6 @@ def executed(event: gdb.ClearObjFilesEvent) -> None:
     """gdb has no event for exec, but it takes the old program's symbols away: from now on it is another process."""
     from gdbcuda.live import inferiors, preload
 
-    for inferior in filter(inferiors.is_known, inferiors.in_space(event.progspace)):
+    for inferior in inferiors.have_executed(event.progspace):
         new_process(inferior)
         preload.on_exec(inferior)

@@ -24,6 +24,7 @@ import gdb
 T = TypeVar("T")
 _all: list[PerInferior[Any]] = []  # in the order in which they were made
 _processes: dict[int, int] = {}  # inferior number -> pid
+_have_objects: set[int] = set()  # numbers of those whose process has shown its first object to gdb
 
 
 class PerInferior(Generic[T]):
@@ -76,16 +77,25 @@ def begin_process(inferior: gdb.Inferior) -> bool:
     """False if it is the process that the inferior had before."""
     is_new = not inferior.pid or _processes.get(inferior.num) != inferior.pid
     _processes[inferior.num] = inferior.pid
+    if is_new:
+        _have_objects.discard(inferior.num)
     return is_new
 
 
 def end_process(inferior: gdb.Inferior) -> None:
     _processes.pop(inferior.num, None)
+    _have_objects.discard(inferior.num)
 
 
-def is_known(inferior: gdb.Inferior) -> bool:
-    """Its process has begun already, and is still the same."""
-    return bool(inferior.pid) and _processes.get(inferior.num) == inferior.pid
+def on_objfile(event: gdb.NewObjFileEvent) -> None:
+    _have_objects.update(one.num for one in in_space(event.new_objfile.progspace) if one.pid)
+
+
+def have_executed(space: gdb.Progspace) -> list[gdb.Inferior]:
+    """The processes that are another program's now, when gdb takes the symbols of that space away. At an attach it does
+    so too, before it has any."""
+    mine = [one for one in in_space(space) if one.pid and _processes.get(one.num) == one.pid]
+    return [one for one in mine if one.num in _have_objects]
 
 
 def in_space(space: gdb.Progspace) -> list[gdb.Inferior]:

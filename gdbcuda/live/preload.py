@@ -15,20 +15,21 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import console, inferiors, layers, target
+from gdbcuda.live import console, cores, inferiors, layers, target
 from gdbcuda.live import environment as environments
 from gdbcuda.live.inferiors import PerInferior
 
 
 @dataclass
 class Preload:
-    """What we asked for, by the names in LD_PRELOAD; ``user_wrapper``, ``user_value`` and ``user_shell`` are the
-    user's own, put back when nothing is left. ``there``: file here -> its name on another machine."""
+    """What we asked for, by the names in LD_PRELOAD; ``user_wrapper``, ``user_values`` (of LD_PRELOAD, by inferior:
+    each has its own environment) and ``user_shell`` are the user's own, put back when nothing is left. ``there``: file
+    here -> its name on another machine."""
 
     first: list[str] = field(default_factory=list)
     last: list[str] = field(default_factory=list)
     user_wrapper: str = ""
-    user_value: str = ""
+    user_values: dict[int, str] = field(default_factory=dict)
     user_shell: bool = False  # we have switched startup-with-shell off
     there: dict[str, str] = field(default_factory=dict)
     is_remote: bool = False  # when it was last put into gdb's settings
@@ -60,13 +61,16 @@ def add(path: str, behind: bool, there: str = "") -> None:
     named = there or path
     require_preloadable(named)
     if not STATE.files:
-        STATE.user_wrapper, STATE.user_value = str(gdb.parameter("exec-wrapper") or ""), environment("LD_PRELOAD") or ""
+        STATE.user_wrapper = str(gdb.parameter("exec-wrapper") or "")
+        STATE.user_values.clear()
     if is_preloaded(path) and STATE.there[path] != named:
         remove(path)
     STATE.there[path] = named
     if named not in STATE.files:
         (STATE.last if behind else STATE.first).append(named)
     apply()
+    if uses_environment():
+        watch_run()
 
 
 def remove(path: str) -> None:
@@ -91,7 +95,7 @@ def apply() -> None:
     """gdb counts the execs until the program: one shell, one wrapper. So ours is merged into the user's ``env``."""
     leave_shell_out()
     words = wrapper_words()
-    value = ":".join([*STATE.first, *filter(None, [wrapper_value(words) or STATE.user_value]), *STATE.last])
+    value = ":".join([*STATE.first, *filter(None, [wrapper_value(words) or user_value()]), *STATE.last])
     if uses_environment():
         gdb.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD", to_string=True)
     elif STATE.files:
@@ -99,6 +103,30 @@ def apply() -> None:
         set_wrapper(" ".join(map(shlex.quote, [*kept, f"LD_PRELOAD={value}"])))
     else:
         set_wrapper(STATE.user_wrapper)
+
+
+def user_value() -> str:
+    """What the user has the selected inferior preload anyway. (A cloned one has a copy of ours.)"""
+    number = gdb.selected_inferior().num
+    if number not in STATE.user_values:
+        found = (environment("LD_PRELOAD") or "").split(":")
+        STATE.user_values[number] = ":".join(name for name in found if name not in STATE.files)
+    return STATE.user_values[number]
+
+
+def watch_run() -> None:
+    """gdb has no event in front of ``run``, only the user's hooks, which are left alone where there are any."""
+    known = gdb.execute("show user", to_string=True)
+    for word in ("run", "start", "starti"):
+        if f"hook-{word}" not in known:
+            action = "import gdbcuda.live.preload as preload; preload.before_run()"
+            gdb.execute(f"define hook-{word}\npython {action}\nend", to_string=True)
+
+
+def before_run() -> None:
+    """An inferior that was added after cuda-load has an environment of its own."""
+    if uses_environment() and (STATE.files or gdb.selected_inferior().num in STATE.user_values):
+        apply()
 
 
 def leave_shell_out() -> None:
@@ -117,7 +145,7 @@ def on_prompt(event: object = None) -> None:
     if not STATE.files or (target.connection() == "extended-remote") == STATE.is_remote:
         return
     if STATE.is_remote:
-        gdb.execute(f"set environment LD_PRELOAD={STATE.user_value}" if STATE.user_value
+        gdb.execute(f"set environment LD_PRELOAD={user_value()}" if user_value()
                     else "unset environment LD_PRELOAD", to_string=True)  # fmt: skip
     else:
         set_wrapper(STATE.user_wrapper)
@@ -209,11 +237,9 @@ def why_not(path: str) -> str:
             return "gdbserver ignores exec-wrapper; now that it is connected, type the cuda-load again and run"
         if target.is_remote():
             return "the process was started elsewhere; see 'help cuda-load'"
-    if gdb.selected_inferior().was_attached:
-        return "it was started without, and LD_PRELOAD works at a start only: cuda-load, run"
     if SEEN().is_exec:
         return "the environment that it was started with has no LD_PRELOAD" + (f" but {value}" if value else "")
-    return "it was started without it: cuda-load, run"
+    return "it was started without it, and LD_PRELOAD works at a start only"
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
@@ -235,7 +261,21 @@ def is_here(path: str) -> bool:
 
 
 def lost_line(path: str, why: str) -> str:
-    return f"cuda-load: hook {os.path.basename(path)} is NOT in {inferiors.label()}: {why}"
+    return f"cuda-load: hook {os.path.basename(path)} is NOT in {where()}: {why}"
+
+
+def where() -> str:
+    return "this core file" if target.connection() == "core" else inferiors.label()
+
+
+def nothing_there() -> str:
+    """No hook library is named, and none was noticed: what to do."""
+    if not target.is_alive():
+        return "no hook library; name one: cuda-check ./libhook.so, or cuda-load ./libhook.so"
+    if target.connection() == "core":
+        return "; ".join(["no hook library is known in this core file", *cores.advice()])
+    pid = gdb.selected_inferior().pid
+    return f"no hook library in process {pid}; LD_PRELOAD works at a start only: cuda-load ./libhook.so, run"
 
 
 def on_exec(inferior: gdb.Inferior) -> None:

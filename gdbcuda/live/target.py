@@ -127,7 +127,11 @@ def object_of(address: int) -> str:
     shared = gdb.solib_name(address)
     if shared:
         return strip_prefix(shared)
-    return strip_prefix(program()) if in_program(address) else ""
+    if in_program(address):
+        return strip_prefix(program())
+    if connection() != "core":
+        return ""
+    return next((one.name for one in images() if one.lacking and one.holds(address)), "")  # gdb has not its file
 
 
 def in_program(address: int) -> bool:
@@ -163,7 +167,12 @@ def images() -> list[Image]:
     values = auxiliary()
     if "AT_PHDR" not in values or "AT_PHNUM" not in values:
         return []
-    return image.images(Blocks(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
+    found = image.images(Blocks(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
+    if connection() == "core":
+        from gdbcuda.live import cores
+
+        cores.mark(found)
+    return found
 
 
 @until_objects_change

@@ -40,6 +40,7 @@ def facts(vector: dict[str, int]) -> Facts:
         debugger_maps=debugger_maps(),
         static_runtime=bool(worlds.static_runtime()),
         namespaces=tuple(namespaces()),
+        lacking=tuple(one.lacking for one in target.images() if one.lacking),
     )
 
 

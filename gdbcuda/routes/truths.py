@@ -21,7 +21,8 @@ PRELOAD_AGAIN = "start it through cuda-load, which leaves the rest of the enviro
 class Facts(NamedTuple):
     """What the objects do not tell. ``preload``: LD_PRELOAD of the process, None where its environment is not known.
     ``initialised``: the constructors have run; None where that cannot be seen. ``static_runtime``: the program has
-    libcudart inside. ``namespaces``: (file, layer) of the objects in each further namespace (dlmopen)."""
+    libcudart inside. ``namespaces``: (file, layer) of the objects in each further namespace (dlmopen). ``lacking``: why
+    nothing is known of an object's contents, for each such object (core files)."""
 
     named_hooks: tuple[str, ...] = ()
     is_static: bool = False
@@ -31,6 +32,7 @@ class Facts(NamedTuple):
     debugger_maps: tuple[str, ...] = ()
     static_runtime: bool = False
     namespaces: tuple[tuple[tuple[str, str], ...], ...] = ()
+    lacking: tuple[str, ...] = ()
 
 
 def base(path: str) -> str:
@@ -52,7 +54,7 @@ def findings(world: World, facts: Facts) -> list[Finding]:
     found = [finding for path in facts.named_hooks for finding in of_hook(world, facts, path)]
     if not facts.named_hooks:
         found += [finding for hook in world.hooks for finding in of_hook(world, facts, world.file_of(hook))]
-    return [*found, *bypasses(world, facts), *other_namespaces(facts)]
+    return [*found, *bypasses(world, facts), *other_namespaces(facts), *unknown_objects(facts)]
 
 
 def of_hook(world: World, facts: Facts, path: str) -> Iterator[Finding]:
@@ -177,3 +179,10 @@ def other_namespaces(facts: Facts) -> Iterator[Finding]:
             seen = f"namespace {number} (dlmopen) has {', '.join(vendors)}, and no hook library"
             yield Finding("namespace", "error", seen, "calls from there never see what LD_PRELOAD named",
                           "load it with dlopen", "a dlmopen namespace goes past the hook")  # fmt: skip
+
+
+def unknown_objects(facts: Facts) -> Iterator[Finding]:
+    for why in facts.lacking:
+        yield Finding("contents-missing", "warning", why,
+                      "its functions are not known here, nor what it refers to",
+                      "say where the right file is (set solib-search-path DIR, or set sysroot), and open the core file again")  # fmt: skip  # noqa: E501

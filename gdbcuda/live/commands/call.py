@@ -9,8 +9,10 @@ import gdb
 
 from gdbcuda import decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import frames, returns, stops, target, versions
+from gdbcuda.live import cores, frames, returns, stops, target, versions
 from gdbcuda.live.command import Option, command
+
+MOST_FRAMES = 100
 
 
 @command("cuda-call", Option("--json", "as one JSON object", flag=True))
@@ -29,8 +31,24 @@ def cuda_call(json: bool) -> str:
         raise UserError("no process: run the program first")
     frame = gdb.selected_frame()
     ended = returns.just_returned(frame) if frame == gdb.newest_frame() else None
+    if ended is None and frames.api_function(frame) is None:
+        raise UserError(no_call(frame))
     call = ended[0] if ended is not None else frames.read_call(frame)
     return jsonlib.dumps(as_data(call)) if json else in_full(call)
+
+
+def no_call(frame: gdb.Frame) -> str:
+    """What to type instead: a crash is seldom in the API function itself, but in something that it has called."""
+    place = frames.place_of(frame)
+    name = place.function or f"{place.address:#x}"
+    lacking = next((one.lacking for one in target.images() if one.lacking and one.holds(place.address)), "")
+    if lacking:
+        return f"{name}: {lacking}; {cores.WHERE}"
+    stack = list(frames.innermost(MOST_FRAMES))
+    outer = stack[stack.index(frame) + 1 :] if frame in stack else []
+    caller = next((one for one in outer if frames.api_function(one) is not None), None)
+    there = f"; {caller.name()} is frame {stack.index(caller)} (frame {stack.index(caller)})" if caller else ""
+    return f"{name} is not an API function of the CUDA runtime, driver or NVML{there}"
 
 
 def arguments_of(call: frames.Call) -> list[decode.Argument]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 
-from gdbcuda.live import layers, stops, target
+from gdbcuda.live import cores, layers, stops, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.command import Option, command
 from gdbcuda.routes import resolvers
@@ -38,7 +38,7 @@ def cuda_dlsym(all: bool, json: bool) -> str:
                               "references": [route.as_json() for route in routes]})  # fmt: skip
     lines = [resolvers.table(found, stops.paint), ""] if found else ["Nothing in this process defines dlsym.", ""]
     lines.append(resolvers.reference_table(routes, stops.paint) if routes else "No object refers to dlsym by name.")
-    return "\n".join([*lines, *program_says(world, routes)])
+    return "\n".join([*lines, *program_says(world, routes), *cores.advice()])
 
 
 def hidden(world: World) -> list[Implementation]:

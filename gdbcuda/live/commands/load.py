@@ -97,11 +97,11 @@ def described(exported: frozenset[str], table: api.Table) -> str:
 def current() -> str:
     if not layers.named_hooks():
         noticed = [os.path.basename(h) for h in layers.hooks()]
-        return (
-            f"No hook library named; in the process: {', '.join(noticed)}"
-            if noticed
-            else "No hook library. Name one:  cuda-load ./libhook.so"
-        )
+        if noticed:
+            return f"No hook library named; in the process: {', '.join(noticed)}"
+        if target.is_alive():
+            return preload.nothing_there()
+        return "No hook library. Name one:  cuda-load ./libhook.so"
     if target.is_alive():
         return preload.verify()
     return "\n".join(f"hook {os.path.basename(h)}: preloaded by the next run" for h in layers.named_hooks())

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live import names, requests, stops, tables, target
+from gdbcuda.live import cores, names, requests, stops, tables, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.routes import collect, judge, report
@@ -46,8 +46,8 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
     if json:
         return as_json(world, shown, report.summary(world, routes))
     if not shown:
-        return nothing(function, unhooked)
-    return f"{report.table(shown, stops.paint)}\n{report.summary(world, routes)}"
+        return "\n".join([nothing(function, unhooked), *cores.advice()])
+    return "\n".join([report.table(shown, stops.paint), report.summary(world, routes), *cores.advice()])
 
 
 def wanted_names(world: World, pattern: str | None) -> frozenset[str]:

@@ -1,0 +1,87 @@
+"""Attach to a program that runs, and let it go: it goes on as if nobody had been there."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+WORK = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int cuInit(unsigned); int cuDeviceGet(int *, int); int cuDevicePrimaryCtxRetain(void **, int);
+int cuCtxSetCurrent(void *); int cuMemAlloc_v2(unsigned long *, unsigned long); int cuMemFree_v2(unsigned long);
+int main(void) {
+    int device, over = 0; void *context; char line[8];
+    cuInit(0); cuDeviceGet(&device, 0); cuDevicePrimaryCtxRetain(&context, device); cuCtxSetCurrent(context);
+    puts("ready"); fflush(stdout);
+    for (unsigned long count = 0; count < 200; count++) {
+        unsigned long block;
+        if (cuMemAlloc_v2(&block, 1000 + count) || cuMemFree_v2(block)) return 2;
+        usleep(10000);
+    }
+    for (char **one = environ; *one; one++) over++;
+    printf("variables %d, preload %s\\n", over, getenv("LD_PRELOAD"));
+    return 0;
+}
+"""
+
+
+class Running:
+    def __init__(self, program: Path, environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen([str(program)], env=environment, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None and self.process.stdout.readline() == "ready\n"
+
+    def end(self) -> tuple[str, int]:
+        out, _ = self.process.communicate(timeout=60)
+        return out, self.process.returncode
+
+
+@pytest.fixture
+def started(local: Scenario, compile_c) -> Iterator:
+    program = compile_c("work", "#define _GNU_SOURCE\n" + WORK, f"-L{local.shim}/standin", "-l:libcuda.so.1")
+    running: list[Running] = []
+
+    def start(**environment: str) -> Running:
+        running.append(Running(program, {"LD_LIBRARY_PATH": f"{local.shim}/standin", **environment}))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.process.kill()
+        one.process.wait()
+
+
+def test_with_the_hook_and_away_again(local: Scenario, started) -> None:
+    program = started(LD_PRELOAD=str(local.hook))
+    text = local.run(
+        None, f"attach {program.process.pid}", "cuda-load", "cuda-break cuMemAlloc --on return", "cuda-dlsym log on",
+        "cuda-log start cuMemAlloc", "set cuda-recursion-limit 50", "continue", "cuda-call", "detach",
+        "info breakpoints", hook=None,
+    )  # fmt: skip
+    out, status = program.end()
+    assert "in the process: libgdbcuda-hook.so" in text
+    assert "= CUDA_SUCCESS\n              returned to app main() at work.c:" in text
+    assert "not freed at exit" not in text
+    assert "$_cuda_returned" not in text.rpartition("detached]")[2]  # breakpoints at call sites are gone
+    assert (out, status) == (f"variables 2, preload {local.hook}\n", 0)
+
+
+def test_without_the_hook_it_is_said(local: Scenario, started) -> None:
+    program = started()
+    text = local.run(
+        None, f"attach {program.process.pid}", "cuda-check", "cuda-load", f"cuda-load {local.hook}", "cuda-check",
+        "detach", hook=None,
+    )  # fmt: skip
+    out, status = program.end()
+    pid = program.process.pid
+    said = f"no hook library in process {pid}; LD_PRELOAD works at a start only: cuda-load ./libhook.so, run"
+    assert text.count(said) == 2
+    assert "is NOT in this process: it was started without it, and LD_PRELOAD works at a start only\n" in text
+    assert "It will be preloaded by the next run." in text
+    assert "work: the hook is inert (preload-lost)" in text
+    assert (out, status) == ("variables 1, preload (null)\n", 0)
