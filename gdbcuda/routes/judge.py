@@ -187,7 +187,7 @@ def why_missing(world: World, request: Request) -> str:
     holders = [one for one in world.objects.all if one.symbols.find(request.name)]
     holders.sort(key=lambda one: world.layers[one] not in ("driver", "runtime"))
     if not holders:
-        return ""
+        return "no loaded object has it"
     file = world.file_of(holders[0]).rsplit("/", 1)[-1]
     scope = searched(world, request) or []
     if request.handle == RTLD_NEXT and holders[0] not in world.objects.startup:

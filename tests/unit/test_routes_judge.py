@@ -74,6 +74,12 @@ def test_names_outside_the_api_are_not_judged(world: World) -> None:
     assert judge.verdict(world, request).word == ""
 
 
+def test_missing_because_nobody_has_it(world: World) -> None:
+    request = Request("dlsym", "/lib/libc.so.6", "system", APP, 1, 0, "cuMemAloc")
+    request.returned = True
+    assert judge.verdict(world, request) == ("missing", "no loaded object has it")
+
+
 def test_missing_says_what_the_driver_said(world: World) -> None:
     request = asked("cuNothing", 12000)
     request.answer, request.status, request.result = None, 1, 500
