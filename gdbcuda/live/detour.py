@@ -31,6 +31,10 @@ NEAR = (1 << 31) - (1 << 20)
 Position = tuple[int, int]  # program counter, stack pointer
 
 
+class NoRoom(Refused):
+    """For this trampoline; a smaller one might fit."""
+
+
 @dataclass
 class Room:
     """What we have taken of one process. ``used``: end of a segment -> where its free bytes begin; ``left``: where
@@ -108,7 +112,7 @@ def place(found: Detour, tests: list[trampoline.Test], counter: int | None = Non
             write(start, made.raw)
             _room().used[segment] = start + (size + ALIGN - 1) // ALIGN * ALIGN
             return made
-    raise Refused(f"no {size} unused bytes at the end of an executable segment within 2 GB")
+    raise NoRoom("no unused bytes are left at the end of an executable segment within 2 GB")
 
 
 def free_ranges(near: int) -> Iterable[tuple[int, int, int]]:

@@ -20,7 +20,7 @@ from gdbcuda import condition as conditions
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
 from gdbcuda.live import counting, detour, guard_filters, settings, target
-from gdbcuda.live.guard import Guard, by_number, places, sweep, switching, trash
+from gdbcuda.live.guard import Guard, places, sweep, switching, trash
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.inferiors import PerInferior
 
@@ -31,15 +31,19 @@ LOADER = ("-function _dl_debug_state", "-probe-stap rtld:map_complete", "-probe-
 
 @dataclass
 class Process:
-    """``guards`` by address of the function; ``stale``: breakpoints to look at again; ``fresh``: objects loaded since
-    the process last ran, in whose functions no thread can be; ``why``: by breakpoint, why it has no guard."""
+    """``guards``: by address of the function; ``stops``: by function, the breakpoints that want a guard there, and where;
+    ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it was
+    not the moment; ``fresh``: objects loaded since the process last ran, in whose functions no thread can be."""
 
     guards: dict[int, Guard] = field(default_factory=dict)
     stale: set[int] = field(default_factory=set)
+    waiting: set[int] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
     why: dict[int, str] = field(default_factory=dict)
+    stops: dict[int, dict[int, int]] = field(default_factory=dict)
     is_stopped: bool = field(default_factory=lambda: is_stopped())  # for the user
     is_leaving: bool = False
+    is_full: str = ""  # no room for another trampoline
 
     def end(self) -> None:
         for one in self.guards.values():
@@ -61,14 +65,21 @@ _stepping: list[bool] = []  # the stops are ours
 _loading: list[Loading] = []
 
 
+class NotNow(Refused):
+    """Later perhaps: what is in the way now is no property of the function."""
+
+
 class Loading(gdb.Breakpoint):
     """Where the loader tells debuggers of new objects. Internal, for it never stops."""
 
     def stop(self) -> bool:
         process = PROCESSES()
-        if process.fresh or process.stale:
-            refresh(FILTERS)
-            process.fresh.clear()
+        if process.fresh:
+            for guard in [one for one in process.guards.values() if any(FILTERS[n].names_callers for n in one.members)]:
+                process.stale.update(guard.members)
+                remove(guard)
+        refresh(process.waiting)
+        process.fresh.clear()
         return False
 
 
@@ -95,7 +106,7 @@ def add(made: gdb.Breakpoint, found: Filter) -> None:
     FILTERS[made.number] = found
     if not _loading:  # where there is no loader yet, gdb would say so
         gdb.execute("python import gdbcuda.live.guards as guards; guards.watch_loader()", to_string=True)
-    refresh([made.number])
+    PROCESSES().stale.add(made.number)
 
 
 def state_of(number: int) -> str:
@@ -111,27 +122,36 @@ def state_of(number: int) -> str:
 # -- which guards there are
 
 
-def refresh(numbers: Iterable[int]) -> None:
-    """Makes the guards of these breakpoints what they should be now."""
+def refresh(numbers: Iterable[int] = ()) -> None:
+    """Makes the guards of these breakpoints, and of those that have changed, what they should be now."""
     process = PROCESSES()
     wanted = set(numbers) & set(FILTERS) | process.stale
     process.stale.clear()
     reason = "detaching" if process.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
-    if reason == SWITCHED_OFF and not process.guards:
+    if not wanted or (reason == SWITCHED_OFF and not process.guards):
         process.why.update(dict.fromkeys(wanted, reason))
         return
     reason = reason or detour.is_possible()
-    functions = {one.function for one in process.guards.values() if wanted & set(one.members)}
-    for number in wanted & set(FILTERS):
-        functions |= {target.function_start(stop) or stop for stop in stops_of(number, reason)}
+    functions = {function for function, stops in process.stops.items() if not wanted.isdisjoint(stops)}
     for function in functions:
-        settle(function, reason)
+        process.stops[function] = {n: s for n, s in process.stops[function].items() if n not in wanted}
+    for one in gdb.breakpoints():
+        if one.number in wanted and one.number in FILTERS:
+            for stop in stops_of(one, reason):
+                function = target.function_start(stop) or stop
+                functions.add(function)
+                process.stops.setdefault(function, {})[one.number] = stop
+    process.waiting -= wanted
+    for function in functions:
+        settle(function)
 
 
-def stops_of(number: int, reason: str) -> list[int]:
+def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
     """Addresses of the breakpoint's locations that are on, or would be without their guard; says why there are none."""
-    process, breakpoint = PROCESSES(), by_number(number)
-    if breakpoint is None or not breakpoint.enabled:
+    process, number, found = PROCESSES(), breakpoint.number, places(breakpoint)
+    if not found:
+        process.why[number] = ""  # pending, and gdb does not even tell its condition
+    elif not breakpoint.enabled:
         process.why[number] = "disabled"
     elif reason:
         process.why[number] = reason
@@ -139,15 +159,14 @@ def stops_of(number: int, reason: str) -> list[int]:
         process.why[number] = "its condition was changed"
     else:
         resting = {one.stop for one in process.guards_of(number) if not one.is_awake}
-        return [address for address, on in places(breakpoint) if address and (on or address in resting)]
+        return [address for address, on in found if address and (on or address in resting)]
     return []
 
 
-def settle(function: int, reason: str) -> None:
+def settle(function: int) -> None:
     """One function: the guard for all breakpoints on it, or none."""
     process = PROCESSES()
-    members = {n: s for n in FILTERS for s in stops_of(n, reason) if target.function_start(s) == function}
-    old = process.guards.get(function)
+    members, old = process.stops[function], process.guards.get(function)
     if old is not None and set(old.members) == set(members) and {old.stop} == set(members.values()):
         return
     if old is not None:
@@ -159,37 +178,45 @@ def settle(function: int, reason: str) -> None:
         why = ""
     except (Refused, UserError) as problem:
         why = str(problem)
+        process.waiting.update(members if isinstance(problem, NotNow) else ())
     process.why.update(dict.fromkeys(members, why))
 
 
 def install(function: int, members: dict[int, int]) -> None:
     """Only the trampoline is written: the guard begins lifted, and the function is changed when it first rests."""
-    stops = set(members.values())
+    process, stops = PROCESSES(), set(members.values())
     if len(stops) > 1:
         raise Refused("its breakpoints are at different places")
+    if process.is_full:
+        raise Refused(process.is_full)
     if len(members) > 1 and any(FILTERS[number].is_counting for number in members):
         raise Refused("it counts calls, and another breakpoint is on the same function")
     stop = stops.pop()
     found = detour.plan(function, stop)
     refuse_other_breakpoints(found, members)
     threads = standing(found)
-    made = detour.place(found, [FILTERS[number].test() for number in members])
+    tests = [FILTERS[number].test() for number in members]
+    try:
+        made = detour.place(found, tests)
+    except detour.NoRoom as problem:
+        process.is_full = str(problem)
+        raise
     guard = Guard(function, stop, tuple(members), found, made)
     detour.prepare(found, made)
     for thread, positions in threads.items():
         for pc, sp in positions or ():
             guard.let_pass(thread, pc, sp)
-    PROCESSES().guards[function] = guard
+    process.guards[function] = guard
 
 
 def standing(found: Detour) -> dict[int, list[detour.Position] | None]:
     """Where the threads are; it has to be known, unless none can be in the function."""
     threads = detour.standing()
     if None in threads.values() and target.object_of(found.function) not in PROCESSES().fresh:
-        raise Refused("threads are running; there will be one after the next stop")
+        raise NotNow("threads are running; there will be one after the next stop")
     places_known = found.depths()
     if any(pc in found.changed and pc not in places_known for one in threads.values() for pc, _ in one or ()):
-        raise Refused("a thread is in the function's first instructions now")
+        raise NotNow("a thread is in the function's first instructions now")
     return threads
 
 
@@ -198,15 +225,17 @@ def refuse_other_breakpoints(found: Detour, members: dict[int, int]) -> None:
         if one.number in members or not one.enabled or not one.is_valid() or one.number <= 0:
             continue
         if any(at in found.replaced and on for at, on in places(one)):
-            raise Refused(f"breakpoint {one.number} is on the function's first instructions")
+            raise NotNow(f"breakpoint {one.number} is on the function's first instructions")
 
 
 def remove(guard: Guard) -> None:
-    del PROCESSES().guards[guard.function]
+    process = PROCESSES()
+    del process.guards[guard.function]
+    process.is_full = ""
     for number in guard.members:
         counting.take_back(number)
     guard.take_back()
-    if PROCESSES().is_stopped:
+    if process.is_stopped:
         clean()
 
 
@@ -228,7 +257,7 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
     for process in PROCESSES.all():
         process.stale.add(breakpoint.number)
     for guard in PROCESSES().guards_of(breakpoint.number):
-        if guard.stop not in stops_of(breakpoint.number, ""):
+        if guard.stop not in stops_of(breakpoint, ""):
             remove(guard)
 
 
@@ -250,7 +279,8 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
         return
     FILTERS.pop(breakpoint.number, None)
     process = PROCESSES()
-    process.stale.update(n for n, why in process.why.items() if why.startswith("breakpoint "))
+    for stops in process.stops.values():
+        stops.pop(breakpoint.number, None)
     for guard in process.guards_of(breakpoint.number):
         process.stale.update(set(guard.members) - {breakpoint.number})
         remove(guard)
@@ -264,7 +294,6 @@ def on_objfile(event: gdb.NewObjFileEvent) -> None:
     detour.show_original_code(True)
     process = PROCESSES()
     process.fresh.add(target.strip_prefix(event.new_objfile.filename or ""))
-    process.stale.update(number for number, one in FILTERS.items() if one.names_callers)
 
 
 def on_continue(event: object) -> None:
@@ -274,7 +303,7 @@ def on_continue(event: object) -> None:
         return  # gdb tells of every thread that goes on, new ones too
     process.is_stopped = False
     sweep()
-    refresh([])
+    refresh(process.waiting)
     process.fresh.clear()
     here = detour.positions_here()
     for guard in list(process.guards.values()):
@@ -298,7 +327,7 @@ def on_stop(event: object = None) -> None:
     if FILTERS and target.is_alive() and not target.is_running():
         lift_shown(process)
         clean()
-        refresh([n for n, why in process.why.items() if why not in ("", EVERY_CALL, SWITCHED_OFF)])
+        refresh(process.waiting)
 
 
 def lift_shown(process: Process) -> None:

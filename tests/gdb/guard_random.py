@@ -18,7 +18,7 @@ def change(what: str) -> None:
         limit = dice.choice([1 << 40, (1 << 40) + 5, 2 << 40])
         gdb.execute(f"cuda-break cuMemAlloc --in libguardhook.so if bytesize >= {limit}", to_string=True)
     elif what == "entry":
-        gdb.execute("tbreak *((long)&cuMemAlloc_v2 + 4) if 0", to_string=True)
+        gdb.execute("tbreak *((long)&cuMemAlloc_v2 + $inside) if 0", to_string=True)
     elif what == "setting":
         gdb.execute("set cuda-guard " + dice.choice(["off", "auto", "auto", "auto"]))
     elif number:

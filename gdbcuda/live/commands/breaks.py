@@ -74,11 +74,13 @@ def cuda_break(function: list[str], **wanted: object) -> str:
       cuda-break cuMemAlloc --on error
       cuda-break 'cuMem*' --in driver
       cuda-break nvmlDeviceGetMemoryInfo --once"""
+    target.require_stopped()
     symbols = list(dict.fromkeys(s for pattern in function for s in names.resolve(pattern)))
     request = Request(wanted)
     condition = request.parse(symbols)
     with breakpoints.pending_allowed():
         made = [make(symbol, request, condition) for symbol in symbols]
+    guards.refresh()
     return summary(made, request, condition)
 
 

@@ -52,6 +52,7 @@ def cuda_dlsym_break(symbol: str | None, **wanted: object) -> str:
     native = " && ".join(terms)
     made = breakpoints.create(wish, native, request.once)
     guards.want_name(made, native, request_values.resolver_shapes()[by].name or 0, symbol, request.callers)
+    guards.refresh()
     return summary(made, request, symbol) + unusual(symbol)
 
 

@@ -20,7 +20,7 @@ def cuda_guards() -> str:
       set cuda-guard off"""
     if not guards.FILTERS:
         return "no breakpoints of cuda-break"
-    guards.refresh([])
+    guards.refresh()
     return render.table([row(number) for number in sorted(guards.FILTERS)], ["breakpoint", "filter", "where"])
 
 
