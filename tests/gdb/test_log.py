@@ -89,9 +89,9 @@ def test_calls_nest_from_the_program_to_the_driver(scenario: Scenario) -> None:
                      r"by allocate_buffer at runtime_alloc\.c:\d+", text)  # fmt: skip
 
 
-def test_what_the_hook_changed(local: Scenario) -> None:
-    text = local.run(
-        "test_alloc", "cuda-log start cuMemAlloc cuMemGetInfo", "run", "cuda-log show --changed",
+def test_what_the_hook_changed(scenario: Scenario) -> None:
+    text = scenario.run(
+        "test_alloc", "cuda-log start cuMemAlloc cuMemGetInfo", "RUN", "cuda-log show --changed",
         environment={"GDBCUDA_MEMORY_LIMIT": "2g"},
     )  # fmt: skip
     assert re.search(r"bytesize=3221225472 \[3\.00 GiB\]\) = CUDA_ERROR_OUT_OF_MEMORY \(2\).*\n +never forwarded", text)
@@ -118,13 +118,13 @@ def test_without_stopping_there_is_nothing_of_ours_to_see(local: Scenario) -> No
     assert "Breakpoint 1" not in text and "Program received" not in text
 
 
-def test_conditions_and_callers(local: Scenario) -> None:
-    text = local.run(
-        "test_alloc", "cuda-log start cuMemAlloc --from app --stack 3 if bytesize > 2G", "run", "cuda-log show"
+def test_conditions_and_callers(scenario: Scenario) -> None:
+    text = scenario.run(
+        "test_alloc", "cuda-log start cuMemAlloc --from app --stack 3 if bytesize > 2G", "RUN", "cuda-log show"
     )
     assert len(re.findall(r"^#", text, re.MULTILINE)) == 1
     assert "bytesize=3221225472" in text
-    own = local.run("test_alloc", "cuda-log start cuMemAlloc --from hook", "run", "cuda-log show")
+    own = scenario.run("test_alloc", "cuda-log start cuMemAlloc --from hook", "RUN", "cuda-log show")
     assert set(re.findall(r"T1  (\w+) ", own)) == {"driver"}
 
 
@@ -209,9 +209,9 @@ def test_no_word_of_leaks_where_frees_are_not_recorded(local: Scenario) -> None:
     assert "exited" in text and "not freed" not in text
 
 
-def test_summary_counts_by_layer(local: Scenario) -> None:
-    text = local.run("test_alloc", "cuda-log start cuMemAlloc cuMemcpyDtoH", "run", "cuda-log summary",
-                     environment={"GDBCUDA_MEMORY_LIMIT": "2g"})  # fmt: skip
+def test_summary_counts_by_layer(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-log start cuMemAlloc cuMemcpyDtoH", "RUN", "cuda-log summary",
+                        environment={"GDBCUDA_MEMORY_LIMIT": "2g"})  # fmt: skip
     rows = [line.split() for line in text.splitlines()]
     assert ["cuMemAlloc_v2", "hook", "3", "1"] in [row[:4] for row in rows]
     assert ["cuMemAlloc_v2", "driver", "2"] in [row[:3] for row in rows]

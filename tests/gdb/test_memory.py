@@ -73,9 +73,9 @@ def test_it_stops_at_the_mistake_when_asked(scenario: Scenario, wrong: Path) -> 
     assert "No breakpoints or watchpoints." in text
 
 
-def test_the_threads_of_the_sample_make_no_mistake(local: Scenario) -> None:
-    text = local.run("threads", "cuda-log start --memory", "run", "cuda-memory", "cuda-memory by-site",
-                     arguments=("8", "100"))  # fmt: skip
+def test_the_threads_of_the_sample_make_no_mistake(scenario: Scenario) -> None:
+    text = scenario.run("threads", "cuda-log start --memory --in hook", "RUN", "cuda-memory", "cuda-memory by-site",
+                        arguments=("8", "40"))  # fmt: skip
     made = [int(n) for n in re.findall(r"cuMemAlloc_v2 (\d+)", text)]
     freed = [int(n) for n in re.findall(r"cuMemFree_v2 (\d+)", text)]
     assert f"{sum(made) - sum(freed)} blocks: device" in text
@@ -83,12 +83,34 @@ def test_the_threads_of_the_sample_make_no_mistake(local: Scenario) -> None:
     assert re.search(rf"^ +{sum(made)} .*allocate at threads\.c:\d+", text, re.MULTILINE)
 
 
-def test_layers_report_different_memory(local: Scenario) -> None:
-    text = local.run("test_alloc", "cuda-log start --memory", "run", "cuda-memory reported", "cuda-memory peak",
-                     environment={"GDBCUDA_MEMORY_LIMIT": "2g"})  # fmt: skip
+def test_layers_report_different_memory(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-log start --memory", "RUN", "cuda-memory reported", "cuda-memory peak",
+                        environment={"GDBCUDA_MEMORY_LIMIT": "2g"})  # fmt: skip
     assert re.search(r"cuMemGetInfo +hook .*2147483648 \[2\.00 GiB\]", text)
     assert re.search(r"cuMemGetInfo +driver .*17179869184 \[16\.00 GiB\]", text)
     assert re.search(r"First refusal: .*CUDA_ERROR_OUT_OF_MEMORY", text)
+
+
+def test_layers_are_asked_now(scenario: Scenario) -> None:
+    """The program itself has not asked yet; the question leaves no trace in the log and none in the program."""
+    text = scenario.run(
+        "test_alloc", "cuda-log start cuMemAlloc cuMemFree cuMemGetInfo nvmlDeviceGetMemoryInfo",
+        "cuda-break cuMemFree --once", "RUN", "cuda-memory compare", "cuda-log", "show scheduler-locking", "continue",
+        environment={"GDBCUDA_MEMORY_LIMIT": "2g"},
+    )  # fmt: skip
+    limit, whole, ours = "2147483648 [2.00 GiB]", "17179869184 [16.00 GiB]", r"1140850689 \[1\.06 GiB\]"
+    for asked in ("cuMemGetInfo_v2", "nvmlDeviceGetMemoryInfo"):
+        assert re.search(rf"{asked} +hook \S+ +{ours} +{re.escape(limit)} +{ours} +0$", text, re.MULTILINE)
+        assert re.search(rf"{asked} +driver \S+ +\d+ .*{re.escape(whole)} +{ours} +511$", text, re.MULTILINE)
+    assert "11 calls kept" in text and 'execution is "replay"' in text
+    assert "copied     the same came back" in text
+
+
+def test_a_breakpoint_in_the_question_is_one_line(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-log start --memory", "cuda-memory compare", "break main", "run",
+                     "break cuMemGetInfo_v2", "cuda-memory compare")  # fmt: skip
+    assert "cuda-memory: there is no process that could be asked" in text
+    assert "cuda-memory: cuMemGetInfo_v2 cannot be called in the program: The program being debugged stopped" in text
 
 
 @pytest.mark.parametrize(

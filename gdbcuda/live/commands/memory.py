@@ -8,37 +8,40 @@ from typing import TYPE_CHECKING
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import recording
+from gdbcuda.live import layers, recording
 from gdbcuda.live.command import Argument, command, expressions
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
 
 WITH_ADDRESS = ("history", "at")
+COMPARE = "compare"
 
 
 def complete_views(token: str) -> Iterable[str]:
     from gdbcuda.ledger import views
 
-    return [*views.VIEWS, *WITH_ADDRESS]
+    return [*views.VIEWS, COMPARE, *WITH_ADDRESS]
 
 
 @command(
     "cuda-memory",
-    Argument("view", "live, leaks, peak, by-site, problems, reported, history ADDRESS, at ADDRESS", "?",
-             complete_views),
+    Argument("view", "live, leaks, peak, by-site, problems, reported, compare, history ADDRESS, at ADDRESS",
+             "?", complete_views),
     Argument("address", "for history and at: any expression of gdb", "*", expressions),
 )  # fmt: skip
 def cuda_memory(view: str | None, address: list[str]) -> str:
     """Show what memory the API has handed out, by whom, and what is wrong with how it was used.
 
-    Read out of the recorded calls alone: nothing is called in the program. cuda-log start --memory before run records
-    what is needed; with --stack N the site is the nearest function of the program itself. 'set cuda-memory-stop on'
-    stops the program at a double free, an unknown or interior pointer, a free of the wrong family, a copy or fill of
-    freed memory or beyond the end of a block.
+    Read out of the recorded calls alone. cuda-log start --memory before run records what is needed; with --stack N
+    the site is the nearest function of the program itself. 'set cuda-memory-stop on' stops the program at a double
+    free, an unknown or interior pointer, a free of the wrong family, a copy or fill of freed or unmapped memory or
+    beyond the end of a block.
 
     live: blocks not freed yet. leaks: the same by site. peak: the most at once, and what was live then and at the
     first refusal. by-site: who allocates. reported: what the layers said was in use, beside the ledger's count.
+    compare: the same, asked now: the selected thread calls cuMemGetInfo and nvmlDeviceGetMemoryInfo of each layer
+    while the others stand still. No other view calls anything in the program.
 
     Examples:
       cuda-memory
@@ -55,6 +58,8 @@ def cuda_memory(view: str | None, address: list[str]) -> str:
         return look(ledger, recording.writer(), address_of(view, address))
     if address:
         raise UserError(f"{view} takes no address")
+    if view == COMPARE:
+        return compared(ledger)
     return named(view, ledger)
 
 
@@ -66,6 +71,20 @@ def named(view: str | None, ledger: Ledger) -> str:
     if view not in views.VIEWS:
         raise UserError(f"no view {view!r}; there are {', '.join(complete_views(''))}")
     return views.VIEWS[view](ledger, recording.writer())
+
+
+def compared(ledger: Ledger) -> str:
+    from gdbcuda.ledger.views import size
+    from gdbcuda.live import asked
+    from gdbcuda.render import table
+
+    rows = [(a.spot.symbol, layers.shown(a.spot.layer, a.spot.file),
+             *((size(a.used), size(a.total), size(ledger.on_device), size(a.used - ledger.on_device)) if not a.error
+               else (a.error, "", "", "")))
+            for a in asked.ask()]  # fmt: skip
+    if not rows:
+        raise UserError("neither the driver nor NVML is loaded: nobody could be asked")
+    return table(rows, ["asked", "of", "in use", "in all", "ledger", "not ours"])
 
 
 def address_of(view: str, words: list[str]) -> int:
