@@ -31,9 +31,9 @@ LOADER = ("-function _dl_debug_state", "-probe-stap rtld:map_complete", "-probe-
 
 @dataclass
 class Process:
-    """``guards``: by address of the function; ``stops``: by function, the breakpoints that want a guard there, and where;
-    ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it was
-    not the moment; ``fresh``: objects loaded since the process last ran, in whose functions no thread can be."""
+    """``guards``: by address of the function; ``stops``: by function, which breakpoints want a guard there, and where;
+    ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it
+    was not the moment; ``fresh``: objects loaded since the process last ran, in whose functions no thread can be."""
 
     guards: dict[int, Guard] = field(default_factory=dict)
     stale: set[int] = field(default_factory=set)

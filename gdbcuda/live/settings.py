@@ -64,7 +64,7 @@ def register() -> None:
         "cuda-guard",
         "Whether cuda-break's filters are compiled into the process, where that is safe, so that they cost no stop.",
         gdb.PARAM_ENUM,
-        "off",
+        "auto",
         ["auto", "on", "off"],
     )
     Setting(

@@ -51,12 +51,7 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str) -> None:  #
 
 
 @pytest.mark.parametrize(("flags", "inside"), [("-O0", 4), ("-O2", 3)])
-def test_random_changes_while_threads_call_and_signals_arrive(
-    local: Scenario,
-    build,
-    flags: str,
-    inside: int,  # noqa: F811
-) -> None:
+def test_random_changes_while_threads_call_and_signals_arrive(local: Scenario, build, flags, inside) -> None:  # noqa: F811
     hook, program = build(HOOK, BUSY, flags)
     script = Path(__file__).with_name("guard_random.py")
     words = (ON, f"set $inside = {inside}", "set cuda-stop-info off")

@@ -62,8 +62,8 @@ def cuda_break(function: list[str], **wanted: object) -> str:
     --on return and --on error catch the return of those calls alone that COND and --from let through at entry;
     each call site where such a call returns gets an ordinary breakpoint, deleted with this one.
 
-    With 'set cuda-guard auto' COND and --from are compiled into the process where that is safe: a call that does
-    not match then costs a nanosecond and no stop. cuda-guards shows which breakpoints have such a guard, or why not.
+    COND and --from are compiled into the process where that is safe (a guard): a call that does not match then costs a
+    nanosecond and no stop. cuda-guards shows which breakpoints have one, or why not; set cuda-guard off is without.
 
     Examples:
       cuda-break cudaMalloc

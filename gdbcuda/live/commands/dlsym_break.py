@@ -33,8 +33,8 @@ def cuda_dlsym_break(symbol: str | None, **wanted: object) -> str:
     """Break in one implementation of dlsym, when it is asked for one name.
 
     Works before the program runs. libc's dlsym, ld.so's and every other one are there as locations of the breakpoint,
-    switched off. The name is compared in gdb at each request: some 0.7 ms each for those that do not match, a few
-    nanoseconds with 'set cuda-guard auto'.
+    switched off. Where a guard compares the name in the process (see cuda-guards), a request for another name costs
+    some nanoseconds; in gdb 0.7 ms.
 
     Examples:
       cuda-dlsym break cuMemAlloc_v2
