@@ -22,7 +22,7 @@ def world() -> World:
 
 
 def asked(name: str, version: int, flags: int = 0, *names: str, layer: str = "hook", address: int = 0x5000) -> Request:
-    request = Request("cuGetProcAddress_v2", "/lib/libhook.so", "hook", APP, 1, 0, name, version=version, flags=flags)
+    request = Request("cuGetProcAddress_v2", "/lib/libhook.so", "hook", APP, 1, 0, name=name, version=version, flags=flags)
     request.returned, request.answer = True, Reached(address, names, "/lib/libhook.so", layer)
     return request
 
@@ -69,13 +69,13 @@ def test_a_release_library_is_caught_when_one_address_is_two_functions(world: Wo
 
 def test_names_outside_the_api_are_not_judged(world: World) -> None:
     assert judge.verdict(world, asked("cuSomethingNewer", 14000, 0, "cuSomethingNewer")).word == ""
-    request = Request("dlsym", "/lib/libc.so.6", "system", APP, 1, 0, "malloc", handle=0x77)
+    request = Request("dlsym", "/lib/libc.so.6", "system", APP, 1, 0, name="malloc", handle=0x77)
     request.answer = Reached(1, ("malloc",), "/lib/libc.so.6", "system")
     assert judge.verdict(world, request).word == ""
 
 
 def test_missing_because_nobody_has_it(world: World) -> None:
-    request = Request("dlsym", "/lib/libc.so.6", "system", APP, 1, 0, "cuMemAloc")
+    request = Request("dlsym", "/lib/libc.so.6", "system", APP, 1, 0, name="cuMemAloc")
     request.returned = True
     assert judge.verdict(world, request) == ("missing", "no loaded object has it")
 
