@@ -95,14 +95,16 @@ def test_layers_are_asked_now(scenario: Scenario) -> None:
     """The program itself has not asked yet; the question leaves no trace in the log and none in the program."""
     text = scenario.run(
         "test_alloc", "cuda-log start cuMemAlloc cuMemFree cuMemGetInfo nvmlDeviceGetMemoryInfo",
-        "cuda-break cuMemFree --once", "RUN", "cuda-memory compare", "cuda-log", "show scheduler-locking", "continue",
+        "cuda-break cuMemFree --once", "RUN", "cuda-log", "cuda-memory compare", "cuda-log", "show scheduler-locking",
+        "continue",
         environment={"GDBCUDA_MEMORY_LIMIT": "2g"},
     )  # fmt: skip
     limit, whole, ours = "2147483648 [2.00 GiB]", "17179869184 [16.00 GiB]", r"1140850689 \[1\.06 GiB\]"
     for asked in ("cuMemGetInfo_v2", "nvmlDeviceGetMemoryInfo"):
         assert re.search(rf"{asked} +hook \S+ +{ours} +{re.escape(limit)} +{ours} +0$", text, re.MULTILINE)
         assert re.search(rf"{asked} +driver \S+ +\d+ .*{re.escape(whole)} +{ours} +511$", text, re.MULTILINE)
-    assert "11 calls kept" in text and 'execution is "replay"' in text
+    kept = re.findall(r"(\d+) calls kept", text)
+    assert len(kept) == 2 and kept[0] == kept[1] and 'execution is "replay"' in text
     assert "copied     the same came back" in text
 
 
