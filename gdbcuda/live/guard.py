@@ -53,9 +53,8 @@ class Guard:
     """``members``: numbers of the breakpoints that share the patch; ``stop``: where their locations are.
 
     ``inside``: calls that are, or may be, between the patched instructions; ``armed``: calls that must come to a
-    location that is on, and whether they have passed the test; ``decided``: what the trampoline has said of the call
-    that a thread has at the location, None if it was not asked; ``skipped``: calls that it did not count, the guard
-    being lifted."""
+    location that is on, and whether they have passed the test; ``skipped``: calls that the trampoline did not count,
+    the guard being lifted."""
 
     function: int
     stop: int
@@ -68,7 +67,6 @@ class Guard:
     is_proven: bool = False  # its code has been written, and read back
     inside: set[Call] = field(default_factory=set)
     armed: dict[Call, bool] = field(default_factory=dict)
-    decided: dict[int, bool | None] = field(default_factory=dict)
     skipped: int = 0
     trouble: str = ""  # the function's code cannot be written: it stays as it is, and all calls stop in gdb
 
@@ -89,7 +87,7 @@ class Guard:
         call = here()
         self.inside.add(call)
         if self.detour.covers_stop:
-            self.arrived(call)
+            self.skipped += not self.armed.pop(call, False)
         else:
             self.armed[call] = False
             self.skipped += 1
@@ -100,18 +98,23 @@ class Guard:
         self.settle()
 
     def on_arrival(self) -> None:
-        thread, sp = here()
-        mine = [call for call in self.armed if call[0] == thread and call[1] >= sp]
-        if mine:
-            self.arrived(min(mine))
-        else:
-            self.decided[thread] = False  # it has come by the trampoline
+        call = self.armed_call()
+        if call is not None:
+            del self.armed[call]
         self.settle()
 
-    def arrived(self, call: Call) -> None:
-        is_tested = self.armed.pop(call, False)
-        self.decided[call[0]] = True if is_tested else None
-        self.skipped += self.detour.covers_stop and not is_tested
+    def armed_call(self) -> Call | None:
+        """The armed call that the selected thread has at the location."""
+        thread, sp = here()
+        return min((call for call in self.armed if call[0] == thread and call[1] >= sp), default=None)
+
+    def verdict(self) -> bool | None:
+        """What the trampoline has said of the call that the selected thread has at the location; None if it was not
+        asked. (gdb evaluates the user's condition before it asks us, whose breakpoint is younger.)"""
+        call = self.armed_call()
+        if call is None:
+            return None if self.detour.covers_stop else False
+        return self.armed[call] or None
 
     # -- what follows from it
 

@@ -376,7 +376,7 @@ def on_setting() -> None:
 def already_decided(number: int) -> bool | None:
     """Has the trampoline counted the call that the selected thread has at the breakpoint, and what did it say?"""
     guards = PROCESSES().guards_of(number)
-    return guards[0].decided.get(gdb.selected_thread().num) if guards else None
+    return guards[0].verdict() if guards else None
 
 
 def watch_detach() -> None:

@@ -63,18 +63,42 @@ end
 """
 
 
-def test_a_thousand_among_eighty_million(local: Scenario, build, tmp_path: Path) -> None:
-    hook, program = build()
+GO_ON = "python while gdb.selected_inferior().pid: gdb.execute('continue', to_string=True)"
+SIZES = "python print('sizes', len(sizes), len(set(sizes)), min(sizes) >> 40, max(sizes) >> 40)"
+
+
+@pytest.mark.parametrize(("flags", "matches"), [("-O0", 1000), ("-O2", 200)])
+def test_a_thousand_among_eighty_million(local: Scenario, build, tmp_path: Path, flags: str, matches: int) -> None:
+    """In optimised code fewer: there the guard needs a moment after each stop, until no thread is in the first bytes."""
+    hook, program = build(HOOK, CALLS, flags)
     (tmp_path / "stops.gdb").write_text(STOPS)
-    go_on = "python while gdb.selected_inferior().pid: gdb.execute('continue', to_string=True)"
-    show = "python print('sizes', len(sizes), len(set(sizes)), min(sizes) >> 40, max(sizes) >> 40)"
-    words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE, "run", go_on, show)
-    text = local.run(program, *words, "info breakpoints", hook=hook, arguments=("8", "10000000", "125"))
-    assert "sizes 1000 1000 1 1" in text
-    assert "already hit 1000 times" in text
-    plain = local.run(program, "run", hook=hook, arguments=("8", "10000000", "125"))
+    words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE, "run", GO_ON, SIZES)
+    arguments = ("8", "10000000", str(matches // 8))
+    text = local.run(program, *words, "info breakpoints", hook=hook, arguments=arguments)
+    assert f"sizes {matches} {matches} 1 1" in text
+    assert f"already hit {matches} times" in text
+    plain = local.run(program, "run", hook=hook, arguments=arguments)
     sums = [re.search(r"checksum (\w+)", one)[1] for one in (text, plain)]
     assert sums[0] == sums[1]
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_calls_are_counted_once_each(local: Scenario, build, tmp_path: Path, flags: str) -> None:
+    hook, program = build(HOOK, CALLS, flags)
+    (tmp_path / "stops.gdb").write_text(STOPS)
+    words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE + " && every 10", "run", GO_ON, SIZES)
+    assert "sizes 40 40 1 1" in local.run(program, *words, hook=hook, arguments=("4", "100000", "100"))
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_what_a_guard_asks_of_the_process(scenario: Scenario, build, flags: str) -> None:
+    """The thread, the caller, a count: in the process too."""
+    hook, program = build(HOOK, CALLS, flags)
+    make = "cuda-break cuMemAlloc if bytesize >= 1T && thread == 2 && caller in work && nth == 4"
+    words = (ON, "tbreak work", "RUN", make, "delete 1", "continue", "continue", "info breakpoints")
+    text = scenario.run(program, *words, hook=hook, arguments=("2", "50000", "10"))
+    assert re.findall(r"bytesize=(\d+) \[", text) == ["1099511628779"] and "; guarded" in text
+    assert "already hit 1 time" in text and "checksum" in text
 
 
 def test_three_breakpoints_share_one_patch(scenario: Scenario, build) -> None:
