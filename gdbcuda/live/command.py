@@ -115,7 +115,7 @@ class Command(gdb.Command):
         except Unreadable as problem:
             raise gdb.GdbError(f"{self.name}: {problem}") from None
         except gdb.error as problem:
-            why = target.PAUSE if target.is_thread_running() else plain(problem)
+            why = target.pause() if target.is_thread_running() else plain(problem)
             raise gdb.GdbError(f"{self.name}: {why}") from None
         except (ArithmeticError, LookupError, TypeError, AttributeError, ValueError, AssertionError):
             raise gdb.GdbError(

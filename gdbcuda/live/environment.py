@@ -138,7 +138,8 @@ def is_zero(address: int, size: int) -> bool:
 
 
 def bss_ends() -> list[int]:
-    """Ends of the .bss of loaded objects, ld.so's last. Not the program's: brk may begin right there."""
-    rows = re.findall(r"(0x[0-9a-f]+) is \.bss in (.+)$", gdb.execute("info files", to_string=True), re.MULTILINE)
-    rows.sort(key=lambda row: bool(re.search(r"/ld[-.][^/]*$", row[1])))
+    """Ends of the .bss of loaded objects, ld.so's and the program's last. (The kernel begins the heap at a page of its
+    own behind that one: fs/binfmt_elf.c, set_brk.)"""
+    rows = re.findall(r"(0x[0-9a-f]+) is \.bss(?: in (.+))?$", gdb.execute("info files", to_string=True), re.MULTILINE)
+    rows.sort(key=lambda row: (not row[1], bool(re.search(r"/ld[-.][^/]*$", row[1]))))
     return [int(end, 16) for end, _ in rows]

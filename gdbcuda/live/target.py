@@ -78,7 +78,10 @@ def is_running() -> bool:
         return True
 
 
-PAUSE = "the program is running: pause it first (interrupt, or Ctrl-C)"
+def pause() -> str:
+    """What to do about a thread that runs; in non-stop others may stand still."""
+    how = "interrupt -a; or thread N, one that is stopped" if gdb.parameter("non-stop") else "interrupt, or Ctrl-C"
+    return f"the program is running: pause it first ({how})"
 
 
 def is_thread_running() -> bool:
@@ -90,7 +93,7 @@ def is_thread_running() -> bool:
 def require_stopped() -> None:
     """UserError while gdb cannot look: a remote target that runs answers nothing. For commands, not for events."""
     if is_thread_running() and is_remote():
-        raise UserError(PAUSE)
+        raise UserError(pause())
 
 
 def is_remote() -> bool:

@@ -29,6 +29,8 @@ def cuda_call(json: bool) -> str:
       cuda-call --json"""
     if not target.is_alive():
         raise UserError("no process: run the program first")
+    if target.is_thread_running():  # between two stops of the recorder's it could be read, and would be over already
+        raise UserError(target.pause())
     frame = gdb.selected_frame()
     ended = returns.just_returned(frame) if frame == gdb.newest_frame() else None
     if ended is None and frames.api_function(frame) is None:
