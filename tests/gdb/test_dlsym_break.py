@@ -27,6 +27,8 @@ def test_a_hook_without_debug_info(scenario: Scenario) -> None:
 def test_libcs_own_for_the_hooks_requests(local: Scenario) -> None:
     text = local.run("dlsym_alloc", "cuda-dlsym break cuMemFree_v2 --in libc.so.6 --from hook --once", "run",
                      "info breakpoints")  # fmt: skip
+    if "unknown type [0x13] section `.relr.dyn'" in text:
+        pytest.skip("this gdb is too old for the libc of this machine: to it, libc is for no machine it knows")
     assert "system libc.so.6  dlsym asked for cuMemFree_v2 in libcuda.so.1" in text
     assert "by hook libgdbcuda-hook.so " in text
     assert "No breakpoints" in text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from pathlib import Path
@@ -85,11 +84,11 @@ def test_what_the_runtime_has_stored_is_a_route(local: Scenario) -> None:
 
 
 def test_nvidia_ml_py(scenario: Scenario, tmp_path: Path) -> None:
-    pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+    pynvml = pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
     script = tmp_path / "query.py"
     script.write_text("import pynvml\npynvml.nvmlInit()\nprint(pynvml.nvmlDeviceGetCount())\npynvml.nvmlShutdown()\n")
     text = scenario.run(Path(sys.executable), "cuda-dlsym log on", "cuda-break nvmlShutdown", "RUN",
                         "cuda-dlsym log show 'nvml*'", "cuda-route", arguments=(str(script),),
-                        environment={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))})  # fmt: skip
+                        environment={"PYTHONPATH": str(Path(pynvml.__file__).parent)})  # fmt: skip
     assert re.search(r"dlsym of libgdbcuda-hook.so +nvmlShutdown in libnvidia-ml.so.1 +app _ctypes\S* \w+\(\)", text)
     assert re.search(r"nvmlShutdown +app _ctypes\S+ +dlsym, request #\d+ +hook \S+ nvmlShutdown +hooked", text)

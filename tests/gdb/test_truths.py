@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
 from scenario import Scenario
 
 TRUTHS = ("python from gdbcuda.live import truths; "
@@ -99,6 +100,8 @@ def test_loaded_by_dlopen_only(local: Scenario, compile_c) -> None:
 def test_exported_before_gdb_was_started(local: Scenario) -> None:
     hook = local.sample("minimal_hook.so")
     text = local.run("test_alloc", "break main", "run", TRUTHS, hook=hook, environment={"LD_PRELOAD": str(hook)})
+    if "version `GLIBC_" in text:
+        pytest.skip("this gdb runs on a libc of its own, too old for the library")
     assert "hook-in-debugger" in ids(text)
 
 
