@@ -22,7 +22,8 @@ def world() -> World:
 
 
 def asked(name: str, version: int, flags: int = 0, *names: str, layer: str = "hook", address: int = 0x5000) -> Request:
-    request = Request("cuGetProcAddress_v2", "/lib/libhook.so", "hook", APP, 1, 0, name=name, version=version, flags=flags)
+    resolver = ("cuGetProcAddress_v2", "/lib/libhook.so", "hook")
+    request = Request(*resolver, APP, 1, 0, name=name, version=version, flags=flags)
     request.returned, request.answer = True, Reached(address, names, "/lib/libhook.so", layer)
     return request
 
