@@ -67,6 +67,7 @@ def connect() -> None:
     events.exited.connect(if_loaded("recording", "on_exit"))
     events.cont.connect(returns.on_continue)
     events.cont.connect(if_loaded("guards", "on_continue"))
+    events.stop.connect(target.on_stop)
     events.stop.connect(preload.on_stop)
     events.stop.connect(notice.on_stop)
     events.stop.connect(stops.on_stop)

@@ -39,11 +39,11 @@ def of_image(image: Any) -> Iterator[Copy]:
 
 def lines_of(file: str) -> tuple[bool | None, tuple[str, ...]]:
     """Has gdb lines for the object's functions, and from which sources?"""
-    objfiles = [one for one in gdb.objfiles() if target.strip_prefix(one.filename or "") == file]
-    if not objfiles:
+    objfile = target.objfile_of(file)
+    if objfile is None:
         return None, ()
     names = versions.table().functions
-    rows = worlds.symbol_table(objfiles[0].filename)
+    rows = worlds.symbol_table(objfile.filename)
     chosen = [(name, at) for name, at in rows if name in names or name in OTHERS][:MOST_FUNCTIONS]
     tables = [gdb.find_pc_line(address).symtab for _, address in chosen]
     found = dict.fromkeys(table.fullname() for table in tables if table is not None)

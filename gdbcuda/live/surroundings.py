@@ -55,9 +55,8 @@ def end_of(start: int) -> int:
 def symbols_of(address: int) -> list[tuple[str, int]]:
     from gdbcuda.live import world  # loaded when first used
 
-    file = target.object_of(address)
-    found = (one.filename for one in gdb.objfiles() if one.filename and target.strip_prefix(one.filename) == file)
-    return world.symbol_table(next(found, file))
+    objfile = target.objfile_of(target.object_of(address))
+    return world.symbol_table(objfile.filename) if objfile is not None else []
 
 
 class Call:

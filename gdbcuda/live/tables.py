@@ -41,8 +41,8 @@ class Table(NamedTuple):
 
 @target.until_objects_change
 def tables(file: str) -> tuple[Table, ...]:
-    """Of the object with that file name, as gdb names it."""
-    objfile = next((one for one in gdb.objfiles() if target.strip_prefix(one.filename or "") == file), None)
+    """Of the object with that file name, as the loader names it."""
+    objfile = target.objfile_of(file)
     if objfile is None:
         return ()
     return tuple(found for name in variables(objfile.filename) for found in of_variable(objfile, name))

@@ -7,6 +7,7 @@ The one place that knows whether the target is local; nothing else may open a fi
 from __future__ import annotations
 
 import functools
+import os
 import platform
 import re
 from typing import Any, Callable
@@ -43,6 +44,12 @@ def until_objects_change(function: Callable[..., Any]) -> Callable[..., Any]:
 def forget(event: object = None) -> None:
     for clear in CACHES:
         clear()
+
+
+def on_stop(event: object) -> None:
+    """Where gdb has no file of ld.so's it does not tell that objects are loaded."""
+    if is_remote() and not shared_objects():
+        forget()
 
 
 class InferiorMemory:
@@ -126,15 +133,37 @@ def program() -> str:
 
 @until_objects_change
 def object_of(address: int) -> str:
-    """File name of the object that holds the address ("" if none), without gdb's target: prefix."""
+    """File name of the object that holds the address ("" if none): the loader's, wherever gdb has found the file."""
     shared = gdb.solib_name(address)
     if shared:
-        return strip_prefix(shared)
+        return loader_name(strip_prefix(shared))
     if in_program(address):
         return strip_prefix(program())
     if connection() != "core":
         return ""
     return next((one.name for one in images() if one.lacking and one.holds(address)), "")  # gdb has not its file
+
+
+@until_objects_change
+def loader_name(found: str) -> str:
+    """Of a file that gdb has found: in the sysroot it has a longer name, by solib-search-path any other."""
+    names = shared_objects()
+    if found in names:
+        return found
+    same = [name for name in names if found.endswith(name)] or [name for name in names if is_file_of(found, name)]
+    return same[0] if same else found
+
+
+@until_objects_change
+def objfile_of(file: str) -> gdb.Objfile | None:
+    """gdb's own of an object, by the loader's name of it or by the program's."""
+    known = [one for one in gdb.objfiles() if one.filename and one.owner is None]
+    exact = [one for one in known if strip_prefix(one.filename) == file]
+    return next(iter(exact or [one for one in known if loader_name(strip_prefix(one.filename)) == file]), None)
+
+
+def is_file_of(found: str, name: str) -> bool:
+    return os.path.basename(found) == os.path.basename(name)
 
 
 def in_program(address: int) -> bool:
