@@ -45,11 +45,10 @@ class Adapter:
         """The payload of the result, or of the async record ``until``; an error fails."""
         self.gdb.io_manager.stdin.write(f"{command}\n".encode())
         self.gdb.io_manager.stdin.flush()
-        wanted = {until} if until else {"done", "running", "connected"}
         while True:
             record = next(self.records)
             assert record["message"] != "error", (command, record["payload"])
-            if record["message"] in wanted:
+            if record["message"] == until or (not until and record["type"] == "result"):
                 return dict(record["payload"] or {})
 
     def read(self) -> Iterator[dict[str, Any]]:
@@ -85,8 +84,9 @@ class Adapter:
             self.say(f"-target-select remote {server}")
         self.say("-exec-continue" if server else "-exec-run", until="stopped")
 
-    def start_cdt(self) -> None:
-        """cdt-gdb-adapter's order: the program, the server, then initCommands, each as it is, behind a number."""
+    def start_cdt(self, place: str, flags: str) -> dict[str, Any]:
+        """cdt-gdb-adapter's order: the program, the server, then initCommands, each as it is, behind a number; then
+        the user's breakpoint, and off. Nsight's is made of it, and makes breakpoints pending."""
         self.say(f'-file-exec-and-symbols "{self.configuration["program"]}"')
         self.say("-enable-pretty-printing")
         target = self.configuration.get("target")
@@ -94,8 +94,8 @@ class Adapter:
             self.say(f"-target-select remote {target['host']}:{target['port']}")
         for command in self.configuration["initCommands"]:
             self.say(f"7{command}")
-        self.say("-break-insert main")
-        self.say("-exec-continue" if target else "-exec-run", until="stopped")
+        self.say(f"-break-insert {flags} {place}")
+        return self.say("-exec-continue" if target else "-exec-run", until="stopped")
 
 
 @pytest.fixture
@@ -144,19 +144,36 @@ def server(project: Path, environment: None, capsys: pytest.CaptureFixture[str])
     running.stderr.close()
 
 
-@pytest.mark.parametrize("ide", ["vscode", "cdt", "nsight"])
-@pytest.mark.parametrize("place", ["here", "there"])
-def test_a_breakpoint_in_the_hook(project: Path, environment: None, request, ide: str, place: str) -> None:
-    words = ("--remote", request.getfixturevalue("server")) if place == "there" else ()
-    adapter = Adapter(project, configuration(project, ide, *words))
+LOADED = "cuda-load: hook libhook.so is loaded, first in the search order"
+
+
+@pytest.fixture(params=["here", "there"])
+def words(request: pytest.FixtureRequest, environment: None) -> tuple[str, ...]:
+    return ("--remote", request.getfixturevalue("server")) if request.param == "there" else ()
+
+
+def test_cppdbg(project: Path, words: tuple[str, ...]) -> None:
+    adapter = Adapter(project, configuration(project, "vscode", *words))
     try:
-        adapter.start_cppdbg() if ide == "vscode" else adapter.start_cdt()
-        assert "cuda-load: hook libhook.so is loaded, first in the search order" in adapter.text()
+        adapter.start_cppdbg()
+        assert LOADED in adapter.text()
         made = adapter.console("cuda-break cuMemAlloc")
         assert made.startswith("Breakpoint 2: cuMemAlloc_v2 in hook libhook.so, called from the program")
         stop = adapter.say("-exec-continue", until="stopped")
         assert (stop["reason"], stop["bkptno"], stop["frame"]["func"]) == ("breakpoint-hit", "2", "cuMemAlloc_v2")
         assert stop["frame"]["fullname"] == str(project / "src" / "libhook_so.c"), "the source here"
+    finally:
+        adapter.gdb.exit()
+
+
+@pytest.mark.parametrize(("ide", "flags"), [("cdt", ""), ("nsight", "-f")])
+def test_a_click_in_the_hook(project: Path, words: tuple[str, ...], ide: str, flags: str) -> None:
+    adapter = Adapter(project, configuration(project, ide, *words))
+    try:
+        source = project / "src" / "libhook_so.c"
+        stop = adapter.start_cdt(f"--source {source} --line 8" if not flags else f"{source}:8", flags)
+        assert (stop["reason"], stop["frame"]["func"]) == ("breakpoint-hit", "cuMemAlloc_v2")
+        assert stop["frame"]["fullname"] == str(source) and LOADED in adapter.text()
     finally:
         adapter.gdb.exit()
 

@@ -64,7 +64,8 @@ def test_only_published_attributes(project: Path, capsys: pytest.CaptureFixture[
 def test_the_commands_of_every_adapter(project: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     made = configuration(capsys, name, *REMOTE)
     commands = [c["text"] if isinstance(c, dict) else c for c in made.get("setupCommands", made.get("initCommands"))]
-    source, substitute, load = commands
+    source, substitute, load, *last = commands
+    assert ["tbreak main" in command for command in last] == [True] * (name == "cdt")
     assert source.startswith("source ") and os.path.isfile(source.partition(" ")[2])
     assert substitute == f"set substitute-path /build {project}/src"
     assert load == "cuda-load ${workspaceFolder}/libhook.so"
@@ -185,4 +186,4 @@ def test_blanks_in_paths(project: Path, capsys: pytest.CaptureFixture[str]) -> N
     inner.mkdir()
     (project / "libhook.so").rename(inner / "libhook.so")
     made = configuration(capsys, "cdt", "--hook", "my work/libhook.so", "--folder", "my work")
-    assert made["initCommands"][-1] == "cuda-load '${workspaceFolder}/libhook.so'"
+    assert made["initCommands"][1] == "cuda-load '${workspaceFolder}/libhook.so'"

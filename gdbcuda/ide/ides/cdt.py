@@ -17,7 +17,7 @@ FOLDER = "${workspaceFolder}"
 def cdt(request: Request) -> Plan:
     steps = [
         *request.server_steps(),
-        f'in the debug view choose "{request.name}", F5',
+        f'click beside a line of the hook library, choose "{request.name}" in the debug view, F5',
         "at a stop, in the Debug Console:  > cuda-break cuMemAlloc",
     ]
     return Plan((launch_json(configuration(request)),), tuple(steps))
@@ -31,8 +31,15 @@ def configuration(request: Request) -> Configuration:
         "program": request.within(request.program, FOLDER),
         "gdb": request.gdb,
         "cwd": FOLDER,
-        "initCommands": request.commands(FOLDER),
+        "initCommands": [*request.commands(FOLDER), to_main(request)],
     }
     if request.remote:
         found["target"] = {"type": "remote", "host": request.host, "port": request.port}
     return found
+
+
+def to_main(request: Request) -> str:
+    """The adapter makes no pending breakpoints: a line of the hook library is known once the library is mapped.
+
+    Through Python, which waits for the stop, while the adapter's gdb otherwise runs programs behind its prompt."""
+    return f"python gdb.execute('tbreak main'); gdb.execute('{'continue' if request.remote else 'run'}')"
