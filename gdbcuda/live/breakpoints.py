@@ -137,12 +137,13 @@ def describe(places: list[Location], number: int) -> None:
         return
     with inferiors.selected(inferior):
         for place in places:
+            place.address = target.whole(place.address, place.function)
             place.file = target.object_of(place.address)
             place.function = place.function or target.symbol_of(place.address)[0]
             place.layer = layers.layer_of(place.address, place.function)
 
 
-PLACE = r"(y|n)\S*\s+(0x[0-9a-f]+)(?: in (\S+)| <([^>+]+))?(?:.*? inf (\d+(?:, \d+)*))?"
+PLACE = r"(y|n)\S*\s+(0x[0-9a-f]+)(?: +in (\S+)| <([^>+]+))?(?:.*? inf (\d+(?:, \d+)*))?"
 
 
 def parse_locations(number: int) -> list[Location]:
