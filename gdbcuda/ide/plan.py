@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import Callable, NamedTuple
 
 from gdbcuda.errors import UserError
+from gdbcuda.remote.plan import Request as Remote
+from gdbcuda.remote.plan import server_words
+from gdbcuda.remote.way import Way
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,11 @@ class Request:
 
     def server_steps(self) -> list[str]:
         """What starts the program on the other machine, the library preloaded into it alone."""
-        line = f"gdbserver --once --wrapper env LD_PRELOAD={self.there(self.hook)} -- :{self.port} "
-        return [f"on {self.host}:  {line}{self.there(self.program)}"] if self.remote else []
+        if not self.remote:
+            return []
+        way = Way(host=self.host, port=int(self.port))
+        line = way.line(server_words(Remote(way), self.there(self.hook), self.there(self.program)))
+        return [f"on {self.host}:  {line}"]
 
 
 def quoted(shown: str, path: str = "") -> str:

@@ -43,7 +43,8 @@ def without_loader(facts: Facts) -> list[Finding]:
     """Where ld.so has no list: a static program, or one that has not got that far."""
     if not facts.is_static:
         return [Finding("not-started", "note", "ld.so has not mapped anything yet", "nothing can be said so far",
-                        "go on to main:  break main, run", "the program has not begun")]  # fmt: skip
+                        "go on to main:  tbreak main, then run (or continue, where a gdbserver has started it)",
+                        "the program has not begun")]  # fmt: skip
     return [Finding("static-program", "error", "the program has no dynamic loader (AT_BASE is 0)",
                     "LD_PRELOAD is ignored, no hook library can be reached", "link the program dynamically",
                     "the hook is inert")]  # fmt: skip
