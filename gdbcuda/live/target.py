@@ -98,9 +98,19 @@ def is_thread_running() -> bool:
 
 
 def require_stopped() -> None:
-    """UserError while gdb cannot look: a remote target that runs answers nothing. For commands, not for events."""
-    if is_thread_running() and is_remote():
+    """UserError while gdb cannot look: a remote target that runs answers nothing, and before gdb 11 no program that
+    runs. For commands, not for events."""
+    if is_thread_running() and (is_remote() or not has_readable_stack()):
         raise UserError(pause())
+
+
+def has_readable_stack() -> bool:
+    """Other memory gdb may have from the files."""
+    try:
+        InferiorMemory().read(auxiliary()["AT_RANDOM"], 1)
+    except (Unreadable, KeyError):
+        return False
+    return True
 
 
 def is_remote() -> bool:
@@ -287,6 +297,13 @@ def decoded(function: str) -> tuple[int, ...]:
     if len(gdb.progspaces()) == 1:
         return addresses
     return tuple(one for one in addresses if is_named(one, function))
+
+
+def whole(address: int, function: str) -> int:
+    """A location's address: where gdb's BFD is too old for the object's sections (.relr.dyn), gdb 10 shows 32 bits."""
+    if object_of(address):
+        return address
+    return next((one for one in decoded(function) if one & 0xFFFFFFFF == address), address)
 
 
 def is_named(address: int, function: str) -> bool:
