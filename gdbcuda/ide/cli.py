@@ -10,6 +10,7 @@ from typing import Any
 from gdbcuda import files, places
 from gdbcuda.errors import UserError
 from gdbcuda.ide.plan import IDES, Plan, Request, names, plan_for
+from gdbcuda.remote import sources
 
 _DESCRIPTION = """\
 Prints what an IDE needs to debug PROGRAM with its hook library through gdbcuda, or with --write puts it into the
@@ -28,7 +29,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--hook", required=True, metavar="LIB", help="the hook library; if remote, the copy here")
     parser.add_argument("--remote", default="", metavar="HOST:PORT", help="a gdbserver that runs the program")
     parser.add_argument("--path-map", action="append", default=[], metavar="A=B", dest="maps",
-                        help="sources compiled in directory A (there, in the container) are in B here")  # fmt: skip
+                        help="sources compiled in directory A are in B here (default: as found)")  # fmt: skip
     parser.add_argument("--folder", default=".", metavar="DIR", help="the project's folder (default: the current one)")
     parser.add_argument("--write", action="store_true", help="write the files into the project's folder")
     parser.add_argument("--json", action="store_true", help="files and steps as a JSON document")
@@ -49,10 +50,12 @@ def request_of(args: argparse.Namespace) -> Request:
     host, _, port = args.remote.rpartition(":")
     if args.remote and not (host and port.isdigit()):
         raise UserError(f"--remote is HOST:PORT, for example server:1234, not {args.remote!r}")
+    program, hook = existing(args.program), existing(args.hook)
+    maps = sources.of_files([hook, program], map(path_map, args.maps)).maps
     return Request(
-        program=existing(args.program), hook=existing(args.hook), folder=os.path.abspath(args.folder),
+        program=program, hook=hook, folder=os.path.abspath(args.folder),
         source=str(places.sourced_file()), gdb=places.wanted_gdb(), wrapper=places.drop_in_gdb(),
-        remote=args.remote, maps=tuple(map(path_map, args.maps)),
+        remote=args.remote, maps=tuple(maps),
     )  # fmt: skip
 
 

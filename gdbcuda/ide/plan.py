@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Callable, NamedTuple
 
 from gdbcuda.errors import UserError
-from gdbcuda.remote.plan import Request as Remote
+from gdbcuda.remote import plan as servers
+from gdbcuda.remote import sources
 from gdbcuda.remote.plan import server_words
 from gdbcuda.remote.way import Way
 
@@ -47,13 +48,6 @@ class Request:
         inside = os.path.relpath(path, self.folder)
         return path if inside.startswith("..") else f"{variable}/{inside}"
 
-    def there(self, path: str) -> str:
-        """Where the file is on the server, as far as the maps tell."""
-        for far, here in self.maps:
-            if path == here or path.startswith(here.rstrip("/") + "/"):
-                return far.rstrip("/") + path[len(here.rstrip("/")) :]
-        return path
-
     def commands(self, variable: str = "") -> list[str]:
         """What gdb is to be told, in this order, before the program runs."""
         hook = self.within(self.hook, variable) if variable else self.hook
@@ -65,8 +59,9 @@ class Request:
         if not self.remote:
             return []
         way = Way(host=self.host, port=int(self.port))
-        line = way.line(server_words(Remote(way), self.there(self.hook), self.there(self.program)))
-        return [f"on {self.host}:  {line}"]
+        program, hook = (sources.there(path, self.maps) for path in (self.program, self.hook))
+        line = way.line(server_words(servers.Request(way=way), hook, program))
+        return [f"on {way.place}:  {line}"]
 
 
 def quoted(shown: str, path: str = "") -> str:

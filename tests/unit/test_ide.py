@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -22,10 +24,10 @@ REMOTE = ("--remote", "gpu:1234", "--path-map", "/build=src")
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, shim: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("program", "libhook.so"):
-        (tmp_path / name).write_bytes(b"\x7fELF")
+    shutil.copy(shim / "sample" / "test_alloc", tmp_path / "program")
+    (tmp_path / "libhook.so").write_bytes(b"\x7fELF")
     return tmp_path
 
 
@@ -112,8 +114,8 @@ def test_clion_where_projects_keep_them(project: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("name", [*names()])
 def test_write_twice_is_write_once(project: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    def files() -> dict[Path, str]:
-        return {path: path.read_text() for path in project.rglob("*") if path.is_file() and path.suffix != ".so"}
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
 
     before = files()
     ide(capsys, name)
@@ -187,3 +189,12 @@ def test_blanks_in_paths(project: Path, capsys: pytest.CaptureFixture[str]) -> N
     (project / "libhook.so").rename(inner / "libhook.so")
     made = configuration(capsys, "cdt", "--hook", "my work/libhook.so", "--folder", "my work")
     assert made["initCommands"][1] == "cuda-load '${workspaceFolder}/libhook.so'"
+
+
+def test_sources_are_found_by_the_debug_info(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --path-map: the library says that it was compiled in /libvgpu, and the checkout is here."""
+    (project / "src").mkdir()
+    (project / "src" / "hook.c").write_text("int cuInit(void) { return 0; }")
+    flags = ["-g", "-shared", "-fPIC", f"-fdebug-prefix-map={project}=/libvgpu"]
+    subprocess.run(["gcc", *flags, "-o", "libhook.so", str(project / "src" / "hook.c")], check=True)
+    assert configuration(capsys, "vscode")["sourceFileMap"] == {"/libvgpu": str(project)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from gdbcuda.ide.files import launch_json
 from gdbcuda.ide.launch_json import Configuration
 from gdbcuda.ide.plan import Plan, Request, ide
+from gdbcuda.remote.plan import has_main
 
 FOLDER = "${workspaceFolder}"
 
@@ -31,15 +32,16 @@ def configuration(request: Request) -> Configuration:
         "program": request.within(request.program, FOLDER),
         "gdb": request.gdb,
         "cwd": FOLDER,
-        "initCommands": [*request.commands(FOLDER), to_main(request)],
+        "initCommands": [*request.commands(FOLDER), *to_main(request)],
     }
     if request.remote:
         found["target"] = {"type": "remote", "host": request.host, "port": request.port}
     return found
 
 
-def to_main(request: Request) -> str:
+def to_main(request: Request) -> list[str]:
     """The adapter makes no pending breakpoints: a line of the hook library is known once the library is mapped.
 
     Through Python, which waits for the stop, while the adapter's gdb otherwise runs programs behind its prompt."""
-    return f"python gdb.execute('tbreak main'); gdb.execute('{'continue' if request.remote else 'run'}')"
+    go = "continue" if request.remote else "run"
+    return [f"python gdb.execute('tbreak main'); gdb.execute('{go}')"] if has_main(request.program) else []
