@@ -15,6 +15,7 @@ from gdbcuda.routes.world import Reached, World
 
 STATUS_TYPE = "CUdriverProcAddressQueryResult"
 DLSYMS = ("dlsym", "dlvsym")
+LET_THROUGH = "let it through"
 
 
 def verdict(world: World, request: Request) -> Verdict:
@@ -216,4 +217,9 @@ def why_past(world: World, request: Request, wanted: str) -> str:
     if request.owner_layer != "hook":
         return f"{owner} was asked, not the hook"
     has_it = wanted in world.hooked_names or world.is_hidden(wanted)
-    return f"{owner}'s {request.resolver} let it through" + (f", though it has {wanted}" if has_it else "")
+    return f"{owner}'s {request.resolver} {LET_THROUGH}" + (f", though it has {wanted}" if has_it else "")
+
+
+def is_left_to_the_driver(request: Request) -> bool:
+    """The hook was asked for a function that it does not have: no hook library has all."""
+    return request.verdict.why.endswith(LET_THROUGH)

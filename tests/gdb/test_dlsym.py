@@ -115,6 +115,16 @@ def test_answers_of_the_wrong_version(local: Scenario, asked: str) -> None:
     assert (missing["verdict"], missing["why"], missing["status"]) == ("missing", "symbol not found", 1)
 
 
+def test_what_the_hook_does_not_have_is_not_wrong(local: Scenario, asked: str) -> None:
+    """No hook library has all functions; the few requests that are wrong must not drown in those."""
+    text = local.run("proc_address", "cuda-dlsym log on", asked, "cuda-dlsym log show --wrong",
+                     "cuda-dlsym log show cuMemAlloc --wrong", "cuda-dlsym log show cuNobody --wrong",
+                     hook=local.sample("wrong/version_ignored.so"))  # fmt: skip
+    table, _, rest = text.partition("more went to the driver, for functions that the hook does not have.")
+    assert " wrong version " in table and "let it through\n" not in table
+    assert "Nothing wrong was seen." in rest and "Nobody asked for cuNobody." in rest
+
+
 def test_the_hook_of_the_shim_answers_right(local: Scenario, asked: str) -> None:
     text = local.run("proc_address", "cuda-dlsym log on", asked, "cuda-dlsym log show --json")
     assert {r["verdict"] for r in requests(text)} == {"hooked", "missing"}

@@ -10,6 +10,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import names, requests, stops, target
 from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.routes import judge
 from gdbcuda.routes import request_report as report
 from gdbcuda.routes.requests import Request
 
@@ -21,7 +22,7 @@ ACTIONS = ("on", "off", "show", "save", "clear")
     Argument("action", "on, off, show (default), save or clear", "?", lambda token: ACTIONS),
     Argument("what", "for show: names to show (a glob); for save: the file", "?", names.complete_functions),
     Option("--self", "the hook's own requests too", flag=True),
-    Option("--wrong", "only what is missing or wrong, or went past the hook", flag=True),
+    Option("--wrong", "only what is missing or wrong, or went past a function that the hook has", flag=True),
     Option("--json", "one JSON object a line, as save writes it", flag=True),
 )
 def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool, json: bool) -> str | None:
@@ -51,7 +52,7 @@ def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool
     found = chosen(what, self, wrong)
     if json:
         return as_lines(found)
-    return show(found, what)
+    return show(found, none_such(what, self) if not found else left_out(what, self) if wrong else "")
 
 
 def switch(action: str) -> str:
@@ -71,18 +72,31 @@ def chosen(pattern: str | None, own: bool, wrong: bool) -> list[Request]:
     found = [r for r in requests.LOG().book.requests if own or not r.is_hooks_own]
     if pattern is not None:
         found = [r for r in found if fnmatchcase(r.name, pattern) or fnmatchcase(r.name.partition("_v")[0], pattern)]
-    return [r for r in found if r.verdict.word not in ("", "hooked", "runtime", "real")] if wrong else found
+    return [r for r in found if is_wrong(r)] if wrong else found
 
 
-def show(found: list[Request], pattern: str | None) -> str:
+def is_wrong(request: Request) -> bool:
+    return request.verdict.word not in ("", "hooked", "runtime", "real") and not judge.is_left_to_the_driver(request)
+
+
+def none_such(pattern: str | None, own: bool) -> str:
+    if chosen(pattern, own, wrong=False):
+        return "Nothing wrong was seen."
+    return f"Nobody asked for {pattern}." if pattern else ""
+
+
+def left_out(pattern: str | None, own: bool) -> str:
+    count = sum(map(judge.is_left_to_the_driver, chosen(pattern, own, wrong=False)))
+    return f"{count} more went to the driver, for functions that the hook does not have." if count else ""
+
+
+def show(found: list[Request], remark: str) -> str:
     log = requests.LOG()
     if not log.book.count:
         return "No request was seen" + ("" if requests.is_on() else "; the log is off (cuda-dlsym log on)") + why_none()
-    lines = [report.table(found, stops.paint)] if found else []
-    lines.append(report.summary(log.book.requests))
-    if pattern and not found:
-        lines.insert(0, f"Nobody asked for {pattern}.")
-    return "\n".join([*lines, report.cost(log.stops, log.seconds)])
+    table = report.table(found, stops.paint) if found else ""
+    said = (table, remark, report.summary(log.book.requests), report.cost(log.stops, log.seconds))
+    return "\n".join(filter(None, said))
 
 
 def why_none() -> str:
