@@ -14,6 +14,7 @@ def enabled_rows(text: str) -> list[str]:
     return [row for row in table.splitlines() if re.match(r"\d+(\.\d+)?\s.*\sy\s+0x", row)]
 
 
+@pytest.mark.smoke
 def test_stops_in_the_hook_alone(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", "info breakpoints", "bt")
     assert (
@@ -143,6 +144,7 @@ def test_survives_a_second_run_with_a_return_breakpoint(local: Scenario) -> None
     assert text.count("= CUDA_SUCCESS") == 2
 
 
+@pytest.mark.smoke
 def test_survives_dlopen(scenario: Scenario) -> None:
     text = scenario.run("dlsym_alloc", "cuda-break cuMemAlloc --in driver", "RUN", "info breakpoints")
     assert "Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(" in text
@@ -171,6 +173,7 @@ def test_from_filters_the_caller(scenario: Scenario) -> None:
     assert "Breakpoint 1  " not in program
 
 
+@pytest.mark.smoke
 def test_on_error_shows_the_name(scenario: Scenario) -> None:
     text = scenario.run(
         "test_alloc", "cuda-break cuMemAlloc --on error", "RUN", "cuda-call", environment={"GDBCUDA_MEMORY_LIMIT": "2g"}

@@ -8,6 +8,7 @@ import pytest
 from scenario import Scenario
 
 
+@pytest.mark.smoke
 def test_the_verdict_is_shown_at_load(local: Scenario) -> None:
     assert "check: will be reached" in local.run("test_alloc")
     wrong = local.sample("wrong") / "only_dlsym.so"

@@ -17,6 +17,7 @@ from scenario import Scenario
         ("$_cuda_returned(1)", "= 0"),
     ],
 )
+@pytest.mark.smoke
 def test_no_process_and_wrong_arguments(local: Scenario, expression: str, said: str) -> None:
     text = local.run("test_alloc", f"print {expression}", hook=None)
     assert said in text

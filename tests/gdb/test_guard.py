@@ -33,6 +33,7 @@ def states(text: str) -> list[str]:
     return re.findall(r"^state: ?(.*)$", text, re.MULTILINE)
 
 
+@pytest.mark.smoke
 def test_false_calls_cost_no_stop(scenario: Scenario, build) -> None:
     hook, program = build()
     words = (ON, LARGE, "RUN", STATE, "info breakpoints", "bt", "info args", "continue")

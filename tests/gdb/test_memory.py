@@ -48,6 +48,7 @@ def wrong(shim: Path, compile_c) -> Path:
     return compile_c("wrong_memory", WRONG, f"-I{shim}", f"-L{shim}/standin", "-lcuda")
 
 
+@pytest.mark.smoke
 def test_every_mistake_is_recorded_with_its_line(scenario: Scenario, wrong: Path) -> None:
     text = scenario.run(wrong, "cuda-log start --memory", "RUN", "cuda-memory problems", "cuda-memory leaks")
     shown = text.partition("cuda-memory leaks)\n")[2]
