@@ -7,13 +7,9 @@ import os
 import sys
 from typing import NoReturn
 
-from gdbcuda import __version__, install
-from gdbcuda.check import cli as check_cli
+from gdbcuda import __version__
 from gdbcuda.errors import UserError
-from gdbcuda.ide import cli as ide_cli
-from gdbcuda.log import cli as log_cli
 from gdbcuda.places import find_gdb, sourced_file
-from gdbcuda.remote import cli as remote_cli
 
 
 def run_gdb(arguments: list[str]) -> NoReturn:
@@ -45,16 +41,19 @@ def guarded(action: object) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
+    from gdbcuda import install  # gdbcuda-gdb, which an IDE starts each time, does without all these
+    from gdbcuda.check import cli as check_cli
+    from gdbcuda.ide import cli as ide_cli
+    from gdbcuda.log import cli as log_cli
+    from gdbcuda.remote import cli as remote_cli
+
     parser = argparse.ArgumentParser(prog="gdbcuda", description="For people who debug CUDA and NVML hook libraries.")
     parser.add_argument("--version", action="version", version=f"gdbcuda {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     path = commands.add_parser("path", help="print the file to source in gdb")
     path.set_defaults(run=lambda args: print(sourced_file()))
-    check_cli.add_parser(commands)
-    log_cli.add_parser(commands)
-    ide_cli.add_parser(commands)
-    remote_cli.add_parser(commands)
-    install.add_parser(commands)
+    for one in (check_cli, log_cli, ide_cli, remote_cli, install):
+        one.add_parser(commands)
     gdb = commands.add_parser(
         "gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)", add_help=False
     )
