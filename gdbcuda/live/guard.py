@@ -61,7 +61,6 @@ class Guard:
     members: tuple[int, ...]
     detour: Detour
     trampoline: trampoline.Trampoline
-    counter: int | None = None
     is_lifted: bool = True
     is_awake: bool = True
     is_proven: bool = False  # its code has been written, and read back

@@ -28,6 +28,7 @@ class Filter:
 
     native: str
     terms: Sequence[Term]  # all have to hold; `Refused` where the machine cannot test one
+    counts_calls: bool = False  # those that do not match too
     is_counting: bool = False  # nth, every, after: a call must be tested once
     names_callers: bool = False  # caller in: exact for the objects that are loaded now
 

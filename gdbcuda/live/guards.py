@@ -21,6 +21,7 @@ from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
 from gdbcuda.live import counting, detour, guard_filters, settings, target
 from gdbcuda.live.guard import Guard, places, sweep, switching, trash
+from gdbcuda.live.guard_calls import Calls
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.inferiors import PerInferior
 
@@ -39,6 +40,7 @@ class Process:
     stale: set[int] = field(default_factory=set)
     waiting: set[int] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
+    calls: Calls = field(default_factory=lambda: Calls())
     why: dict[int, str] = field(default_factory=dict)
     stops: dict[int, dict[int, int]] = field(default_factory=dict)
     is_stopped: bool = field(default_factory=lambda: is_stopped())  # for the user
@@ -91,10 +93,13 @@ def watch_loader() -> None:
 
 
 def want(
-    made: gdb.Breakpoint, native: str, symbol: str, condition: conditions.Condition | None, wanted_callers: str
-) -> None:
+    made: gdb.Breakpoint, native: str, symbol: str, condition: conditions.Condition | None, wanted_callers: str,
+    counts_calls: bool = False,
+) -> None:  # fmt: skip
     """cuda-break has made a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
-    add(made, guard_filters.of_function(made, native, symbol, condition, wanted_callers))
+    found = guard_filters.of_function(made, native, symbol, condition, wanted_callers)
+    found.counts_calls = counts_calls
+    add(made, found)
 
 
 def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | None, wanted_callers: str) -> None:
@@ -196,12 +201,15 @@ def install(function: int, members: dict[int, int]) -> None:
     refuse_other_breakpoints(found, members)
     threads = standing(found)
     tests = [FILTERS[number].test() for number in members]
+    counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
     try:
-        made = detour.place(found, tests)
+        made = detour.place(found, tests, counter)
     except detour.NoRoom as problem:
         process.is_full = str(problem)
         raise
     guard = Guard(function, stop, tuple(members), found, made)
+    if counter is not None:
+        process.calls.begin(guard, counter)
     detour.prepare(found, made)
     for thread, positions in threads.items():
         for pc, sp in positions or ():
@@ -232,6 +240,7 @@ def remove(guard: Guard) -> None:
     process = PROCESSES()
     del process.guards[guard.function]
     process.is_full = ""
+    process.calls.end(guard)
     for number in guard.members:
         counting.take_back(number)
     guard.take_back()
@@ -371,6 +380,14 @@ def step_out(inside: Callable[[int], bool]) -> None:
 def on_setting() -> None:
     """set cuda-guard"""
     refresh(list(FILTERS))
+
+
+def calls_seen(number: int) -> int | None:
+    """With cuda-break --count: the calls of the function since then, those that did not match included."""
+    if number not in FILTERS or not FILTERS[number].counts_calls or not target.is_alive():
+        return None
+    process = PROCESSES()
+    return process.calls.seen(number, next(iter(process.guards_of(number)), None))
 
 
 def already_decided(number: int) -> bool | None:

@@ -52,7 +52,42 @@ def test_info_breakpoints_is_as_without(scenario: Scenario, build) -> None:
         commands = (f"set cuda-guard {setting}", LARGE, "RUN", "info breakpoints")
         text = scenario.run(program, *commands, hook=hook, arguments=("1", "10", "1"))
         rows.append(re.sub("0x[0-9a-f]+", "", text.rpartition("Num     Type")[2]))
-    assert rows[0] == rows[1]
+    assert rows[0] + "Breakpoint 1: tested in the process\n" == rows[1]
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_calls_seen(scenario: Scenario, build, flags: str) -> None:
+    """Exactly, whoever looks at them on the way: the second of ten matches is the 101st call of a thousand."""
+    hook, program = build(HOOK, CALLS, flags)
+    make = "cuda-break cuMemAlloc --count if bytesize >= 1T"
+    words = (
+        ON,
+        make,
+        "RUN",
+        "continue",
+        "info breakpoints",
+        "next",
+        "next",
+        "continue",
+        "cuda-guards",
+        "delete",
+        LARGE,
+    )
+    text = scenario.run(program, *words, "continue", "info breakpoints", hook=hook, arguments=("1", "1000", "10"))
+    assert re.findall(r"Breakpoint \d: tested in the process(?:, (\w+) calls seen)?\n", text) == ["101", ""]
+    assert re.findall(r"^1 +in the process +(\d+) ", text, re.MULTILINE) == ["201"]
+
+
+def test_who_tests_instead(scenario: Scenario, build) -> None:
+    """Without a guard gdbserver tests what it can; the rest is tested in gdb."""
+    hook, program = build(UNGUARDABLE, CALLS)
+    makes = ("cuda-break cuMemAlloc --from any if bytesize >= 1T", "cuda-break cuMemAlloc --from any if bytesize == 5")
+    words = (*makes, "cuda-break cuMemAlloc", "RUN", "info breakpoints", "cuda-guards")
+    text = scenario.run(program, *words, hook=hook, arguments=("1", "10", "1"))
+    who = "by gdb" if scenario.place == "local" else "by gdbserver"
+    why = "no guard: a call is among the function's first instructions"
+    assert f"Breakpoints 1, 2: tested {who}, {why}\n" in text or "Breakpoints 1, 2, 3: tested by gdb" in text
+    assert re.search(rf"^1 +{who} ", text, re.MULTILINE) and re.search("^3 +by gdb ", text, re.MULTILINE)
 
 
 STOPS = """python
@@ -107,7 +142,7 @@ def test_three_breakpoints_share_one_patch(scenario: Scenario, build) -> None:
     makes = [f"cuda-break cuMemAlloc if bytesize == 1T + {number}" for number in (1000, 1002, 1004)]
     words = (ON, *makes, "RUN", "cuda-guards", "delete 1", "cuda-guards", "continue", "continue", "continue")
     text = scenario.run(program, *words, hook=hook, arguments=("1", "50", "5"))
-    first, second = text.split("breakpoint    filter")[1:3]
+    first, second = text.split("breakpoint    tested")[1:3]
     assert len(re.findall("bytes of cuMemAlloc_v2", first)) == 3
     assert len(re.findall("bytes of cuMemAlloc_v2", second.split("Breakpoint")[0])) == 2
     assert re.findall(r"Breakpoint (\d)[.\d]*, cuMemAlloc_v2", text) == ["1", "2", "3"]
@@ -222,7 +257,7 @@ def test_names_asked_of_a_resolver(scenario: Scenario, build) -> None:
 def test_says_why_not(scenario: Scenario, build, flags: tuple[str, ...], command: str, why: str) -> None:
     hook, program = build(HOOK if "-O0" in flags else UNGUARDABLE, CALLS, *flags)
     text = scenario.run(program, ON, command, "RUN", STATE, "cuda-guards", hook=hook, arguments=("1", "10", "10"))
-    assert states(text) == [why] and "gdb's condition" in text and "Breakpoint 1  hook" in text
+    assert states(text) == [why] and "by gdb " in text and "Breakpoint 1  hook" in text
 
 
 def test_packets(shim: Path, build, tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ MOST_FRAMES = 200
         default="enter",
     ),
     Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
+    Option("--count", "count all calls, those that do not match too: in the process, where there is a guard", flag=True),
     Condition(complete=surroundings.complete),
 )
 def cuda_break(function: list[str], **wanted: object) -> str:
@@ -71,6 +72,7 @@ def cuda_break(function: list[str], **wanted: object) -> str:
       cuda-break cudaMemcpy if kind == cudaMemcpyDeviceToHost && count >= 1M
       cuda-break cuLaunchKernel if blockDimX > 256 && caller in libtorch*.so && every 100
       cuda-break cuMemcpy2D if pCopy->WidthInBytes >= 1M && thread == 2
+      cuda-break cuMemAlloc --count if bytesize > 1G
       cuda-break cuMemAlloc --on error
       cuda-break 'cuMem*' --in driver
       cuda-break nvmlDeviceGetMemoryInfo --once"""
@@ -93,6 +95,7 @@ class Request:
         self.callers = ",".join(names.split_places(wanted["from"])) or self.usual_callers()  # type: ignore[arg-type]
         self.on = str(wanted["on"])
         self.once = bool(wanted["once"])
+        self.count = bool(wanted.get("count"))
         self.text: str | None = wanted["condition"]  # type: ignore[assignment]
         if self.once and self.on != "enter":
             raise UserError("--once goes with --on enter: the breakpoint at the return is another one")
@@ -120,7 +123,7 @@ def make(symbol: str, request: Request, condition: conditions.Condition | None) 
     wish = breakpoints.Wish(symbol, request.places, in_hook)
     terms = gdb_terms(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish, " && ".join(terms), request.once)
-    guards.want(made, " && ".join(terms), symbol, condition, request.callers)
+    guards.want(made, " && ".join(terms), symbol, condition, request.callers, request.count)
     if request.on != "enter" and target.is_alive() and not target.is_thread_running():
         expect_open_calls(made, request, condition)
     return made

@@ -1,19 +1,25 @@
-"""``cuda-guards``."""
+"""``cuda-guards``, and the lines below the table of ``info breakpoints``."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+
+import gdb
+
 from gdbcuda import render
-from gdbcuda.live import guards, target
+from gdbcuda.live import console, guards, later, target
 from gdbcuda.live.command import command
+
+MOST_LINES = 8
 
 
 @command("cuda-guards")
 def cuda_guards() -> str:
-    """Show which breakpoints of cuda-break have their filters compiled into the process, or why not.
+    """Show who tests the conditions of cuda-break: a guard in the process, gdbserver or gdb, and why no guard.
 
     While the program runs, a guarded function begins with a jump to the test; 'set cuda-guard off', disable, delete
     and detach put its own bytes back for good. Without a guard the breakpoint works all the same, at the price of a
-    stop for every call.
+    stop for every call. Calls are those that cuda-break --count has seen. 'info breakpoints' says the same, shorter.
 
     Examples:
       cuda-guards
@@ -21,15 +27,67 @@ def cuda_guards() -> str:
     if not guards.FILTERS:
         return "no breakpoints of cuda-break"
     guards.refresh()
-    return render.table([row(number) for number in sorted(guards.FILTERS)], ["breakpoint", "filter", "where"])
+    return render.table([row(number) for number in sorted(guards.FILTERS)], ["breakpoint", "tested", "calls", "where"])
 
 
-def row(number: int) -> tuple[str, str, str]:
+def row(number: int) -> tuple[str, str, str, str]:
     process = guards.PROCESSES()
     found = next(iter(process.guards_of(number)), None)
+    calls = guards.calls_seen(number)
+    shown = "" if calls is None else f"{calls:,}"
     if found is None:
-        return str(number), "gdb's condition", process.why.get(number) or "not set yet"
+        return str(number), where_tested(number), shown, process.why.get(number) or "not set yet"
     size, code = len(found.detour.original), found.trampoline
     function = target.symbol_of(found.function)[0] or f"{found.function:#x}"
     where = f"{size} bytes of {function} at {found.detour.patch:#x}; test at {code.address:#x}, {len(code.raw)} bytes"
-    return str(number), "guard", where
+    return str(number), where_tested(number), shown, where
+
+
+def where_tested(number: int) -> str:
+    """By a guard; else by gdbserver, which knows registers and memory and none of our functions; else by gdb."""
+    if guards.PROCESSES().guards_of(number):
+        return "in the process"
+    native = guards.FILTERS[number].native
+    if (
+        native
+        and "$_" not in native
+        and target.is_remote()
+        and gdb.parameter("breakpoint condition-evaluation") != "host"
+    ):
+        return "by gdbserver"
+    return "by gdb"
+
+
+def note() -> str:
+    """Which breakpoints are tested where, and why not in the process."""
+    lines = defaultdict(list)
+    for number in sorted(guards.FILTERS):
+        if not target.is_alive() or not (state := guards.state_of(number)):
+            continue
+        calls = guards.calls_seen(number)
+        seen = "" if calls is None else f", {calls:,} calls seen"
+        why = "" if state == "guarded" else f", no guard: {guards.PROCESSES().why[number]}"
+        lines[f"tested {where_tested(number)}{seen}{why}"].append(number)
+    shown = [f"{numbered(numbers)}: {text}" for text, numbers in lines.items()]
+    more = [f"{len(shown) - MOST_LINES} more: see cuda-guards"] if len(shown) > MOST_LINES else []
+    return "\n".join([*shown[:MOST_LINES], *more])
+
+
+def numbered(numbers: list[int]) -> str:
+    return f"Breakpoint{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def write_note() -> None:
+    text = note() if later.is_loaded("gdbcuda.live.guards") else ""
+    if text:
+        console.write(text + "\n")
+
+
+def watch_info() -> None:
+    """gdb's table cannot be told; the user's hook behind it can, and is left alone where there is one."""
+    if "hookpost-breakpoints" not in gdb.execute("show user", to_string=True):
+        action = "import gdbcuda.live.commands.guards as guards; guards.write_note()"
+        gdb.execute(f"define info hookpost-breakpoints\npython {action}\nend", to_string=True)
+
+
+watch_info()

@@ -1,0 +1,45 @@
+"""How many calls a guarded function has seen, for cuda-break --count: counted by the trampoline, in the process."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import guard_places, target
+from gdbcuda.live.guard import Guard
+
+
+@dataclass
+class Calls:
+    """Of one process. ``counters``: by function, where its trampoline counts; ``skipped``: calls that none has counted;
+    ``before``: by breakpoint, what the function had seen already when it came."""
+
+    skipped: dict[int, int] = field(default_factory=dict)
+    before: dict[int, int] = field(default_factory=dict)
+
+    counters: dict[int, int] = field(default_factory=dict)
+
+    def counter(self, function: int) -> int:
+        return guard_places.counter(function, "calls")
+
+    def begin(self, guard: Guard, counter: int) -> None:
+        self.counters[guard.function] = counter
+        guard.skipped = self.skipped.pop(guard.function, 0)
+        for number in guard.members:
+            self.before.setdefault(number, self.total(guard))
+
+    def end(self, guard: Guard) -> None:
+        self.skipped[guard.function] = guard.skipped
+
+    def total(self, guard: Guard) -> int:
+        try:
+            raw = target.InferiorMemory().read(self.counters[guard.function], guard_places.WORD)
+        except Unreadable:
+            return guard.skipped
+        return int(struct.unpack("<Q", raw)[0]) + guard.skipped
+
+    def seen(self, number: int, guard: Guard | None) -> int | None:
+        """None while there is no guard that counts."""
+        is_counted = guard is not None and guard.function in self.counters
+        return self.total(guard) - self.before.get(number, 0) if is_counted else None
