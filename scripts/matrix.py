@@ -42,10 +42,11 @@ def main() -> int:
     if args.list:
         print("\n".join(RELEASES))
         return 0
-    outcomes = [run(name, pytest_arguments) for name in args.gdb or RELEASES]
-    print(json.dumps([asdict(one) for one in outcomes], indent=1) if args.json else shown(outcomes))
-    if any(one.failed for one in outcomes) or not any(one.passed for one in outcomes):
-        return FAILED
+    outcomes = [run(name, pytest_arguments, args.get) for name in args.gdb or RELEASES]
+    if not args.get:
+        print(json.dumps([asdict(one) for one in outcomes], indent=1) if args.json else shown(outcomes))
+        if any(one.failed for one in outcomes) or not any(one.passed for one in outcomes):
+            return FAILED
     return NOT_ALL if any(one.unavailable for one in outcomes) else 0
 
 
@@ -56,10 +57,11 @@ def arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("gdb", nargs="*", metavar="GDB", help=f"{', '.join(RELEASES)}, or the path of any gdb")
     parser.add_argument("--json", action="store_true", help="as JSON, with the name of every test")
     parser.add_argument("--list", action="store_true", help="print the names of the gdbs that can be had")
+    parser.add_argument("--get", action="store_true", help="only download and unpack them")
     return parser.parse_args(words[:cut]), words[cut + 1 :]
 
 
-def run(name: str, pytest_arguments: list[str]) -> Outcome:
+def run(name: str, pytest_arguments: list[str], only_get: bool) -> Outcome:
     outcome = Outcome(name)
     try:
         program, path = find(name)
@@ -69,6 +71,8 @@ def run(name: str, pytest_arguments: list[str]) -> Outcome:
         say(f"scripts/matrix: {name} cannot be had: {problem}")
         return outcome
     say(f"{name}: {outcome.version}")
+    if only_get:
+        return outcome
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         pytest(program, path, report, pytest_arguments)

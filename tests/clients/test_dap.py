@@ -45,6 +45,7 @@ def stopped(editor: Client) -> Message:
     return stop
 
 
+@pytest.mark.smoke
 def test_a_stop_shows_the_decoded_call(editor: Client, local: Scenario) -> None:
     launch(editor, local, "cuda-break cuMemAlloc if bytesize > 1G")
     stop = stopped(editor)

@@ -42,6 +42,7 @@ def ide(open_ide) -> Ide:
     return open_ide("test_alloc")
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("mode", MODES)
 def test_a_stop_in_the_hook(open_ide, mode: str) -> None:
     ide = open_ide("test_alloc", mode=mode)
@@ -110,6 +111,7 @@ NEED_A_PAUSE = ["cuda-call", "cuda-break cuMemAlloc", "cuda-break cuMemFree --on
                 "set cuda-recursion-limit 50"]  # fmt: skip
 
 
+@pytest.mark.smoke
 def test_pause_first_while_a_remote_program_runs(open_ide, server) -> None:
     ide = open_ide("threads", "2", "100000000", mode="async")
     ide.do(f"-target-select remote {server('threads', '2', '100000000')}")

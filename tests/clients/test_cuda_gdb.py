@@ -1,0 +1,49 @@
+"""cuda-gdb's own commands, before the extension is loaded and after: the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from debian_gdb import CACHE
+from scenario import GDB, ROOT, Scenario, execute
+
+PREFIXES = ("cuda ", "info cuda ", "set cuda ", "show cuda ")
+SAMPLES = ("cuda kernel", "cuda device", "cuda kernel 1 block 0,0,0 thread 1,0,0", "info cuda devices", "info cuda",
+           "info cuda kernels", "set cuda memcheck on", "show cuda memcheck", "show cuda break_on_launch",
+           "set cuda break_on_launch application", "show cuda break_on_launch", "cuda")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cuda_gdb() -> str:
+    unpacked = [] if "GDBCUDA_GDB" in os.environ else ["cuda-gdb", str(CACHE / "cuda-11.8" / "bin" / "gdb")]
+    for candidate in (GDB, *unpacked):
+        asked = [candidate, "-nx", "-batch", "-ex", "complete info cuda"]
+        if shutil.which(candidate) and "info cuda" in subprocess.run(asked, capture_output=True, text=True).stdout:
+            return candidate
+    pytest.skip(f"{GDB} is no cuda-gdb (scripts/matrix cuda-11.8 unpacks one)")
+
+
+def answers(cuda_gdb: str, local: Scenario, *commands: str, loaded: bool) -> list[str]:
+    """What each command says."""
+    line = [cuda_gdb, "-nx", "-q", "-batch", *(["-x", f"{ROOT}/gdbcuda.py"] if loaded else [])]
+    for command in ("set max-completions unlimited", *commands):
+        line += ["-ex", command, "-ex", "echo ====\\n"]
+    return execute(line, local.environment()).split("====\n")[1:-1]
+
+
+@pytest.mark.smoke
+def test_lists_help_and_what_they_do(cuda_gdb: str, local: Scenario) -> None:
+    asked = [f"{verb} {prefix}" for prefix in PREFIXES for verb in ("help", "complete")] + [*SAMPLES]
+    before, after = (answers(cuda_gdb, local, *asked, loaded=loaded) for loaded in (False, True))
+    assert len(before) == len(asked) and all(text.strip() for text in before[: 2 * len(PREFIXES)])
+    assert dict(zip(asked, after)) == dict(zip(asked, before))
+
+
+def test_every_name_that_was_there_still_is(cuda_gdb: str, local: Scenario) -> None:
+    asked = ["complete ", "complete info ", "complete set ", "complete show "]
+    for old, new in zip(*(answers(cuda_gdb, local, *asked, loaded=loaded) for loaded in (False, True))):
+        assert len(old.splitlines()) > 30
+        assert not set(old.splitlines()) - set(new.splitlines())
