@@ -105,7 +105,7 @@ SIZES = "python print('sizes', len(sizes), len(set(sizes)), min(sizes) >> 40, ma
 
 @pytest.mark.parametrize(("flags", "matches"), [("-O0", 1000), ("-O2", 200)])
 def test_a_thousand_among_eighty_million(local: Scenario, build, tmp_path: Path, flags: str, matches: int) -> None:
-    """In optimised code fewer: there the guard needs a moment after each stop, until no thread is in the first bytes."""
+    """Fewer in optimised code: after each stop its guard waits until no thread is in the first bytes."""
     hook, program = build(HOOK, CALLS, flags)
     (tmp_path / "stops.gdb").write_text(STOPS)
     words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE, "run", GO_ON, SIZES)

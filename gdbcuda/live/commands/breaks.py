@@ -44,7 +44,7 @@ MOST_FRAMES = 200
         default="enter",
     ),
     Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
-    Option("--count", "count all calls, those that do not match too: in the process, where there is a guard", flag=True),
+    Option("--count", "count all calls, those that do not match too: needs a guard", flag=True),
     Condition(complete=surroundings.complete),
 )
 def cuda_break(function: list[str], **wanted: object) -> str:
