@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -209,7 +210,8 @@ def guards() -> list[Row]:
     from bench_guards import times
 
     found = times(GDB, ENVIRONMENT)
-    alone = {name: found["8 threads, no gdb" if name.startswith("8") else "no gdb"] for name in found}
+    bases = ("8 threads, no gdb", "-O2 hook, no gdb")
+    alone = {name: found[next((base for base in bases if name.startswith(base[:3])), "no gdb")] for name in found}
     return [(n, f"{t:,.2f} ns ({t - alone[n]:+,.2f})", f"{t / alone[n]:,.2f} x") for n, t in found.items()]
 
 
@@ -220,6 +222,39 @@ def log() -> list[Row]:
 
     found = times(GDB, ENVIRONMENT)
     return [(name, f"{took:,.0f} us", f"{took / found[TWO_STOPS]:,.2f} x") for name, took in found.items()]
+
+
+def with_many_libraries(folder: str, *also: str, many: int = 300) -> str:
+    """A program that is linked to so many libraries of 40 functions."""
+    source = "".join(f"int f{i}(void) {{ return {i}; }}" for i in range(40))
+    library, program = f"{folder}/lib0.so", f"{folder}/program{len(also)}"
+    compiler = ["gcc", "-g", "-x", "c", "-"]
+    subprocess.run([*compiler, "-shared", "-fPIC", "-o", library], input=source, text=True, check=True)
+    copies = [shutil.copy(library, f"{folder}/lib{i}.so") for i in range(1, many)]
+    main = "int main(void) { return 0; }"
+    line = [*compiler, "-o", program, "-x", "none", "-Wl,--no-as-needed", library, *copies, *also]
+    subprocess.run(line, input=main, text=True, check=True)
+    return program
+
+
+@measurement
+def notice() -> list[Row]:
+    """A program with 300 libraries, started: looking for a hook library (at most 1.05 times; in a CUDA program 1.1)."""
+    without = "python from gdbcuda.live import notice; gdb.events.new_objfile.disconnect(notice.on_objfile)"
+    with tempfile.TemporaryDirectory() as folder:
+        programs = {
+            "no CUDA": with_many_libraries(folder),
+            "CUDA": with_many_libraries(folder, str(SHIM / "standin" / "libcuda.so.1")),
+        }
+        rows = []
+        for name, program in programs.items():
+            source = ("-x", str(ROOT / "gdbcuda.py"))
+            actions = {
+                f"{name}, not looking": lambda: gdb(*source, "-ex", without, "-ex", "run", program),  # noqa: B023
+                f"{name}, looking": lambda: gdb(*source, "-ex", "echo", "-ex", "run", program),  # noqa: B023
+            }
+            rows += in_milliseconds(medians(actions), f"{name}, not looking")
+    return rows
 
 
 @measurement
