@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,14 +55,17 @@ def go():
     print("@", time.perf_counter() - start, count)
 end"""
 
+EVERYTHING = "cuda-log start"
 RECORD = f"cuda-log start {' '.join(FUNCTIONS)} --in hook"
 WAYS = {
     TWO_STOPS: (MANY, "python plant(Entry)"),
     "cuda-log": (MANY, RECORD),
     "cuda-log --to FILE": (MANY, f"{RECORD} --to /dev/null"),
     "cuda-log --to FILE --stack 8": (MANY, f"{RECORD} --stack 8 --to /dev/null"),
+    "cuda-log start: every function in every layer": (FEW, EVERYTHING),
     "gdb's commands, entry alone, hook and driver": (FEW, "python commands()"),
-    "entry and FinishBreakpoint": (FEW, "python plant(Finished)"),
+    f"entry and FinishBreakpoint, {FEW} calls": (FEW, "python plant(Finished)"),
+    f"entry and FinishBreakpoint, {MANY} calls": (MANY, "python plant(Finished)"),
 }  # how many calls, and the command that prepares gdb
 
 
@@ -72,8 +76,9 @@ def times(gdb: str, environment: dict[str, str]) -> dict[str, float]:
         for name, (count, prepare) in WAYS.items():
             took = [in_gdb(gdb, environment, calls, prepare) for calls in (0, count)]
             found[name].append((took[1] - took[0]) / count * 1e6)
-    if shutil.which("ltrace"):
-        found["ltrace"] = [with_ltrace(environment)]
+    for name, outside in OUTSIDE.items():
+        if shutil.which(name):
+            found[f"{name} (not installed with gdbcuda)"] = [outside(environment) for _ in range(2)]
     return {name: min(rows) for name, rows in found.items()}
 
 
@@ -88,17 +93,40 @@ def in_gdb(gdb: str, environment: dict[str, str], calls: int, prepare: str) -> f
         done = subprocess.run([*start, *words, "--args", str(PROGRAM), "1", str(calls)], env=environment, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=300)  # fmt: skip
     took, stops = re.findall(r"^@ ([\d.e-]+) (\d+)$", done.stdout, re.MULTILINE)[-1]
-    seen = f"{calls} calls kept" in done.stdout if RECORD in prepare else int(stops) == 2 * calls
+    kept = re.search(r"(\d+) calls kept", done.stdout)
+    seen = kept is not None and int(kept[1]) >= calls if prepare.startswith(EVERYTHING) else int(stops) == 2 * calls
     assert seen or "commands" in prepare, f"{prepare} has not seen the {calls} calls:\n{done.stdout}{done.stderr}"
     return float(took)
 
 
 def with_ltrace(environment: dict[str, str]) -> float:
-    wanted = ["-e", "+".join(f"{name}@*" for name in FUNCTIONS), "-o", "/dev/null"]
+    """The program's calls into the driver; no CUDA types."""
+    wanted = "+".join(f"{name}@*" for name in FUNCTIONS)
+    words = ["ltrace", "-f", "-e", wanted, "-o"]
+    return of_a_call(FEW, environment, lambda calls, out: [*words, out, PROGRAM, "1", calls])
+
+
+def with_bpftrace(environment: dict[str, str]) -> float:
+    """Probes at entry and return in the driver, registers alone. Needs root, and ``ulimit -l unlimited`` at times."""
+    driver, what = SHIM / "standin" / "libcuda.so.1", {"uprobe": "arg0", "uretprobe": "retval"}
+    probes = " ".join(f'{kind}:{driver}:{name} {{ printf("%d %lx\\n", tid, {value}); }}'
+                      for kind, value in what.items() for name in FUNCTIONS)  # fmt: skip
+    words = ["bpftrace", "-e", probes, "-o"]
+    return of_a_call(20 * MANY, environment, lambda calls, out: [*words, out, "-c", f"{PROGRAM} 1 {calls}"])
+
+
+def of_a_call(count: int, environment: dict[str, str], line: Callable[[str, str], Sequence[str | Path]]) -> float:
+    """Microseconds, from the difference between many calls and none; all of them have to be in the output."""
     took = []
-    for calls in (0, FEW):
-        start = time.perf_counter()
-        subprocess.run(["ltrace", *wanted, str(PROGRAM), "1", str(calls)], env=environment, check=False,
-                       capture_output=True, timeout=300)  # fmt: skip
-        took.append(time.perf_counter() - start)
-    return (took[1] - took[0]) / FEW * 1e6
+    for calls in (0, count):
+        with tempfile.NamedTemporaryFile() as out:
+            start = time.perf_counter()
+            done = subprocess.run(line(str(calls), out.name), env=environment, check=False, capture_output=True,
+                                  timeout=300, text=True)  # fmt: skip
+            took.append(time.perf_counter() - start)
+            seen = sum(1 for _ in out)
+        assert seen >= calls and f"{calls} calls:" in done.stdout, f"{seen} lines of {calls} calls\n{done.stderr}"
+    return (took[1] - took[0]) / count * 1e6
+
+
+OUTSIDE = {"ltrace": with_ltrace, "bpftrace": with_bpftrace}

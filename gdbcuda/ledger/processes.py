@@ -22,20 +22,28 @@ class Ledgers:
     def __init__(self, table: api.Table, notes: Notes, keep_all: bool = True) -> None:
         self.table, self.notes, self.keep_all = table, notes, keep_all
         self.by_program: dict[Key, Ledger] = {}
+        self._last: tuple[Key, Ledger | None] = ((0, 0), -1), None  # most calls are of the process before
 
     def of(self, call: Call) -> Ledger:
-        key = self.key(call)
-        found = self.by_program.get(key)
+        found = self.known(call)
         if found is None:
             if not self.keep_all:
                 self.forget(call.inferior)
-            found = self.by_program[key] = Ledger(self.table, self.notes)
+            found = self.by_program[self.key(call)] = Ledger(self.table, self.notes)
         return found
 
+    def known(self, call: Call) -> Ledger | None:
+        key = self.key(call)
+        if self._last[0] != key or self._last[1] is None:
+            self._last = key, self.by_program.get(key)
+        return self._last[1]
+
     def key(self, call: Call) -> Key:
-        return call.process, self.notes.programs[call.process]
+        process = call.inferior, call.pid
+        return process, self.notes.programs.get(process, 0)
 
     def forget(self, inferior: int) -> None:
+        self._last = self._last[0], None
         for key in [key for key in self.by_program if key[0][0] == inferior]:
             del self.by_program[key]
 
@@ -55,7 +63,7 @@ class Ledgers:
         self.of(call).entry(call)
 
     def exit(self, call: Call) -> None:
-        known = self.by_program.get(self.key(call))
+        known = self.known(call)
         if known is not None:
             known.exit(call)
 

@@ -43,7 +43,9 @@ def ask() -> list[Answer]:
     with undisturbed():
         driver = [ask_driver(spot) for spot in found if spot.symbol == DRIVER]
         handles = {spot.file: spot for spot in found if spot.symbol == HANDLE}
-        nvml = [ask_nvml(handles[spot.file], spot) for spot in found if spot.symbol == NVML and spot.file in handles]
+        is_loaded = any(spot.layer == "driver" for spot in handles.values())  # else a hook would load it now
+        nvml = [ask_nvml(handles[spot.file], spot) for spot in found
+                if is_loaded and spot.symbol == NVML and spot.file in handles]  # fmt: skip
     return driver + nvml
 
 
