@@ -39,7 +39,8 @@ def next_calls(node: Node) -> list[Node]:
 def differences(node: Node, writer: Writer) -> list[str]:
     """What the hook did other than pass the call on; [] if that was all."""
     call, behind = node.call, [child.call for child in next_calls(node)]
-    forwarded = next((one for one in behind if one.base == call.base), None)
+    same = [one for one in behind if one.base == call.base]  # a hook may make such calls of its own, too
+    forwarded = min(same, key=lambda one: len(list(changed(call, one, writer)))) if same else None
     found = [] if forwarded is None else list(changed(call, forwarded, writer))
     if forwarded is None:
         found.append("never forwarded")

@@ -60,9 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         parser.add_argument("files", nargs=2, metavar="FILE")
     else:
         parser.add_argument("files", nargs="+", metavar="FILE")
+    if name in ("show", "tree", "memory", "diff"):
+        parser.add_argument("--in", dest="places", action="append", default=[], help="a layer or library")
     if name in ("show", "tree"):
         parser.add_argument("--function", action="append", default=[], help="a symbol, base name or glob")
-        parser.add_argument("--in", dest="places", action="append", default=[], help="a layer or library")
         parser.add_argument("--thread", type=int, help="gdb's number of the thread")
         parser.add_argument("--failed", action="store_true", help="calls that failed or did not return")
     if name == "export":
@@ -141,7 +142,7 @@ def write_export(args: argparse.Namespace, sources: list[Source]) -> None:
 
 def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
     first, second = sources
-    found = diff.Diff().feed(first.events(), second.events())
+    found = diff.Diff().feed(*(select.within(one.events(), args.places) for one in (first, second)))
     print(diff.text(found, (first.writer, second.writer)))
 
 
@@ -149,7 +150,8 @@ def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
     from gdbcuda.ledger import Ledgers
 
     for source in titled(sources):
-        found = Ledgers(source.table, source.log.notes).feed(source.events()).by_program
+        events = select.within(source.events(), args.places)
+        found = Ledgers(source.table, source.log.notes).feed(events).by_program
         for (process, _), ledger in found.items():
             if len(found) > 1:
                 print(f"-- {process_text(process, source.log)}")

@@ -251,3 +251,32 @@ def test_a_long_log_streams(tmp_path: Path) -> None:
     done = subprocess.run(line, check=True, capture_output=True, text=True, timeout=120)
     assert "100000 calls" in done.stdout
     assert int(done.stdout.split()[-1]) < 100 * 1024, "KiB"
+
+
+def twice(number: int, size: int, passed_on: int, own: bool = False) -> list[Call]:
+    """The program's allocation in the hook, and what the driver is asked for; perhaps the hook has one of its own."""
+    outer = call(number, "cuMemAlloc_v2", {"bytesize": size}, end=(number + 8) / 1000, out=pointer("0x2000"))
+    mine = call(
+        number + 1, "cuMemAlloc_v2", {"bytesize": 64}, parent=number, depth=1, layer="driver", out=pointer("0x9000")
+    )
+    behind = call(number + 2, "cuMemAlloc_v2", {"bytesize": passed_on}, parent=number, depth=1, layer="driver",
+                  out=pointer("0x2000"))  # fmt: skip
+    return [outer, *([mine] if own else []), behind]
+
+
+def pointer(address: str) -> dict[str, Any]:
+    return {"dptr": {"address": "0x1", "value": address}}
+
+
+def test_a_layer_by_itself(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """What the hook allocates for itself is seen by the driver alone; and is not taken for what it passed on."""
+    one, other = write(tmp_path / "a", twice(0, 16, 16)), write(tmp_path / "b", twice(0, 16, 32, own=True))
+    assert "1 block: device 16 in 1" in run(capsys, "memory", other)
+    assert "2 blocks: device 96 in 2" in run(capsys, "memory", other, "--in", "driver")
+    assert "No difference" in run(capsys, "diff", one, other)
+    assert "bytesize is 16 in the first, 64 in the second" in run(capsys, "diff", one, other, "--in", "driver")
+    changes = run(capsys, "changes", other)
+    assert (
+        "argument bytesize: 16, passed on as 32" in changes
+        and "extra call: driver cuMemAlloc_v2(bytesize=64" in changes
+    )
