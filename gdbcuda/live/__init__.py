@@ -86,6 +86,7 @@ def connect() -> None:
     events.breakpoint_modified.connect(confined.on_modified)
     events.breakpoint_modified.connect(saving.on_modified)
     events.breakpoint_modified.connect(breakpoints.on_modified)
+    events.breakpoint_modified.connect(returns.on_breakpoint_modified)
     events.breakpoint_modified.connect(if_loaded("guards", "on_modified"))
     events.breakpoint_created.connect(breakpoints.on_created)
     events.breakpoint_created.connect(if_loaded("guards", "on_created"))

@@ -33,7 +33,7 @@ def function(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 if len(arguments) not in counts:
                     raise gdb.GdbError((action.__doc__ or "").partition("\n")[0])
                 try:
-                    return action(*arguments)
+                    return terminated(action(*arguments))
                 except (UserError, gdb.error) as problem:
                     raise gdb.GdbError(plain(problem)) from None
 
@@ -41,6 +41,17 @@ def function(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return action
 
     return register
+
+
+def terminated(result: Any) -> Any:
+    """A str as C has it. Before gdb 14 it became an array without the NUL, and printf "%s" went on behind it."""
+    if not isinstance(result, str) or gdb.Value("x").type.sizeof == 2:
+        return result
+    data = result.encode() + b"\0"
+    try:
+        return gdb.Value(data, gdb.lookup_type("char").array(len(data) - 1))
+    except gdb.error:  # a language that has no char
+        return result
 
 
 def argument_counts(action: Callable[..., Any]) -> range:
@@ -155,7 +166,9 @@ def cuda_error_name(code: gdb.Value, whose: gdb.Value = None) -> str:
 
 @function("_cuda_layer")
 def cuda_layer(address: gdb.Value = None) -> str:
-    """$_cuda_layer(ADDRESS): app, runtime, hook, driver or system; without an address, of the selected frame."""
+    """$_cuda_layer(ADDRESS): app, runtime, hook, driver or system; without an address, of the selected frame.
+
+    Compare it with $_streq($_cuda_layer(), "hook"): gdb's == compares where strings are, not what they say."""
     if address is None:
         return frames.place_of(gdb.selected_frame()).layer
     return layers.layer_of(int(address), target.symbol_of(int(address))[0])

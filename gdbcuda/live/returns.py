@@ -28,10 +28,12 @@ class Pending:
 
 @dataclass
 class Site:
-    """One call site's return address; ``owners`` are the user's breakpoints that have calls returning there."""
+    """One call site's return address; ``owners`` are the user's breakpoints that have calls returning there, and
+    ``commands`` what it has of theirs."""
 
     breakpoint: gdb.Breakpoint
     owners: set[int]
+    commands: str = ""
 
 
 @dataclass
@@ -115,7 +117,18 @@ def watch(address: int, number: int) -> None:
         made = breakpoints.execute_break(f"break *{address:#x} if $_cuda_returned({address:#x})")
         confined.confine(made)
         site = sites[address] = Site(made, set())
-    site.owners.add(number)
+    if number not in site.owners:
+        site.owners.add(number)
+        inherit_commands(site)
+
+
+def inherit_commands(site: Site) -> None:
+    """The ``commands`` of the user's breakpoint are meant for where it stops; what the site itself was given stays."""
+    owners = [one for one in gdb.breakpoints() if one.number in site.owners]
+    text = "".join(dict.fromkeys(filter(None, (one.commands for one in owners))))
+    if text != site.commands and (site.breakpoint.commands or "") == site.commands:
+        site.breakpoint.commands = text
+        site.commands = site.breakpoint.commands or ""
 
 
 def take_sites(inferior: gdb.Inferior) -> dict[int, set[int]]:
@@ -219,6 +232,13 @@ def on_continue(event: gdb.ContinueEvent) -> None:
     for calls in CALLS.all() if gdb.parameter("schedule-multiple") else [CALLS()]:
         for thread in list(calls.shown):
             calls.thread_goes_on(thread)
+
+
+def on_breakpoint_modified(breakpoint: gdb.Breakpoint) -> None:
+    for calls in CALLS.all():
+        for site in calls.sites.values():
+            if breakpoint.number in site.owners and site.breakpoint.is_valid():
+                inherit_commands(site)
 
 
 def on_breakpoint_deleted(breakpoint: gdb.Breakpoint) -> None:

@@ -220,6 +220,14 @@ def test_ordinary_breakpoint_in_every_respect(local: Scenario) -> None:
     assert "exited" in text
 
 
+def test_commands_run_where_the_calls_return(local: Scenario) -> None:
+    """That is another breakpoint, but the user has given them to the one that cuda-break has named."""
+    before = ("cuda-break cuMemAlloc --on return", "python gdb.execute('commands 1\\necho ONE\\\\n\\nend')", "run")
+    after = ("python gdb.execute('commands 1\\necho TWO\\\\n\\nend')", "continue")
+    text = local.run("test_alloc", *before, *after, "python gdb.execute('commands 1\\nend')", "continue")
+    assert text.count("= CUDA_SUCCESS") == 3 and (text.count("ONE\n"), text.count("TWO\n")) == (1, 1)
+
+
 def test_once_is_temporary(local: Scenario) -> None:
     text = local.run("test_alloc", "cuda-break cuMemAlloc --once", "run", "info breakpoints", "continue")
     assert text.count("Breakpoint 1  hook") == 1

@@ -22,3 +22,10 @@ def test_no_process_and_wrong_arguments(local: Scenario, expression: str, said: 
     text = local.run("test_alloc", f"print {expression}", hook=None)
     assert said in text
     assert len(text.splitlines()) == 1
+
+
+def test_text_ends_where_it_ends(local: Scenario) -> None:
+    """Before gdb 14 a Python string has no NUL in gdb, and printf takes what lies behind it."""
+    text = local.run("test_alloc", "cuda-break cuInit", "run", 'printf "[%s]\\n", $_cuda_error_name(2)',
+                     'printf "[%s]\\n", $_cuda_layer()', 'print $_streq($_cuda_layer(), "hook")')  # fmt: skip
+    assert "[CUDA_ERROR_OUT_OF_MEMORY]\n[hook]\n$1 = 1\n" in text
