@@ -220,6 +220,20 @@ def test_summary_counts_by_layer(scenario: Scenario) -> None:
     assert "device to host  4096 [4.00 KiB]" in text
 
 
+def test_the_files_are_known_by_their_build_ids(scenario: Scenario, tmp_path: Path) -> None:
+    """The program's in the header, for nothing else was loaded then; the others in lines of their own."""
+    log = tmp_path / "log"
+    scenario.run("runtime_alloc", f"cuda-log start cudaMalloc --to {log}", "RUN")
+    header, *lines = events(log)
+    files = [*header["objects"], *(e["details"] for e in lines if e["phase"] == "M" and e["name"] == "object")]
+    known = {os.path.basename(one["file"]): one["build_id"] for one in files}
+    assert [one["file"] for one in header["objects"]] == [str(scenario.sample("runtime_alloc"))]
+    for path in (scenario.sample("runtime_alloc"), scenario.hook, scenario.shim / "standin" / "libcuda.so.1"):
+        notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
+        assert f"Build ID: {known[path.name]}" in notes
+    assert {e["inferior"] for e in lines if e["phase"] == "B"} == {1}
+
+
 def test_saved_is_what_was_kept(local: Scenario, tmp_path: Path) -> None:
     log = tmp_path / "log"
     text = local.run("test_alloc", "cuda-log start cuMemAlloc", "run", f"cuda-log save {log}", "cuda-log clear",
