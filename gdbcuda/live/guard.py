@@ -25,7 +25,7 @@ import gdb
 
 from gdbcuda import trampoline
 from gdbcuda.detour import Detour, Refused
-from gdbcuda.live import breakpoints, detour, returns
+from gdbcuda.live import breakpoints, confined, detour, returns
 
 Call = tuple[int, int]  # gdb's number of the thread, stack pointer where the patch is
 switching: list[Guard] = []  # what we switch is modified too
@@ -37,6 +37,7 @@ class Watch(gdb.Breakpoint):
 
     def __init__(self, address: int, look: Callable[[], None]) -> None:
         super().__init__(f"*{address:#x}", internal=True)
+        confined.confine(self)
         self.look = look
 
     def stop(self) -> bool:

@@ -161,7 +161,10 @@ def writer() -> text.Writer:
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
-    """What the program has not given back, in one line."""
+    """What the program has not given back, in one line. Not where gdb only lets it go: it goes on, and a command that
+    is executed while gdb 13 detaches from the parent of a fork ends the user's ``continue``."""
+    if not hasattr(event, "exit_code"):
+        return
     recorder = SESSION.recorder
     ledger = SESSION.ledgers.latest(event.inferior.num) if SESSION.ledgers is not None else None
     if recorder is not None and ledger is not None and ledger.blocks.live() and records_releases(recorder.wish):

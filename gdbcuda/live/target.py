@@ -185,7 +185,9 @@ def program_ranges() -> list[tuple[int, int]]:
     """Address ranges of the program's own sections, as ``info files`` lists them (no "in FILE" behind the name)."""
     shown = gdb.execute("info files", to_string=True).partition("Local exec file:")[2]
     rows = re.findall(r"^\s*(0x[0-9a-f]+) - (0x[0-9a-f]+) is \S+$", shown, re.MULTILINE)
-    return [(int(low, 16), int(high, 16)) for low, high in rows]
+    if rows or not is_alive():
+        return [(int(low, 16), int(high, 16)) for low, high in rows]
+    return [(low, high) for one in images()[:1] for low, high, _ in one.segments]  # a forked child has no exec file
 
 
 def symbol_text(address: int) -> str:

@@ -77,5 +77,5 @@ def stop_behind(start: int) -> bool:
     """Stops the thread by an ordinary breakpoint, for that has a number: a temporary one behind the prologue."""
     address = target.behind_prologue(start)
     if address != start:
-        breakpoints.execute_break(f"tbreak *{address:#x} thread {gdb.selected_thread().num}")
+        confined.confine(breakpoints.execute_break(f"tbreak *{address:#x} thread {gdb.selected_thread().num}"))
     return address == start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -47,6 +48,39 @@ def test_requests_are_kept_apart_by_process(local: Scenario) -> None:
         line.split()[0]: int(line.split()[1]) for line in text.splitlines() if line.startswith(("first ", "second "))
     }
     assert counts["first"] > 3 and counts["second"] > 3
+
+
+WORKS_ON = """
+#include <unistd.h>
+#include <sys/wait.h>
+int cuInit(unsigned); int cuDeviceGet(int *, int); int cuDevicePrimaryCtxRetain(void **, int);
+int cuCtxSetCurrent(void *); int cuMemAlloc_v2(unsigned long *, unsigned long);
+static int work(unsigned long bytes) {
+    int device; void *context; unsigned long block;
+    cuInit(0); cuDeviceGet(&device, 0); cuDevicePrimaryCtxRetain(&context, device); cuCtxSetCurrent(context);
+    return cuMemAlloc_v2(&block, bytes);
+}
+int main(void) {
+    work(1000);
+    if (fork() == 0) return work(3000);
+    wait(0);
+    return work(2000);
+}
+"""
+
+
+@pytest.mark.parametrize("follow", [(CHILD,), BOTH], ids=["child", "both"])
+def test_a_child_that_goes_on_without_exec(local: Scenario, compile_c, follow: tuple[str, ...]) -> None:
+    """gdb knows no file of such a child's; the guard that its memory was copied with does no harm."""
+    program = compile_c("works_on", WORKS_ON, f"-L{local.shim}/standin", "-l:libcuda.so.1")
+    text = local.run(
+        program, *follow, "set cuda-guard auto", "cuda-log start cuMemAlloc --in hook",
+        "cuda-break cuMemAlloc if bytesize == 3000", "run", "cuda-call", "finish", "continue", "cuda-log summary",
+    )  # fmt: skip
+    assert "called by app work() at works_on.c:9, thread 2.1\n" in text
+    assert "returned to app work() at works_on.c:9, thread 2.1\n" in text
+    assert "exited normally" in text
+    assert re.search(rf"^cuMemAlloc_v2 +hook +{2 if follow == (CHILD,) else 3} ", text, re.MULTILINE)
 
 
 SCRIPT = {

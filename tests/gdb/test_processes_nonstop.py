@@ -112,5 +112,5 @@ def test_the_log_counts_what_the_program_counts(start) -> None:
 def test_guards_wait_for_all_stop(start) -> None:
     session = start("2", "100000000")
     session.type("set cuda-guard auto", "cuda-break cuMemAlloc if bytesize == 1", "run &")
-    session.until(r"\[New Thread")
+    session.until(r"\[New (Thread|LWP)")
     assert "non-stop" in session.ask("cuda-guards")
