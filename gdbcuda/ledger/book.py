@@ -11,17 +11,15 @@ from collections import Counter
 from typing import NamedTuple
 
 from gdbcuda import api
-from gdbcuda.ledger import extents, mappings, roles
-from gdbcuda.ledger.blocks import Block, Blocks, by, where
+from gdbcuda.ledger import extents, mappings, roles, trouble
+from gdbcuda.ledger.blocks import Block, Blocks, where
 from gdbcuda.ledger.roles import Role, number
-from gdbcuda.ledger.touches import Touch, touches
+from gdbcuda.ledger.touches import touches
 from gdbcuda.log.notes import Notes
 from gdbcuda.log.record import Call
 
 OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
 MOST_PROBLEMS = 10_000
-USED = ("device", "managed", "graph")  # kinds whose use after the free is told
-BOUNDED = (*USED, "host")  # kinds whose bounds copies are held against
 
 
 class Problem(NamedTuple):
@@ -87,10 +85,10 @@ class Ledger:
         if role.what == roles.FREE:
             self.begin_free(call, role)
         elif role.what == roles.UNMAP:
-            self.complain_of(call, mappings.trouble(self.blocks, call))
+            self.complain_of(call, mappings.of_unmap(self.blocks, call))
         elif role.what == roles.TOUCH:
             for touch in touches(role.function, call, self.element_of):
-                self.check(call, touch)
+                self.complain_of(call, trouble.of_touch(self.blocks, touch))
 
     def is_inner(self, call: Call) -> bool:
         return call.parent is not None and self._inside.get(call.parent, False)
@@ -105,11 +103,12 @@ class Ledger:
             return
         block = self.to_free(address, role)
         if block is None:
-            self.complain(call, *self.why_not_free(address))
+            self.complain(call, *trouble.of_free_of_nothing(self.blocks, address))
             return
         if any(block is other for _, other in self._freeing.values()):
             self.complain(call, "double free", f"{where(block)} is being freed by another thread", block)
-        self.complain_of(call, self.why_not_by(block, role))
+        allocator = self.table.functions[block.call.name]
+        self.complain_of(call, trouble.of_free(self.blocks, block, allocator, role.function))
         self._freeing[call.number] = call, block
 
     def to_free(self, address: int, role: Role) -> Block | None:
@@ -117,58 +116,7 @@ class Ledger:
         found = list(self.blocks.starting_at(address))
         return next((b for b in found if b.kind == role.kind), found[0] if found else None)
 
-    def why_not_by(self, block: Block, role: Role) -> tuple[str, str, Block] | None:
-        """Is this call a way to give the block back?"""
-        allocator = self.table.functions[block.call.name]
-        if block.kind == mappings.KIND:
-            return "wrong family", f"{where(block)} is mapped memory: cuMemUnmap, cuMemRelease, cuMemAddressFree", block
-        if not roles.is_same_family(allocator, role.function):
-            return "wrong family", f"{where(block)} is for {', '.join(allocator.released_by)}", block
-        mapped = self.blocks.memory.within(block.address, block.size) if block.kind == "addresses" else []
-        if mapped:
-            return "still mapped", f"{where(mapped[0])} is mapped in {where(block)}", block
-        return None
-
-    def why_not_free(self, address: int) -> tuple[str, str, Block | None]:
-        space = self.blocks.memory
-        inside, before = space.holding(address), space.was_holding(address)
-        if inside is not None:
-            return "interior pointer", f"{address - inside.address} bytes into {where(inside)}", inside
-        freed = [one for one in [before, *self.freed_handles(address)] if one is not None and one.address == address]
-        if freed:
-            return "double free", f"{where(freed[0])} was freed{by(freed[0])}", freed[0]
-        return "unknown pointer", "no recorded call has handed it out", None
-
-    def freed_handles(self, value: int) -> list[Block | None]:
-        return [space.freed.get(value) for space in self.blocks.spaces.values() if space is not self.blocks.memory]
-
-    def check(self, call: Call, touch: Touch) -> None:
-        if touch.is_array:
-            self.check_array(call, touch)
-            return
-        block = self.blocks.memory.holding(touch.address)
-        if block is None:
-            self.complain_of(call, mappings.hole(self.blocks, touch.address, touch.parameter) or self.use_of(touch))
-        elif block.kind == mappings.KIND:
-            self.complain_of(call, mappings.beyond(self.blocks, block, touch))
-        elif block.size and block.kind in BOUNDED and touch.address + touch.size > block.end:
-            beyond = touch.address + touch.size - block.end
-            text = f"{touch.size} bytes from {touch.parameter} on go {beyond} beyond {where(block)}"
-            self.complain(call, "out of range", text, block)
-
-    def use_of(self, touch: Touch) -> tuple[str, str, Block] | None:
-        freed = self.blocks.memory.was_holding(touch.address)
-        if freed is None or freed.kind not in USED:
-            return None
-        return "use after free", f"{touch.parameter} lies in {where(freed)}, freed{by(freed)}", freed
-
-    def check_array(self, call: Call, touch: Touch) -> None:
-        handles = self.blocks.spaces["handles"]
-        freed = handles.freed.get(touch.address)
-        if freed is not None and touch.address not in handles.live:
-            self.complain(call, "use after free", f"{touch.parameter} is {where(freed)}, freed{by(freed)}", freed)
-
-    def complain_of(self, call: Call, found: tuple[str, str, Block | None] | None) -> None:
+    def complain_of(self, call: Call, found: trouble.Trouble) -> None:
         if found is not None:
             self.complain(call, *found)
 

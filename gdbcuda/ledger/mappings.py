@@ -47,7 +47,7 @@ def in_range(blocks: Blocks, call: Call) -> list[Block]:
     return [block for block in blocks.memory.within(*asked(call)) if block.kind == KIND]
 
 
-def trouble(blocks: Blocks, call: Call) -> Trouble:
+def of_unmap(blocks: Blocks, call: Call) -> Trouble:
     """What is wrong with a cuMemUnmap: it takes whole mappings alone."""
     start, size = asked(call)
     first, last = blocks.memory.holding(start), blocks.memory.holding(start + max(size, 1) - 1)

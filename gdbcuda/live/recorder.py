@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import gdb
@@ -26,12 +25,11 @@ from gdbcuda.live.footprint import Process, Wish
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.live.watchers import Entry, Jump, Return
 from gdbcuda.log import record
-from gdbcuda.log.kernels import HOST_FUNCTION, NAMING
+from gdbcuda.log.kernels import HOST_FUNCTION, NAMING, mangled_names
 from gdbcuda.log.record import Call
 from gdbcuda.log.stacks import Open, Stacks
 from gdbcuda.sinks import Sink
 
-MANGLED = re.compile(r"_Z[\w.$]+\Z")
 NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
 
 
@@ -124,7 +122,7 @@ class Recorder:
         for parameter, raw in zip(function.parameters, raws):
             if parameter.name in HOST_FUNCTION and not parameter.handle and raw is not None:
                 self.place(sites.code(int.from_bytes(raw, "little")))
-        for name in kernel_names(call.arguments):
+        for name in mangled_names(call.arguments):
             if ("kernel", name) not in self.processes().noted:
                 self.note("kernel", name, {"name": name, "demangled": sites.demangled(name)})
 
@@ -235,13 +233,6 @@ class Recorder:
         self.why_ended = record.STILL_OPEN
         self.processes.close()
         link.as_before()
-
-
-def kernel_names(arguments: dict[str, Any]) -> Iterator[str]:
-    """Mangled ones alone: others are readable as they are."""
-    for name in (arguments.get("deviceName"), arguments.get("name")):
-        if isinstance(name, str) and MANGLED.match(name):
-            yield name
 
 
 @functools.cache

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gdbcuda import api
@@ -11,6 +12,7 @@ from gdbcuda.log.record import Call
 
 NAMING = ("module", "library", "kernel")  # roles of the functions that say what a handle is
 HOST_FUNCTION = ("func", "hostFun", "symbolPtr", "entryFuncAddr", "unnamed1", "kernel")  # parameters
+MANGLED = re.compile(r"_Z[\w.$]+\Z")
 WHAT = ("func", "kernel", "f")  # parameters of launches
 
 
@@ -76,3 +78,10 @@ def extent(config: Mapping[str, Any], what: str) -> str:
         return "x".join(str(whole.get(axis)) for axis in "xyz")
     parts = [config.get(f"{what}Dim{axis}") for axis in "XYZ"]
     return "" if None in parts else "x".join(map(str, parts))
+
+
+def mangled_names(arguments: dict[str, Any]) -> Iterator[str]:
+    """Mangled ones alone: others are readable as they are."""
+    for name in (arguments.get("deviceName"), arguments.get("name")):
+        if isinstance(name, str) and MANGLED.match(name):
+            yield name
