@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "gdb"))
 from guard_programs import CALLS, HOOK  # noqa: E402
 
-MANY, FEW, ROUNDS = 50_000_000, 2_000, 5
+MANY, FEW, FEW_TRACED, ROUNDS = 50_000_000, 2_000, 200_000, 5
 FALSE, PLACE = "bytesize >= 1T", "--in libguardhook.so"
 STOP = """python
 class Never(gdb.Breakpoint):
@@ -25,10 +25,11 @@ end"""
 
 
 class Bench:
-    def __init__(self, gdb: str, environment: dict[str, str], folder: Path) -> None:
+    def __init__(self, gdb: str, environment: dict[str, str], folder: Path, optimise: str = "-O0") -> None:
+        folder.mkdir()
         self.gdb, self.folder = gdb, folder
         self.hook, self.program = folder / "libguardhook.so", folder / "calls"
-        compile_c(self.hook, HOOK, "-O0", "-shared", "-fPIC")
+        compile_c(self.hook, HOOK, optimise, "-shared", "-fPIC")
         compile_c(self.program, CALLS, "-O2", str(self.hook), f"-Wl,-rpath,{folder}", "-pthread")
         self.environment = environment
 
@@ -48,13 +49,19 @@ class Bench:
         script.write_text("\n".join([*begin, *commands]))
         return self.nanoseconds([*line, "-x", str(script), "-ex", "continue", "--args", *words])
 
+    def traced(self, calls: int = FEW_TRACED) -> float:
+        """The same condition in bpftrace's uprobe, in the kernel."""
+        program = f"uprobe:{self.hook}:cuMemAlloc_v2 /arg1 >= 1099511627776/ {{ @ = count(); }}"
+        words = " ".join([str(self.program), *self.words(1, calls)])
+        return self.nanoseconds(["sh", "-c", f"ulimit -l unlimited; exec bpftrace -e '{program}' -c '{words}'"])
+
     def nanoseconds(self, line: Sequence[str]) -> float:
         (self.folder / "times").unlink(missing_ok=True)
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         subprocess.run(line, env=self.environment, check=False, timeout=300, **pipes)
-        text = (self.folder / "times").read_text()
-        found = re.search(r"([\d.]+) ns a call", text)
-        assert found, text
+        file = self.folder / "times"
+        found = re.search(r"([\d.]+) ns a call", file.read_text() if file.exists() else "")
+        assert found, f"no time from {' '.join(line)}"
         return float(found[1])
 
 
@@ -66,16 +73,22 @@ def compile_c(out: Path, source: str, *flags: str) -> None:
 def times(gdb: str, environment: dict[str, str]) -> dict[str, float]:
     """Nanoseconds a call and thread, medians; the fast ones take turns."""
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(gdb, environment, Path(folder))
+        bench = Bench(gdb, environment, Path(folder) / "plain")
+        optimised = Bench(gdb, environment, Path(folder) / "optimised", "-O2")
         guard = ("set cuda-guard auto", f"cuda-break cuMemAlloc {PLACE} if {FALSE}")
         three = f"cuda-break cuMemAlloc {PLACE} --from libguardhook.so if bytesize < 1T && dptr != NULL"
+        counting = (guard[0], guard[1].replace(" --in", " --count --in"))
         fast = {
             "no gdb": bench.alone,
             "gdb, idle": bench.under,
             "false guard, one comparison": lambda: bench.under(*guard),
             "false guard, three terms, the caller last": lambda: bench.under(guard[0], three),
+            "false guard that counts the calls": lambda: bench.under(*counting),
             "8 threads, no gdb": lambda: bench.alone(8),
             "8 threads, false guard": lambda: bench.under(*guard, threads=8),
+            "-O2 hook, no gdb": optimised.alone,
+            "-O2 hook, false guard, one comparison": lambda: optimised.under(*guard),
+            "-O2 hook, false guard, three terms, the caller last": lambda: optimised.under(guard[0], three),
         }
         found: dict[str, list[float]] = {name: [] for name in fast}
         for _ in range(ROUNDS):
@@ -91,6 +104,8 @@ def slow(bench: Bench) -> dict[str, float]:
         "Python stop()": (STOP,),
     }
     found = {name: bench.under(*commands, calls=FEW) for name, commands in gdbs.items()}
+    if shutil.which("bpftrace"):
+        found["bpftrace, uprobe with the condition"] = bench.traced()
     if shutil.which("gdbserver"):
         evaluate = "set breakpoint condition-evaluation"
         for where in ("target", "host"):

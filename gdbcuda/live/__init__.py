@@ -124,6 +124,7 @@ def forget_process() -> None:
 
 def new_process(inferior: gdb.Inferior) -> None:
     from gdbcuda.live import confined, inferiors, stops
+    from gdbcuda.live.later import if_loaded
 
     forget_process()
     inferiors.forget_all(inferior.num)
@@ -131,6 +132,7 @@ def new_process(inferior: gdb.Inferior) -> None:
         for other in gdb.inferiors():
             inferiors.forget_ended(other.num)
     stops.new_process()
+    if_loaded("guards", "on_process")(inferior)
 
 
 def started(event: gdb.ThreadEvent) -> None:

@@ -25,7 +25,8 @@ import gdb
 
 from gdbcuda import trampoline
 from gdbcuda.detour import Detour, Refused
-from gdbcuda.live import breakpoints, confined, detour, returns
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import breakpoints, confined, detour, returns, target
 
 Call = tuple[int, int]  # gdb's number of the thread, stack pointer where the patch is
 switching: list[Guard] = []  # what we switch is modified too
@@ -190,10 +191,18 @@ class Guard:
         detour.take_back(self.detour, self.trampoline)
 
     def forget(self) -> None:
-        """The process is gone, and with it what was patched."""
-        self.is_lifted = True
-        self.wake()
+        """The process is gone, and with it what was patched. (Where it has executed another program, gdb may try to
+        set breakpoints at the old addresses when one is switched on: ours first have to be off.)"""
         self.drop()
+        with suppress(gdb.error):
+            self.switch_locations(True)
+
+    def undo_in_fork(self) -> None:
+        """The same for another process, selected now, that has the patch from this one."""
+        at, patched = self.detour.writes(self.trampoline.address)[-1]
+        with suppress(Unreadable, Refused):
+            if target.InferiorMemory().read(at, len(patched)) == patched:
+                detour.write(at, self.detour.original)
 
     def drop(self) -> None:
         for one in self.watches():

@@ -19,7 +19,7 @@ import gdb
 from gdbcuda import condition as conditions
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
-from gdbcuda.live import counting, detour, guard_filters, settings, target
+from gdbcuda.live import counting, detour, guard_filters, inferiors, settings, target
 from gdbcuda.live.guard import Guard, places, sweep, switching, trash
 from gdbcuda.live.guard_calls import Calls
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
@@ -27,19 +27,22 @@ from gdbcuda.live.inferiors import PerInferior
 
 SWITCHED_OFF = "set cuda-guard off"
 FEW = 8  # guards that are lifted at every stop; of more, only that of the function where the program stops
-LOADER = ("-function _dl_debug_state", "-probe-stap rtld:map_complete", "-probe-stap rtld:init_complete")
+PLACES = ("map_complete", "reloc_complete", "init_complete")  # glibc tells gdb at the second or, before 2.38, at none of them
+LOADER = ("-function _dl_debug_state", *(f"-probe-stap rtld:{place}" for place in PLACES))
 
 
 @dataclass
 class Process:
     """``guards``: by address of the function; ``stops``: by function, which breakpoints want a guard there, and where;
     ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it
-    was not the moment; ``fresh``: objects loaded since the process last ran, in whose functions no thread can be."""
+    was not the moment; ``fresh``: objects loaded since the process last ran, in whose functions no thread can be;
+    ``inherited``: guards of the process that it is a fork of, perhaps: their patches, and nobody's now."""
 
     guards: dict[int, Guard] = field(default_factory=dict)
-    stale: set[int] = field(default_factory=set)
+    stale: set[int] = field(default_factory=lambda: set(FILTERS))
     waiting: set[int] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
+    inherited: list[Guard] = field(default_factory=list)
     calls: Calls = field(default_factory=lambda: Calls())
     why: dict[int, str] = field(default_factory=dict)
     stops: dict[int, dict[int, int]] = field(default_factory=dict)
@@ -50,6 +53,7 @@ class Process:
     def end(self) -> None:
         for one in self.guards.values():
             one.forget()
+        _ended[:] = self.guards.values() or _ended
         sweep()
 
     def guards_of(self, number: int) -> list[Guard]:
@@ -65,6 +69,7 @@ FILTERS: dict[int, Filter] = {}
 PROCESSES: PerInferior[Process] = PerInferior(Process, Process.end)
 _stepping: list[bool] = []  # the stops are ours
 _loading: list[Loading] = []
+_ended: list[Guard] = []  # of the last process that gdb has left: where it follows a fork, that one
 
 
 class NotNow(Refused):
@@ -130,6 +135,8 @@ def state_of(number: int) -> str:
 def refresh(numbers: Iterable[int] = ()) -> None:
     """Makes the guards of these breakpoints, and of those that have changed, what they should be now."""
     process = PROCESSES()
+    while process.inherited:
+        process.inherited.pop().undo_in_fork()
     wanted = set(numbers) & set(FILTERS) | process.stale
     process.stale.clear()
     reason = "detaching" if process.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
@@ -303,6 +310,17 @@ def on_objfile(event: gdb.NewObjFileEvent) -> None:
     detour.show_original_code(True)
     process = PROCESSES()
     process.fresh.add(target.strip_prefix(event.new_objfile.filename or ""))
+
+
+def on_process(inferior: gdb.Inferior) -> None:
+    """With a second process in this gdb there are no guards. If it is a fork of the first it has their patches."""
+    others = {one.num: list(PROCESSES.of(one).guards.values()) for one in gdb.inferiors() if one.num != inferior.num}
+    PROCESSES.of(inferior).inherited = [*_ended, *(guard for guards in others.values() for guard in guards)]
+    for other in gdb.inferiors():
+        if other.pid and others.get(other.num):
+            with inferiors.selected(other):
+                for guard in others[other.num]:
+                    remove(guard)
 
 
 def on_continue(event: object) -> None:
