@@ -187,7 +187,7 @@ def printed(local: Scenario, project: Path, *options: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("way", ["--ssh me@gpu", "--container trainer", "--pod ml/train-0", "--ssh gpu --container x"])
 def test_what_is_printed_works_as_it_is(way: str, local: Scenario, project: Path) -> None:
-    plan = printed(local, project, way, "--", "'$HOME it\\'s'")
+    plan = printed(local, project, way, "--", '"$HOME it\'s"')
     environment = local.environment() | {"PATH": f"{project}/bin:{os.environ['PATH']}"}
     text = gdb(local, *plan["commands"], "cuda-break cuMemAlloc", "continue", "continue", environment=environment)
     assert "hook libvgpu.so is loaded, first in the search order" in text
