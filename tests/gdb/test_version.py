@@ -23,7 +23,7 @@ def build_id(path: object) -> str:
 
 
 def test_in_a_process(scenario: Scenario) -> None:
-    text = scenario.run("test_alloc", "break main", "RUN", "set cuda-guard auto", "cuda-version")
+    text = scenario.run("test_alloc", "break main", "RUN", "set cuda-recursion-limit 7", "cuda-version")
     found = rows(text)
     version = subprocess.run([GDB, "--version"], text=True, capture_output=True, check=True).stdout.splitlines()[0]
     assert (found["gdbcuda"], found["gdb"]) == (__version__, version)
@@ -32,14 +32,18 @@ def test_in_a_process(scenario: Scenario) -> None:
     assert found["hook"] == f"{scenario.hook}  build-id {build_id(scenario.hook)}"
     assert found["driver"].endswith(build_id(scenario.shim / "standin" / "libcuda.so.1"))
     assert found["target"] == ("native" if scenario.place == "local" else "remote")
-    assert found["settings"] == "cuda-guard auto"
+    assert found["settings"] == "cuda-recursion-limit 7"
 
 
 def test_before_the_start_and_as_json(local: Scenario) -> None:
     text = local.run(None, "cuda-version", "echo \\n", "cuda-version --json", hook=None)
     found, document = rows(text.partition("{")[0]), json.loads(text[text.index("{") :])
     assert (found["target"], found["program"], found["settings"]) == ("no process", "none", "as they come")
-    assert (document["gdbcuda"], document["loaded"], document["settings"]["cuda-guard"]) == (__version__, [], "off")
+    assert (document["gdbcuda"], document["loaded"], document["settings"]["cuda-recursion-limit"]) == (
+        __version__,
+        [],
+        0,
+    )
 
 
 def test_the_setting_of_that_name_stays(local: Scenario) -> None:
