@@ -45,8 +45,9 @@ RELEASES = {
     "16.3": Release("trixie"),
     # 11.2 (bullseye) and 12.4 (trixie) have no Python inside
     # without the lock file that keeps a second cuda-gdb from debugging on the same GPU: here is none
-    "cuda-11.8": Release("bookworm", ("nvidia-cuda-gdb",), "cuda-gdb", "cuda-gdbserver", "--cuda-use-lockfile=0 ",
-                         "debian_cuda_gdb.c"),  # fmt: skip
+    "cuda-11.8": Release(
+        "bookworm", ("nvidia-cuda-gdb",), "cuda-gdb", "cuda-gdbserver", "--cuda-use-lockfile=0 ", "debian_cuda_gdb.c"
+    ),
 }
 
 
