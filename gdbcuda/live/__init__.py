@@ -60,6 +60,7 @@ def connect() -> None:
         events.free_objfile.connect(target.forget)
     events.clear_objfiles.connect(executed)
     events.new_objfile.connect(inferiors.on_objfile)
+    events.new_inferior.connect(inferiors.added)
     events.new_thread.connect(started)
     events.exited.connect(preload.on_exit)
     events.exited.connect(ended)
@@ -128,7 +129,7 @@ def new_process(inferior: gdb.Inferior) -> None:
 
     forget_process()
     inferiors.forget_all(inferior.num)
-    if not confined.CAN_CONFINE:
+    if not confined.CAN_CONFINE and not inferiors.is_forked(inferior):  # gdb 10 is in the middle of it
         for other in gdb.inferiors():
             inferiors.forget_ended(other.num)
     stops.new_process()

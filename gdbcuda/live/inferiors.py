@@ -24,6 +24,7 @@ import gdb
 T = TypeVar("T")
 _all: list[PerInferior[Any]] = []  # in the order in which they were made
 _processes: dict[int, int] = {}  # inferior number -> pid
+_forked: set[int] = set()  # pids
 _have_objects: set[int] = set()  # numbers of those whose process has shown its first object to gdb
 
 
@@ -73,6 +74,16 @@ def forget_all(number: int) -> None:
 # -- processes ------------------------------------------------------------------------------------------------
 
 
+def added(event: gdb.NewInferiorEvent) -> None:
+    """The child of a fork has its process from the beginning; what add-inferior makes has none."""
+    if event.inferior.pid:
+        _forked.add(event.inferior.pid)
+
+
+def is_forked(inferior: gdb.Inferior) -> bool:
+    return inferior.pid in _forked
+
+
 def begin_process(inferior: gdb.Inferior) -> bool:
     """False if it is the process that the inferior had before."""
     is_new = not inferior.pid or _processes.get(inferior.num) != inferior.pid
@@ -97,7 +108,9 @@ def have_executed(space: gdb.Progspace) -> list[gdb.Inferior]:
     if any(one.pid and one.num not in _processes for one in gdb.inferiors()):
         return []
     mine = [one for one in in_space(space) if one.pid and _processes.get(one.num) == one.pid]
-    return [one for one in mine if one.num in _have_objects]
+    found = [one for one in mine if one.num in _have_objects]
+    _forked.difference_update(one.pid for one in found)
+    return found
 
 
 def in_space(space: gdb.Progspace) -> list[gdb.Inferior]:
