@@ -128,6 +128,40 @@ int main(void)
 }
 """
 
+# Calls, a match at the 100th; then a child does, a match at the 200th; then in its place the program that calls again.
+FORKING = """
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
+static void work(const char *who, size_t match)
+{
+    unsigned long long sum = 1;
+    for (size_t i = 0; i < 2000; i++)
+        cuMemAlloc_v2(&sum, i == match ? ((size_t)1 << 40) + i : i);
+    printf("%s %llx\\n", who, sum);
+    fflush(stdout);
+}
+int main(int count, char **words)
+{
+    int status;
+    if (count > 1) {
+        work("again", 300);
+        return 0;
+    }
+    work("first", 100);
+    if (fork() == 0) {
+        work("child", 200);
+        _exit(7);
+    }
+    wait(&status);
+    printf("status %d\\n", WEXITSTATUS(status));
+    fflush(stdout);
+    return execl(words[0], words[0], "again", NULL);
+}
+"""
+
 # Threads that call for so many ms, or with 0 until the input ends; with a second word a signal handler calls too.
 BUSY = """
 #include <pthread.h>

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from guard_programs import ASKING, CALLS, HOOK, ONE, RESOLVER, STRIPPED_HOOK, UNGUARDABLE
+from guard_programs import ASKING, CALLS, FORKING, HOOK, ONE, RESOLVER, STRIPPED_HOOK, UNGUARDABLE
 from scenario import Scenario
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
@@ -182,14 +182,46 @@ def test_taken_back(scenario: Scenario, build, tmp_path: Path, flags: str) -> No
     assert "Breakpoint 2  hook" in text
 
 
-def test_step_into_a_call_that_does_not_match(scenario: Scenario, build) -> None:
-    hook, program = build(HOOK, ONE)
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_step_into_a_call_that_does_not_match(scenario: Scenario, build, flags: str) -> None:
+    hook, program = build(HOOK, ONE, flags)
     words = (ON, LARGE, "break ask", "RUN", "delete 2", STATE, "next", "step", "step", "bt", "finish", "continue")
     text = scenario.run(program, *words, hook=hook)
     assert "guarded" in text
-    assert re.search(r"#0 .*cuMemAlloc_v2 \(dptr=0x\w+, bytesize=0\)", text), text
+    assert re.search(r"#0 .*cuMemAlloc_v2 \(dptr=[\w=@]+, bytesize=0\)", text), text
     assert "Value returned is $1 = 0" in text
     assert "bytesize=1099511627876" in text
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_instruction_by_instruction(scenario: Scenario, build, flags: str) -> None:
+    """From a hit, and from a call that does not match: the function's own code, to its end and behind."""
+    hook, program = build(HOOK, ONE, flags)
+    into = "python while gdb.selected_frame().name() != 'cuMemAlloc_v2': gdb.execute('stepi', to_string=True)"
+    out = "python while gdb.selected_frame().name() == 'cuMemAlloc_v2': seen.append(gdb.execute('stepi', to_string=True))"
+    print_it = "python print('went', len(seen) > 5, [s for s in seen if '??' in s], gdb.selected_frame().name())"
+    words = (ON, "python seen = []", LARGE, "RUN", "disassemble", out, print_it, into, "python seen = []", out, print_it)
+    text = scenario.run(program, *words, "continue", "info breakpoints", hook=hook)
+    assert text.count("went True [] ask") == 2, text
+    assert not re.search(r"jmp +0x\w+$", text, re.MULTILINE)
+    assert "bytesize=1099511628076" in text and "already hit 2 times" in text
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+@pytest.mark.parametrize("follow", ["parent", "child"])
+def test_fork_and_exec(scenario: Scenario, build, follow: str, flags: str) -> None:
+    """Whoever is debugged has a guard, and whoever is not runs on as alone."""
+    hook, program = build(HOOK, FORKING, flags)
+    words = (ON, f"set follow-fork-mode {follow}", LARGE, "RUN", "continue", "cuda-guards", "disassemble", "continue")
+    text = scenario.run(program, *words, hook=hook)
+    second = {"parent": 300, "child": 200}[follow]
+    assert re.findall(r"Breakpoint 1  hook .*bytesize=(\d+) ", text) == [str((1 << 40) + n) for n in (100, second)]
+    assert re.search(r"^1 +in the process ", text, re.MULTILINE), text
+    assert not re.search(r"jmp +0x\w+$", text, re.MULTILINE)
+    plain = scenario.run(program, f"set follow-fork-mode {follow}", "RUN", hook=hook)
+    if scenario.place == "local":  # through gdbserver the last words can be lost
+        said = [sorted(re.findall(r"^(?:first|child|again|status) \w+$", one, re.MULTILINE)) for one in (text, plain)]
+        assert said[0] == said[1] and len(said[0]) == 4
 
 
 def test_runs_again(local: Scenario, build) -> None:
