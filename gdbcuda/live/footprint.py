@@ -32,6 +32,7 @@ class Wish:
 class Process:
     """What the recorder has in one process: none of it means anything in another."""
 
+    number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
     machine: Machine = field(default_factory=here)
     threads: dict[int, Stacks] = field(default_factory=dict)  # by gdb's number
     entries: dict[int, Entry] = field(default_factory=dict)  # by address, like the next two

@@ -68,14 +68,15 @@ class Recorder:
         if self.wish.callers and not self.is_wanted_caller(back):
             return None
         raws = [read(place, stack, memory) for place in arguments]
-        around = surroundings.Entry(sites.caller(back), lambda: next(process.passed))
+        called_by = sites.caller(back)
+        around = surroundings.Entry(called_by, lambda: next(process.passed))
         if self.wish.condition is not None and not self.wish.condition.holds(function, raws, memory, around):
             return None
         thread = gdb.selected_thread()
         stacks = self.stacks_of(thread, process)
         self.abandon(stacks.left_by(spot.address, back, sp, bool(process.jumps)), record.UNWOUND)
-        call = self.begin(thread, stacks.calls, spot, start)
-        call.caller = self.place(sites.caller(back))
+        call = self.begin(thread, process, spot, start)
+        call.caller = self.place(called_by, process)
         call.arguments = {a.name: a.data for a in
                           decode.arguments(function, raws, memory, versions.table(), phase="enter")}  # fmt: skip
         if function.role in NAME_KERNELS:
@@ -97,20 +98,20 @@ class Recorder:
             found = process.threads[thread.global_num] = Stacks()
         return found
 
-    def begin(self, thread: gdb.InferiorThread, open_calls: list[Open], spot: planting.Spot, start: float) -> Call:
+    def begin(self, thread: gdb.InferiorThread, process: Process, spot: planting.Spot, start: float) -> Call:
+        open_calls = process.threads[thread.global_num].calls
         call = Call(self.number, spot.symbol, start, thread.global_num)
         self.number += 1
         call.pid, call.lwp, _ = thread.ptid
-        call.inferior = gdb.selected_inferior().num
+        call.inferior = process.number
         call.depth, call.parent = len(open_calls), open_calls[-1].call.number if open_calls else None
         call.layer, call.object = spot.layer, os.path.basename(spot.file)
-        noted = self.processes().noted
-        if ("thread", call.thread) not in noted:
+        if ("thread", call.thread) not in process.noted:
             self.note("thread", call.thread, {"thread": call.thread, "lwp": call.lwp, "name": thread.name})
         return call
 
-    def place(self, place: frames.Place) -> int:
-        if ("place", place.address) not in self.processes().noted:
+    def place(self, place: frames.Place, process: Process) -> int:
+        if ("place", place.address) not in process.noted:
             self.note("place", place.address, sites.details(place))
         return place.address
 
@@ -121,7 +122,7 @@ class Recorder:
         """What names a kernel: the host function that stands for it, or the name in the program's code for the GPU."""
         for parameter, raw in zip(function.parameters, raws):
             if parameter.name in HOST_FUNCTION and not parameter.handle and raw is not None:
-                self.place(sites.code(int.from_bytes(raw, "little")))
+                self.place(sites.code(int.from_bytes(raw, "little")), self.processes())
         for name in mangled_names(call.arguments):
             if ("kernel", name) not in self.processes().noted:
                 self.note("kernel", name, {"name": name, "demangled": sites.demangled(name)})
@@ -129,7 +130,7 @@ class Recorder:
     def backtrace(self) -> list[int]:
         found, frame = [], gdb.newest_frame().older()
         while frame is not None and len(found) < self.wish.stack:
-            found.append(self.place(sites.caller(frame.pc())))
+            found.append(self.place(sites.caller(frame.pc()), self.processes()))
             frame = frame.older()
         return found
 
