@@ -7,7 +7,7 @@ the program runs to make room. (gdb manual: "Inferiors In Python"; ELF gABI, "Pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Callable
 
@@ -169,8 +169,9 @@ def clean() -> None:
     for address, raw in list(room.left.items()):
         if not any(pc is None or address <= pc < address + len(raw) for pc in where):
             del room.left[address]
-            write(address, raw)
             target.PATCHED().pop(address, None)
+            with suppress(Refused):  # it was in an object that is unloaded
+                write(address, raw)
             for segment, free in list(room.used.items()):
                 if free == (address + len(raw) + ALIGN - 1) // ALIGN * ALIGN:
                     room.used[segment] = address

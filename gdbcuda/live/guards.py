@@ -27,8 +27,9 @@ from gdbcuda.live.inferiors import PerInferior
 
 SWITCHED_OFF = "set cuda-guard off"
 FEW = 8  # guards that are lifted at every stop; of more, only that of the function where the program stops
-PLACES = ("map_complete", "reloc_complete", "init_complete")  # glibc tells gdb at the second or, before 2.38, at none of them
-LOADER = ("-function _dl_debug_state", *(f"-probe-stap rtld:{place}" for place in PLACES))
+# gdb reads the loader's list at reloc_complete: in glibc 2.39 that is behind the other places, in 2.36 not
+PROBES = ("init", "map", "reloc", "unmap")  # glibc's, in elf/rtld.c, dl-open.c and dl-close.c
+LOADER = ("-function _dl_debug_state", *(f"-probe-stap rtld:{probe}_complete" for probe in PROBES))
 
 
 @dataclass
@@ -81,6 +82,7 @@ class Loading(gdb.Breakpoint):
 
     def stop(self) -> bool:
         process = PROCESSES()
+        forget_unloaded(process)
         if process.fresh:
             for guard in [one for one in process.guards.values() if any(FILTERS[n].names_callers for n in one.members)]:
                 process.stale.update(guard.members)
@@ -88,6 +90,17 @@ class Loading(gdb.Breakpoint):
         refresh(process.waiting)
         process.fresh.clear()
         return False
+
+
+def forget_unloaded(process: Process) -> None:
+    """What was written into an object has gone with it. (gdb 10 has no event for that.)"""
+    target.forget()
+    for function, guard in list(process.guards.items()):
+        if not any(one.holds(function) for one in target.images()):
+            del process.guards[function]
+            process.stale.update(guard.members)
+            guard.forget()
+            detour.take_back(guard.detour, guard.trampoline)
 
 
 def watch_loader() -> None:
