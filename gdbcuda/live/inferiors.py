@@ -142,7 +142,8 @@ def thread_label(number: int) -> str:
 @contextlib.contextmanager
 def selected(inferior: gdb.Inferior) -> Iterator[None]:
     """Looks at that inferior for a while, silently. One without a process cannot be looked at: nothing changes."""
-    before, threads = gdb.selected_thread(), inferior.threads()
+    threads = inferior.threads()
+    before = gdb.selected_thread() or next(iter(gdb.selected_inferior().threads()), None)  # none yet at a start
     if inferior.num == gdb.selected_inferior().num or not threads or before is None:
         yield
         return

@@ -93,7 +93,10 @@ def test_it_is_found_where_gdb_is_told_to_look(local: Scenario, dead: Path) -> N
 def test_another_build_is_not_believed(local: Scenario, dead: Path) -> None:
     shutil.copy(local.sample("minimal_hook.so"), dead / local.hook.name)
     text = look(local, dead, "bt", "frame 2", "cuda-call", "cuda-route cuMemAlloc_v2", "cuda-check")
+    assert "cannot read" not in text
+    if "doesn't match build-id" in text:  # gdb 16 does not take it in the first place
+        assert "libgdbcuda-hook.so is not here; say where the right one is" in text
+        return
     assert "libgdbcuda-hook.so is another build (build-id " in text and ", in the core file " in text
     assert "[hook libgdbcuda-hook.so] ??" in text
     assert "the hook is in place with warnings: contents-missing" in text
-    assert "cannot read" not in text
