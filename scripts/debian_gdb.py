@@ -29,14 +29,15 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Release:
-    """Where a gdb comes from; ``options`` for it and its server; ``mend``: a C file to preload into it (see there)."""
+    """Where a gdb comes from; ``mend``: a C file to preload into it (see there); ``alone``: a lock lets
+    no two of them debug at a time."""
 
     suite: str
     packages: tuple[str, ...] = ("gdb", "gdbserver")
     program: str = "gdb"
     server: str = "gdbserver"
-    options: str = ""
     mend: str = ""
+    alone: bool = False
 
 
 RELEASES = {
@@ -44,9 +45,8 @@ RELEASES = {
     "13.1": Release("bookworm"),
     "16.3": Release("trixie"),
     # 11.2 (bullseye) and 12.4 (trixie) have no Python inside
-    # without the lock file that keeps a second cuda-gdb from debugging on the same GPU: here is none
     "cuda-11.8": Release(
-        "bookworm", ("nvidia-cuda-gdb",), "cuda-gdb", "cuda-gdbserver", "--cuda-use-lockfile=0 ", "debian_cuda_gdb.c"
+        "bookworm", ("nvidia-cuda-gdb",), "cuda-gdb", "cuda-gdbserver", "debian_cuda_gdb.c", alone=True
     ),
 }
 
@@ -162,7 +162,7 @@ def write_starters(part: Path, home: Path, release: Release) -> None:
     folders = [f"$root/{top}/{loader.parent.name}" for top in ("lib", "usr/lib")]
     common = {"suite": release.suite, "root": home / "root", "loader": loader.relative_to(root),
               "libraries": ":".join(folders)}  # fmt: skip
-    options = release.options + (
+    options = (
         f'--data-directory="$root/usr/share/{release.program}" -iex "unset environment PYTHONHOME" '
         f'-iex "add-auto-load-safe-path /lib/{loader.parent.name}/libthread_db.so.1" '
         f'-iex "add-auto-load-safe-path /usr/lib/{loader.parent.name}/libthread_db.so.1" '
@@ -170,7 +170,7 @@ def write_starters(part: Path, home: Path, release: Release) -> None:
     texts = {
         "gdb": STARTER.format(**common, program=release.program, options=options, preload=mend(part, home, release),
                               variables='PYTHONHOME="$root/usr"'),
-        "gdbserver": STARTER.format(**common, program=release.server, options=release.options, preload="",
+        "gdbserver": STARTER.format(**common, program=release.server, options="", preload="",
                                     variables="-u PYTHONHOME"),
     }  # fmt: skip
     for name, text in texts.items():

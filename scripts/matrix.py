@@ -75,7 +75,8 @@ def run(name: str, pytest_arguments: list[str], only_get: bool) -> Outcome:
         return outcome
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        pytest(program, path, report, pytest_arguments)
+        is_alone = name in RELEASES and RELEASES[name].alone
+        pytest(program, path, report, ["-n", "0"] * is_alone + pytest_arguments)
         read(report, outcome)
     return outcome
 
