@@ -286,8 +286,13 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
     for process in PROCESSES.all():
         process.stale.add(breakpoint.number)
     for guard in PROCESSES().guards_of(breakpoint.number):
-        if guard.stop not in stops_of(breakpoint, ""):
+        if is_other(breakpoint):
             remove(guard)
+
+
+def is_other(breakpoint: gdb.Breakpoint) -> bool:
+    """Than its guard was made for. (Its locations are not asked for: gdb may be in the middle of them.)"""
+    return not breakpoint.enabled or (breakpoint.condition or "") != FILTERS[breakpoint.number].native
 
 
 def on_created(breakpoint: gdb.Breakpoint) -> None:
