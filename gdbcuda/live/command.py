@@ -100,7 +100,7 @@ REGISTRY: dict[str, Command] = {}
 
 class Command(gdb.Command):
     def __init__(self, name: str, action: Action, parts: tuple[Any, ...], prefix: bool) -> None:
-        self.name, self.action, self.parts = name, action, parts
+        self.name, self.action, self.parts, self.is_prefix = name, action, parts, prefix
         self.__doc__ = help_text(name, action.__doc__, parts)
         self.parser = make_parser(name, parts)
         super().__init__(name, gdb.COMMAND_USER, prefix=prefix)
@@ -129,7 +129,10 @@ class Command(gdb.Command):
         if any(isinstance(part, Condition) for part in self.parts):
             text, condition = split_condition(text)
             values["condition"] = condition
-        values.update(vars(self.parser.parse_args(gdb.string_to_argv(text))))
+        words = gdb.string_to_argv(text)
+        if self.is_prefix and words and not words[0].startswith("-"):
+            raise UserError(unknown_subcommand(self.name, words[0]))
+        values.update(vars(self.parser.parse_args(words)))
         return values
 
     def complete(self, text: str, word: str | None) -> Any:
@@ -177,6 +180,15 @@ def command(name: str, *parts: Any, prefix: bool = False) -> Callable[[Action], 
         return action
 
     return register
+
+
+def unknown_subcommand(prefix: str, word: str) -> str:
+    from difflib import get_close_matches  # slow to import
+
+    known = sorted(name[len(prefix) + 1 :] for name in REGISTRY if name.startswith(f"{prefix} "))
+    near = get_close_matches(word, known, 1)
+    meant = f"; did you mean {prefix} {near[0]}?" if near else ""
+    return f"no subcommand {word!r}{meant} (there are {', '.join(known)})"
 
 
 def split_condition(text: str) -> tuple[str, str | None]:

@@ -147,3 +147,15 @@ def test_names_that_cuda_gdb_owns_are_not_ours(local: Scenario) -> None:
 
 def test_help_as_an_option(local: Scenario) -> None:
     assert "\nExamples:" in local.run(None, "cuda-break --help", hook=None)
+
+
+@pytest.mark.parametrize(
+    "typed, says",
+    [
+        ("cuda-dlsym brek", "no subcommand 'brek'; did you mean cuda-dlsym break? (there are answer, break, log)"),
+        ("cuda-log strat 'cuMem*' --in hook", "no subcommand 'strat'; did you mean cuda-log start? (there are clear,"),
+        ("cuda-log xyz", "no subcommand 'xyz' (there are clear, save, show, start, stop, summary)"),
+    ],
+)
+def test_a_subcommand_that_is_none(local: Scenario, typed: str, says: str) -> None:
+    assert f"{typed.split()[0]}: {says}" in local.run(None, typed, hook=None)
