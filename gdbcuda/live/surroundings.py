@@ -92,10 +92,10 @@ def complete(words: list[str], before: list[str], token: str) -> Iterable[str]:
         return names.complete_callers(token)
     from gdbcuda.condition.completion import complete  # the conditions are loaded when first used
 
-    functions = [found for word in words if not word.startswith("-") for found in versions.table().find(word)]
+    functions = [found for word in words for found in versions.table().find(word.strip("'\""))]
     typed = re.search(r"[\w.\[\]]*(->\w*)?$", token)
     head = token[: typed.start()] if typed else ""
-    return [head + name for name in complete(token[len(head) :], functions, versions.table())]
+    return [head + name for name in complete(" ".join([*before, token]), functions, versions.table())]
 
 
 # -- names that are nobody's

@@ -241,3 +241,13 @@ def test_completion(local: Scenario, built) -> None:
     text = local.run(program, "break ready", "RUN", *commands, hook=hook)
     for ending in ("bytesize > 1 && caller", "caller in libcalls.so", "bytesize>1&&bytesize"):
         assert f"\ncuda-break cuMemAlloc if {ending}\n" in text
+
+
+@pytest.mark.parametrize(
+    "line", ["cuda-break cudaMemcpy --in runtime", "cuda-break 'cudaMemcpy*'", "cuda-log start cudaMemcpy"]
+)
+def test_completion_offers_the_constants_of_the_parameter(line: str, local: Scenario) -> None:
+    text = local.run(None, f"complete {line} if count > 1M && kind == ", f"complete {line} if kind==cudaMemcpyH")
+    assert f"{line} if count > 1M && kind == cudaMemcpyDeviceToHost\n" in text
+    assert f"{line} if kind==cudaMemcpyHostToDevice\n" in text
+    assert "NULL" not in text and "if count > 1M && kind == count" not in text

@@ -18,6 +18,14 @@ TABLE = api.load()
         ("th", "cuMemAlloc_v2", ["thread"]),
         ("(bytesize > 1G) && NU", "cuMemAlloc_v2", ["NULL"]),
         ("kind == cudaMemcpyDeviceToH", "cudaMemcpy", ["cudaMemcpyDeviceToHost"]),
+        ("kind != cudaMemcpyDe", "cudaMemcpy",
+         ["cudaMemcpyDefault", "cudaMemcpyDeviceToDevice", "cudaMemcpyDeviceToHost"]),
+        ("count > 1 && kind==", "cudaMemcpy",
+         ["cudaMemcpyDefault", "cudaMemcpyDeviceToDevice", "cudaMemcpyDeviceToHost", "cudaMemcpyHostToDevice",
+          "cudaMemcpyHostToHost"]),
+        ("kind == count_", "cudaMemcpy", []),
+        ("flags & cudaMemAttach", "cudaMallocManaged",
+         ["cudaMemAttachGlobal", "cudaMemAttachHost", "cudaMemAttachSingle"]),
         ("pCopy->Wid", "cuMemcpy2D_v2", ["pCopy->WidthInBytes"]),
         ("p->srcPos.", "cudaMemcpy3D", ["p->srcPos.x", "p->srcPos.y", "p->srcPos.z"]),
         ("gridDim.x > 1 && blockDim.", "cudaLaunchKernel", ["blockDim.x", "blockDim.y", "blockDim.z"]),
@@ -27,7 +35,7 @@ TABLE = api.load()
         ("nothing->x", "cuMemAlloc_v2", []),
         ("bytesize.", "cuMemAlloc_v2", []),
     ],
-)
+)  # fmt: skip
 def test_what_is_offered(text: str, symbol: str, offered: list[str]) -> None:
     assert complete(text, [TABLE.functions[symbol]], TABLE) == offered
 

@@ -52,7 +52,7 @@ def cuda_log() -> str:
     Option("--stack", "keep N frames of the backtrace of each call", "N"),
     Option("--to", "write every call to FILE as it happens", "FILE", complete=file_names),
     Option("--memory", "what allocates, frees, copies and fills: all that cuda-memory needs", flag=True),
-    Condition("only calls for which COND holds; it is evaluated in the debugger"),
+    Condition("only calls for which COND holds; it is evaluated in the debugger", surroundings.complete),
 )  # fmt: skip
 def cuda_log_start(function: list[str], **wanted: object) -> str:
     """Record calls from now on, before the program runs or at any stop.
