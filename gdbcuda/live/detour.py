@@ -23,12 +23,14 @@ from gdbcuda.memory import PAGE
 PF_X = 1
 ALIGN = 16
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
-MOST_FRAMES = 64
+MOST_FRAMES = 500
 LONGEST_WAY = 300  # instructions of a trampoline, more than any has
 LARGEST_NEIGHBOUR = 4096
 NEAR = (1 << 31) - (1 << 20)
 
 Position = tuple[int, int]  # program counter, stack pointer
+UNKNOWN = (-1, 0)  # further up the stack, which cannot be read to its end
+ENDS = (gdb.FRAME_UNWIND_NO_REASON, gdb.FRAME_UNWIND_NULL_ID, gdb.FRAME_UNWIND_OUTERMOST)
 
 
 class NoRoom(Refused):
@@ -165,9 +167,11 @@ def clean() -> None:
     room = _room()
     if not room.left:
         return
-    where = [pc for positions in standing().values() for pc, _ in positions or [(None, 0)]]
+    where = [pc for positions in standing().values() for pc, _ in positions or [UNKNOWN]]
+    if UNKNOWN[0] in where:
+        return
     for address, raw in list(room.left.items()):
-        if not any(pc is None or address <= pc < address + len(raw) for pc in where):
+        if not any(address <= pc < address + len(raw) for pc in where):
             del room.left[address]
             target.PATCHED().pop(address, None)
             with suppress(Refused):  # it was in an object that is unloaded
@@ -242,12 +246,12 @@ def positions_here() -> list[Position] | None:
         for _ in range(MOST_FRAMES):
             newer, frame = frame, frame.older()
             if frame is None:
-                break
+                return found if newer.unwind_stop_reason() in ENDS else [*found, UNKNOWN]
             if newer.type() == gdb.SIGTRAMP_FRAME:
                 found.append(position_of(frame))
     except (gdb.error, gdb.MemoryError):
-        pass  # a stack that cannot be read further
-    return found
+        pass
+    return [*found, UNKNOWN]
 
 
 def position_of(frame: gdb.Frame) -> Position:

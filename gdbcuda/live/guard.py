@@ -215,7 +215,7 @@ class Guard:
         """Forgets calls that have left their way: by the user's ``return`` or ``jump``, longjmp out of a handler."""
         for thread in {thread for thread, _ in (*self.inside, *self.armed)}:
             where = detour.positions(thread)
-            if where is None:
+            if where is None or detour.UNKNOWN in where:
                 continue
             if not any(pc in self.detour.replaced for pc, _ in where):
                 self.inside = {call for call in self.inside if call[0] != thread}

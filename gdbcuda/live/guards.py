@@ -25,6 +25,7 @@ from gdbcuda.live.guard_calls import Calls
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.inferiors import PerInferior
 
+THIS = "__import__('gdbcuda.live.guards', fromlist=['*'])"  # in gdb's python command: binds no name of the user's
 SWITCHED_OFF = "set cuda-guard off"
 FEW = 8  # guards that are lifted at every stop; of more, only that of the function where the program stops
 # gdb reads the loader's list at reloc_complete: in glibc 2.39 that is behind the other places, in 2.36 not
@@ -96,6 +97,8 @@ def forget_unloaded(process: Process) -> None:
     """What was written into an object has gone with it. (gdb 10 has no event for that.)"""
     target.forget()
     for function, guard in list(process.guards.items()):
+        if not hasattr(gdb, "BreakpointLocation"):  # before gdb 13 an unloaded one cannot be found to switch it on
+            guard.wake()
         if not any(one.holds(function) for one in target.images()):
             del process.guards[function]
             process.stale.update(guard.members)
@@ -128,7 +131,7 @@ def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | N
 def add(made: gdb.Breakpoint, found: Filter) -> None:
     FILTERS[made.number] = found
     if not _loading:  # where there is no loader yet, gdb would say so
-        gdb.execute("python import gdbcuda.live.guards as guards; guards.watch_loader()", to_string=True)
+        gdb.execute(f"python {THIS}.watch_loader()", to_string=True)
     PROCESSES().stale.add(made.number)
 
 
@@ -435,8 +438,7 @@ def already_decided(number: int) -> bool | None:
 def watch_detach() -> None:
     """gdb has no event in front of ``detach``, only the user's hook, which is left alone where there is one."""
     if "hook-detach" not in gdb.execute("show user", to_string=True):
-        action = "import gdbcuda.live.guards as guards; guards.take_all_back()"
-        gdb.execute(f"define hook-detach\npython {action}\nend", to_string=True)
+        gdb.execute(f"define hook-detach\npython {THIS}.take_all_back()\nend", to_string=True)
 
 
 settings.ON_CHANGE["cuda-guard"] = on_setting

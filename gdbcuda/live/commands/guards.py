@@ -86,7 +86,7 @@ def write_note() -> None:
 def watch_info() -> None:
     """gdb's table cannot be told; the user's hook behind it can, and is left alone where there is one."""
     if "hookpost-breakpoints" not in gdb.execute("show user", to_string=True):
-        action = "import gdbcuda.live.commands.guards as guards; guards.write_note()"
+        action = "__import__('gdbcuda.live.commands.guards', fromlist=['*']).write_note()"
         gdb.execute(f"define info hookpost-breakpoints\npython {action}\nend", to_string=True)
 
 
