@@ -29,7 +29,7 @@ LARGEST_NEIGHBOUR = 4096
 NEAR = (1 << 31) - (1 << 20)
 
 Position = tuple[int, int]  # program counter, stack pointer
-UNKNOWN = (-1, 0)  # further up the stack, which cannot be read to its end
+UNKNOWN, UNREADABLE = (-1, 0), (-2, 0)  # further up the stack, which cannot be read to its end
 ENDS = (gdb.FRAME_UNWIND_NO_REASON, gdb.FRAME_UNWIND_NULL_ID, gdb.FRAME_UNWIND_OUTERMOST)
 
 
@@ -246,12 +246,19 @@ def positions_here() -> list[Position] | None:
         for _ in range(MOST_FRAMES):
             newer, frame = frame, frame.older()
             if frame is None:
-                return found if newer.unwind_stop_reason() in ENDS else [*found, UNKNOWN]
+                reason = newer.unwind_stop_reason()
+                more = [UNREADABLE] if reason == gdb.FRAME_UNWIND_MEMORY_ERROR else []
+                return found if reason in ENDS else [*found, UNKNOWN, *more]
             if newer.type() == gdb.SIGTRAMP_FRAME:
                 found.append(position_of(frame))
     except (gdb.error, gdb.MemoryError):
         pass
     return [*found, UNKNOWN]
+
+
+def is_unreadable(threads: dict[int, list[Position] | None]) -> bool:
+    """Is a thread's stack not even there to be read? (One that ends early for want of unwind tables is usual.)"""
+    return any(UNREADABLE in positions for positions in threads.values() if positions)
 
 
 def position_of(frame: gdb.Frame) -> Position:

@@ -245,6 +245,8 @@ def standing(found: Detour) -> dict[int, list[detour.Position] | None]:
     threads = detour.standing()
     if None in threads.values() and target.object_of(found.function) not in PROCESSES().fresh:
         raise NotNow("threads are running; there will be one after the next stop")
+    if target.object_of(found.function) not in PROCESSES().fresh and detour.is_unreadable(threads):
+        raise NotNow("a thread's stack cannot be read: a signal handler may return into the function")
     places_known = found.depths()
     if any(pc in found.changed and pc not in places_known for one in threads.values() for pc, _ in one or ()):
         raise NotNow("a thread is in the function's first instructions now")
