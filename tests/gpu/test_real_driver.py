@@ -62,11 +62,11 @@ def test_nvml(real) -> None:
 
 def test_the_debuggers_own_cuda_commands_are_as_before(real) -> None:
     def shown(*load: str) -> str:
-        asked = ["-ex", "help info cuda", "-ex", "help set cuda", "-ex", "help cuda", "-ex", "show cuda memcheck"]
+        asked = ["-ex", "help info cuda", "-ex", "help set cuda", "-ex", "help cuda", "-ex", "help show cuda"]
         return execute([GDB, "-nx", "-q", "-batch", *load, *asked], dict(os.environ))
 
     before = shown()
-    if "Undefined" in before:
+    if 'Undefined info command: "cuda"' in before:
         pytest.skip("this gdb has no cuda commands of its own")
     assert shown("-x", str(ROOT / "gdbcuda.py")) == before
 
