@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gdbcuda.log.record import Call
@@ -70,9 +70,12 @@ def content(data: Any) -> Any:
     return data.get("value") if isinstance(data, dict) and "address" in data else data
 
 
-def report(roots: Iterable[Node], writer: Writer) -> str:
+def report(roots: Iterable[Node], writer: Writer, takes: Callable[[Call], bool] = lambda call: True) -> str:
+    """Of the hook's calls that somebody wants to see."""
     lines, total, touched, answers = [], 0, 0, 0
     for node in hook_calls(roots):
+        if not takes(node.call):
+            continue
         function = writer.table.function(node.call.name)
         if function is not None and function.role == RESOLVING:
             answers += 1
@@ -83,7 +86,7 @@ def report(roots: Iterable[Node], writer: Writer) -> str:
             touched += 1
             lines += [writer.line(node.call), *(f"         {one}" for one in found)]
     if not total + answers:
-        return "No call of a hook library is recorded."
+        return "No such call of a hook library is recorded."
     lines.append(f"{touched} of {total} calls of the hook library did more than pass the call on.")
     if answers:
         lines.append(f"{answers} requests for function addresses are left out; cuda-dlsym log is about those.")

@@ -14,11 +14,13 @@ from gdbcuda.errors import UserError
 from gdbcuda.log import changes, diff, export, reader, select, summary, timeline, tree
 from gdbcuda.log.notes import Process
 from gdbcuda.log.progress import Progress
-from gdbcuda.log.reader import BEGIN, Event, Log
+from gdbcuda.log.reader import Event, Log
 from gdbcuda.log.text import Paint, Writer, plainly
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
+
+FILTERED = ("show", "tree", "changes", "summary")
 
 
 class Source:
@@ -27,6 +29,7 @@ class Source:
     def __init__(self, path: str, paint: Paint = plainly) -> None:
         self.path, self.log = path, Log()
         header = reader.header_of(path)
+        self.is_ours = bool(header)
         self.table = api.load(cuda=header.get("cuda"), nvml=header.get("nvml"))
         self.writer = Writer(self.table, self.log.notes, paint)
 
@@ -60,12 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         parser.add_argument("files", nargs=2, metavar="FILE")
     else:
         parser.add_argument("files", nargs="+", metavar="FILE")
-    if name in ("show", "tree", "memory", "diff"):
+    if name in ("memory", "diff", *FILTERED):
         parser.add_argument("--in", dest="places", action="append", default=[], help="a layer or library")
-    if name in ("show", "tree"):
+    if name in FILTERED:
         parser.add_argument("--function", action="append", default=[], help="a symbol, base name or glob")
         parser.add_argument("--thread", type=int, help="gdb's number of the thread")
         parser.add_argument("--failed", action="store_true", help="calls that failed or did not return")
+        parser.add_argument("--if", dest="condition", metavar="COND", help="as cuda-break's: 'bytesize > 1M'")
     if name == "export":
         parser.add_argument("--format", choices=sorted(export.FORMATS), default="chrome")
     if name == "report":
@@ -96,34 +100,43 @@ def titled(sources: list[Source]) -> Iterator[Source]:
         yield source
 
 
-def wanted(args: argparse.Namespace) -> select.Filter:
-    return select.Filter(tuple(args.function), tuple(args.places), args.thread, args.failed)
+def filtered(args: argparse.Namespace, sources: list[Source]) -> Iterator[tuple[Source, select.Filter]]:
+    """Each with what is wanted of it. (What a log of another program calls its functions nobody knows.)"""
+    for source in titled(sources):
+        chosen = select.Filter(tuple(args.function), tuple(args.places), args.thread, args.failed)
+        if source.is_ours:
+            chosen.refuse_unknown(source.table)
+        chosen = chosen.with_condition(args.condition, source.table, source.log.notes)
+        yield source, chosen
+        if chosen.remark():
+            sys.stdout.flush()
+            print(f"gdbcuda: {source.path}: {chosen.remark()}", file=sys.stderr)
 
 
 def show(args: argparse.Namespace, sources: list[Source]) -> None:
-    chosen = wanted(args)
-    for source in titled(sources):
-        for phase, call in source.events():
-            if phase != BEGIN and chosen.takes(call):
+    for source, chosen in filtered(args, sources):
+        for call in select.by_beginning(source.events()):
+            if chosen.takes(call):
                 print(source.writer.line(call))
 
 
 def show_tree(args: argparse.Namespace, sources: list[Source]) -> None:
-    chosen = wanted(args)
-    for source in titled(sources):
+    for source, chosen in filtered(args, sources):
         for root in tree.stream(source.events()):
             if any(chosen.takes(node.call) for node in root.walk()):
                 print(tree.text(root, source.writer))
 
 
 def show_changes(args: argparse.Namespace, sources: list[Source]) -> None:
-    for source in titled(sources):
-        print(changes.report(tree.stream(source.events()), source.writer))
+    for source, chosen in filtered(args, sources):
+        print(changes.report(tree.stream(source.events()), source.writer, chosen.takes))
 
 
 def show_summary(args: argparse.Namespace, sources: list[Source]) -> None:
-    for source in titled(sources):
-        found = summary.Summary(source.table, source.log.notes).feed(source.events())
+    for source, chosen in filtered(args, sources):
+        is_all = chosen == select.Filter()
+        events = source.events() if is_all else tree.some(source.events(), chosen.takes)
+        found = summary.Summary(source.table, source.log.notes).feed(events)
         print(summary.text(found, source.writer))
 
 
@@ -197,7 +210,7 @@ def address(text: str) -> int:
 
 
 VIEWS = {
-    "show": (show, "calls, one a line, in the order in which they ended"),
+    "show": (show, "calls, one a line, in the order in which they began"),
     "tree": (show_tree, "calls below the call that made them"),
     "changes": (show_changes, "what the hook library changed"),
     "summary": (show_summary, "functions, failures, times, bytes, kernels, callers"),

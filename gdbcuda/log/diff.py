@@ -209,5 +209,3 @@ def counts_text(diff: Diff) -> str:
     rows = [(name, first[name], second[name], second[name] - first[name]) for name in sorted({*first, *second})
             if first[name] != second[name]]  # fmt: skip
     return render.table(rows, ["function, from there on", "first", "second", "difference"]) if rows else ""
-
-

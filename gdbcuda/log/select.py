@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeVar
 
+from gdbcuda import api
+from gdbcuda.errors import UserError
+from gdbcuda.log.notes import Notes
 from gdbcuda.log.reader import BEGIN, Event
 from gdbcuda.log.record import Call
+from gdbcuda.log.where import Where
 
+MOST_HELD = 100_000
 T = TypeVar("T")
 
 
 class Filter(NamedTuple):
-    """Empty fields take everything. ``functions`` are symbols, base names or globs, ``places`` layers or files."""
+    """Empty fields take everything. ``functions`` are symbols, base names or globs, ``places`` layers or files.
+
+    ``where`` is asked last, and about calls alone that all the rest takes: it may count them."""
 
     functions: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     thread: int | None = None
     only_failed: bool = False
+    where: Where | None = None
 
     def takes(self, call: Call) -> bool:
         if self.thread is not None and call.thread != self.thread:
@@ -27,9 +36,29 @@ class Filter(NamedTuple):
             return False
         if not self.takes_place(call):
             return False
+        return self.takes_function(call) and (self.where is None or self.where.holds(call))
+
+    def takes_function(self, call: Call) -> bool:
         return not self.functions or any(
             name in (call.name, call.base) or fnmatchcase(call.name, name) for name in self.functions
         )
+
+    def refuse_unknown(self, table: api.Table) -> None:
+        """`UserError` for what is no function of the API: "if" may be missing, or a letter."""
+        for name in self.functions:
+            if not table.find(name):
+                near = table.nearest(name, 1)
+                raise UserError(f"no function {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
+
+    def with_condition(self, text: str | None, table: api.Table, notes: Notes) -> Filter:
+        """``if text``; `UserError` where it makes no sense for the functions."""
+        if not text:
+            return self
+        functions = [function for name in self.functions for function in table.find(name)]
+        return self._replace(where=Where(text, table, notes, functions))
+
+    def remark(self) -> str:
+        return self.where.remark() if self.where is not None else ""
 
     def takes_place(self, call: Call) -> bool:
         return not self.places or any(one == call.layer or fnmatchcase(call.object, one) for one in self.places)
@@ -47,6 +76,27 @@ def within(events: Iterable[Event], places: Sequence[str]) -> Iterator[Event]:
         else:
             open_calls.discard(call.number)
         yield phase, call
+
+
+def by_beginning(events: Iterable[Event], most: int = MOST_HELD) -> Iterator[Call]:
+    """Every call, once it is over and all that began before it are; of more than ``most`` calls that wait for a long
+    one, those that are over go ahead of it."""
+    held: OrderedDict[int, Call] = OrderedDict()
+    over: set[int] = set()
+    for phase, call in events:
+        if phase == BEGIN:
+            held.pop(call.number, None)  # a broken log begins a call twice
+            held[call.number] = call
+            continue
+        over.add(call.number)
+        if len(held) > most:
+            yield from [held.pop(number) for number in list(held) if number in over]
+            over.clear()
+        while held and next(iter(held)) in over:
+            number, first = held.popitem(last=False)
+            over.discard(number)
+            yield first
+    yield from (call for number, call in held.items() if number in over)
 
 
 def last(rows: Sequence[T], count: int) -> Sequence[T]:

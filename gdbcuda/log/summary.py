@@ -12,11 +12,11 @@ from gdbcuda import api, render
 from gdbcuda.log.kernels import NAMING, Kernels, Launch
 from gdbcuda.log.notes import Notes, Process
 from gdbcuda.log.reader import BEGIN, Event, Log
-from gdbcuda.log.record import Call
+from gdbcuda.log.record import STILL_OPEN, Call
 from gdbcuda.log.text import Writer, duration
 from gdbcuda.units import human
 
-ROWS = 30
+ROWS, CALLERS = 30, 10
 WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it
 DIRECTIONS = {"H": "host", "D": "device", "A": "array"}
 
@@ -44,7 +44,7 @@ class Summary:
         self.launches: Counter[Launch] = Counter()
         self.kernels = Kernels(notes)
         self.threads: Counter[int] = Counter()
-        self.total = 0
+        self.total = self.unfinished = 0
         self.first = self.last = 0.0
         self._inside: set[int] = set()
         self._roles: dict[str, str] = {}
@@ -77,7 +77,9 @@ class Summary:
             self.callers[call.process, call.caller] += 1
         if self.total == 1:
             self.first = call.start
-        if call.ended:
+        if call.ended == STILL_OPEN:
+            self.unfinished += 1
+        elif call.ended:
             row.failures[f"({call.ended})"] += 1
         else:
             self.last = call.end or 0.0
@@ -139,6 +141,7 @@ def text(summary: Summary, writer: Writer, log: Log | None = None) -> str:
     took = f", {duration(summary.last - summary.first)}" if summary.last > summary.first else ""
     names, threads = len({name for name, _ in summary.functions}), len(summary.threads)
     head = f"{summary.total} calls of {counted(names, 'function')} in {counted(threads, 'thread')}{took}"
+    head += f"; {summary.unfinished} not over" if summary.unfinished else ""
     parts = [head, functions_text(summary), *other_texts(summary, writer)]
     if log is not None and log.problems:
         parts.append(problems_text(log))
@@ -171,13 +174,15 @@ def other_texts(summary: Summary, writer: Writer) -> list[str]:
     failures = [(name, layer, error, count) for (name, layer), one in summary.functions.items()
                 for error, count in one.failures.most_common()]  # fmt: skip
     launches = [(*launch, count) for launch, count in summary.launches.most_common(ROWS)]
-    callers = [(writer.place(*place) or "unknown", count) for place, count in summary.callers.most_common(10)]
+    callers: Counter[str] = Counter()  # calls of one line return to several places
+    for place, count in summary.callers.items():
+        callers[writer.place(*place) or "unknown"] += count
     tables: list[tuple[Sequence[Sequence[object]], list[str]]] = [
         (failures[:ROWS], ["function", "layer", "failed with", "calls"]),
         ([(what, amount(count)) for what, count in summary.moved.most_common()], ["copied", "bytes"]),
         ([(what, amount(count)) for what, count in summary.allocated.most_common()], ["allocated by", "bytes"]),
         (launches, ["kernel", "grid", "block", "shared memory", "launches"]),
-        (callers, ["called from", "calls"]),
+        (callers.most_common(CALLERS), ["called from", "calls"]),
     ]
     return [render.table(rows, titles) for rows, titles in tables if rows]
 

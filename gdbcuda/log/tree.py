@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gdbcuda.log.reader import BEGIN, Event
+from gdbcuda.log.reader import BEGIN, END, Event
 from gdbcuda.log.record import Call
 from gdbcuda.log.text import Writer
 
@@ -47,6 +47,14 @@ def stream(events: Iterable[Event]) -> Iterator[Node]:
             node = open_nodes.pop(call.number)
             if call.parent is None or call.parent not in open_nodes:
                 yield node
+
+
+def some(events: Iterable[Event], takes: Callable[[Call], bool]) -> Iterator[Event]:
+    """The events of some calls, which are chosen when they are over; inner ones stay inside outer ones."""
+    for root in stream(events):
+        taken = [node.call for node in root.walk() if takes(node.call)]
+        yield from ((BEGIN, call) for call in taken)
+        yield from ((END, call) for call in reversed(taken))
 
 
 def text(root: Node, writer: Writer) -> str:

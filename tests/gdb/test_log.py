@@ -129,6 +129,27 @@ def test_conditions_and_callers(scenario: Scenario) -> None:
     assert set(re.findall(r"T1  (\w+) ", own)) == {"driver"}
 
 
+def test_a_condition_on_what_was_recorded(scenario: Scenario) -> None:
+    """It chooses, in the words of cuda-break; summary and --changed take it too."""
+    text = scenario.run("test_alloc", "cuda-log start", "RUN", "cuda-log show cuMemAlloc if bytesize == 3G",
+                        "echo @@\\n", "cuda-log show if size > 2G && caller in app", "echo @@\\n",
+                        "cuda-log summary if bytesize > 2G", "echo @@\\n",
+                        "cuda-log show --changed if bytesize < 2G")  # fmt: skip
+    one, any_function, summary, changed = text.split("@@\n")
+    calls = re.findall(r"^#.*", one, re.MULTILINE)
+    assert calls and all("cuMemAlloc_v2" in line and "bytesize=3221225472 " in line for line in calls)
+    sizes = re.findall(r"^#.* size=(\d+) ", any_function, re.MULTILINE)
+    assert set(sizes) == {"3221225472"} and len(sizes) == any_function.count("#")
+    assert {line.split()[0] for line in summary.splitlines() if " hook " in line} == {"cuMemAlloc_v2"}
+    assert "bytesize=3221225472" not in changed and "calls of the hook library" in changed
+
+
+def test_completion_knows_the_parameters_of_what_is_recorded(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-log start cuMemAlloc cuMemFree", "run", "complete cuda-log show if bytes",
+                     "complete cuda-log summary cuMemFree if dp")  # fmt: skip
+    assert "cuda-log show if bytesize" in text and "cuda-log summary cuMemFree if dptr" in text
+
+
 def test_a_second_run_and_a_second_recorder(local: Scenario) -> None:
     text = local.run(
         "test_alloc", "cuda-log start cuMemAlloc --in hook", "run", "run", "cuda-log start cuMemFree --in hook", "run",
@@ -253,6 +274,10 @@ def test_saved_is_what_was_kept(local: Scenario, tmp_path: Path) -> None:
         ("cuda-log stop", "no recorder is at work"),
         ("cuda-log show --last some", "--last wants a number"),
         ("cuda-log save /proc/none", "cannot write"),
+        ("cuda-log show cuMemAlloc fi bytesize == 3", "no function 'fi'"),
+        ("cuda-log show cuMemAlocc", "did you mean cuMemAlloc?"),
+        ("cuda-log show cuMemAlloc if bytesiz == 3", 'no parameter "bytesiz"; it has dptr, bytesize'),
+        ("cuda-log summary if bytesiz == 3", "did you mean bytesize?"),
     ],
 )
 def test_mistakes_are_one_line(local: Scenario, command: str, message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
@@ -152,6 +152,16 @@ FILTERS = (
 )
 
 
+def complete_recorded(words: list[str], before: list[str], token: str) -> Iterable[str]:
+    """On the functions that are named, else on those that are recorded."""
+    named = [word for word in words if versions.table().find(word.strip("'\""))]
+    recorded = {call.name for call in recording.SESSION.kept.calls}
+    return surroundings.complete(named or sorted(recorded), before, token)
+
+
+WHERE = Condition("only calls for which COND holds, with what pointers led to when they began", complete_recorded)
+
+
 @command(
     "cuda-log show",
     *FILTERS,
@@ -159,6 +169,7 @@ FILTERS = (
     Option("--tree", "calls below the call that made them", flag=True),
     Option("--changed", "what the hook library changed: arguments, results, calls not forwarded, extra calls",
            flag=True),
+    WHERE,
 )  # fmt: skip
 def cuda_log_show(function: list[str], last: str | None, tree: bool, changed: bool, **chosen: object) -> str:
     """Show recorded calls: number, seconds since the start, thread, layer, the call, its result, how long, by whom.
@@ -167,16 +178,20 @@ def cuda_log_show(function: list[str], last: str | None, tree: bool, changed: bo
       cuda-log show
       cuda-log show --tree --last 100
       cuda-log show --changed
-      cuda-log show cudaMalloc --failed"""
+      cuda-log show cudaMalloc --failed
+      cuda-log show if bytesize > 1M && caller in hook"""
     calls = list(recording.SESSION.kept.calls)
     wanted = make_filter(function, chosen)
     count = SHOWN if last is None else number("--last", last)
-    return view(calls, wanted, count, tree, changed)
+    return "\n".join(filter(None, (view(calls, wanted, count, tree, changed), wanted.remark())))
 
 
 def make_filter(patterns: list[str], chosen: dict[str, object]) -> Filter:
     thread = number("--thread", chosen["thread"]) if chosen["thread"] is not None else None
-    return Filter(tuple(patterns), names.split_places(chosen["in"]), thread, bool(chosen["failed"]))  # type: ignore
+    table, notes = versions.table(), recording.SESSION.kept.notes
+    wanted = Filter(tuple(patterns), names.split_places(chosen["in"]), thread, bool(chosen["failed"]))  # type: ignore
+    wanted.refuse_unknown(table)
+    return wanted.with_condition(chosen["condition"], table, notes)  # type: ignore[arg-type]
 
 
 def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: bool) -> str:
@@ -187,7 +202,7 @@ def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: boo
         return "Nothing is recorded yet." if recording.SESSION.recorder else "Nothing is recorded: cuda-log start"
     writer = recording.writer()
     if changed:
-        return changes.report(trees.roots(calls), writer)
+        return changes.report(trees.roots(calls), writer, wanted.takes)
     if tree:
         found = [root for root in trees.roots(calls) if any(wanted.takes(node.call) for node in root.walk())]
         shown = [trees.text(root, writer) for root in last(found, count)]
@@ -198,7 +213,7 @@ def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: boo
     return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."
 
 
-@command("cuda-log summary", *FILTERS)
+@command("cuda-log summary", *FILTERS, WHERE)
 def cuda_log_summary(function: list[str], **chosen: object) -> str:
     """Sum up the recorded calls: count, failures, times, bytes moved, kernels launched, callers.
 
@@ -206,14 +221,15 @@ def cuda_log_summary(function: list[str], **chosen: object) -> str:
 
     Examples:
       cuda-log summary
-      cuda-log summary --in driver"""
+      cuda-log summary --in driver
+      cuda-log summary if caller in libtorch*.so"""
     from gdbcuda.log import summary
 
     wanted = make_filter(function, chosen)
     writer = recording.writer()
     calls = [call for call in recording.SESSION.kept.calls if wanted.takes(call)]
     found = summary.Summary(writer.table, writer.notes).feed(events(calls))
-    return summary.text(found, writer)
+    return "\n\n".join(filter(None, (summary.text(found, writer), wanted.remark())))
 
 
 def events(calls: list[Call]) -> Iterator[Event]:

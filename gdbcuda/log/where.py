@@ -1,0 +1,131 @@
+"""``if COND`` over recorded calls: the condition language of a breakpoint, asked afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from itertools import count
+
+from gdbcuda import api
+from gdbcuda import condition as conditions
+from gdbcuda.condition import parser, syntax
+from gdbcuda.condition.unknown import RESULTS
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.log import recorded
+from gdbcuda.log.notes import Details, Notes
+from gdbcuda.log.record import Call
+
+
+class Where:
+    """Holds for calls of functions that have the parameters which the condition names, and for which it is true.
+
+    ``functions`` are those that were asked for by name, and have to have them; none: any one of the table's has to.
+    ``undecided``: calls of which the log does not have what the condition looks at."""
+
+    def __init__(self, text: str, table: api.Table, notes: Notes, functions: Sequence[api.Function] = ()) -> None:
+        self.text, self.table, self.notes = text, table, notes
+        self.undecided = 0
+        self.ordinals = count(1)
+        self.names = list(names(parser.parse(text)))
+        self.callers = [node for node in syntax.nodes(parser.parse(text)) if isinstance(node, syntax.CallerIn)]
+        self._bound: dict[str, conditions.Condition | None] = {}
+        self.refuse_results(functions)
+        if functions:
+            condition = conditions.parse(text, table, functions)
+            self._bound.update((function.symbol, condition) for function in functions)
+        elif not any(map(self.bind, table.functions)):
+            raise UserError(self.why_not())
+
+    def holds(self, call: Call) -> bool:
+        function, condition = self.table.function(call.name), self.bind(call.name)
+        if condition is None or function is None:
+            return False
+        try:
+            values = recorded.values(call, function, condition.arguments(function), self.table)
+            memory = recorded.memory(call, function, self.table)
+            return condition.evaluate(values, function, memory, Recorded(call, self))
+        except (Unreadable, TypeError, ValueError):
+            self.undecided += 1
+            return False
+
+    def bind(self, symbol: str) -> conditions.Condition | None:
+        """The condition for one function; None where it makes no sense for it."""
+        if symbol not in self._bound:
+            function, found = self.table.function(symbol), None
+            with suppress(UserError):
+                found = conditions.parse(self.text, self.table, [function]) if function is not None else None
+            self._bound[symbol] = found
+        return self._bound[symbol]
+
+    def refuse_results(self, functions: Sequence[api.Function]) -> None:
+        for name in self.names:
+            if name.name in RESULTS and not any(function.parameter(name.name) for function in functions):
+                raise UserError(f"column {name.column}: a condition is on arguments; --failed is for results")
+
+    def why_not(self) -> str:
+        """The name that is nobody's, with the nearest that is somebody's; or that no function has all of them."""
+        known = {p.name for function in self.table.functions.values() for p in function.parameters}
+        for name in self.names:
+            if name.name not in known and self.table.constant(name.name) is None:
+                return f'column {name.column}: no function has a parameter "{name.name}"{nearest(name.name, known)}'
+        names = ", ".join(dict.fromkeys(name.name for name in self.names if name.name in known))
+        return f"no function has all of these parameters: {names}" if names else f"of no function: {self.text}"
+
+    def remark(self) -> str:
+        """What the reader of the answer should know about it, a line each; "" for nothing."""
+        lines = []
+        if self.undecided:
+            calls = "1 call is" if self.undecided == 1 else f"{self.undecided} calls are"
+            lines.append(f"{calls} left out: what the condition looks at was not recorded of them")
+        places = self.notes.places.values()
+        for word in (word for node in self.callers for word in node.words):
+            if not any(means(word, place) for place in places):
+                known = {one for place in places for one in called(place)}
+                lines.append(f"no caller in the log is called {word}{nearest(word, known)}")
+        return "\n".join(lines)
+
+
+def names(tree: syntax.Node) -> Iterator[syntax.Name]:
+    for node in syntax.nodes(tree):
+        if isinstance(node, (syntax.Name, syntax.Path)):
+            yield node if isinstance(node, syntax.Name) else node.name
+
+
+class Recorded:
+    """Who called, by what the log says of the caller's address."""
+
+    def __init__(self, call: Call, where: Where) -> None:
+        self.call, self.where = call, where
+
+    def is_from(self, words: Sequence[str]) -> bool:
+        place = self.where.notes.place(self.call.process, self.call.caller)
+        return any(means(word, place) for word in words)
+
+    def thread(self) -> int:
+        return self.call.thread
+
+    def count(self) -> int:
+        return next(self.where.ordinals)
+
+
+def means(word: str, place: Details) -> bool:
+    """A layer, an object or a function; ``app`` is everyone but hook, driver and system, as for a breakpoint."""
+    layer, file = str(place.get("layer", "")), str(place.get("object", ""))
+    if word in ("any", layer) or (word == "app" and layer in ("runtime", "")):
+        return True
+    _, base, function = called(place)
+    return word in (file, function) or fnmatchcase(base, word) or fnmatchcase(base, f"{word}.so*")
+
+
+def called(place: Details) -> tuple[str, ...]:
+    """What `means` can be true for."""
+    function = str(place.get("function", "")).partition("(")[0]
+    return str(place.get("layer", "")), str(place.get("object", "")).rpartition("/")[2], function
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # slow to import, and only for an error message
+
+    near = get_close_matches(name, sorted(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""
