@@ -13,7 +13,7 @@ from gdbcuda import abi, trampoline
 from gdbcuda import condition as conditions
 from gdbcuda.condition import to_x86, typed
 from gdbcuda.detour import Refused
-from gdbcuda.live import callers, names
+from gdbcuda.live import callers, names, target
 from gdbcuda.live.guard_places import Place
 from gdbcuda.x86 import Code
 
@@ -31,6 +31,7 @@ class Filter:
     counts_calls: bool = False  # those that do not match too
     is_counting: bool = False  # nth, every, after: a call must be tested once
     names_callers: bool = False  # caller in: exact for the objects that are loaded now
+    asks_gdb: str = ""  # why gdbserver cannot evaluate the user's condition by itself
 
     def test(self) -> trampoline.Test:
         if not self.terms:
@@ -50,8 +51,9 @@ def of_function(
         locations = abi.locate(function, MACHINE)
         terms = [tree_term(made.number, part, locations) for part in (base,) if part is not None] + terms
         terms += [tree_term(made.number, count, locations)] if count is not None else []
-        parts = list(typed.nodes(tree))
-        return Filter(native, terms, count is not None, any(isinstance(one, typed.CallerIn) for one in parts))
+        names_callers = any(isinstance(one, typed.CallerIn) for one in typed.nodes(tree))
+        asks_gdb = condition.to_gdb(function, abi.locate(function, target.machine())).why
+        return Filter(native, terms, is_counting=count is not None, names_callers=names_callers, asks_gdb=asks_gdb)
     if native and not native.startswith("$_cuda_"):
         terms = [refusal("its condition is gdb's own, for the function is not in the API table")]
     return Filter(native, terms)

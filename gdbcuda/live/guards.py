@@ -26,7 +26,7 @@ from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.inferiors import PerInferior
 
 THIS = "__import__('gdbcuda.live.guards', fromlist=['*'])"  # in gdb's python command: binds no name of the user's
-SWITCHED_OFF = "set cuda-guard off"
+SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"
 FEW = 8  # guards that are lifted at every stop; of more, only that of the function where the program stops
 # gdb reads the loader's list at reloc_complete: in glibc 2.39 that is behind the other places, in 2.36 not
 PROBES = ("init", "map", "reloc", "unmap")  # glibc's, in elf/rtld.c, dl-open.c and dl-close.c

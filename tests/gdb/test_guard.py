@@ -90,6 +90,31 @@ def test_who_tests_instead(scenario: Scenario, build) -> None:
     assert re.search(rf"^1 +{who} ", text, re.MULTILINE) and re.search("^3 +by gdb ", text, re.MULTILINE)
 
 
+def test_why_gdbserver_does_not(scenario: Scenario, build) -> None:
+    hook, program = build()
+    conditions = ("bytesize == 5 && caller in app", "thread == 2", "bytesize == 5 && nth == 3", "bytesize == 5")
+    makes = ["set cuda-guard off", *(f"cuda-break cuMemAlloc --from any if {one}" for one in conditions)]
+    makes += ["cuda-break cuMemAlloc", "cuda-break cuMemAlloc --from any --on error"]
+    text = scenario.run(program, *makes, "break main", "RUN", "cuda-guards", hook=hook)
+    found = re.findall(r"^\d +(by gdb\S*)(?: \((.*?)\))?  +guards are off \('set cuda-guard auto' ", text, re.MULTILINE)
+    if scenario.place == "local":
+        assert found == [("by gdb", "")] * 6
+        return
+    who_calls = "who calls has to be looked up in gdb"
+    whys = (who_calls, "only gdb knows its threads' numbers", "calls are counted in gdb", "", who_calls)
+    whys += ("returns are noted in gdb",)
+    assert found == [("by gdb" if why else "by gdbserver", why) for why in whys], text
+
+
+def test_counting_has_the_function_for_itself(local: Scenario, build) -> None:
+    """Both breakpoints would ask its count, and each call is counted once."""
+    hook, program = build()
+    makes = (ON, f"{LARGE} && nth == 3", "cuda-break cuMemAlloc if bytesize == 5")
+    text = local.run(program, *makes, "RUN", "cuda-guards", "continue", hook=hook, arguments=("1", "100", "5"))
+    assert "1  " in text and text.count("it counts calls, and another breakpoint is on the same function") >= 2, text
+    assert text.count("Breakpoint 1  hook") == 1 and "already hit" not in text
+
+
 STOPS = """python
 sizes = []
 def note(event):

@@ -47,15 +47,19 @@ def where_tested(number: int) -> str:
     """By a guard; else by gdbserver, which knows registers and memory and none of our functions; else by gdb."""
     if guards.PROCESSES().guards_of(number):
         return "in the process"
-    native = guards.FILTERS[number].native
-    if (
-        native
-        and "$_" not in native
-        and target.is_remote()
-        and gdb.parameter("breakpoint condition-evaluation") != "host"
-    ):
-        return "by gdbserver"
-    return "by gdb"
+    wanted = guards.FILTERS[number]
+    if not target.is_remote() or not wanted.native or gdb.parameter("breakpoint condition-evaluation") == "host":
+        return "by gdb"
+    if "$_" in wanted.native:
+        return f"by gdb ({wanted.asks_gdb or why_gdb(wanted.native)})"
+    return "by gdbserver"
+
+
+def why_gdb(native: str) -> str:
+    """Of what cuda-break has added to the user's condition."""
+    if "$_cuda_from(" in native:
+        return "who calls has to be looked up in gdb"
+    return "returns are noted in gdb" if "$_cuda_returns(" in native else "it asks gdb"
 
 
 def note() -> str:
