@@ -132,13 +132,13 @@ def test_conditions_and_callers(scenario: Scenario) -> None:
 def test_a_condition_on_what_was_recorded(scenario: Scenario) -> None:
     """It chooses, in the words of cuda-break; summary and --changed take it too."""
     text = scenario.run("test_alloc", "cuda-log start", "RUN", "cuda-log show cuMemAlloc if bytesize == 3G",
-                        "echo @@\\n", "cuda-log show if size > 2G && caller in app", "echo @@\\n",
+                        "echo @@\\n", "cuda-log show if bytesize > 2G && caller in app", "echo @@\\n",
                         "cuda-log summary if bytesize > 2G", "echo @@\\n",
                         "cuda-log show --changed if bytesize < 2G")  # fmt: skip
     one, any_function, summary, changed = text.split("@@\n")
     calls = re.findall(r"^#.*", one, re.MULTILINE)
     assert calls and all("cuMemAlloc_v2" in line and "bytesize=3221225472 " in line for line in calls)
-    sizes = re.findall(r"^#.* size=(\d+) ", any_function, re.MULTILINE)
+    sizes = re.findall(r"^#.* bytesize=(\d+) ", any_function, re.MULTILINE)
     assert set(sizes) == {"3221225472"} and len(sizes) == any_function.count("#")
     assert {line.split()[0] for line in summary.splitlines() if " hook " in line} == {"cuMemAlloc_v2"}
     assert "bytesize=3221225472" not in changed and "calls of the hook library" in changed
