@@ -147,10 +147,21 @@ def arrived(address: int) -> bool:
     hits = take(address)
     for hit in hits:
         hit.call.result = result_register()
-    stopping = [hit for hit in hits if not hit.only_errors or is_error(hit.call)]
+    meant = [hit for hit in hits if not hit.only_errors or is_error(hit.call)]
+    ignored = {number for number in {hit.number for hit in meant} if is_ignored(number)}
+    stopping = [hit for hit in meant if hit.number not in ignored]
     if stopping:
         CALLS().returned[thread_number()] = stopping[0]
     return bool(stopping)
+
+
+def is_ignored(number: int) -> bool:
+    """``ignore`` of the user's breakpoint: gdb counts down where that one stops, and it never does."""
+    owner = next((one for one in gdb.breakpoints() if one.number == number), None)
+    if owner is None or not owner.ignore_count:
+        return False
+    owner.ignore_count -= 1
+    return True
 
 
 def result_register() -> int:

@@ -228,6 +228,14 @@ def test_commands_run_where_the_calls_return(local: Scenario) -> None:
     assert text.count("= CUDA_SUCCESS") == 3 and (text.count("ONE\n"), text.count("TWO\n")) == (1, 1)
 
 
+def test_ignore_counts_the_returns(scenario: Scenario) -> None:
+    """Of three calls the third; then info breakpoints has nothing left to ignore."""
+    words = ("cuda-break cuMemAlloc --on return", "ignore 1 2", "RUN", "info breakpoints", "continue")
+    text = scenario.run("test_alloc", *words)
+    assert text.count("= CUDA_SUCCESS") == 1 and "\tignore next" not in text.rpartition("Num     Type")[2], text
+    assert "exited" in text
+
+
 def test_once_is_temporary(local: Scenario) -> None:
     text = local.run("test_alloc", "cuda-break cuMemAlloc --once", "run", "info breakpoints", "continue")
     assert text.count("Breakpoint 1  hook") == 1
