@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from gdbcuda.api.notes import FunctionNotes, Notes, ParameterNotes
@@ -12,6 +13,7 @@ from gdbcuda.api.types import Type
 SUFFIX = re.compile(r"(_v\d+)?(_pt[sd][zs])?$")
 
 
+@lru_cache(maxsize=8192)  # asked for each call of a log
 def base_name(symbol: str) -> str:
     """The name without version and stream suffix: cuMemcpyHtoDAsync_v2_ptsz -> cuMemcpyHtoDAsync."""
     return SUFFIX.sub("", symbol)

@@ -91,8 +91,11 @@ class Space:
 
     def was_holding(self, address: int) -> Block | None:
         at = bisect_right(self.freed_starts, address)
-        near = (self.freed[start] for start in reversed(self.freed_starts[max(at - NEAR, 0) : at]))
-        return next((block for block in near if block.holds(address)), None)
+        for start in reversed(self.freed_starts[max(at - NEAR, 0) : at]):
+            block = self.freed[start]
+            if address < start + (block.size or 1):
+                return block
+        return None
 
     def within(self, start: int, size: int) -> list[Block]:
         """Live blocks that begin in the range."""

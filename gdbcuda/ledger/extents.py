@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from gdbcuda import api
@@ -35,8 +36,12 @@ def size(function: api.Function, call: Call) -> int:
     pitch = number(call.out.get("pPitch", call.out.get("pitch")))
     if pitch:
         return pitch * number(arguments.get("Height", arguments.get("height")))
-    names = [p.name for p in function.parameters if p.size_bytes and p.type.kind == "uint"]
-    return number(arguments[names[0]]) if names and names[0] in arguments else 0
+    return number(arguments.get(size_parameter(function)))
+
+
+@cache
+def size_parameter(function: api.Function) -> str:
+    return next((p.name for p in function.parameters if p.size_bytes and p.type.kind == "uint"), "")
 
 
 def graph_node(call: Call) -> Data:

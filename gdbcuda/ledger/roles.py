@@ -92,10 +92,10 @@ def is_same_family(allocator: api.Function, release: api.Function) -> bool:
 
 def number(data: Any) -> int:
     """An address, handle or count from a record's data; 0 for NULL and whatever is not known."""
-    if isinstance(data, bool) or data is None:
-        return int(bool(data))
+    if data is None:
+        return 0
     if isinstance(data, int):
-        return data
+        return int(data)
     if isinstance(data, str):
         try:
             return int(data, 0)

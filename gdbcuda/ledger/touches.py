@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
@@ -14,6 +15,7 @@ from gdbcuda.ledger.roles import number
 from gdbcuda.log.record import Call
 
 LINEAR = {"CU_MEMORYTYPE_DEVICE": "Device", "CU_MEMORYTYPE_UNIFIED": "Device", "CU_MEMORYTYPE_HOST": "Host"}
+VALUES = ("uc", "us", "ui")  # parameters
 ElementOf = Callable[[int], int]  # bytes of an element of the array with that handle, 0 if it is not known
 
 
@@ -48,8 +50,9 @@ def span(width: int, height: int, depth: int, pitch: int, slice_height: int) -> 
 
 
 def filled(function: api.Function, call: Call) -> Iterator[Touch]:
-    first, get = function.parameters[0].name, call.arguments.get
-    if function.parameters[0].handle:
+    first, is_handle, width_of_value = filling(function)
+    get = call.arguments.get
+    if is_handle:
         return
     box = behind(get(first))
     if box:  # cudaMemset3D
@@ -57,8 +60,7 @@ def filled(function: api.Function, call: Call) -> Iterator[Touch]:
         yield Touch(first, number(box.get("ptr")), size)
         return
     pitch = number(get("pitch", get("dstPitch")))
-    counts_bytes = "value" in call.arguments
-    element = 1 if counts_bytes else next((p.type.size for p in function.parameters if p.name in ("uc", "us", "ui")), 1)
+    element = 1 if "value" in call.arguments else width_of_value
     if pitch:
         width, height = number(get("width", get("Width"))) * element, number(get("height", get("Height")))
         yield Touch(first, number(get(first)), span(width, height, 1, pitch, 0))
@@ -66,19 +68,30 @@ def filled(function: api.Function, call: Call) -> Iterator[Touch]:
         yield Touch(first, number(get(first)), number(get("count", get("N"))) * element)
 
 
+@cache
+def filling(function: api.Function) -> tuple[str, bool, int]:
+    """What is filled, whether it is a handle, and how many bytes the value has."""
+    first = function.parameters[0]
+    return first.name, first.handle, next((p.type.size for p in function.parameters if p.name in VALUES), 1)
+
+
 def copied(function: api.Function, call: Call) -> Iterator[Touch]:
     get = call.arguments.get
     count = number(get("count", get("ByteCount")))
     width, height = number(get("width")), number(get("height"))
-    for parameter in function.parameters:
-        side = parameter.name[:3]
-        if side not in ("dst", "src"):
-            continue
-        address, pitch = number(get(parameter.name)), number(get(f"{side[0]}pitch"))
-        if is_array(parameter):
-            yield Touch(parameter.name, address, 0, is_array=True)
-        elif is_plain(parameter):
-            yield Touch(parameter.name, address, span(width, height, 1, pitch, 0) if pitch else count)
+    for name, in_array in sides(function):
+        address, pitch = number(get(name)), number(get(f"{name[0]}pitch"))
+        if in_array:
+            yield Touch(name, address, 0, is_array=True)
+        else:
+            yield Touch(name, address, span(width, height, 1, pitch, 0) if pitch else count)
+
+
+@cache
+def sides(function: api.Function) -> tuple[tuple[str, bool], ...]:
+    """The parameters that say from where and to where, and whether that is an array."""
+    named = [p for p in function.parameters if p.name[:3] in ("dst", "src")]
+    return tuple((p.name, is_array(p)) for p in named if is_array(p) or is_plain(p))
 
 
 def is_plain(parameter: api.Parameter) -> bool:

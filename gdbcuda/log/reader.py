@@ -62,7 +62,13 @@ def events(path: str | Path, log: Log, progress: Callable[[int], None] | None = 
                 if not lines:
                     break
                 for line in parsed(lines, log):
-                    yield from read(line, log)
+                    if "gdbcuda_log" in line:
+                        yield from close(log)
+                        log.add_header(line)
+                        continue
+                    event = read(line, log)
+                    if event is not None:
+                        yield event
                 if progress is not None:
                     progress(sum(map(len, lines)))
     except OSError as problem:
@@ -72,23 +78,15 @@ def events(path: str | Path, log: Log, progress: Callable[[int], None] | None = 
         log.problems["no header line: not written by gdbcuda, or the beginning is missing"] += 1
 
 
-def parsed(lines: list[str], log: Log) -> Iterator[dict[str, Any]]:
+def parsed(lines: list[str], log: Log) -> list[dict[str, Any]]:
     """All lines as one array, for that is twice as fast; one by one if something is wrong with any."""
     try:
         found = json.loads(f"[{','.join(lines)}]")
-        if len(found) == len(lines):
-            yield from (line for line in found if is_object(line, log))
-            return
+        if len(found) == len(lines) and set(map(type, found)) == {dict}:
+            return found  # type: ignore[no-any-return]
     except (ValueError, RecursionError):
         pass
-    for text in lines:
-        yield from one(text, log)
-
-
-def is_object(line: Any, log: Log) -> bool:
-    if not isinstance(line, dict):
-        log.problems["a line that is no JSON object"] += 1
-    return isinstance(line, dict)
+    return [line for text in lines for line in one(text, log)]
 
 
 def one(text: str, log: Log) -> Iterator[dict[str, Any]]:
@@ -100,40 +98,40 @@ def one(text: str, log: Log) -> Iterator[dict[str, Any]]:
         cut = not text.endswith("\n")
         log.problems["the last line is cut off" if cut else "a line that is no JSON object"] += 1
         return
-    if is_object(line, log):
+    if isinstance(line, dict):
         yield line
+    else:
+        log.problems["a line that is no JSON object"] += 1
 
 
-def read(line: dict[str, Any], log: Log) -> Iterator[Event]:
+def read(line: dict[str, Any], log: Log) -> Event | None:
     phase = line.get("phase")
     try:
-        if phase == "B":
+        if phase == BEGIN:
             call = record.from_begin(line)
             if call.number in log.open:
                 log.problems["a call that begins twice"] += 1
             log.open[call.number] = call
-            yield BEGIN, call
-        elif phase == "E":
-            yield from finish(line, log)
-        elif phase == "M":
+            return BEGIN, call
+        if phase == END:
+            return finish(line, log)
+        if phase == "M":
             log.add_note(line)
-        elif "gdbcuda_log" in line:
-            yield from close(log)
-            log.add_header(line)
         else:
             log.problems["a line of an unknown kind"] += 1
     except (KeyError, TypeError, ValueError, AttributeError):
         log.problems["a line with something missing"] += 1
+    return None
 
 
-def finish(line: dict[str, Any], log: Log) -> Iterator[Event]:
+def finish(line: dict[str, Any], log: Log) -> Event | None:
     call = log.open.get(line["op_id"])
     if call is None or call.name != line["name"]:
         log.problems["an end without its begin"] += 1
-        return
+        return None
     record.finish(call, line)
     del log.open[call.number]
-    yield END, call
+    return END, call
 
 
 def close(log: Log) -> Iterator[Event]:
