@@ -74,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     if name == "export":
         parser.add_argument("--format", choices=sorted(export.FORMATS), default="chrome")
     if name == "report":
-        parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write")
+        parser.add_argument("-o", "--output", required=True, metavar="FILE",
+                            help="the page to write; of several logs the folder")  # fmt: skip
     if name == "memory":
         parser.add_argument("--view", default="overview", help="overview, live, leaks, peak, by-site, problems, "
                                                                "reported, or an address")  # fmt: skip
@@ -149,10 +150,8 @@ def show_timeline(args: argparse.Namespace, sources: list[Source]) -> None:
 
 
 def write_export(args: argparse.Namespace, sources: list[Source]) -> None:
-    if len(sources) > 1:
-        raise UserError("export takes one file at a time")
-    source = sources[0]
-    export.FORMATS[args.format](source.events(), source.log, source.writer, sys.stdout)
+    parts = [export.Part(one.path, one.events(), one.log, one.writer) for one in sources]
+    export.FORMATS[args.format](parts, sys.stdout)
 
 
 def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
@@ -189,17 +188,28 @@ def process_text(process: Process, log: Log) -> str:
 
 
 def write_report(args: argparse.Namespace, sources: list[Source]) -> None:
+    """Of several logs a page each, in a folder."""
     from gdbcuda.log.report import Report
 
-    if len(sources) > 1:
-        raise UserError("report takes one file at a time")
-    source = sources[0]
-    page = Report(source.table, source.log, source.writer).feed(source.events()).html()
+    for source, path in zip(sources, pages(args.output, [source.path for source in sources])):
+        page = Report(source.table, source.log, source.writer).feed(source.events()).html()
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        except OSError as problem:
+            raise UserError(f"cannot write {path}: {problem.strerror}") from None
+
+
+def pages(output: str, logs: list[str]) -> list[str]:
+    if len(logs) == 1:
+        return [output]
     try:
-        with open(args.output, "w", encoding="utf-8") as file:
-            file.write(page)
+        os.makedirs(output, exist_ok=True)
     except OSError as problem:
-        raise UserError(f"cannot write {args.output}: {problem.strerror}") from None
+        raise UserError(f"cannot write {len(logs)} pages into {output}: {problem.strerror}") from None
+    names = [os.path.splitext(os.path.basename(path))[0] for path in logs]
+    unique = [name if names.count(name) == 1 else f"{name}-{at}" for at, name in enumerate(names, 1)]
+    return [os.path.join(output, f"{name}.html") for name in unique]
 
 
 def address(text: str) -> int:

@@ -1,11 +1,12 @@
-"""A log for other programs: the Trace Event Format of Chrome and Perfetto, and CSV. Written while it is read."""
+"""Logs for other programs: the Trace Event Format of Chrome and Perfetto, and CSV. Written while they are read."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import Any, NamedTuple, TextIO
 
 from gdbcuda.log.reader import BEGIN, Event, Log
 from gdbcuda.log.record import Call
@@ -17,14 +18,41 @@ COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_stat
 FAILED = "terrible"
 
 
-def chrome(events: Iterable[Event], log: Log, writer: Writer, file: TextIO) -> None:
-    """Threads are tracks, calls nest, arrows go from the program's call to what it became in the driver."""
+class Part(NamedTuple):
+    """One of the logs; ``name`` tells it from the others."""
+
+    name: str
+    events: Iterable[Event]
+    log: Log
+    writer: Writer
+
+
+def chrome(parts: Sequence[Part], file: TextIO) -> None:
+    """Threads are tracks, calls nest, arrows go from the program's call to what it became in the driver.
+
+    Several logs lie one below the other, each from its own beginning on."""
     file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
     separator = ""
-    for line in trace_events(events, log, writer):
+    for line in all_events(parts):
         file.write(separator + json.dumps(line, separators=(",", ":")))
         separator = ",\n"
     file.write("\n]}\n")
+
+
+def all_events(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
+    taken: set[int] = set()
+    for part in parts:
+        if len(parts) == 1:
+            yield from trace_events(part.events, part.log, part.writer)
+            return
+        pids: dict[int, int] = {}
+        for line in trace_events(part.events, part.log, part.writer):
+            if line["pid"] not in pids:
+                pids[line["pid"]] = next(pid for pid in count(line["pid"]) if pid not in taken)
+                taken.add(pids[line["pid"]])
+                yield {"ph": "M", "name": "process_name", "pid": pids[line["pid"]], "args": {"name": part.name}}
+            own = {"id": f"{part.name} {line['id']}"} if "id" in line else {}
+            yield {**line, **own, "pid": pids[line["pid"]]}
 
 
 def trace_events(events: Iterable[Event], log: Log, writer: Writer) -> Iterator[dict[str, Any]]:
@@ -70,13 +98,17 @@ COLUMNS = ("number", "start", "seconds", "thread", "lwp", "pid", "depth", "paren
            "base", "arguments", "status", "result", "ended", "caller")  # fmt: skip
 
 
-def comma_separated(events: Iterable[Event], log: Log, writer: Writer, file: TextIO) -> None:
-    """One row a call, in the order in which they end; (RFC 4180, but lines end as the system's do)."""
+def comma_separated(parts: Sequence[Part], file: TextIO) -> None:
+    """One row a call, in the order in which they end, of several logs with the name of the file in front.
+
+    (RFC 4180, but lines end as the system's do.)"""
     out = csv.writer(file, lineterminator="\n")
-    out.writerow(COLUMNS)
-    for phase, call in events:
-        if phase != BEGIN:
-            out.writerow(row(call, writer))
+    is_one = len(parts) == 1
+    out.writerow(COLUMNS if is_one else ("file", *COLUMNS))
+    for part in parts:
+        for phase, call in part.events:
+            if phase != BEGIN:
+                out.writerow(([] if is_one else [part.name]) + row(call, part.writer))
 
 
 def row(call: Call, writer: Writer) -> list[object]:

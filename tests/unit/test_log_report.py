@@ -65,6 +65,17 @@ def test_bad_outputs(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cannot write" in capsys.readouterr().err
 
 
+def test_of_several_logs_a_page_each(page: Path, tmp_path: Path) -> None:
+    """Logs of the same name in two folders do not overwrite each other."""
+    other = tmp_path / "other" / "log"
+    other.parent.mkdir()
+    write(other, [call(0, "cuInit")])
+    logs = [str(page.with_name("log")), str(other)]
+    assert cli.main(["log", "report", *logs, "-o", str(tmp_path / "pages")]) == 0
+    first, second = sorted((tmp_path / "pages").iterdir())
+    assert data_of(first) == data_of(page) and data_of(second)["names"] == ["cuInit"]
+
+
 USE = """<script>{
 const said = {before: $("range").textContent, rows: $("functions").tBodies[0].rows.length};
 const lanes = $("lanes"), box = lanes.getBoundingClientRect();

@@ -139,6 +139,19 @@ def test_csv_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert rows[2]["base"] == "cudaMemcpy" and rows[2]["caller"] == "main at a.c:3" and rows[2]["status"] == "0"
 
 
+def test_several_logs_in_one_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Processes of the same number are told apart, and so are arrows; each row of a table says its file."""
+    calls = [copy(0, layer="app", pid=7, end=0.009), call(1, "cuMemcpyHtoD_v2", parent=0, layer="driver", pid=7)]
+    logs = [write(tmp_path / name, calls) for name in ("a", "b")]
+    found = json.loads(run(capsys, "export", *logs))["traceEvents"]
+    names = {one["args"]["name"]: one["pid"] for one in found if one["name"] == "process_name"}
+    assert set(names) == set(map(str, logs)) and set(names.values()) == {7, 8}
+    assert [one["pid"] for one in found if one["ph"] == "X"] == [7, 7, 8, 8]
+    assert len({one["id"] for one in found if one["ph"] == "s"}) == 2
+    rows = list(csv.DictReader(run(capsys, "export", "--format", "csv", *logs).splitlines()))
+    assert [(row["file"], row["number"]) for row in rows] == [(str(log), n) for log in logs for n in "10"]
+
+
 def alloc_of(number: int, pointer: str, size: int = 64, **fields: Any) -> Call:
     return call(number, "cuMemAlloc_v2", {"dptr": {"address": "0x7f"}, "bytesize": size},
                 out={"dptr": {"address": "0x7f", "value": pointer}}, **fields)  # fmt: skip
@@ -176,6 +189,27 @@ def test_diff_sees_the_wrong_pointer_freed(capsys: pytest.CaptureFixture[str], t
     first = [alloc_of(0, "0x100"), alloc_of(1, "0x110"), free_of(2, "0x100")]
     second = [alloc_of(0, "0x200"), alloc_of(1, "0x210"), free_of(2, "0x210")]
     assert "dptr is 0x100 in the first, 0x210 in the second" in diff_of(capsys, tmp_path, first, second)
+
+
+def test_diff_follows_the_handles_of_pools(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A pool, and what is allocated from it, are another's in each run; the wrong pool is a difference."""
+
+    def calls(pools: tuple[str, str], used: int, block: str) -> list[Call]:
+        made = [call(n, "cuMemPoolCreate", {"pool": {"address": "0x1"}}, out={"pool": pointer(pool)["dptr"]})
+                for n, pool in enumerate(pools)]  # fmt: skip
+        given = {"dptr": {"address": "0x2"}, "bytesize": 64, "pool": pools[used], "hStream": None}
+        return [
+            *made,
+            call(2, "cuMemAllocFromPoolAsync", given, out=pointer(block)),
+            call(3, "cuMemFreeAsync", {"dptr": block, "hStream": None}),
+            call(4, "cuMemPoolTrimTo", {"pool": pools[used], "minBytesToKeep": 0}),
+            call(5, "cuMemPoolDestroy", {"pool": pools[0]}),
+        ]
+
+    first = calls(("0x10", "0x20"), 0, "0x30")
+    assert diff_of(capsys, tmp_path, first, calls(("0x20", "0x40"), 0, "0x10")).startswith("No difference in 6 calls")
+    text = diff_of(capsys, tmp_path, first, calls(("0x50", "0x60"), 1, "0x70"))
+    assert "(the first of 2)" in text and "pool is 0x10 in the first, 0x60 in the second" in text
 
 
 def test_diff_looks_at_outermost_calls_and_threads_apart(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
