@@ -127,7 +127,9 @@ class Ledger:
     # -- ends -------------------------------------------------------------------------------------------------
 
     def exit(self, call: Call) -> None:
-        self.latest = max(self.latest, call.start if call.end is None else call.end)
+        end = call.start if call.end is None else call.end
+        if end > self.latest:
+            self.latest = end
         inside = self._inside.pop(call.number, False)
         role, freeing = self.role(call.name), self._freeing.pop(call.number, None)
         if role is None:

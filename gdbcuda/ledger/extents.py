@@ -52,7 +52,9 @@ def graph_node(call: Call) -> Data:
 
 def is_on_host(call: Call) -> bool:
     """cuMemCreate can also hand out the host's memory."""
-    location = behind(behind(call.arguments.get("prop")).get("location"))
+    if "prop" not in call.arguments:
+        return False
+    location = behind(behind(call.arguments["prop"]).get("location"))
     return str(location.get("type", "")).startswith("CU_MEM_LOCATION_TYPE_HOST")
 
 

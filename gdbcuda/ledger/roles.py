@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 from gdbcuda import api
@@ -65,6 +66,7 @@ SPACES = {"array": "handles", "mipmap": "handles", "physical": "handles", "addre
 MEMORY = "memory"
 
 
+@cache
 def kind_of(function: api.Function) -> str:
     """ "device", "managed", "host", "array" …"""
     release = function.released_by[0] if function.released_by else function.base
@@ -72,11 +74,13 @@ def kind_of(function: api.Function) -> str:
     return "managed" if found == "device" and "Managed" in function.base else found
 
 
+@cache
 def is_import(function: api.Function) -> bool:
     """It makes memory usable that another process or another API has allocated."""
     return kind_of(function) == "imported" or any(part in function.base for part in IMPORTS)
 
 
+@cache
 def is_same_family(allocator: api.Function, release: api.Function) -> bool:
     """By the notes within an API. A block of the runtime may go back through the driver, and the other way round, if
     it is of the same kind, and in stream order only if its own API has such a release for it."""
