@@ -1,7 +1,7 @@
 """Which object is which layer, and which address belongs to whom.
 
-Layers, outermost first: app, runtime, hook, driver, system. A hook library is the one that cuda-load was given;
-without cuda-load, an object that is nobody's we know and defines API functions under their own names.
+Layers, outermost first: app, runtime, hook, driver, system. A hook library is one that cuda-load was given, or that is
+noticed: an object that is nobody's we know and defines API functions under their own names.
 """
 
 from __future__ import annotations
@@ -34,8 +34,19 @@ def named_hooks() -> list[str]:
 
 
 def hooks() -> list[str]:
-    """The hook libraries, as named with cuda-load; else those noticed in the process."""
+    """The hook libraries that are meant: as named with cuda-load; else those noticed in the process."""
     return named_hooks() or noticed_hooks()
+
+
+def other_hooks() -> list[str]:
+    """Noticed beside those that were named."""
+    from gdbcuda.live import notice
+
+    return [one for one in notice.hooks() if not is_named(one)] if _hooks else []
+
+
+def is_named(loaded: str) -> bool:
+    return any(is_same_file(loaded, named) for named in _hooks)
 
 
 def is_same_file(loaded: str, named: str) -> bool:
@@ -63,7 +74,7 @@ def layer_of_object(name: str) -> str:
     """Layer of a file name as gdb shows it; "" for the empty name (no object there)."""
     if not name:
         return ""
-    if any(is_same_file(name, hook) for hook in hooks()):
+    if any(is_same_file(name, hook) for hook in (*hooks(), *other_hooks())):
         return "hook"
     return vendor.layer_of(name) or "app"
 

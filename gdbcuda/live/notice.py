@@ -85,15 +85,15 @@ def exported_by_memory(image: Image | None) -> frozenset[str]:
 
 def tell(name: str, found: frozenset[str]) -> None:
     """Not what cuda-load has named: that tells by itself."""
-    is_named = any(layers.is_same_file(name, hook) for hook in layers.named_hooks())
-    if name in _told or is_named or not settings.value("cuda-notice"):
+    if name in _told or layers.is_named(name) or not settings.value("cuda-notice"):
         return
     _told.add(name)
     from gdbcuda import api
     from gdbcuda.live.commands.load import described
 
     what = described(found, api.load())  # of the newest version: which one it is would cost a remote target packets
-    console.write(f"gdbcuda: {os.path.basename(name)} is a hook library: {what}; see  cuda-check\n")
+    which = "another hook library" if layers.named_hooks() else "a hook library"
+    console.write(f"gdbcuda: {os.path.basename(name)} is {which}: {what}; see  cuda-check\n")
 
 
 def hooks() -> list[str]:

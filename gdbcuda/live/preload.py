@@ -215,7 +215,7 @@ def verdict(path: str) -> str:
         return lost_line(path, why_not(path))
     if place == 0:
         return f"cuda-load: hook {name} is loaded, first in the search order"
-    others = [os.path.basename(n) for n in order[:place] if layers.layer_of_object(n) != "hook"]
+    others = [os.path.basename(n) for n in order[:place] if not layers.is_named(n)]
     if not others:
         return f"cuda-load: hook {name} is loaded, behind {', '.join(map(os.path.basename, order[:place]))}"
     return f"cuda-load: hook {name} is loaded, but behind {', '.join(others)}: what they define too is theirs"

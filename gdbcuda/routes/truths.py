@@ -102,7 +102,9 @@ def order(world: World, facts: Facts, hook: Linkage) -> Iterator[Finding]:
                       "the hook is inert for calls by name")  # fmt: skip
         return
     before = startup[1 : startup.index(hook)]
-    ahead = [base(world.file_of(one)) for one in before if world.layers[one] != "hook"]
+    named = [base(path) for path in facts.named_hooks]  # another hook library in front may be news to the user
+    ahead = [base(world.file_of(one)) for one in before
+             if world.layers[one] != "hook" or (named and base(world.file_of(one)) not in named)]  # fmt: skip
     rank = "behind " + ", ".join(base(world.file_of(one)) for one in before) if before else "first in the search order"
     place = f"{name} is mapped at {hook.image.base:#x}"
     if ahead:

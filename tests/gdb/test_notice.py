@@ -45,6 +45,30 @@ def test_it_is_the_hook_layer(scenario: Scenario) -> None:
     assert f"Breakpoint 2  hook {scenario.hook.name}  cuMemAlloc_v2(" in text
 
 
+def test_another_hook_library(local: Scenario, compile_c) -> None:
+    """It stands before the one that cuda-load was given: what it hands on is no call of the program's."""
+    forwarding = """
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    int cuMemAlloc_v2(void **p, unsigned long n)
+    {
+        return ((int (*)(void **, unsigned long))dlsym(RTLD_NEXT, "cuMemAlloc_v2"))(p, n);
+    }"""
+    program = """
+    int cuInit(unsigned), cuMemAlloc_v2(void **, unsigned long), printf(const char *, ...);
+    int main(void) { void *p; return cuInit(0) + cuMemAlloc_v2(&p, 64); }"""
+    other = compile_c("libother.so", forwarding, "-shared")
+    linked = compile_c("program", program, str(local.shim / "standin" / "libcuda.so.1"))
+    words = (f"set environment LD_PRELOAD={other}", f"cuda-load {local.hook} --last", "break main", "run",
+             "cuda-load", "cuda-break cuMemAlloc --in hook --from app",
+             "cuda-break cuMemAlloc --in hook --from hook", "continue", "continue", "continue")  # fmt: skip
+    text = local.run(linked, *words, hook=None)
+    assert "gdbcuda: libother.so is another hook library: 1 driver function" in text
+    assert "hook libother.so is loaded too, not by cuda-load" in text
+    calls = re.findall(r"^Breakpoint (\d)  hook (\S+)  cuMemAlloc_v2.*\n +called by (\w+)", text, re.MULTILINE)
+    assert calls == [("2", "libother.so", "app"), ("3", local.hook.name, "hook")], text
+
+
 def test_only_dlsym(local: Scenario) -> None:
     text = run(local, "test_alloc", local.sample("hook_first.so"))
     assert [name for name, what in LINE.findall(text) if "dlsym" in what] == ["hook_first.so"]
