@@ -88,8 +88,12 @@ BUILT_IN = {file_names: gdb.COMPLETE_FILENAME, expressions: gdb.COMPLETE_EXPRESS
 class Parser(argparse.ArgumentParser):
     """argparse that never exits gdb (it would show as Python Exception <class 'SystemExit'>)."""
 
+    example = ""  # the first of the help's
+
     def error(self, message: str) -> None:  # type: ignore[override]
-        raise UserError(f"{message} (see: help {self.prog})")
+        missing = message.partition("arguments are required: ")[2]
+        why = f"{missing.upper()} is required, for example: {self.example}" if missing else message
+        raise UserError(f"{why} (see: help {self.prog})")
 
     def exit(self, status: int = 0, message: str | None = None) -> None:  # type: ignore[override]
         raise UserError(message or "")
@@ -103,6 +107,7 @@ class Command(gdb.Command):
         self.name, self.action, self.parts, self.is_prefix = name, action, parts, prefix
         self.__doc__ = help_text(name, action.__doc__, parts)
         self.parser = make_parser(name, parts)
+        self.parser.example = self.__doc__.partition("Examples:\n")[2].partition("\n")[0].strip()
         super().__init__(name, gdb.COMMAND_USER, prefix=prefix)
         REGISTRY[name] = self
 

@@ -31,7 +31,7 @@ class Session:
 
     def require(self) -> Recorder:
         if self.recorder is None:
-            raise UserError("no recorder is at work: cuda-log start")
+            raise UserError("no recorder is at work; start one: cuda-log start")
         return self.recorder
 
     def ledger(self) -> Ledger | None:

@@ -159,3 +159,18 @@ def test_help_as_an_option(local: Scenario) -> None:
 )
 def test_a_subcommand_that_is_none(local: Scenario, typed: str, says: str) -> None:
     assert f"{typed.split()[0]}: {says}" in local.run(None, typed, hook=None)
+
+
+@pytest.mark.parametrize(
+    "typed, says",
+    [
+        ("cuda-break", "FUNCTION is required, for example: cuda-break cudaMalloc"),
+        ("cuda-log save", "FILE is required, for example: cuda-log save calls.jsonl"),
+        ("cuda-log start if x == 1", "as in  cuda-log start cuMemAlloc if bytesize > 1G"),
+        ("cuda-dlsym log shwo", "no action 'shwo'; there are on, off, show, save, clear"),
+        ("cuda-load --remove ./no.so", "no.so was not loaded with cuda-load; "),
+        ("cuda-call", "run the program first, to a breakpoint: cuda-break cuMemAlloc"),
+    ],
+)
+def test_a_mistake_says_what_to_type(local: Scenario, typed: str, says: str) -> None:
+    assert says in local.run(None, typed)

@@ -111,7 +111,8 @@ def test_no_shell_preloads_it_where_gdbserver_starts_the_program(
     """Again and again, and the user's setting is back when nothing is preloaded any more."""
     program = local.sample("test_alloc")
     start = connect("extended stdio", local, program, ends, tmp_path)
-    end = ["kill", "show startup-with-shell", f"cuda-load {local.hook} --remove", "show startup-with-shell", SERVER_ENDS]
+    end = ["kill", "show startup-with-shell", f"cuda-load {local.hook} --remove", "show startup-with-shell",
+           SERVER_ENDS]  # fmt: skip
     text = gdb(local, "set sysroot /", *start, "tbreak main", "run", *end, program=program)
     assert "startup-with-shell is off now, so that gdbserver preloads it into the program alone" in text
     assert text.count("libgdbcuda-hook.so is loaded, first in the search order") == 2

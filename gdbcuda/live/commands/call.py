@@ -28,7 +28,7 @@ def cuda_call(json: bool) -> str:
       frame 2
       cuda-call --json"""
     if not target.is_alive():
-        raise UserError("no process: run the program first")
+        raise UserError("no process: run the program first, to a breakpoint: cuda-break cuMemAlloc")
     if target.is_thread_running():  # between two stops of the recorder's it could be read, and would be over already
         raise UserError(target.pause())
     frame = gdb.selected_frame()

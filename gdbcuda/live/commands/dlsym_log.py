@@ -43,7 +43,7 @@ def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool
       cuda-dlsym log save /tmp/requests.jsonl
       cuda-dlsym log off"""
     if action not in (None, *ACTIONS):
-        raise UserError(f"{action!r}? Write one of {', '.join(ACTIONS)}")
+        raise UserError(f"no action {action!r}; there are {', '.join(ACTIONS)} (see: help cuda-dlsym log)")
     if action in ("on", "off", "clear"):
         target.require_stopped()
         return switch(action)

@@ -103,13 +103,15 @@ def current() -> str:
             return preload.nothing_there()
         return "No hook library. Name one:  cuda-load ./libhook.so"
     if target.is_alive():
-        return preload.verify()
+        others = [f"hook {os.path.basename(h)} is loaded too, not by cuda-load" for h in layers.other_hooks()]
+        return "\n".join([preload.verify(), *others])
     return "\n".join(f"hook {os.path.basename(h)}: preloaded by the next run" for h in layers.named_hooks())
 
 
 def take_out(path: str, typed: str) -> str:
     if path not in layers.named_hooks():
-        raise UserError(f"{typed} was not loaded with cuda-load")
+        known = ", ".join(layers.named_hooks())
+        raise UserError(f"{typed} was not loaded with cuda-load" + (f"; {known} was" if known else ""))
     preload.remove(path)
     layers.forget_hook(path)
     return f"hook {os.path.basename(path)} is not preloaded from the next run on"

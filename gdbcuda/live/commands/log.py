@@ -83,7 +83,8 @@ def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.Wish:
     condition = None
     if wanted["condition"]:
         if not patterns:
-            raise UserError("a condition is on the parameters of functions: name those to record")
+            example = "cuda-log start cuMemAlloc if bytesize > 1G"
+            raise UserError(f"a condition is on the parameters of functions: name those to record, as in  {example}")
         functions = [f for f in map(table.function, sorted(symbols)) if f is not None]
         condition = conditions.parse(str(wanted["condition"]), table, functions)
         surroundings.refuse_unknown(condition)
