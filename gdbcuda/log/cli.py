@@ -87,6 +87,8 @@ def run(args: argparse.Namespace) -> int:
     def paint(text: str, role: str) -> str:
         return render.colour(text, role, colour)
 
+    if "if" in args.files:
+        raise UserError("a condition is written --if 'bytesize > 1M' here")
     sources = [Source(path, paint) for path in args.files]
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
     args.action(args, sources)

@@ -54,8 +54,8 @@ class Filter(NamedTuple):
         """``if text``; `UserError` where it makes no sense for the functions."""
         if not text:
             return self
-        functions = [function for name in self.functions for function in table.find(name)]
-        return self._replace(where=Where(text, table, notes, functions))
+        named = [found for found in map(table.find, self.functions) if found]
+        return self._replace(where=Where(text, table, notes, named))
 
     def remark(self) -> str:
         return self.where.remark() if self.where is not None else ""

@@ -20,21 +20,21 @@ from gdbcuda.log.record import Call
 class Where:
     """Holds for calls of functions that have the parameters which the condition names, and for which it is true.
 
-    ``functions`` are those that were asked for by name, and have to have them; none: any one of the table's has to.
+    ``named``: what each name that was asked for means; of each some function has to have them, without a name any.
     ``undecided``: calls of which the log does not have what the condition looks at."""
 
-    def __init__(self, text: str, table: api.Table, notes: Notes, functions: Sequence[api.Function] = ()) -> None:
+    def __init__(self, text: str, table: api.Table, notes: Notes, named: Sequence[Sequence[api.Function]] = ()) -> None:
         self.text, self.table, self.notes = text, table, notes
         self.undecided = 0
         self.ordinals = count(1)
         self.names = list(names(parser.parse(text)))
         self.callers = [node for node in syntax.nodes(parser.parse(text)) if isinstance(node, syntax.CallerIn)]
         self._bound: dict[str, conditions.Condition | None] = {}
-        self.refuse_results(functions)
-        if functions:
-            condition = conditions.parse(text, table, functions)
-            self._bound.update((function.symbol, condition) for function in functions)
-        elif not any(map(self.bind, table.functions)):
+        self.refuse_results([function for functions in named for function in functions])
+        for functions in named:
+            if not any(self.bind(function.symbol) for function in functions):
+                conditions.parse(text, table, functions[-1:])  # says why not
+        if not named and not any(map(self.bind, table.functions)):
             raise UserError(self.why_not())
 
     def holds(self, call: Call) -> bool:

@@ -61,6 +61,15 @@ def test_a_condition_on_recorded_calls(
     assert numbers(run(capsys, "show", log, "--if", condition)) == found
 
 
+def test_of_a_glob_and_of_versions_those_that_have_the_parameter(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    calls = [*mixed(), call(10, "cuGetProcAddress_v2", {"symbol": "cuInit", "symbolStatus": {"address": "0x1"}})]
+    log = write(tmp_path / "log", calls)
+    assert numbers(run(capsys, "show", log, "--function", "cuMem*", "--if", "bytesize > 1")) == [0, 1]
+    assert numbers(run(capsys, "show", log, "--function", "cuGetProcAddress", "--if", "symbolStatus != NULL")) == [10]
+
+
 def test_what_a_condition_cannot_know_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = write(tmp_path / "log", mixed(), MAIN)
     assert cli.main(["log", "show", str(log), "--if", "pCopy->Height > 400"]) == 0
@@ -79,7 +88,12 @@ def test_what_a_condition_cannot_know_is_said(capsys: pytest.CaptureFixture[str]
         (["--if", "bytesize == 3 || kind == 1"], "no function has all of these parameters: bytesize, kind"),
         (["--if", "bytesize >"], "a value is missing"),
         (["--if", "result == 2"], "--failed is for results"),
-        (["--function", "cuMemAlloc", "--if", "size > 3"], "it has dptr, bytesize"),
+        (
+            ["--function", "cuMemAlloc", "--if", "size > 3"],
+            'cuMemAlloc_v2 has no parameter "size"; it has dptr, bytesize',
+        ),
+        (["--function", "cuMemAlloc", "--function", "cuInit", "--if", "bytesize > 3"], "cuInit has no parameter"),
+        (["if", "bytesize > 3"], "a condition is written --if"),
         (["--function", "cuMemAlocc"], "no function 'cuMemAlocc'; did you mean cuMemAlloc?"),
     ],
 )
