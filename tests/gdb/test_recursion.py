@@ -65,7 +65,7 @@ def test_a_full_stack_in_a_library_that_was_not_named(local: Scenario, compile_c
     """The user preloads it beside the one under debug."""
     other = f"set exec-wrapper env LD_PRELOAD={compile_c('libchatty.so', CHATTY, '-shared')}"
     text = local.run("test_alloc", other, f"cuda-load {local.sample('minimal_hook.so')}", "run", hook=None)
-    assert "innermost last: app libchatty.so cuInit() -> app libchatty.so cuInit()" in text
+    assert "innermost last: hook libchatty.so cuInit() -> hook libchatty.so cuInit()" in text
 
 
 def test_another_crash_is_not_called_recursion(local: Scenario, compile_c) -> None:
