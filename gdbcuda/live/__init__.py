@@ -20,6 +20,7 @@ def start() -> None:
         importlib.import_module(f"gdbcuda.live.commands.{module.name}")
     connect()
     console.keep_internal_breakpoints_out()
+    console.keep_internal_hits_out()
 
 
 def sourced_again() -> None:

@@ -48,3 +48,20 @@ def keep_internal_breakpoints_out() -> None:
 
 def of_the_user(announce: Callable[[gdb.Breakpoint], None]) -> Callable[[gdb.Breakpoint], None]:
     return lambda breakpoint: announce(breakpoint) if breakpoint.number > 0 else None
+
+
+def keep_internal_hits_out() -> None:
+    """It names internal breakpoints among those that have hit, too."""
+    events = dap("events")
+    for name in ("send_event", "send_event_maybe_later"):
+        if hasattr(events, name):
+            setattr(events, name, with_the_users_hits(getattr(events, name)))
+
+
+def with_the_users_hits(send: Callable[..., None]) -> Callable[..., None]:
+    def of_the_users(event: str, body: Any = None) -> None:
+        if isinstance(body, dict) and "hitBreakpointIds" in body:
+            body = {**body, "hitBreakpointIds": [number for number in body["hitBreakpointIds"] if number > 0]}
+        send(event, body)
+
+    return of_the_users

@@ -28,9 +28,10 @@ from gdbcuda.live.inferiors import PerInferior
 THIS = "__import__('gdbcuda.live.guards', fromlist=['*'])"  # in gdb's python command: binds no name of the user's
 SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"
 FEW = 8  # guards that are lifted at every stop; of more, only that of the function where the program stops
-# gdb reads the loader's list at reloc_complete: in glibc 2.39 that is behind the other places, in 2.36 not
-PROBES = ("init", "map", "reloc", "unmap")  # glibc's, in elf/rtld.c, dl-open.c and dl-close.c
-LOADER = ("-function _dl_debug_state", *(f"-probe-stap rtld:{probe}_complete" for probe in PROBES))
+# Where gdb has read the loader's list anew (glibc's probes in elf/rtld.c, dl-open.c, dl-close.c), and what it uses
+# where the loader has none. They are gdb's own places, so that they cost no packets of their own.
+START, LOADER = "-probe-stap rtld:init_complete", ("-probe-stap rtld:reloc_complete", "-probe-stap rtld:unmap_complete")
+NO_PROBES = "-function _dl_debug_state"
 
 
 @dataclass
@@ -56,6 +57,8 @@ class Process:
         for one in self.guards.values():
             one.forget()
         _ended[:] = self.guards.values() or _ended
+        for place in _loading:
+            place.enabled = True
         sweep()
 
     def guards_of(self, number: int) -> list[Guard]:
@@ -81,8 +84,14 @@ class NotNow(Refused):
 class Loading(gdb.Breakpoint):
     """Where the loader tells debuggers of new objects. Internal, for it never stops."""
 
+    def __init__(self, place: str) -> None:
+        super().__init__(place, internal=True)
+        self.place = place
+
     def stop(self) -> bool:
         process = PROCESSES()
+        if self.place == START or (self.place == NO_PROBES and any(one.is_probe() for one in _loading)):
+            self.enabled = False
         forget_unloaded(process)
         if process.fresh:
             for guard in [one for one in process.guards.values() if any(FILTERS[n].names_callers for n in one.members)]:
@@ -91,6 +100,9 @@ class Loading(gdb.Breakpoint):
         refresh(process.waiting)
         process.fresh.clear()
         return False
+
+    def is_probe(self) -> bool:
+        return self.place in LOADER and not self.pending
 
 
 def forget_unloaded(process: Process) -> None:
@@ -107,7 +119,16 @@ def forget_unloaded(process: Process) -> None:
 
 
 def watch_loader() -> None:
-    _loading.extend(Loading(place, internal=True) for place in LOADER)
+    _loading.extend(Loading(place) for place in (START, *LOADER, NO_PROBES))
+
+
+def watch_or_not() -> None:
+    """Where there is no loader yet gdb would say so: hence the command, whose text is dropped."""
+    if not FILTERS or settings.value("cuda-guard") == "off":
+        trash.extend(_loading)
+        _loading.clear()
+    elif not _loading:
+        gdb.execute(f"python {THIS}.watch_loader()", to_string=True)
 
 
 # -- what cuda-break asks for
@@ -130,8 +151,7 @@ def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | N
 
 def add(made: gdb.Breakpoint, found: Filter) -> None:
     FILTERS[made.number] = found
-    if not _loading:  # where there is no loader yet, gdb would say so
-        gdb.execute(f"python {THIS}.watch_loader()", to_string=True)
+    watch_or_not()
     PROCESSES().stale.add(made.number)
 
 
@@ -324,8 +344,7 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
         process.stale.update(set(guard.members) - {breakpoint.number})
         remove(guard)
     if not FILTERS:
-        trash.extend(_loading)
-        _loading.clear()
+        watch_or_not()
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
@@ -421,6 +440,7 @@ def step_out(inside: Callable[[int], bool]) -> None:
 def on_setting() -> None:
     """set cuda-guard"""
     refresh(list(FILTERS))
+    watch_or_not()
 
 
 def calls_seen(number: int) -> int | None:

@@ -142,9 +142,12 @@ def thread_label(number: int) -> str:
 @contextlib.contextmanager
 def selected(inferior: gdb.Inferior) -> Iterator[None]:
     """Looks at that inferior for a while, silently. One without a process cannot be looked at: nothing changes."""
+    if inferior.num == gdb.selected_inferior().num:  # asking for its threads would be a packet
+        yield
+        return
     threads = inferior.threads()
     before = gdb.selected_thread() or next(iter(gdb.selected_inferior().threads()), None)  # none yet at a start
-    if inferior.num == gdb.selected_inferior().num or not threads or before is None:
+    if not threads or before is None:
         yield
         return
     frame = selected_frame()

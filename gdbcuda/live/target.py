@@ -78,7 +78,11 @@ def connection() -> str:
 
 
 def is_running() -> bool:
-    """Some thread runs. A remote target that runs does not even tell its threads."""
+    """Some thread runs. A remote target that runs does not even tell its threads, and asking for them is a packet: in
+    all-stop mode they run and stop together."""
+    thread = gdb.selected_thread()
+    if thread is not None and thread.is_valid() and not gdb.parameter("non-stop"):
+        return bool(thread.is_running())
     try:
         return any(thread.is_running() for thread in gdb.selected_inferior().threads())
     except gdb.error:

@@ -14,7 +14,7 @@ from scenario import GDB, ROOT, Scenario, execute
 pytestmark = pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")
 
 ABOVE_GDB = 10  # a stop that says which call it is, who called, and what the arguments are
-A_LOOK = 16  # a breakpoint that does not stop: its frame is found, it is stepped over, the program goes on
+A_LOOK = 24  # a guard's test that holds: a stop that gdb goes on from, and the function's own bytes back and forth
 Session = Callable[..., "tuple[str, Link]"]
 
 
