@@ -1,0 +1,156 @@
+"""Makes guards and takes them back: one function, one guard for all breakpoints on it.
+
+A guard is made where gdb can make breakpoints and it is known where the threads are: in commands, when the program
+goes on, at a stop, and in the ``stop`` of a breakpoint of ours on the loader (`guard_loading`), which gdb asks after it
+has set its own breakpoints again. Not in the events about breakpoints: gdb 14 aborts when one is made while it walks
+its list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+import gdb
+
+from gdbcuda.detour import Detour, Refused
+from gdbcuda.errors import UserError
+from gdbcuda.live import counting, detour, settings, target
+from gdbcuda.live.guard import Guard, places
+from gdbcuda.live.guard_process import FILTERS, PROCESSES
+
+SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"
+
+
+class NotNow(Refused):
+    """Later perhaps: what is in the way now is no property of the function."""
+
+
+def refresh(numbers: Iterable[int] = ()) -> None:
+    """Makes the guards of these breakpoints, and of those that have changed, what they should be now."""
+    process = PROCESSES()
+    while process.inherited:
+        process.inherited.pop().undo_in_fork()
+    wanted = set(numbers) & set(FILTERS) | process.stale
+    process.stale.clear()
+    reason = "detaching" if process.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
+    if not wanted or (reason == SWITCHED_OFF and not process.guards):
+        process.why.update(dict.fromkeys(wanted, reason))
+        return
+    reason = reason or detour.is_possible()
+    functions = {function for function, stops in process.stops.items() if not wanted.isdisjoint(stops)}
+    for function in functions:
+        process.stops[function] = {n: s for n, s in process.stops[function].items() if n not in wanted}
+    for one in gdb.breakpoints():
+        if one.number in wanted and one.number in FILTERS:
+            for stop in stops_of(one, reason):
+                function = target.function_start(stop) or stop
+                functions.add(function)
+                process.stops.setdefault(function, {})[one.number] = stop
+    process.waiting -= wanted
+    for function in functions:
+        settle(function)
+
+
+def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
+    """Addresses of the breakpoint's locations that are on, or would be without their guard; says why there are none."""
+    process, number, found = PROCESSES(), breakpoint.number, places(breakpoint)
+    if not found:
+        process.why[number] = ""  # pending, and gdb does not even tell its condition
+    elif not breakpoint.enabled:
+        process.why[number] = "disabled"
+    elif reason:
+        process.why[number] = reason
+    elif (breakpoint.condition or "") != FILTERS[number].native:
+        process.why[number] = "its condition was changed"
+    else:
+        resting = {one.stop for one in process.guards_of(number) if not one.is_awake}
+        return [address for address, on in found if address and (on or address in resting)]
+    return []
+
+
+def settle(function: int) -> None:
+    """One function: the guard for all breakpoints on it, or none."""
+    process = PROCESSES()
+    members, old = process.stops[function], process.guards.get(function)
+    if old is not None and set(old.members) == set(members) and {old.stop} == set(members.values()):
+        return
+    if old is not None:
+        remove(old)
+    if not members:
+        return
+    try:
+        install(function, members)
+        why = ""
+    except (Refused, UserError) as problem:
+        why = str(problem)
+        process.waiting.update(members if isinstance(problem, NotNow) else ())
+    process.why.update(dict.fromkeys(members, why))
+
+
+def install(function: int, members: dict[int, int]) -> None:
+    """Only the trampoline is written: the guard begins lifted, and the function is changed when it first rests."""
+    process, stops = PROCESSES(), set(members.values())
+    if len(stops) > 1:
+        raise Refused("its breakpoints are at different places")
+    if process.is_full:
+        raise Refused(process.is_full)
+    if len(members) > 1 and any(FILTERS[number].is_counting for number in members):
+        raise Refused("it counts calls, and another breakpoint is on the same function")
+    stop = stops.pop()
+    found = detour.plan(function, stop)
+    refuse_other_breakpoints(found, members)
+    threads = standing(found)
+    tests = [FILTERS[number].test() for number in members]
+    counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
+    try:
+        made = detour.place(found, tests, counter)
+    except detour.NoRoom as problem:
+        process.is_full = str(problem)
+        raise
+    guard = Guard(function, stop, tuple(members), found, made)
+    if counter is not None:
+        process.calls.begin(guard, counter)
+    detour.prepare(found, made)
+    for thread, positions in threads.items():
+        for pc, sp in positions or ():
+            guard.let_pass(thread, pc, sp)
+    process.guards[function] = guard
+
+
+def standing(found: Detour) -> dict[int, list[detour.Position] | None]:
+    """Where the threads are; it has to be known, unless none can be in the function."""
+    threads = detour.standing()
+    if None in threads.values() and target.object_of(found.function) not in PROCESSES().fresh:
+        raise NotNow("threads are running; there will be one after the next stop")
+    if target.object_of(found.function) not in PROCESSES().fresh and detour.is_unreadable(threads):
+        raise NotNow("a thread's stack cannot be read: a signal handler may return into the function")
+    places_known = found.depths()
+    if any(pc in found.changed and pc not in places_known for one in threads.values() for pc, _ in one or ()):
+        raise NotNow("a thread is in the function's first instructions now")
+    return threads
+
+
+def refuse_other_breakpoints(found: Detour, members: dict[int, int]) -> None:
+    for one in gdb.breakpoints():
+        if one.number in members or not one.enabled or not one.is_valid() or one.number <= 0:
+            continue
+        if any(at in found.replaced and on for at, on in places(one)):
+            raise NotNow(f"breakpoint {one.number} is on the function's first instructions")
+
+
+def remove(guard: Guard) -> None:
+    process = PROCESSES()
+    del process.guards[guard.function]
+    process.is_full = ""
+    process.calls.end(guard)
+    for number in guard.members:
+        counting.take_back(number)
+    guard.take_back()
+    if process.is_stopped:
+        clean()
+
+
+def clean() -> None:
+    with suppress(Refused):
+        detour.clean()

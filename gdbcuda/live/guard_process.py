@@ -1,0 +1,64 @@
+"""What is known of the guards in each process, and of the breakpoints that want some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Callable
+
+import gdb
+
+from gdbcuda.live import target
+from gdbcuda.live.guard import Guard, sweep
+from gdbcuda.live.guard_calls import Calls
+from gdbcuda.live.guard_filters import Filter
+from gdbcuda.live.inferiors import PerInferior
+
+
+@dataclass
+class Process:
+    """``guards``: by address of the function; ``stops``: by function, which breakpoints want a guard there, and where;
+    ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it
+    was not the moment; ``fresh``: objects loaded since the process last ran, in whose functions no thread can be;
+    ``inherited``: guards of the process that it is a fork of, perhaps: their patches, and nobody's now."""
+
+    guards: dict[int, Guard] = field(default_factory=dict)
+    stale: set[int] = field(default_factory=lambda: set(FILTERS))
+    waiting: set[int] = field(default_factory=set)
+    fresh: set[str] = field(default_factory=set)
+    inherited: list[Guard] = field(default_factory=list)
+    calls: Calls = field(default_factory=lambda: Calls())
+    why: dict[int, str] = field(default_factory=dict)
+    stops: dict[int, dict[int, int]] = field(default_factory=dict)
+    is_stopped: bool = field(default_factory=lambda: is_stopped())  # for the user
+    is_leaving: bool = False
+    is_full: str = ""  # no room for another trampoline
+
+    def end(self) -> None:
+        for one in self.guards.values():
+            one.forget()
+        ended[:] = self.guards.values() or ended
+        for action in on_end:
+            action()
+        sweep()
+
+    def guards_of(self, number: int) -> list[Guard]:
+        return [one for one in self.guards.values() if number in one.members]
+
+
+def is_stopped() -> bool:
+    thread = gdb.selected_thread()
+    return thread is not None and thread.is_stopped()
+
+
+FILTERS: dict[int, Filter] = {}
+PROCESSES: PerInferior[Process] = PerInferior(Process, Process.end)
+ended: list[Guard] = []  # of the last process that gdb has left: where it follows a fork, that one
+on_end: list[Callable[[], None]] = []
+
+
+def calls_seen(number: int) -> int | None:
+    """With cuda-break --count: the calls of the function since then, those that did not match included."""
+    if number not in FILTERS or not FILTERS[number].counts_calls or not target.is_alive():
+        return None
+    process = PROCESSES()
+    return process.calls.seen(number, next(iter(process.guards_of(number)), None))
