@@ -11,7 +11,13 @@ import sys
 from types import ModuleType
 from typing import Any, Callable
 
-MODULES = ("gdbcuda.condition", "gdbcuda.live.guards", "gdbcuda.live.recording", "gdbcuda.live.recorder")
+MODULES = (
+    "gdbcuda.condition",
+    "gdbcuda.log.where",
+    "gdbcuda.live.guards",
+    "gdbcuda.live.recording",
+    "gdbcuda.live.recorder",
+)
 
 
 def load_later() -> None:

@@ -9,10 +9,10 @@ from typing import NamedTuple, TypeVar
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
+from gdbcuda.log import where as conditions  # loaded when the first is asked (live/later.py)
 from gdbcuda.log.notes import Notes
 from gdbcuda.log.reader import BEGIN, Event
 from gdbcuda.log.record import Call
-from gdbcuda.log.where import Where
 
 MOST_HELD = 100_000
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class Filter(NamedTuple):
     places: tuple[str, ...] = ()
     thread: int | None = None
     only_failed: bool = False
-    where: Where | None = None
+    where: conditions.Where | None = None
 
     def takes(self, call: Call) -> bool:
         if self.thread is not None and call.thread != self.thread:
@@ -55,7 +55,7 @@ class Filter(NamedTuple):
         if not text:
             return self
         named = [found for found in map(table.find, self.functions) if found]
-        return self._replace(where=Where(text, table, notes, named))
+        return self._replace(where=conditions.Where(text, table, notes, named))
 
     def remark(self) -> str:
         return self.where.remark() if self.where is not None else ""
