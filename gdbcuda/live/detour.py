@@ -24,6 +24,7 @@ PF_X = 1
 ALIGN = 16
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
 MOST_FRAMES = 500
+OTHER_MACHINE = "guards are made for x86-64, not for"
 LONGEST_WAY = 300  # instructions of a trampoline, more than any has
 LARGEST_NEIGHBOUR = 4096
 NEAR = (1 << 31) - (1 << 20)
@@ -271,7 +272,7 @@ def is_possible() -> str:
         return "no process"
     try:
         if target.machine() != "x86-64":
-            return f"guards are made for x86-64, not for {target.machine()}"
+            return f"{OTHER_MACHINE} {target.machine()}"
     except UserError as problem:
         return str(problem)
     if inferiors.are_several() and sum(bool(one.pid) for one in gdb.inferiors()) > 1:

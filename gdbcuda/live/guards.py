@@ -59,6 +59,11 @@ def state_of(number: int) -> str:
     return f"not guarded: {why}" if why not in ("", EVERY_CALL, SWITCHED_OFF) else ""
 
 
+def is_of_machine(state: str) -> bool:
+    """It holds for every function here."""
+    return detour.OTHER_MACHINE in state
+
+
 # -- events
 
 

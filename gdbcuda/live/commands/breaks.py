@@ -185,9 +185,16 @@ def summary(made: list[gdb.Breakpoint], request: Request, condition: conditions.
     )
 
 
+_said: list[str] = []  # what holds for every function of this machine is said once; cuda-guards says it always
+
+
 def guarded(made: gdb.Breakpoint) -> str:
     state = guards.state_of(made.number)
-    return f"; {state}" if state else ""
+    if not state or state in _said:
+        return ""
+    if guards.is_of_machine(state):
+        _said.append(state)
+    return f"; {state}"
 
 
 def called_from(request: Request) -> str:
