@@ -1,6 +1,6 @@
 """Is this shared object a hook library? Told by what it exports, from a file or from a process's memory.
 
-Cheap enough to ask for each library that a CUDA program loads: the names in a file's string table are searched as one
+Cheap enough to ask for each library that any program loads: the names in a file's string table are searched as one
 block of bytes, and only what looks like an API function is looked up. (System V gABI, "Dynamic Section".)
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import mmap
 import re
 import struct
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
+from typing import Callable
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.image import DT_STRTAB, PT_DYNAMIC, PT_LOAD, Image
@@ -47,31 +48,32 @@ class FileMemory:
         return next((address for kind, address, _, _ in self.segments if kind == PT_DYNAMIC), 0)
 
 
-def exported_by_file(path: str, names: Container[str]) -> frozenset[str]:
-    """Those of the names, and dlsym and dlvsym, that the shared object exports; none for what cannot be read."""
+def exported_by_file(path: str, is_api: Callable[[str], bool]) -> frozenset[str]:
+    """The API functions by ``is_api``, and dlsym and dlvsym, that the shared object exports; none for what cannot be
+    read."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             if data[:6] != b"\x7fELF\x02\x01":
                 return frozenset()
             memory = FileMemory(data)
             image = Image(memory, path, 0, memory.dynamic())
-            return exported(image, names, IN_FILE)
+            return exported(image, is_api, IN_FILE)
     except (OSError, ValueError, struct.error, Unreadable):
         return frozenset()
 
 
-def exported(image: Image, names: Container[str], largest: int = IN_MEMORY) -> frozenset[str]:
-    """As `exported_by_file`; only some of the names if the object's strings are more than ``largest`` bytes."""
-    found = frozenset(name for name in (*candidates(image, names, largest), *RESOLVERS) if image.lookup(name))
+def exported(image: Image, is_api: Callable[[str], bool], largest: int = IN_MEMORY) -> frozenset[str]:
+    """As `exported_by_file`; only some functions if the object's strings are more than ``largest`` bytes."""
+    found = frozenset(name for name in (*candidates(image, is_api, largest), *RESOLVERS) if image.lookup(name))
     return frozenset() if is_runtime(image, found) else found
 
 
-def candidates(image: Image, names: Container[str], largest: int) -> Iterable[str]:
+def candidates(image: Image, is_api: Callable[[str], bool], largest: int) -> Iterable[str]:
     size = image.entries.get(DT_STRSZ, 0)
     if size > largest:
         return TELLTALES
     strings = image.memory.read(image.address(DT_STRTAB), size)
-    return {name for name in (text.decode() for text in set(API_NAME.findall(strings))) if name in names}
+    return {name for name in (text.decode() for text in set(API_NAME.findall(strings))) if is_api(name)}
 
 
 def is_runtime(image: Image, found: frozenset[str]) -> bool:

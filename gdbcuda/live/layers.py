@@ -57,7 +57,7 @@ def is_same_file(loaded: str, named: str) -> bool:
 @target.until_objects_change
 def noticed_hooks() -> list[str]:
     """Shared objects that are not the vendor's nor the system's, and define API functions or dlsym; also hidden ones,
-    and in a process without any library of the vendor's (`notice` waits for one)."""
+    which `notice` does not look for."""
     from gdbcuda.live import notice
 
     program, found = target.strip_prefix(target.program()), notice.hooks()

@@ -1,8 +1,8 @@
 """A hook library that nobody has named: noticed when it is loaded, said in one line, and the hook layer from then on.
 
-Nothing is looked at before a library of the vendor's is loaded, so a program without CUDA pays for a look at file
-names. Then each object that is neither the vendor's nor the system's is asked once: by its file here; where gdb has
-only the other machine's, by a few blocks of its memory, at the next stop. (gdb manual: "Events In Python".)
+Each object that is neither the vendor's nor the system's is asked once, whether the process has CUDA yet or not: by its
+file here, 0.1 ms; where gdb has only the other machine's, by a few blocks of its memory, at the next stop. The table is
+loaded for names that look like the API's. (gdb manual: "Events In Python".)
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from gdbcuda.image import Image
 from gdbcuda.live import console, inferiors, layers, settings, target
 from gdbcuda.live.inferiors import PerInferior
 
-VENDOR = ("driver", "runtime")
-
 
 @dataclass
 class Objects:
     """Of one process. ``hooks`` are file name and what it exports."""
 
-    is_cuda: bool = False
     unasked: list[str] = field(default_factory=list)
     hooks: dict[str, frozenset[str]] = field(default_factory=dict)
 
@@ -36,26 +33,24 @@ _told: set[str] = set()  # once a session is enough
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
     objfile = event.new_objfile
-    name, layer = objfile.filename or "", vendor.layer_of(objfile.filename or "")
-    if objfile.owner is not None or layer == "system" or name == objfile.progspace.filename:
+    name = objfile.filename or ""
+    if objfile.owner is not None or name == objfile.progspace.filename or vendor.layer_of(name):
         return
     for inferior in inferiors.in_space(objfile.progspace):
         if inferior.pid:
-            arrived(STATE.of(inferior), name, layer)
+            arrived(STATE.of(inferior), name)
 
 
-def arrived(state: Objects, name: str, layer: str) -> None:
-    state.is_cuda |= layer in VENDOR
-    if not layer:
+def arrived(state: Objects, name: str) -> None:
+    if name.startswith(target.REMOTE_PREFIX):
         state.unasked.append(name)
-    if state.is_cuda:
-        here = [name for name in state.unasked if not name.startswith(target.REMOTE_PREFIX)]
-        keep(state, {name: exported_by_file(name) for name in here})
+    else:
+        keep(state, {name: exported_by_file(name)})
 
 
 def on_stop(event: object) -> None:
     state = STATE()
-    if state.is_cuda and state.unasked:
+    if state.unasked:
         images = {one.name: one for one in target.images()}
         keep(state, {name: exported_by_memory(images.get(target.strip_prefix(name))) for name in state.unasked})
 
@@ -69,18 +64,24 @@ def keep(state: Objects, asked: dict[str, frozenset[str]]) -> None:
 
 
 def exported_by_file(name: str) -> frozenset[str]:
-    from gdbcuda import api, noticing
+    from gdbcuda import noticing
 
-    return noticing.exported_by_file(name, api.load().functions)
+    return noticing.exported_by_file(name, is_api)
 
 
 def exported_by_memory(image: Image | None) -> frozenset[str]:
-    from gdbcuda import api, noticing
+    from gdbcuda import noticing
 
     try:
-        return noticing.exported(image, api.load().functions) if image else frozenset()
+        return noticing.exported(image, is_api) if image else frozenset()
     except Unreadable:
         return frozenset()
+
+
+def is_api(name: str) -> bool:
+    from gdbcuda import api  # a session without CUDA does not wait for the table
+
+    return name in api.load().functions
 
 
 def tell(name: str, found: frozenset[str]) -> None:

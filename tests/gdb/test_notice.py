@@ -1,4 +1,4 @@
-"""A hook library that nobody named is told of once, wherever it comes from; a program without CUDA hears nothing."""
+"""A hook library that nobody named is told of once, wherever it comes from, whether the program has CUDA yet or not."""
 
 from __future__ import annotations
 
@@ -100,9 +100,27 @@ def test_silenced_or_known(local: Scenario, said: str) -> None:
     assert not LINE.search(run(local, "test_alloc", local.hook, before=said.format(hook=local.hook)))
 
 
-def test_a_program_without_cuda(scenario: Scenario, compile_c) -> None:
-    """Preloaded into everything, as a container image may do it."""
-    assert not LINE.search(run(scenario, compile_c("program", "int main(void) { return 0; }"), scenario.hook))
+NOTHING = "int main(void) { return 0; }"
+
+
+def test_before_any_library_of_the_vendors(scenario: Scenario, compile_c) -> None:
+    """Preloaded into everything, as a container image may do it; the driver is to come by dlopen, or never."""
+    ((name, _),) = LINE.findall(run(scenario, compile_c("program", NOTHING), scenario.hook))
+    assert name == scenario.hook.name
+
+
+def test_linked_without_cuda(local: Scenario, compile_c) -> None:
+    hook = compile_c("libmine.so", HOOK, "-shared")
+    program = compile_c("program", NOTHING, "-Wl,--no-as-needed", str(hook))
+    assert LINE.findall(local.run(program, "run", hook=None)) == [("libmine.so", "1 driver function")]
+
+
+def test_an_ordinary_program(local: Scenario, compile_c) -> None:
+    """Its names may look like the API's."""
+    library = compile_c("libplain.so", "int cuAlmostInit(void) { return 0; } int nvmlish;", "-shared")
+    program = compile_c("program", NOTHING, "-Wl,--no-as-needed", str(library))
+    text = local.run(program, "break main", "run", "info sharedlibrary", hook=None)
+    assert "libplain.so" in text and not LINE.search(text)
 
 
 def test_a_runtime_inside_is_no_hook(local: Scenario, compile_c) -> None:
