@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from gdbcuda import __version__
 from gdbcuda.errors import UserError
+from gdbcuda.parsing import Parser
 from gdbcuda.places import find_gdb, sourced_file
 
 
@@ -47,7 +48,7 @@ def make_parser() -> argparse.ArgumentParser:
     from gdbcuda.log import cli as log_cli
     from gdbcuda.remote import cli as remote_cli
 
-    parser = argparse.ArgumentParser(prog="gdbcuda", description="For people who debug CUDA and NVML hook libraries.")
+    parser = Parser(prog="gdbcuda", description="For people who debug CUDA and NVML hook libraries.")
     parser.add_argument("--version", action="version", version=f"gdbcuda {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     path = commands.add_parser("path", help="print the file to source in gdb")

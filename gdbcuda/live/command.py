@@ -11,17 +11,17 @@ A command returns its text (or None); only this file prints.
 
 from __future__ import annotations
 
-import argparse
 import glob
 import os
 import re
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, NoReturn
 
 import gdb
 
+from gdbcuda import parsing
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import console, target
 
@@ -85,17 +85,19 @@ def expressions(token: str) -> Iterable[str]:
 BUILT_IN = {file_names: gdb.COMPLETE_FILENAME, expressions: gdb.COMPLETE_EXPRESSION}
 
 
-class Parser(argparse.ArgumentParser):
-    """argparse that never exits gdb (it would show as Python Exception <class 'SystemExit'>)."""
+class Parser(parsing.Parser):
+    """Never exits gdb (it would show as Python Exception <class 'SystemExit'>)."""
 
+    advice = "help {prog}"
     example = ""  # the first of the help's
 
-    def error(self, message: str) -> None:  # type: ignore[override]
+    def error(self, message: str) -> NoReturn:
         missing = message.partition("arguments are required: ")[2]
-        why = f"{missing.upper()} is required, for example: {self.example}" if missing else message
-        raise UserError(f"{why} (see: help {self.prog})")
+        if missing and not self.unknown_option(self.words):
+            message = f"{missing.upper()} is required, for example: {self.example}"
+        raise UserError(self.one_line(message))
 
-    def exit(self, status: int = 0, message: str | None = None) -> None:  # type: ignore[override]
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         raise UserError(message or "")
 
 
@@ -188,12 +190,8 @@ def command(name: str, *parts: Any, prefix: bool = False) -> Callable[[Action], 
 
 
 def unknown_subcommand(prefix: str, word: str) -> str:
-    from difflib import get_close_matches  # slow to import
-
     known = sorted(name[len(prefix) + 1 :] for name in REGISTRY if name.startswith(f"{prefix} "))
-    near = get_close_matches(word, known, 1)
-    meant = f"; did you mean {prefix} {near[0]}?" if near else ""
-    return f"no subcommand {word!r}{meant} (there are {', '.join(known)})"
+    return f"no subcommand {word!r}{parsing.meant(word, known, f'{prefix} ')} (there are {', '.join(known)})"
 
 
 def split_condition(text: str) -> tuple[str, str | None]:
@@ -208,7 +206,7 @@ def split_condition(text: str) -> tuple[str, str | None]:
 
 
 def make_parser(name: str, parts: tuple[Any, ...]) -> Parser:
-    parser = Parser(prog=name, add_help=False, allow_abbrev=False)
+    parser = Parser(prog=name, add_help=False)
     for part in parts:
         if isinstance(part, Argument):
             parser.add_argument(part.name, nargs=part.count)

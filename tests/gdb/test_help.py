@@ -169,6 +169,10 @@ def test_a_subcommand_that_is_none(local: Scenario, typed: str, says: str) -> No
         ("cuda-log start if x == 1", "as in  cuda-log start cuMemAlloc if bytesize > 1G"),
         ("cuda-dlsym log shwo", "no action 'shwo'; there are on, off, show, save, clear"),
         ("cuda-load --remove ./no.so", "no.so was not loaded with cuda-load; "),
+        ("cuda-break cuInit --onn error", "cuda-break: no option --onn; did you mean --on? (see: help cuda-break)"),
+        ("cuda-break --onc", "no option --onc; did you mean --once?"),
+        ("cuda-log start --too x", "no option --too; did you mean --to? (see: help cuda-log start)"),
+        ("cuda-break cuInit --on eror", "; did you mean error? (see: help cuda-break)"),
         ("cuda-call", "run the program first, to a breakpoint: cuda-break cuMemAlloc"),
     ],
 )

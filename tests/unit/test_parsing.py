@@ -1,0 +1,47 @@
+"""A mistake in the words of a command is one line, which names the option or the word that is nearest."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdbcuda import cli
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("remote --hots x", "gdbcuda remote: no option --hots; did you mean --host? (see: gdbcuda remote --help)"),
+        ("log show x --fialed", "gdbcuda log show: no option --fialed; did you mean --failed?"),
+        ("ide vscode --progam=a --hook b", "gdbcuda ide: no option --progam; did you mean --program?"),
+        ("install --xyzzy", "gdbcuda install: no option --xyzzy (see: gdbcuda install --help)"),
+        ("--versio", "gdbcuda: no option --versio; did you mean --version?"),
+        ("log show x --in", "gdbcuda log show: argument --in: expected one argument"),
+        ("path there", "gdbcuda path: unrecognized arguments: there"),
+        ("check", "gdbcuda check: the following arguments are required: FILE"),
+        ("log", "gdbcuda log: the following arguments are required: VIEW"),
+    ],
+)
+def test_of_a_shell(typed: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mistake(typed, capsys).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("typed", "nearest"), [("instal", "install"), ("ide vscod", "vscode"), ("log sumary x", "summary")]
+)
+def test_of_known_words(typed: str, nearest: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = mistake(typed, capsys)
+    assert "choose from" in line and f"; did you mean {nearest}? (see: gdbcuda" in line
+
+
+def test_what_belongs_to_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["remote", "prog", "--hots", "3"]) == 0
+    assert "/prog --hots 3\n" in capsys.readouterr().out
+
+
+def mistake(typed: str, capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as end:
+        cli.main(typed.split())
+    assert end.value.code == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1
+    return shown.err
