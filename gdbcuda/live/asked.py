@@ -55,21 +55,40 @@ def undisturbed() -> Iterator[None]:
     from gdbcuda.live import recording
 
     recorder = recording.SESSION.recorder
-    settings = {"scheduler-locking": "on", "unwindonsignal": "on"}
-    before = {name: gdb.parameter(name) for name in settings}
+    with contextlib.ExitStack() as settings:
+        settings.enter_context(other_threads_held())
+        settings.enter_context(setting("unwindonsignal", "on"))
+        try:
+            if recorder is not None:
+                recorder.is_paused = True
+            yield
+        finally:
+            if recorder is not None:
+                recorder.is_paused = False
+            if _room():
+                environment.write(_room()[0], bytes(ROOM))
+
+
+@contextlib.contextmanager
+def other_threads_held() -> Iterator[None]:
+    """Errors: `UserError` where there are others, and the debugger cannot hold them (cuda-gdb 13)."""
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(setting("scheduler-locking", "on"))
+        except gdb.error as problem:
+            if len(gdb.selected_inferior().threads()) > 1:
+                raise UserError(f"the other threads cannot be held meanwhile: {problem}") from None
+        yield
+
+
+@contextlib.contextmanager
+def setting(name: str, value: str) -> Iterator[None]:
+    before = gdb.parameter(name)
+    gdb.execute(f"set {name} {value}", to_string=True)
     try:
-        for name, value in settings.items():
-            gdb.execute(f"set {name} {value}", to_string=True)
-        if recorder is not None:
-            recorder.is_paused = True
         yield
     finally:
-        if recorder is not None:
-            recorder.is_paused = False
-        for name, value in before.items():
-            gdb.execute(f"set {name} {spelled(value)}", to_string=True)
-        if _room():
-            environment.write(_room()[0], bytes(ROOM))
+        gdb.execute(f"set {name} {spelled(before)}", to_string=True)
 
 
 def spelled(value: object) -> object:

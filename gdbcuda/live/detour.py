@@ -188,8 +188,9 @@ def is_left(pc: int) -> bool:
 
 
 def step_out(inside: Callable[[int], bool]) -> None:
-    """Moves threads out of some instructions, one by one, the others standing still. Only where all are stopped."""
-    with same_thread():
+    """Moves threads out of some instructions, one by one, the others standing still. Only where all are stopped.
+    A debugger that cannot hold the others (cuda-gdb 13) moves none: the instructions stay while a thread is in them."""
+    with same_thread(), suppress(gdb.error):
         for thread in gdb.selected_inferior().threads():
             for _ in range(LONGEST_WAY):
                 where = switched_positions(thread)

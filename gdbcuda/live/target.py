@@ -71,7 +71,7 @@ def connection() -> str:
     """"" without one, else gdb's name of the target: "native", "remote", "extended-remote", "core"."""
     found = getattr(gdb.selected_inferior(), "connection", None)  # gdb 12
     if found is not None:
-        return str(found.type)
+        return str(found.type).partition(" ")[0]  # "remote + cuda" in cuda-gdb
     row = re.search(r"^\* .*", gdb.execute("info inferiors", to_string=True), re.MULTILINE)
     named = re.search(r" \d+ \(([a-z-]+)", row.group()) if row else None  # gdb 10: "1 (extended-remote HOST:PORT)"
     return named.group(1) if named else ""
