@@ -26,6 +26,11 @@ def wanted_gdb() -> str:
     return os.environ.get("GDBCUDA_GDB") or "gdb"
 
 
+def server_of(gdb: str) -> str:
+    """The gdbserver that this debugger speaks to: cuda-gdb refuses any but its own."""
+    return "cuda-gdbserver" if os.path.basename(gdb).startswith("cuda-gdb") else "gdbserver"
+
+
 def find_gdb() -> str:
     """Where the wanted debugger is; UserError if it is nowhere."""
     wanted = wanted_gdb()

@@ -55,7 +55,7 @@ def request_of(args: argparse.Namespace) -> Request:
     return Request(
         program=program, hook=hook, folder=os.path.abspath(args.folder),
         source=str(places.sourced_file()), gdb=places.wanted_gdb(), wrapper=places.drop_in_gdb(),
-        remote=args.remote, maps=tuple(maps),
+        remote=args.remote, gdbserver=places.server_of(places.wanted_gdb()), maps=tuple(maps),
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ class Request:
     gdb: str = "gdb"
     wrapper: str = "gdbcuda-gdb"
     remote: str = ""
+    gdbserver: str = "gdbserver"
     maps: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -60,7 +61,7 @@ class Request:
             return []
         way = Way(host=self.host, port=int(self.port))
         program, hook = (sources.there(path, self.maps) for path in (self.program, self.hook))
-        line = way.line(server_words(servers.Request(way=way), hook, program))
+        line = way.line(server_words(servers.Request(way=way, gdbserver=self.gdbserver), hook, program))
         return [f"on {way.place}:  {line}"]
 
 

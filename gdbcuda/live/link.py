@@ -1,8 +1,8 @@
-"""What a slow link to a remote target is spared while there are many breakpoints that never stop.
+"""The link to a remote target: which server is at its other end, and what a slow one is spared.
 
 gdb reads the byte under each breakpoint that is made, writes all of them when the program goes on, and takes all out at
-each stop: with one on every API function some thousand packets. (gdb manual: "Set Breaks", ``breakpoint
-always-inserted``; "Files", ``trust-readonly-sections``.)
+each stop: with one that never stops on every API function some thousand packets. (gdb manual: "Set Breaks",
+``breakpoint always-inserted``; "Files", ``trust-readonly-sections``.)
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from gdbcuda.live import target
 KEPT = "breakpoint always-inserted"
 TRUST = "trust-readonly-sections"
 MANY = 100  # breakpoints
+
+CUDA_GDB_ONLY = "help info cuda"
 
 _has_set = False  # it was off before
 
@@ -48,3 +50,12 @@ def as_before() -> None:
     if _has_set:
         gdb.execute(f"set {KEPT} off", to_string=True)
         _has_set = False
+
+
+def gdbserver() -> str:
+    """The one that this debugger speaks to: cuda-gdb refuses any but its own."""
+    try:
+        gdb.execute(CUDA_GDB_ONLY, to_string=True)
+    except gdb.error:
+        return "gdbserver"
+    return "cuda-gdbserver"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import console, cores, inferiors, layers, target
+from gdbcuda.live import console, cores, inferiors, layers, link, target
 from gdbcuda.live import environment as environments
 from gdbcuda.live.inferiors import PerInferior
 
@@ -190,11 +190,12 @@ def remote_advice(path: str) -> str:
     from gdbcuda.remote import plan  # loaded when first used
 
     program = target.strip_prefix(target.program()) or "PROGRAM"
-    line = plan.plan(plan.Request(hook=path, program=program)).server
+    server = link.gdbserver()
+    line = plan.plan(plan.Request(hook=path, program=program, gdbserver=server)).server
     return (
-        "The process is started by gdbserver, so the preload is set there (cuda-remote tells how, in containers too):\n"
+        f"The process is started by {server}, so the preload is set there (cuda-remote tells how, in containers too):\n"
         f"  {line}\n"
-        "or gdb starts it, as often as you like:  target extended-remote  to a  gdbserver --multi,  cuda-load,  run"
+        f"or gdb starts it, as often as you like:  target extended-remote  to a  {server} --multi,  cuda-load,  run"
     )
 
 

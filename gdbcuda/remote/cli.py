@@ -8,6 +8,7 @@ import os
 import shlex
 from typing import Any
 
+from gdbcuda import places
 from gdbcuda.errors import UserError
 from gdbcuda.remote.options import OPTIONS
 from gdbcuda.remote.plan import Plan, Request, plan
@@ -31,6 +32,7 @@ def request(values: dict[str, Any], words: list[str]) -> Request:
         hook=local(values["hook"]), program=local(program), arguments=tuple(arguments),
         hook_there=values["hook_there"] or "", program_there=values["program_there"] or "",
         attach=number("--attach", values["attach"]), multi=values["multi"], sysroot=values["sysroot"] or "",
+        gdbserver=values["gdbserver"] or places.server_of(places.wanted_gdb()),
         environment=tuple(shlex.split(values["env"] or "")), maps=path_maps(values["path_map"]),
     )  # fmt: skip
 
@@ -77,5 +79,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
-    print(shown(plan(request(vars(args), words)), args.json, "started with:  gdbcuda gdb"))
+    asked = request(vars(args), words)
+    print(shown(plan(asked), args.json, f"started with:  {starting(asked.gdbserver)}"))
     return 0
+
+
+def starting(gdbserver: str) -> str:
+    """The debugger that speaks to that server: without $GDBCUDA_GDB it would be gdb."""
+    is_other = places.server_of(places.wanted_gdb()) != "cuda-gdbserver" == os.path.basename(gdbserver)
+    return "GDBCUDA_GDB=cuda-gdb gdbcuda gdb" if is_other else "gdbcuda gdb"

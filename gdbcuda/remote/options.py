@@ -27,6 +27,7 @@ OPTIONS = (
     Word("--program-there", "PATH", "where it is on the server, if elsewhere"),
     Word("--env", "NAME=VALUE", "a variable of the program's environment; several with blanks between"),
     Word("--path-map", "A=B", "sources compiled in directory A are in B here (default: found by the debug info)"),
+    Word("--gdbserver", "PATH", "gdbserver there, by name or path (default: gdbserver; for cuda-gdb cuda-gdbserver)"),
     Word("--sysroot", "DIR", "copies of the server's libraries (default: gdb fetches them from there)"),
     Word("--json", "", "as one JSON object"),
 )  # fmt: skip

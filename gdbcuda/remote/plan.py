@@ -34,6 +34,7 @@ class Request:
     attach: int = 0
     multi: bool = False
     sysroot: str = ""
+    gdbserver: str = "gdbserver"  # its name or path there
     environment: tuple[str, ...] = ()  # NAME=VALUE, for the program alone
     maps: tuple[sources.Map, ...] = ()
 
@@ -95,12 +96,12 @@ def server_words(request: Request, hook: str, program: str) -> list[str]:
     It puts the wrapper's words into a shell's line as they are, so these are quoted here; the program's it quotes."""
     comm = request.way.listens
     if request.multi:
-        return ["gdbserver", "--multi", comm]
+        return [request.gdbserver, "--multi", comm]
     if request.attach:
-        return ["gdbserver", "--once", "--attach", comm, str(request.attach)]
+        return [request.gdbserver, "--once", "--attach", comm, str(request.attach)]
     variables = [*request.environment, *([f"LD_PRELOAD={hook}"] if hook else [])]
     wrapper = ["--wrapper", "env", *map(shlex.quote, variables), "--"] if variables else []
-    return ["gdbserver", "--once", *wrapper, comm, program, *request.arguments]
+    return [request.gdbserver, "--once", *wrapper, comm, program, *request.arguments]
 
 
 def before(request: Request, maps: list[sources.Map]) -> list[str]:

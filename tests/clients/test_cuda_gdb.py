@@ -1,4 +1,4 @@
-"""cuda-gdb's own commands, before the extension is loaded and after: the same."""
+"""cuda-gdb's own commands, before the extension is loaded and after: the same; and its own gdbserver."""
 
 from __future__ import annotations
 
@@ -47,3 +47,9 @@ def test_every_name_that_was_there_still_is(cuda_gdb: str, local: Scenario) -> N
     for old, new in zip(*(answers(cuda_gdb, local, *asked, loaded=loaded) for loaded in (False, True))):
         assert len(old.splitlines()) > 30
         assert not set(old.splitlines()) - set(new.splitlines())
+
+
+def test_it_is_told_of_its_own_server(cuda_gdb: str, local: Scenario) -> None:
+    """ "Server doesn't support CUDA" is what it says to any other."""
+    (text,) = answers(cuda_gdb, local, f"cuda-remote --program {local.sample('test_alloc')}", loaded=True)
+    assert f"\n  cuda-gdbserver --once :1234 {local.sample('test_alloc')}\n" in text

@@ -90,6 +90,14 @@ def test_what_to_type_on_the_server(project: Path, capsys: pytest.CaptureFixture
     assert wanted in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("name", "debugger"), [("nsight", ""), ("cdt", "cuda-gdb"), ("vscode", "/cuda/bin/cuda-gdb")])
+def test_cuda_gdb_has_a_server_of_its_own(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, debugger: str
+) -> None:
+    monkeypatch.setenv("GDBCUDA_GDB", debugger)
+    assert "1. on gdbserver-1:  cuda-gdbserver --once" in ide(capsys, name, "--remote", "gdbserver-1:1234")
+
+
 def test_clion_against_a_sample(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = json.loads(ide(capsys, "clion", "--json", *REMOTE))["files"][0]
     made, sample = ElementTree.fromstring(file["text"]), ElementTree.parse(DATA / "clion_remote.run.xml").getroot()

@@ -194,3 +194,26 @@ def test_copies(checkout: Path) -> None:
     assert "no-build-id" in ids(Copy(far, 0, None, here, True))
     gone = ids(Copy(far, 0, build_id, here, True, ("/libvgpu/src/hook.c",)))["sources-not-found"]
     assert gone == f"in gdb:\n    set substitute-path /libvgpu {checkout}"
+
+
+@pytest.mark.parametrize(
+    ("debugger", "words", "server", "start"),
+    [
+        ("", [], "gdbserver", "gdbcuda gdb"),
+        ("/usr/local/cuda/bin/cuda-gdb", [], "cuda-gdbserver", "gdbcuda gdb"),
+        ("", ["--gdbserver", "cuda-gdbserver"], "cuda-gdbserver", "GDBCUDA_GDB=cuda-gdb gdbcuda gdb"),
+        ("", ["--gdbserver", "/opt/my tools/gdbserver"], "'/opt/my tools/gdbserver'", "gdbcuda gdb"),
+    ],
+)
+def test_the_server_that_the_debugger_speaks_to(
+    debugger: str, words: list[str], server: str, start: str,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("GDBCUDA_GDB", debugger)
+    for way, line in ((["--host", "gpu"], f"  {server} --once :1234 "), (["--pod", "p"], f"-- {server} --once - ")):
+        assert cli.main(["remote", *words, *way, PROGRAM]) == 0
+        shown = capsys.readouterr().out
+        assert f"{line}{PROGRAM}" in shown
+        assert cli.main(["remote", *words, *way, "--multi", PROGRAM]) == 0
+        assert f"{server} --multi" in capsys.readouterr().out
+    assert f"(started with:  {start}):" in shown

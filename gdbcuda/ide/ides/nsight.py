@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gdbcuda.ide.files import launch_json
 from gdbcuda.ide.launch_json import Configuration
 from gdbcuda.ide.plan import Plan, Request, ide
 
 FOLDER = "${workspaceFolder}"
+SERVER = "cuda-gdbserver"
 
 
 @ide("nsight", "Visual Studio Code, NVIDIA's Nsight extension (cuda-gdb)")
 def nsight(request: Request) -> Plan:
     steps = [
-        *(step.replace("gdbserver", "cuda-gdbserver", 1) for step in request.server_steps()),
+        *replace(request, gdbserver=SERVER).server_steps(),
         'cuda-gdb is looked for in PATH; where it is elsewhere, add "debuggerPath"',
         f'Run and Debug (Ctrl+Shift+D), choose "{request.name}", F5',
         "it stops at once; in the Debug Console:  -exec cuda-break cuMemAlloc  then continue (F5)",
@@ -35,6 +38,6 @@ def configuration(request: Request) -> Configuration:
         "stopAtEntry": True,
     }
     if request.remote:
-        found["server"] = "cuda-gdbserver"
+        found["server"] = SERVER
         found["target"] = {"host": request.host, "port": request.port}
     return found

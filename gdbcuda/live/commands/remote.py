@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import layers, target
+from gdbcuda.live import layers, link, target
 from gdbcuda.live.command import Argument, Option, command, file_names
 from gdbcuda.remote.options import OPTIONS, Word
 
@@ -49,7 +49,8 @@ def cuda_remote(args: list[str], connect: bool, json: bool, **values: str) -> st
     hook = values["hook"] or next(iter(layers.named_hooks()), "")
     if program and not args and not values["attach"]:
         args = shlex.split(gdb.parameter("args") or "")
-    made = plan(cli.request({**values, "program": program, "hook": hook}, args))
+    server = values["gdbserver"] or link.gdbserver()
+    made = plan(cli.request({**values, "program": program, "hook": hook, "gdbserver": server}, args))
     return connected(made) if connect else cli.shown(made, json)
 
 
