@@ -1,8 +1,8 @@
 """The back end that writes x86-64 machine code, to run at a function's first instruction.
 
 It jumps to one label where the condition holds and to another where it does not, and leaves every register and the
-stack as they were (flags aside, which mean nothing at an entry). Comparisons with a constant, strings and the thread
-are tested in place; everything else is computed in rax, r10 and xmm8, xmm9, which are saved around it.
+stack as they were (flags aside, which mean nothing at an entry). Comparisons of an argument with a constant and the
+thread are tested in place; everything else is computed in rax, r10 and xmm8, xmm9, which are saved around it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gdbcuda.condition.typed import Typed
 from gdbcuda.condition.x86_arithmetic import load, to_double
 from gdbcuda.condition.x86_frame import XMM8, XMM9, Frame, Refused
 from gdbcuda.condition.x86_values import Values
+from gdbcuda.memory import PAGE
 from gdbcuda.x86 import R10, RAX, At, Code, Word
 
 __all__ = ["Refused", "branch"]
@@ -36,24 +37,27 @@ def branch(
     false: str,
     pushed: int = 0,
     place: Place | None = None,
+    unknown: str = "",
 ) -> None:
-    """Appends the test: it jumps to label ``true`` or ``false``. ``locations`` are ``abi.locate(function)``;
-    ``pushed`` bytes are on the stack since the entry; ``place`` knows the process, for the terms that ask for the
-    caller, the thread or a count. `Refused` for what machine code cannot see."""
-    Tests(Frame(code, locations, pushed), place).test(tree, true, false)
+    """Appends the test: it jumps to label ``true`` or ``false``, and to ``unknown`` (without one to ``true``) where it
+    would have to read memory that cannot be read. ``locations`` are ``abi.locate(function)``; ``pushed`` bytes are on
+    the stack since the entry; ``place`` knows the process, for the terms that ask for the caller, the thread or a
+    count. `Refused` for what machine code cannot see."""
+    tests = Tests(Frame(code, locations, pushed), place, unknown or true)
+    tests.test(tree, true, false)
+    tests.values.reads.finish()
 
 
 class Tests:
     """Every method ends in jumps to one of two labels."""
 
-    def __init__(self, frame: Frame, place: Place | None) -> None:
+    def __init__(self, frame: Frame, place: Place | None, unknown: str) -> None:
         self.frame, self.code = frame, frame.code
-        self._place = place
+        self._place, self.unknown = place, unknown
         self.values = Values(frame, self.test)
         self.in_place: dict[type, Callable[..., None]] = {
             typed.Not: lambda node, true, false: self.test(node.operand, false, true),
             typed.Logic: self.logic,
-            typed.Matches: self.matches,
             typed.CallerIn: self.caller_in,
             typed.Thread: self.thread,
         }
@@ -86,8 +90,8 @@ class Tests:
     def against_constant(self, node: Typed, true: str, false: str) -> bool:
         """A comparison that needs no register; False where the node is something else."""
         found = compared_with_constant(node)
-        where = self.whole(found[0]) if found else None
-        if found is None or where is None:
+        where, shift = self.frame.where(found[0]) if found else (RAX, 0)
+        if found is None or shift:
             return False
         value, constant, op = found
         immediate = as_immediate(constant, value.size)
@@ -101,26 +105,6 @@ class Tests:
         tests = SIGNED_TESTS if value.is_signed and value.kind == SIGNED else UNSIGNED_TESTS
         self.decide(tests[op], true, false)
         return True
-
-    def whole(self, node: typed.Argument | typed.Pointee) -> int | At | None:
-        """Where the value is as it is; None where it has to be loaded first."""
-        argument = node.pointer if isinstance(node, typed.Pointee) else node
-        where, shift = self.frame.where(argument)
-        if isinstance(node, typed.Argument):
-            return None if shift else where
-        return At(where, node.offset) if isinstance(where, int) else None
-
-    def matches(self, node: typed.Matches, true: str, false: str) -> None:
-        """Byte by byte up to the first difference: never a byte behind the string's end."""
-        where, _ = self.frame.where(node)
-        if isinstance(where, At):
-            raise Refused(f"{node.name} is passed on the stack")
-        self.code.instruction(b"\x85", where, where)  # test
-        self.code.jump("e", false)
-        for index, byte in enumerate(node.text + (b"" if node.prefix else b"\0")):
-            self.code.instruction(b"\x80", 7, At(where, index), wide=False, immediate=bytes([byte]))
-            self.code.jump("ne", false)
-        self.code.jump("", true)
 
     def caller_in(self, node: typed.CallerIn, true: str, false: str) -> None:
         ranges = self.place("the caller").caller_ranges(node)
@@ -142,10 +126,12 @@ class Tests:
             self.compute(node, true, false)
             return
         doubles = any(part.kind == DOUBLE for part in typed.nodes(node))
-        yes, no = self.code.new_label(), self.code.new_label()
+        yes, no, unknown = (self.code.new_label() for _ in range(3))
         self.frame.save(doubles)
+        self.frame.unknown = unknown
         self.compute(node, yes, no)
-        for here, there in ((yes, true), (no, false)):
+        ways = [(yes, true), (no, false)] + [(unknown, self.unknown)] * may_read(node)
+        for here, there in ways:
             self.code.label(here)
             self.frame.restore(doubles)
             self.code.jump("", there)
@@ -154,6 +140,8 @@ class Tests:
     def compute(self, node: Typed, true: str, false: str) -> None:
         if isinstance(node, typed.Count):
             self.count(node, true, false)
+        elif isinstance(node, typed.Matches):
+            self.matches(node, true, false)
         elif isinstance(node, typed.Compare):
             self.compare(node, true, false)
         else:
@@ -162,6 +150,23 @@ class Tests:
                 self.code.instruction(b"\x03", RAX, RAX)  # shifts the sign out: -0.0 is zero too
             self.code.instruction(b"\x85", RAX, RAX)
             self.decide("ne", true, false)
+
+    def matches(self, node: typed.Matches, true: str, false: str) -> None:
+        """Byte by byte up to the first difference."""
+        text = node.text + (b"" if node.prefix else b"\0")
+        if len(text) > PAGE:
+            raise Refused(f"the string {node.name} is compared with is too long")
+        self.values.value(typed.Argument(node.name, node.index, abi.WORD, False, UNSIGNED))
+        self.code.instruction(b"\x85", RAX, RAX)  # test
+        self.code.jump("e", false)
+        self.values.reads.ask()
+        self.code.jump("ne", false)
+        if len(text) > 1:
+            self.values.reads.check_all(len(text))
+        for index, byte in enumerate(text):
+            self.code.instruction(b"\x80", 7, At(RAX, index), wide=False, immediate=bytes([byte]))
+            self.code.jump("ne", false)
+        self.code.jump("", true)
 
     def compare(self, node: typed.Compare, true: str, false: str) -> None:
         left, right, op = node.left, node.right, node.op
@@ -200,14 +205,19 @@ class Tests:
         self.frame.depth -= 8
 
 
-def compared_with_constant(node: Typed) -> tuple[typed.Argument | typed.Pointee, int, str] | None:
+def may_read(node: Typed) -> bool:
+    """Memory that a pointer leads to."""
+    return any(isinstance(part, (typed.Pointee, typed.Matches)) for part in typed.nodes(node))
+
+
+def compared_with_constant(node: Typed) -> tuple[typed.Argument, int, str] | None:
     """The value, the constant and the operator as seen from the value, where one instruction compares them."""
     if not isinstance(node, typed.Compare):
         return None
     left, right, op = node.left, node.right, node.op
     if isinstance(left, typed.Constant):
         left, right, op = right, left, MIRRORED[op]
-    if not isinstance(left, (typed.Argument, typed.Pointee)) or not isinstance(right, typed.Constant):
+    if not isinstance(left, typed.Argument) or not isinstance(right, typed.Constant):
         return None
     if left.kind == DOUBLE:
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Union
 
 from gdbcuda import abi
 from gdbcuda.condition import typed
@@ -14,7 +13,6 @@ from gdbcuda.x86 import NAMES, R10, RAX, RSP, At, Code, Word
 XMM8, XMM9 = 8, 9
 SAVED_DOUBLES = 40  # bytes: xmm8, xmm9 and mxcsr
 DEFAULT_MXCSR = 0x1F80
-Argument = Union[typed.Argument, typed.Matches]
 
 
 class Refused(Exception):
@@ -23,12 +21,14 @@ class Refused(Exception):
 
 class Frame:
     """``pushed`` bytes are on the stack since the entry at first, ``depth`` now; ``is_saved``: rax, r10 (and xmm8, xmm9
-    where there are fractions) may be used."""
+    where there are fractions) may be used. ``unknown``: the label, at ``saved_depth``, for a call whose condition needs
+    what cannot be read."""
 
     def __init__(self, code: Code, locations: Sequence[abi.Location], pushed: int) -> None:
         self.code, self.locations = code, locations
         self.pushed = self.depth = pushed
         self.is_saved = False
+        self.unknown, self.saved_depth = "", pushed
 
     def push(self, register: int) -> None:
         self.code.push(register)
@@ -48,7 +48,7 @@ class Frame:
             self.code.instruction(b"\x0f\x11", XMM9, At(RSP, 16), wide=False)
             self.code.instruction(b"\x0f\xae", 3, At(RSP, 32), wide=False)  # stmxcsr
             self.code.instruction(b"\x0f\xae", 2, Word(DEFAULT_MXCSR), wide=False)  # ldmxcsr
-        self.is_saved = True
+        self.is_saved, self.saved_depth = True, self.depth
 
     def restore(self, doubles: bool) -> None:
         """On one of the ways out; `leave` says that all of them are written."""
@@ -63,11 +63,10 @@ class Frame:
     def leave(self) -> None:
         self.is_saved, self.depth = False, self.pushed
 
-    def where(self, node: Argument) -> tuple[int | At, int]:
+    def where(self, node: typed.Argument) -> tuple[int | At, int]:
         """The register of an argument, or its place on the stack as it is now, and by how many bits it is to be
         shifted down in a register."""
-        offset, size = (node.offset, node.size) if isinstance(node, typed.Argument) else (0, abi.WORD)
-        piece, inside = self.locations[node.index].piece_at(offset, size) or (None, 0)
+        piece, inside = self.locations[node.index].piece_at(node.offset, node.size) or (None, 0)
         if piece is None or piece.indirect:
             raise Refused(f"{node.name} is not in one place")
         if piece.register is None:

@@ -10,6 +10,7 @@ from gdbcuda.condition.numbers import DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.typed import Typed
 from gdbcuda.condition.x86_arithmetic import from_double, load, operate, signed_to_double, unsigned_to_double
 from gdbcuda.condition.x86_frame import XMM8, Frame
+from gdbcuda.condition.x86_memory import Reads
 from gdbcuda.x86 import R10, RAX, RSP, At, Operand
 
 # mov or movsx to 64 bits, from a register or memory; movzx of 4 bytes is a 32-bit mov
@@ -24,6 +25,7 @@ class Values:
 
     def __init__(self, frame: Frame, test: Test) -> None:
         self.frame, self.code, self.test = frame, frame.code, test
+        self.reads = Reads(frame)
         self.ordinal_depth = 0  # of the stack, where a call's number was pushed
         self.writers: dict[type, Callable[..., None]] = {
             typed.Constant: self.constant,
@@ -75,7 +77,10 @@ class Values:
 
     def pointee(self, node: typed.Pointee) -> None:
         self.value(node.pointer)
-        self.load(node, At(RAX, node.offset))
+        if node.offset:
+            self.code.instruction(b"\x81", 0, RAX, immediate=struct.pack("<i", node.offset))  # add
+        self.reads.check(node.size)
+        self.load(node, At(RAX))
 
     def ordinal(self, node: typed.Ordinal) -> None:
         self.code.instruction(b"\x8b", RAX, At(RSP, self.frame.depth - self.ordinal_depth))

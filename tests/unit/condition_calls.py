@@ -14,6 +14,7 @@ STACK = 192  # bytes above the return address
 ENTRY_SP = 0x1000  # made up: nothing asks where the stack really is
 ARENA = 2048  # bytes of memory that pointers may lead to
 COUNTS = (0, 1, 2, 3, 4)
+WILD = (1, 0xDEAD0000, (1 << 47) - 64, 1 << 63, (1 << 64) - 8)  # nothing is there, in any process
 
 
 @dataclass
@@ -68,8 +69,9 @@ class Calls:
         if kind.kind in ("struct", "union"):
             return b"".join(struct.pack("<Q", self.made.register()) for _ in range((kind.size + 7) // 8))
         if parameter.string:
-            return struct.pack("<Q", random.choice([0, *self.strings]))
+            return struct.pack("<Q", random.choice([0, *self.strings, random.choice(WILD)]))
         if kind.kind == "pointer" and not kind.opaque:
-            return struct.pack("<Q", random.choice([0, *[self.arena + 8 * random.randrange(ARENA // 16)] * 4]))
+            there = self.arena + 8 * random.randrange(ARENA // 16)
+            return struct.pack("<Q", random.choice([0, *[there] * 7, random.choice(WILD)]))
         is_count = kind.kind in ("int", "uint") and random.random() < 0.5
         return struct.pack("<Q", random.choice(COUNTS) if is_count else self.made.register())

@@ -20,7 +20,7 @@ from condition_process import ADDRESS, CALLERS, GDB, THREADS, Made, Process
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import Machine
-from test_condition_x86 import COUNTER, compiled, parsed_or_none, pthread_self
+from test_condition_x86 import COUNTER, called, compiled, parsed_or_none, predicted, pthread_self
 
 from gdbcuda import abi, condition
 from gdbcuda.condition import typed
@@ -64,10 +64,10 @@ class Both:
         self.counted = 0
         self.machine.write(COUNTER, bytes(8))
 
-    def run(self, entry: int, made: Made, memory: bytes) -> bool:
+    def run(self, entry: int, made: Made, memory: bytes) -> bool | None:
         ctypes.memmove(ADDRESS, memory, len(memory))
         site = CALLERS.index(made.caller)
-        return self.threads.run(made.thread, lambda: self.machine.call(entry, made.registers, made.stack, site)[0])
+        return self.threads.run(made.thread, lambda: called(self.machine, entry, made.registers, made.stack, site))
 
     def counter(self, node: typed.Count) -> int:
         return self.machine.address + COUNTER
@@ -134,6 +134,7 @@ def test_the_three_agree(both: Both, process: Process, symbol: str, seed: int, d
     for _ in range(5):
         registers, stack, raws = calls.call()
         both.made = Made(symbol, made.random.choice(CALLERS), made.random.choice(THREADS), registers, stack)
-        holds = parsed.holds(made.target, raws, calls.reader(stack), both)
+        holds = predicted(parsed, made.target, raws, calls.reader(stack), both)
         assert both.run(entry, both.made, memory) == holds, (text, "machine code")
-        assert process.evaluate(both.made, memory, native) == holds, (text, native)
+        found = process.evaluate(both.made, memory, native)
+        assert found == holds or (found is None and not holds), (text, native)  # it asks the cheap terms first
