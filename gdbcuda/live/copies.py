@@ -33,8 +33,10 @@ def of_image(image: Any) -> Iterator[Copy]:
     if image.name and not named:
         return
     debug, looked_for = lines_of(file)
+    objfile = target.objfile_of(file)
+    is_read_there = objfile is not None and objfile.filename.startswith(target.REMOTE_PREFIX)
     here = named if image.name else file
-    yield Copy(file, image.base, image.build_id, here if os.path.isfile(here) else "", debug, looked_for)
+    yield Copy(file, image.base, image.build_id, here if os.path.isfile(here) else "", debug, looked_for, is_read_there)
 
 
 def lines_of(file: str) -> tuple[bool | None, tuple[str, ...]]:

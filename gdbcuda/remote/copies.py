@@ -17,14 +17,16 @@ from gdbcuda.check.finding import Finding
 from gdbcuda.errors import UserError
 from gdbcuda.remote import sources
 
+TWO_BUILDS = "they are two builds: breakpoints land beside their lines, arguments are read from wrong places"
+TWO_BUILDS_READ_THERE = "gdb reads the one that runs and stops in the right places; the sources here may be others"
 SHOWN = 12  # digits of a build-id that a person compares
 
 
 class Copy(NamedTuple):
     """An object of the process, and the file here that is taken for it ("" if there is none).
 
-    ``debug``: gdb has lines for its functions; None where gdb has no symbols of it at all. ``looked_for``: sources of
-    those functions, where gdb looks for them."""
+    ``is_read_there``: gdb has fetched the other machine's own file. ``debug``: gdb has lines for its functions; None where
+    gdb has no symbols of it at all. ``looked_for``: sources of those functions, where gdb looks for them."""
 
     file: str
     base: int
@@ -32,6 +34,7 @@ class Copy(NamedTuple):
     here: str
     debug: bool | None
     looked_for: tuple[str, ...] = ()
+    is_read_there: bool = False
 
     @property
     def name(self) -> str:
@@ -70,7 +73,7 @@ def same(copy: Copy, known: elf.Elf) -> Iterator[Finding]:
     else:
         yield Finding("other-build", "error", f"{copy.name} in the process has build-id {copy.build_id[:SHOWN]}\u2026, "
                       f"{copy.here} has {known.build_id[:SHOWN]}\u2026",
-                      "they are two builds: breakpoints land beside their lines, arguments are read from wrong places",
+                      TWO_BUILDS_READ_THERE if copy.is_read_there else TWO_BUILDS,
                       f"bring one of them to the other side and begin again; to get the one from there:\n"
                       f"    remote get {shlex.quote(copy.file)} {shlex.quote(copy.here)}",
                       f"{copy.name} here is not what runs")  # fmt: skip

@@ -40,12 +40,13 @@ class Request:
 
 
 class Plan(NamedTuple):
-    """``server`` is "" where gdb's own ``target`` command starts it."""
+    """``server`` is "" where gdb's own ``target`` command starts it; then ``probe`` tells in a shell whether it can."""
 
     place: str
     server: str
     commands: list[str]
     notes: list[str]
+    probe: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -70,7 +71,8 @@ def plan(request: Request) -> Plan:
     line = request.way.line(words)
     piped = request.way.is_piped
     commands = [*before(request, found.maps), *connecting(request, line, program), *behind(request, hook)]
-    return Plan(request.way.place, "" if piped else line, commands, notes(request, found, hook, program))
+    probe = request.way.line([request.gdbserver, "--version"]) if piped else ""
+    return Plan(request.way.place, "" if piped else line, commands, notes(request, found, hook, program), probe)
 
 
 def require_meaning(request: Request) -> None:

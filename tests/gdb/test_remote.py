@@ -223,9 +223,18 @@ def test_connect_runs_the_commands(local: Scenario, project: Path) -> None:
 
 def test_a_server_that_does_not_listen(local: Scenario) -> None:
     text = gdb(local, "cuda-remote --connect --port 1", program=local.sample("test_alloc"))
-    assert re.search(
-        r"cuda-remote: target remote localhost:1: .*; is this running there\?  gdbserver --once :1 /", text
-    )
+    assert re.search(r"cuda-remote: localhost:1: .*; is this running there\?  gdbserver --once :1 /", text)
+
+
+def test_a_container_without_gdbserver(local: Scenario, project: Path) -> None:
+    """What docker says, and what to try without gdb."""
+    environment = local.environment() | {"PATH": f"{project}/bin:{os.environ['PATH']}"}
+    words = "--container trainer --connect --gdbserver /no/gdbserver"
+    text = gdb(local, f"cuda-remote {words}", program=Path("build/train"), cwd=project, environment=environment)
+    advice = re.search(r"; see above, and try in a shell:  (docker exec -i trainer /no/gdbserver --version)\n", text)
+    assert advice and "/no/gdbserver: not found" in text
+    tried = subprocess.run(advice[1], shell=True, env=environment, capture_output=True, text=True, check=False)
+    assert tried.returncode == 127
 
 
 # -- cuda-check ---------------------------------------------------------------------------------------------------
@@ -257,6 +266,7 @@ def test_another_build_there(local: Scenario, project: Path) -> None:
                    check=True, cwd=project)  # fmt: skip
     text = checked(local, project, "cuda-check")
     assert "train: libvgpu.so here is not what runs (other-build)" in text
+    assert "gdb reads the one that runs" in " ".join(text.split())
     advice = re.search(r"remote get (\S+) (\S+)", text)
     assert advice.groups() == (f"{project}/there/libvgpu.so", f"{project}/build/libvgpu.so")
     assert "same-build" in checked(local, project, advice[0]) + checked(local, project, "cuda-check")

@@ -9,7 +9,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, link, target
-from gdbcuda.live.command import Argument, Option, command, file_names
+from gdbcuda.live.command import Argument, Option, command, file_names, plain
 from gdbcuda.remote.options import OPTIONS, Word
 
 if TYPE_CHECKING:
@@ -63,6 +63,14 @@ def connected(made: Plan) -> str:
         try:
             gdb.execute(line)
         except gdb.error as problem:
-            waits = f"; is this running there?  {made.server}" if made.server and line.startswith("target ") else ""
-            raise UserError(f"{line}: {problem}{waits}") from None
+            raise UserError(f"{plain(problem)}{doubt(made, line)}") from None
     return "\n".join(f"Note: {note}" for note in made.notes)
+
+
+def doubt(made: Plan, line: str) -> str:
+    """What to look at when there is no connection. What a shell has said of it stands above."""
+    if not line.startswith("target "):
+        return ""
+    if made.server:
+        return f"; is this running there?  {made.server}"
+    return f"; see above, and try in a shell:  {made.probe}"
