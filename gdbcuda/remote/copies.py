@@ -25,8 +25,8 @@ SHOWN = 12  # digits of a build-id that a person compares
 class Copy(NamedTuple):
     """An object of the process, and the file here that is taken for it ("" if there is none).
 
-    ``is_read_there``: gdb has fetched the other machine's own file. ``debug``: gdb has lines for its functions; None where
-    gdb has no symbols of it at all. ``looked_for``: sources of those functions, where gdb looks for them."""
+    ``is_read_there``: gdb has fetched the other machine's own file. ``debug``: gdb has lines for its functions; None
+    where gdb has no symbols of it at all. ``looked_for``: sources of those functions, where gdb looks for them."""
 
     file: str
     base: int
