@@ -21,7 +21,7 @@ def build(compile_c, tmp_path: Path):
 
     def make(hook: str = HOOK, program: str = CALLS, *flags: str) -> tuple[Path, Path]:
         library = compile_c("libguardhook.so", hook, "-shared", *(flags or ("-O0",)))
-        stand_in = compile_c("libguardreal.so", hook, "-shared", "-Wl,-soname,libguardreal.so")
+        stand_in = compile_c("libcuda.so.2", hook, "-shared", "-Wl,-soname,libcuda.so.2")
         late = compile_c("liblate.so", "int late;", "-shared")
         words = ("-O1", f'-DLIBRARY="{late}"', str(stand_in), f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl")
         return library, compile_c("program", program, *words)
