@@ -1,0 +1,71 @@
+"""The program under debug, wherever it runs: memory, registers, objects and their files.
+
+The one place that knows whether the target is local; nothing else may open a file or a /proc entry of it.
+(gdb manual: "Inferiors In Python", "Progspaces In Python", "Remote Debugging".)
+"""
+
+from gdbcuda.live.target.caching import forget, until_objects_change
+from gdbcuda.live.target.code import behind_prologue, decoded, function_start, symbol_of, whole
+from gdbcuda.live.target.memory import PATCHED, InferiorMemory, bytes_of, original_code
+from gdbcuda.live.target.objects import (
+    exports,
+    images,
+    in_program,
+    object_of,
+    objfile_of,
+    on_stop,
+    search_order,
+    shared_objects,
+)
+from gdbcuda.live.target.process import (
+    REMOTE_PREFIX,
+    architecture,
+    auxiliary,
+    connection,
+    is_alive,
+    is_remote,
+    is_running,
+    is_thread_running,
+    machine,
+    pause,
+    program,
+    register,
+    require_stopped,
+    strip_prefix,
+)
+
+__all__ = [
+    "PATCHED",
+    "REMOTE_PREFIX",
+    "InferiorMemory",
+    "architecture",
+    "auxiliary",
+    "behind_prologue",
+    "bytes_of",
+    "connection",
+    "decoded",
+    "exports",
+    "forget",
+    "function_start",
+    "images",
+    "in_program",
+    "is_alive",
+    "is_remote",
+    "is_running",
+    "is_thread_running",
+    "machine",
+    "object_of",
+    "objfile_of",
+    "on_stop",
+    "original_code",
+    "pause",
+    "program",
+    "register",
+    "require_stopped",
+    "search_order",
+    "shared_objects",
+    "strip_prefix",
+    "symbol_of",
+    "until_objects_change",
+    "whole",
+]

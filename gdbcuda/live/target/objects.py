@@ -1,0 +1,108 @@
+"""The objects of the process: the program and its shared objects, by the names that the loader knows them by.
+(gdb manual: "Progspaces In Python", "Objfiles In Python".)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+import gdb
+
+from gdbcuda import image, vendor
+from gdbcuda.blocks import Blocks
+from gdbcuda.image import Image
+from gdbcuda.live.target.caching import forget, until_objects_change
+from gdbcuda.live.target.memory import InferiorMemory
+from gdbcuda.live.target.process import auxiliary, connection, is_alive, is_remote, program, strip_prefix
+
+
+@until_objects_change
+def images() -> list[Image]:
+    """The loader's own list, in search order, the program first (its name is ""); [] without one."""
+    values = auxiliary()
+    if "AT_PHDR" not in values or "AT_PHNUM" not in values:
+        return []
+    found = image.images(Blocks(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
+    if connection() == "core":
+        from gdbcuda.live import cores
+
+        cores.mark(found)
+    return found
+
+
+def shared_objects() -> list[str]:
+    """File names of all loaded shared objects, ld.so and the vdso included, in the order in which ld.so searches."""
+    return [one.name for one in images() if one.name]
+
+
+def search_order() -> list[str]:
+    """The same without ld.so and the vdso, which define nothing that a hook library would."""
+    return [name for name in shared_objects() if not vendor.is_loader(name) and not vendor.is_vdso(name)]
+
+
+@until_objects_change
+def object_of(address: int) -> str:
+    """File name of the object that the address is in, as the loader knows it, wherever gdb has found the file; "" if it
+    is in none."""
+    shared = gdb.solib_name(address)
+    if shared:
+        return loader_name(strip_prefix(shared))
+    if in_program(address):
+        return strip_prefix(program())
+    if connection() != "core":
+        return ""
+    return next((one.name for one in images() if one.lacking and one.holds(address)), "")  # gdb has not its file
+
+
+@until_objects_change
+def loader_name(found: str) -> str:
+    """The loader's name of a file that gdb has found: gdb's is longer by the sysroot, or quite another one where it was
+    found by solib-search-path."""
+    names = shared_objects()
+    if found in names:
+        return found
+    same = [name for name in names if found.endswith(name)] or [name for name in names if is_file_of(found, name)]
+    return same[0] if same else found
+
+
+@until_objects_change
+def objfile_of(file: str) -> gdb.Objfile | None:
+    """What gdb has read of the object with that name (the loader's, or the program's file name)."""
+    known = [one for one in gdb.objfiles() if one.filename and one.owner is None]
+    exact = [one for one in known if strip_prefix(one.filename) == file]
+    return next(iter(exact or [one for one in known if loader_name(strip_prefix(one.filename)) == file]), None)
+
+
+def is_file_of(found: str, name: str) -> bool:
+    return os.path.basename(found) == os.path.basename(name)
+
+
+def in_program(address: int) -> bool:
+    return any(low <= address < high for low, high in program_ranges())
+
+
+@until_objects_change
+def program_ranges() -> list[tuple[int, int]]:
+    """Address ranges of the program's own sections, as ``info files`` lists them (no "in FILE" behind the name)."""
+    shown = gdb.execute("info files", to_string=True).partition("Local exec file:")[2]
+    rows = re.findall(r"^\s*(0x[0-9a-f]+) - (0x[0-9a-f]+) is \S+$", shown, re.MULTILINE)
+    if rows or not is_alive():
+        return [(int(low, 16), int(high, 16)) for low, high in rows]
+    return [(low, high) for one in images()[:1] for low, high, _ in one.segments]  # a forked child has no exec file
+
+
+@until_objects_change
+def exports(file: str, name: str, address: int) -> bool:
+    """Is the address in the function that the object exports under that name?"""
+    for one in images():
+        if (one.name or strip_prefix(program())) == file:
+            found = one.lookup(name)
+            return found is not None and found.address <= address < found.address + max(found.size, 1)
+    return False
+
+
+def on_stop(event: object) -> None:
+    """gdb tells of loaded objects only where it has ld.so's file; without it they are asked for at every stop."""
+    if is_remote() and not shared_objects():
+        forget()
