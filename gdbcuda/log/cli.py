@@ -28,16 +28,16 @@ class Source:
     """One file: its calls, what it says beside them, and a writer of lines in the words of its version."""
 
     def __init__(self, path: str, paint: Paint = plainly) -> None:
-        self.path, self.log = path, Log()
-        header = reader.header_of(path)
-        self.is_ours = bool(header)
-        self.table = api.load(cuda=header.get("cuda"), nvml=header.get("nvml"))
+        self.path, self.log, self.file = path, Log(), reader.File(path)
+        head = self.file.header
+        self.is_ours = bool(head)
+        self.table = api.load(reader.version(head, "cuda"), reader.version(head, "nvml"))
         self.writer = Writer(self.table, self.log.notes, paint)
 
     def events(self) -> Iterator[Event]:
-        progress = Progress(os.path.getsize(self.path))
+        progress = Progress(self.file.size)
         try:
-            yield from reader.events(self.path, self.log, progress)
+            yield from reader.file_events(self.file, self.log, progress)
         finally:
             progress.close()
 

@@ -13,10 +13,21 @@ from typing import Any
 Process = tuple[int, int]  # inferior, pid
 Details = Mapping[str, Any]
 NOTHING: Details = {}
+NONE = type(None)
+WORDS = ("function", "object", "layer", "source", "name", "file", "demangled", "program", "build_id")
+NUMBERS = ("address", "thread", "inferior", "pid", "lwp")
 
 
 def process_of(details: Details) -> Process:
     return details.get("inferior", 0), details.get("pid", 0)
+
+
+def require_words(details: Details) -> None:
+    """TypeError where a name is none, or a number; a log may be anything."""
+    if not all(isinstance(details.get(name), (str, NONE)) for name in WORDS):
+        raise TypeError(details)
+    if not all(isinstance(details.get(name, 0), int) for name in NUMBERS):
+        raise TypeError(details)
 
 
 class Notes:
@@ -32,6 +43,7 @@ class Notes:
 
     def add(self, kind: str, details: Details) -> None:
         """KeyError or TypeError for a line with something missing; kinds that we do not know are left out."""
+        require_words(details)
         process = process_of(details)
         if kind == "place":
             self.places[process, details["address"]] = details

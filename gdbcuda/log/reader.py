@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import os
+import re
+import sys
 from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable
 
 from gdbcuda.errors import UserError
@@ -16,7 +19,9 @@ from gdbcuda.log.record import Call
 if TYPE_CHECKING:
     from pathlib import Path
 
-BATCH = 256  # lines that are parsed in one go
+CHUNK = 64 << 10  # bytes that are parsed in one go
+LONGEST = 4 << 20  # bytes of a line; a log has none like that, and a wrong file is not to fill the memory
+LINE_END = "\n"
 BEGIN, END = "B", "E"
 Event = tuple[str, Call]
 
@@ -39,64 +44,110 @@ class Log:
         self.notes.add(line["name"], line["details"])
 
 
-def header_of(path: str | Path) -> dict[str, Any]:
-    """The first line, if it is a header; `UserError` if the file cannot be read."""
+class File:
+    """A log, opened once: what comes through a pipe comes only once. ``path`` "-" is the standard input.
+
+    ``header`` is its first line, if that is a header; `UserError` if the file cannot be read."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        try:
+            self.stream = sys.stdin.buffer if str(path) == "-" else open(path, "rb")  # noqa: SIM115
+            self.size = os.fstat(self.stream.fileno()).st_size  # 0 for a pipe
+            self.read_ahead = self.stream.readline(CHUNK)
+        except OSError as problem:
+            raise UserError(f"cannot read {path}: {problem.strerror}") from None
+        self.read_ahead = self.read_ahead.removeprefix(codecs.BOM_UTF8)
+        self.header = header(self.read_ahead)
+
+    def chunks(self) -> Iterator[tuple[bytes, bool]]:
+        """Whole lines, many at a time, and whether too long a one was left out."""
+        rest, skipping = self.read_ahead, False
+        while True:
+            chunk = self.read()
+            lines, end, tail = (rest + chunk).rpartition(b"\n")
+            if skipping and end:  # of the long line only the end is here
+                lines, skipping = lines.partition(b"\n")[2], False
+            is_long = len(tail) > LONGEST
+            rest, skipping = b"" if is_long or skipping else tail, skipping or is_long
+            yield lines + end, is_long
+            if not chunk:
+                yield rest, False
+                return
+
+    def read(self) -> bytes:
+        try:
+            return self.stream.read(CHUNK)
+        except OSError as problem:
+            raise UserError(f"cannot read {self.path}: {problem.strerror}") from None
+
+
+def header(line: bytes) -> dict[str, Any]:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            found = json.loads(file.readline(1 << 20))
-    except OSError as problem:
-        raise UserError(f"cannot read {path}: {problem.strerror}") from None
-    except ValueError:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) and "gdbcuda_log" in found else {}
 
 
-def events(path: str | Path, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Event]:
+def version(head: Mapping[str, Any], library: str) -> str | None:
+    """Of "cuda" or "nvml", as a header says it; None for the newest where it says nothing that makes sense."""
+    found = head.get(library)
+    return found if isinstance(found, str) and re.match(r"\d+(\.\d+)?\Z", found) else None
+
+
+def events(path: str | Path, log: Log) -> Iterator[Event]:
+    """Begins and ends in the order of the file."""
+    return file_events(File(path), log)
+
+
+def file_events(file: File, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Event]:
     """Begins and ends in the order of the file. ``progress`` gets the number of bytes read so far.
 
     Calls that are still open at the end of the file (or when another log begins in it) are ended as such."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            while True:
-                lines = list(islice(file, BATCH))
-                if not lines:
-                    break
-                for line in parsed(lines, log):
-                    if "gdbcuda_log" in line:
-                        yield from close(log)
-                        log.add_header(line)
-                        continue
-                    event = read(line, log)
-                    if event is not None:
-                        yield event
-                if progress is not None:
-                    progress(sum(map(len, lines)))
-    except OSError as problem:
-        raise UserError(f"cannot read {path}: {problem.strerror}") from None
+    for chunk, was_long in file.chunks():
+        if was_long:
+            log.problems["a line of more than 4 MiB"] += 1
+        for line in parsed(chunk, log):
+            if "gdbcuda_log" in line:
+                yield from close(log)
+                log.add_header(line)
+                continue
+            event = read(line, log)
+            if event is not None:
+                yield event
+        if progress is not None:
+            progress(len(chunk))
     yield from close(log)
     if not log.header:
         log.problems["no header line: not written by gdbcuda, or the beginning is missing"] += 1
 
 
-def parsed(lines: list[str], log: Log) -> list[dict[str, Any]]:
+def parsed(chunk: bytes, log: Log) -> list[dict[str, Any]]:
     """All lines as one array, for that is twice as fast; one by one if something is wrong with any."""
+    text = chunk.decode("utf-8", "replace")
     try:
-        found = json.loads(f"[{','.join(lines)}]")
-        if len(found) == len(lines) and set(map(type, found)) == {dict}:
+        found = json.loads(f"[{text.rstrip().replace(LINE_END, ',')}]", parse_constant=refuse)
+        if set(map(type, found)) <= {dict}:
             return found  # type: ignore[no-any-return]
     except (ValueError, RecursionError):
         pass
-    return [line for text in lines for line in one(text, log)]
+    *lines, last = text.split(LINE_END)
+    return [*(line for text in lines for line in one(text, log)), *one(last, log, is_last=True)]
 
 
-def one(text: str, log: Log) -> Iterator[dict[str, Any]]:
+def refuse(constant: str) -> None:
+    """NaN and Infinity are no JSON. (RFC 8259, 6)"""
+    raise ValueError(constant)
+
+
+def one(text: str, log: Log, is_last: bool = False) -> Iterator[dict[str, Any]]:
     if not text.strip():
         return
     try:
-        line = json.loads(text)
+        line = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError):
-        cut = not text.endswith("\n")
-        log.problems["the last line is cut off" if cut else "a line that is no JSON object"] += 1
+        log.problems["the last line is cut off" if is_last else "a line that is no JSON object"] += 1
         return
     if isinstance(line, dict):
         yield line
@@ -143,6 +194,6 @@ def close(log: Log) -> Iterator[Event]:
     log.open.clear()
 
 
-def calls(path: str | Path, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Call]:
+def calls(path: str | Path, log: Log) -> Iterator[Call]:
     """Every call, once it is over: inner ones before outer ones."""
-    return (call for phase, call in events(path, log, progress) if phase == END)
+    return (call for phase, call in events(path, log) if phase == END)

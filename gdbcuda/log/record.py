@@ -97,20 +97,47 @@ def note(ts: float, kind: str, details: dict[str, Any]) -> dict[str, Any]:
 def from_begin(line: dict[str, Any]) -> Call:
     """From a B line; what another program's log does not have stays empty. KeyError or TypeError for nonsense."""
     call, get = Call.__new__(Call), line.get  # every field once: this runs a million times
-    call.number, call.name, call.start = line["op_id"], line["name"], line["ts"] + 0.0
-    call.thread, call.lwp = get("thread", 0), get("lwp", 0)
-    call.inferior, call.pid = get("inferior", 0), get("pid", 0)
-    call.depth, call.parent, call.caller = get("depth", 0), get("parent"), get("caller", 0)
-    call.layer, call.object = get("layer", ""), get("object", "")
-    call.arguments, call.stack = get("details") or {}, get("stack") or []
+    number, name, start, details = line["op_id"], line["name"], line["ts"], get("details") or {}
+    call.number, call.name, call.start, call.arguments = number, name, start, details
+    call.thread, call.lwp = thread, lwp = get("thread", 0), get("lwp", 0)
+    call.inferior, call.pid = inferior, pid = get("inferior", 0), get("pid", 0)
+    call.depth, call.parent, call.caller = depth, parent, caller = get("depth", 0), get("parent"), get("caller", 0)
+    call.layer, call.object = layer, file = get("layer", ""), get("object", "")
+    call.stack = stack = get("stack") or []
     call.end = call.status = call.result = None
     call.out, call.ended = {}, STILL_OPEN
+    kinds = (type(number), type(name), type(start), type(details), type(thread), type(lwp), type(inferior), type(pid),
+             type(depth), type(parent), type(caller), type(layer), type(file), type(stack))  # fmt: skip
+    if kinds not in SOUND:
+        require(kinds, BEGIN)
+    if not -LATEST < start < LATEST:
+        raise ValueError(start)
     return call
 
 
 def finish(call: Call, line: dict[str, Any]) -> None:
-    """Adds what an E line says."""
-    details = line.get("details") or {}
-    call.end = line["ts"] + 0.0
-    call.status, call.result = details.get("status"), details.get("result", details.get("status"))
-    call.out, call.ended = details.get("out") or {}, details.get("ended", "")
+    """Adds what an E line says; as it was, where that is nonsense."""
+    details, end = line.get("details") or {}, line["ts"]
+    status, out, ended = details.get("status"), details.get("out") or {}, details.get("ended") or ""
+    kinds = type(end), type(status), type(out), type(ended)
+    if kinds not in SOUND:
+        require(kinds, END)
+    if not -LATEST < end < LATEST:
+        raise ValueError(end)
+    call.end, call.status, call.result = end, status, details.get("result", status)
+    call.out, call.ended = out, ended
+
+
+LATEST = 1e12  # seconds; also keeps infinity out
+INT, TEXT, TIME, NONE = (int,), (str,), (int, float), type(None)
+BEGIN = (INT, TEXT, TIME, (dict,), *[INT] * 5, (int, NONE), INT, TEXT, TEXT, (list,))
+END = (TIME, (int, NONE), (dict,), TEXT)
+SOUND: set[tuple[type, ...]] = set()  # what has been seen of a million lines: all have the same few
+
+
+def require(kinds: tuple[type, ...], wanted: Sequence[tuple[type, ...]]) -> None:
+    """TypeError where a field is of another type than it should be."""
+    for one, allowed in zip(kinds, wanted):
+        if one not in allowed:
+            raise TypeError(one)
+    SOUND.add(kinds)

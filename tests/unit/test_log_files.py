@@ -130,3 +130,44 @@ def test_the_last_calls_are_kept_and_can_be_written(tmp_path: Path) -> None:
     assert [c.number for c in found] == [7, 8, 9] and log.notes.place((0, 0), 1)["function"] == "main"
     kept.limit(1)
     assert [c.number for c in kept.calls] == [9]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [{"thread": [1]}, {"parent": {}}, {"caller": "0x1"}, {"layer": 5}, {"details": [1]}, {"depth": "deep"}, {"name": None},
+     {"op_id": "7"}, {"ts": 1e400}],
+)  # fmt: skip
+def test_a_begin_with_a_field_of_another_type_is_no_call(tmp_path: Path, field: dict) -> None:
+    """Nothing behind the reader asks again."""
+    path = write(tmp_path / "log", two_calls())
+    begin = {"ts": 1, "op_id": 9, "phase": "B", "name": "cuInit", **field}
+    append(path, json.dumps(begin) + "\n")
+    found, log = read(path)
+    assert [c.name for c in found] == ["cuMemAlloc_v2", "cudaMalloc"] and sum(log.problems.values()) == 1
+
+
+@pytest.mark.parametrize("details", [{"status": "bad"}, {"out": [1]}, {"ended": 5}, [1]])
+def test_an_end_with_a_field_of_another_type_leaves_the_call_open(tmp_path: Path, details: object) -> None:
+    path = append(write(tmp_path / "log", two_calls()), '{"ts":1,"op_id":9,"phase":"B","name":"cuInit"}\n')
+    append(path, json.dumps({"ts": 2, "op_id": 9, "phase": "E", "name": "cuInit", "details": details}) + "\n")
+    found, log = read(path)
+    assert found[-1].ended == record.STILL_OPEN
+    assert dict(log.problems) == {"a line with something missing": 1, "a call without its end": 1}
+
+
+def test_a_line_without_end_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong file, a core file say, must not fill the memory."""
+    monkeypatch.setattr(reader, "LONGEST", 1 << 17)
+    good = write(tmp_path / "log", two_calls()).read_text().splitlines(keepends=True)
+    path = tmp_path / "long"
+    path.write_text("".join([*good[:3], "x" * 400_000 + "\n", *good[3:], "y" * 400_000]))
+    found, log = read(path)
+    assert [c.name for c in found] == ["cuMemAlloc_v2", "cudaMalloc"]
+    assert dict(log.problems) == {"a line of more than 4 MiB": 2}
+
+
+def test_a_byte_order_mark_and_the_line_ends_of_another_system(tmp_path: Path) -> None:
+    path = write(tmp_path / "log", two_calls())
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    found, log = read(path)
+    assert len(found) == 2 and log.header["cuda"] == "13.0" and not log.problems
