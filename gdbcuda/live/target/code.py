@@ -58,7 +58,7 @@ def decoded(function: str) -> tuple[int, ...]:
 
 
 def whole(address: int, function: str) -> int:
-    """The full address of a location of a breakpoint on the function. (gdb 10 shows only the low 32 bits in objects with
+    """The full address of a location of a breakpoint on the function. (gdb 10 shows only 32 bits of it in objects with
     sections that its BFD does not know, such as .relr.dyn.)"""
     if object_of(address):
         return address
