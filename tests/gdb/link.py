@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 PACKET = re.compile(rb"\$([^#]*)#[0-9a-f]{2}")
-MARK = "qMark:"
+MARK, OF_DEVICES = "qMark:", "qnv."
 
 
 def mark(name: str) -> str:
@@ -69,9 +69,9 @@ class Link:
         self._rest = self._rest[found[-1].end() :] if found else self._rest
 
     def between(self, first: str, last: str) -> list[str]:
-        """gdb's packets from one mark to the other, without the marks."""
+        """gdb's packets from one mark to the other, without the marks and without what cuda-gdb asks about devices."""
         start, end = self.packets.index(MARK + first), self.packets.index(MARK + last)
-        return [packet for packet in self.packets[start + 1 : end] if not packet.startswith(MARK)]
+        return [packet for packet in self.packets[start + 1 : end] if not packet.startswith((MARK, OF_DEVICES))]
 
     def end(self) -> None:
         self._listening.close()

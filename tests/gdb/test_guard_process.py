@@ -25,6 +25,10 @@ def executable_bytes(pid: int, name: str) -> bytes:
         return memory.read(int(end, 16) - int(start, 16))
 
 
+HOLD = ("set scheduler-locking on", "set scheduler-locking replay")
+CANNOT_HOLD = "cannot support this command"  # cuda-gdb 13
+
+
 @pytest.mark.parametrize("leave", ["detach", "quit"])
 def test_attach_guard_and_let_go(local: Scenario, build, leave: str) -> None:  # noqa: F811
     hook, program = build(HOOK, BUSY)
@@ -35,7 +39,7 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str) -> None:  #
         before = executable_bytes(process.pid, "libguardhook.so")
         make = "cuda-break cuMemAlloc --in libguardhook.so if bytesize >= 1T"
         line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
-        for word in (ON, f"attach {process.pid}", make, "continue", STATE, "continue", leave):
+        for word in (ON, f"attach {process.pid}", *HOLD, make, "continue", STATE, "continue", leave):
             line += ["-ex", word]
         try:
             text = execute(line, local.environment())
@@ -45,8 +49,8 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str) -> None:  #
     if "ptrace: Operation not permitted" in text:
         pytest.skip("this machine does not let us attach")
     assert "state: guarded" in text and re.search("bytesize=10995[0-9]+", text), text
-    own = len(before.rstrip(b"\0"))  # with quit, a trampoline in which a thread is stays behind it
-    assert before[:own] == after[:own] and (leave == "quit" or before == after)
+    own = len(before.rstrip(b"\0"))  # a trampoline in which a thread is stays, where gdb cannot step it out of it
+    assert before[:own] == after[:own] and (leave == "quit" or CANNOT_HOLD in text or before == after)
     assert (ended, process.returncode) == ("wrong 0\n", 0)
 
 

@@ -92,6 +92,12 @@ def test_layers_report_different_memory(scenario: Scenario) -> None:
     assert re.search(r"First refusal: .*CUDA_ERROR_OUT_OF_MEMORY", text)
 
 
+def skip_where_threads_cannot_be_held(text: str) -> None:
+    """The hook library has a thread of its own, so cuda-gdb 13 asks nothing; it says why."""
+    if "cuda-memory: the other threads cannot be held meanwhile" in text:
+        pytest.skip("this gdb cannot hold the other threads")
+
+
 def test_layers_are_asked_now(scenario: Scenario) -> None:
     """The program itself has not asked yet; the question leaves no trace in the log and none in the program."""
     text = scenario.run(
@@ -100,6 +106,7 @@ def test_layers_are_asked_now(scenario: Scenario) -> None:
         "continue",
         environment={"GDBCUDA_MEMORY_LIMIT": "2g"},
     )  # fmt: skip
+    skip_where_threads_cannot_be_held(text)
     limit, whole, ours = "2147483648 [2.00 GiB]", "17179869184 [16.00 GiB]", r"1140850689 \[1\.06 GiB\]"
     for asked in ("cuMemGetInfo_v2", "nvmlDeviceGetMemoryInfo"):
         assert re.search(rf"{asked} +hook \S+ +{ours} +{re.escape(limit)} +{ours} +0$", text, re.MULTILINE)
@@ -113,6 +120,7 @@ def test_a_breakpoint_in_the_question_is_one_line(local: Scenario) -> None:
     text = local.run("test_alloc", "cuda-log start --memory", "cuda-memory compare", "break main", "run",
                      "break cuMemGetInfo_v2", "cuda-memory compare")  # fmt: skip
     assert "cuda-memory: there is no process that could be asked" in text
+    skip_where_threads_cannot_be_held(text)
     assert "cuda-memory: cuMemGetInfo_v2 cannot be called in the program: The program being debugged stopped" in text
 
 
