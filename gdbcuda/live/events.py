@@ -1,0 +1,93 @@
+"""Who hears of which of gdb's events, and in which order: gdb calls the functions as they stand here.
+
+What was known of objects and processes is forgotten before anybody asks for it again. (gdb manual: "Events In Python".)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import gdb
+
+from gdbcuda.live import (
+    asking,
+    breakpoints,
+    confined,
+    inferiors,
+    notice,
+    preload,
+    processes,
+    recursion,
+    requests,
+    returns,
+    saving,
+    stops,
+    target,
+    welcome,
+)
+from gdbcuda.live.later import if_loaded
+
+HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
+    "new_objfile": (
+        target.forget,
+        preload.on_objfile,
+        notice.on_objfile,
+        if_loaded("guards", "on_objfile"),
+        requests.on_objects_change,
+        recursion.apply,
+        if_loaded("recording", "on_objfile"),
+        inferiors.on_objfile,
+    ),
+    "clear_objfiles": (target.forget, processes.on_clear_objfiles),
+    "free_objfile": (target.forget,),
+    "new_inferior": (inferiors.added,),
+    "new_thread": (processes.on_new_thread,),
+    "exited": (preload.on_exit, processes.on_exit, if_loaded("recording", "on_exit")),
+    "inferior_deleted": (processes.on_inferior_deleted,),
+    "cont": (returns.on_continue, if_loaded("guards", "on_continue")),
+    "stop": (
+        target.on_stop,
+        preload.on_stop,
+        notice.on_stop,
+        stops.on_stop,
+        asking.on_stop,
+        recursion.on_stop,
+        if_loaded("recording", "on_stop"),
+        returns.on_stop,
+        returns.sweep,
+        if_loaded("guards", "on_stop"),
+    ),
+    "before_prompt": (
+        welcome.on_prompt,
+        preload.on_prompt,
+        saving.after,
+        returns.sweep,
+        if_loaded("guards", "on_prompt"),
+    ),
+    "inferior_call": (if_loaded("guards", "on_call"),),
+    "breakpoint_created": (breakpoints.on_created, if_loaded("guards", "on_created")),
+    "breakpoint_modified": (
+        confined.on_modified,
+        saving.on_modified,
+        breakpoints.on_modified,
+        returns.on_breakpoint_modified,
+        if_loaded("guards", "on_modified"),
+    ),
+    "breakpoint_deleted": (
+        confined.on_deleted,
+        breakpoints.on_deleted,
+        if_loaded("guards", "on_deleted"),
+        returns.on_breakpoint_deleted,
+    ),
+    "gdb_exiting": (if_loaded("guards", "take_all_back"),),
+}
+SINCE_GDB_12 = ("free_objfile", "gdb_exiting")
+
+
+def connect() -> None:
+    for name, handlers in HANDLERS.items():
+        if name in SINCE_GDB_12 and not hasattr(gdb.events, name):
+            continue
+        for handler in handlers:
+            getattr(gdb.events, name).connect(handler)
+    saving.watch_save()

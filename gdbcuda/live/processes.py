@@ -1,0 +1,47 @@
+"""A process has begun, ended, or become another one: what was known of it goes. (gdb manual: "Events In Python".)"""
+
+from __future__ import annotations
+
+import gdb
+
+from gdbcuda.live import confined, inferiors, preload, stops, target
+from gdbcuda.live.later import if_loaded
+
+
+def on_exit(event: gdb.ExitedEvent) -> None:
+    """Exited, killed, or detached from: for gdb the process is no more."""
+    inferiors.end_process(event.inferior)
+    target.forget()
+    inferiors.forget_ended(event.inferior.num)
+
+
+def on_inferior_deleted(event: gdb.InferiorDeletedEvent) -> None:
+    inferiors.end_process(event.inferior)
+    inferiors.forget_all(event.inferior.num)
+
+
+def on_new_thread(event: gdb.ThreadEvent) -> None:
+    """The first thread of a process. (gdb adds the leader of a dying process a second time: that is no new one.)"""
+    thread = event.inferior_thread
+    inferior = getattr(thread, "inferior", thread)  # gdb 10 gives the inferior itself
+    if len(inferior.threads()) <= 1 and inferiors.begin_process(inferior):
+        begin(inferior)
+
+
+def on_clear_objfiles(event: gdb.ClearObjFilesEvent) -> None:
+    """gdb has no event for exec, but it takes the old program's symbols away: from now on it is another process."""
+    for inferior in inferiors.have_executed(event.progspace):
+        begin(inferior)
+        preload.on_exec(inferior)
+
+
+def begin(inferior: gdb.Inferior) -> None:
+    target.forget()
+    inferiors.forget_all(inferior.num)
+    # gdb 10 to 12 cannot keep the breakpoints of several processes apart: the newest is watched alone. Not while one
+    # forks, for there gdb is in the middle of its list of breakpoints.
+    if not confined.CAN_CONFINE and not inferiors.is_forked(inferior):
+        for other in gdb.inferiors():
+            inferiors.forget_ended(other.num)
+    stops.new_process()
+    if_loaded("guards", "on_process")(inferior)
