@@ -12,6 +12,7 @@ from typing import Callable
 from gdbcuda.detour import Detour
 from gdbcuda.x86 import RAX, RSP, At, Code, Word
 
+LONG_JUMP = b"\xe9"
 Test = Callable[[Code, str, str, int], None]  # (code, label if true, label if false, bytes pushed since the entry)
 Range = tuple[int, int]  # addresses, the second one is behind the end
 
@@ -20,13 +21,11 @@ Range = tuple[int, int]  # addresses, the second one is behind the end
 class Trampoline:
     """``raw`` is to be written at ``address``; every call that passes a test executes the one-byte nop at ``hit``.
 
-    ``lifted``: address of a byte that says, when it is not zero, that the function's own bytes are back: then a call
-    that has passed goes to the function's entry (where the patch covers gdb's breakpoint), else behind the patch."""
+    Where the patch covers gdb's breakpoint and is not there any more, the call goes back to it, else behind it."""
 
     address: int
     raw: bytes
     hit: int
-    lifted: int
 
 
 def build(detour: Detour, tests: Sequence[Test], address: int, counter: int | None = None) -> Trampoline:
@@ -42,16 +41,18 @@ def build(detour: Detour, tests: Sequence[Test], address: int, counter: int | No
     code.label("hit")
     code.emit(b"\x90")
     if detour.covers_stop:
-        code.emit(b"\x80\x3d")  # cmpb $0, lifted(%rip)
-        code.distance("lifted", 1)
-        code.emit(b"\0")
+        compare(code, *detour.writes(address)[-1])
         code.jump("ne", detour.patch)
     detour.continue_function(code)
-    code.label("lifted")
-    code.emit(b"\0")
-    return Trampoline(
-        address, code.assemble(address), address + code.labels["hit"], address + code.labels["lifted"]
-    )  # fmt: skip
+    return Trampoline(address, code.assemble(address), address + code.labels["hit"])
+
+
+def compare(code: Code, address: int, raw: bytes) -> None:
+    """cmpl $raw, address(%rip), or cmpw where it is the two bytes of a short jump"""
+    size = 4 if raw[:1] == LONG_JUMP else 2
+    code.emit(b"\x81\x3d" if size == 4 else b"\x66\x81\x3d")
+    code.distance(address, size)
+    code.emit(raw[:size])
 
 
 def count(code: Code, counter: int) -> None:

@@ -27,6 +27,7 @@ class Machine:
 MACHINES = {"x86-64": Machine("rsp", "rax"), "aarch64": Machine("sp", "x0", "x30")}
 
 
+@target.until_objects_change
 def here() -> Machine:
     """The machine of the selected program."""
     return MACHINES[target.machine()]

@@ -238,6 +238,14 @@ def switched_positions(thread: gdb.InferiorThread) -> list[Position] | None:
     return positions_here()
 
 
+def position_here() -> Position | None:
+    """Of the selected thread, and no more than that: what is further up the stack costs packets."""
+    try:
+        return position_of(gdb.newest_frame())
+    except gdb.error:
+        return None
+
+
 def positions_here() -> list[Position] | None:
     try:
         frame = gdb.newest_frame()

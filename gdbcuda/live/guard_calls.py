@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gdbcuda.errors import Unreadable
@@ -13,11 +14,10 @@ from gdbcuda.live.guard import Guard
 @dataclass
 class Calls:
     """Of one process. ``counters``: by function, where its trampoline counts; ``skipped``: calls that none has counted;
-    ``before``: by breakpoint, what the function had seen already when it came."""
+    ``before``: by breakpoint and function, what that had seen already when the breakpoint came."""
 
     skipped: dict[int, int] = field(default_factory=dict)
-    before: dict[int, int] = field(default_factory=dict)
-
+    before: dict[tuple[int, int], int] = field(default_factory=dict)
     counters: dict[int, int] = field(default_factory=dict)
 
     def counter(self, function: int) -> int:
@@ -27,7 +27,7 @@ class Calls:
         self.counters[guard.function] = counter
         guard.skipped = self.skipped.pop(guard.function, 0)
         for number in guard.members:
-            self.before.setdefault(number, self.total(guard))
+            self.before.setdefault((number, guard.function), self.total(guard))
 
     def end(self, guard: Guard) -> None:
         self.skipped[guard.function] = guard.skipped
@@ -39,7 +39,9 @@ class Calls:
             return guard.skipped
         return int(struct.unpack("<Q", raw)[0]) + guard.skipped
 
-    def seen(self, number: int, guard: Guard | None) -> int | None:
-        """None while there is no guard that counts."""
-        is_counted = guard is not None and guard.function in self.counters
-        return self.total(guard) - self.before.get(number, 0) if is_counted else None
+    def seen(self, number: int, guards: Iterable[Guard]) -> int | None:
+        """All places of the breakpoint together; None while there is no guard that counts."""
+        counted = [guard for guard in guards if guard.function in self.counters]
+        if not counted:
+            return None
+        return sum(self.total(guard) - self.before.get((number, guard.function), 0) for guard in counted)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gdb
 
 from gdbcuda.live import detour, settings, target
-from gdbcuda.live.guard import trash
 from gdbcuda.live.guard_making import refresh, remove
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process, on_end
+from gdbcuda.live.guard_watch import trash
 
 # in gdb's python command: binds no name of the user's
 THIS = "__import__('gdbcuda.live.guard_loading', fromlist=['*'])"
@@ -43,12 +43,13 @@ class Loading(gdb.Breakpoint):
 
 
 def forget_unloaded(process: Process) -> None:
-    """What was written into an object has gone with it. (gdb 10 has no event for that.)"""
-    target.forget()
+    """What was written into an object has gone with it. (gdb 10 has no event for that.) gdb's own list is asked, which
+    it has just read: ours would be read anew, packet by packet."""
     for function, guard in list(process.guards.items()):
         if not hasattr(gdb, "BreakpointLocation"):  # before gdb 13 an unloaded one cannot be found to switch it on
             guard.wake()
-        if not any(one.holds(function) for one in target.images()):
+        if not gdb.solib_name(function) and not target.in_program(function):
+            target.forget()
             del process.guards[function]
             process.stale.update(guard.members)
             guard.forget()

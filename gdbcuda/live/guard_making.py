@@ -16,8 +16,11 @@ import gdb
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
 from gdbcuda.live import counting, detour, settings, target
-from gdbcuda.live.guard import Guard, places
+from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_process import FILTERS, PROCESSES
+from gdbcuda.live.guard_running import RunningGuard
+from gdbcuda.live.guard_standing import StandingGuard
+from gdbcuda.live.guard_watch import places
 
 SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"
 
@@ -108,7 +111,9 @@ def install(function: int, members: dict[int, int]) -> None:
     except detour.NoRoom as problem:
         process.is_full = str(problem)
         raise
-    guard = Guard(function, stop, tuple(members), found, made)
+    is_counting = counter is not None or any(FILTERS[number].is_counting for number in members)
+    kind = StandingGuard if target.is_remote() and not is_counting else RunningGuard
+    guard = kind(function, stop, tuple(members), found, made)
     if counter is not None:
         process.calls.begin(guard, counter)
     detour.prepare(found, made)

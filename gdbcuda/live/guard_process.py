@@ -8,9 +8,10 @@ from typing import Callable
 import gdb
 
 from gdbcuda.live import target
-from gdbcuda.live.guard import Guard, sweep
+from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_calls import Calls
 from gdbcuda.live.guard_filters import Filter
+from gdbcuda.live.guard_watch import sweep
 from gdbcuda.live.inferiors import PerInferior
 
 
@@ -61,4 +62,4 @@ def calls_seen(number: int) -> int | None:
     if number not in FILTERS or not FILTERS[number].counts_calls or not target.is_alive():
         return None
     process = PROCESSES()
-    return process.calls.seen(number, next(iter(process.guards_of(number)), None))
+    return process.calls.seen(number, process.guards_of(number))

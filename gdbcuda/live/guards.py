@@ -12,16 +12,16 @@ import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.live import counting, detour, guard_filters, inferiors, settings, target
-from gdbcuda.live.guard import places, sweep, switching
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.guard_loading import watch_or_not
 from gdbcuda.live.guard_making import SWITCHED_OFF, clean, refresh, remove
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process, calls_seen, ended
+from gdbcuda.live.guard_watch import places, sweep, switching
 
 __all__ = ["FILTERS", "PROCESSES", "calls_seen", "refresh"]
 
 THIS = "__import__('gdbcuda.live.guards', fromlist=['*'])"  # in gdb's python command: binds no name of the user's
-FEW = 8  # guards that are lifted at every stop; of more, only that of the function where the program stops
+FEW, FEW_FAR = 8, 2  # guards that are lifted at every stop; of more, only that of the function where the program stops
 _stepping: list[bool] = []  # the stops are ours
 
 
@@ -140,12 +140,11 @@ def on_continue(event: object) -> None:
     sweep()
     refresh(process.waiting)
     process.fresh.clear()
-    here = detour.positions_here()
-    for guard in list(process.guards.values()):
-        if here:
-            guard.let_pass(gdb.selected_thread().num, *here[0])
-        if not guard.detour.covers_stop and not guard.inside and guard.is_lifted:
-            guard.lower()
+    here = detour.position_here() if process.guards else None
+    if here is not None:
+        thread = gdb.selected_thread().num
+        for guard in list(process.guards.values()):
+            guard.go_on(thread, *here)
 
 
 def on_stop(event: object = None) -> None:
@@ -156,8 +155,7 @@ def on_stop(event: object = None) -> None:
     process = PROCESSES()
     process.is_stopped = True
     for guard in list(process.guards.values()):
-        guard.wake()
-        guard.look_again()
+        guard.stand()
     sweep()
     if FILTERS and target.is_alive() and not target.is_running():
         lift_shown(process)
@@ -166,10 +164,13 @@ def on_stop(event: object = None) -> None:
 
 
 def lift_shown(process: Process) -> None:
-    here = detour.positions_here()
-    function = target.function_start(here[0][0]) if here else None
+    if not process.guards:
+        return
+    here = detour.position_here()
+    function = target.function_start(here[0]) if here is not None else None
+    is_few = len(process.guards) <= (FEW_FAR if target.is_remote() else FEW)
     for guard in process.guards.values():
-        if len(process.guards) <= FEW or guard.function == function:
+        if is_few or guard.function == function:
             guard.lift()
 
 

@@ -193,7 +193,6 @@ class Ending(gdb.Breakpoint):
         for key, call in list(calls.seen.items()):
             if key[0] == thread and (key[1] < now or (key[1] == now and returns_to(call, self.address))):
                 calls.over[thread] = calls.seen.pop(key)
-                calls.over[thread].result = result_register()
         if not any(returns_to(call, self.address) for call in calls.seen.values()):
             self.enabled = False  # never delete inside stop(): sweep() does
         return False
@@ -224,6 +223,7 @@ def just_returned(frame: gdb.Frame) -> tuple[frames.Call, int] | None:
         return waited.call, waited.number
     over = CALLS().over.get(thread_number())
     if over is not None and returns_to(over, frame.pc()):
+        over.result = result_register()  # all registers, a packet that only this stop has to cost
         return over, 0
     return None
 
