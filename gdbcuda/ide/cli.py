@@ -11,6 +11,7 @@ from gdbcuda import files, places
 from gdbcuda.errors import UserError
 from gdbcuda.ide.plan import IDES, Plan, Request, names, plan_for
 from gdbcuda.remote import sources
+from gdbcuda.remote.plan import missing, require_preloadable
 
 _DESCRIPTION = """\
 Prints what an IDE needs to debug PROGRAM with its hook library through gdbcuda, or with --write puts it into the
@@ -30,6 +31,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--remote", default="", metavar="HOST:PORT", help="a gdbserver that runs the program")
     parser.add_argument("--path-map", action="append", default=[], metavar="A=B", dest="maps",
                         help="sources compiled in directory A are in B here (default: as found)")  # fmt: skip
+    parser.add_argument("--hook-there", default="", metavar="PATH", help="where it is on the server, if elsewhere")
+    parser.add_argument("--program-there", default="", metavar="PATH", help="where it is on the server, if elsewhere")
     parser.add_argument("--folder", default=".", metavar="DIR", help="the project's folder (default: the current one)")
     parser.add_argument("--write", action="store_true", help="write the files into the project's folder")
     parser.add_argument("--json", action="store_true", help="files and steps as a JSON document")
@@ -38,25 +41,31 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(args: argparse.Namespace) -> int:
-    request = request_of(args)
+    request, gone = request_of(args)
     plan = plan_for(args.ide, request)
     written = write(plan, request.folder) if args.write else []
     print(json.dumps(document(args.ide, plan, written), indent=2) if args.json else text(plan, written))
+    if gone and not args.json:
+        print(f"Note: {missing(gone)}")
     return 0
 
 
-def request_of(args: argparse.Namespace) -> Request:
-    """UserError for a file that is not there, or an address or map of another form."""
+def request_of(args: argparse.Namespace) -> tuple[Request, list[str]]:
+    """With the sources that are not here. UserError for a file that is not there, a hook library that cannot be
+    preloaded, an address or map of another form."""
     host, _, port = args.remote.rpartition(":")
     if args.remote and not (host and port.isdigit()):
         raise UserError(f"--remote is HOST:PORT, for example server:1234, not {args.remote!r}")
     program, hook = existing(args.program), existing(args.hook)
-    maps = sources.of_files([hook, program], map(path_map, args.maps)).maps
+    if not args.remote:
+        require_preloadable(hook)
+    maps, gone = sources.of_files([hook, program], map(path_map, args.maps))
     return Request(
         program=program, hook=hook, folder=os.path.abspath(args.folder),
         source=str(places.sourced_file()), gdb=places.wanted_gdb(), wrapper=places.drop_in_gdb(),
         remote=args.remote, gdbserver=places.server_of(places.wanted_gdb()), maps=tuple(maps),
-    )  # fmt: skip
+        hook_there=args.hook_there, program_there=args.program_there,
+    ), gone  # fmt: skip
 
 
 def existing(path: str) -> str:

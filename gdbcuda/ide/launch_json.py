@@ -1,6 +1,7 @@
 """A configuration put into a launch.json: a new one, or beside what somebody else wrote there.
 
-The new text differs from the old by our configuration alone; comments, indentation and line ends stay.
+The new text differs from the old by our configuration alone; comments, indentation and line ends stay. In one that is
+ours already what somebody has added stays too, and how the program is called.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from gdbcuda.ide import jsonc
 from gdbcuda.ide.jsonc import Node
 
 INDENT = "    "
+OF_THE_USER = ("args", "cwd", "environment", "env")
 Configuration = dict[str, Any]
 
 
@@ -21,7 +23,8 @@ def new(entry: Configuration) -> str:
 
 
 def merged(text: str, entry: Configuration, name: str = "launch.json") -> str:
-    """``text`` with the entry in its configurations: in the place of the one of that name, or as the last.
+    """``text`` with the entry in its configurations: in the one of that name and type, or in the place of one of that
+    name, or as the last.
 
     UserError for a text that is not a launch.json."""
     if not text.strip("\ufeff \t\r\n"):
@@ -40,11 +43,20 @@ def merged(text: str, entry: Configuration, name: str = "launch.json") -> str:
 def expected(old: Configuration, entry: Configuration) -> Configuration:
     entries = list(old.get("configurations", []))
     place = next((index for index, one in enumerate(entries) if has_name(one, entry["name"])), len(entries))
-    return {**old, "configurations": [*entries[:place], entry, *entries[place + 1 :]]}
+    known = entries[place] if place < len(entries) and is_ours(entries[place], entry) else {}
+    return {**old, "configurations": [*entries[:place], {**known, **ours(entry, known)}, *entries[place + 1 :]]}
+
+
+def ours(entry: Configuration, old: Configuration) -> Configuration:
+    return {key: value for key, value in entry.items() if not (key in OF_THE_USER and key in old)}
 
 
 def has_name(value: Any, name: str) -> bool:
     return isinstance(value, dict) and value.get("name") == name
+
+
+def is_ours(value: Any, entry: Configuration) -> bool:
+    return has_name(value, entry["name"]) and value.get("type") == entry["type"]
 
 
 def with_entry(text: str, array: Node, entry: Configuration) -> str:
@@ -53,10 +65,25 @@ def with_entry(text: str, array: Node, entry: Configuration) -> str:
     unit = inner[len(outer) :] or outer or INDENT
     for old in array.items:
         if has_name(old.value, entry["name"]):
+            if is_ours(old.value, entry):
+                return with_values(text, old, ours(entry, old.value), unit)
             indent = indent_of(text, old.start)
             return text[: old.start] + shown(entry, indent, unit, newline(text)) + text[old.end :]
     inner = inner if inner != outer else outer + unit
     return appended(text, array, array.items[-1:], shown(entry, inner, unit, newline(text)), inner)
+
+
+def with_values(text: str, old: Node, values: Configuration, unit: str) -> str:
+    """Each value in the place of the old one, new ones behind all; from the end, for what is behind a change moves."""
+    indent = indent_of(text, old.members[0][1].start)
+    new = [f"{json.dumps(key)}: {shown(value, indent, unit, newline(text))}"
+           for key, value in values.items() if old.member(key) is None]  # fmt: skip
+    if new:
+        text = appended(text, old, [old.members[-1][1]], f",{newline(text)}{indent}".join(new), indent)
+    for key, node in reversed(old.members):
+        if key in values and node is old.member(key) and node.value != values[key]:
+            text = text[: node.start] + shown(values[key], indent, unit, newline(text)) + text[node.end :]
+    return text
 
 
 def with_array(text: str, root: Node, entry: Configuration) -> str:

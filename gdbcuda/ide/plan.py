@@ -12,15 +12,13 @@ from typing import Callable, NamedTuple
 
 from gdbcuda.errors import UserError
 from gdbcuda.remote import plan as servers
-from gdbcuda.remote import sources
-from gdbcuda.remote.plan import server_words
 from gdbcuda.remote.way import Way
 
 
 @dataclass(frozen=True)
 class Request:
-    """Paths are absolute and of this machine. ``remote`` is "HOST:PORT" of a gdbserver, "" to start the program here.
-    ``maps`` are (directory as compiled or on the server, directory here)."""
+    """Paths are absolute and of this machine, but for ``…_there``: "" where they follow from the maps. ``remote`` is
+    "HOST:PORT" of a gdbserver, "" to start the program here. ``maps`` are (directory as compiled, directory here)."""
 
     program: str
     hook: str
@@ -30,11 +28,18 @@ class Request:
     wrapper: str = "gdbcuda-gdb"
     remote: str = ""
     gdbserver: str = "gdbserver"
+    hook_there: str = ""
+    program_there: str = ""
     maps: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
-        return f"gdbcuda: {os.path.basename(self.program)}" + (f" on {self.host}" if self.remote else "")
+        return self.name_for("")
+
+    def name_for(self, debugger: str) -> str:
+        """Configurations of several extensions stand in one launch.json, each by its name."""
+        words = ["gdbcuda:", os.path.basename(self.program), *([f"on {self.host}"] if self.remote else [])]
+        return " ".join([*words, *([f"({debugger})"] if debugger else [])])
 
     @property
     def host(self) -> str:
@@ -59,15 +64,21 @@ class Request:
         """What starts the program on the other machine, the library preloaded into it alone."""
         if not self.remote:
             return []
-        way = Way(host=self.host, port=int(self.port))
-        program, hook = (sources.there(path, self.maps) for path in (self.program, self.hook))
-        line = way.line(server_words(servers.Request(way=way, gdbserver=self.gdbserver), hook, program))
-        return [f"on {way.place}:  {line}"]
+        made = servers.plan(servers.Request(
+            way=Way(host=self.host, port=int(self.port)), hook=self.hook, program=self.program,
+            hook_there=self.hook_there, program_there=self.program_there, gdbserver=self.gdbserver, maps=self.maps,
+        ))  # fmt: skip
+        return ["\n   ".join([f"on {made.place}:  {made.server}", *(f"({guess})" for guess in made.guesses)])]
 
 
 def quoted(shown: str, path: str = "") -> str:
     """A word of a gdb command; ``path`` is what the IDE will make of ``shown``."""
-    return f"'{shown}'" if re.search(r"[^\w@%+=:,./-]", path or shown) else shown
+    path = path or shown
+    if re.fullmatch(r"[\w@%+=:,./-]+", path):
+        return shown
+    if "'" not in path:
+        return f"'{shown}'"
+    return f'"{shown}"' if not re.search(r'["\\]', path) else re.sub(r"([^\w@%+=:,./-])", r"\\\1", path)
 
 
 class File(NamedTuple):

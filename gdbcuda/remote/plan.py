@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -40,16 +41,18 @@ class Request:
 
 
 class Plan(NamedTuple):
-    """``server`` is "" where gdb's own ``target`` command starts it; then ``probe`` tells in a shell whether it can."""
+    """``server`` is "" where gdb's own ``target`` command starts it; then ``probe`` tells in a shell whether it can.
+    ``guesses`` are those of the notes that say where a file is taken to be there."""
 
     place: str
     server: str
     commands: list[str]
     notes: list[str]
     probe: str = ""
+    guesses: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        return self._asdict()
+        return {key: value for key, value in self._asdict().items() if key != "guesses"}
 
     def text(self, start: str = "") -> str:
         """``start``: what starts gdb, where it is not there yet."""
@@ -72,7 +75,9 @@ def plan(request: Request) -> Plan:
     piped = request.way.is_piped
     commands = [*before(request, found.maps), *connecting(request, line, program), *behind(request, hook)]
     probe = request.way.line([request.gdbserver, "--version"]) if piped else ""
-    return Plan(request.way.place, "" if piped else line, commands, notes(request, found, hook, program), probe)
+    guesses = () if request.attach else tuple(guessed(request, hook, program))
+    said = [*notes(request, found), *guesses]
+    return Plan(request.way.place, "" if piped else line, commands, said, probe, guesses)
 
 
 def require_meaning(request: Request) -> None:
@@ -143,16 +148,24 @@ def has_main(path: str) -> bool:
         return False
 
 
-def notes(request: Request, found: sources.Sources, hook: str, program: str) -> list[str]:
+def notes(request: Request, found: sources.Sources) -> list[str]:
     said = [NO_PRELOAD] if request.attach else []
-    if found.missing:
-        more = f" and {len(found.missing) - 1} more sources" if found.missing[1:] else ""
-        said.append(f"not here: {found.missing[0]}{more}; say where:  --path-map {common(found.missing)}=DIR")
-    guesses = [("--hook-there", request.hook, hook)] if not request.hook_there else []
-    guesses += [("--program-there", request.program, program)] if not request.program_there else []
-    for option, local, far in guesses:
-        if local and local != far and not request.attach:
-            said.append(f"{os.path.basename(local)} is taken to be {far} there: {option} says else")
+    said += [missing(found.missing)] if found.missing else []
     if request.hook and not os.path.isfile(request.hook):
         said.append(f"{request.hook} is not here: cuda-load wants a copy of it")
     return said
+
+
+def missing(paths: list[str]) -> str:
+    more = f" and {len(paths) - 1} more sources" if paths[1:] else ""
+    return f"not here: {paths[0]}{more}; say where:  --path-map {common(paths)}=DIR"
+
+
+def guessed(request: Request, hook: str, program: str) -> Iterator[str]:
+    """Where the files there are taken to be, by the source maps alone."""
+    for option, local, far, said in (
+        ("--hook-there", request.hook, hook, request.hook_there),
+        ("--program-there", request.program, program, request.program_there),
+    ):
+        if local and local != far and not said:
+            yield f"{os.path.basename(local)} is taken to be {far} there: {option} says else"

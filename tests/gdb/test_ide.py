@@ -112,7 +112,7 @@ def project(tmp_path: Path, shim: Path, compile_c, monkeypatch: pytest.MonkeyPat
 def configuration(project: Path, ide: str, *words: str) -> dict[str, Any]:
     line = ["ide", ide, "--program", "program", "--hook", "libhook.so", "--path-map", "/libvgpu=src", "--write", *words]
     assert cli.main(line) == 0
-    return json.loads((project / ".vscode/launch.json").read_text())["configurations"][0]
+    return json.loads((project / ".vscode/launch.json").read_text())["configurations"][-1]
 
 
 @pytest.fixture

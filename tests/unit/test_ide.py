@@ -191,12 +191,65 @@ def test_mistakes_are_one_line(project: Path, capsys: pytest.CaptureFixture[str]
     assert said in message and len(message.splitlines()) == 1
 
 
-def test_blanks_in_paths(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    inner = project / "my work"
+@pytest.mark.parametrize(
+    ("folder", "wanted"),
+    [
+        ("my work", "'{}'"),
+        ("it's", '"{}"'),
+        ('blank, "it\'s"', None),  # neither kind of quotes, so not by VS Code's name for the folder either
+        ("größe", "{}"),
+    ],
+)
+def test_blanks_and_quotes_in_paths(
+    project: Path, capsys: pytest.CaptureFixture[str], folder: str, wanted: str | None
+) -> None:
+    inner = project / folder
     inner.mkdir()
     (project / "libhook.so").rename(inner / "libhook.so")
-    made = configuration(capsys, "cdt", "--hook", "my work/libhook.so", "--folder", "my work")
-    assert made["initCommands"][1] == "cuda-load '${workspaceFolder}/libhook.so'"
+    words = ("--hook", f"{folder}/libhook.so", "--folder", folder, "--remote", "gpu:1", "--hook-there", "/libhook.so")
+    made = configuration(capsys, "cdt", *words)
+    command = str(inner / "libhook.so").replace(" ", "\\ ").replace('"', '\\"').replace("'", "\\'")
+    shown = wanted.format("${workspaceFolder}/libhook.so") if wanted else command
+    assert made["initCommands"][1] == f"cuda-load {shown}"
+
+
+def test_what_cannot_be_preloaded(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "my work").mkdir()
+    (project / "libhook.so").rename(project / "my work" / "libhook.so")
+    for words in ((), ("--remote", "gpu:1")):
+        message = ide(capsys, "vscode", "--hook", "my work/libhook.so", *words, status=2)
+        assert "LD_PRELOAD cannot name " in message and message.endswith("; use a link without them\n")
+
+
+def test_where_the_files_are_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--remote", "gpu:1", "--hook-there", "/opt/libhook.so", "--program-there", "/opt/program")
+    line = "1. on gpu:  gdbserver --once --wrapper env LD_PRELOAD=/opt/libhook.so -- :1 /opt/program\n2. "
+    assert line in ide(capsys, "cdt", *words)
+    guessed = ide(capsys, "cdt", "--remote", "gpu:1", "--path-map", f"/there={project}")
+    said = "(libhook.so is taken to be /there/libhook.so there: --hook-there says else)"
+    assert f":1 /there/program\n   {said}" in guessed
+
+
+def test_a_server_here_has_the_files_here(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """CLion's, whatever the debug info says of the place where they were compiled."""
+    line = f"gdbserver --once --wrapper env LD_PRELOAD={project}/libhook.so -- :1234 {project}/program\n"
+    assert line in ide(capsys, "clion", "--path-map", f"/there={project}")
+
+
+def test_several_extensions_in_one_launch_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in LAUNCH:
+        ide(capsys, name, "--write")
+    made = json.loads((project / ".vscode/launch.json").read_text())["configurations"]
+    name = "gdbcuda: program"
+    assert [one["name"] for one in made] == [name, f"{name} (cuda-gdb)", f"{name} (CDT)"]
+
+
+def test_sources_that_are_not_here(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "hook.c").write_text("int cuInit(void) { return 0; }")
+    subprocess.run(["gcc", "-g", "-shared", "-fPIC", "-fdebug-prefix-map=.=/far", f"-fdebug-prefix-map={project}=/far",
+                    "-o", "libhook.so", "hook.c"], check=True)  # fmt: skip
+    (project / "hook.c").unlink()
+    assert "\nNote: not here: /far/hook.c; say where:  --path-map /far=DIR\n" in ide(capsys, "vscode")
 
 
 def test_sources_are_found_by_the_debug_info(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

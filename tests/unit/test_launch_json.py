@@ -47,9 +47,26 @@ def test_as_the_last_behind_the_comments() -> None:
 
 
 def test_in_the_place_of_the_old_one() -> None:
-    first = launch_json.merged(MINE, {**ENTRY, "args": ["old"]})
+    first = launch_json.merged(MINE, {**ENTRY, "setupCommands": ["old", {}]})
     first = first.replace('"version"', '/* a */ "version"')
     assert launch_json.merged(first, ENTRY) == launch_json.merged(MINE, ENTRY).replace('"version"', '/* a */ "version"')
+
+
+def test_what_the_user_has_added_to_ours_stays() -> None:
+    """Another hook library, say, by the same command again."""
+    old = launch_json.merged(MINE, {**ENTRY, "setupCommands": ["old"], "gone": 1})
+    edited = old.replace('"args": []', '"args": ["--epochs", "3"], // three').replace('"gone"', '/* why */ "pipe"')
+    edited = edited.replace('3"], // three,', '3"], // three')
+    made = launch_json.merged(edited, {**ENTRY, "new": {"a": [1]}, "other": 2})
+    entry = jsonc.parse(made).value["configurations"][-1]
+    assert entry == {**ENTRY, "args": ["--epochs", "3"], "pipe": 1, "new": {"a": [1]}, "other": 2}
+    assert comments(made) == comments(edited) and "// three" in made
+    assert '\n      "other": 2\n    }' in made, "indented as the others are"
+
+
+def test_one_of_another_type_goes() -> None:
+    text = json.dumps({"configurations": [{"name": ENTRY["name"], "type": "lldb", "pid": 1}]})
+    assert jsonc.parse(launch_json.merged(text, ENTRY)).value == {"configurations": [ENTRY]}
 
 
 @pytest.mark.parametrize(
@@ -117,6 +134,10 @@ def test_any_document_with_comments_anywhere(document: dict, entries: list, data
     made = launch_json.merged(text, ENTRY)
     assert jsonc.parse(made).value == {**value, "configurations": [*(entries if has else []), ENTRY]}
     assert comments(made) == comments(text)
+    again = launch_json.merged(made, {**ENTRY, "args": "new", "setupCommands": "new", "more": 1})
+    changed = {**ENTRY, "setupCommands": "new", "more": 1}
+    assert jsonc.parse(again).value == {**value, "configurations": [*(entries if has else []), changed]}
+    assert comments(again) == comments(text)
 
 
 def comments(text: str) -> list[str]:

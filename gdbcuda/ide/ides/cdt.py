@@ -12,13 +12,14 @@ from gdbcuda.ide.plan import Plan, Request, ide
 from gdbcuda.remote.plan import has_main
 
 FOLDER = "${workspaceFolder}"
+DEBUGGER = "CDT"
 
 
 @ide("cdt", "Eclipse Theia, VS Code with CDT's adapter")
 def cdt(request: Request) -> Plan:
     steps = [
         *request.server_steps(),
-        f'click beside a line of the hook library, choose "{request.name}" in the debug view, F5',
+        f'click beside a line of the hook library, choose "{request.name_for(DEBUGGER)}" in the debug view, F5',
         "at a stop, in the Debug Console:  > cuda-break cuMemAlloc",
     ]
     return Plan((launch_json(configuration(request)),), tuple(steps))
@@ -26,7 +27,7 @@ def cdt(request: Request) -> Plan:
 
 def configuration(request: Request) -> Configuration:
     found: Configuration = {
-        "name": request.name,
+        "name": request.name_for(DEBUGGER),
         "type": "gdbtarget" if request.remote else "gdb",
         "request": "attach" if request.remote else "launch",
         "program": request.within(request.program, FOLDER),

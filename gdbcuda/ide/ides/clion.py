@@ -19,7 +19,9 @@ FOLDER = "$PROJECT_DIR$"
 
 @ide("clion", "CLion")
 def clion(request: Request) -> Plan:
-    asked = request if request.remote else replace(request, remote="localhost:1234")
+    asked = request if request.remote else replace(
+        request, remote="localhost:1234", hook_there=request.hook, program_there=request.program
+    )  # fmt: skip
     steps = [
         f"Settings, Build, Toolchains, Debugger: Custom GDB executable  {asked.wrapper}",
         f"once, so that gdb reads the project's .gdbinit, in ~/.gdbinit:  "

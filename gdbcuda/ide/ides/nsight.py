@@ -12,6 +12,7 @@ from gdbcuda.ide.launch_json import Configuration
 from gdbcuda.ide.plan import Plan, Request, ide
 
 FOLDER = "${workspaceFolder}"
+DEBUGGER = "cuda-gdb"
 SERVER = "cuda-gdbserver"
 
 
@@ -20,7 +21,7 @@ def nsight(request: Request) -> Plan:
     steps = [
         *replace(request, gdbserver=SERVER).server_steps(),
         'cuda-gdb is looked for in PATH; where it is elsewhere, add "debuggerPath"',
-        f'Run and Debug (Ctrl+Shift+D), choose "{request.name}", F5',
+        f'Run and Debug (Ctrl+Shift+D), choose "{request.name_for(DEBUGGER)}", F5',
         "it stops at once; in the Debug Console:  -exec cuda-break cuMemAlloc  then continue (F5)",
     ]
     return Plan((launch_json(configuration(request)),), tuple(steps))
@@ -28,7 +29,7 @@ def nsight(request: Request) -> Plan:
 
 def configuration(request: Request) -> Configuration:
     found: Configuration = {
-        "name": request.name,
+        "name": request.name_for(DEBUGGER),
         "type": "cuda-gdbserver" if request.remote else "cuda-gdb",
         "request": "launch",
         "program": request.within(request.program, FOLDER),
