@@ -124,9 +124,13 @@ def order(world: World, facts: Facts, hook: Linkage) -> Iterator[Finding]:
 
 
 def bypasses(world: World, facts: Facts) -> Iterator[Finding]:
+    named = [base(path) for path in facts.named_hooks]
     for one in world.objects.all:
         if world.layers[one] in ("app", "runtime"):
             yield from around(world, one)
+        is_another_hook = world.layers[one] == "hook" and named and base(world.file_of(one)) not in named
+        if world.layers[one] == "app" or is_another_hook:
+            yield from bound_to_itself(world, one)
     if facts.static_runtime:
         yield from static_runtime(world)
     yield from several_drivers(world)
@@ -142,9 +146,14 @@ def around(world: World, asker: Linkage) -> Iterator[Finding]:
         yield Finding("deepbind", "error", f"{name} is bound past the hook: {shown}",
                       "it was loaded with RTLD_DEEPBIND: its own libraries come first for it",
                       "let it be loaded without RTLD_DEEPBIND", f"{name} goes past the hook")  # fmt: skip
+
+
+def bound_to_itself(world: World, asker: Linkage) -> Iterator[Finding]:
+    """An object that is not the hook library that is meant, and has API functions of its own."""
     own = sorted(asker.symbols.defined(world.api_names)) if asker.dynamic.is_symbolic else []
-    if own and world.layers[asker] == "app":
-        yield Finding("symbolic", "warning", f"{name} is linked with -Bsymbolic and defines {', '.join(own[:4])}",
+    if own:
+        yield Finding("symbolic", "warning",
+                      f"{base(world.file_of(asker))} is linked with -Bsymbolic and defines {', '.join(own[:4])}",
                       "its own calls of these never leave it", "link it without -Bsymbolic")  # fmt: skip
 
 
