@@ -17,7 +17,7 @@ first: arithmetic and comparisons are signed 64-bit unless an operand is an unsi
 pointer), so an unsigned int never equals -1, while a size_t of all ones does. `numbers` has the rest.
 
 A comparison that would read through a NULL pointer, or behind the end of an array, is false (`pointees`); no string
-equals NULL or what cannot be read. Any other pointer that leads nowhere is an error: gdb stops there and says so. Counting
+equals NULL or what cannot be read. Any other pointer that leads nowhere is an error: gdb stops and says so. Counting
 terms stand alone or are joined to the rest by &&, and are asked last: ``nth == 3`` is true for the third call that
 everything else lets through, ``every 10`` for the 10th, the 20th …, ``after 100`` from the 101st on. All of one
 condition count the same calls; the count begins with the process.

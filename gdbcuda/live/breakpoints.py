@@ -41,11 +41,14 @@ class Location:
 
 @dataclass
 class Wish:
-    """What the user asked of a breakpoint; gdb's own breakpoint carries number, condition and hit count."""
+    """What the user asked of a breakpoint; gdb's own breakpoint carries number, condition and hit count. ``words``: the
+    command that asks for it."""
 
     function: str
     places: tuple[str, ...] = ()  # layers or libraries; () is "the hook's, else the outermost"
     defined_in_hook: bool = False  # known from the file, before it is loaded
+    words: str = ""
+    native: str = ""  # the condition that we have given it
     # by inferior and address, which places are on as far as we know: what is otherwise, the user has switched
     seen: dict[int, dict[int, bool]] = field(default_factory=dict)
     by_user: dict[tuple[str, str], bool] = field(default_factory=dict)  # by file and function: other addresses next run
@@ -64,9 +67,18 @@ def create(wish: Wish, condition: str = "", temporary: bool = False) -> gdb.Brea
         f"{'tbreak' if temporary else 'break'} -qualified -function {wish.function}"
         + (f" if {condition}" if condition else "")
     )
+    wish.native = condition
     WISHES[made.number] = wish
     choose_locations(made)
     return made
+
+
+def adopt(one: gdb.Breakpoint, wish: Wish, condition: str) -> None:
+    """One that gdb has made already."""
+    wish.native = condition
+    WISHES[one.number] = wish
+    one.condition = condition or None
+    choose_locations(one)
 
 
 def next_number() -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Callable, Optional
 
 import gdb
 
@@ -49,10 +50,14 @@ def place_of(frame: gdb.Frame, is_caller: bool = False) -> Place:
     return Place(pc, name, target.object_of(lookup), layers.layer_of(lookup, name), source)
 
 
-def api_function(frame: gdb.Frame) -> api.Function | None:
-    """The API function of the frame by its ELF symbol; look-alikes that are not in the table give None."""
+Prototypes = Callable[[str], Optional[api.Function]]
+
+
+def api_function(frame: gdb.Frame, known: Prototypes | None = None) -> api.Function | None:
+    """The API function of the frame by its ELF symbol; look-alikes that are not in the table give None. ``known``:
+    other functions count as well."""
     name = frame.name()
-    return versions.table().function(name.partition("(")[0]) if name else None
+    return (known or versions.table().function)(name.partition("(")[0]) if name else None
 
 
 def is_at_entry(frame: gdb.Frame) -> bool:
@@ -141,9 +146,9 @@ def caller_of(frame: gdb.Frame) -> Place | None:
     return place_of(older, is_caller=True) if older is not None else None
 
 
-def read_call(frame: gdb.Frame) -> Call:
-    """The call of this frame; UserError if the frame is in no API function."""
-    function = api_function(frame)
+def read_call(frame: gdb.Frame, known: Prototypes | None = None) -> Call:
+    """The call of this frame; UserError if the frame is in no API function, or none of ``known``."""
+    function = api_function(frame, known)
     if function is None:
         raise UserError(f"{frame.name() or hex(frame.pc())} is not an API function of the CUDA runtime, driver or NVML")
     from gdbcuda.live import returns

@@ -14,7 +14,7 @@ import gdb
 from gdbcuda import abi, api
 from gdbcuda import condition as conditions
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import counting, frames, layers, returns, surroundings, target, versions
+from gdbcuda.live import counting, frames, layers, names, returns, surroundings, target, versions
 from gdbcuda.live.command import plain
 
 APIS = ("driver", "runtime", "nvml")
@@ -73,22 +73,22 @@ def cuda_in(wanted: gdb.Value) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def parsed(text: str, function_symbol: str, table: Any) -> Any:
-    return conditions.parse(text, table, [table.function(function_symbol)])
+def parsed(text: str, function: api.Function, table: Any) -> Any:
+    return conditions.parse(text, table, [function])
 
 
 @function("_cuda_if")
 def cuda_if(text: gdb.Value) -> bool:
     """$_cuda_if("name == \\"cuInit\\""): a condition on parameter names, evaluated in the debugger."""
-    call = frames.read_call(gdb.selected_frame())
-    wanted = parsed(text.string(), call.function.symbol, versions.table())
+    call = frames.read_call(gdb.selected_frame(), names.prototype)
+    wanted = parsed(text.string(), call.function, versions.table())
     try:
         return bool(wanted.holds(call.function, call.raws, target.InferiorMemory(), surroundings.Call()))
     except Unreadable as problem:
         if problem.address:
             raise UserError(str(problem)) from None
-        names = ", ".join(wanted.arguments(call.function))
-        raise UserError(f"{call.function.symbol}: the value of {names} is not known here") from None
+        unknown = ", ".join(wanted.arguments(call.function))
+        raise UserError(f"{call.function.symbol}: the value of {unknown} is not known here") from None
 
 
 @functools.lru_cache(maxsize=256)

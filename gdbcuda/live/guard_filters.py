@@ -43,7 +43,7 @@ def of_function(
     made: gdb.Breakpoint, native: str, symbol: str, condition: conditions.Condition | None, wanted_callers: str
 ) -> Filter:
     """For a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
-    function = names.function_named(symbol)
+    function = names.prototype(symbol)
     terms = caller_terms(wanted_callers)
     if condition is not None and function is not None:
         tree = condition.trees[symbol]

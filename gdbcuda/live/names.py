@@ -10,10 +10,15 @@ from collections.abc import Iterable
 import gdb
 
 from gdbcuda import api
+from gdbcuda.api.notes import Notes
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, target, versions
 
-EXTRA = ("dlsym", "dlvsym", "dlopen")  # what hook libraries define beside the API
+EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as the table's prototypes are written
+    "dlsym": "void *;handle void *;symbol const char *",
+    "dlvsym": "void *;handle void *;symbol const char *;version const char *",
+    "dlopen": "void *;filename const char *;flags int",
+}
 
 
 def resolve(pattern: str) -> list[str]:
@@ -160,6 +165,16 @@ def function_named(symbol: str) -> api.Function | None:
     return versions.table().function(symbol)
 
 
+def prototype(symbol: str) -> api.Function | None:
+    """Of an API function, and of the loader's, for conditions on their parameters."""
+    return function_named(symbol) or (loader_function(symbol) if symbol in EXTRA else None)
+
+
+@functools.cache
+def loader_function(symbol: str) -> api.Function:
+    return api.Function(symbol, "driver", EXTRA[symbol], api.load().types, Notes())
+
+
 def breakpoint_numbers(numbers: list[int]) -> str:
     """ "Breakpoint 3" or "Breakpoints 3-17"."""
     if len(numbers) == 1:
@@ -169,11 +184,22 @@ def breakpoint_numbers(numbers: list[int]) -> str:
 
 def split_places(text: str | None) -> tuple[str, ...]:
     """Layers, "any" and libraries. A library may come later, so every name will do, but a layer's with a typo."""
-    from difflib import get_close_matches  # slow to import
-
     words = tuple(word for word in re.split(r"[,\s]+", text or "") if word)
     for word in words:
-        near = get_close_matches(word.lower(), layers.LAYERS, 1, 0.75)
-        if near and word not in layers.LAYERS and not any(layers.matches(word, "", n) for n in target.shared_objects()):
-            raise UserError(f"no layer {word!r}; did you mean {near[0]}? (a library: {word}.so)")
+        near = nearest_layer(word)
+        if near and not any(layers.matches(word, "", name) for name in objects()):
+            raise UserError(f"no layer {word!r}; did you mean {near}? (a library: {word}.so)")
     return words
+
+
+def nearest_layer(word: str) -> str:
+    """The layer that a word may be meant for that is none."""
+    from difflib import get_close_matches  # slow to import
+
+    near = get_close_matches(word.lower(), layers.LAYERS, 1, 0.75)
+    return near[0] if near and word not in layers.LAYERS else ""
+
+
+def objects() -> list[str]:
+    """File names of the program and the loaded libraries."""
+    return [target.strip_prefix(target.program()), *target.shared_objects()]

@@ -2,8 +2,9 @@
 
 gdb writes the locations that are switched off by their numbers. Where the file is read these are other places, or
 none, and reading ends in an error or with the whole breakpoint disabled. So while gdb writes, all are on, and the
-condition begins with $_cuda_in("LAYERS"): the term that makes the breakpoint ours again when the file is read.
-Breakpoints at call sites are of this process alone and are not written.
+condition is $_cuda_break("WORDS"), the command that asks for it: when gdb reads that, the breakpoint is ours again.
+What the user has made of the condition follows behind &&. Breakpoints at call sites are of this process alone and are
+not written. One that is pending is left as it is: gdb loses it when its condition is set. ``cuda-save`` has it.
 (gdb manual: "Save Breakpoints", "User-defined Command Hooks".)
 """
 
@@ -14,12 +15,12 @@ from dataclasses import dataclass
 
 import gdb
 
-from gdbcuda.live import breakpoints, inferiors, layers, names, returns
+from gdbcuda.errors import UserError
+from gdbcuda.live import breakpoints, console, inferiors, names, returns
 from gdbcuda.live.expressions import quoted
+from gdbcuda.live.functions import function
 
-IN = re.compile(r'\$_cuda_in\("([^"]*)"\)(?: && \((.*)\))?$', re.DOTALL)
-FUNCTION = re.compile(r"-qualified -function (\S+)")
-
+SAVED = re.compile(r'\$_cuda_break\("((?:[^"\\]|\\.)*)"\)(?: && \((.*)\))?$', re.DOTALL)
 
 
 @dataclass
@@ -49,13 +50,28 @@ def before() -> None:
         return  # gdb could not change them now
     for inferior in gdb.inferiors():
         _sites[inferior.num] = returns.take_sites(inferior)
+    pending = []
     for one in gdb.breakpoints():
-        wish = breakpoints.WISHES.get(one.number)
-        if wish is not None:
-            _aside.append(Aside(one, one.condition, [p for p in breakpoints.locations(one) if not p.enabled]))
-            own = f" && ({one.condition})" if one.condition else ""
-            one.condition = f"$_cuda_in({quoted(','.join(wish.places))}){own}"
-            switch(_aside[-1], True)
+        wish, places = breakpoints.WISHES.get(one.number), breakpoints.locations(one)
+        if wish is not None and places:
+            set_aside(one, wish, places)
+        elif wish is not None:
+            pending.append(one.number)
+    if pending:
+        console.write(f"{names.breakpoint_numbers(pending)} pending: gdb cannot save what was asked, cuda-save can\n")
+
+
+def set_aside(one: gdb.Breakpoint, wish: breakpoints.Wish, places: list[breakpoints.Location]) -> None:
+    _aside.append(Aside(one, one.condition, [place for place in places if not place.enabled]))
+    changed = changed_condition(one, wish)
+    own = f" && ({changed})" if changed else ""
+    one.condition = f"$_cuda_break({quoted(wish.words)}){own}"
+    switch(_aside[-1], True)
+
+
+def changed_condition(one: gdb.Breakpoint, wish: breakpoints.Wish) -> str:
+    """What the user has made of the condition; "1" for none at all."""
+    return (one.condition or "1") if (one.condition or "") != wish.native else ""
 
 
 def after(event: object = None) -> None:
@@ -77,14 +93,31 @@ def switch(one: Aside, on: bool) -> None:
         breakpoints.switch(one.breakpoint, place, on)
 
 
+@function("_cuda_break")
+def cuda_break(words: gdb.Value) -> bool:
+    """$_cuda_break("cuda-break cuMemAlloc"): in a file of save breakpoints, which makes it that again."""
+    return True
+
+
 def on_modified(one: gdb.Breakpoint) -> None:
     """A breakpoint that was read from such a file is ours again, under its new number."""
-    found = IN.match(one.condition or "") if one.number not in breakpoints.WISHES else None
-    function = FUNCTION.match(one.location or "")
-    if found is None or function is None:
+    found = SAVED.match(one.condition or "") if one.number not in breakpoints.WISHES else None
+    if found is None:
         return
-    places = names.split_places(found.group(1))
-    in_hook = not places and any(function.group(1) in names.exported(path) for path in layers.named_hooks())
-    breakpoints.WISHES[one.number] = breakpoints.Wish(function.group(1), places, in_hook)
-    own = re.sub(r"(\$_cuda_(?:count|returns)\()\d+", rf"\g<1>{one.number}", found.group(2) or "")
-    one.condition = own or None
+    try:
+        adopt(one, re.sub(r"\\(.)", r"\1", found[1]))
+    except UserError as problem:
+        console.write(f"breakpoint {one.number} is not what it was: {problem}\n")
+        return
+    if found[2]:
+        own = re.sub(r"(\$_cuda_(?:count|returns)\()\d+", rf"\g<1>{one.number}", found[2])
+        one.condition = own if own != "1" else None
+
+
+def adopt(one: gdb.Breakpoint, words: str) -> None:
+    from gdbcuda.live import breaking, command  # the conditions are loaded when first used
+
+    name = next((name for name in breaking.ADOPTERS if words.startswith(f"{name} ")), None)
+    if name is None:
+        raise UserError(f"{words.partition(' ')[0]} makes no breakpoints here")
+    breaking.ADOPTERS[name](one, command.REGISTRY[name].parse(words[len(name) + 1 :]))

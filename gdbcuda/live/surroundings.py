@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 import gdb
 
+from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
 from gdbcuda.live import frames, layers, names, target, versions
 
 MOST_SHOWN = 8
+ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
 
 
@@ -92,10 +94,15 @@ def complete(words: list[str], before: list[str], token: str) -> Iterable[str]:
         return names.complete_callers(token)
     from gdbcuda.condition.completion import complete  # the conditions are loaded when first used
 
-    functions = [found for word in words for found in versions.table().find(word.strip("'\""))]
+    functions = [found for word in words for found in functions_of(word.strip("'\""))]
     typed = re.search(r"[\w.\[\]]*(->\w*)?$", token)
     head = token[: typed.start()] if typed else ""
     return [head + name for name in complete(" ".join([*before, token]), functions, versions.table())]
+
+
+def functions_of(word: str) -> list[api.Function]:
+    found = names.prototype(word)
+    return versions.table().find(word) or ([found] if found is not None else [])
 
 
 # -- names that are nobody's
@@ -107,24 +114,35 @@ def refuse_unknown(condition: conditions.Condition) -> None:
     Before the program runs nobody knows what it will load; later, a name in quotes may be of an object to come."""
     for node in condition.callers:
         for word in () if node.is_quoted else node.words:
-            try:
-                names.split_places(word)
-            except UserError as problem:
-                raise UserError(f"column {node.column}: {problem}") from None
+            refuse_typo(word, f"column {node.column}: ")
             if target.is_alive() and not is_known(word):
-                raise UserError(f"column {node.column}: {unknown(word)}")
+                quoted = f'in quotes, "{word}", it may be loaded later'
+                raise UserError(f"column {node.column}: {unknown(word)} ({quoted})")
+
+
+def split_callers(text: str | None) -> tuple[str, ...]:
+    """For --from: layers, "any", libraries and functions; they may come later."""
+    words = tuple(word for word in re.split(r"[,\s]+", text or "") if word)
+    for word in words:
+        refuse_typo(word)
+    return words
+
+
+def refuse_typo(word: str, at: str = "") -> None:
+    """What can be nobody's name."""
+    if ADDRESS.fullmatch(word):
+        raise UserError(f"{at}{word} is no name; info symbol {word} says which function and library it is in")
+    near = names.nearest_layer(word)
+    if near and not is_known(word):
+        raise UserError(f"{at}no layer {word!r}; did you mean {near}? (a library: {word}.so)")
 
 
 def is_known(word: str) -> bool:
     if word == "any" or word in layers.LAYERS:
         return True
-    if any(layers.matches(word, "", name) for name in objects()):
+    if any(layers.matches(word, "", name) for name in names.objects()):
         return True
-    return bool(function_ranges(word))
-
-
-def objects() -> list[str]:
-    return [target.strip_prefix(target.program()), *target.shared_objects()]
+    return bool(function_ranges(word)) if target.is_alive() else word in functions()
 
 
 def functions() -> set[str]:
@@ -137,11 +155,11 @@ def functions() -> set[str]:
 def unknown(word: str) -> str:
     from difflib import get_close_matches  # slow to import
 
-    files = [name.rpartition("/")[2] for name in objects() if name]
+    files = [name.rpartition("/")[2] for name in names.objects() if name]
     near = get_close_matches(word, [*files, *functions()], 1, 0.6)
     if near:
         hint = f"did you mean {near[0]}?"
     else:
         more = f" and {len(files) - MOST_SHOWN} more" if len(files) > MOST_SHOWN else ""
         hint = f"loaded are {', '.join(files[:MOST_SHOWN])}{more}"
-    return f'no loaded object or function is called {word}; {hint} (in quotes, "{word}", it may be loaded later)'
+    return f"no loaded object or function is called {word}; {hint}"

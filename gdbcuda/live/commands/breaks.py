@@ -7,14 +7,9 @@ from collections import Counter
 
 import gdb
 
-from gdbcuda import abi
 from gdbcuda import condition as conditions
-from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import breakpoints, counting, frames, guards, layers, names, returns, surroundings, target, versions
+from gdbcuda.live import breaking, breakpoints, guards, layers, names, preload, surroundings, target
 from gdbcuda.live.command import Argument, Condition, Option, command
-from gdbcuda.live.expressions import quoted
-
-MOST_FRAMES = 200
 
 
 @command(
@@ -78,99 +73,15 @@ def cuda_break(function: list[str], **wanted: object) -> str:
       cuda-break nvmlDeviceGetMemoryInfo --once"""
     target.require_stopped()
     symbols = list(dict.fromkeys(s for pattern in function for s in names.resolve(pattern)))
-    request = Request(wanted)
+    request = breaking.Request(wanted)
     condition = request.parse(symbols)
     with breakpoints.pending_allowed():
-        made = [make(symbol, request, condition) for symbol in symbols]
+        made = [breaking.make(symbol, request, condition) for symbol in symbols]
     guards.refresh()
     return summary(made, request, condition)
 
 
-class Request:
-    """What was asked beside the functions."""
-
-    def __init__(self, wanted: dict[str, object]) -> None:
-        self.places = names.split_places(wanted["in"])  # type: ignore[arg-type]
-        self.is_from_given = bool(wanted["from"])
-        self.callers = ",".join(names.split_places(wanted["from"])) or self.usual_callers()  # type: ignore[arg-type]
-        self.on = str(wanted["on"])
-        self.once = bool(wanted["once"])
-        self.count = bool(wanted.get("count"))
-        self.text: str | None = wanted["condition"]  # type: ignore[assignment]
-        if self.once and self.on != "enter":
-            raise UserError("--once goes with --on enter: the breakpoint at the return is another one")
-
-    def usual_callers(self) -> str:
-        """In the hook the program's calls, not the hook's own; behind the hook nearly all calls are the hook's. Of a
-        release build nothing else is ever seen than what it hands on."""
-        is_behind = bool(self.places) or any(map(names.hides_all, layers.hooks()))
-        return "any" if is_behind and self.places != ("hook",) else "app"
-
-    def parse(self, symbols: list[str]) -> conditions.Condition | None:
-        """Checked before anything is made; a function that is not in the table takes gdb's own expressions."""
-        known = [f for f in map(names.function_named, symbols) if f is not None]
-        if self.text is None or not known:
-            return None
-        condition = conditions.parse(self.text, versions.table(), known)
-        surroundings.refuse_unknown(condition)
-        if condition.callers and not self.is_from_given:
-            self.callers = "any"  # "caller in hook" would never hold among the program's calls
-        return condition
-
-
-def make(symbol: str, request: Request, condition: conditions.Condition | None) -> gdb.Breakpoint:
-    in_hook = not request.places and any(symbol in names.defined(path) for path in layers.named_hooks())
-    wish = breakpoints.Wish(symbol, request.places, in_hook)
-    terms = gdb_terms(symbol, request, condition, breakpoints.next_number())
-    made = breakpoints.create(wish, " && ".join(terms), request.once)
-    guards.want(made, " && ".join(terms), symbol, condition, request.callers, request.count)
-    if request.on != "enter" and target.is_alive() and not target.is_thread_running():
-        expect_open_calls(made, request, condition)
-    return made
-
-
-def expect_open_calls(made: gdb.Breakpoint, request: Request, condition: conditions.Condition | None) -> None:
-    """Calls that the selected thread is in already have passed their entry; their returns are wanted all the same."""
-    places = {p.file for p in breakpoints.locations(made) if p.enabled}
-    symbol = breakpoints.WISHES[made.number].function
-    for frame in frames.innermost(MOST_FRAMES):
-        function = frames.api_function(frame)
-        if function is None or function.symbol != symbol or frames.place_of(frame).file not in places:
-            continue
-        if is_meant(frames.read_call(frame), request, condition, made.number):
-            returns.expect_frame(frame, made.number, request.on == "error")
-
-
-def is_meant(call: frames.Call, request: Request, condition: conditions.Condition | None, number: int) -> bool:
-    caller = call.caller
-    if caller is None or not any(surroundings.is_from(caller, word) for word in request.callers.split(",")):
-        return False
-    try:
-        around = surroundings.Entry(caller, lambda: counting.one_more(number))
-        return condition is None or condition.holds(call.function, call.raws, target.InferiorMemory(), around)
-    except Unreadable:
-        return True  # better one stop too many than the one that was asked for
-
-
-def gdb_terms(symbol: str, request: Request, condition: conditions.Condition | None, number: int) -> list[str]:
-    """The breakpoint's native condition, cheapest test first."""
-    terms, count = [], ""
-    function = names.function_named(symbol)
-    if condition is not None and function is not None:
-        native = condition.to_gdb(function, abi.locate(function, target.machine()))
-        terms, count = list(native.terms), native.count
-    elif request.text:
-        terms.append(f"({request.text})")
-    if request.callers != "any":
-        terms.append(f"$_cuda_from({quoted(request.callers)})")
-    if count:
-        terms.append(f"$_cuda_count({number}, {quoted(count)})")
-    if request.on != "enter":
-        terms.append(f"$_cuda_returns({number}, {quoted(request.on)})")
-    return terms
-
-
-def summary(made: list[gdb.Breakpoint], request: Request, condition: conditions.Condition | None) -> str:
+def summary(made: list[gdb.Breakpoint], request: breaking.Request, condition: conditions.Condition | None) -> str:
     rest = called_from(request) + (f", on {request.on}" if request.on != "enter" else "")
     if condition is not None or request.text:
         rest += f", if {condition.text if condition is not None else request.text}"
@@ -197,12 +108,12 @@ def guarded(made: gdb.Breakpoint) -> str:
     return f"; {state}"
 
 
-def called_from(request: Request) -> str:
+def called_from(request: breaking.Request) -> str:
     who = {"app": "the program", "any": ""}.get(request.callers, request.callers)
     return f", called from {who}" if who else ""
 
 
-def where(made: gdb.Breakpoint, request: Request) -> tuple[str, str]:
+def where(made: gdb.Breakpoint, request: breaking.Request) -> tuple[str, str]:
     """("hook libvgpu.so", "(pending until it is loaded)"): where the enabled location is, or will be."""
     live = [p for p in breakpoints.locations(made) if p.enabled]
     if live:
@@ -214,11 +125,19 @@ def where(made: gdb.Breakpoint, request: Request) -> tuple[str, str]:
     if request.places:
         return ", ".join(request.places), "(pending until it is loaded)"
     if breakpoints.WISHES[made.number].defined_in_hook:
-        return f"hook {os.path.basename(hooks[0])}", "(pending until it is loaded)"
+        return f"hook {os.path.basename(hooks[0])}", f"(pending{absent(hooks)})"
     if hooks and not any(names.defined(path) for path in hooks):
         return "the hook or the outermost library that has it", "(pending until one is loaded)"
     missing = why_not(hooks).partition(";")[0] if hooks else "no hook library yet, see cuda-load"
     return "the outermost library that has it", f"(pending until one is loaded; {missing})"
+
+
+def absent(hooks: list[str]) -> str:
+    """A process that runs already, without the hook, will hardly load it."""
+    is_late = target.is_alive() and not target.is_running() and preload.is_settled()
+    if not is_late or any(map(preload.is_here, hooks)):
+        return " until it is loaded"
+    return ": it is not in this process; --in driver stops without it"
 
 
 def lacks(path: str, made: gdb.Breakpoint) -> bool:

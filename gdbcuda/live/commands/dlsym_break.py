@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import breakpoints, guards, layers, names, request_values, versions
+from gdbcuda.live import breaking, breakpoints, guards, layers, names, request_values, versions
 from gdbcuda.live.asking import means
 from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.live.commands import breaks
@@ -41,22 +41,54 @@ def cuda_dlsym_break(symbol: str | None, **wanted: object) -> str:
       cuda-dlsym break 'nvml*' --from any
       cuda-dlsym break --in libc.so.6 --from hook
       cuda-dlsym break cuMemAlloc --by cuGetProcAddress_v2"""
-    by = str(wanted["by"])
-    if by not in request_values.resolver_shapes():
-        raise UserError(f"{by!r} resolves no names; one of {', '.join(request_values.resolver_shapes())}")
-    request = breaks.Request({**wanted, "on": "enter", "condition": None})
-    terms = [f"$_cuda_asks({quoted(symbol)})"] if symbol else []
-    terms += breaks.gdb_terms(by, request, None, breakpoints.next_number())
-    in_hook = not request.places and any(by in names.exported(path) for path in layers.named_hooks())
-    wish = breakpoints.Wish(by, request.places, in_hook)
-    native = " && ".join(terms)
-    made = breakpoints.create(wish, native, request.once)
-    guards.want_name(made, native, request_values.resolver_shapes()[by].name or 0, symbol, request.callers)
+    asked = Asked(symbol, wanted)
+    native = asked.native(breakpoints.next_number())
+    made = breakpoints.create(asked.wish(), native, asked.request.once)
+    asked.want_guard(made, native)
     guards.refresh()
-    return summary(made, request, symbol) + unusual(symbol)
+    return summary(made, asked.request, symbol) + unusual(symbol)
 
 
-def summary(made: gdb.Breakpoint, request: breaks.Request, symbol: str | None) -> str:
+class Asked:
+    """For which name, of which resolver."""
+
+    def __init__(self, symbol: str | None, wanted: dict[str, object]) -> None:
+        self.symbol, self.by = symbol, str(wanted["by"])
+        if self.by not in request_values.resolver_shapes():
+            raise UserError(f"{self.by!r} resolves no names; one of {', '.join(request_values.resolver_shapes())}")
+        self.request = breaking.Request({**wanted, "on": "enter", "condition": None})
+
+    def native(self, number: int) -> str:
+        terms = [f"$_cuda_asks({quoted(self.symbol)})"] if self.symbol else []
+        return " && ".join([*terms, *breaking.gdb_terms(self.by, self.request, None, number)])
+
+    def wish(self) -> breakpoints.Wish:
+        in_hook = not self.request.places and any(self.by in names.exported(path) for path in layers.named_hooks())
+        return breakpoints.Wish(self.by, self.request.places, in_hook, self.words())
+
+    def words(self) -> str:
+        """Of a command that asks for the same."""
+        _, _, options = self.request.words(self.by, None).partition(f" {self.by} ")
+        name = f"{quoted(self.symbol)} " if self.symbol else ""
+        return f"cuda-dlsym break {name}--by {self.by} {options}"
+
+    def want_guard(self, made: gdb.Breakpoint, native: str) -> None:
+        argument = request_values.resolver_shapes()[self.by].name or 0
+        guards.want_name(made, native, argument, self.symbol, self.request.callers)
+
+
+def adopt(one: gdb.Breakpoint, values: dict[str, object]) -> None:
+    """A breakpoint that gdb has made of a saved one."""
+    asked = Asked(values.pop("symbol"), values)  # type: ignore[arg-type]
+    native = asked.native(one.number)
+    breakpoints.adopt(one, asked.wish(), native)
+    asked.want_guard(one, native)
+
+
+breaking.ADOPTERS["cuda-dlsym break"] = adopt
+
+
+def summary(made: gdb.Breakpoint, request: breaking.Request, symbol: str | None) -> str:
     place = " ".join(breaks.where(made, request)).strip()
     asked = f", asked for {symbol}" if symbol else ""
     resolver = breakpoints.WISHES[made.number].function

@@ -1,0 +1,49 @@
+"""``cuda-save``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.live import breakpoints, saving
+from gdbcuda.live.command import Argument, command, file_names
+
+
+@command("cuda-save", Argument("file", "the file to write; source FILE reads it", complete=file_names))
+def cuda_save(file: str) -> str:
+    """Write the breakpoints of cuda-break and cuda-dlsym break to a file, as the commands that make them again.
+
+    With their commands, ignore counts and whether they are disabled. Conditions are as you wrote them, so that the
+    file can be read and edited, and read back before the program runs. (gdb's own save breakpoints works too, once the
+    functions are found: where a breakpoint is pending gdb cannot keep what was asked.)
+
+    Examples:
+      cuda-break cuMemAlloc if bytesize > 1G
+      cuda-save breaks.gdb
+      source breaks.gdb"""
+    found = [one for one in gdb.breakpoints() if one.number in breakpoints.WISHES]
+    if not found:
+        raise UserError("there are no breakpoints of cuda-break to write")
+    try:
+        with open(file, "w") as out:
+            out.writelines(f"{line}\n" for one in found for line in lines_of(one))
+    except OSError as problem:
+        raise UserError(f"{file} cannot be written: {problem.strerror}") from None
+    count = f"{len(found)} breakpoints" if len(found) > 1 else "1 breakpoint"
+    return f"{count} written to {file}; back with  source {file}"
+
+
+def lines_of(one: gdb.Breakpoint) -> Iterator[str]:
+    wish = breakpoints.WISHES[one.number]
+    yield wish.words
+    changed = saving.changed_condition(one, wish) if breakpoints.locations(one) else ""
+    if changed:
+        yield f"condition $bpnum {changed if changed != '1' else ''}".rstrip()
+    if one.ignore_count:
+        yield f"ignore $bpnum {one.ignore_count}"
+    if one.commands:
+        yield from ("commands", *one.commands.splitlines(), "end")
+    if not one.enabled:
+        yield "disable $bpnum"
