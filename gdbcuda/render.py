@@ -31,6 +31,7 @@ ROLES = {
     "layer-system": "2",
 }
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+FOLD = re.compile(r"\s*(#\d+\s+)?")  # what a folded line stays behind
 ELLIPSIS = "…"
 HEADER_PADDING = "  "  # tabulate makes a column two wider than its title
 NARROWEST = 16  # columns; narrower than that, wrapped text is hard to read
@@ -78,6 +79,29 @@ def wrap(text: str, width: int) -> str:
     """``text`` in lines of at most ``width`` columns, broken at blanks where it can be; loses its colour."""
     lines = plain(text).split("\n")
     return "\n".join(part for line in lines for part in textwrap.wrap(line, width) or [""])
+
+
+def fold(text: str, width: int | None) -> str:
+    """Lines of ``text`` in at most ``width`` columns, broken at blanks, what follows further in; colour stays.
+
+    Behind a number (#12) as far in as what stands behind it. None: as wide as it is."""
+    if width is None or visible_width(text) <= width:
+        return text
+    return "\n".join(folded for line in text.split("\n") for folded in folds(line, width))
+
+
+def folds(line: str, width: int) -> list[str]:
+    if visible_width(line) <= width:
+        return [line]
+    start = FOLD.match(plain(line))
+    indent = min(start.end() if start and start.group(1) else (start.end() if start else 0) + GAP, width // 3)
+    lines, current = [], ""
+    for word in re.findall(r"\s*\S+", line):
+        if current.strip() and visible_width(current + word) > width:
+            lines.append(current)
+            current, word = " " * indent, word.lstrip()
+        current += word
+    return [*lines, current]
 
 
 def terminal_width() -> int:

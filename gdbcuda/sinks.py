@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, Protocol
+from contextlib import suppress
+from typing import Any, Callable, Protocol
 
 from gdbcuda.errors import UserError
 from gdbcuda.log import record
@@ -28,18 +29,30 @@ class Sink(Protocol):
 class JsonLines:
     """A file, written as it happens: each event leaves this process at once, so a killed debugger loses none.
 
-    `UserError` if the file cannot be made."""
+    `UserError` if it cannot be written. Later, when the disk is full, ``complain`` gets that text, once, if it is
+    there: whoever records goes on without the file."""
 
-    def __init__(self, path: str, header: dict[str, Any]) -> None:
-        self.path = path
+    def __init__(self, path: str, header: dict[str, Any], complain: Callable[[str], None] | None = None) -> None:
+        self.path, self.complain, self.is_broken = path, None, False  # type: str, Callable[[str], None] | None, bool
         try:
             self.file = open(path, "w", encoding="utf-8", buffering=1)  # noqa: SIM115  (a line at a time)
         except OSError as problem:
             raise UserError(f"cannot write {path}: {problem.strerror}") from None
         self.write(header)
+        self.complain = complain
 
     def write(self, line: dict[str, Any]) -> None:
-        self.file.write(ENCODE(line) + "\n")
+        if self.is_broken:
+            return
+        try:
+            self.file.write(ENCODE(line) + "\n")
+        except OSError as problem:
+            self.is_broken = True
+            text = f"cannot write {self.path}: {problem.strerror}"
+            if self.complain is None:
+                self.close()
+                raise UserError(text) from None
+            self.complain(text)
 
     def note(self, ts: float, kind: str, details: dict[str, Any]) -> None:
         self.write(record.note(ts, kind, details))
@@ -51,7 +64,8 @@ class JsonLines:
         self.write(record.end(call))
 
     def close(self) -> None:
-        self.file.close()
+        with suppress(OSError):  # what could not be written is tried once more
+            self.file.close()
 
 
 class Kept:

@@ -48,9 +48,10 @@ def start(wish: Wish, path: str | None) -> Recorder:
     """A new recorder in the place of the one at work, if any; the log goes on, numbers and clock with it."""
     if target.connection() == "core":
         raise UserError("a core file makes no calls any more")
+    file = sinks.JsonLines(path, header(), complain) if path else None  # if that fails the old one goes on
     stop()
     apply_limit()
-    SESSION.file = sinks.JsonLines(path, header()) if path else None
+    SESSION.file = file
     SESSION.ledgers = SESSION.ledgers or Ledgers(versions.table(), SESSION.kept.notes, keep_all=False)
     files = [SESSION.file] if SESSION.file else []
     recorder = Recorder(wish, [SESSION.kept, SESSION.ledgers, *files], is_bad)
@@ -61,6 +62,10 @@ def start(wish: Wish, path: str | None) -> Recorder:
         with inferiors.selected(inferior):
             recorder.plant()
     return recorder
+
+
+def complain(text: str) -> None:
+    console.write(f"cuda-log: {text}; the calls are kept in memory alone now\n")
 
 
 def is_bad(call: Call) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from gdbcuda.log.record import Call
 from gdbcuda.log.text import Writer, parameters, value
@@ -36,29 +36,46 @@ def next_calls(node: Node) -> list[Node]:
     return found
 
 
-def differences(node: Node, writer: Writer) -> list[str]:
+class Change(NamedTuple):
+    """``what`` is "argument", "out", "result" (``asked`` of the hook, ``passed`` on; for the last two ``asked`` is what
+    the hook told and ``passed`` what it got), "extra call" (``call``) or "never forwarded"."""
+
+    what: str
+    name: str = ""
+    asked: Any = None
+    passed: Any = None
+    call: Call | None = None
+
+    def text(self, writer: Writer, function: str) -> str:
+        if self.call is not None:
+            return f"{self.what}: {self.call.layer} {writer.call(self.call)}"
+        parameter = parameters(writer.table, function).get(self.name)
+        asked, passed = value(self.asked, parameter), value(self.passed, parameter)
+        if self.what == "argument":
+            return f"argument {self.name}: {asked}, passed on as {passed}"
+        if self.what == "out":
+            return f"out {self.name}: got {passed}, told {asked}"
+        return f"result: {passed} became {asked}" if self.what == "result" else self.what
+
+
+def differences(node: Node) -> list[Change]:
     """What the hook did other than pass the call on; [] if that was all."""
     call, behind = node.call, [child.call for child in next_calls(node)]
     same = [one for one in behind if one.base == call.base]  # a hook may make such calls of its own, too
-    forwarded = min(same, key=lambda one: len(list(changed(call, one, writer)))) if same else None
-    found = [] if forwarded is None else list(changed(call, forwarded, writer))
-    if forwarded is None:
-        found.append("never forwarded")
-    extra = [one for one in behind if one is not forwarded]
-    return found + [f"extra call: {one.layer} {writer.call(one)}" for one in extra]
+    forwarded = min(same, key=lambda one: len(list(changed(call, one)))) if same else None
+    found = [Change("never forwarded")] if forwarded is None else list(changed(call, forwarded))
+    return found + [Change("extra call", one.name, call=one) for one in behind if one is not forwarded]
 
 
-def changed(call: Call, forwarded: Call, writer: Writer) -> Iterator[str]:
-    known = parameters(writer.table, call.name)
+def changed(call: Call, forwarded: Call) -> Iterator[Change]:
     for name, (asked, passed) in both(call.arguments, forwarded.arguments).items():
         if content(passed) != content(asked):
-            yield f"argument {name}: {value(asked, known.get(name))}, passed on as {value(passed, known.get(name))}"
+            yield Change("argument", name, asked, passed)
     for name, (told, got) in both(call.out, forwarded.out).items():
-        seen, shown = content(got), content(told)
-        if seen != shown:
-            yield f"out {name}: got {value(seen, known.get(name))}, told {value(shown, known.get(name))}"
+        if content(got) != content(told):
+            yield Change("out", name, content(told), content(got))
     if not call.ended and not forwarded.ended and call.result != forwarded.result:
-        yield f"result: {value(forwarded.result)} became {value(call.result)}"
+        yield Change("result", "", call.result, forwarded.result)
 
 
 def both(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -70,24 +87,38 @@ def content(data: Any) -> Any:
     return data.get("value") if isinstance(data, dict) and "address" in data else data
 
 
-def report(roots: Iterable[Node], writer: Writer, takes: Callable[[Call], bool] = lambda call: True) -> str:
-    """Of the hook's calls that somebody wants to see."""
-    lines, total, touched, answers = [], 0, 0, 0
-    for node in hook_calls(roots):
-        if not takes(node.call):
-            continue
-        function = writer.table.function(node.call.name)
-        if function is not None and function.role == RESOLVING:
-            answers += 1
-            continue
-        found = differences(node, writer)
-        total += 1
-        if found:
-            touched += 1
-            lines += [writer.line(node.call), *(f"         {one}" for one in found)]
-    if not total + answers:
-        return "No such call of a hook library is recorded."
-    lines.append(f"{touched} of {total} calls of the hook library did more than pass the call on.")
-    if answers:
-        lines.append(f"{answers} requests for function addresses are left out; cuda-dlsym log is about those.")
-    return "\n".join(lines)
+class Changes:
+    """Of the hook's calls that somebody wants to see; ``touched`` of ``total`` were more than passed on."""
+
+    def __init__(self, writer: Writer, takes: Callable[[Call], bool] = lambda call: True) -> None:
+        self.writer, self.takes = writer, takes
+        self.total = self.touched = self.answers = 0
+
+    def find(self, roots: Iterable[Node]) -> Iterator[tuple[Call, list[Change]]]:
+        """One by one, for a log of any length."""
+        for node in hook_calls(roots):
+            if not self.takes(node.call):
+                continue
+            function = self.writer.table.function(node.call.name)
+            if function is not None and function.role == RESOLVING:
+                self.answers += 1
+                continue
+            found = differences(node)
+            self.total += 1
+            if found:
+                self.touched += 1
+                yield node.call, found
+
+    def texts(self, roots: Iterable[Node]) -> Iterator[str]:
+        yield from (self.text(call, found) for call, found in self.find(roots))
+        yield self.conclusion()
+
+    def text(self, call: Call, found: Iterable[Change]) -> str:
+        return "\n".join([self.writer.line(call), *(f"         {one.text(self.writer, call.name)}" for one in found)])
+
+    def conclusion(self) -> str:
+        if not self.total + self.answers:
+            return "No such call of a hook library is recorded."
+        text = f"{self.touched} of {self.total} calls of the hook library did more than pass the call on."
+        left = f"{self.answers} requests for function addresses are left out; cuda-dlsym log is about those."
+        return f"{text}\n{left}" if self.answers else text

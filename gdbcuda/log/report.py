@@ -115,8 +115,7 @@ class Report:
 
     def functions(self) -> Iterable[list[Any]]:
         for (name, layer), one in self.summary.functions.items():
-            times = sorted(one.times)
-            one.times[:] = type(one.times)("d", times)
+            times = one.sorted_times()
             shown = [sum(times), times[0], one.quantile(0.5), one.quantile(0.99), times[-1]] if times else [None] * 5
             yield [name, layer, one.count, sum(one.failures.values()), *shown]
 

@@ -29,6 +29,10 @@ class Function:
         self.failures: Counter[str] = Counter()
         self.times = array("d")
 
+    def sorted_times(self) -> array[float]:
+        self.times = array("d", sorted(self.times))
+        return self.times
+
     def quantile(self, part: float) -> float:
         """Of the sorted times."""
         return self.times[min(int(part * len(self.times)), len(self.times) - 1)]
@@ -155,7 +159,7 @@ def counted(count: int, word: str) -> str:
 def functions_text(summary: Summary) -> str:
     """The most time first; inner calls are counted in the outer one's time too."""
     for one in summary.functions.values():
-        one.times = array("d", sorted(one.times))
+        one.sorted_times()
     rows = [
         (name, layer, one.count, sum(one.failures.values()) or "", *times(one))
         for (name, layer), one in sorted(summary.functions.items(), key=lambda item: -sum(item[1].times))

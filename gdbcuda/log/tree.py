@@ -57,11 +57,14 @@ def some(events: Iterable[Event], takes: Callable[[Call], bool]) -> Iterator[Eve
         yield from ((END, call) for call in reversed(taken))
 
 
-def text(root: Node, writer: Writer) -> str:
+def levels(root: Node) -> Iterator[tuple[int, Node]]:
+    """The node and all below it, each with how far below."""
     depth = {root.call.number: 0}
-    lines = []
     for node in root.walk():
         level = depth[node.call.number]
         depth.update((child.call.number, level + 1) for child in node.children)
-        lines.append(writer.line(node.call, "  " * level))
-    return "\n".join(lines)
+        yield level, node
+
+
+def text(root: Node, writer: Writer) -> str:
+    return "\n".join(writer.line(node.call, "  " * level) for level, node in levels(root))

@@ -255,6 +255,21 @@ def test_the_files_are_known_by_their_build_ids(scenario: Scenario, tmp_path: Pa
     assert {e["inferior"] for e in lines if e["phase"] == "B"} == {1}
 
 
+def test_as_data_for_scripts(local: Scenario) -> None:
+    text = local.run(
+        "test_alloc", "cuda-log start cuMemAlloc --in hook,driver", "run", "cuda-log show --json",
+        "cuda-log show --changed --json", "cuda-log summary --json", "cuda-memory --json", "cuda-memory live --json",
+        environment={"GDBCUDA_MEMORY_LIMIT": "2g"},
+    )  # fmt: skip
+    found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    calls, changed, (summary, memory) = found[:-3], found[-3], found[-2:]
+    assert [(one["layer"], one["depth"]) for one in calls] == [("hook", 0), ("driver", 1)] * 2 + [("hook", 0)]
+    assert calls[0]["arguments"]["bytesize"] == 64 << 20 and calls[0]["caller"]["function"] == "allocate_buffer"
+    assert changed["changes"] == [{"what": "never forwarded"}] and changed["number"] == 4
+    assert summary["calls"] == 5 and sum(one["bytes"] for one in memory["live"]) == (64 << 20) + (1 << 30) + 1
+    assert "cuda-memory: --json gives all views at once" in text
+
+
 def test_saved_is_what_was_kept(local: Scenario, tmp_path: Path) -> None:
     log = tmp_path / "log"
     text = local.run("test_alloc", "cuda-log start cuMemAlloc", "run", f"cuda-log save {log}", "cuda-log clear",
@@ -271,6 +286,7 @@ def test_saved_is_what_was_kept(local: Scenario, tmp_path: Path) -> None:
         ("cuda-log start cuMemAlloc if nothing > 1", "bytesize"),
         ("cuda-log start --stack many", "--stack wants a number"),
         ("cuda-log start --to /proc/none", "cannot write"),
+        ("cuda-log start --to /dev/full", "cannot write /dev/full: No space left on device"),
         ("cuda-log stop", "no recorder is at work"),
         ("cuda-log show --last some", "--last wants a number"),
         ("cuda-log save /proc/none", "cannot write"),

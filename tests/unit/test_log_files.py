@@ -117,6 +117,19 @@ def test_files_that_cannot_be_opened_are_the_users_mistake(tmp_path: Path) -> No
         sinks.JsonLines(str(tmp_path), HEADER)
 
 
+def test_a_full_disk(tmp_path: Path) -> None:
+    """It is told once, and whoever records goes on."""
+    with pytest.raises(UserError, match="cannot write /dev/full: No space left"):
+        sinks.JsonLines("/dev/full", HEADER)
+    told: list[str] = []
+    file = sinks.JsonLines(str(tmp_path / "log"), HEADER, told.append)
+    file.file = open("/dev/full", "w", buffering=1)  # noqa: SIM115
+    for number in range(3):
+        file.entry(call(number, "cuInit"))
+    file.close()
+    assert told == [f"cannot write {tmp_path / 'log'}: No space left on device"]
+
+
 def test_the_last_calls_are_kept_and_can_be_written(tmp_path: Path) -> None:
     kept = sinks.Kept(3)
     kept.note(0, "place", {"address": 1, "function": "main"})
@@ -134,8 +147,8 @@ def test_the_last_calls_are_kept_and_can_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "field",
-    [{"thread": [1]}, {"parent": {}}, {"caller": "0x1"}, {"layer": 5}, {"details": [1]}, {"depth": "deep"}, {"name": None},
-     {"op_id": "7"}, {"ts": 1e400}],
+    [{"thread": [1]}, {"parent": {}}, {"caller": "0x1"}, {"layer": 5}, {"details": [1]}, {"depth": "deep"},
+     {"name": None}, {"op_id": "7"}, {"ts": 1e400}],
 )  # fmt: skip
 def test_a_begin_with_a_field_of_another_type_is_no_call(tmp_path: Path, field: dict) -> None:
     """Nothing behind the reader asks again."""

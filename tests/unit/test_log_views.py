@@ -229,6 +229,49 @@ def test_memory_views(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     assert "or an address, not 'nonsense'" in capsys.readouterr().err
 
 
+def data_of(capsys: pytest.CaptureFixture[str], *words: object) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run(capsys, *words, "--json").splitlines()]
+
+
+def test_every_view_as_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    calls = [*nested(), call(20, "cuMemAlloc_v2", {"bytesize": 64}, caller=0x400, out=pointer("0x7f00")),
+             failed(30, "cuMemFree_v2", 1, "CUDA_ERROR_INVALID_VALUE", arguments={"dptr": "0x7f10"})]  # fmt: skip
+    path = write(tmp_path / "log", calls, MAIN)
+    shown = data_of(capsys, "show", path)
+    assert [one["number"] for one in shown] == [0, 1, 2, 20, 30]
+    assert shown[3]["caller"] == {"address": "0x400", "function": "main", "object": "/bin/a", "layer": "app",
+                                  "source": "a.c:3"}  # fmt: skip
+    assert shown[3]["seconds"] == 0.0005 and shown[3]["arguments"] == {"bytesize": 64}
+    assert [(one["number"], one["depth"], one["parent"]) for one in data_of(capsys, "tree", path, "--last", 3)] == [
+        (0, 0, None), (1, 1, 0), (2, 2, 1), (20, 0, None), (30, 0, None)]  # fmt: skip
+    assert data_of(capsys, "changes", path)[0]["changes"] == [{"what": "never forwarded"}]
+    (summary,) = data_of(capsys, "summary", path)
+    assert summary["calls"] == 5 and summary["functions"][-1]["failures"] == {"CUDA_ERROR_INVALID_VALUE": 1}
+    (memory,) = data_of(capsys, "memory", path)
+    assert [(one["bytes"], one["site"]["source"]) for one in memory["live"]] == [(64, "a.c:3")]
+    assert [one["kind"] for one in memory["problems"]] == ["interior pointer"]
+    (lanes,) = data_of(capsys, "timeline", path)
+    assert {kind for cell in lanes["threads"]["1"] for kind in cell} == {"copy", "allocate", "failed"}
+    assert data_of(capsys, "diff", path, path)[0]["alike"] == 3
+
+
+def test_data_of_several_logs_names_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    paths = [write(tmp_path / name, [call(0, "cuInit")]) for name in "ab"]
+    assert [one["file"] for one in data_of(capsys, "show", *paths)] == [str(path) for path in paths]
+
+
+def test_the_last_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = write(tmp_path / "log", [call(number, "cuInit") for number in range(5)])
+    assert [line.split()[0] for line in run(capsys, "show", path, "--last", 2).splitlines()] == ["#3", "#4"]
+
+
+def test_a_log_that_comes_through_a_pipe(tmp_path: Path) -> None:
+    text = write(tmp_path / "log", nested(), MAIN).read_bytes()
+    done = subprocess.run([sys.executable, "-m", "gdbcuda.cli", "log", "summary", "-"], input=text, capture_output=True,
+                          check=True)  # fmt: skip
+    assert done.stdout.startswith(b"3 calls of 2 functions") and not done.stderr
+
+
 def test_what_cannot_be_read_is_said_on_stderr(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = write(tmp_path / "log", nested())
     log.write_text(log.read_text() + "rubbish")

@@ -102,3 +102,20 @@ def test_table_fits(rows: "list[tuple[str, int, str]]", width: int) -> None:
     assert not rows or all(render.visible_width(line) <= width for line in text.split("\n"))
     titles = sum("layer" in line.split() for line in text.split("\n"))
     assert "".join(text.split()).count("y") == sum(row[2].count("y") for row in rows) + titles
+
+
+def test_fold_breaks_at_blanks_and_stays_behind_the_number() -> None:
+    line = (
+        f"#12      0.25  cuMemAlloc_v2(bytesize=4096) = {render.colour('CUDA_SUCCESS', 'ok', True)}  by main at a.c:3"
+    )
+    folded = render.fold(line, 50).split("\n")
+    assert [render.plain(one) for one in folded] == [
+        "#12      0.25  cuMemAlloc_v2(bytesize=4096) =", "         CUDA_SUCCESS  by main at a.c:3"]  # fmt: skip
+    assert render.colour("CUDA_SUCCESS", "ok", True) in folded[1]
+    assert render.fold(line, None) == line and render.fold("x" * 90, 50) == "x" * 90
+
+
+@given(st.text(alphabet="ab #1\n", max_size=200), st.integers(16, 60))
+def test_fold_loses_nothing(text: str, width: int) -> None:
+    assert render.fold(text, width).split() == text.split()
+    assert all(len(one) <= width or " " not in one.strip() for one in render.fold(text, width).split("\n"))

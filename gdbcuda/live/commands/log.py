@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from gdbcuda import condition as conditions
+from gdbcuda import render
 from gdbcuda.errors import UserError
 from gdbcuda.live import names, recording, surroundings, target, versions
 from gdbcuda.live import recorder as recorders
@@ -37,7 +38,8 @@ def cuda_log() -> str:
     recorder = session.recorder
     lines.insert(0, f"Recording {wish_text(recorder.wish)} by {recorder.places()} breakpoints that never stop")
     if session.file is not None:
-        lines.append(f"written to {session.file.path} as they happen")
+        why_not = ", which could not be written to the end" if session.file.is_broken else " as they happen"
+        lines.append(f"written to {session.file.path}{why_not}")
     if recorder.missed:
         lines.append(f"{recorder.missed} stops could not be read")
     return "; ".join(lines) + "."
@@ -67,7 +69,7 @@ def cuda_log_start(function: list[str], **wanted: object) -> str:
       cuda-log start --memory --to calls.jsonl"""
     target.require_stopped()
     wish = make_wish(function, wanted)
-    recorder = recording.start(wish, str(wanted["to"]) if wanted["to"] else None)
+    recorder = recording.start(wish, os.path.expanduser(str(wanted["to"])) if wanted["to"] else None)
     planted = f", {recorder.places()} places" if target.is_alive() else ", from the next run on"
     return f"Recording {wish_text(wish)}{planted}."
 
@@ -160,6 +162,7 @@ def complete_recorded(words: list[str], before: list[str], token: str) -> Iterab
     return surroundings.complete(named or sorted(recorded), before, token)
 
 
+JSON = Option("--json", "for scripts: JSON, one object a line", flag=True)
 WHERE = Condition("only calls for which COND holds, with what pointers led to when they began", complete_recorded)
 
 
@@ -170,9 +173,12 @@ WHERE = Condition("only calls for which COND holds, with what pointers led to wh
     Option("--tree", "calls below the call that made them", flag=True),
     Option("--changed", "what the hook library changed: arguments, results, calls not forwarded, extra calls",
            flag=True),
+    JSON,
     WHERE,
 )  # fmt: skip
-def cuda_log_show(function: list[str], last: str | None, tree: bool, changed: bool, **chosen: object) -> str:
+def cuda_log_show(
+    function: list[str], last: str | None, tree: bool, changed: bool, json: bool, **chosen: object
+) -> str:
     """Show recorded calls: number, seconds since the start, thread, layer, the call, its result, how long, by whom.
 
     Examples:
@@ -180,11 +186,27 @@ def cuda_log_show(function: list[str], last: str | None, tree: bool, changed: bo
       cuda-log show --tree --last 100
       cuda-log show --changed
       cuda-log show cudaMalloc --failed
+      cuda-log show --failed --json
       cuda-log show if bytesize > 1M && caller in hook"""
     calls = list(recording.SESSION.kept.calls)
     wanted = make_filter(function, chosen)
+    if json:
+        return as_json(calls, wanted, 0 if last is None else number("--last", last), changed)
     count = SHOWN if last is None else number("--last", last)
-    return "\n".join(filter(None, (view(calls, wanted, count, tree, changed), wanted.remark())))
+    shown = "\n".join(filter(None, (view(calls, wanted, count, tree, changed), wanted.remark())))
+    return render.fold(shown, render.screen())
+
+
+def as_json(calls: list[Call], wanted: Filter, count: int, changed: bool) -> str:
+    from gdbcuda.log import changes, data
+    from gdbcuda.log import tree as trees
+
+    writer = recording.writer()
+    if changed:
+        found = [data.changes(*one, writer) for one in changes.Changes(writer, wanted.takes).find(trees.roots(calls))]
+    else:
+        found = [data.call(one, writer) for one in last([call for call in calls if wanted.takes(call)], count)]
+    return "\n".join(map(data.line, found))
 
 
 def make_filter(patterns: list[str], chosen: dict[str, object]) -> Filter:
@@ -203,7 +225,7 @@ def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: boo
         return "Nothing is recorded yet." if recording.SESSION.recorder else "Nothing is recorded: cuda-log start"
     writer = recording.writer()
     if changed:
-        return changes.report(trees.roots(calls), writer, wanted.takes)
+        return "\n".join(changes.Changes(writer, wanted.takes).texts(trees.roots(calls)))
     if tree:
         found = [root for root in trees.roots(calls) if any(wanted.takes(node.call) for node in root.walk())]
         shown = [trees.text(root, writer) for root in last(found, count)]
@@ -214,8 +236,8 @@ def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: boo
     return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."
 
 
-@command("cuda-log summary", *FILTERS, WHERE)
-def cuda_log_summary(function: list[str], **chosen: object) -> str:
+@command("cuda-log summary", *FILTERS, JSON, WHERE)
+def cuda_log_summary(function: list[str], json: bool, **chosen: object) -> str:
     """Sum up the recorded calls: count, failures, times, bytes moved, kernels launched, callers.
 
     Times are the debugger's: each call includes what its own two stops and those of the calls inside it cost.
@@ -224,12 +246,14 @@ def cuda_log_summary(function: list[str], **chosen: object) -> str:
       cuda-log summary
       cuda-log summary --in driver
       cuda-log summary if caller in libtorch*.so"""
-    from gdbcuda.log import summary
+    from gdbcuda.log import data, summary
 
     wanted = make_filter(function, chosen)
     writer = recording.writer()
     calls = [call for call in recording.SESSION.kept.calls if wanted.takes(call)]
     found = summary.Summary(writer.table, writer.notes).feed(events(calls))
+    if json:
+        return data.line(data.summary(found, writer))
     return "\n\n".join(filter(None, (summary.text(found, writer), wanted.remark())))
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import gdb
 
+from gdbcuda import render
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, recording
-from gdbcuda.live.command import Argument, command, expressions
+from gdbcuda.live.command import Argument, Option, command, expressions
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
@@ -29,8 +30,9 @@ def complete_views(token: str) -> Iterable[str]:
     Argument("view", "live, leaks, peak, by-site, problems, reported, compare, history ADDRESS, at ADDRESS",
              "?", complete_views),
     Argument("address", "for history and at: any expression of gdb", "*", expressions),
+    Option("--json", "for scripts: everything, as one JSON object", flag=True),
 )  # fmt: skip
-def cuda_memory(view: str | None, address: list[str]) -> str:
+def cuda_memory(view: str | None, address: list[str], json: bool) -> str:
     """Show what memory the API has handed out, by whom, and what is wrong with how it was used.
 
     Read out of the recorded calls alone. cuda-log start --memory before run records what is needed; with --stack N
@@ -47,12 +49,19 @@ def cuda_memory(view: str | None, address: list[str]) -> str:
       cuda-memory
       cuda-memory leaks
       cuda-memory at dptr
-      cuda-memory history 0x7fffb3bff000"""
-    from gdbcuda.ledger import views
-
+      cuda-memory history 0x7fffb3bff000
+      cuda-memory --json"""
     ledger = recording.SESSION.ledger()
     if ledger is None:
         raise UserError("nothing is recorded: cuda-log start --memory, then run")
+    if json:
+        return as_json(ledger, view)
+    return render.fold(shown(view, address, ledger), render.screen())
+
+
+def shown(view: str | None, address: list[str], ledger: Ledger) -> str:
+    from gdbcuda.ledger import views
+
     if view in WITH_ADDRESS:
         look = views.history if view == "history" else views.at
         return look(ledger, recording.writer(), address_of(view, address))
@@ -61,6 +70,15 @@ def cuda_memory(view: str | None, address: list[str]) -> str:
     if view == COMPARE:
         return compared(ledger)
     return named(view, ledger)
+
+
+def as_json(ledger: Ledger, view: str | None) -> str:
+    from gdbcuda.ledger import data
+    from gdbcuda.log.data import line
+
+    if view is not None:
+        raise UserError("--json gives all views at once: cuda-memory --json")
+    return line(data.ledger(ledger, recording.writer()))
 
 
 def named(view: str | None, ledger: Ledger) -> str:
@@ -76,7 +94,6 @@ def named(view: str | None, ledger: Ledger) -> str:
 def compared(ledger: Ledger) -> str:
     from gdbcuda.ledger.views import size
     from gdbcuda.live import asked
-    from gdbcuda.render import table
 
     rows = [(a.spot.symbol, layers.shown(a.spot.layer, a.spot.file),
              *((size(a.used), size(a.total), size(ledger.on_device), size(a.used - ledger.on_device)) if not a.error
@@ -84,7 +101,7 @@ def compared(ledger: Ledger) -> str:
             for a in asked.ask()]  # fmt: skip
     if not rows:
         raise UserError("neither the driver nor NVML is loaded: nobody could be asked")
-    return table(rows, ["asked", "of", "in use", "in all", "ledger", "not ours"])
+    return render.table(rows, ["asked", "of", "in use", "in all", "ledger", "not ours"])
 
 
 def address_of(view: str, words: list[str]) -> int:

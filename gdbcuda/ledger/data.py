@@ -1,0 +1,45 @@
+"""What the ledger knows, as data for scripts (--json)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gdbcuda.ledger.blocks import Block
+from gdbcuda.ledger.book import Ledger, Problem, Snapshot
+from gdbcuda.log import data
+from gdbcuda.log.text import Writer
+
+Data = dict[str, Any]
+
+
+def ledger(one: Ledger, writer: Writer) -> Data:
+    """Bytes, and addresses as text; a block that nobody has freed has no "freed_by"."""
+    return {
+        "live": [block(each, writer) for each in one.blocks.live()],
+        "bytes": {kind: count for kind, count in one.bytes.items() if count},
+        "peak": snapshot(one.at_peak(), writer),
+        "first_refusal": snapshot(one.out_of_memory, writer),
+        "problems": [problem(each, writer) for each in one.problems],
+        "reported": [{"asked": name, "layer": layer, "used": r.used, "total": r.total, "ledger": r.ours,
+                      "call": r.call.number} for (layer, name), r in one.reported.items()],
+    }  # fmt: skip
+
+
+def block(one: Block, writer: Writer) -> Data:
+    found = {"address": hex(one.address), "bytes": one.size, "kind": one.counted_as, "device": one.device,
+             "stream": one.stream, "call": one.call.number, "by": one.call.name, "thread": one.call.thread,
+             "start": round(one.call.start, data.DIGITS), "site": data.place(one.call, one.site, writer)}  # fmt: skip
+    if one.release is not None:
+        found |= {"freed_by": one.release.number, "freed_at": round(one.release.start, data.DIGITS)}
+    return found
+
+
+def snapshot(one: Snapshot | None, writer: Writer) -> Data | None:
+    if one is None:
+        return None
+    return {"bytes": one.bytes, "call": one.call.number, "blocks": [block(each, writer) for each in one.blocks]}
+
+
+def problem(one: Problem, writer: Writer) -> Data:
+    return {"kind": one.kind, "text": one.text, "call": data.call(one.call, writer),
+            "block": None if one.block is None else block(one.block, writer)}  # fmt: skip

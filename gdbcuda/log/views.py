@@ -1,0 +1,219 @@
+"""The views of ``gdbcuda log``: each reads its logs as streams and prints."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from gdbcuda import api, render
+from gdbcuda.errors import UserError
+from gdbcuda.log import changes, data, diff, export, reader, select, summary, timeline, tree
+from gdbcuda.log.notes import Process
+from gdbcuda.log.progress import Progress
+from gdbcuda.log.reader import Event, Log
+from gdbcuda.log.text import Paint, Writer, plainly
+
+if TYPE_CHECKING:
+    from gdbcuda.ledger import Ledger
+
+T = TypeVar("T")
+
+
+class Source:
+    """One file: its calls, what it says beside them, and a writer of lines in the words of its version."""
+
+    def __init__(self, path: str, paint: Paint = plainly) -> None:
+        self.path, self.log, self.file = path, Log(), reader.File(path)
+        head = self.file.header
+        self.is_ours = bool(head)
+        self.table = api.load(reader.version(head, "cuda"), reader.version(head, "nvml"))
+        self.writer = Writer(self.table, self.log.notes, paint)
+
+    def events(self) -> Iterator[Event]:
+        progress = Progress(self.file.size)
+        try:
+            yield from reader.file_events(self.file, self.log, progress)
+        finally:
+            progress.close()
+
+    def problems(self) -> str:
+        """What could not be read, for stderr."""
+        return f"gdbcuda: {self.path}: {'; '.join(summary.problems_text(self.log).splitlines())}"
+
+
+class Printer:
+    """Text that fits the terminal, if there is one; or with --json data, a line each."""
+
+    def __init__(self, args: argparse.Namespace, sources: list[Source]) -> None:
+        self.as_json, self.width, self.are_several = args.json, render.screen(), len(sources) > 1
+
+    def each(self, sources: list[Source]) -> Iterator[Source]:
+        for source in sources:
+            if self.are_several and not self.as_json:
+                print(f"== {source.path}")
+            yield source
+
+    def put(self, source: Source, shown: data.Data | str) -> None:
+        if isinstance(shown, str):
+            print(render.fold(shown, self.width))
+        else:
+            print(data.line(shown, source.path if self.are_several else ""))
+
+
+def filtered(args: argparse.Namespace, sources: list[Source], out: Printer) -> Iterator[tuple[Source, select.Filter]]:
+    """Each with what is wanted of it. (What a log of another program calls its functions nobody knows.)"""
+    for source in out.each(sources):
+        chosen = select.Filter(tuple(args.function), tuple(args.places), args.thread, args.failed)
+        if source.is_ours:
+            chosen.refuse_unknown(source.table)
+        chosen = chosen.with_condition(args.condition, source.table, source.log.notes)
+        yield source, chosen
+        if chosen.remark():
+            sys.stdout.flush()
+            print(f"gdbcuda: {source.path}: {chosen.remark()}", file=sys.stderr)
+
+
+def latest(rows: Iterable[T], count: int) -> Iterable[T]:
+    """The last ``count`` of a stream; 0 takes all."""
+    return deque(rows, maxlen=count) if count else rows
+
+
+def show(args: argparse.Namespace, sources: list[Source]) -> None:
+    out = Printer(args, sources)
+    for source, chosen in filtered(args, sources, out):
+        writer = source.writer
+        for call in latest(filter(chosen.takes, select.by_beginning(source.events())), args.last):
+            out.put(source, data.call(call, writer) if out.as_json else writer.line(call))
+
+
+def show_tree(args: argparse.Namespace, sources: list[Source]) -> None:
+    """With --json the calls of the trees, one by one: depth and parent tell how they nest."""
+    out = Printer(args, sources)
+    for source, chosen in filtered(args, sources, out):
+        roots = (root for root in tree.stream(source.events()) if any(chosen.takes(n.call) for n in root.walk()))
+        for root in latest(roots, args.last):
+            for level, node in tree.levels(root):
+                call, writer = node.call, source.writer
+                out.put(source, data.call(call, writer) if out.as_json else writer.line(call, "  " * level))
+
+
+def show_changes(args: argparse.Namespace, sources: list[Source]) -> None:
+    out = Printer(args, sources)
+    for source, chosen in filtered(args, sources, out):
+        found = changes.Changes(source.writer, chosen.takes)
+        for call, changed in found.find(tree.stream(source.events())):
+            as_json = out.as_json
+            out.put(source, data.changes(call, changed, source.writer) if as_json else found.text(call, changed))
+        if not args.json:
+            print(found.conclusion())
+
+
+def show_summary(args: argparse.Namespace, sources: list[Source]) -> None:
+    out = Printer(args, sources)
+    for source, chosen in filtered(args, sources, out):
+        is_all = chosen == select.Filter()
+        events = source.events() if is_all else tree.some(source.events(), chosen.takes)
+        found = summary.Summary(source.table, source.log.notes).feed(events)
+        out.put(source, data.summary(found, source.writer) if out.as_json else summary.text(found, source.writer))
+
+
+def show_timeline(args: argparse.Namespace, sources: list[Source]) -> None:
+    out = Printer(args, sources)
+    for source in out.each(sources):
+        lanes = timeline.Timeline(source.table, render.terminal_width()).feed(source.events())
+        out.put(source, data.timeline(lanes) if out.as_json else lanes.text(source.writer.paint))
+
+
+def write_export(args: argparse.Namespace, sources: list[Source]) -> None:
+    parts = [export.Part(one.path, one.events(), one.log, one.writer) for one in sources]
+    export.FORMATS[args.format](parts, sys.stdout)
+
+
+def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
+    first, second = sources
+    found = diff.Diff().feed(*(select.within(one.events(), args.places) for one in (first, second)))
+    writers, out = (first.writer, second.writer), Printer(args, [first])
+    out.put(first, data.diff(found, writers) if out.as_json else diff.text(found, writers))
+
+
+def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
+    from gdbcuda.ledger import Ledgers
+    from gdbcuda.ledger import data as ledger_data
+
+    out = Printer(args, sources)
+    check_view(args.view)
+    for source in out.each(sources):
+        events = select.within(source.events(), args.places)
+        found = Ledgers(source.table, source.log.notes).feed(events).by_program
+        for (process, _), ledger in found.items():
+            if len(found) > 1 and not args.json:
+                print(f"-- {process_text(process, source.log)}")
+            if out.as_json:
+                out.put(source, process_data(process, source.log) | ledger_data.ledger(ledger, source.writer))
+            else:
+                out.put(source, memory_view(args.view, ledger, source.writer))
+        if not found and not args.json:
+            print("No calls.")
+
+
+def memory_view(view: str, ledger: Ledger, writer: Writer) -> str:
+    from gdbcuda.ledger import views
+
+    if view in views.VIEWS or view == "overview":
+        return views.VIEWS.get(view, views.overview)(ledger, writer)
+    return views.history(ledger, writer, address(view))
+
+
+def check_view(view: str) -> None:
+    """Before a long log is read."""
+    from gdbcuda.ledger import views
+
+    if view != "overview" and view not in views.VIEWS:
+        address(view)
+
+
+def process_text(process: Process, log: Log) -> str:
+    program = str(log.notes.processes.get(process, {}).get("program", "")).rsplit("/", 1)[-1]
+    return f"process {process[1]} {program}".rstrip()
+
+
+def process_data(process: Process, log: Log) -> data.Data:
+    return {"inferior": process[0], "pid": process[1], "program": log.notes.processes.get(process, {}).get("program")}
+
+
+def write_report(args: argparse.Namespace, sources: list[Source]) -> None:
+    """Of several logs a page each, in a folder."""
+    from gdbcuda.log.report import Report
+
+    for source, path in zip(sources, pages(args.output, [source.path for source in sources])):
+        page = Report(source.table, source.log, source.writer).feed(source.events()).html()
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        except OSError as problem:
+            raise UserError(f"cannot write {path}: {problem.strerror}") from None
+
+
+def pages(output: str, logs: list[str]) -> list[str]:
+    if len(logs) == 1:
+        return [output]
+    try:
+        os.makedirs(output, exist_ok=True)
+    except OSError as problem:
+        raise UserError(f"cannot write {len(logs)} pages into {output}: {problem.strerror}") from None
+    names = [os.path.splitext(os.path.basename(path))[0] for path in logs]
+    unique = [name if names.count(name) == 1 else f"{name}-{at}" for at, name in enumerate(names, 1)]
+    return [os.path.join(output, f"{name}.html") for name in unique]
+
+
+def address(text: str) -> int:
+    from gdbcuda.ledger import views
+
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise UserError(f"--view is overview, {', '.join(views.VIEWS)} or an address, not {text!r}") from None
