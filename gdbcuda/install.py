@@ -1,8 +1,4 @@
-"""``gdbcuda install``: one line in the user's gdbinit, so that every gdb has the extension.
-
-gdb 11 and newer read ``$XDG_CONFIG_HOME/gdb/gdbinit`` (``~/.config/gdb/gdbinit``), and only where that is not there
-``~/.gdbinit``; gdb 10 knows the latter alone. (Measured with 10.1, 13.1, 16.3; gdb manual: "Startup".)
-"""
+"""``gdbcuda install``: one line in the user's gdbinit, so that every gdb has the extension; or every cuda-gdb."""
 
 from __future__ import annotations
 
@@ -13,24 +9,17 @@ import sys
 from typing import Any
 
 from gdbcuda import files, places
+from gdbcuda.errors import UserError
 
 OURS = re.compile(r"^source[ \t]+[^\n]*/gdbcuda\.py[ \t]*(?:\n|\Z)", re.MULTILINE)
 
 
-def gdbinits() -> tuple[str, str]:
-    """The two files that gdb may read, the newer place first, whether they are there or not."""
-    config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return os.path.join(config, "gdb", "gdbinit"), os.path.expanduser("~/.gdbinit")
-
-
-def gdbinit() -> str:
-    """The one that gdb reads."""
-    newer, older = gdbinits()
-    return newer if os.path.isfile(newer) else older
+def all_gdbinits() -> list[str]:
+    return [path for gdb in ("gdb", "cuda-gdb") for path in places.gdbinits(places.init_name(gdb))]
 
 
 def is_installed() -> bool:
-    return any(OURS.search(files.read(path)) for path in gdbinits())
+    return any(OURS.search(files.read(path)) for path in all_gdbinits())
 
 
 def line() -> str:
@@ -66,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def add(yes: bool) -> int:
-    path = gdbinit()
+    name = places.init_name(places.wanted_gdb())
+    path = places.gdbinit(name)
+    require_home(path)
     old = files.read(path)
     new = with_line(old, line())
     if new == old:
@@ -77,19 +68,29 @@ def add(yes: bool) -> int:
     if not agreed(yes):
         return 1
     files.write(path, new)
-    print("Every gdb loads gdbcuda from now on. Out again: gdbcuda install --remove")
-    if path == gdbinits()[0]:
-        print(f"(gdb 10 and older read {gdbinits()[1]} instead.)")
+    print(f"Every {name[:-4]} loads gdbcuda from now on. Out again: gdbcuda install --remove")
+    newer, older = places.gdbinits(name)
+    if path == newer:
+        print(f"(gdb 10 and older read {older} instead.)")
+    if name == places.init_name("gdb"):
+        print("(cuda-gdb reads a file of its own:  GDBCUDA_GDB=cuda-gdb gdbcuda install)")
     return 0
 
 
+def require_home(path: str) -> None:
+    """gdb looks at $HOME alone; a folder that is not there is not made for it."""
+    home = os.environ.get("HOME", "")
+    if os.path.basename(path).startswith(".") and not os.path.isdir(home):
+        raise UserError(f"HOME is {home!r}, so gdb would not find its gdbinit; set it to your home folder")
+
+
 def remove(yes: bool) -> int:
-    having = [path for path in gdbinits() if OURS.search(files.read(path))]
+    having = [path for path in all_gdbinits() if OURS.search(files.read(path))]
     for path in having:
         found = "\n  ".join(row.rstrip() for row in OURS.findall(files.read(path)))
         print(f"{path} loses one line:\n  {found}")
     if not having:
-        print(f"{gdbinit()} has no line of gdbcuda")
+        print(f"{places.gdbinit(places.init_name(places.wanted_gdb()))} has no line of gdbcuda")
     elif not agreed(yes):
         return 1
     for path in having:
@@ -105,4 +106,8 @@ def agreed(yes: bool) -> bool:
     if not sys.stdin.isatty():
         print("Nothing is written yet: the same with --yes does.")
         return False
-    return input("Write it? [y/N] ").strip().lower() in ("y", "yes")
+    try:
+        return input("Write it? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:  # Ctrl-D
+        print()
+        return False

@@ -1,4 +1,9 @@
-"""Where things are on this machine: the file that gdb sources, the debugger, the drop-in gdb."""
+"""Where things are on this machine: the file that gdb sources, the debugger, the drop-in gdb, the user's gdbinit.
+
+gdb 11 and newer read ``$XDG_CONFIG_HOME/gdb/gdbinit`` (``~/.config/gdb/gdbinit``), and only where that is not there
+``~/.gdbinit``; gdb 10 knows the latter alone. cuda-gdb does the same with ``cuda-gdbinit``, and reads no other.
+(Measured with gdb 10.1, 13.1, 16.3 and cuda-gdb 11.8, 13.0; gdb manual: "Startup".)
+"""
 
 from __future__ import annotations
 
@@ -26,9 +31,30 @@ def wanted_gdb() -> str:
     return os.environ.get("GDBCUDA_GDB") or "gdb"
 
 
+def is_cuda_gdb(gdb: str) -> bool:
+    return os.path.basename(gdb).startswith("cuda-gdb")
+
+
 def server_of(gdb: str) -> str:
     """The gdbserver that this debugger speaks to: cuda-gdb refuses any but its own."""
-    return "cuda-gdbserver" if os.path.basename(gdb).startswith("cuda-gdb") else "gdbserver"
+    return "cuda-gdbserver" if is_cuda_gdb(gdb) else "gdbserver"
+
+
+def init_name(gdb: str) -> str:
+    """Of its init files, "." in front where they are not in a folder for such files."""
+    return "cuda-gdbinit" if is_cuda_gdb(gdb) else "gdbinit"
+
+
+def gdbinits(name: str) -> tuple[str, str]:
+    """The user's two files that the debugger may read, the newer place first, whether they are there or not."""
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(config, "gdb", name), os.path.expanduser(f"~/.{name}")
+
+
+def gdbinit(name: str) -> str:
+    """The one that is read."""
+    newer, older = gdbinits(name)
+    return newer if os.path.isfile(newer) else older
 
 
 def find_gdb() -> str:

@@ -37,7 +37,7 @@ def configuration_name(text: str) -> str:
     return "" if found is None else found.get("name", "")
 
 
-def gdbinit(lines: list[str]) -> File:
+def gdbinit(lines: list[str], name: str) -> File:
     """The project's ``.gdbinit``: our lines between two comments, everything around them as it was."""
     block = "\n".join([BEGIN, *lines, END, ""])
 
@@ -49,4 +49,4 @@ def gdbinit(lines: list[str]) -> File:
             raise UserError(f'{path}: "{BEGIN}" has no "{END}"; take the lines between them out')
         return old + ("\n" if old and not old.endswith("\n") else "") + block
 
-    return File(".gdbinit", block, merged)
+    return File(name, block, merged)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Callable, NamedTuple
 
+from gdbcuda import places
 from gdbcuda.errors import UserError
 from gdbcuda.remote import plan as servers
 from gdbcuda.remote.way import Way
@@ -48,6 +49,17 @@ class Request:
     @property
     def port(self) -> str:
         return self.remote.rpartition(":")[2]
+
+    @property
+    def init_file(self) -> str:
+        """The debugger's own in the project's folder."""
+        return f".{places.init_name(self.gdb)}"
+
+    def allowing(self) -> str:
+        """What lets gdb read it; the person's own file is the person's."""
+        line = f"add-auto-load-safe-path {os.path.join(self.folder, self.init_file)}"
+        home = places.gdbinit(places.init_name(self.gdb))
+        return f"once, so that gdb reads the project's {self.init_file}, in {home}:  {line}"
 
     def within(self, path: str, variable: str) -> str:
         """``path`` by the IDE's own name for the project's folder, so that the file can be shared."""

@@ -66,6 +66,30 @@ def test_the_file_that_gdb_reads(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert f"gdb 10 and older read {home}/.gdbinit" in shown
 
 
+@pytest.mark.parametrize("place", [".cuda-gdbinit", ".config/gdb/cuda-gdbinit"])
+def test_cuda_gdb_reads_a_file_of_its_own(home: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = home / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(MINE)
+    assert "(cuda-gdb reads a file of its own:  GDBCUDA_GDB=cuda-gdb gdbcuda install)\n" in install("--yes").stdout
+    monkeypatch.setenv("GDBCUDA_GDB", "cuda-gdb")
+    shown = install("--yes").stdout
+    assert shown.startswith(f"{file} gets one line") and "\nEvery cuda-gdb loads gdbcuda from now on." in shown
+    assert file.read_text() == MINE + LINE and (home / ".gdbinit").read_text() == LINE
+    install("--remove", "--yes")
+    assert file.read_text() == MINE and not (home / ".gdbinit").exists()
+
+
+@pytest.mark.parametrize("place", ["", "/nowhere/at/all", "relative"])
+def test_without_a_home(home: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """gdb does not look into the password file, and no folder is made."""
+    monkeypatch.setenv("HOME", place)
+    done = install("--yes")
+    assert (done.returncode, done.stdout) == (2, "") and len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(f"gdbcuda: HOME is '{place}', so gdb would not find its gdbinit")
+    assert not Path("/nowhere").exists()
+
+
 def test_nothing_is_written_unasked(home: Path) -> None:
     done = install()
     assert (done.returncode, os.listdir(home)) == (1, [])

@@ -135,6 +135,22 @@ def test_write_twice_is_write_once(project: Path, capsys: pytest.CaptureFixture[
     assert files() == once
 
 
+@pytest.mark.parametrize("name", ["vim", "clion"])
+def test_the_file_that_the_debugger_reads(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The project's, and the person's, where it is to be allowed."""
+    monkeypatch.setenv("HOME", str(project))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (project / ".config/gdb").mkdir(parents=True)
+    (project / ".config/gdb/gdbinit").touch()
+    for debugger, own, home in (("gdb", ".gdbinit", ".config/gdb/gdbinit"), ("cuda-gdb", *[".cuda-gdbinit"] * 2)):
+        monkeypatch.setenv("GDBCUDA_GDB", debugger)
+        shown = ide(capsys, name, "--write")
+        assert f"{project}/{home}:  add-auto-load-safe-path {project}/{own}\n" in shown
+        assert (project / own).read_text().count("cuda-load ") == 1
+
+
 def test_what_is_in_the_way_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = project / ".vscode"
     folder.mkdir()

@@ -24,12 +24,12 @@ def clion(request: Request) -> Plan:
     )  # fmt: skip
     steps = [
         f"Settings, Build, Toolchains, Debugger: Custom GDB executable  {asked.wrapper}",
-        f"once, so that gdb reads the project's .gdbinit, in ~/.gdbinit:  "
-        f"add-auto-load-safe-path {os.path.join(asked.folder, '.gdbinit')}",
+        asked.allowing(),
         *asked.server_steps(),
         f'choose "{asked.name}", Debug; in the GDB tab:  cuda-break cuMemAlloc',
     ]
-    return Plan((run_configuration(path_of(asked), xml(asked), asked.name), gdbinit(asked.commands())), tuple(steps))
+    init = gdbinit(asked.commands(), asked.init_file)
+    return Plan((run_configuration(path_of(asked), xml(asked), asked.name), init), tuple(steps))
 
 
 def path_of(request: Request) -> str:
