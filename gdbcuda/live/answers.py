@@ -15,7 +15,7 @@ from typing import NamedTuple
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import calling, console, environment, layers, request_values, returns, settings, stubs, target
+from gdbcuda.live import calling, console, environment, layers, request_values, settings, stubs, target
 from gdbcuda.live.asking import means
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.routes import judge, stub
@@ -136,7 +136,7 @@ def at_return(request: Request) -> None:
     if shape.out is None:
         set_register(calling.here().result, due.address)
         return
-    if returns.result_register() & 0xFFFFFFFF:
+    if calling.result_register() & 0xFFFFFFFF:
         set_register(calling.here().result, 0)
     stubs.write(request.arguments[shape.out], POINTER.pack(due.address))
     if shape.status is not None and request.arguments[shape.status]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import gdb
+
 from gdbcuda import abi
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import target
@@ -31,6 +33,24 @@ MACHINES = {"x86-64": Machine("rsp", "rax"), "aarch64": Machine("sp", "x0", "x30
 def here() -> Machine:
     """The machine of the selected program."""
     return MACHINES[target.machine()]
+
+
+def current_stack_pointer() -> int:
+    """Of the selected thread, in its innermost frame."""
+    return target.register(here().stack_pointer)
+
+
+def stack_pointer(frame: gdb.Frame) -> int:
+    return int(frame.read_register(here().stack_pointer)) & (1 << 64) - 1
+
+
+def result_register() -> int:
+    """What an integer function that has just returned has returned."""
+    return target.register(here().result)
+
+
+def thread_number() -> int:
+    return int(gdb.selected_thread().num)
 
 
 def read(place: abi.Location, stack: int, memory: target.InferiorMemory) -> bytes | None:

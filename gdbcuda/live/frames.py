@@ -151,9 +151,9 @@ def read_call(frame: gdb.Frame, known: Prototypes | None = None) -> Call:
     function = api_function(frame, known)
     if function is None:
         raise UserError(f"{frame.name() or hex(frame.pc())} is not an API function of the CUDA runtime, driver or NVML")
-    from gdbcuda.live import returns
+    from gdbcuda.live import shown_calls
 
-    remembered = None if is_at_entry(frame) else returns.remembered(frame)
+    remembered = None if is_at_entry(frame) else shown_calls.remembered(frame)
     if remembered is not None and remembered.function is function:
         return remembered
     thread = gdb.selected_thread()

@@ -10,9 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-import gdb
-
-from gdbcuda.live import detour, returns
+from gdbcuda.live import calling, detour
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_watch import Watch
 
@@ -135,4 +133,4 @@ class RunningGuard(Guard):
 
 
 def here() -> Call:
-    return int(gdb.selected_thread().num), returns.current_stack_pointer()
+    return calling.thread_number(), calling.current_stack_pointer()

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import breakpoints, confined, console, frames, layers, names, returns, settings, stops, target
+from gdbcuda.live import breakpoints, calling, confined, console, frames, layers, names, settings, stops, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.functions import function
 from gdbcuda.live.inferiors import PerInferior
@@ -66,7 +66,7 @@ class Counting(gdb.Breakpoint):
         self.address = address
 
     def stop(self) -> bool:
-        entered = enter(gdb.selected_thread().num, returns.current_stack_pointer(), self.address)
+        entered = enter(calling.thread_number(), calling.current_stack_pointer(), self.address)
         stopping = DEPTHS().stopping
         if entered.depth >= settings.value(LIMIT) and self.address not in stopping:
             line = f"break *{self.address:#x} if $_cuda_too_deep({self.address:#x})"

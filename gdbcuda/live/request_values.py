@@ -6,7 +6,7 @@ import struct
 
 from gdbcuda import abi
 from gdbcuda.image import string_at
-from gdbcuda.live import returns, sites, target, versions
+from gdbcuda.live import calling, sites, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.routes import judge
@@ -32,7 +32,7 @@ def resolver_shapes() -> dict[str, Shape]:
 
 def return_place() -> tuple[int, int]:
     """At a function's first instruction: (return address, stack pointer after the return)."""
-    sp = returns.current_stack_pointer()
+    sp = calling.current_stack_pointer()
     if target.machine() == "aarch64":
         return target.register("x30"), sp
     return struct.unpack("<Q", target.InferiorMemory().read(sp, 8))[0], sp + 8
@@ -79,7 +79,7 @@ def handle_text(handle: int) -> str:
 
 def read_answer(world: World, request: Request) -> None:
     shape, memory = resolver_shapes()[request.resolver], target.InferiorMemory()
-    request.result = returns.result_register()
+    request.result = calling.result_register()
     address = request.result
     if shape.out is not None:
         request.result &= 0xFFFFFFFF

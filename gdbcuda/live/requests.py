@@ -15,7 +15,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live import answers, confined, layers, returns, stubs, target
+from gdbcuda.live import answers, calling, confined, layers, stubs, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.live.request_values import (
@@ -109,7 +109,7 @@ class Return(Silent):
     """Where a resolver's caller goes on."""
 
     def look(self) -> None:
-        finished = LOG().book.leave(gdb.selected_thread().num, returns.current_stack_pointer())
+        finished = LOG().book.leave(calling.thread_number(), calling.current_stack_pointer())
         for request in reversed(finished):
             answers.at_return(request)
             read_answer(steady_world(), request)

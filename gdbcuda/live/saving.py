@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import breakpoints, console, inferiors, names, returns
+from gdbcuda.live import breakpoints, call_sites, console, inferiors, names
 from gdbcuda.live.expressions import quoted
 from gdbcuda.live.functions import function
 
@@ -49,7 +49,7 @@ def before() -> None:
     if any(thread.is_running() for thread in gdb.selected_inferior().threads()):
         return  # gdb could not change them now
     for inferior in gdb.inferiors():
-        _sites[inferior.num] = returns.take_sites(inferior)
+        _sites[inferior.num] = call_sites.take(inferior)
     pending = []
     for one in gdb.breakpoints():
         wish, places = breakpoints.WISHES.get(one.number), breakpoints.locations(one)
@@ -84,7 +84,7 @@ def after(event: object = None) -> None:
         with inferiors.selected(inferior):
             for address, owners in _sites.get(inferior.num, {}).items():
                 for number in owners:
-                    returns.watch(address, number)
+                    call_sites.watch(address, number)
     _sites.clear()
 
 

@@ -6,7 +6,7 @@ import gdb
 
 from gdbcuda import decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import console, frames, inferiors, returns, settings, target, versions
+from gdbcuda.live import console, frames, inferiors, returns, settings, shown_calls, target, versions
 from gdbcuda.render import colour
 
 LONGEST = 300  # characters of one argument in the line at a stop; no string gets there
@@ -94,7 +94,7 @@ def stop_text(event: gdb.StopEvent) -> str | None:
         call = frames.read_call(frame)
     except (UserError, gdb.error):
         return None
-    returns.remember(call, frame)
+    shown_calls.remember(call, frame)
     return describe(call, f"Breakpoint {number_of(event)}")
 
 

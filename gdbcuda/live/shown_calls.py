@@ -1,0 +1,79 @@
+"""Calls that a stop at their entry has shown, until they are over: ``up``, ``step`` and ``finish`` still know them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda.live import calling, confined, frames
+from gdbcuda.live.inferiors import PerInferior
+
+Key = tuple[int, int]  # thread number, stack pointer after the return
+
+
+@dataclass
+class Shown:
+    """Of one process: the calls that go on; by thread the one that is over, until the thread goes on; by return address
+    the breakpoints that notice it."""
+
+    open: dict[Key, frames.Call] = field(default_factory=dict)
+    over: dict[int, frames.Call] = field(default_factory=dict)
+    endings: dict[int, Ending] = field(default_factory=dict)
+
+    def end(self) -> None:
+        for ending in self.endings.values():
+            if ending.is_valid():
+                ending.delete()
+
+
+CALLS: PerInferior[Shown] = PerInferior(Shown, Shown.end)
+
+
+def returns_to(call: frames.Call, address: int) -> bool:
+    return call.caller is not None and call.caller.address == address
+
+
+class Ending(gdb.Breakpoint):
+    """Where a shown call returns to. Internal, for it never stops."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(f"*{address:#x}", internal=True)
+        confined.confine(self)
+        self.address = address
+
+    def stop(self) -> bool:
+        calls, thread, now = CALLS(), calling.thread_number(), calling.current_stack_pointer()
+        for key, call in list(calls.open.items()):
+            if key[0] == thread and (key[1] < now or (key[1] == now and returns_to(call, self.address))):
+                calls.over[thread] = calls.open.pop(key)
+        if not any(returns_to(call, self.address) for call in calls.open.values()):
+            self.enabled = False  # deleted by `sweep`, for nothing may be deleted here
+        return False
+
+
+def remember(call: frames.Call, frame: gdb.Frame) -> None:
+    older, calls = frame.older(), CALLS()
+    if older is None:
+        return
+    calls.open[(calling.thread_number(), calling.stack_pointer(older))] = call
+    ending = calls.endings.get(older.pc())
+    if ending is None:
+        calls.endings[older.pc()] = Ending(older.pc())
+    else:
+        ending.enabled = True
+
+
+def remembered(frame: gdb.Frame) -> frames.Call | None:
+    """The shown call that the frame is of."""
+    older = frame.older()
+    return CALLS().open.get((calling.thread_number(), calling.stack_pointer(older))) if older is not None else None
+
+
+def sweep(event: object = None) -> None:
+    """Between commands: deletes what waits for no call."""
+    for calls in CALLS.all():
+        for address, ending in [(a, e) for a, e in calls.endings.items() if not e.is_valid() or not e.enabled]:
+            del calls.endings[address]
+            if ending.is_valid():
+                ending.delete()
