@@ -28,7 +28,7 @@ the typed tree and agree on every value, or refuse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from gdbcuda import abi, api
 from gdbcuda.condition import parser, syntax, to_gdb, to_python, typed
@@ -44,8 +44,9 @@ from gdbcuda.memory import Memory
 SHOWN_FUNCTIONS = 4  # in an error message
 
 
-def parse(text: str, table: api.Table, functions: Sequence[api.Function]) -> Condition:
-    """The condition, valid for every one of ``functions``.
+def parse(text: str, table: api.Table, functions: Sequence[api.Function], optional: Container[str] = ()) -> Condition:
+    """The condition, valid for every one of ``functions``; those whose symbols are ``optional`` it may leave out, as
+    long as one is left.
 
     `UserError` with the column of a syntax error, the parameters that a function has instead of an unknown
     name, or the types that do not fit; it names the functions for which the condition is not valid.
@@ -57,10 +58,11 @@ def parse(text: str, table: api.Table, functions: Sequence[api.Function]) -> Con
             bound[function.symbol] = bind(tree, function, table)
         except UserError as problem:
             problems[function.symbol] = str(problem)
-    if problems:
-        raise UserError(_summary(problems))
+    needed = {symbol: problem for symbol, problem in problems.items() if symbol not in optional or not bound}
+    if needed:
+        raise UserError(_summary(needed))
     callers = [node for node in syntax.nodes(tree) if isinstance(node, syntax.CallerIn)]
-    return Condition(show(tree), bound, callers)
+    return Condition(show(tree), bound, callers, frozenset(problems))
 
 
 def _summary(problems: Mapping[str, str]) -> str:
@@ -74,10 +76,13 @@ def _summary(problems: Mapping[str, str]) -> str:
 
 class Condition:
     """A condition for some functions. ``text``: as it is shown, sizes as decimals; ``trees``: by symbol;
-    ``callers``: what is written behind ``caller in``, each time."""
+    ``callers``: what is written behind ``caller in``, each time; ``left_out``: functions that it does not fit."""
 
-    def __init__(self, text: str, bound: Mapping[str, Bound], callers: Sequence[syntax.CallerIn] = ()) -> None:
+    def __init__(
+        self, text: str, bound: Mapping[str, Bound], callers: Sequence[syntax.CallerIn], left_out: Container[str]
+    ) -> None:
         self.text = text
+        self.left_out = left_out
         self.callers = callers
         self.bound = bound
         self.trees: Mapping[str, typed.Typed] = {symbol: one.tree for symbol, one in bound.items()}
@@ -86,6 +91,10 @@ class Condition:
 
     def __str__(self) -> str:
         return self.text
+
+    def fits(self, symbol: str) -> bool:
+        """Whether it is valid for that function, or (one that is not in the table) nobody knows."""
+        return symbol not in self.left_out
 
     def arguments(self, function: api.Function) -> dict[str, int]:
         """The parameters whose values the condition looks at, and their positions."""

@@ -154,7 +154,7 @@ class Binder:
 
     def comparison(self, node: syntax.Binary) -> Typed:
         word = words.compared(node, self.is_word)
-        if word is not None and word[0].name == "thread":
+        if word is not None:
             return words.thread(*word)
         left, right = self.bind(node.left), self.bind(node.right)
         self.refuse_impossible(node, left, right)
@@ -169,9 +169,12 @@ class Binder:
             named, value, constant = node.left, left, right
         else:
             return
-        if node.op not in ("==", "!=") or not isinstance(value, (typed.Argument, typed.Pointee)):
+        if not isinstance(value, (typed.Argument, typed.Pointee)):
             return
-        if not can_be(value, constant):
+        if node.op not in ("==", "!="):
+            if value.kind == UNSIGNED and constant.kind == SIGNED and constant.value < 0:
+                raise UserError(f"{show(named)} of {self.function.symbol} is never negative: it is unsigned")
+        elif not can_be(value, constant):
             why = f"it has {8 * value.size} bits, {'signed' if value.is_signed else 'unsigned'}"
             if isinstance(named, syntax.Name) and isinstance(value, typed.Argument):
                 why = f"it is of type {self.function.parameters[value.index].type.name}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gdbcuda.errors import UserError
 from gdbcuda.units import multiplier
 
+MOST_TOKENS = 400
 INT_MAX, UINT_MAX = (1 << 63) - 1, (1 << 64) - 1
 OPERATORS = ("<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "->", *"+-*/%<>&|^~!()=.[]?:,")
 _TOKEN = re.compile(
@@ -67,6 +68,8 @@ def tokens(text: str) -> list[Token]:
         if match.lastgroup != "blank":
             found.append(_token(match))
         at = match.end()
+    if len(found) > MOST_TOKENS:
+        raise UserError(f"the condition is too long: {len(found)} words and signs, at most {MOST_TOKENS}")
     return [*found, Token("end", "the end", len(text) + 1)]
 
 
@@ -102,7 +105,8 @@ def _token(match: re.Match[str]) -> Token:
 def _number(word: str, column: int) -> Integer | float:
     match = _NUMBER.fullmatch(word)
     suffix = match["suffix"].lower() if match else ""
-    factor = 1 if suffix in ("u", "l", "ul", "ll", "ull", "lu", "llu") else multiplier(suffix)
+    is_fraction = match is not None and suffix == "f" and not match["digits"].isdecimal()
+    factor = 1 if is_fraction or suffix in ("u", "l", "ul", "ll", "ull", "lu", "llu") else multiplier(suffix)
     if match is None or factor is None or suffix == "b":
         raise UserError(f'column {column}: "{word}" is not a number; sizes are written 512, 4K, 1G or 1GiB')
     digits = match["digits"]

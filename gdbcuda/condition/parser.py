@@ -7,7 +7,9 @@ from gdbcuda.condition.lexer import Integer, Token
 from gdbcuda.condition.numbers import COMPARISONS
 from gdbcuda.condition.syntax import COUNTING, LEVELS, Binary, CallerIn, Counting, Name, Node, Path, Unary, fold
 from gdbcuda.errors import UserError
+from gdbcuda.units import multiplier
 
+DEEPEST = 40
 UNARY = ("!", "-", "~", "+")
 STEPS = ("->", ".", "[")
 SPELLED_OUT = {"and": "&&", "or": "||", "not": "!", "is": "==", "=": "=="}
@@ -37,6 +39,7 @@ class Parser:
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
         self.at = 0
+        self.depth = 0  # of parentheses and unary operators
         self.is_bare_comparison = False  # what was parsed last: a comparison without parentheses around it
 
     @property
@@ -70,9 +73,18 @@ class Parser:
         raise UserError(f"column {op.column}: C compares before it does {op.text}; write {meant}")
 
     def unary(self) -> Node:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise UserError(f"column {self.next.column}: nested too deeply, more than {DEEPEST} times")
+        found = self.operand()
+        self.depth -= 1
+        return found
+
+    def operand(self) -> Node:
         self.is_bare_comparison = False
         token = self.take()
         if token.kind == "operator" and token.text in UNARY:
+            self.refuse_option(token)
             return fold(Unary(token.text, self.unary()))
         if token.kind == "operator" and token.text == "*":
             return self.pointee(token)
@@ -87,11 +99,24 @@ class Parser:
             raise UserError(f"column {token.column}: & (an address) has no meaning in a condition")
         raise self.unexpected("a value")
 
+    def refuse_option(self, minus: Token) -> None:
+        """``bytesize > 1G --once``"""
+        before, option = self.tokens[max(self.at - 2, 0)], self.next
+        if [before.text, minus.text, option.kind] == ["-", "-", "name"] and option.column - before.column == 2:
+            raise UserError(f"column {before.column}: --{option.text} belongs in front of if, with the other options")
+
     def closed(self, opening: Token) -> Node:
         inside = self.binary(0)
+        self.refuse_cast(opening, inside)
         self.expect(")", f"the ) of the ( in column {opening.column}")
+        self.refuse_cast(opening, inside)
         self.is_bare_comparison = False
         return self.stepped(inside)
+
+    def refuse_cast(self, opening: Token, inside: Node) -> None:
+        """``(unsigned long)bytesize``"""
+        if isinstance(inside, Name) and self.next.kind in ("name", "literal") and self.next.text not in SPELLED_OUT:
+            raise UserError(f"column {opening.column}: a condition needs no casts, all integers are 64 bits wide")
 
     def expect(self, text: str, wanted: str) -> None:
         if self.next.text != text:
@@ -156,6 +181,8 @@ class Parser:
         word = self.tokens[self.at - 1] if self.at else token
         if word.text in USAGE and word.kind == "name":
             return misused(word.column, word.text)
+        if isinstance(word.value, Integer) and token.kind == "name" and multiplier(token.text):
+            instead = word.text + token.text
         hint = f"; write {instead}" if instead else ""
         return UserError(f"column {token.column}: {wanted} is missing before {_shown(token)}{hint}")
 

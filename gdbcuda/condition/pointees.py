@@ -15,6 +15,7 @@ from gdbcuda.condition import syntax, typed
 from gdbcuda.condition.numbers import DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.parser import ONE_LEVEL
 from gdbcuda.condition.typed import Typed
+from gdbcuda.condition.unknown import alike
 from gdbcuda.errors import UserError
 
 FRACTIONS = (4, 8)
@@ -113,7 +114,9 @@ class Resolver:
             self.refuse(f"{spot.type.spelling} has no members")
         members = dict(fields(spot.type))
         if name not in members:
-            self.refuse(f'{spot.type.name} has no member "{name}"; it has {", ".join(members)}')
+            near = " or ".join(alike(name, members))
+            meant = f"; did you mean {near}?" if near else ""
+            self.refuse(f'{spot.type.name} has no member "{name}"; it has {", ".join(members)}{meant}')
         found = members[name]
         if found.bit_offset is not None:
             self.refuse(f"{name} is a bit field")

@@ -26,6 +26,8 @@ def compared(node: syntax.Node, is_word: Says) -> tuple[syntax.Name, str, syntax
 
 
 def thread(word: syntax.Name, op: str, other: syntax.Node) -> Typed:
+    if word.name != "thread":
+        raise misplaced(word, word.name)
     number = typed.Thread(positive(word, other))
     if op not in ("==", "!="):
         raise UserError(f"column {word.column}: a thread is == or != a number, not {op} one")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import gdb
 
@@ -37,16 +37,24 @@ class Request:
         is_behind = bool(self.places) or any(map(names.hides_all, layers.hooks()))
         return "any" if is_behind and self.places != ("hook",) else "app"
 
-    def parse(self, symbols: list[str]) -> conditions.Condition | None:
-        """Checked before anything is made; a function that is not in the table takes gdb's own expressions."""
+    def parse(self, symbols: list[str], optional: Container[str] = ()) -> conditions.Condition | None:
+        """Checked before anything is made; a function that is not in the table takes gdb's own expressions. The
+        condition leaves out what it does not fit among those that a glob has named, the ``optional`` ones."""
         known = [f for f in map(names.prototype, symbols) if f is not None]
         if self.text is None or not known:
             return None
-        condition = conditions.parse(self.text, versions.table(), known)
+        condition = conditions.parse(self.text, versions.table(), known, optional)
         surroundings.refuse_unknown(condition)
         if condition.callers and not self.is_from_given:
             self.callers = "any"  # "caller in hook" would never hold among the program's calls
         return condition
+
+    def refuse_returns(self, symbols: list[str]) -> None:
+        """What returns is a status or a value of the API."""
+        others = [symbol for symbol in symbols if names.function_named(symbol) is None]
+        if self.on != "enter" and others:
+            see = " (for dlsym: cuda-dlsym log on)" if others[0] in names.EXTRA else ""
+            raise UserError(f"--on {self.on} is for functions of the API, which {others[0]} is not{see}")
 
     def words(self, symbol: str, condition: conditions.Condition | None) -> str:
         """Of a command that asks for the same."""

@@ -56,7 +56,7 @@ def test_a_parameter_may_be_called_like_a_word_of_the_language() -> None:
         ("i == -1", {"i": -1}, True),
         ("u < -1", {"u": 5}, False),  # not turned into an unsigned comparison, as 32-bit C would
         ("z == -1", {"z": (1 << 64) - 1}, True),  # but a 64-bit one is
-        ("z > -1", {"z": 5}, False),
+        ("z > l", {"z": 5, "l": -1}, False),
         ("l < 5u", {"l": -1}, False),
         ("i + u > 4G - 1", {"i": 1, "u": 0xFFFFFFFF}, True),  # no wrap at 32 bits
         ("z + 1 == 0", {"z": (1 << 64) - 1}, True),

@@ -6,8 +6,9 @@ import condition_cases
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_condition_x86 import compiled
 
-from gdbcuda import condition
+from gdbcuda import abi, condition
 from gdbcuda.errors import UserError
 
 TABLE = condition_cases.TABLE
@@ -53,7 +54,7 @@ def parse(text: str, *symbols: str) -> condition.Condition:
         ("*5 == 1", "column 1: * is for a parameter that points to something"),
         ("(dptr + 1)->x", "column 11: -> is for a parameter"),
         ("*bytesize", "column 1: bytesize of cuMemAlloc_v2 is of type size_t, which points to nothing"),
-        ("*size", 'cuMemAlloc_v2 has no parameter "size"; it has dptr, bytesize'),
+        ("*size", 'cuMemAlloc_v2 has no parameter "size"; it has dptr, bytesize; did you mean bytesize?'),
         ("bytesize == 'a'", 'column 13: strings are written in double quotes: "cuInit"'),
         ('bytesize == "a', "column 13: the string has no closing quote"),
         ('bytesize == "a*b"', r'column 13: * ends a string, as in "cuMem*"; as a character it is \*'),
@@ -76,7 +77,19 @@ def parse(text: str, *symbols: str) -> condition.Condition:
         ("bytesize && !(nth == 3)", f"column 15: nth {ONLY_AND}"),
         ("bytesize + every 3 > 1", f"column 12: every {ONLY_AND}"),
         ("bytesize && (dptr || after 3)", f"column 22: after {ONLY_AND}"),
-        ("size > 1", 'cuMemAlloc_v2 has no parameter "size"; it has dptr, bytesize'),
+        ("size > 1", 'cuMemAlloc_v2 has no parameter "size"; it has dptr, bytesize; did you mean bytesize?'),
+        ("nosuch > 1", 'cuMemAlloc_v2 has no parameter "nosuch"; it has dptr, bytesize'),
+        ("bytesize > -1", "bytesize of cuMemAlloc_v2 is never negative: it is unsigned"),
+        ("-5 <= bytesize", "bytesize of cuMemAlloc_v2 is never negative: it is unsigned"),
+        ("bytesize > 1G --once", "column 15: --once belongs in front of if, with the other options"),
+        ("(int)bytesize > 1", "column 1: a condition needs no casts, all integers are 64 bits wide"),
+        ("1 < (unsigned long)bytesize", "column 5: a condition needs no casts, all integers are 64 bits wide"),
+        ("bytesize > 1 GB", 'column 14: an operator is missing before "GB"; write 1GB'),
+        ("nth", 'column 1: "nth" is written like nth == 3'),
+        ("bytesize || nth", 'column 13: "nth" is written like nth == 3'),
+        ("(" * 41 + "bytesize" + ")" * 41, "column 41: nested too deeply, more than 40 times"),
+        ("!" * 300 + "bytesize", "column 41: nested too deeply, more than 40 times"),
+        (" || ".join(["bytesize == 1"] * 101), "the condition is too long: 403 words and signs, at most 400"),
         (
             "result == CUDA_ERROR_OUT_OF_MEMORY",
             "a condition is looked at when the function is entered: there is no result yet "
@@ -84,8 +97,7 @@ def parse(text: str, *symbols: str) -> condition.Condition:
         ),
         (
             "bytesize == CU_EVENT_DEFUALT",
-            'cuMemAlloc_v2 has no parameter "CU_EVENT_DEFUALT"; it has dptr, bytesize; '
-            "or did you mean CU_EVENT_DEFAULT?",
+            'cuMemAlloc_v2 has no parameter "CU_EVENT_DEFUALT"; it has dptr, bytesize; did you mean CU_EVENT_DEFAULT?',
         ),
         (
             'bytesize == "1G"',
@@ -102,6 +114,26 @@ def test_refused(written: str, message: str) -> None:
     assert str(caught.value) == message
 
 
+def test_as_long_and_as_deep_as_may_be() -> None:
+    """Every back end manages what the parser lets through."""
+    nested = "!" + "(" * 38 + "bytesize" + ")" * 38
+    for written in (" || ".join(["bytesize == 7"] * 100), nested, " + ".join(["bytesize"] * 199) + " == 1393"):
+        parsed = parse(written, "cuMemAlloc_v2")
+        function = TABLE.functions["cuMemAlloc_v2"]
+        assert parsed.evaluate({"bytesize": 7 * (written[0] != "!")})
+        assert parsed.to_gdb(function, abi.locate(function)).why == ""
+        assert compiled(parsed, function).bytes
+        assert parse(str(parsed), "cuMemAlloc_v2").text == str(parsed)
+
+
+def test_of_a_glob_the_functions_that_it_fits() -> None:
+    functions = [TABLE.functions[symbol] for symbol in ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc")]
+    parsed = condition.parse("bytesize > 1G", TABLE, functions, {one.symbol for one in functions})
+    assert [parsed.fits(one.symbol) for one in functions] == [True, False, True]
+    with pytest.raises(UserError, match="dptr; nor is the condition valid for cuMemHostAlloc"):
+        condition.parse("dptr > nosuch", TABLE, functions[1:], {"cuMemFree_v2", "cuMemHostAlloc"})
+
+
 @pytest.mark.parametrize(
     "written, symbol, message",
     [
@@ -110,6 +142,23 @@ def test_refused(written: str, message: str) -> None:
             "gridDim == 1",
             "cudaLaunchKernel",
             "gridDim of cudaLaunchKernel is a struct (dim3); a condition takes one of its members: x, y, z",
+        ),
+        (
+            "kind == DeviceToHost",
+            "cudaMemcpy",
+            'cudaMemcpy has no parameter "DeviceToHost"; it has dst, src, count, kind; did you mean '
+            "cudaMemcpyDeviceToHost?",
+        ),
+        (
+            "flags == 0",
+            "cuEventCreate",
+            'cuEventCreate has no parameter "flags"; it has phEvent, Flags; did you mean Flags?',
+        ),
+        (
+            "gridDim > 1",
+            "cuOccupancyMaxPotentialBlockSize",
+            'cuOccupancyMaxPotentialBlockSize has no parameter "gridDim"; it has minGridSize, blockSize, func, '
+            "blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit",
         ),
         ("Flags == -1", "cuInit", "Flags of cuInit is never -1: it is of type unsigned int"),
         ("5G != device", "cudaSetDevice", "device of cudaSetDevice is never 5368709120: it is of type int"),
@@ -131,7 +180,11 @@ def test_refused(written: str, message: str) -> None:
             f"column 1: this is a struct (CUDA_MEMCPY2D); a condition takes one of its members: {COPY}",
         ),
         ("pCopy.Height", "cuMemcpy2D_v2", "column 6: pCopy of cuMemcpy2D_v2 is a pointer: write -> instead of ."),
-        ("pCopy->Width", "cuMemcpy2D_v2", f'column 6: CUDA_MEMCPY2D has no member "Width"; it has {COPY}'),
+        (
+            "pCopy->Width",
+            "cuMemcpy2D_v2",
+            f'column 6: CUDA_MEMCPY2D has no member "Width"; it has {COPY}; did you mean WidthInBytes?',
+        ),
         (
             "pCopy[1].Height",
             "cuMemcpy2D_v2",

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 
 import gdb
 
 from gdbcuda import condition as conditions
+from gdbcuda.errors import UserError
 from gdbcuda.live import breaking, breakpoints, guards, layers, names, preload, surroundings, target
 from gdbcuda.live.command import Argument, Condition, Option, command
+
+EXAMPLE = "cuda-break cuMemAlloc if bytesize > 1G"
+MOST_SHOWN = 3
 
 
 @command(
@@ -50,10 +55,11 @@ def cuda_break(function: list[str], **wanted: object) -> str:
     breakpoint: info breakpoints, disable, delete, commands, ignore and save breakpoints work on it.
 
     COND may follow a pointer that the function reads (*count, pCopy->Height, sizes[0]; NULL makes the comparison
-    false) and take members of a struct (gridDim.x). It may ask who calls: caller in hook, caller in libfoo.so,main
-    (layers, libraries, functions; it then decides alone, without the usual --from app), thread == N (gdb's number).
-    nth == N, every N and after N count the calls that all the rest, --from included, lets through: joined by &&,
-    asked last, from the start of each process on, for each breakpoint by itself.
+    false, at any other that leads nowhere gdb stops and says so) and take members of a struct (gridDim.x). It may
+    ask who calls: caller in hook, caller in libfoo.so,main (layers, libraries, functions; it then decides alone,
+    without the usual --from app), thread == N (gdb's number). nth == N, every N and after N count the calls that all
+    the rest, --from included, lets through: joined by &&, asked last, from the start of each process on, for each
+    breakpoint by itself. With a glob COND leaves out the functions that it does not fit.
 
     --on return and --on error catch the return of those calls alone that COND and --from let through at entry;
     each call site where such a call returns gets an ordinary breakpoint, deleted with this one.
@@ -69,16 +75,42 @@ def cuda_break(function: list[str], **wanted: object) -> str:
       cuda-break cuMemcpy2D if pCopy->WidthInBytes >= 1M && thread == 2
       cuda-break cuMemAlloc --count if bytesize > 1G
       cuda-break cuMemAlloc --on error
-      cuda-break 'cuMem*' --in driver
+      cuda-break 'cuMem*' --in driver if bytesize > 1G
       cuda-break nvmlDeviceGetMemoryInfo --once"""
     target.require_stopped()
-    symbols = list(dict.fromkeys(s for pattern in function for s in names.resolve(pattern)))
+    refuse_condition(function)
+    found = {symbol: pattern for pattern in function for symbol in names.resolve(pattern)}
     request = breaking.Request(wanted)
-    condition = request.parse(symbols)
+    request.refuse_returns([*found])
+    condition = request.parse([*found], {symbol for symbol, pattern in found.items() if names.is_glob(pattern)})
+    fitting = [symbol for symbol in found if condition is None or condition.fits(symbol)]
     with breakpoints.pending_allowed():
-        made = [breaking.make(symbol, request, condition) for symbol in symbols]
+        made = [breaking.make(symbol, request, condition) for symbol in fitting]
     guards.refresh()
-    return summary(made, request, condition)
+    left_out = [symbol for symbol in found if symbol not in fitting]
+    return summary(made, request, condition) + not_fitting(left_out) + unknown_callers(request)
+
+
+def refuse_condition(words: list[str]) -> None:
+    for word in words:
+        if re.search("[<>=&|]", word):
+            raise UserError(f"{word!r} is no function; a condition begins with if, as in: {EXAMPLE}")
+
+
+def not_fitting(symbols: list[str]) -> str:
+    """Of a glob."""
+    if not symbols:
+        return ""
+    shown = ", ".join(symbols[:MOST_SHOWN]) + (", ..." if len(symbols) > MOST_SHOWN else "")
+    return f"\n  (the condition does not fit {len(symbols)} more that the glob names: {shown})"
+
+
+def unknown_callers(request: breaking.Request) -> str:
+    """Of --from, where it may be a library or a function to come."""
+    if not request.is_from_given or not target.is_alive():
+        return ""
+    strange = [word for word in request.callers.split(",") if not surroundings.is_known(word)]
+    return "".join(f"\n  ({surroundings.unknown(word)})" for word in strange)
 
 
 def summary(made: list[gdb.Breakpoint], request: breaking.Request, condition: conditions.Condition | None) -> str:
@@ -134,8 +166,8 @@ def where(made: gdb.Breakpoint, request: breaking.Request) -> tuple[str, str]:
 
 def absent(hooks: list[str]) -> str:
     """A process that runs already, without the hook, will hardly load it."""
-    is_late = target.is_alive() and not target.is_running() and preload.is_settled()
-    if not is_late or any(map(preload.is_here, hooks)):
+    is_late = target.is_alive() and not target.is_running() and presence.is_settled()
+    if not is_late or any(map(presence.is_here, hooks)):
         return " until it is loaded"
     return ": it is not in this process; --in driver stops without it"
 
