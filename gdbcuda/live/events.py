@@ -17,6 +17,7 @@ from gdbcuda.live import (
     inferiors,
     notice,
     preload,
+    presence,
     processes,
     recursion,
     requests,
@@ -32,7 +33,7 @@ from gdbcuda.live.later import if_loaded
 HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "new_objfile": (
         target.forget,
-        preload.on_objfile,
+        presence.on_objfile,
         notice.on_objfile,
         if_loaded("guards", "on_objfile"),
         requests.on_objects_change,
@@ -44,12 +45,12 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "free_objfile": (target.forget,),
     "new_inferior": (inferiors.added,),
     "new_thread": (processes.on_new_thread,),
-    "exited": (preload.on_exit, processes.on_exit, if_loaded("recording", "on_exit")),
+    "exited": (presence.on_exit, processes.on_exit, if_loaded("recording", "on_exit")),
     "inferior_deleted": (processes.on_inferior_deleted,),
     "cont": (returns.on_continue, if_loaded("guards", "on_continue")),
     "stop": (
         target.on_stop,
-        preload.on_stop,
+        presence.on_stop,
         notice.on_stop,
         stops.on_stop,
         asking.on_stop,

@@ -1,8 +1,8 @@
 """How a hook library gets into the program under debug, and into nothing else.
 
-``set exec-wrapper env LD_PRELOAD=…`` reaches the inferior alone: not gdb, not the start-up shell. With
-``startup-with-shell off`` the wrapper never starts, and ``set environment`` reaches the inferior alone: so where a
-gdbserver starts the program for gdb (``target extended-remote``), which ignores a wrapper, the shell is left out.
+``set exec-wrapper env LD_PRELOAD=…`` reaches the program alone: not gdb, and not the shell that gdb starts it with.
+That is the usual way. Two kinds of start run no wrapper: a gdbserver's (``target extended-remote``), and any start with
+``startup-with-shell off``. There ``set environment`` is used, without a shell, so that again only the program has it.
 (gdb manual: "Starting your Program", "Your Program's Environment"; ld.so(8).)
 """
 
@@ -15,43 +15,30 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import console, cores, inferiors, layers, link, target
-from gdbcuda.live import environment as environments
-from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.live import link, target
 
 
 @dataclass
 class Preload:
-    """What we asked for, by the names in LD_PRELOAD; ``user_wrapper``, ``user_values`` (of LD_PRELOAD, by inferior:
-    each has its own environment) and ``user_shell`` are the user's own, put back when nothing is left. ``there``: file
-    here -> its name on another machine."""
+    """What cuda-load has asked for, and what the user had set before, to be put back when nothing of it is left.
+
+    ``first`` and ``last``: what stands in front of and behind the user's own LD_PRELOAD, by the names on the program's
+    machine; ``there``: file here -> that name."""
 
     first: list[str] = field(default_factory=list)
     last: list[str] = field(default_factory=list)
-    user_wrapper: str = ""
-    user_values: dict[int, str] = field(default_factory=dict)
-    user_shell: bool = False  # we have switched startup-with-shell off
     there: dict[str, str] = field(default_factory=dict)
-    is_remote: bool = False  # when it was last put into gdb's settings
+    user_wrapper: str = ""
+    user_values: dict[int, str] = field(default_factory=dict)  # LD_PRELOAD, by inferior: each has its own environment
+    user_shell: bool = False  # startup-with-shell was on, and is off because of us
+    is_remote: bool = False  # gdb's settings are now those for a gdbserver that starts the program
 
     @property
     def files(self) -> list[str]:
         return self.first + self.last
 
 
-@dataclass
-class Seen:
-    """Of one process."""
-
-    is_told: bool = False  # the user knows whether the hook is there
-    is_exec: bool = False  # in the place of another program: what that one had may be lost
-    appeared: set[str] = field(default_factory=set)  # named hook libraries that were loaded
-    lost: dict[str, str] = field(default_factory=dict)  # those that were not, and why
-
-
-UNKNOWN = "the program has not got as far as loading its libraries"
 STATE = Preload()
-SEEN: PerInferior[Seen] = PerInferior(Seen, kept=True)
 
 
 def add(path: str, behind: bool, there: str = "") -> None:
@@ -197,105 +184,3 @@ def remote_advice(path: str) -> str:
         f"  {line}\n"
         f"or gdb starts it, as often as you like:  target extended-remote  to a  {server} --multi,  cuda-load,  run"
     )
-
-
-def verify() -> str:
-    """One line per named hook library: is it really there, and first? "" while the loader has not mapped anything."""
-    return "\n".join(verdict(path) for path in layers.named_hooks()) if is_settled() else ""
-
-
-def is_settled() -> bool:
-    """The loader has its list, or there is none in a static program."""
-    return bool(target.search_order()) or target.auxiliary().get("AT_BASE") == 0
-
-
-def verdict(path: str) -> str:
-    order, name = target.search_order(), os.path.basename(path)
-    place = next((i for i, loaded in enumerate(order) if layers.is_same_file(loaded, path)), None)
-    if place is None:
-        return lost_line(path, why_not(path))
-    if place == 0:
-        return f"cuda-load: hook {name} is loaded, first in the search order"
-    others = [os.path.basename(n) for n in order[:place] if not layers.is_named(n)]
-    if not others:
-        return f"cuda-load: hook {name} is loaded, behind {', '.join(map(os.path.basename, order[:place]))}"
-    return f"cuda-load: hook {name} is loaded, but behind {', '.join(others)}: what they define too is theirs"
-
-
-def why_not(path: str) -> str:
-    """Why the selected process does not have the library, as far as it tells."""
-    vector, value = target.auxiliary(), environments.initial("LD_PRELOAD")
-    if vector.get("AT_SECURE"):
-        return "it runs setuid or with capabilities, and ld.so ignores LD_PRELOAD"
-    if vector.get("AT_BASE") == 0:
-        return "the program is static, without ld.so there is no LD_PRELOAD"
-    if is_preloaded(path) and STATE.is_remote and not SEEN().is_exec:
-        return f"is it {STATE.there[path]} there? Else say where:  cuda-load {path} --there PATH"
-    if value and os.path.basename(path) in value:
-        return "LD_PRELOAD names it, but ld.so has refused it (see its message; cuda-check)"
-    if is_preloaded(path) and not SEEN().is_exec:
-        if target.connection() == "extended-remote":
-            return "gdbserver ignores exec-wrapper; now that it is connected, type the cuda-load again and run"
-        if target.is_remote():
-            return "the process was started elsewhere; see 'help cuda-load'"
-    if SEEN().is_exec:
-        return "the environment that it was started with has no LD_PRELOAD" + (f" but {value}" if value else "")
-    return "it was started without it, and LD_PRELOAD works at a start only"
-
-
-def on_objfile(event: gdb.NewObjFileEvent) -> None:
-    """Also notices, as soon as the loader has its list, that a library is missing: a program may run to its end."""
-    if gdb.selected_inferior() not in inferiors.in_space(event.new_objfile.progspace):
-        return  # of a child that gdb is about to follow
-    seen, name = SEEN(), target.strip_prefix(event.new_objfile.filename or "")
-    seen.appeared.update(path for path in layers.named_hooks() if layers.is_same_file(name, path))
-    missing = [path for path in layers.named_hooks() if path not in seen.appeared and path not in seen.lost]
-    if missing and is_settled():
-        seen.lost.update({path: why_not(path) for path in missing if not is_here(path)})
-        if seen.is_exec and seen.lost and not seen.is_told:
-            seen.is_told = True
-            console.write("".join(f"{lost_line(path, why)}\n" for path, why in seen.lost.items()))
-
-
-def is_here(path: str) -> bool:
-    return any(layers.is_same_file(loaded, path) for loaded in target.search_order())
-
-
-def lost_line(path: str, why: str) -> str:
-    return f"cuda-load: hook {os.path.basename(path)} is NOT in {where()}: {why}"
-
-
-def where() -> str:
-    return "this core file" if target.connection() == "core" else inferiors.label()
-
-
-def nothing_there() -> str:
-    """No hook library is named, and none was noticed: what to do."""
-    if not target.is_alive():
-        return "no hook library; name one: cuda-check ./libhook.so, or cuda-load ./libhook.so"
-    if target.connection() == "core":
-        return "; ".join(["no hook library is known in this core file", *cores.advice()])
-    pid = gdb.selected_inferior().pid
-    return f"no hook library in process {pid}; LD_PRELOAD works at a start only: cuda-load ./libhook.so, run"
-
-
-def on_exec(inferior: gdb.Inferior) -> None:
-    SEEN.of(inferior).is_exec = True
-
-
-def on_stop(event: object) -> None:
-    if SEEN().is_told or not layers.named_hooks() or not target.is_alive():
-        return
-    text = verify()
-    if text:
-        SEEN().is_told = True
-        console.write(text + "\n")
-
-
-def on_exit(event: gdb.ExitedEvent) -> None:
-    """A program that never stopped still tells whether the hook was there. (No exit code: detached, or killed.)"""
-    seen = SEEN.of(event.inferior)
-    if hasattr(event, "exit_code") and not seen.is_told:
-        for path in layers.named_hooks():
-            what = "was loaded" if path in seen.appeared else f"was never loaded: {seen.lost.get(path, UNKNOWN)}"
-            console.write(f"cuda-load: hook {os.path.basename(path)} {what}\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gdb
 
-from gdbcuda.live import confined, inferiors, preload, stops, target
+from gdbcuda.live import confined, inferiors, presence, stops, target
 from gdbcuda.live.later import if_loaded
 
 
@@ -32,7 +32,7 @@ def on_clear_objfiles(event: gdb.ClearObjFilesEvent) -> None:
     """gdb has no event for exec, but it takes the old program's symbols away: from now on it is another process."""
     for inferior in inferiors.have_executed(event.progspace):
         begin(inferior)
-        preload.on_exec(inferior)
+        presence.on_exec(inferior)
 
 
 def begin(inferior: gdb.Inferior) -> None:

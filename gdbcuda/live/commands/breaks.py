@@ -10,7 +10,7 @@ import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
-from gdbcuda.live import breaking, breakpoints, guards, layers, names, preload, surroundings, target
+from gdbcuda.live import breaking, breakpoints, guards, layers, names, presence, surroundings, target
 from gdbcuda.live.command import Argument, Condition, Option, command
 
 EXAMPLE = "cuda-break cuMemAlloc if bytesize > 1G"

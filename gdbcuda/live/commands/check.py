@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gdbcuda import render
 from gdbcuda.errors import UserError
-from gdbcuda.live import layers, preload, settings, target, versions
+from gdbcuda.live import layers, presence, settings, target, versions
 from gdbcuda.live.command import Argument, Option, command, file_names
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def session_files() -> list[str]:
     """A library that was noticed on another machine need not be here: then the process alone tells."""
     hooks = layers.hooks()
     if not hooks:
-        raise UserError(preload.nothing_there())
+        raise UserError(presence.nothing_there())
     return [hook for hook in hooks if os.path.isfile(hook) or not target.is_remote()]
 
 

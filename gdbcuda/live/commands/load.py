@@ -6,7 +6,7 @@ import os
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
-from gdbcuda.live import layers, names, preload, target, versions
+from gdbcuda.live import layers, names, preload, presence, target, versions
 from gdbcuda.live.command import Argument, Option, command, file_names
 
 KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
@@ -56,8 +56,8 @@ def put_in(path: str, last: bool, there: str) -> str:
 
 def in_process(path: str) -> list[str]:
     """Is it there? At the very start, where a gdbserver waits, nothing is mapped yet: then the next stop tells."""
-    found = preload.verify()
-    preload.SEEN().is_told = bool(found)
+    found = presence.verify()
+    presence.SEEN().is_told = bool(found)
     if not found:
         return ["no library is mapped yet: whether this one is there is told at the next stop"]
     if any(layers.is_same_file(name, path) for name in target.shared_objects()):
@@ -100,11 +100,11 @@ def current() -> str:
         if noticed:
             return f"No hook library named; in the process: {', '.join(noticed)}"
         if target.is_alive():
-            return preload.nothing_there()
+            return presence.nothing_there()
         return "No hook library. Name one:  cuda-load ./libhook.so"
     if target.is_alive():
         others = [f"hook {os.path.basename(h)} is loaded too, not by cuda-load" for h in layers.other_hooks()]
-        return "\n".join([preload.verify(), *others])
+        return "\n".join([presence.verify(), *others])
     return "\n".join(f"hook {os.path.basename(h)}: preloaded by the next run" for h in layers.named_hooks())
 
 
