@@ -88,15 +88,12 @@ def exported(path: str) -> frozenset[str]:
 
 def defined(path: str) -> frozenset[str]:
     """The exported names and the hidden functions of the hook library's file."""
-    return exported(path) | read_hidden(path, version_of(path))
+    return read_defined(path, version_of(path))
 
 
 def hides_all(path: str) -> bool:
     """A release build: it answers dlsym, and nothing of the API that it defines has a name, not even a hidden one."""
-    from gdbcuda.routes.world import API_RESOLVERS
-
-    functions = [name for name in defined(path) if name not in API_RESOLVERS and function_named(name) is not None]
-    return "dlsym" in exported(path) and not functions
+    return look_for_names(path, version_of(path), versions.table())
 
 
 def version_of(path: str) -> tuple[int, ...]:
@@ -126,6 +123,20 @@ def read_hidden(path: str, version: tuple[int, ...]) -> frozenset[str]:
         return frozenset(elf.open(path).hidden_functions)
     except UserError:
         return frozenset()
+
+
+@functools.lru_cache(maxsize=16)
+def read_defined(path: str, version: tuple[int, ...]) -> frozenset[str]:
+    return read_exported(path, version) | read_hidden(path, version)
+
+
+@functools.lru_cache(maxsize=16)
+def look_for_names(path: str, version: tuple[int, ...], table: api.Table) -> bool:
+    from gdbcuda.routes.world import API_RESOLVERS
+
+    names = read_defined(path, version)
+    functions = (name for name in names if name not in API_RESOLVERS and table.function(name) is not None)
+    return "dlsym" in read_exported(path, version) and next(functions, None) is None
 
 
 def unknown(pattern: str, table: api.Table) -> list[str]:
