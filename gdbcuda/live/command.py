@@ -82,6 +82,7 @@ def expressions(token: str) -> Iterable[str]:
     return ()
 
 
+WIDEST, SHORTEST = 120, 12  # columns of a help text; of what its words are explained behind
 BUILT_IN = {file_names: gdb.COMPLETE_FILENAME, expressions: gdb.COMPLETE_EXPRESSION}
 
 
@@ -218,7 +219,8 @@ def make_parser(name: str, parts: tuple[Any, ...]) -> Parser:
 
 
 def usage(name: str, parts: tuple[Any, ...]) -> str:
-    words = [name]
+    """ "Usage: cuda-call [--json]", in lines as wide as the rest of the help."""
+    words = [f"Usage: {name}"]
     for part in parts:
         if isinstance(part, Argument):
             shown = part.name.upper()
@@ -227,7 +229,13 @@ def usage(name: str, parts: tuple[Any, ...]) -> str:
             words.append(f"[{part.name}]" if part.flag else f"[{part.name} {'|'.join(part.choices) or part.value}]")
         else:
             words.append("[if COND]")
-    return " ".join(words)
+    lines = [words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) < WIDEST:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"       {word}")
+    return "\n".join(lines)
 
 
 def help_text(name: str, doc: str | None, parts: tuple[Any, ...]) -> str:
@@ -237,13 +245,16 @@ def help_text(name: str, doc: str | None, parts: tuple[Any, ...]) -> str:
     import inspect
 
     first, _, rest = inspect.cleandoc(doc).partition("\n")
-    rows = []
-    for part in parts:
-        label = (
-            "if COND" if isinstance(part, Condition) else part.name if isinstance(part, Option) else part.name.upper()
-        )
-        rows.append(f"  {label:<12} {part.help}")
-    return "\n".join([first, f"Usage: {usage(name, parts)}", *rows, rest])
+    labels = [label_of(part) for part in parts]
+    width = max([SHORTEST, *map(len, labels)])
+    rows = [f"  {label:<{width}} {part.help}" for label, part in zip(labels, parts)]
+    return "\n".join([first, usage(name, parts), *rows, rest])
+
+
+def label_of(part: Argument | Option | Condition) -> str:
+    if isinstance(part, Condition):
+        return "if COND"
+    return part.name if isinstance(part, Option) else part.name.upper()
 
 
 def plain(problem: Exception) -> str:

@@ -19,19 +19,20 @@ ON_CHANGE: dict[str, Callable[[], None]] = {}
 
 
 class Setting(gdb.Parameter):
-    """One ``set cuda-NAME``. ``kind`` is a gdb.PARAM_ constant, ``choices`` for enumerations."""
+    """One ``set cuda-NAME``. ``what`` it is stands behind "Set" and "Show", ``values`` says what each value means.
+    ``kind`` is a gdb.PARAM_ constant, ``choices`` for enumerations."""
 
-    def __init__(self, name: str, doc: str, kind: int, initial: Any, choices: list[str] | None = None) -> None:
-        self.__doc__, self.set_doc, self.show_doc = (
-            doc,
-            f"Set {doc[0].lower()}{doc[1:]}",
-            f"Show {doc[0].lower()}{doc[1:]}",
-        )
+    def __init__(
+        self, name: str, what: str, values: str, kind: int, initial: Any, choices: list[str] | None = None
+    ) -> None:
+        shown = {True: "on", False: "off"}[initial] if isinstance(initial, bool) else initial
+        self.set_doc, self.show_doc = f"Set {what}.", f"Show {what}."
+        self.__doc__ = f"{values}\nDefault: {shown}."
         self.name = name
         super().__init__(name, gdb.COMMAND_SUPPORT, kind, *([choices] if choices else []))
         self.value = self.initial = initial
         if gdb.parameter(name) != initial:  # Debian's cuda-gdb 11.8 takes ``value`` for an attribute like any other
-            gdb.execute(f"set {name} {({True: 'on', False: 'off'}).get(initial, initial)}")
+            gdb.execute(f"set {name} {shown}")
         SETTINGS[name] = self
 
     def get_set_string(self) -> str:
@@ -46,47 +47,33 @@ class Setting(gdb.Parameter):
 def register() -> None:
     from gdbcuda import api
 
-    Setting(
-        "cuda-version",
-        "The CUDA version whose API table decodes calls: auto takes what is loaded.",
-        gdb.PARAM_ENUM,
-        "auto",
-        ["auto", *api.CUDA_VERSIONS],
-    )
-    Setting(
-        "cuda-style",
-        "Colour in the output of cuda- commands: auto is for a terminal with 'style enabled'.",
-        gdb.PARAM_ENUM,
-        "auto",
-        ["auto", "on", "off"],
-    )
-    Setting(
-        "cuda-guard",
-        "Whether cuda-break's filters are compiled into the process, where that is safe, so that they cost no stop.",
-        gdb.PARAM_ENUM,
-        "auto",
-        ["auto", "on", "off"],
-    )
-    Setting(
-        "cuda-answer-by",
-        "How cuda-dlsym answer exchanges an answer: auto writes registers where gdb can, else memory alone.",
-        gdb.PARAM_ENUM,
-        "auto",
-        ["auto", "registers", "memory"],
-    )
-    Setting("cuda-backtrace", "Whether bt names the layer of each frame.", gdb.PARAM_BOOLEAN, True)
-    Setting("cuda-log-limit", "How many of the last calls cuda-log keeps in memory.", gdb.PARAM_UINTEGER, 100_000)
-    Setting("cuda-memory-stop", "Whether a bad free or copy stops the program there, while cuda-log records.",
-            gdb.PARAM_BOOLEAN, False)  # fmt: skip
-    Setting("cuda-notice", "Whether a hook library that cuda-load did not name is told of when it is loaded.",
-            gdb.PARAM_BOOLEAN, True)  # fmt: skip
-    Setting(
-        "cuda-recursion-limit",
-        "How deep a hook function may be nested in itself before the program stops; 0: not counted, no cost.",
-        gdb.PARAM_ZUINTEGER,
-        0,
-    )
-    Setting("cuda-stop-info", "Whether a stop in an API function shows the decoded call.", gdb.PARAM_BOOLEAN, True)
+    enum, flag = gdb.PARAM_ENUM, gdb.PARAM_BOOLEAN
+    Setting("cuda-answer-by", "how cuda-dlsym answer exchanges an answer",
+            "registers: gdb writes them\nmemory: it writes code instead, on x86-64 only\nauto: registers where gdb can",
+            enum, "auto", ["auto", "registers", "memory"])  # fmt: skip
+    Setting("cuda-backtrace", "whether bt names the layer of each frame",
+            "on: #0  [hook libvgpu.so] cuMemAlloc_v2 (...)\noff: as gdb writes it", flag, True)  # fmt: skip
+    Setting("cuda-guard", "whether cuda-break's conditions are compiled into the process",
+            "auto, on: where that is safe; then a call that does not match costs no stop (see cuda-guards)\n"
+            "off: gdbserver or gdb looks at each call", enum, "auto", ["auto", "on", "off"])  # fmt: skip
+    Setting("cuda-log-limit", "how many of the last calls cuda-log keeps in memory",
+            "A number, or unlimited. cuda-log start --to FILE keeps all in a file.", gdb.PARAM_UINTEGER,
+            100_000)  # fmt: skip
+    Setting("cuda-memory-stop", "whether a bad free or copy stops the program there",
+            "on: while cuda-log records\noff: it is recorded only (cuda-memory problems)", flag, False)  # fmt: skip
+    Setting("cuda-notice", "whether a hook library that nobody named is told of when it is loaded",
+            "on: in one line, once; any object but the vendor's that defines API functions or dlsym\n"
+            "off: not at all; it is the hook layer all the same", flag, True)  # fmt: skip
+    Setting("cuda-recursion-limit", "how deep a hook function may be nested in itself before the program stops",
+            "A number; 0: nothing is counted, and costs nothing.", gdb.PARAM_ZUINTEGER, 0)  # fmt: skip
+    Setting("cuda-stop-info", "whether a stop in an API function shows the decoded call",
+            "on: in two lines, behind what gdb says\noff: only cuda-call does", flag, True)  # fmt: skip
+    Setting("cuda-style", "whether the output of cuda- commands has colour",
+            "auto: on a terminal, but for 'set style enabled off' and NO_COLOR in gdb's environment\n"
+            "on, off: whatever those say", enum, "auto", ["auto", "on", "off"])  # fmt: skip
+    Setting("cuda-version", "the CUDA version whose functions and types decode calls",
+            "auto: that of the libraries that are loaded\n12.9 and so on: that one", enum, "auto",
+            ["auto", *api.CUDA_VERSIONS])  # fmt: skip
 
 
 def value(name: str) -> Any:

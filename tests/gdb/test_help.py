@@ -145,6 +145,22 @@ def test_names_that_cuda_gdb_owns_are_not_ours(local: Scenario) -> None:
     assert 'Undefined info command: "cuda"' in text
 
 
+OTHER_WORDS = {"enable", "disable", "yes", "no", "0", "1", "unlimited", "NUMBER"}  # gdb's own for on, off and a number
+
+
+def test_settings_say_what_their_values_mean(local: Scenario) -> None:
+    """Each of those that there are, by name, or that it is a number; and what holds if nobody sets it."""
+    names = re.findall(r"^set (cuda-\S+)", local.run(None, "complete set cuda-", hook=None), re.MULTILINE)
+    assert len(names) >= 10
+    for name in names:
+        text = local.run(None, f"help set {name}", "echo @\\n", f"complete set {name} ", hook=None)
+        said, _, listed = text.partition("@")
+        assert said.startswith("Set ") and re.search(r"\nDefault: \w+\.\n", said), said
+        values = set(re.findall(rf"^set {name} (\S+)$", listed, re.MULTILINE)) - OTHER_WORDS
+        explained = {word for words in re.findall(r"^([a-z, ]+): ", said, re.MULTILINE) for word in words.split(", ")}
+        assert name == "cuda-version" or values <= explained, said
+
+
 def test_help_as_an_option(local: Scenario) -> None:
     assert "\nExamples:" in local.run(None, "cuda-break --help", hook=None)
 

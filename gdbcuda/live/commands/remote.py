@@ -27,7 +27,9 @@ def option(word: Word) -> Option:
     "cuda-remote",
     *map(option, OPTIONS),
     Option("--connect", "run the gdb commands instead of printing them", flag=True),
-    Argument("args", "the program if the session has none, then its arguments; behind -- if they begin so", "*"),
+    Argument(
+        "args", "the program if the session has none, then its arguments; -- before those that begin with a dash", "*"
+    ),
 )
 def cuda_remote(args: list[str], connect: bool, json: bool, **values: str) -> str:
     """Print what to type for a program on another machine: there, and in gdb here.
@@ -41,6 +43,8 @@ def cuda_remote(args: list[str], connect: bool, json: bool, **values: str) -> st
       cuda-remote --host gpu-server --port 2345
       cuda-remote --pod training-0 --hook-there /usr/local/vgpu/libvgpu.so
       cuda-remote --container trainer --connect
+      cuda-remote --host gpu-server --multi
+      cuda-remote --host gpu-server -- --epochs 3
       cuda-remote --ssh me@gpu-server --attach 4711"""
     from gdbcuda.remote import cli
     from gdbcuda.remote.plan import plan
