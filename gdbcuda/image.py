@@ -14,13 +14,13 @@ from itertools import chain
 from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.memory import Memory
+from gdbcuda.memory import Memory, string_at
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_PHDR = 1, 2, 4, 6
 DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_DEBUG, DT_GNU_HASH = 0, 4, 5, 6, 21, 0x6FFFFEF5
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, shndx, value, size
 STT_TLS = 6
-MOST_OBJECTS, MOST_ENTRIES, LONGEST_NAME, LONGEST_CHAIN = 4096, 512, 4096, 10_000
+MOST_OBJECTS, MOST_ENTRIES, MOST_NOTES, LONGEST_CHAIN = 4096, 512, 4096, 10_000
 FEW_STRINGS = 16  # bytes: no string table begins with so many zeros
 
 
@@ -71,7 +71,7 @@ class Image:
 
         places = [(self.base + row[3], row[6]) for row in self._program_headers() if row[0] == PT_NOTE]
         try:
-            found = [split_notes(self.memory.read(start, min(size, LONGEST_NAME)), "<") for start, size in places]
+            found = [split_notes(self.memory.read(start, min(size, MOST_NOTES)), "<") for start, size in places]
         except Unreadable:
             return None
         return build_id(chain.from_iterable(found))
@@ -193,18 +193,6 @@ def link_maps(memory: Memory, address: int, headers: tuple[int, int] | None = No
         base, name, dynamic, following = struct.unpack("<QQQQ", memory.read(address, 32))
         yield Image(memory, string_at(memory, name) if name else "", base, dynamic, address, headers)
         address, headers = following, None
-
-
-def string_at(memory: Memory, address: int) -> str:
-    """The NUL-terminated string there, at most LONGEST_NAME bytes, read in pieces that end at page borders."""
-    found = b""
-    while len(found) < LONGEST_NAME:
-        here = address + len(found)
-        piece = memory.read(here, min(128, 4096 - here % 4096))
-        found += piece.partition(b"\0")[0]
-        if b"\0" in piece:
-            break
-    return found.decode(errors="replace")
 
 
 def gnu_hash(name: str) -> int:

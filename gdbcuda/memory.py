@@ -9,6 +9,8 @@ from gdbcuda.errors import Unreadable
 
 ADDRESSES = 1 << 64
 PAGE = 4096  # the smallest page of any machine we know: no readable byte range ends inside one
+PIECE = 256  # bytes of a string that are asked for at once: few are longer, and a remote target sends them all
+LONGEST_NAME = 4096  # bytes: PATH_MAX
 
 
 class Memory(Protocol):
@@ -39,14 +41,14 @@ class DictMemory:
 def read_string(memory: Memory, address: int, limit: int) -> tuple[bytes, bool]:
     """The bytes at ``address`` up to a NUL, at most ``limit`` of them, and whether the NUL was seen.
 
-    Reads to the end of one page at a time, so that a string which ends right before an unmapped page is read in
-    full, and less where even that is too much (a recording holds no more than was asked for). `Unreadable` only
-    if the first byte is; later trouble ends the string early (no NUL seen).
+    No read crosses the end of a page, so that a string which ends right before an unmapped page is read in full, and a
+    read that fails is tried with half the size (a recording holds no more than was asked for). `Unreadable` only if
+    the first byte is; later trouble ends the string early (no NUL seen).
     """
     text = b""
     while len(text) <= limit:
         at = address + len(text)
-        chunk = _read_some(memory, at, min(PAGE - at % PAGE, limit + 1 - len(text)))
+        chunk = _read_some(memory, at, min(PIECE, PAGE - at % PAGE, limit + 1 - len(text)))
         if not chunk and not text:
             raise Unreadable(address, 1)
         end = chunk.find(b"\0")
@@ -54,6 +56,11 @@ def read_string(memory: Memory, address: int, limit: int) -> tuple[bytes, bool]:
             return (text + chunk[: max(end, 0)])[:limit], end >= 0
         text += chunk
     return text[:limit], False
+
+
+def string_at(memory: Memory, address: int) -> str:
+    """A file name, a symbol or the like, at most LONGEST_NAME bytes of it; `Unreadable` if not one is there."""
+    return read_string(memory, address, LONGEST_NAME)[0].decode(errors="replace")
 
 
 def _read_some(memory: Memory, address: int, size: int) -> bytes:

@@ -14,15 +14,15 @@ import gdb
 
 from gdbcuda.blocks import Blocks
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.image import string_at
 from gdbcuda.live import target
 from gdbcuda.live.expressions import quoted
 from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.memory import PAGE, read_string
 
 POINTER = 8
-PAGE = 4096
 MOST_VARIABLES = 65536
-MOST_STRINGS = 4 << 20  # bytes
+MOST_STRINGS = 4 << 20  # bytes of all, as the process was started
+LONGEST_STRING = 128 << 10  # bytes: MAX_ARG_STRLEN (execve(2))
 
 _used: PerInferior[dict[int, int]] = PerInferior(dict)  # end of a .bss -> bytes of the page's tail that are ours
 
@@ -39,7 +39,7 @@ def variables() -> list[tuple[int, bytes]]:
         pointer = struct.unpack("<Q", memory.read(start + index * POINTER, POINTER))[0]
         if pointer == 0:
             break
-        found.append((pointer, string_at(memory, pointer).encode(errors="surrogateescape")))
+        found.append((pointer, read_string(memory, pointer, LONGEST_STRING)[0]))
     return found
 
 

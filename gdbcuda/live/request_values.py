@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 
 from gdbcuda import abi
-from gdbcuda.image import string_at
 from gdbcuda.live import calling, sites, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.memory import string_at
 from gdbcuda.routes import judge
 from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, Shape, shapes

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import gdb
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.image import string_at
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.expressions import quoted
+from gdbcuda.memory import string_at
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.verdicts import Verdict
 from gdbcuda.routes.world import World
