@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Callable
+from typing import Any, Callable
 
 import pytest
 from scenario import ROOT, Scenario
@@ -83,6 +83,33 @@ def test_conditions_can_be_changed_by_the_ide(ide: Ide) -> None:
     ide.do("-exec-run")
     ide.stop()
     assert "bytesize=3221225472 [3.00 GiB]" in ide.console()
+
+
+def row(ide: Ide, number: str) -> dict[str, Any]:
+    """Of a breakpoint in the table that an IDE shows."""
+    rows = ide.say("-break-list")["payload"]["BreakpointTable"]["body"]
+    return dict(next(row for row in rows if row["number"] == number))
+
+
+def test_the_list_of_breakpoints(ide: Ide) -> None:
+    """Its hits are matches, wherever the condition is tested; at a stop the place is on; ignored ones are counted."""
+    ide.do("cuda-break cuMemAlloc --count if bytesize >= 1G")
+    assert (row(ide, "1")["times"], row(ide, "1")["enabled"]) == ("0", "y")
+    ide.do("-exec-run")
+    assert ide.stop()["bkptno"] == "1"
+    found = row(ide, "1")
+    assert found["times"] == "1" and found["cond"] == '((unsigned long)$rsi >= 1073741824) && $_cuda_from("app")'
+    on = [place["file"] for place in found["locations"] if place["enabled"] == "y"]
+    assert [file.rpartition("/")[2] for file in on] == ["alloc.c"]
+    assert re.search(r"^1 +(in the process|by gdb) ", ide.do("cuda-guards"), re.MULTILINE)
+    ide.do("-break-after 1 1")
+    ide.do("-exec-continue")
+    assert ide.stop()["reason"].startswith("exited")
+    assert row(ide, "1")["times"] == "2"
+    ide.do("-break-disable 1")
+    ide.do("-exec-run")
+    assert ide.stop()["reason"].startswith("exited")
+    assert (row(ide, "1")["times"], row(ide, "1")["enabled"]) == ("0", "n")
 
 
 def test_a_line_of_the_hook_before_it_is_loaded(ide: Ide) -> None:
