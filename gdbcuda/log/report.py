@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
@@ -17,26 +19,67 @@ from gdbcuda.log.summary import Summary, counted
 from gdbcuda.log.text import Writer
 
 MOST_CALLS, MOST_BLOCKS, MOST_POINTS, MOST_ROWS = 50_000, 5_000, 20_000, 1_000
+DEEPEST = 40  # rows of a lane; a hook that calls itself without end is not drawn further down
 LONGEST = 400  # characters of a call's text
+SPREAD, GOLDEN = 1 << 32, 0x9E3779B1  # Fibonacci hashing: lots that no rhythm of the program is in step with
 TEMPLATE = Path(__file__).with_suffix(".html")
+Row = list[Any]
+
+
+class Drawn:
+    """Calls to draw, spread over the whole log: every outermost call with what is inside it; when these get too many
+    half of them, and so on. Those that failed are always among them, up to a number."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.roots, self.part = most, 0, SPREAD
+        self.rows: list[tuple[int, Row]] = []  # with the lot of the outermost call
+        self.failed: list[Row] = []
+        self._lot: dict[int, int] = {}  # of open calls
+
+    def begin(self, call: Call) -> None:
+        inside = self._lot.get(call.parent) if call.parent is not None else None
+        self._lot[call.number] = self.roots * GOLDEN % SPREAD if inside is None else inside
+        self.roots += inside is None
+
+    def wants(self, call: Call) -> bool:
+        return self._lot.get(call.number, 0) < self.part
+
+    def end(self, call: Call, row: Row | None) -> None:
+        lot = self._lot.pop(call.number, 0)
+        if row is None:
+            return
+        if lot < self.part:
+            self.rows.append((lot, row))
+        elif len(self.failed) < self.most:
+            self.failed.append(row)
+        while len(self.rows) > self.most and self.part > 1:
+            self.part //= 2
+            self.rows = [one for one in self.rows if one[0] < self.part]
+
+    def all(self) -> list[Row]:
+        return [*(row for _, row in self.rows), *self.failed]
 
 
 class Report:
-    """Collects, in one pass, what the page shows; of a very long log the first calls are drawn, all are counted."""
+    """Collects, in one pass, what the page shows; of a very long log not all calls are drawn, all are counted."""
 
     def __init__(self, table: api.Table, log: Log, writer: Writer) -> None:
         self.log, self.writer = log, writer
         self.summary, self.ledgers = Summary(table, log.notes), Ledgers(table, log.notes)
-        self.calls: list[Call] = []
-        self.errors: list[Call] = []
+        self.drawn = Drawn(MOST_CALLS)
+        self.names: dict[str, int] = {}
+        self.depths: dict[int, int] = {}  # by thread
+        self.errors: list[Row] = []
+        self.failed = 0
         self.memory: list[tuple[float, int]] = []
-        self.end, self.peak = 0.0, 0
+        self.start, self.end, self.peak = math.inf, 0.0, 0
 
     def feed(self, events: Iterable[Event]) -> Report:
         for phase, call in events:
             if phase == BEGIN:
                 self.summary.begin(call)
                 self.ledgers.entry(call)
+                self.drawn.begin(call)
             else:
                 self.finish(call)
         return self
@@ -44,15 +87,29 @@ class Report:
     def finish(self, call: Call) -> None:
         self.summary.end(call)
         self.ledgers.exit(call)
-        self.end = max(self.end, call.start if call.end is None else call.end)
-        if len(self.calls) < MOST_CALLS:
-            self.calls.append(call)
-        if (call.failed or call.ended) and len(self.errors) < MOST_ROWS:
-            self.errors.append(call)
+        self.start, self.end = min(self.start, call.start), max(self.end, end_of(call))
+        is_bad = bool(call.failed or call.ended)
+        is_drawn = self.drawn.wants(call) or (is_bad and len(self.errors) < MOST_ROWS)
+        self.drawn.end(call, self.row(call) if is_drawn else None)
+        if is_bad:
+            self.failed += 1
+        if is_bad and len(self.errors) < MOST_ROWS:
+            self.errors.append([call.number, call.start, f"T{call.thread}", call.name, call.layer,
+                                str(call.ended or call.result), self.writer.caller(call)])  # fmt: skip
         used = sum(one.on_device for one in self.ledgers.all())
         if not self.memory or self.memory[-1][1] != used:
             self.memory.append((self.end, used))
             self.peak = max(self.peak, used)
+        if len(self.memory) > 2 * MOST_POINTS:
+            self.memory = thinned(self.memory)
+
+    def row(self, call: Call) -> Row:
+        depth = min(call.depth, DEEPEST)
+        self.depths[call.thread] = max(self.depths.get(call.thread, 0), depth)
+        name = self.names.setdefault(call.name, len(self.names))
+        text, by = f"#{call.number} {self.writer.call(call)}"[:LONGEST], self.writer.caller(call)
+        return [call.thread, call.start, end_of(call), name, call.layer, depth, int(bool(call.failed or call.ended)),
+                f"{text}\nby {by}" if by else text]  # fmt: skip
 
     def html(self) -> str:
         # "</script>" in a string of the program's must not end the element
@@ -60,49 +117,60 @@ class Report:
         return TEMPLATE.read_text(encoding="utf-8").replace("@DATA@", text, 1)
 
     def data(self) -> dict[str, Any]:
-        numbers = sorted({call.thread for call in self.calls})
-        names = {name: i for i, name in enumerate(sorted({call.name for call in self.calls}))}
+        calls = self.drawn.all()
+        numbers = {thread: i for i, thread in enumerate(sorted(self.depths))}
         return {
             "program": str(self.program() or "an unknown program").rsplit("/", 1)[-1],
-            "head": self.head(),
-            "from": min((call.start for call in self.calls), default=0.0),
+            "head": self.head(len(calls)),
+            "figures": self.figures(),
+            "from": self.start if calls else 0.0,
             "to": self.end,
             "threads": [self.thread(number) for number in numbers],
-            "names": list(names),
-            "calls": [self.drawn(call, numbers.index(call.thread), names) for call in self.calls],
+            "names": list(self.names),
+            "calls": [[numbers[row[0]], *row[1:]] for row in calls],
             "memory": thinned(self.memory),
             "peak": self.peak,
             "blocks": [self.block(block) for block in self.blocks()[:MOST_BLOCKS] if block.on_device],
             "functions": list(self.functions()),
-            "errors": [[c.number, c.start, f"T{c.thread}", c.name, c.ended or c.result, self.writer.caller(c)]
-                       for c in self.errors],
-            "problems": [[p.call.number, p.kind, p.text, self.writer.caller(p.call)]
+            "kernels": [[*launch, count] for launch, count in self.summary.launches.most_common(MOST_ROWS)],
+            "errors": sorted(self.errors),
+            "problems": [[p.call.number, p.call.start, p.kind, p.text, self.writer.caller(p.call)]
                          for one in self.ledgers.all() for p in one.problems[:MOST_ROWS]],
             "leaks": list(self.leaks()),
+            "files": [[str(one.get("file")), str(one.get("layer") or ""), str(one.get("build_id") or "")]
+                      for one in self.log.notes.objects.values()],
         }  # fmt: skip
+
+    def figures(self) -> list[list[Any]]:
+        """What to see first: a text, a number, a unit ("n", "s", "b"), where to look, and whether it is bad."""
+        live = [block for one in self.ledgers.all() for block in one.blocks.live()]
+        problems = sum(len(one.problems) for one in self.ledgers.all())
+        return [
+            ["calls", self.summary.total, "n", "functions", False],
+            ["first to last call", self.end - self.start if self.summary.total else 0, "s", "lanes", False],
+            ["errors", self.failed, "n", "errors", bool(self.failed)],
+            ["bad frees and copies", problems, "n", "problems", bool(problems)],
+            ["peak of device memory", self.peak, "b", "memory", False],
+            [f"not freed, in {counted(len(live), 'block')}", sum(b.size for b in live), "b", "leaks", bool(live)],
+        ]
 
     def program(self) -> Any:
         programs = (one.get("program") for one in self.log.notes.processes.values())
         return self.log.header.get("program") or next(programs, None)
 
-    def head(self) -> str:
-        header, drawn = self.log.header, len(self.calls)
-        cuda = f", CUDA {header['cuda']}" if header.get("cuda") else ""
-        left = f"; the first {drawn} are drawn" if self.summary.total > drawn else ""
-        bad = f"; {counted(sum(self.log.problems.values()), 'line')} could not be read" if self.log.problems else ""
-        return f"{counted(self.summary.total, 'call')}{cuda}{left}{bad}"
+    def head(self, drawn: int) -> str:
+        header, lost = self.log.header, sum(self.log.problems.values())
+        parts = [f"recorded {moment(header.get('started'))}" if moment(header.get("started")) else "",
+                 f"CUDA {header['cuda']}" if header.get("cuda") else "",
+                 f"gdbcuda {header['version']}" if header.get("version") else "",
+                 f"{drawn} of the {self.summary.total} calls are drawn, spread over all of the time, and all errors"
+                 if drawn < self.summary.total else "",
+                 f"{counted(lost, 'line')} could not be read" if lost else ""]  # fmt: skip
+        return "; ".join(filter(None, parts))
 
     def thread(self, number: int) -> dict[str, Any]:
         name = self.log.notes.threads.get(number, {}).get("name") or ""
-        depth = max(call.depth for call in self.calls if call.thread == number)
-        return {"name": f"T{number} {name}".rstrip(), "depth": depth}
-
-    def drawn(self, call: Call, thread: int, names: dict[str, int]) -> list[Any]:
-        end = call.start if call.end is None else call.end
-        text = f"#{call.number} {self.writer.call(call)}"[:LONGEST]
-        by = self.writer.caller(call)
-        return [thread, call.start, end, names[call.name], call.layer, call.depth, int(call.failed or bool(call.ended)),
-                f"{text}\nby {by}" if by else text]  # fmt: skip
+        return {"name": f"T{number} {name}".rstrip(), "depth": self.depths[number]}
 
     def blocks(self) -> list[Block]:
         found = (block for one in self.ledgers.all() for block in one.blocks.all())
@@ -127,6 +195,18 @@ class Report:
         for (site, name), blocks in groupby(sorted(live, key=key), key):
             sizes = [block.size for block in blocks]
             yield [len(sizes), sum(sizes), name, site]
+
+
+def end_of(call: Call) -> float:
+    return call.start if call.end is None else call.end
+
+
+def moment(started: Any) -> str:
+    """The wall clock of the beginning, as the machine that makes the page has it."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(started)))
+    except (TypeError, ValueError, OverflowError, OSError):
+        return ""
 
 
 def thinned(points: list[tuple[float, int]]) -> list[tuple[float, int]]:

@@ -15,6 +15,7 @@ import pytest
 from log_files import call, failed, write
 
 from gdbcuda import cli
+from gdbcuda.log import report
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 EVIL = "</script><b>main</b>"
@@ -47,15 +48,44 @@ def test_the_page_holds_all_there_is_to_show(page: Path) -> None:
     data = data_of(page)
     assert [thread["name"] for thread in data["threads"]] == ["T1", "T2"] and len(data["calls"]) == 5
     assert data["peak"] == 4096 + (1 << 20) and data["memory"][-1][1] == 1 << 20
-    assert [row[1] for row in data["problems"]] == ["double free"]
+    assert [row[2] for row in data["problems"]] == ["double free"]
     assert data["leaks"] == [[1, 1 << 20, "cuMemAlloc_v2", "load_model at model.c:7"]]
-    assert [(row[3], row[4], row[5]) for row in data["errors"]] == [
-        ("cuMemsetD8_v2", "CUDA_ERROR_ILLEGAL_ADDRESS", EVIL)]  # fmt: skip
+    assert [row[3:] for row in data["errors"]] == [["cuMemsetD8_v2", "hook", "CUDA_ERROR_ILLEGAL_ADDRESS", EVIL]]
+    assert [row[:2] for row in data["figures"] if row[4]] == [
+        ["errors", 1], ["bad frees and copies", 1], ["not freed, in 1 block", 1 << 20]]  # fmt: skip
     assert [block[1] for block in data["blocks"]] == [0.002, None]
 
 
 def test_the_page_needs_no_network(page: Path) -> None:
     assert not re.search(r"https?:|\bsrc=|\bhref=|@import|url\(", page.read_text())
+
+
+def test_of_a_long_log_some_calls_are_drawn_from_all_of_the_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of every thread and function, although they take turns; inner calls with their outer one, and all errors."""
+    monkeypatch.setattr(report, "MOST_CALLS", 200)
+    names = ("cuMemAlloc_v2", "cuMemsetD8_v2", "cuMemcpyDtoH_v2", "cuMemFree_v2")
+    calls = []
+    for number in range(0, 4000, 2):
+        turn = number // 2 % 4
+        calls.append(call(number, names[turn], thread=turn, end=number / 1000 + 0.0015, status=int(number == 1234)))
+        calls.append(call(number + 1, names[turn], thread=turn, parent=number, depth=1, layer="driver"))
+    page = tmp_path / "report.html"
+    assert cli.main(["log", "report", str(write(tmp_path / "log", calls)), "-o", str(page)]) == 0
+    data = data_of(page)
+    drawn = [(round(row[1] * 1000), row[0], row[5]) for row in data["calls"] if not row[6]]
+    assert 100 <= len(drawn) <= 201 and f"{len(data['calls'])} of the 4000 calls are drawn" in data["head"]
+    assert {thread for _, thread, _ in drawn} == {0, 1, 2, 3}
+    assert {number // 1000 for number, _, _ in drawn} == {0, 1, 2, 3}
+    assert {number for number, _, depth in drawn if depth} == {number + 1 for number, _, depth in drawn if not depth}
+    assert [row[1] for row in data["calls"] if row[6]] == [1.234]
+
+
+def test_an_empty_log_has_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert cli.main(["log", "report", str(write(tmp_path / "log", [])), "-o", str(page)]) == 0
+    assert data_of(page)["calls"] == [] and data_of(page)["figures"][0][1] == 0
 
 
 def test_bad_outputs(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +111,7 @@ const said = {before: $("range").textContent, rows: $("functions").tBodies[0].ro
 const lanes = $("lanes"), box = lanes.getBoundingClientRect();
 lanes.dispatchEvent(new WheelEvent("wheel", {deltaY: -1, clientX: box.left + 200, clientY: box.top + 8}));
 said.zoomed = $("range").textContent;
-lanes.dispatchEvent(new MouseEvent("mousemove", {clientX: box.left + 72, clientY: box.top + 8}));
+lanes.dispatchEvent(new MouseEvent("mousemove", {clientX: box.left + LEFT + 2, clientY: box.top + 8}));
 said.call = $("tip").textContent;
 const memory = $("memory"), place = memory.getBoundingClientRect();
 $("reset").click();
@@ -93,7 +123,9 @@ said.sorted = [...$("functions").tBodies[0].rows].map(row => row.cells[0].textCo
 $("filter").value = "MEMSET";
 $("filter").dispatchEvent(new Event("input"));
 said.filtered = [...$("functions").tBodies[0].rows].map(row => row.cells[0].textContent);
-said.errors = $("errors").tBodies[0].rows[0].cells[5].textContent;
+said.errors = $("errors").tBodies[0].rows[0].cells[6].textContent;
+$("errors").tBodies[0].rows[0].click();
+said.error = $("call").textContent;
 const pixels = lanes.getContext("2d").getImageData(0, 0, lanes.width, lanes.height).data;
 said.colours = new Set(new Uint32Array(pixels.buffer)).size;
 document.title = "said:" + JSON.stringify(said);
@@ -118,6 +150,7 @@ def test_in_a_browser(page: Path) -> None:
     assert said["memory"].startswith("2 blocks at") and "1048576 [1.00 MiB]  #1 cuMemAlloc_v2" in said["memory"]
     assert said["sorted"] == sorted(said["sorted"], reverse=True) and len(said["sorted"]) == 3
     assert said["filtered"] == ["cuMemsetD8_v2"] and said["errors"] == EVIL
+    assert said["error"].startswith("#4 cuMemsetD8_v2(dstDevice=0x1) = CUDA_ERROR_ILLEGAL_ADDRESS (700)")
     assert said["colours"] > 3
 
 
