@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from pathlib import Path
 from typing import Callable
 
-from gdbcuda import render
+from bench_tools import (
+    ENVIRONMENT,
+    GDB,
+    KEPT,
+    ROOT,
+    SHIM,
+    gdb,
+    measured,
+    medians,
+    medians_of,
+    seconds,
+    steps_in_gdb,
+    timed_in_gdb,
+    with_many_libraries,
+)
 
-ROOT = Path(__file__).resolve().parent.parent
-SHIM = ROOT / "shim" / "build"
-GDB = os.environ.get("GDBCUDA_GDB", "gdb")
-UNWANTED = ("DEBUGINFOD_URLS", "PYTHONDONTWRITEBYTECODE")
-KEPT = {name: value for name, value in os.environ.items() if name not in UNWANTED}
-ENVIRONMENT = {**KEPT, "LD_LIBRARY_PATH": str(SHIM / "standin"), "LC_ALL": "C.UTF-8"}
+from gdbcuda import api, render
+
 Row = tuple[str, str, str]
 MEASUREMENTS: dict[str, Callable[[], list[Row]]] = {}
 
@@ -30,28 +35,6 @@ def measurement(function: Callable[[], list[Row]]) -> Callable[[], list[Row]]:
     return function
 
 
-def gdb(*arguments: str) -> str:
-    line = [GDB, "-nx", "-q", "-batch", *arguments]
-    return subprocess.run(
-        line, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
-    ).stdout
-
-
-def seconds(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
-
-
-def medians(actions: dict[str, Callable[[], object]], rounds: int = 15) -> dict[str, float]:
-    """Median seconds of each action; they take turns, so that drift of the machine hits all alike."""
-    times: dict[str, list[float]] = {name: [] for name in actions}
-    for _ in range(rounds):
-        for name, action in actions.items():
-            times[name].append(seconds(action))
-    return {name: statistics.median(found) for name, found in times.items()}
-
-
 def in_milliseconds(times: dict[str, float], base: str) -> list[Row]:
     return [(name, f"{1000 * t:.1f} ms", f"{t / times[base]:.2f} x") for name, t in times.items()]
 
@@ -59,37 +42,16 @@ def in_milliseconds(times: dict[str, float], base: str) -> list[Row]:
 @measurement
 def load() -> list[Row]:
     """Starting gdb with the extension, against gdb alone (at most 60 ms more)."""
+    source = ("-x", str(ROOT / "gdbcuda.py"))
     times = medians(
         {
             "gdb": lambda: gdb("-ex", "echo"),
-            "gdb + gdbcuda.py": lambda: gdb("-x", str(ROOT / "gdbcuda.py")),
-            "gdb + gdbcuda.py + one cuda-break": lambda: gdb(
-                "-x", str(ROOT / "gdbcuda.py"), "-ex", "cuda-break cuInit"
-            ),
+            "gdb + gdbcuda.py": lambda: gdb(*source),
+            "gdb + gdbcuda.py + one cuda-break": lambda: gdb(*source, "-ex", "cuda-break cuInit"),
         }
     )
     more = times["gdb + gdbcuda.py"] - times["gdb"]
     return [*in_milliseconds(times, "gdb"), ("the extension alone", f"{1000 * more:.1f} ms", "")]
-
-
-TIMER = """python
-import time, gdb
-def timed(name, lines):
-    start = time.perf_counter()
-    for line in lines: gdb.execute(line, to_string=True)
-    print("@", name, time.perf_counter() - start)
-    gdb.execute("delete")
-"""
-
-
-def timed_in_gdb(setup: list[str], steps: dict[str, str]) -> dict[str, float]:
-    """Seconds of each step (a Python expression that gives a list of commands), in one gdb on test_alloc."""
-    with tempfile.NamedTemporaryFile("w", suffix=".gdb") as script:
-        script.write(TIMER + "\n".join(f"timed({name!r}, {lines})" for name, lines in steps.items()) + "\nend\n")
-        script.flush()
-        words = [word for line in setup for word in ("-ex", line)]
-        text = gdb("-x", str(ROOT / "gdbcuda.py"), *words, "-x", script.name, str(SHIM / "sample" / "test_alloc"))
-    return {name: float(value) for name, value in re.findall(r"^@ (.+) ([\d.e-]+)$", text, re.MULTILINE)}
 
 
 @measurement
@@ -97,35 +59,12 @@ def breakpoints() -> list[Row]:
     """1,000 breakpoints at once in a process that has the hook and the driver loaded (at most 0.3 s)."""
     setup = ["set breakpoint pending on", f"cuda-load {SHIM}/libgdbcuda-hook.so", "break main", "run"]
     names = "__import__('gdbcuda.live.versions', fromlist=['x']).table().find('cu*')[:1000]"
-    runs = [
-        timed_in_gdb(
-            setup,
-            {
-                "gdb's break, 1,000 names": f"['break ' + f.symbol for f in {names}]",
-                "cuda-break, 1,000 names": f"['cuda-break ' + ' '.join(f.symbol for f in {names})]",
-            },
-        )
-        for _ in range(5)
-    ]
-    times = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+    steps = {
+        "gdb's break, 1,000 names": f"['break ' + f.symbol for f in {names}]",
+        "cuda-break, 1,000 names": f"['cuda-break ' + ' '.join(f.symbol for f in {names})]",
+    }
+    times = medians_of(lambda: timed_in_gdb(setup, steps), 5)
     return in_milliseconds(times, "gdb's break, 1,000 names")
-
-
-IN_GDB = """python
-import sys, time
-sys.path.append({root!r})
-def took(name, action):
-    start = time.perf_counter(); result = action(); print("@", name, time.perf_counter() - start); return result
-"""
-
-
-def steps_in_gdb(lines: list[str]) -> dict[str, float]:
-    """Seconds of what ``took(NAME, ACTION)`` runs, in gdb's own Python, before any program."""
-    with tempfile.NamedTemporaryFile("w", suffix=".gdb") as script:
-        script.write(IN_GDB.format(root=str(ROOT)) + "\n".join(lines) + "\nend\n")
-        script.flush()
-        text = gdb("-x", script.name)
-    return {name: float(value) for name, value in re.findall(r"^@ (.+) ([\d.e-]+)$", text, re.MULTILINE)}
 
 
 @measurement
@@ -138,43 +77,32 @@ def table() -> list[Row]:
         "took('first function with its notes', lambda: table.function('cuMemAlloc_v2').role)",
         "took('find a glob', lambda: table.find('cuMem*'))",
     ]
-    runs = [steps_in_gdb(lines) for _ in range(9)]
-    return in_milliseconds(
-        {name: statistics.median(r[name] for r in runs) for name in runs[0]}, "json.load of the file"
-    )
+    return in_milliseconds(medians_of(lambda: steps_in_gdb(lines), 9), "json.load of the file")
 
 
 @measurement
 def decoding() -> list[Row]:
     """Decoding one call, all of whose pointers are readable."""
-    from gdbcuda import api, decode
-
-    class Ones:
-        def read(self, address: int, size: int) -> bytes:
-            return b"\1" * size
-
     known = api.load()
-    costs = []
-    for function in known.functions.values():
-        raw = [b"\1" * parameter.type.size for parameter in function.parameters]
-
-        def action(function: api.Function = function, raw: list[bytes] = raw) -> object:
-            return decode.arguments(function, raw, Ones(), known, phase="return")
-
-        action()  # the plan for the function is made once
-        costs.append(min(seconds(action) for _ in range(3)))
-    costs.sort()
+    costs = sorted(seconds_to_decode(function, known) for function in known.functions.values())
     middle = statistics.median(costs)
     shown = {"median function": middle, "99 of 100": costs[len(costs) * 99 // 100], "the largest": costs[-1]}
     return [(name, f"{1e6 * cost:.0f} us", f"{cost / middle:.1f} x") for name, cost in shown.items()]
 
 
-def measured(line: list[str]) -> tuple[float, float]:
-    """Seconds and peak megabytes of a command."""
-    start = time.perf_counter()
-    child = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, _, usage = os.wait4(child.pid, 0)
-    return time.perf_counter() - start, usage.ru_maxrss / 1024
+class Ones:
+    """A memory that can be read everywhere."""
+
+    def read(self, address: int, size: int) -> bytes:
+        return b"\1" * size
+
+
+def seconds_to_decode(function: api.Function, table: api.Table) -> float:
+    from gdbcuda import decode
+
+    raw = [b"\1" * parameter.type.size for parameter in function.parameters]
+    decode.arguments(function, raw, Ones(), table, phase="return")  # the plan for the function is made once
+    return min(seconds(lambda: decode.arguments(function, raw, Ones(), table, phase="return")) for _ in range(3))
 
 
 @measurement
@@ -182,9 +110,7 @@ def routes() -> list[Row]:
     """cuda-route over the whole API in a process that has the hook and the driver loaded (at most 1 s)."""
     setup = [f"cuda-load {SHIM}/libgdbcuda-hook.so", "break main", "run"]
     steps = {"gdb's info symbol, once": "['info symbol main']", "cuda-route --all": "['cuda-route --all']"}
-    runs = [timed_in_gdb(setup, steps) for _ in range(5)]
-    times = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
-    return in_milliseconds(times, "cuda-route --all")
+    return in_milliseconds(medians_of(lambda: timed_in_gdb(setup, steps), 5), "cuda-route --all")
 
 
 @measurement
@@ -224,37 +150,25 @@ def log() -> list[Row]:
     return [(name, f"{took:,.0f} us", f"{took / found[TWO_STOPS]:,.2f} x") for name, took in found.items()]
 
 
-def with_many_libraries(folder: str, *also: str, many: int = 300) -> str:
-    """A program that is linked to so many libraries of 40 functions."""
-    source = "".join(f"int f{i}(void) {{ return {i}; }}" for i in range(40))
-    library, program = f"{folder}/lib0.so", f"{folder}/program{len(also)}"
-    compiler = ["gcc", "-g", "-x", "c", "-"]
-    subprocess.run([*compiler, "-shared", "-fPIC", "-o", library], input=source, text=True, check=True)
-    copies = [shutil.copy(library, f"{folder}/lib{i}.so") for i in range(1, many)]
-    main = "int main(void) { return 0; }"
-    line = [*compiler, "-o", program, "-x", "none", "-Wl,--no-as-needed", library, *copies, *also]
-    subprocess.run(line, input=main, text=True, check=True)
-    return program
-
-
 @measurement
 def notice() -> list[Row]:
     """A program with 300 libraries, started: looking for a hook library (at most 1.05 times; in a CUDA program 1.1)."""
-    without = "python from gdbcuda.live import notice; gdb.events.new_objfile.disconnect(notice.on_objfile)"
     with tempfile.TemporaryDirectory() as folder:
         programs = {
             "no CUDA": with_many_libraries(folder),
             "CUDA": with_many_libraries(folder, str(SHIM / "standin" / "libcuda.so.1")),
         }
-        rows = []
-        for name, program in programs.items():
-            source = ("-x", str(ROOT / "gdbcuda.py"))
-            actions = {
-                f"{name}, not looking": lambda: gdb(*source, "-ex", without, "-ex", "run", program),  # noqa: B023
-                f"{name}, looking": lambda: gdb(*source, "-ex", "echo", "-ex", "run", program),  # noqa: B023
-            }
-            rows += in_milliseconds(medians(actions), f"{name}, not looking")
-    return rows
+        return [row for name, program in programs.items() for row in looking_for_hooks(name, program)]
+
+
+def looking_for_hooks(name: str, program: str) -> list[Row]:
+    source = ("-x", str(ROOT / "gdbcuda.py"))
+    without = "python from gdbcuda.live import notice; gdb.events.new_objfile.disconnect(notice.on_objfile)"
+    actions = {
+        f"{name}, not looking": lambda: gdb(*source, "-ex", without, "-ex", "run", program),
+        f"{name}, looking": lambda: gdb(*source, "-ex", "echo", "-ex", "run", program),
+    }
+    return in_milliseconds(medians(actions), f"{name}, not looking")
 
 
 @measurement
