@@ -29,15 +29,15 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Release:
-    """Where a gdb comes from; ``mend``: a C file to preload into it (see there); ``alone``: a lock lets
-    no two of them debug at a time."""
+    """Where a gdb comes from; ``mend``: a C file to preload into it (see there); ``locks``: a file in TMPDIR lets
+    no two of them debug at a time, so each has a TMPDIR of its own."""
 
     suite: str
     packages: tuple[str, ...] = ("gdb", "gdbserver")
     program: str = "gdb"
     server: str = "gdbserver"
     mend: str = ""
-    alone: bool = False
+    locks: bool = False
 
 
 RELEASES = {
@@ -46,7 +46,7 @@ RELEASES = {
     "16.3": Release("trixie"),
     # 11.2 (bullseye) and 12.4 (trixie) have no Python inside
     "cuda-11.8": Release(
-        "bookworm", ("nvidia-cuda-gdb",), "cuda-gdb", "cuda-gdbserver", "debian_cuda_gdb.c", alone=True
+        "bookworm", ("nvidia-cuda-gdb",), "cuda-gdb", "cuda-gdbserver", "debian_cuda_gdb.c", locks=True
     ),
 }
 
@@ -55,12 +55,13 @@ def get(name: str) -> Path:
     """The folder with ``gdb`` and ``gdbserver``; downloads and unpacks them the first time. Raises Unavailable."""
     home = CACHE / name
     with locked(name):
-        if not (home / "bin" / "gdb").exists():
+        if not (home / "root").exists():
             part = CACHE / f"{name}.part"
             shutil.rmtree(part, ignore_errors=True)
-            make(name, RELEASES[name], part)
+            unpack(name, RELEASES[name], part)
             shutil.rmtree(home, ignore_errors=True)
             part.rename(home)
+        write_starters(home, RELEASES[name])
     return home / "bin"
 
 
@@ -72,7 +73,7 @@ def locked(name: str) -> Iterator[None]:
         yield
 
 
-def make(name: str, release: Release, part: Path) -> None:
+def unpack(name: str, release: Release, part: Path) -> None:
     missing = [tool for tool in ("apt-get", "dpkg-deb") if not shutil.which(tool)]
     if missing:
         raise Unavailable(f"no {' and no '.join(missing)} on this machine; Debian and Ubuntu have them")
@@ -81,7 +82,6 @@ def make(name: str, release: Release, part: Path) -> None:
     for package in packages:
         command(["dpkg-deb", "-x", package, part / "root"])
     shutil.rmtree(part / "apt")
-    write_starters(part, CACHE / name, release)
 
 
 def download(name: str, release: Release, part: Path) -> list[Path]:
@@ -154,13 +154,14 @@ exec env {variables} "$root/{loader}" {preload}--library-path "{libraries}" "$ro
 """
 
 
-def write_starters(part: Path, home: Path, release: Release) -> None:
-    """``bin/gdb`` and ``bin/gdbserver``, which find everything in ``home``, where ``part`` will be."""
-    root = part / "root"
-    (part / "bin").mkdir()
+def write_starters(home: Path, release: Release) -> None:
+    """``bin/gdb`` and ``bin/gdbserver``."""
+    root = home / "root"
+    (home / "bin").mkdir(exist_ok=True)
     loader = next(p for top in ("lib", "usr/lib") for p in root.glob(f"{top}/*-linux-gnu/ld-linux-*.so.?"))
     folders = [f"$root/{top}/{loader.parent.name}" for top in ("lib", "usr/lib")]
-    common = {"suite": release.suite, "root": home / "root", "loader": loader.relative_to(root),
+    own_folder = ' TMPDIR="$(mktemp -d)"' * release.locks
+    common = {"suite": release.suite, "root": root, "loader": loader.relative_to(root),
               "libraries": ":".join(folders)}  # fmt: skip
     options = (
         f'--data-directory="$root/usr/share/{release.program}" -iex "unset environment PYTHONHOME" '
@@ -168,21 +169,30 @@ def write_starters(part: Path, home: Path, release: Release) -> None:
         f'-iex "add-auto-load-safe-path /usr/lib/{loader.parent.name}/libthread_db.so.1" '
     )
     texts = {
-        "gdb": STARTER.format(**common, program=release.program, options=options, preload=mend(part, home, release),
-                              variables='PYTHONHOME="$root/usr"'),
+        "gdb": STARTER.format(**common, program=release.program, options=options, preload=mend(home, release),
+                              variables=f'PYTHONHOME="$root/usr"{own_folder}'),
         "gdbserver": STARTER.format(**common, program=release.server, options="", preload="",
-                                    variables="-u PYTHONHOME"),
+                                    variables=f"-u PYTHONHOME{own_folder}"),
     }  # fmt: skip
     for name, text in texts.items():
-        (part / "bin" / name).write_text(text)
-        (part / "bin" / name).chmod(0o755)
+        replace(home / "bin" / name, text)
 
 
-def mend(part: Path, home: Path, release: Release) -> str:
+def replace(file: Path, text: str) -> None:
+    """In one step: another run may be starting it."""
+    part = file.with_suffix(".part")
+    part.write_text(text)
+    part.chmod(0o755)
+    part.rename(file)
+
+
+def mend(home: Path, release: Release) -> str:
     if not release.mend:
         return ""
-    command(["gcc", "-shared", "-fPIC", "-O1", "-o", part / "mend.so", HERE / release.mend])
-    return f"--preload '{home / 'mend.so'}' "
+    source, built = HERE / release.mend, home / "mend.so"
+    if not built.exists() or built.stat().st_mtime < source.stat().st_mtime:
+        command(["gcc", "-shared", "-fPIC", "-O1", "-o", built, source])
+    return f"--preload '{built}' "
 
 
 def say(text: str) -> None:

@@ -75,8 +75,7 @@ def run(name: str, pytest_arguments: list[str], only_get: bool) -> Outcome:
         return outcome
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        is_alone = name in RELEASES and RELEASES[name].alone
-        pytest(program, path, report, ["-n", "0"] * is_alone + pytest_arguments)
+        pytest(program, path, report, pytest_arguments)
         read(report, outcome)
     return outcome
 
@@ -105,7 +104,7 @@ def pytest(program: str, path: str, report: Path, more: list[str]) -> None:
     paths = () if any((ROOT / word.partition("::")[0]).exists() for word in more) else TESTS
     line = [sys.executable, "-m", "pytest", "-q", "-n", jobs, f"--junitxml={report}", *paths, *more]
     subprocess.run(line, cwd=ROOT, stdout=sys.stderr, check=False,
-                   env={**os.environ, "GDBCUDA_GDB": program, "PATH": path})  # fmt: skip
+                   env={**os.environ, "GDBCUDA_GDB": program, "PATH": path, "TMPDIR": str(report.parent)})  # fmt: skip
 
 
 def read(report: Path, outcome: Outcome) -> None:
