@@ -111,6 +111,7 @@ class Blocks:
         self.spaces = {name: Space() for name in (MEMORY, *SPACES.values())}
         self.unnamed: dict[int, Block] = {}  # by the number of the call that made it
         self.freed: deque[Block] = deque(maxlen=KEPT)
+        self.has_forgotten = False  # some of those that were freed
 
     @property
     def memory(self) -> Space:
@@ -133,7 +134,7 @@ class Blocks:
     def remove(self, block: Block) -> None:
         if self.unnamed.pop(block.call.number, None) or self.spaces[block.space].remove(block):
             if len(self.freed) == KEPT:
-                oldest = self.freed[0]
+                oldest, self.has_forgotten = self.freed[0], True
                 self.spaces[oldest.space].forget(oldest)
             self.freed.append(block)
             self.spaces[block.space].remember(block)

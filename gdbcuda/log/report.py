@@ -118,6 +118,7 @@ class Report:
 
     def data(self) -> dict[str, Any]:
         calls = self.drawn.all()
+        blocks = self.blocks()
         numbers = {thread: i for i, thread in enumerate(sorted(self.depths))}
         return {
             "program": str(self.program() or "an unknown program").rsplit("/", 1)[-1],
@@ -130,7 +131,8 @@ class Report:
             "calls": [[numbers[row[0]], *row[1:]] for row in calls],
             "memory": thinned(self.memory),
             "peak": self.peak,
-            "blocks": [self.block(block) for block in self.blocks()[:MOST_BLOCKS] if block.on_device],
+            "blocks": [self.block(block) for block in blocks[:MOST_BLOCKS]],
+            "all_blocks": len(blocks) <= MOST_BLOCKS and not any(one.blocks.has_forgotten for one in self.ledgers.all()),
             "functions": list(self.functions()),
             "kernels": [[*launch, count] for launch, count in self.summary.launches.most_common(MOST_ROWS)],
             "errors": sorted(self.errors),
@@ -173,8 +175,14 @@ class Report:
         return {"name": f"T{number} {name}".rstrip(), "depth": self.depths[number]}
 
     def blocks(self) -> list[Block]:
-        found = (block for one in self.ledgers.all() for block in one.blocks.all())
-        return sorted(found, key=lambda block: block.call.number)
+        """First those that are large for long."""
+
+        def weight(block: Block) -> float:
+            end = self.end if block.release is None else block.release.start
+            return block.size * (end - block.call.start)
+
+        found = (block for one in self.ledgers.all() for block in one.blocks.all() if block.on_device)
+        return sorted(found, key=weight, reverse=True)
 
     def block(self, block: Block) -> list[Any]:
         freed = block.release.start if block.release is not None else None
