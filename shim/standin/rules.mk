@@ -30,7 +30,7 @@ $$($(1)_ROOM)/gdbcuda_api.h: $$(API_SOURCES)
 	$$(GENERATE) -m gdbcuda.api.header --cuda $(3) --nvml $(STANDIN_NVML) > $$@
 
 # The generator leaves a file alone that would not change, so that not everything is compiled again.
-$$($(1)_ROOM)/generated: standin/generate.py $$($(1)_SOURCES) $$($(1)_ROOM)/gdbcuda_api.h
+$$($(1)_ROOM)/generated: standin/generate.py $$(wildcard standin/*.py) $$($(1)_SOURCES) $$($(1)_ROOM)/gdbcuda_api.h
 	$$(GENERATE) $$< $(2) $(3) $(STANDIN_NVML) $$(@D) $$($(1)_SOURCES)
 	@touch $$@
 

@@ -47,11 +47,12 @@ def exports(library: Path) -> Mapping[str, str]:
         }
 
 
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate", SHIM / "standin" / "generate.py")
+def library_module() -> ModuleType:
+    """The generator's, which is no package."""
+    spec = importlib.util.spec_from_file_location("standin_library", SHIM / "standin" / "library.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules["generate"] = module  # NamedTuple looks its module up
+    sys.modules["standin_library"] = module  # NamedTuple looks its module up
     spec.loader.exec_module(module)
     return module
 
@@ -99,7 +100,7 @@ print(json.dumps({name: getattr(library, name)(*zeros) for name in json.load(sys
 def test_what_has_no_body_says_not_supported(shim: Path, name: str) -> None:
     which, cuda = LIBRARIES[name]
     sources = (SHIM / "standin" / which).glob("*.c")
-    library = generator().Library(which, api.load(cuda=cuda, nvml=NVML), sources)
+    library = library_module().Library(which, api.load(cuda=cuda, nvml=NVML), sources)
     stubs = [f.symbol for f in library.functions if library.body_of(f) is None]
     assert stubs
     done = subprocess.run(

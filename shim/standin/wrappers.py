@@ -1,0 +1,102 @@
+"""The exported functions of a stand-in library in C: a wrapper where there is a body, else a stub that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from library import STATUS, STREAM_SUFFIX, TOP, Body, Library
+
+from gdbcuda import api
+
+CHECKS = {
+    "DRIVER": "need_context()",
+    "DRIVER_INIT": "need_init()",
+    "RUNTIME": "need_device()",
+    "RUNTIME_INIT": "need_driver()",
+    "NVML": "need_init()",
+}
+SUCCESS = {"driver": "CUDA_SUCCESS", "runtime": "cudaSuccess", "nvml": "NVML_SUCCESS"}
+UNSUPPORTED = {
+    "driver": "CUDA_ERROR_NOT_SUPPORTED",
+    "runtime": "cudaErrorNotSupported",
+    "nvml": "NVML_ERROR_NOT_SUPPORTED",
+}
+
+
+def prototypes(library: Library) -> Iterator[str]:
+    yield TOP
+    for function in library.functions:
+        if function.symbol in library.bodies:
+            yield str(function).replace(f"{function.symbol}(", f"do_{function.symbol}(", 1) + ";"
+
+
+def wrappers(library: Library) -> Iterator[str]:
+    yield TOP + f'#include "standin_{library.name}.h"\n#include "common/standin.h"\n'
+    if library.name == "runtime":
+        yield "cudaError_t note_error(cudaError_t error);\nbool use_per_thread_stream(bool use);"
+    yield "const char *error_name(int code);"
+    for check in sorted({check for marker, check in CHECKS.items() if marker.lower().startswith(library.name)}):
+        yield f"{STATUS[library.name]} {check.replace('()', '(void)')};"
+    for function in library.functions:
+        body = library.body_of(function)
+        lines = wrapper(library, function, body) if body else stub(library, function)
+        yield "\n".join([f"EXPORT {function}", "{", *(f"    {line}" for line in lines), "}"])
+
+
+def wrapper(library: Library, function: api.Function, body: Body) -> Iterator[str]:
+    call = f"do_{body.symbol}({', '.join(p.name for p in function.parameters)})"
+    if function.result.spelling != STATUS[library.name]:
+        yield trace_call(function)
+        yield f"{'' if function.result.kind == 'void' else 'return '}{call};"
+        return
+    check = CHECKS.get(body.marker)
+    per_thread = library.name == "runtime" and STREAM_SUFFIX.search(function.symbol)
+    if per_thread:
+        yield "bool before = use_per_thread_stream(true);"
+    yield f"{STATUS[library.name]} result = {check or call};"
+    if check:
+        yield f"if (result == {SUCCESS[library.name]})"
+        yield f"    result = {call};"
+    if per_thread:
+        yield "use_per_thread_stream(before);"
+    yield trace_call(function, "result")
+    yield f"return {'note_error(result)' if notes_error(library, body) else 'result'};"
+
+
+def notes_error(library: Library, body: Body) -> bool:
+    return library.name == "runtime" and body.marker != "RUNTIME_ERROR"
+
+
+def stub(library: Library, function: api.Function) -> Iterator[str]:
+    yield from (f"(void){p.name};" for p in function.parameters)
+    yield trace_call(function, UNSUPPORTED[library.name])
+    error = UNSUPPORTED[library.name]
+    yield f"return {f'note_error({error})' if library.name == 'runtime' else error};"
+
+
+def trace_call(function: api.Function, result: str = "") -> str:
+    formats, values = [], []
+    for parameter in function.parameters:
+        text, value = formatted(parameter)
+        formats.append(f"{parameter.name}={text}")
+        values += [value] if value else []
+    if result:
+        values.append(f"error_name({result})")
+    shape = f"{function.symbol}({', '.join(formats)}){' = %s' if result else ''}"
+    return f"if (tracing) trace({', '.join([chr(34) + shape + chr(34), *values])});"
+
+
+def formatted(parameter: api.Parameter) -> tuple[str, str]:
+    """printf's conversion and its argument; nothing is read through a pointer but strings handed in."""
+    name, kind = parameter.name, parameter.type.kind
+    if parameter.string and parameter.direction == "in":
+        return r"\"%s\"", f'{name} ? {name} : "(null)"'
+    if kind in ("pointer", "array", "function"):
+        return "%p", f"(const void *){name}"
+    if parameter.type.name == "CUdeviceptr":
+        return "%#llx", f"(unsigned long long){name}"
+    if kind == "float":
+        return "%g", f"(double){name}"
+    if kind in ("struct", "union"):
+        return "{...}", ""
+    return ("%llu", f"(unsigned long long){name}") if kind == "uint" else ("%lld", f"(long long){name}")
