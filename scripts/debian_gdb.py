@@ -52,7 +52,8 @@ RELEASES = {
 
 
 def get(name: str) -> Path:
-    """The folder with ``gdb`` and ``gdbserver``; downloads and unpacks them the first time. Raises Unavailable."""
+    """The folder with the gdb, by its own name, and ``gdbserver``; downloads and unpacks them the first time.
+    Raises Unavailable."""
     home = CACHE / name
     with locked(name):
         if not (home / "root").exists():
@@ -155,7 +156,7 @@ exec env {variables} "$root/{loader}" {preload}--library-path "{libraries}" "$ro
 
 
 def write_starters(home: Path, release: Release) -> None:
-    """``bin/gdb`` and ``bin/gdbserver``."""
+    """In ``bin``: the gdb and its server by their own names, and the server as ``gdbserver`` too."""
     root = home / "root"
     (home / "bin").mkdir(exist_ok=True)
     loader = next(p for top in ("lib", "usr/lib") for p in root.glob(f"{top}/*-linux-gnu/ld-linux-*.so.?"))
@@ -168,13 +169,11 @@ def write_starters(home: Path, release: Release) -> None:
         f'-iex "add-auto-load-safe-path /lib/{loader.parent.name}/libthread_db.so.1" '
         f'-iex "add-auto-load-safe-path /usr/lib/{loader.parent.name}/libthread_db.so.1" '
     )
-    texts = {
-        "gdb": STARTER.format(**common, program=release.program, options=options, preload=mend(home, release),
-                              variables=f'PYTHONHOME="$root/usr"{own_folder}'),
-        "gdbserver": STARTER.format(**common, program=release.server, options="", preload="",
-                                    variables=f"-u PYTHONHOME{own_folder}"),
-    }  # fmt: skip
-    for name, text in texts.items():
+    gdb = STARTER.format(**common, program=release.program, options=options, preload=mend(home, release),
+                         variables=f'PYTHONHOME="$root/usr"{own_folder}')  # fmt: skip
+    server = STARTER.format(**common, program=release.server, options="", preload="",
+                            variables=f"-u PYTHONHOME{own_folder}")  # fmt: skip
+    for name, text in {release.program: gdb, release.server: server, "gdbserver": server}.items():
         replace(home / "bin" / name, text)
 
 

@@ -85,7 +85,7 @@ def find(name: str) -> tuple[str, str]:
     before = os.environ.get("PATH", "")
     if name in RELEASES:
         folder = debian_gdb.get(name)
-        return str(folder / "gdb"), f"{folder}{os.pathsep}{before}"
+        return str(folder / RELEASES[name].program), f"{folder}{os.pathsep}{before}"
     found = shutil.which(name)
     if not found:
         raise Unavailable(f"no such program, and none of {', '.join(RELEASES)}")

@@ -18,7 +18,7 @@ SAMPLES = ("cuda kernel", "cuda device", "cuda kernel 1 block 0,0,0 thread 1,0,0
 
 @pytest.fixture(scope="module")
 def cuda_gdb() -> str:
-    unpacked = [] if "GDBCUDA_GDB" in os.environ else ["cuda-gdb", str(CACHE / "cuda-11.8" / "bin" / "gdb")]
+    unpacked = [] if "GDBCUDA_GDB" in os.environ else ["cuda-gdb", str(CACHE / "cuda-11.8" / "bin" / "cuda-gdb")]
     for candidate in (GDB, *unpacked):
         asked = [candidate, "-nx", "-batch", "-ex", "complete info cuda"]
         if shutil.which(candidate) and "info cuda" in subprocess.run(asked, capture_output=True, text=True).stdout:

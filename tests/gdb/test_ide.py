@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from scenario import GDB, Scenario, execute
 
-from gdbcuda import cli
+from gdbcuda import cli, places
 
 pygdbmi = pytest.importorskip("pygdbmi.gdbcontroller", reason="pygdbmi is not installed (scripts/test installs it)")
 
@@ -201,7 +201,8 @@ def test_the_projects_gdbinit(project: Path, local: Scenario, tmp_path: Path) ->
     assert cli.main(["ide", "vim", "--program", "program", "--hook", "libhook.so", "--write"]) == 0
     home = tmp_path / "home"
     home.mkdir()
-    (home / ".gdbinit").write_text(f"add-auto-load-safe-path {project}/.gdbinit\n")
+    name = f".{places.init_name(GDB)}"
+    (home / name).write_text(f"add-auto-load-safe-path {project}/{name}\n")
     line = [GDB, "-q", "-batch", "-ex", "break main", "-ex", "run", "program"]
     text = execute(line, local.environment() | {"HOME": str(home), "XDG_CONFIG_HOME": str(home)})
     assert "hook libhook.so: exports 1 driver function; debug info" in text

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from scenario import GDB, ROOT, execute
 
+from gdbcuda import places
+
+NAME = places.init_name(GDB)
 LINE = f"source {ROOT}/gdbcuda.py\n"
 MINE = "# mine\nset print pretty on\n"
 
@@ -37,7 +40,7 @@ def is_old() -> bool:
     return re.search(r"GNU gdb .* 10\.", execute([GDB, "--version"], dict(os.environ))) is not None
 
 
-@pytest.mark.parametrize("place", [".gdbinit", ".config/gdb/gdbinit"])
+@pytest.mark.parametrize("place", [f".{NAME}", f".config/gdb/{NAME}"])
 def test_in_and_out_again(home: Path, place: str) -> None:
     file = home / place
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +48,7 @@ def test_in_and_out_again(home: Path, place: str) -> None:
     shown = install("--yes").stdout
     assert shown.startswith(f"{file} gets one line, at its end:\n  {LINE}")
     assert file.read_text() == MINE + LINE
-    assert commands_known() or (place != ".gdbinit" and is_old())
+    assert commands_known() or (place != f".{NAME}" and is_old())
     assert "has the line already" in install("--yes").stdout and file.read_text() == MINE + LINE
     assert install("--remove", "--yes").stdout == f"{file} loses one line:\n  {LINE}"
     assert file.read_text() == MINE
@@ -55,19 +58,20 @@ def test_in_and_out_again(home: Path, place: str) -> None:
 def test_the_file_that_gdb_reads(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """gdb 11 and newer: the one in the configuration folder, if it is there."""
     (home / "x" / "gdb").mkdir(parents=True)
-    (home / ".gdbinit").write_text(MINE)
+    (home / f".{NAME}").write_text(MINE)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "x"))
     install("--yes")
-    assert (home / ".gdbinit").read_text() == MINE + LINE and commands_known()
+    assert (home / f".{NAME}").read_text() == MINE + LINE and commands_known()
     install("--remove", "--yes")
-    (home / "x" / "gdb" / "gdbinit").write_text("")
+    (home / "x" / "gdb" / NAME).write_text("")
     shown = install("--yes").stdout
-    assert (home / ".gdbinit").read_text() == MINE and (home / "x" / "gdb" / "gdbinit").read_text() == LINE
-    assert f"gdb 10 and older read {home}/.gdbinit" in shown
+    assert (home / f".{NAME}").read_text() == MINE and (home / "x" / "gdb" / NAME).read_text() == LINE
+    assert f"gdb 10 and older read {home}/.{NAME}" in shown
 
 
 @pytest.mark.parametrize("place", [".cuda-gdbinit", ".config/gdb/cuda-gdbinit"])
 def test_cuda_gdb_reads_a_file_of_its_own(home: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GDBCUDA_GDB", raising=False)
     file = home / place
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(MINE)
@@ -98,29 +102,29 @@ def test_nothing_is_written_unasked(home: Path) -> None:
 
 def test_a_new_file_goes_as_it_came(home: Path) -> None:
     install("--yes")
-    assert (home / ".gdbinit").read_text() == LINE
+    assert (home / f".{NAME}").read_text() == LINE
     install("--remove", "--yes")
     assert os.listdir(home) == []
 
 
 def test_the_line_of_another_clone(home: Path) -> None:
-    (home / ".gdbinit").write_text(f"set a 1\nsource /old/gdbcuda.py\n{MINE}source /older/gdbcuda.py\n")
+    (home / f".{NAME}").write_text(f"set a 1\nsource /old/gdbcuda.py\n{MINE}source /older/gdbcuda.py\n")
     assert "in the place of an older one" in install("--yes").stdout
-    assert (home / ".gdbinit").read_text() == f"set a 1\n{LINE}{MINE}"
+    assert (home / f".{NAME}").read_text() == f"set a 1\n{LINE}{MINE}"
 
 
 def test_last_line_without_end_and_link(home: Path) -> None:
     (home / "dotfiles").write_text("set confirm off")
-    (home / ".gdbinit").symlink_to(home / "dotfiles")
+    (home / f".{NAME}").symlink_to(home / "dotfiles")
     install("--yes")
-    assert (home / ".gdbinit").is_symlink() and (home / "dotfiles").read_text() == f"set confirm off\n{LINE}"
+    assert (home / f".{NAME}").is_symlink() and (home / "dotfiles").read_text() == f"set confirm off\n{LINE}"
 
 
 def test_a_file_that_cannot_be_written(home: Path) -> None:
-    (home / ".gdbinit").mkdir()
+    (home / f".{NAME}").mkdir()
     done = install("--yes")
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith(f"gdbcuda: cannot read {home}/.gdbinit: ")
+    assert done.stderr.startswith(f"gdbcuda: cannot read {home}/.{NAME}: ")
 
 
 def test_loaded_from_everywhere_once_and_silently(home: Path) -> None:
