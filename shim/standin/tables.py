@@ -1,4 +1,4 @@
-"""The tables of a stand-in library in C: errors, what cuGetProcAddress answers, what the runtime asks the driver for."""
+"""The tables of a stand-in library in C: errors, what cuGetProcAddress answers, what the runtime asks for."""
 
 from __future__ import annotations
 
