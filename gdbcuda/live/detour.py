@@ -148,9 +148,15 @@ def write(address: int, raw: bytes, prove: bool = True) -> None:
 
 
 def prepare(found: Detour, made: trampoline.Trampoline) -> None:
-    """All but the first bytes of the function: nothing leads there yet."""
-    if found.island is not None:
-        write(*found.writes(made.address)[0])
+    """All but the first bytes of the function: nothing leads there yet. That they can be written is tried."""
+    *island, jump = found.writes(made.address)
+    try:
+        for one in (*island, jump):
+            write(*one)
+        write(found.patch, found.original, prove=False)
+    except Refused:
+        take_back(found, made)
+        raise
     target.PATCHED().update(found.restores())
 
 

@@ -39,7 +39,6 @@ class Guard:
     trampoline: trampoline.Trampoline
     is_lifted: bool = True
     is_awake: bool = True
-    is_proven: bool = False  # its code has been written, and read back
     skipped: int = 0
     trouble: str = ""  # the function's code cannot be written: it stays as it is, and all calls stop in gdb
 
@@ -64,8 +63,8 @@ class Guard:
 
     # -- what the user does
 
-    def stand(self) -> None:
-        """The user's stop: breakpoints look as he left them."""
+    def stand(self, pc: int) -> None:
+        """The user's stop, at ``pc`` of the selected thread: breakpoints look as he left them."""
         self.wake()
 
     def go_on(self, thread: int, pc: int, sp: int) -> None:
@@ -108,14 +107,14 @@ class Guard:
         try:
             if self.detour.covers_stop:
                 self.switch_locations(False)
-            detour.write(*self.jump(), prove=not self.is_proven)
+            detour.write(*self.jump(), prove=False)
         except Refused as problem:
             self.trouble = str(problem)
             with suppress(Refused):  # gdb keeps what it has not written for the byte under its breakpoint
                 detour.write(self.detour.patch, self.detour.original)
             self.switch_locations(True)
             return
-        self.is_lifted, self.is_proven = False, True
+        self.is_lifted = False
 
     def jump(self) -> tuple[int, bytes]:
         return self.detour.writes(self.trampoline.address)[-1]

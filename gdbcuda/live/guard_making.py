@@ -111,12 +111,12 @@ def install(function: int, members: dict[int, int]) -> None:
     except detour.NoRoom as problem:
         process.is_full = str(problem)
         raise
+    detour.prepare(found, made)
     is_counting = counter is not None or any(FILTERS[number].is_counting for number in members)
     kind = StandingGuard if target.is_remote() and not is_counting else RunningGuard
     guard = kind(function, stop, tuple(members), found, made)
     if counter is not None:
         process.calls.begin(guard, counter)
-    detour.prepare(found, made)
     for thread, positions in threads.items():
         for pc, sp in positions or ():
             guard.let_pass(thread, pc, sp)

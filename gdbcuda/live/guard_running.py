@@ -74,8 +74,8 @@ class RunningGuard(Guard):
 
     # -- what the user does
 
-    def stand(self) -> None:
-        super().stand()
+    def stand(self, pc: int) -> None:
+        super().stand(pc)
         self.look_again()
 
     def go_on(self, thread: int, pc: int, sp: int) -> None:

@@ -1,8 +1,13 @@
 """A guard whose process stands still whenever gdb looks, as one at the far end of a link does: each look is made of
 packets, and so is each breakpoint, so there are few of both.
 
-It stays as the user saw it when he goes on: a call that matches then costs what gdb's own breakpoint costs. The first
-call that does not match, and only that, is a look: where no other thread is in the way, the guard rests from then on.
+A call that matches has the process for itself from `hit` until it is at the location, so that no other goes by unseen;
+and where that is among the patched instructions, until it is out of them. Otherwise nobody is between them, and the
+guard rests while the program runs. Optimised code, whose bytes have to be changed for every stop, stays lifted until
+the first call that does not match.
+
+Where the user has stepped around in the first instructions, or gdb cannot hold threads, it is not known any more who is
+there (`is_open`): then all threads are asked where they are, at each call that does not match.
 """
 
 from __future__ import annotations
@@ -11,37 +16,65 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import detour
-from gdbcuda.live.detour import Position
+from gdbcuda.live import detour, holding
 from gdbcuda.live.guard import Guard
-from gdbcuda.live.guard_watch import by_number
+from gdbcuda.live.guard_watch import Watch, by_number
 
 
 @dataclass
 class StandingGuard(Guard):
     """``tested``: threads whose call has passed the test in the process and has not come to the location yet;
-    ``hits``: of its breakpoints, as many as gdb has counted; ``only_shown``: it rested until the user stopped."""
+    ``hits``: of its breakpoints, as many as gdb has counted; ``all_match``: there was no call yet that does not."""
 
     tested: set[int] = field(default_factory=set)
     hits: int = 0
-    only_shown: bool = False
+    is_open: bool = False
+    all_match: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        covered = self.detour.exits() if self.detour.covers_stop else []
+        self.exits = [Watch(at, self.on_exit) for at in covered]
+        self.switch_exits(False)
         self.hit.switch(False)
         self.has_matched()
+
+    def watches(self) -> list[Watch]:
+        return [*super().watches(), *self.exits]
 
     # -- what the breakpoints see
 
     def on_hit(self) -> None:
         self.tested.add(gdb.selected_thread().num)
         self.wake()
+        if holding.hold():
+            self.hit.switch(False)
 
     def on_arrival(self) -> None:
+        holding.release()
         thread = gdb.selected_thread().num
         is_match = self.has_matched() or thread in self.tested
         self.tested.discard(thread)
-        if not (is_match or self.trouble) and self.is_alone():
+        if not self.is_lifted:
+            if not self.tested:
+                self.rest()
+        elif is_match:
+            self.let_out()
+        else:
+            self.all_match = False
+            if not self.is_open or self.is_alone():
+                self.settle()
+
+    def let_out(self) -> None:
+        """The call goes on at the location, if the user does not stop there."""
+        if not (self.exits and holding.hold()):
+            self.is_open = True
+        self.switch_exits(not self.is_open)
+
+    def on_exit(self) -> None:
+        holding.release()
+        self.switch_exits(False)
+        if not self.all_match:
             self.settle()
 
     def has_matched(self) -> bool:
@@ -53,35 +86,50 @@ class StandingGuard(Guard):
         """The call that the selected thread has at the location, on its way and in the patched instructions."""
         selected = gdb.selected_thread().num
         for thread, positions in detour.standing().items():
-            if positions is None or any(map(self.is_in_the_way, positions[thread == selected :])):
+            if positions is None or any(
+                self.is_between(pc) or pc == self.stop for pc, _ in positions[thread == selected :]
+            ):
                 return False
-        return True
+        return not self.tested
 
-    def is_in_the_way(self, position: Position) -> bool:
-        return position[0] in self.detour.changed or self.is_on_the_way(position[0])
+    def is_between(self, pc: int) -> bool:
+        """The first byte and the location, or on the way there."""
+        return pc in self.detour.replaced or (self.is_on_the_way(pc) and pc != self.stop)
 
     # -- what the user does
 
-    def stand(self) -> None:
-        self.only_shown = not self.is_awake
-        super().stand()
+    def stand(self, pc: int) -> None:
+        if holding.release() and pc != self.stop:
+            self.is_open = self.is_lifted
+        self.switch_exits(False)
+        super().stand(pc)
 
     def go_on(self, thread: int, pc: int, sp: int) -> None:
-        if self.only_shown and pc not in self.detour.replaced and not self.is_on_the_way(pc):
+        if self.is_open or self.tested:
+            return
+        if pc == self.stop and self.detour.covers_stop:
+            self.let_out()
+        elif self.is_between(pc):
+            self.is_open = self.is_lifted
+        elif not (self.all_match and self.detour.covers_stop):
             self.settle()
+
+    def let_pass(self, thread: int, pc: int, sp: int) -> None:
+        self.is_open = self.is_open or self.is_between(pc)
 
     # -- what follows from it
 
     def settle(self) -> None:
-        if self.is_lifted:
+        if self.is_lifted and not self.trouble:
             self.lower()
         if not self.is_lifted:
+            self.is_open = False
             self.rest()
-
-    def wake(self) -> None:
-        super().wake()
-        self.hit.switch(False)
 
     def rest(self) -> None:
         super().rest()
         self.hit.switch(True)
+
+    def switch_exits(self, on: bool) -> None:
+        for one in self.exits:
+            one.switch(on)

@@ -1,5 +1,4 @@
-"""What guards share with gdb: breakpoints that look on, and the user's locations, switched without being taken for his.
-"""
+"""What guards share with gdb: breakpoints that look on, and the user's locations, switched as if he had not."""
 
 from __future__ import annotations
 

@@ -154,8 +154,9 @@ def on_stop(event: object = None) -> None:
     detour.show_original_code(False)
     process = PROCESSES()
     process.is_stopped = True
+    here = detour.position_here() if process.guards else None
     for guard in list(process.guards.values()):
-        guard.stand()
+        guard.stand(here[0] if here is not None else 0)
     sweep()
     if FILTERS and target.is_alive() and not target.is_running():
         lift_shown(process)

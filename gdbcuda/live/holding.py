@@ -1,0 +1,32 @@
+"""One thread runs and the others are held, for the few instructions that only one may be in.
+
+(gdb manual: "All-Stop", ``set scheduler-locking``. cuda-gdb's targets cannot do it.)
+"""
+
+from __future__ import annotations
+
+import gdb
+
+SETTING = "scheduler-locking"
+_as_set: list[str] = []  # by the user, while it is not so
+
+
+def hold() -> bool:
+    """From the next moment that the program goes on."""
+    if _as_set:
+        return True
+    before = str(gdb.parameter(SETTING))
+    try:
+        gdb.execute(f"set {SETTING} on", to_string=True)
+    except gdb.error:
+        return False
+    _as_set.append(before)
+    return True
+
+
+def release() -> bool:
+    """Whether they were held until now."""
+    if not _as_set:
+        return False
+    gdb.execute(f"set {SETTING} {_as_set.pop()}", to_string=True)
+    return True
