@@ -1,14 +1,18 @@
-"""What a recorded call costs, beside what else gdb has to see a call begin and end."""
+"""What a recorded call costs, beside what else gdb has to see a call begin and end; and what reading a log costs."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIM = ROOT / "shim" / "build"
@@ -130,3 +134,44 @@ def of_a_call(count: int, environment: dict[str, str], line: Callable[[str, str]
 
 
 OUTSIDE = {"ltrace": with_ltrace, "bpftrace": with_bpftrace}
+
+
+CALLS = 1_000_000
+KINDS = ("cuMemAlloc_v2", "cuMemsetD8_v2", "cuMemcpyDtoH_v2", "cuMemFree_v2")
+VIEWS = ("summary", "timeline", "show", "tree", "changes", "memory", "diff", "export", "report")
+
+
+def views() -> dict[str, tuple[float, int]]:
+    """Seconds of CPU and MiB at most of each view of ``gdbcuda log`` over a log of so many calls."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        write(log, CALLS)
+        also = {"diff": [str(log)], "report": ["-o", f"{folder}/report.html"]}
+        return {view: cost([sys.executable, "-m", "gdbcuda.cli", "log", view, str(log), *also.get(view, [])])
+                for view in VIEWS}  # fmt: skip
+
+
+def write(path: Path, count: int) -> None:
+    """8 threads take turns; blocks are handed out, filled, read and freed."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(json.dumps({"gdbcuda_log": 1, "phase": "H", "cuda": "13.0", "nvml": "13.5", "program": "p"}) + "\n")
+        for number in range(count):
+            kind, block = number % 4, f"0x7f{number // 4 * 4096:010x}"
+            out = {"out": {"dptr": {"address": "0x7ffe0", "value": block}}} if kind == 0 else {}
+            shared = {"op_id": number, "name": KINDS[kind]}
+            begin = {"ts": number * 1e-5, **shared, "phase": "B", "details": details(kind, block), "thread": number % 8,
+                     "pid": 99, "depth": 0, "parent": None, "layer": "hook", "caller": 4096}  # fmt: skip
+            end = {"ts": number * 1e-5 + 5e-6, **shared, "phase": "E", "details": {"status": 0, **out}}
+            file.write(f"{json.dumps(begin)}\n{json.dumps(end)}\n")
+
+
+def details(kind: int, block: str) -> dict[str, Any]:
+    return ({"dptr": {"address": "0x7ffe0"}, "bytesize": 4096}, {"dstDevice": block, "uc": 3, "N": 256},
+            {"dstHost": "0x1", "srcDevice": block, "ByteCount": 256}, {"dptr": block})[kind]  # fmt: skip
+
+
+def cost(line: Sequence[str]) -> tuple[float, int]:
+    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, cwd=ROOT)
+    _, status, used = os.wait4(process.pid, 0)
+    assert status == 0, line
+    return used.ru_utime + used.ru_stime, used.ru_maxrss >> 10

@@ -69,10 +69,12 @@ class Ledger:
         self._devices: dict[int, int] = {}
 
     def role(self, name: str) -> Role | None:
-        if name not in self._roles:
+        try:
+            return self._roles[name]
+        except KeyError:
             function = self.table.function(name)
-            self._roles[name] = roles.role(function) if function is not None else None
-        return self._roles[name]
+            found = self._roles[name] = roles.role(function) if function is not None else None
+            return found
 
     # -- begins -----------------------------------------------------------------------------------------------
 
@@ -260,4 +262,3 @@ class Ledger:
         values = {**call.out, **extents.behind(call.out.get("memory"))}
         total, free = number(values.get("total")), number(values.get("free"))
         self.reported[call.layer, call.base] = Reported(call, total - free, total, self.on_device)
-

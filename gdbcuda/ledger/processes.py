@@ -22,7 +22,7 @@ class Ledgers:
     def __init__(self, table: api.Table, notes: Notes, keep_all: bool = True) -> None:
         self.table, self.notes, self.keep_all = table, notes, keep_all
         self.by_program: dict[Key, Ledger] = {}
-        self._last: tuple[Key, Ledger | None] = ((0, 0), -1), None  # most calls are of the process before
+        self._last: tuple[int, int, int, Ledger | None] = 0, 0, -1, None  # most calls are of the process before
 
     def of(self, call: Call) -> Ledger:
         found = self.known(call)
@@ -33,17 +33,18 @@ class Ledgers:
         return found
 
     def known(self, call: Call) -> Ledger | None:
-        key = self.key(call)
-        if self._last[0] != key or self._last[1] is None:
-            self._last = key, self.by_program.get(key)
-        return self._last[1]
+        inferior, pid, count, found = self._last
+        if found is None or call.pid != pid or call.inferior != inferior or self.notes.started != count:
+            found = self.by_program.get(self.key(call))
+            self._last = call.inferior, call.pid, self.notes.started, found
+        return found
 
     def key(self, call: Call) -> Key:
         process = call.inferior, call.pid
         return process, self.notes.programs.get(process, 0)
 
     def forget(self, inferior: int) -> None:
-        self._last = self._last[0], None
+        self._last = 0, 0, -1, None
         for key in [key for key in self.by_program if key[0][0] == inferior]:
             del self.by_program[key]
 

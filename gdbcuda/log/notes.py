@@ -38,6 +38,7 @@ class Notes:
         self.threads: dict[int, Details] = {}  # by gdb's number, which is unique among all processes
         self.processes: dict[Process, Details] = {}
         self.programs: Counter[Process] = Counter()  # how many programs a process has run: exec begins another
+        self.started = 0  # all of them together
         self.objects: dict[tuple[Process, str], Details] = {}  # by process and file name
         self.kernels: dict[str, str] = {}  # readable name by mangled name
 
@@ -56,6 +57,7 @@ class Notes:
         elif kind == "process":
             self.processes[process] = details
             self.programs[process] += 1
+            self.started += 1
 
     def place(self, process: Process, address: int) -> Details:
         return self.places.get((process, address), NOTHING)

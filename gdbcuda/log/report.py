@@ -132,7 +132,7 @@ class Report:
             "memory": thinned(self.memory),
             "peak": self.peak,
             "blocks": [self.block(block) for block in blocks[:MOST_BLOCKS]],
-            "all_blocks": len(blocks) <= MOST_BLOCKS and not any(one.blocks.has_forgotten for one in self.ledgers.all()),
+            "all_blocks": len(blocks) <= MOST_BLOCKS and not self.has_forgotten(),
             "functions": list(self.functions()),
             "kernels": [[*launch, count] for launch, count in self.summary.launches.most_common(MOST_ROWS)],
             "errors": sorted(self.errors),
@@ -183,6 +183,9 @@ class Report:
 
         found = (block for one in self.ledgers.all() for block in one.blocks.all() if block.on_device)
         return sorted(found, key=weight, reverse=True)
+
+    def has_forgotten(self) -> bool:
+        return any(one.blocks.has_forgotten for one in self.ledgers.all())
 
     def block(self, block: Block) -> list[Any]:
         freed = block.release.start if block.release is not None else None

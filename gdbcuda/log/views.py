@@ -147,7 +147,7 @@ def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
     out = Printer(args, sources)
     check_view(args.view)
     for source in out.each(sources):
-        events = select.within(source.events(), args.places)
+        events = select.within(source.events(), args.places) if args.places else source.events()
         found = Ledgers(source.table, source.log.notes).feed(events).by_program
         for (process, _), ledger in found.items():
             if len(found) > 1 and not args.json:
