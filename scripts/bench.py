@@ -151,6 +151,16 @@ def log() -> list[Row]:
 
 
 @measurement
+def log_views() -> list[Row]:
+    """A log of a million calls: the summary in under 10 s and 300 MB."""
+    from bench_log import views
+
+    found = views()
+    return [(f"gdbcuda log {name}", f"{took:.1f} s, {peak} MiB", f"{took / found['summary'][0]:.1f} x")
+            for name, (took, peak) in found.items()]  # fmt: skip
+
+
+@measurement
 def notice() -> list[Row]:
     """A program with 300 libraries, started: looking for a hook library (at most 1.05 times; in a CUDA program 1.1)."""
     with tempfile.TemporaryDirectory() as folder:
