@@ -51,11 +51,11 @@ def before() -> None:
     for inferior in gdb.inferiors():
         _sites[inferior.num] = call_sites.take(inferior)
     pending = []
-    for one in gdb.breakpoints():
-        wish, places = breakpoints.WISHES.get(one.number), breakpoints.locations(one)
-        if wish is not None and places:
-            set_aside(one, wish, places)
-        elif wish is not None:
+    for one in [one for one in gdb.breakpoints() if one.number in breakpoints.WISHES]:
+        places = breakpoints.locations(one)
+        if places:
+            set_aside(one, breakpoints.WISHES[one.number], places)
+        else:
             pending.append(one.number)
     if pending:
         console.write(f"{names.breakpoint_numbers(pending)} pending: gdb cannot save what was asked, cuda-save can\n")

@@ -13,6 +13,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import frames, layers, names, target, versions
 
 MOST_SHOWN = 8
+FUNCTION = re.compile(r"[A-Za-z_~][\w:~<>, *&$]*")
+TEMPLATE = re.compile(r"<[^<>]*>")
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
 
@@ -34,8 +36,10 @@ def is_function(wanted: str, return_address: int) -> bool:
 
 @target.until_objects_change
 def function_ranges(name: str) -> list[tuple[int, int]]:
-    """(start, end) of each function of that name; [] where the name is a layer's or a file's."""
-    if name in layers.LAYERS or not name.replace("::", "_").isidentifier():
+    """(start, end) of each function of that name; [] where the name is a layer's or a file's. As gdb has it, a C++
+    function may be named without its namespace, its arguments and what its template was made for."""
+    name = name.partition("(")[0]
+    if name in layers.LAYERS or not FUNCTION.fullmatch(name):
         return []
     starts = {target.function_start(pc) or pc for pc in target.decoded(name)}
     return [(start, end_of(start)) for start in sorted(starts) if is_named(start, name)]
@@ -43,8 +47,16 @@ def function_ranges(name: str) -> list[tuple[int, int]]:
 
 def is_named(start: int, name: str) -> bool:
     """Not what calls it in the PLT, and not a function into which the compiler has put it; an alias is."""
-    symbol = target.symbol_of(start)[0]
-    return symbol.partition("(")[0] == name or (name, start) in symbols_of(start)
+    return is_cplusplus_name(target.symbol_of(start)[0], name) or (name, start) in symbols_of(start)
+
+
+def is_cplusplus_name(symbol: str, name: str) -> bool:
+    """ "float* make<float>(unsigned long)" is make, and make<float>."""
+    whole = symbol.replace("(anonymous namespace)", "").partition("(")[0]
+    plain = whole
+    while plain != (plain := TEMPLATE.sub("", plain)):
+        pass
+    return any(re.search(rf"(^|::|[ *&]){re.escape(name)}$", one) for one in (whole, plain))
 
 
 def end_of(start: int) -> int:
@@ -142,7 +154,9 @@ def is_known(word: str) -> bool:
         return True
     if any(layers.matches(word, "", name) for name in names.objects()):
         return True
-    return bool(function_ranges(word)) if target.is_alive() else word in functions()
+    if target.is_alive():
+        return bool(function_ranges(word))
+    return bool(FUNCTION.fullmatch(word) and target.decoded(word)) or word in functions()
 
 
 def functions() -> set[str]:

@@ -1,0 +1,85 @@
+"""Who calls, in conditions and behind --from: by the names that people use, C++ ones too."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+HOOK = """
+#include <stddef.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize)
+{
+    *dptr = bytesize;
+    return 0;
+}
+"""
+PROGRAM = """
+#include <cstddef>
+extern "C" int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
+static unsigned long long block;
+namespace loader { struct Loader { void load(size_t size) { cuMemAlloc_v2(&block, size); } }; }
+namespace { void apply(size_t size) { cuMemAlloc_v2(&block, size); } }
+template <class T> T *make(size_t count) { cuMemAlloc_v2(&block, count * sizeof(T)); return nullptr; }
+int main()
+{
+    loader::Loader one;
+    one.load(1);
+    apply(2);
+    make<float>(1);
+    make<double>(1);
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def built(compile_c, tmp_path: Path) -> tuple[Path, Path]:
+    hook = compile_c("libhook.so", HOOK, "-shared")
+    if not shutil.which("g++"):
+        pytest.skip("g++ is not installed")
+    (tmp_path / "app.cc").write_text(PROGRAM)
+    line = ["g++", "-g", "-O0", "-o", "app", "app.cc", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-lhook"]
+    subprocess.run(line, cwd=tmp_path, check=True, timeout=60)
+    return tmp_path / "app", hook
+
+
+@pytest.mark.parametrize(
+    ("caller", "sizes"),
+    [
+        ("loader::Loader::load", [1]),
+        ("Loader::load", [1]),
+        ('"load(unsigned long)"', [1]),
+        ("apply", [2]),  # not app with a typo
+        ("make", [4, 8]),
+        ("make<float>", [4]),
+        ("app", [1, 2, 4, 8]),  # the layer, though the program is called so too
+        ("libhook.so", []),
+        ("main", []),
+    ],
+)
+def test_names_of_callers(local: Scenario, built, caller: str, sizes: list[int]) -> None:
+    program, hook = built
+    text = local.run(program, f"cuda-break cuMemAlloc if caller in {caller}", "run", *["continue"] * 4, hook=hook)
+    assert [int(size) for size in re.findall(r"^Breakpoint 1  .*bytesize=(\d+)", text, re.MULTILINE)] == sizes, text
+
+
+def test_from_takes_the_same_names(scenario: Scenario, built) -> None:
+    program, hook = built
+    text = scenario.run(program, "cuda-break cuMemAlloc --from make<double>,apply", "RUN", "continue", hook=hook)
+    assert re.findall(r"^Breakpoint 1  .*bytesize=(\d+)", text, re.MULTILINE) == ["2", "8"], text
+
+
+def test_nobodys_name(local: Scenario, built) -> None:
+    program, hook = built
+    early = ("cuda-break cuMemAlloc --from hookk", "cuda-break cuMemAlloc if caller in 0x1234")
+    late = ("cuda-break cuMemAlloc --from laod", "cuda-break cuMemAlloc --from aply,make")
+    text = local.run(program, *early, "break main", "run", *late, hook=hook)
+    assert "cuda-break: no layer 'hookk'; did you mean hook? (a library: hookk.so)\n" in text
+    assert "cuda-break: column 11: 0x1234 is no name; info symbol 0x1234 says which function and library" in text
+    assert "called from laod; guarded\n  (no loaded object or function is called laod; " in text
+    assert text.count("no loaded object or function is called") == 2
