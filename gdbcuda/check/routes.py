@@ -31,6 +31,13 @@ class Routes:
         """Functions that the program calls by name and that the loader takes from the library."""
         return [name for name in important_first(self._called) if name in self._exported and self._version_fits(name)]
 
+    @cached_property
+    def other_version(self) -> list[str]:
+        """Functions that it calls by name, in another version than the library's: the loader does not take those."""
+        return [
+            name for name in important_first(self._called) if name in self._exported and not self._version_fits(name)
+        ]
+
     def _version_fits(self, name: str) -> bool:
         offered = self._exported[name].version
         wanted = {c.undefined[name].version for c in self._subject.uses.callers if name in c.undefined}

@@ -46,6 +46,11 @@ class Symbol(NamedTuple):
         return self.defined and visible and self.type not in ("SECTION", "FILE") and bool(self.name)
 
     @property
+    def is_version(self) -> bool:
+        """What the linker leaves of a version script: a symbol of the version's name, and no more."""
+        return self.name == self.version
+
+    @property
     def is_function(self) -> bool:
         return self.type in ("FUNC", "IFUNC")
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.linkage import Linkage
+from gdbcuda.linkage.objects import fits
 from gdbcuda.routes.world import Reached, World
 
 WORDS = ("hooked", "driver", "runtime", "other", "missing", "wrong version", "wrong object", "real")
@@ -72,6 +73,9 @@ def why_not_hooked(world: World, asker: Linkage, name: str, reached: Reached) ->
     if hook is None:
         return not_defined(world, name, reached)
     file = world.file_of(hook).rsplit("/", 1)[-1]
+    version = other_symbol_version(hook, asker, name)
+    if version:
+        return f"{file} has it as {name}@@{version} (a version script): the loader looks for another version"
     if reached.file == world.file_of(asker):
         return f"{reached.object} is linked with -Bsymbolic: its own definition comes first" \
             if asker.dynamic.is_symbolic else f"{reached.object} has its own"  # fmt: skip
@@ -82,6 +86,13 @@ def why_not_hooked(world: World, asker: Linkage, name: str, reached: Reached) ->
     if ahead is not None and order.index(ahead) < order.index(hook):
         return f"{file} is behind {reached.object} in the search order"
     return f"{file} has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"
+
+
+def other_symbol_version(hook: Linkage, asker: Linkage, name: str) -> str:
+    """The version that the hook's linker has given the function, if the loader passes it by for that; else ""."""
+    wanted = next((asker.symbols.versions.of(index)[0] for index in asker.symbols.undefined({name})), "")
+    offered = hook.symbols.find(name)
+    return "" if any(fits(one, wanted, strict=False) for one in offered) else next((one.version for one in offered), "")
 
 
 def not_defined(world: World, name: str, reached: Reached) -> str:

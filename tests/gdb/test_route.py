@@ -61,6 +61,15 @@ def test_a_hook_that_is_never_reached_says_why(scenario: Scenario, hook: str, wh
     assert " 0 hooked, " in text
 
 
+def test_a_hook_with_another_symbol_version_says_so(local: Scenario, compile_c, tmp_path: Path) -> None:
+    (tmp_path / "versions.map").write_text("HOOK_1.0 { global: cudaMalloc; local: *; };")
+    hook = compile_c("libversioned.so", "int cudaMalloc(void **p, unsigned long n) { return 0; }", "-shared",
+                     f"-Wl,--version-script={tmp_path}/versions.map")  # fmt: skip
+    text = local.run("runtime_alloc", "break main", "RUN", "cuda-route cudaMalloc", hook=hook)
+    assert "check: will not be reached by this program (not-reached)" in text
+    assert re.search(r"libcudart.so.13 cudaMalloc +runtime +libversioned.so has it as cudaMalloc@@HOOK_1.0", text)
+
+
 def test_deepbind_is_named(scenario: Scenario) -> None:
     text = scenario.run("deepbind", "cuda-break cuMemFree --in driver --from any", "RUN", "cuda-route cuMemAlloc",
                         hook=scenario.sample("minimal_hook.so"),

@@ -44,6 +44,24 @@ def _version(subject: Subject, name: str) -> str:
 
 
 @check(
+    "versioned-runtime", "warning", LIBRARY,
+    means="programs ask for the runtime's functions in the version of libcudart (cudaMalloc@libcudart.so.13); the "
+          "loader passes by those of another version",
+    do="give them none: in the version script an anonymous block, `{ global: cuda*; local: *; };`",
+)  # fmt: skip
+def versioned_runtime(subject: Subject) -> Answer:
+    versions = {name: subject.library.exported[name].version for name in subject.in_order}
+    foreign = [name for name, version in versions.items() if version and not version.startswith("libcudart.so.")
+               and subject.hooked[name].api == "runtime"]  # fmt: skip
+    if not foreign:
+        return None
+    seen = f"exports {some([f'{name}@@{versions[name]}' for name in foreign], 4)}"
+    if len(foreign) < len(versions):
+        return seen
+    return Seen(seen, severity="error", verdict="will not be reached by programs that call the runtime by name")
+
+
+@check(
     "hooks-nothing", "error", LIBRARY,
     means="no program is changed by it: it offers no API function and no dlsym",
     do="is it the right file? " + _EXPORT,
@@ -159,7 +177,6 @@ def other_exports(subject: Subject) -> Answer:
     if not subject.hooked and "dlsym" not in exported:
         return None
     api_like = set(subject.hooked) | {"dlsym", "dlvsym", "dlopen", "_init", "_fini"}
-    names = sorted(
-        n for n in exported if n not in api_like and not subject.table.function(n) and not n.startswith("__")
-    )
+    own = (name for name, symbol in exported.items() if not symbol.is_version and not name.startswith("__"))
+    names = sorted(name for name in own if name not in api_like and not subject.table.function(name))
     return f"besides API functions {counted(len(names), 'exported symbol')}: {some(names)}" if names else None

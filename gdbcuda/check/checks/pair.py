@@ -65,6 +65,8 @@ def not_reached(subject: Subject) -> Answer:
     wants += [f"loads {some([NAMES[api] for api in loaded])}"] if loaded else []
     dlsym = "a dlsym" if "dlsym" in subject.library.exported else "no dlsym"
     offers = f"exports {counted(len(subject.hooked), 'API function')} and {dlsym}"
+    if routes.other_version:
+        offers += f", {some(routes.other_version, 4)} in another version than the program asks for"
     return f"the program {some(wants) or 'uses CUDA'}; {_library(subject)} {offers}"
 
 

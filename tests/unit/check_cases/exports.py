@@ -8,6 +8,8 @@ from check_cases.building import ALLOC, DLSYM, NEXT, case, library
 from gdbcuda import elf
 from gdbcuda.check import Report, check
 
+RUNTIME = "int cudaMalloc(void **p, unsigned long n) { *p = (void *)n; return 0; }\n"
+
 
 @case("hooks-nothing")
 def hooks_nothing(folder: Path) -> Report:
@@ -49,6 +51,20 @@ def only_dlsym(folder: Path) -> Report:
     shown = DLSYM.replace("void *dlsym", '__attribute__((visibility("default"))) void *dlsym', 1)
     report = library(folder, NEXT + ALLOC + shown, "-fvisibility=hidden", "-O2", "-s")
     assert report.verdict.startswith("will not be reached by linked programs")
+    return report
+
+
+@case("versioned-runtime")
+def versioned_runtime(folder: Path) -> Report:
+    """The program asks for cudaMalloc@libcudart.so.13, and there is no such version in the hook library."""
+    script = folder / "versions.map"
+    script.write_text("HOOK_1.0 { global: cudaMalloc; cuMemAlloc_v2; local: *; };\n")
+    report = library(folder, RUNTIME, "-g", "-O0", f"-Wl,--version-script={script}")
+    assert "exports cudaMalloc@@HOOK_1.0" in str(report.findings)
+    assert "will not be reached by programs that call the runtime by name" in report.verdict
+    assert "other-exports" not in report.ids(), "the version's own symbol is none of the library's"
+    with_driver = library(folder, RUNTIME + ALLOC, "-g", "-O0", f"-Wl,--version-script={script}")
+    assert "versioned-runtime" in with_driver.ids("warning"), "the driver's functions have no versions"
     return report
 
 
