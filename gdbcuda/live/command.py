@@ -15,7 +15,7 @@ import glob
 import os
 import re
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Callable, NoReturn
 
@@ -79,11 +79,26 @@ def file_names(token: str) -> Iterable[str]:
 
 def expressions(token: str) -> Iterable[str]:
     """For ``complete=``: gdb's own completion of symbols and members."""
-    return ()
+    found = gdb.execute(f"complete print {token}", to_string=True).splitlines()
+    return [line.partition(" ")[2] for line in found]
 
 
 WIDEST, SHORTEST = 120, 12  # columns of a help text; of what its words are explained behind
 BUILT_IN = {file_names: gdb.COMPLETE_FILENAME, expressions: gdb.COMPLETE_EXPRESSION}
+
+
+class ByGdb(int):
+    """A COMPLETE_... number of gdb's; cuda-gdb 11.8 takes no number from Python, and asks for the words behind it."""
+
+    words: Callable[[], list[str]]
+
+    def __new__(cls, number: int, words: Callable[[], list[str]]) -> ByGdb:
+        one = super().__new__(cls, number)
+        one.words = words
+        return one
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words())
 
 
 class Parser(parsing.Parser):
@@ -148,12 +163,14 @@ class Command(gdb.Command):
         token = re.split(r"\s", text)[-1]
         before = text[: len(text) - len(token)].split()
         candidates = self.completer(before, token)
+
+        def words() -> list[str]:
+            cut = len(token) - len(word or "")
+            return sorted({c[cut:] for c in candidates(token) if c.startswith(token)})
+
         if candidates in BUILT_IN and not (before and candidates is file_names):
-            return BUILT_IN[candidates]
-        if word is None:  # gdb first asks only for how words are broken, and gdb 16 shows an exception then
-            return []
-        cut = len(token) - len(word)
-        return sorted({c[cut:] for c in candidates(token) if c.startswith(token)})
+            return ByGdb(BUILT_IN[candidates], words)
+        return [] if word is None else words()  # gdb first asks only how words are broken; 16 shows an exception then
 
     def completer(self, before: list[str], token: str) -> Completer:
         """Of the option whose value the token is, of the options, or of the argument at its place."""
