@@ -6,7 +6,7 @@ import os
 
 from gdbcuda.vendor import NAMES
 
-from ..registry import ANY, LIBRARY, PAIR, Answer, Seen, check, findings
+from ..registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Seen, check, findings
 from ..routes import Routes
 from ..subject import Subject
 from ..words import counted, some
@@ -42,6 +42,21 @@ def hook_fails(subject: Subject) -> Answer:
     own = Subject(subject.library, subject.library, None, subject.table, subject.root)
     fatal = [f"{each.id}: {each.seen}" for each in findings(own, (ANY, LIBRARY)) if each.fatal]
     return some(fatal) if fatal else None
+
+
+@check(
+    "program-ignores-preload", "error", PAIR,
+    means="nothing can be preloaded into the program",
+    verdict="will not be reached: nothing can be preloaded into the program",
+    fatal=True,
+)  # fmt: skip
+def program_ignores_preload(subject: Subject) -> Answer:
+    if subject.file is subject.program:
+        return None  # its own findings say so
+    own = Subject(subject.program, None, subject.program, subject.table, subject.root)
+    worst = next((each for each in findings(own, (PROGRAM,)) if each.fatal), None)
+    name = os.path.basename(subject.program.path)
+    return Seen(f"{name}: {worst.seen}", worst.do, worst.means, verdict=worst.verdict) if worst else None
 
 
 @check("reached", "note", PAIR, means="these calls of the program arrive in the hook library")

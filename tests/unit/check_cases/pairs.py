@@ -26,6 +26,14 @@ def hook_fails(folder: Path) -> Report:
     return pair(folder, linked_program(folder, CALLER), source)
 
 
+@case("program-ignores-preload")
+def program_ignores_preload(folder: Path) -> Report:
+    program = compiled(folder, "int main(void) { return 0; }", "-static", name="program", source_name="main.c")
+    report = check(compiled(folder, ALLOC, "-g"), program=program)
+    assert report.verdict == "cannot be hooked: a static program (program-ignores-preload)"
+    return report
+
+
 @case("reached")
 def reached(folder: Path) -> Report:
     report = pair(folder, linked_program(folder, CALLER), ALLOC)
