@@ -31,7 +31,7 @@ ROLES = {
     "layer-system": "2",
 }
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-FOLD = re.compile(r"\s*(#\d+\s+)?")  # what a folded line stays behind
+FOLD = re.compile(r"\s*(?:[-+] )?(#\d+\s+)?")  # what a folded line stays behind
 ELLIPSIS = "…"
 HEADER_PADDING = "  "  # tabulate makes a column two wider than its title
 NARROWEST = 16  # columns; narrower than that, wrapped text is hard to read

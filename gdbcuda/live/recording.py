@@ -6,7 +6,7 @@ from typing import Any
 
 import gdb
 
-from gdbcuda import __version__, sinks
+from gdbcuda import __version__, render, sinks
 from gdbcuda.errors import UserError
 from gdbcuda.ledger import Ledger, Ledgers, views
 from gdbcuda.live import console, inferiors, settings, target, versions
@@ -139,12 +139,12 @@ def on_stop(event: gdb.StopEvent) -> None:
     if SESSION.recorder is None:
         return
     if SESSION.alarm:
-        console.write(f"cuda-memory: {SESSION.alarm}\n")
+        console.write(fitting(f"cuda-memory: {SESSION.alarm}\n"))
         SESSION.alarm = ""
     if target.is_alive():
         SESSION.recorder.end_threads()
     if isinstance(event, gdb.SignalEvent) and event.stop_signal in FATAL:
-        console.write(last_words(event.stop_signal))
+        console.write(fitting(last_words(event.stop_signal)))
 
 
 def last_words(name: str) -> str:
@@ -153,6 +153,10 @@ def last_words(name: str) -> str:
     if not mine:
         return f"cuda-log: {name} in thread {thread.num}, which has made no recorded call\n"
     return f"cuda-log: the last calls of thread {thread.num}:\n{lines(mine)}\n"
+
+
+def fitting(text: str) -> str:
+    return render.fold(text, render.screen())
 
 
 def lines(calls: list[Call]) -> str:
@@ -174,7 +178,8 @@ def on_exit(event: gdb.ExitedEvent) -> None:
     ledger = SESSION.ledgers.latest(event.inferior.num) if SESSION.ledgers is not None else None
     if recorder is not None and ledger is not None and ledger.blocks.live() and records_releases(recorder.wish):
         which = f" of inferior {event.inferior.num}" if inferiors.are_several() else ""
-        console.write(f"cuda-memory: not freed at exit{which}: {views.totals(ledger)} (cuda-memory leaks)\n")
+        totals = views.totals(ledger)
+        console.write(fitting(f"cuda-memory: not freed at exit{which}: {totals} (cuda-memory leaks)\n"))
 
 
 def records_releases(wish: Wish) -> bool:

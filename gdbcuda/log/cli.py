@@ -13,6 +13,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.log import export, views
 
 FILTERED = ("show", "tree", "changes", "summary")
+STREAMED = ("show", "tree", "changes", "export")  # they print while they read
 WITH_DATA = (*FILTERED, "timeline", "memory", "diff")
 
 
@@ -69,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
 
     if "if" in args.files:
         raise UserError("a condition is written --if 'bytesize > 1M' here")
-    sources = [views.Source(path, paint) for path in args.files]
+    has_bar = not (args.view in STREAMED and sys.stdout.isatty())
+    sources = [views.Source(path, paint, has_bar) for path in args.files]
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
     args.action(args, sources)
     for source in sources:

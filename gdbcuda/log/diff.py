@@ -199,8 +199,9 @@ def one_text(found: Divergence, count: int, writers: tuple[Writer, Writer]) -> s
     many = f" (the first of {count})" if count > 1 else ""
     lines = [f"Differs in {found.what}, thread {found.thread + 1} of each log{many}: {found.detail}"]
     lines += [f"  {writers[0].line(call)}" for call in found.before]
+    marks = writers[0].paint("-", "error"), writers[0].paint("+", "ok")
     lines += [f"{mark} {writer.line(call) if call is not None else '(the log ends)'}"
-              for mark, call, writer in zip("-+", (found.first, found.second), writers)]  # fmt: skip
+              for mark, call, writer in zip(marks, (found.first, found.second), writers)]  # fmt: skip
     return "\n".join(lines)
 
 

@@ -32,7 +32,9 @@ class Progress:
             self.stream.flush()
 
     def bar(self) -> str:
-        part = min(self.done / self.total, 1.0) if self.total else 0.0
+        if not self.total:
+            return f"{self.done >> 20} MiB"
+        part = min(self.done / self.total, 1.0)
         return f"[{'#' * int(part * WIDTH):<{WIDTH}}] {100 * part:3.0f} %"
 
     def close(self) -> None:

@@ -156,6 +156,10 @@ def counted(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
+TITLES = ("function", "layer", "calls", "failed", "total", "min", "median", "p99", "max")
+LESS = ((), ("min", "p99"), ("min", "p99", "median", "max"))  # what a narrow terminal has no room for
+
+
 def functions_text(summary: Summary) -> str:
     """The most time first; inner calls are counted in the outer one's time too."""
     for one in summary.functions.values():
@@ -164,8 +168,18 @@ def functions_text(summary: Summary) -> str:
         (name, layer, one.count, sum(one.failures.values()) or "", *times(one))
         for (name, layer), one in sorted(summary.functions.items(), key=lambda item: -sum(item[1].times))
     ]
-    table = render.table(rows[:ROWS], ["function", "layer", "calls", "failed", "total", "min", "median", "p99", "max"])
+    table = narrowed(rows[:ROWS], render.screen())
     return table + (f"\n... and {len(rows) - ROWS} more functions" if len(rows) > ROWS else "")
+
+
+def narrowed(rows: Sequence[Sequence[object]], width: int | None) -> str:
+    for left_out in LESS:
+        kept = [i for i, title in enumerate(TITLES) if title not in left_out]
+        shown = [[row[i] for i in kept] for row in rows], [TITLES[i] for i in kept]
+        if width is None or render.visible_width(render.table(*shown, width=None)) <= width:
+            break
+    note = f"\n({', '.join(left_out)}: in a wider terminal, or --json)" if left_out else ""
+    return render.table(*shown) + note
 
 
 def times(one: Function) -> tuple[str, ...]:

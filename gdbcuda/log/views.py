@@ -24,19 +24,21 @@ T = TypeVar("T")
 
 
 class Source:
-    """One file: its calls, what it says beside them, and a writer of lines in the words of its version."""
+    """One file: its calls, what it says beside them, and a writer of lines in the words of its version.
 
-    def __init__(self, path: str, paint: Paint = plainly) -> None:
-        self.path, self.log, self.file = path, Log(), reader.File(path)
+    ``has_bar``: a progress bar on a terminal; not where lines are printed there meanwhile."""
+
+    def __init__(self, path: str, paint: Paint = plainly, has_bar: bool = True) -> None:
+        self.path, self.log, self.file, self.has_bar = path, Log(), reader.File(path), has_bar
         head = self.file.header
         self.is_ours = bool(head)
         self.table = api.load(reader.version(head, "cuda"), reader.version(head, "nvml"))
         self.writer = Writer(self.table, self.log.notes, paint)
 
-    def events(self) -> Iterator[Event]:
-        progress = Progress(self.file.size)
+    def events(self, progress: Progress | None = None) -> Iterator[Event]:
+        progress = progress or Progress(self.file.size)
         try:
-            yield from reader.file_events(self.file, self.log, progress)
+            yield from reader.file_events(self.file, self.log, progress if self.has_bar else None)
         finally:
             progress.close()
 
@@ -135,7 +137,8 @@ def write_export(args: argparse.Namespace, sources: list[Source]) -> None:
 
 def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
     first, second = sources
-    found = diff.Diff().feed(*(select.within(one.events(), args.places) for one in (first, second)))
+    progress = Progress(first.file.size + second.file.size)  # they are read side by side
+    found = diff.Diff().feed(*(select.within(one.events(progress), args.places) for one in (first, second)))
     writers, out = (first.writer, second.writer), Printer(args, [first])
     out.put(first, data.diff(found, writers) if out.as_json else diff.text(found, writers))
 

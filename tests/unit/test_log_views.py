@@ -14,6 +14,8 @@ import pytest
 from log_files import call, failed, write
 
 from gdbcuda import cli
+from gdbcuda.log import cli as cli_module
+from gdbcuda.log import summary
 from gdbcuda.log.progress import Progress
 from gdbcuda.log.record import Call
 from gdbcuda.log.text import value
@@ -58,6 +60,16 @@ def test_times_are_the_quantiles(capsys: pytest.CaptureFixture[str], tmp_path: P
     text = run(capsys, "summary", write(tmp_path / "log", calls))
     row = next(line for line in text.splitlines() if line.startswith("cuInit"))
     assert row.split()[2:] == ["100", "5.05", "ms", "1", "us", "51", "us", "100", "us", "100", "us"]
+
+
+def test_a_narrow_terminal_has_fewer_columns_of_times() -> None:
+    """Not a line for each cell."""
+    rows = [(f"cuMemcpy{n}DtoHAsync_v2", "driver", 1000, "", *["12.3 ms"] * 5) for n in range(3)]
+    for width, titles in ((None, "max"), (120, "p99"), (80, "median"), (60, "total")):
+        head = summary.narrowed(rows, width).splitlines()
+        assert titles in head[0] and head[0].startswith("function") and len(head) >= 5
+        assert width is None or max(map(len, head)) <= width
+        assert ("--json" in head[-1]) == (width in (80, 60))
 
 
 def test_launches_by_kernel(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -296,6 +308,20 @@ def test_a_progress_bar_for_those_who_wait_at_a_terminal() -> None:
         progress(40)
         progress.close()
         assert ("50 %" in stream.getvalue()) == is_seen
+
+
+@pytest.mark.parametrize("view", cli_module.VIEWS)
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_no_bar_between_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, view: str, is_terminal: bool) -> None:
+    """Every view has a bar, but what prints while it reads has none where it prints to the terminal."""
+    monkeypatch.setattr("gdbcuda.log.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("gdbcuda.log.progress.OFTEN", 0.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(sys, "stdout", Terminal() if is_terminal else io.StringIO())
+    path = write(tmp_path / "log", nested())
+    also = {"diff": [str(path)], "report": ["-o", str(tmp_path / "page")]}
+    assert cli.main(["log", view, str(path), *also.get(view, [])]) == 0
+    assert ("100 %" in sys.stderr.getvalue()) != (is_terminal and view in cli_module.STREAMED)
 
 
 @pytest.mark.parametrize(
