@@ -37,8 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE", help="what cuda-log has written; - for stdin")
     if name in ("memory", "diff", *FILTERED):
         parser.add_argument("--in", dest="places", action="append", default=[], help="a layer or library")
-    if name in FILTERED:
+    if name in ("diff", *FILTERED):
         parser.add_argument("--function", action="append", default=[], help="a symbol, base name or glob")
+    if name in FILTERED:
         parser.add_argument("--thread", type=int, help="gdb's number of the thread")
         parser.add_argument("--failed", action="store_true", help="calls that failed or did not return")
         parser.add_argument("--if", dest="condition", metavar="COND", help="as cuda-break's: 'bytesize > 1M'")

@@ -64,14 +64,15 @@ class Filter(NamedTuple):
         return not self.places or any(one == call.layer or fnmatchcase(call.object, one) for one in self.places)
 
 
-def within(events: Iterable[Event], places: Sequence[str]) -> Iterator[Event]:
-    """A log as one layer or library has seen it: calls that come from elsewhere are its outermost."""
-    if not places:
+def within(events: Iterable[Event], places: Sequence[str], functions: Sequence[str] = ()) -> Iterator[Event]:
+    """A log as one layer or library has seen it, or as if some functions alone were there: calls whose caller is left
+    out are its outermost."""
+    if not places and not functions:
         yield from events
         return
-    chosen, open_calls = Filter(places=tuple(places)), set()
+    chosen, open_calls = Filter(tuple(functions), tuple(places)), set()
     for phase, call in events:
-        if not chosen.takes_place(call):
+        if not chosen.takes_place(call) or not chosen.takes_function(call):
             continue
         if phase == BEGIN:
             call.parent = call.parent if call.parent in open_calls else None

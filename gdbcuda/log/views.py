@@ -138,7 +138,8 @@ def write_export(args: argparse.Namespace, sources: list[Source]) -> None:
 def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
     first, second = sources
     progress = Progress(first.file.size + second.file.size)  # they are read side by side
-    found = diff.Diff().feed(*(select.within(one.events(progress), args.places) for one in (first, second)))
+    sides = (select.within(one.events(progress), args.places, args.function) for one in (first, second))
+    found = diff.Diff().feed(*sides)
     writers, out = (first.writer, second.writer), Printer(args, [first])
     out.put(first, data.diff(found, writers) if out.as_json else diff.text(found, writers))
 

@@ -197,6 +197,15 @@ def test_diff_finds_the_first_of_each_kind(capsys: pytest.CaptureFixture[str], t
     assert ["cuInit", "0", "2", "2"] in rows and ["cuMemFree_v2", "1", "0", "-1"] in rows
 
 
+def test_diff_of_some_functions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Where one log has more functions than the other."""
+    first = [call(0, "cuInit"), alloc_of(1, "0x10"), call(2, "cuCtxSynchronize"), free_of(3, "0x10")]
+    second = [alloc_of(0, "0x70"), free_of(1, "0x70")]
+    paths = [write(tmp_path / name, calls) for name, calls in (("a", first), ("b", second))]
+    assert "cuInit in the first, cuMemAlloc_v2 in the second" in run(capsys, "diff", *paths)
+    assert "No difference in 2 calls" in run(capsys, "diff", *paths, "--function", "cuMem*")
+
+
 def test_diff_sees_the_wrong_pointer_freed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     first = [alloc_of(0, "0x100"), alloc_of(1, "0x110"), free_of(2, "0x100")]
     second = [alloc_of(0, "0x200"), alloc_of(1, "0x210"), free_of(2, "0x210")]
