@@ -2,7 +2,8 @@
 
 gdb takes an address for one of every program: when another inferior loads its objects, the breakpoint gets a location
 there too, in the middle of other code, or where nothing is mapped, and then that inferior cannot run. Such locations
-are switched off here as soon as gdb has made them, before it writes them into the process.
+are switched off here as soon as gdb has made them, before it writes them into the process. gdb keeps that by the name
+of the function: with the other program's symbols gone, at its exec, it takes our own location for the one switched off.
 (gdb manual: "Inferiors Connections and Programs", "Breakpoints In Python".)
 """
 
@@ -14,6 +15,7 @@ import gdb
 CAN_CONFINE = hasattr(gdb, "BreakpointLocation")
 
 _owners: dict[int, int] = {}  # breakpoint number -> inferior number
+_switched: set[int] = set()  # breakpoint numbers; of any other a location that is off is the user's wish
 
 
 def confine(made: gdb.Breakpoint) -> None:
@@ -26,9 +28,14 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
     if owner is None or not CAN_CONFINE:
         return
     for place in breakpoint.locations:
-        if place.enabled and owner not in (place.thread_groups or [owner]):
+        mine = owner in (place.thread_groups or [owner])
+        if place.enabled and not mine:
             place.enabled = False
+            _switched.add(breakpoint.number)
+        elif mine and not place.enabled and breakpoint.number in _switched:
+            place.enabled = True
 
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     _owners.pop(breakpoint.number, None)
+    _switched.discard(breakpoint.number)

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from scenario import Scenario
 
 from gdbcuda import cli
@@ -55,6 +56,7 @@ def test_two_programs_do_not_mix(local: Scenario, shim: Path, compile_c, tmp_pat
     assert re.findall(r"cuMemAlloc_v2 +(\w+) at", offline) == ["first", "secnd"]
 
 
+@pytest.mark.usefixtures("several_processes")
 def test_both_sides_of_a_fork_and_an_exec(local: Scenario, tmp_path: Path) -> None:
     """The child's program is another one: nothing of before its exec is left in its ledger."""
     log = tmp_path / "log"
@@ -67,3 +69,40 @@ def test_both_sides_of_a_fork_and_an_exec(local: Scenario, tmp_path: Path) -> No
     ends = [e for e in events if e["phase"] == "E"]
     assert {b["op_id"] for b in begins} == {e["op_id"] for e in ends}, text
     assert len({(b["inferior"], b["pid"]) for b in begins}) == 2
+
+
+EXEC_BESIDE = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <unistd.h>
+#include <sys/wait.h>
+int cuMemFree_v2(unsigned long);
+int main(int argc, char **argv)
+{
+    int gone[2];
+    char byte;
+    for (int i = 0; argc > 1 && i < 3; i++) cuMemFree_v2(100 + i);
+    if (argc > 1) return 0;
+    pipe2(gone, O_CLOEXEC);
+    pid_t child = fork();
+    if (!child) execl(argv[0], argv[0], "leaf", (char *)0);
+    close(gone[1]);
+    read(gone[0], &byte, 1);  /* the end: the child is another program now */
+    for (int i = 0; i < 5; i++) cuMemFree_v2(200 + i);
+    waitpid(child, 0, 0);
+    return 0;
+}
+"""
+
+
+@pytest.mark.usefixtures("several_processes")
+def test_a_child_that_executes_takes_nothing_from_its_parent(local: Scenario, compile_c) -> None:
+    """gdb keeps what is switched off by the function's name, and takes the parent's place for the child's."""
+    program = compile_c("program", EXEC_BESIDE, f"-L{local.shim}/standin", "-l:libcuda.so.1")
+    go_on = "python [one.threads()[-1].switch() for one in gdb.inferiors() if one.pid]"
+    text = local.run(
+        program, "set detach-on-fork off", "set schedule-multiple on", "cuda-log start cuMemFree --in driver", "run",
+        *[go_on, "continue"] * 2, "cuda-log show", hook=None,
+    )  # fmt: skip
+    freed = re.findall(r"^#\d+ .* cuMemFree_v2\(dptr=0x(\w+)\)", text, re.MULTILINE)
+    assert sorted(set(freed)) == [f"{number:x}" for number in (*range(100, 103), *range(200, 205))], text

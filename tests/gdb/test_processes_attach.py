@@ -75,7 +75,7 @@ def test_without_the_hook_it_is_said(local: Scenario, started) -> None:
     program = started()
     text = local.run(
         None, f"attach {program.process.pid}", "cuda-check", "cuda-load", f"cuda-load {local.hook}", "cuda-check",
-        "detach", hook=None,
+        "cuda-break cuMemAlloc", "detach", hook=None,
     )  # fmt: skip
     out, status = program.end()
     pid = program.process.pid
@@ -84,4 +84,5 @@ def test_without_the_hook_it_is_said(local: Scenario, started) -> None:
     assert "is NOT in this process: it was started without it, and LD_PRELOAD works at a start only\n" in text
     assert "It will be preloaded by the next run." in text
     assert "work: the hook is inert (preload-lost)" in text
+    assert f"hook {local.hook.name} (pending: it is not in this process; --in driver stops without it)" in text
     assert (out, status) == ("variables 1, preload (null)\n", 0)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from scenario import GDB, Scenario
+from scenario import Scenario
 
+pytestmark = pytest.mark.usefixtures("several_processes")
 BOTH = ("set detach-on-fork off", "set schedule-multiple on")
 CHILD = "set follow-fork-mode child"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def keeps_processes_apart() -> None:
-    """gdb 10 to 12 cannot switch off single places of internal breakpoints: there one process at a time is watched."""
-    asked = [GDB, "-nx", "-batch", "-ex", "python print(hasattr(gdb, 'BreakpointLocation'))"]
-    if "True" not in subprocess.run(asked, capture_output=True, text=True, check=True).stdout:
-        pytest.skip("this gdb watches one process at a time")
 
 
 def test_both_after_a_fork(local: Scenario) -> None:

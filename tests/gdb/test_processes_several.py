@@ -10,17 +10,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from scenario import GDB, Scenario
+from scenario import Scenario
 
+pytestmark = pytest.mark.usefixtures("several_processes")
 LOOK = "cuda-call"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def keeps_processes_apart() -> None:
-    """gdb 10 to 12 cannot switch off single places of internal breakpoints: there one process at a time is watched."""
-    asked = [GDB, "-nx", "-batch", "-ex", "python print(hasattr(gdb, 'BreakpointLocation'))"]
-    if "True" not in subprocess.run(asked, capture_output=True, text=True, check=True).stdout:
-        pytest.skip("this gdb watches one process at a time")
 
 
 def second(local: Scenario, program: str, *arguments: str) -> tuple[str, ...]:
