@@ -14,4 +14,6 @@ cuda-break cuLaunchKernel --in driver
 continue
 bt
 delete
+
+#  The stand-in driver counts and checks launches and runs no kernel: over it nothing is added.
 continue
