@@ -22,7 +22,7 @@ import gdb
 from gdbcuda import trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import Unreadable
-from gdbcuda.live import detour, target
+from gdbcuda.live import detour, room, target
 from gdbcuda.live.guard_watch import Watch, quietly, switch_location, trash
 
 
@@ -139,7 +139,8 @@ class Guard:
         self.wake()
         self.lift()
         self.drop()
-        detour.take_back(self.detour, self.trampoline)
+        target.PATCHED().pop(self.detour.patch, None)
+        room.take_back(self.detour, self.trampoline)
 
     def forget(self) -> None:
         """The process is gone, and with it what was patched. (Where it has executed another program, gdb may try to

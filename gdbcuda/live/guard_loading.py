@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gdb
 
-from gdbcuda.live import detour, settings, target
-from gdbcuda.live.guard_making import refresh, remove
+from gdbcuda.live import room, settings, target
+from gdbcuda.live.guard_making import remove, renew
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process, on_end
 from gdbcuda.live.guard_watch import trash
 
@@ -34,7 +34,7 @@ class Loading(gdb.Breakpoint):
             for guard in [one for one in process.guards.values() if any(FILTERS[n].names_callers for n in one.members)]:
                 process.stale.update(guard.members)
                 remove(guard)
-        refresh(process.waiting)
+        renew(process.waiting)
         process.fresh.clear()
         return False
 
@@ -53,7 +53,8 @@ def forget_unloaded(process: Process) -> None:
             del process.guards[function]
             process.stale.update(guard.members)
             guard.forget()
-            detour.take_back(guard.detour, guard.trampoline)
+            target.PATCHED().pop(guard.detour.patch, None)
+            room.take_back(guard.detour, guard.trampoline)
 
 
 def watch_loader() -> None:

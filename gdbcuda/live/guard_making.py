@@ -13,9 +13,10 @@ from contextlib import suppress
 
 import gdb
 
+from gdbcuda import trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
-from gdbcuda.live import counting, detour, settings, target
+from gdbcuda.live import counting, detour, positions, room, settings, target
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_process import FILTERS, PROCESSES
 from gdbcuda.live.guard_running import RunningGuard
@@ -29,7 +30,16 @@ class NotNow(Refused):
     """Later perhaps: what is in the way now is no property of the function."""
 
 
-def refresh(numbers: Iterable[int] = ()) -> None:
+class OfOne(Refused):
+    """For one of the breakpoints on the function; the others have ``for_others`` as the reason."""
+
+    def __init__(self, number: int, reason: str, for_others: str) -> None:
+        super().__init__(reason)
+        self.number = number
+        self.for_others = f"breakpoint {number} is on the same function, {for_others}"
+
+
+def renew(numbers: Iterable[int] = ()) -> None:
     """Makes the guards of these breakpoints, and of those that have changed, what they should be now."""
     process = PROCESSES()
     while process.inherited:
@@ -51,8 +61,17 @@ def refresh(numbers: Iterable[int] = ()) -> None:
                 functions.add(function)
                 process.stops.setdefault(function, {})[one.number] = stop
     process.waiting -= wanted
+    process.roomless -= wanted
     for function in functions:
         settle(function)
+
+
+def refresh() -> None:
+    """The same in a command, where the program may be made to map pages."""
+    process = PROCESSES()
+    process.is_full = ""
+    with room.may_call():
+        renew(process.roomless)
 
 
 def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
@@ -82,13 +101,17 @@ def settle(function: int) -> None:
         remove(old)
     if not members:
         return
+    why = dict.fromkeys(members, "")
     try:
         install(function, members)
-        why = ""
+    except OfOne as problem:
+        why.update(dict.fromkeys(members, problem.for_others))
+        why[problem.number] = str(problem)
     except (Refused, UserError) as problem:
-        why = str(problem)
+        why.update(dict.fromkeys(members, str(problem)))
         process.waiting.update(members if isinstance(problem, NotNow) else ())
-    process.why.update(dict.fromkeys(members, why))
+        process.roomless.update(members if isinstance(problem, room.NoRoom) else ())
+    process.why.update(why)
 
 
 def install(function: int, members: dict[int, int]) -> None:
@@ -97,38 +120,51 @@ def install(function: int, members: dict[int, int]) -> None:
     if len(stops) > 1:
         raise Refused("its breakpoints are at different places")
     if process.is_full:
-        raise Refused(process.is_full)
-    if len(members) > 1 and any(FILTERS[number].is_counting for number in members):
-        raise Refused("it counts calls, and another breakpoint is on the same function")
+        raise room.NoRoom(process.is_full)
+    counting_ones = [number for number in members if FILTERS[number].is_counting]
+    if counting_ones and len(members) > 1:
+        alone = "it counts calls, and another breakpoint is on the same function"
+        raise OfOne(counting_ones[0], alone, "and counts calls")
     stop = stops.pop()
     found = detour.plan(function, stop)
-    refuse_other_breakpoints(found, members)
+    refuse_other_breakpoints(found)
     threads = standing(found)
-    tests = [FILTERS[number].test() for number in members]
+    tests = [test_of(number) for number in members]
     counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
     try:
-        made = detour.place(found, tests, counter)
-    except detour.NoRoom as problem:
+        made = room.place(found, tests, counter)
+    except room.NoRoom as problem:
         process.is_full = str(problem)
         raise
-    detour.prepare(found, made)
+    try:
+        detour.prepare(found, made)
+    except Refused:
+        room.take_back(found, made)
+        raise
     is_counting = counter is not None or any(FILTERS[number].is_counting for number in members)
     kind = StandingGuard if target.is_remote() and not is_counting else RunningGuard
     guard = kind(function, stop, tuple(members), found, made)
     if counter is not None:
         process.calls.begin(guard, counter)
-    for thread, positions in threads.items():
-        for pc, sp in positions or ():
+    for thread, where in threads.items():
+        for pc, sp in where or ():
             guard.let_pass(thread, pc, sp)
     process.guards[function] = guard
 
 
-def standing(found: Detour) -> dict[int, list[detour.Position] | None]:
+def test_of(number: int) -> trampoline.Test:
+    try:
+        return FILTERS[number].test()
+    except Refused as reason:
+        raise OfOne(number, str(reason), f"and has no guard: {reason}") from None
+
+
+def standing(found: Detour) -> dict[int, list[positions.Position] | None]:
     """Where the threads are; it has to be known, unless none can be in the function."""
-    threads = detour.standing()
+    threads = positions.standing()
     if None in threads.values() and target.object_of(found.function) not in PROCESSES().fresh:
         raise NotNow("threads are running; there will be one after the next stop")
-    if target.object_of(found.function) not in PROCESSES().fresh and detour.is_unreadable(threads):
+    if target.object_of(found.function) not in PROCESSES().fresh and positions.is_unreadable(threads):
         raise NotNow("a thread's stack cannot be read: a signal handler may return into the function")
     places_known = found.depths()
     if any(pc in found.changed and pc not in places_known for one in threads.values() for pc, _ in one or ()):
@@ -136,11 +172,14 @@ def standing(found: Detour) -> dict[int, list[detour.Position] | None]:
     return threads
 
 
-def refuse_other_breakpoints(found: Detour, members: dict[int, int]) -> None:
+def refuse_other_breakpoints(found: Detour) -> None:
+    """Those of which it is known at which function they want a guard are at that one."""
+    elsewhere = {number for stops in PROCESSES().stops.values() for number in stops}
+    replaced = found.replaced
     for one in gdb.breakpoints():
-        if one.number in members or not one.enabled or not one.is_valid() or one.number <= 0:
+        if one.number in elsewhere or not one.enabled or not one.is_valid() or one.number <= 0:
             continue
-        if any(at in found.replaced and on for at, on in places(one)):
+        if any(at in replaced and on for at, on in places(one)):
             raise NotNow(f"breakpoint {one.number} is on the function's first instructions")
 
 
@@ -158,4 +197,4 @@ def remove(guard: Guard) -> None:
 
 def clean() -> None:
     with suppress(Refused):
-        detour.clean()
+        room.clean()

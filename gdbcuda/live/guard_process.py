@@ -19,12 +19,14 @@ from gdbcuda.live.inferiors import PerInferior
 class Process:
     """``guards``: by address of the function; ``stops``: by function, which breakpoints want a guard there, and where;
     ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it
-    was not the moment; ``fresh``: objects loaded since the process last ran, in whose functions no thread can be;
-    ``inherited``: guards of the process that it is a fork of, perhaps: their patches, and nobody's now."""
+    was not the moment; ``roomless``: those for which there was no room; ``fresh``: objects loaded since the process
+    last ran, in whose functions no thread can be; ``inherited``: guards of the process that it is a fork of, perhaps:
+    their patches, and nobody's now."""
 
     guards: dict[int, Guard] = field(default_factory=dict)
     stale: set[int] = field(default_factory=lambda: set(FILTERS))
     waiting: set[int] = field(default_factory=set)
+    roomless: set[int] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
     inherited: list[Guard] = field(default_factory=list)
     calls: Calls = field(default_factory=lambda: Calls())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from gdbcuda.live import calling, detour
+from gdbcuda.live import calling, positions
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_watch import Watch
 
@@ -86,8 +86,8 @@ class RunningGuard(Guard):
     def look_again(self) -> None:
         """Forgets calls that have left their way: by the user's ``return`` or ``jump``, longjmp out of a handler."""
         for thread in {thread for thread, _ in (*self.inside, *self.armed)}:
-            where = detour.positions(thread)
-            if where is None or detour.UNKNOWN in where:
+            where = positions.positions(thread)
+            if where is None or positions.UNKNOWN in where:
                 continue
             if not any(pc in self.detour.replaced for pc, _ in where):
                 self.inside = {call for call in self.inside if call[0] != thread}

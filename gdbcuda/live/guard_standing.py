@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import detour, holding
+from gdbcuda.live import holding, positions
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_watch import Watch, by_number
 
@@ -85,10 +85,8 @@ class StandingGuard(Guard):
     def is_alone(self) -> bool:
         """The call that the selected thread has at the location, on its way and in the patched instructions."""
         selected = gdb.selected_thread().num
-        for thread, positions in detour.standing().items():
-            if positions is None or any(
-                self.is_between(pc) or pc == self.stop for pc, _ in positions[thread == selected :]
-            ):
+        for thread, found in positions.standing().items():
+            if found is None or any(self.is_between(pc) or pc == self.stop for pc, _ in found[thread == selected :]):
                 return False
         return not self.tested
 

@@ -11,10 +11,21 @@ from typing import Callable
 import gdb
 
 from gdbcuda import condition as conditions
-from gdbcuda.live import counting, detour, guard_filters, inferiors, settings, target
+from gdbcuda.live import (
+    console,
+    counting,
+    detour,
+    guard_filters,
+    inferiors,
+    mapping,
+    positions,
+    room,
+    settings,
+    target,
+)
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.guard_loading import watch_or_not
-from gdbcuda.live.guard_making import SWITCHED_OFF, clean, refresh, remove
+from gdbcuda.live.guard_making import SWITCHED_OFF, clean, refresh, remove, renew
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process, calls_seen, ended
 from gdbcuda.live.guard_watch import places, sweep, switching
 
@@ -105,7 +116,8 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     FILTERS.pop(breakpoint.number, None)
     process = PROCESSES()
     for stops in process.stops.values():
-        stops.pop(breakpoint.number, None)
+        if stops.pop(breakpoint.number, None) is not None:
+            process.stale.update(stops)  # it may have been what kept the others from having a guard
     for guard in process.guards_of(breakpoint.number):
         process.stale.update(set(guard.members) - {breakpoint.number})
         remove(guard)
@@ -132,15 +144,17 @@ def on_process(inferior: gdb.Inferior) -> None:
 
 
 def on_continue(event: object) -> None:
+    if mapping.calling:
+        return
     detour.show_original_code(False)
     process = PROCESSES()
     if not process.is_stopped:
         return  # gdb tells of every thread that goes on, new ones too
     process.is_stopped = False
     sweep()
-    refresh(process.waiting)
+    renew(process.waiting)
     process.fresh.clear()
-    here = detour.position_here() if process.guards else None
+    here = positions.position_here() if process.guards else None
     if here is not None:
         thread = gdb.selected_thread().num
         for guard in list(process.guards.values()):
@@ -154,20 +168,20 @@ def on_stop(event: object = None) -> None:
     detour.show_original_code(False)
     process = PROCESSES()
     process.is_stopped = True
-    here = detour.position_here() if process.guards else None
+    here = positions.position_here() if process.guards else None
     for guard in list(process.guards.values()):
         guard.stand(here[0] if here is not None else 0)
     sweep()
     if FILTERS and target.is_alive() and not target.is_running():
         lift_shown(process)
         clean()
-        refresh(process.waiting)
+        renew(process.waiting)
 
 
 def lift_shown(process: Process) -> None:
     if not process.guards:
         return
-    here = detour.position_here()
+    here = positions.position_here()
     function = target.function_start(here[0]) if here is not None else None
     is_few = len(process.guards) <= (FEW_FAR if target.is_remote() else FEW)
     for guard in process.guards.values():
@@ -177,11 +191,13 @@ def lift_shown(process: Process) -> None:
 
 def on_prompt() -> None:
     sweep()
+    if FILTERS and target.is_alive() and PROCESSES().roomless and not target.is_running():
+        refresh()
 
 
 def on_call(event: object) -> None:
     """A function that the user has called in the program is over: this is a stop without an event."""
-    if type(event).__name__ == "InferiorCallPostEvent" and target.is_alive():
+    if type(event).__name__ == "InferiorCallPostEvent" and target.is_alive() and not mapping.calling:
         on_stop()
 
 
@@ -193,21 +209,30 @@ def take_all_back(event: object = None) -> None:
         remove(guard)
     sweep()
     if target.is_alive() and not target.is_running():
-        step_out(detour.is_left)
+        step_out(room.is_left)
         clean()
+        give_back()
+
+
+def give_back() -> None:
+    text = room.give_back()
+    if text:
+        console.write(f"gdbcuda: {text}\n")
 
 
 def step_out(inside: Callable[[int], bool]) -> None:
     _stepping.append(True)
     try:
-        detour.step_out(inside)
+        positions.step_out(inside)
     finally:
         _stepping.pop()
 
 
 def on_setting() -> None:
     """set cuda-guard"""
-    refresh(list(FILTERS))
+    renew(list(FILTERS))
+    if not PROCESSES().guards and target.is_alive() and not target.is_running():
+        room.give_back()
     watch_or_not()
 
 

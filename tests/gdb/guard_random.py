@@ -19,6 +19,9 @@ def change(what: str) -> None:
         gdb.execute(f"cuda-break cuMemAlloc --in libguardhook.so if bytesize >= {limit}", to_string=True)
     elif what == "entry":
         gdb.execute("tbreak *((long)&cuMemAlloc_v2 + $inside) if 0", to_string=True)
+        made = gdb.breakpoints()[-1].number
+        go()
+        gdb.execute(f"delete {made}")
     elif what == "setting":
         gdb.execute("set cuda-guard " + dice.choice(["off", "auto", "auto", "auto"]))
     elif number:
@@ -28,10 +31,10 @@ def change(what: str) -> None:
 def go() -> None:
     global stops, wrong, guarded
     gdb.execute("cuda-break cuMemAlloc --in libguardhook.so --once if bytesize >= 2T", to_string=True)
+    guarded += bool(guards.PROCESSES().guards)
     gdb.execute("continue", to_string=True)
     stops += 1
     wrong += int(gdb.parse_and_eval("bytesize")) < 1 << 40
-    guarded += bool(guards.PROCESSES().guards)
 
 
 for _ in range(ROUNDS):
@@ -40,5 +43,5 @@ for _ in range(ROUNDS):
         go()
     else:
         change(what)
-print(f"rounds {ROUNDS}, stops {stops > 20}, wrong stops {wrong}, guarded {guarded > 0}")
+print(f"rounds {ROUNDS}, stops {stops > 20}, wrong stops {wrong}, guarded {guarded > stops // 2}")
 gdb.execute("delete")

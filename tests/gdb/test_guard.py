@@ -111,7 +111,8 @@ def test_counting_has_the_function_for_itself(local: Scenario, build) -> None:
     hook, program = build()
     makes = (ON, f"{LARGE} && nth == 3", "cuda-break cuMemAlloc if bytesize == 5")
     text = local.run(program, *makes, "RUN", "cuda-guards", "continue", hook=hook, arguments=("1", "100", "5"))
-    assert "1  " in text and text.count("it counts calls, and another breakpoint is on the same function") >= 2, text
+    assert re.search(r"^1 .* it counts calls, and another breakpoint is on the same function$", text, re.MULTILINE), text
+    assert re.search(r"^2 .* breakpoint 1 is on the same function, and counts calls$", text, re.MULTILINE), text
     assert text.count("Breakpoint 1  hook") == 1 and "already hit" not in text
 
 
@@ -141,6 +142,19 @@ def test_a_thousand_among_eighty_million(local: Scenario, build, tmp_path: Path,
     plain = local.run(program, "run", hook=hook, arguments=arguments)
     sums = [re.search(r"checksum (\w+)", one)[1] for one in (text, plain)]
     assert sums[0] == sums[1]
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_every_match_through_gdbserver(shim: Path, build, tmp_path: Path, flags: str) -> None:
+    hook, program = build(HOOK, CALLS, flags)
+    (tmp_path / "stops.gdb").write_text(STOPS)
+    words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE, "RUN", GO_ON, SIZES)
+    arguments = ("8", "200000", "20", str(tmp_path / "sum"))
+    text = Scenario(shim, "gdbserver").run(program, *words, hook=hook, arguments=arguments)
+    assert "sizes 160 160 1 1" in text
+    stopped = (tmp_path / "sum").read_text().split(",")[0]
+    Scenario(shim).run(program, "run", hook=hook, arguments=arguments)
+    assert stopped == (tmp_path / "sum").read_text().split(",")[0]
 
 
 @pytest.mark.parametrize("flags", ["-O0", "-O2"])

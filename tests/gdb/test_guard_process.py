@@ -55,14 +55,15 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str) -> None:  #
 
 
 @pytest.mark.parametrize(("flags", "inside"), [("-O0", 4), ("-O2", 3)])
-def test_random_changes_while_threads_call_and_signals_arrive(local: Scenario, build, flags, inside) -> None:  # noqa: F811
+def test_random_changes_while_threads_call_and_signals_arrive(scenario: Scenario, build, flags, inside) -> None:  # noqa: F811
     hook, program = build(HOOK, BUSY, flags)
     script = Path(__file__).with_name("guard_random.py")
     words = (ON, f"set $inside = {inside}", "set cuda-stop-info off")
-    words += ("handle SIGALRM nostop noprint pass", "tbreak main", "run", "delete")
-    text = local.run(program, *words, f"source {script}", "continue", hook=hook, arguments=("6000", "signals"))
+    words += ("handle SIGALRM nostop noprint pass", "tbreak main", "RUN", "delete")
+    text = scenario.run(program, *words, f"source {script}", "continue", hook=hook, arguments=("6000", "signals"))
     assert "rounds 150, stops True, wrong stops 0, guarded True" in text, text
-    assert "wrong 0" in text and "exited normally" in text
+    assert "exited normally" in text
+    assert "wrong 0" in text or (scenario.place == "gdbserver" and not re.search(r"^wrong", text, re.MULTILINE))
 
 
 def test_over_the_machine_interface(local: Scenario, build) -> None:  # noqa: F811

@@ -1,0 +1,144 @@
+"""Room for trampolines: what of the process's memory is ours, and gets its own bytes back.
+
+They live in the zero bytes between the end of an executable segment and the end of its page, so that no code of the
+program runs to make room; where those are used up, in pages that the program is made to map (`mapping`), if gdb may
+call a function in it then. (ELF gABI, "Program Loading".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from gdbcuda import trampoline
+from gdbcuda.detour import Detour, Refused
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import detour, mapping, positions, target
+from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.memory import PAGE
+from gdbcuda.spare import Range, aligned, fit
+
+PF_X = 1
+NEAR = (1 << 31) - (1 << 20)
+_calling_allowed: list[bool] = []
+
+
+class NoRoom(Refused):
+    """For this trampoline; a smaller one might fit."""
+
+
+@dataclass
+class Room:
+    """``taken``: address -> size; ``left``: where nothing leads to any more, address -> what belongs there;
+    ``mapped``: pages that are there for us, address -> size."""
+
+    taken: dict[int, int] = field(default_factory=dict)
+    left: dict[int, bytes] = field(default_factory=dict)
+    mapped: dict[int, int] = field(default_factory=dict)
+
+
+ROOM: PerInferior[Room] = PerInferior(Room)
+
+
+@contextmanager
+def may_call() -> Iterator[None]:
+    """Meanwhile gdb is in no event, and the program may be made to map pages."""
+    _calling_allowed.append(True)
+    try:
+        yield
+    finally:
+        _calling_allowed.pop()
+
+
+def place(found: Detour, tests: list[trampoline.Test], counter: int | None = None) -> trampoline.Trampoline:
+    """Writes the trampoline where there is room within reach; the function does not use it yet."""
+    size = len(trampoline.build(found, tests, aligned(found.function), counter).raw)
+    made = trampoline.build(found, tests, room_for(found.function, size), counter)
+    detour.write(made.address, made.raw)
+    ROOM().taken[made.address] = size
+    return made
+
+
+def room_for(function: int, size: int) -> int:
+    address = spare(function, size)
+    if address is None and _calling_allowed:
+        try:
+            start, length = mapping.map_near(function, NEAR)
+        except Refused as reason:
+            raise NoRoom(f"no unused bytes are left within 2 GB, and {reason}") from None
+        ROOM().mapped[start] = length
+        address = spare(function, size)
+    if address is None:
+        raise NoRoom("no unused bytes are left within 2 GB; cuda-guards, typed at a stop, makes room")
+    return address
+
+
+def spare(near: int, size: int) -> int | None:
+    for start, end in ranges(near):
+        address = fit(start, end, size, ROOM().taken)
+        if address is not None and abs(address - near) < NEAR and is_zero(address, size):
+            return address
+    return None
+
+
+def ranges(near: int) -> Iterable[Range]:
+    """What is free behind the segments, the function's own object first, then by distance; then our own pages."""
+    segments = [(start, end) for one in target.images() for start, end, flags in one.segments if flags & PF_X]
+    for _, end in sorted(segments, key=lambda s: max(s[0] - near, near - s[1], 0)):
+        yield end, (end + PAGE - 1) // PAGE * PAGE
+    for start, size in ROOM().mapped.items():
+        yield start, start + size
+
+
+def is_zero(start: int, size: int) -> bool:
+    try:
+        return not any(target.InferiorMemory().read(start, size))
+    except Unreadable:
+        return False
+
+
+def take_back(found: Detour, made: trampoline.Trampoline) -> None:
+    """Nothing leads there any more. The bytes stay until no thread is in them: see `clean`."""
+    left = ROOM().left
+    left[made.address] = bytes(len(made.raw))
+    if found.island is not None:
+        left[found.island[0]] = found.island[1]
+
+
+def clean() -> None:
+    """Puts back what nothing leads to any more and no thread is in. Only where all threads are stopped."""
+    room = ROOM()
+    if not room.left:
+        return
+    where = [pc for found in positions.standing().values() for pc, _ in found or [positions.UNKNOWN]]
+    if positions.UNKNOWN[0] in where:
+        return
+    for address, raw in list(room.left.items()):
+        if not any(address <= pc < address + len(raw) for pc in where):
+            del room.left[address]
+            room.taken.pop(address, None)
+            target.PATCHED().pop(address, None)
+            with suppress(Refused):  # it was in an object that is unloaded
+                detour.write(address, raw)
+
+
+def is_left(pc: int) -> bool:
+    """Is it in a trampoline that nothing leads to any more?"""
+    return any(address <= pc < address + len(raw) for address, raw in ROOM().left.items())
+
+
+def give_back() -> str:
+    """Pages in which there is nothing of ours any more; says which stay, and why."""
+    room, stays = ROOM(), ""
+    for start, size in list(room.mapped.items()):
+        if any(start <= address < start + size for address in room.taken):
+            stays = "a thread may return into them"
+            continue
+        try:
+            mapping.unmap(start, size)
+            del room.mapped[start]
+        except Refused as reason:
+            stays = str(reason)
+    kept = ", ".join(f"{size >> 10} KiB at {start:#x}" for start, size in room.mapped.items())
+    return f"guards had pages mapped that stay in the process: {kept} ({stays})" if kept else ""
