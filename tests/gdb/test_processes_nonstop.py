@@ -1,10 +1,11 @@
-"""Non-stop: one thread stands still and is looked at, the others run."""
+"""Non-stop: one thread stands still and is looked at, the others run; here, and started by a gdbserver."""
 
 from __future__ import annotations
 
 import os
 import re
 import select
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -54,18 +55,25 @@ class Session:
         return self.text[start : self.seen]
 
 
-@pytest.fixture
-def start(local: Scenario) -> Iterator:
+@pytest.fixture(params=["local", "extended-remote"])
+def start(request: pytest.FixtureRequest, local: Scenario) -> Iterator:
     sessions: list[Session] = []
+    is_remote = request.param == "extended-remote"
+    if is_remote and not shutil.which("gdbserver"):
+        pytest.skip("gdbserver is not installed (apt-get install gdbserver)")
 
     def begin(*arguments: str) -> Session:
         sessions.append(Session(local, str(local.sample("threads")), *arguments))
+        if is_remote:
+            sessions[-1].type("set sysroot /", "target extended-remote | gdbserver --multi -",
+                              f"set remote exec-file {local.sample('threads')}",
+                              f"set environment LD_LIBRARY_PATH {local.shim}/standin")  # fmt: skip
         sessions[-1].type(f"cuda-load {local.hook}")
         return sessions[-1]
 
     yield begin
     for session in sessions:
-        session.type("kill", "quit")
+        session.type("kill", *["monitor exit"] * is_remote, "quit")
         session.gdb.communicate(timeout=SECONDS)
         assert "Traceback" not in session.text and "Python Exception" not in session.text
 
