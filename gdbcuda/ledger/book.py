@@ -13,6 +13,7 @@ from typing import NamedTuple
 from gdbcuda import api
 from gdbcuda.ledger import extents, mappings, roles, trouble
 from gdbcuda.ledger.blocks import Block, Blocks, where
+from gdbcuda.ledger.devices import Devices
 from gdbcuda.ledger.roles import Role, number
 from gdbcuda.ledger.touches import touches
 from gdbcuda.log.notes import Notes
@@ -66,7 +67,7 @@ class Ledger:
         self._roles: dict[str, Role | None] = {}
         self._inside: dict[int, bool] = {}  # open calls: are calls below them someone else's business?
         self._freeing: dict[int, tuple[Call, Block]] = {}
-        self._devices: dict[int, int] = {}
+        self.devices = Devices()
 
     def role(self, name: str) -> Role | None:
         try:
@@ -139,7 +140,7 @@ class Ledger:
         succeeded = not call.failed and not call.ended
         is_inner = self.is_inner(call)
         if succeeded and role.what in (roles.INFO, roles.DEVICE, roles.RANGE):
-            self.learn(call, role)
+            self.learn(call, role, is_inner)
         elif freeing is not None and succeeded:
             self.end_free(*freeing)
         elif role.what == roles.ALLOC and not is_inner and inside:
@@ -149,11 +150,11 @@ class Ledger:
         elif role.what == roles.UNMAP and not is_inner and succeeded:
             self.end_unmap(call)
 
-    def learn(self, call: Call, role: Role) -> None:
+    def learn(self, call: Call, role: Role, is_inner: bool) -> None:
         if role.what == roles.INFO:
             self.report(call)
         elif role.what == roles.DEVICE:
-            self._devices[call.thread] = number(call.arguments.get("device"))
+            self.devices.learn(call, role.function.base, is_inner)
         else:
             block = self.blocks.memory.live.get(number(call.out.get("pbase")))
             if block is not None and not block.size:
@@ -215,7 +216,8 @@ class Ledger:
         return Block(address, extents.size(role.function, call), role.kind, call, self.site(call), elsewhere)
 
     def take(self, block: Block, call: Call) -> None:
-        block.device = self._devices.get(call.thread)
+        if block.on_device:
+            block.device = self.devices.of(call, self.table.functions[call.name])
         self.blocks.add(block)
         self.count(block, 1)
 

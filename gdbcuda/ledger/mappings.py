@@ -81,4 +81,3 @@ def beyond(blocks: Blocks, block: Block, touch: Touch) -> Trouble:
         return None
     text = f"{touch.size} bytes from {touch.parameter} on go {end - block.end} beyond {where(block)}"
     return "out of range", text, block
-

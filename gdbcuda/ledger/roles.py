@@ -9,10 +9,12 @@ from gdbcuda import api
 
 ALLOC, FREE, MAP, UNMAP, TOUCH, INFO, RANGE, DEVICE = (
     "alloc", "free", "map", "unmap", "touch", "info", "range", "device")  # fmt: skip
-CHANGES = (ALLOC, FREE, MAP, UNMAP, TOUCH)  # what calls inside such a call do is the call's own business
+CHANGES = (ALLOC, FREE, MAP, UNMAP, TOUCH, DEVICE)  # what calls inside such a call do is the call's own business
 GRAPH_ALLOC, GRAPH_FREE, GRAPH_NODE = "AddMemAllocNode", "AddMemFreeNode", "GraphAddNode"
 MAP_CALL, UNMAP_CALL = "cuMemMap", "cuMemUnmap"
-SET_DEVICE = "cudaSetDevice"
+# what says on which device the thread is
+DEVICES = frozenset({"cudaSetDevice", "cuCtxCreate", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuCtxPushCurrent",
+                     "cuCtxPopCurrent"})  # fmt: skip
 RANGE_QUERY = "cuMemGetAddressRange"
 
 
@@ -53,7 +55,7 @@ def asking(function: api.Function) -> Role | None:
         return Role(INFO, function)
     if function.base == RANGE_QUERY:
         return Role(RANGE, function, "dptr")
-    return Role(DEVICE, function) if function.base == SET_DEVICE else None
+    return Role(DEVICE, function) if function.base in DEVICES else None
 
 
 # What the name of the release says about the block; the first that fits.

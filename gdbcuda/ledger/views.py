@@ -107,9 +107,9 @@ def history(ledger: Ledger, writer: Writer, address: int) -> str:
         raise UserError(f"{address:#x} has not been in any block that was recorded")
     lines = []
     for block in found:
-        lines.append(writer.line(block.call))
+        lines.append(writer.with_stack(block.call))
         if block.release is not None:
-            lines.append(writer.line(block.release))
+            lines.append(writer.with_stack(block.release))
         elif block in ledger.blocks.freed:
             lines.append("       freed by a call that was not recorded: the address was handed out again")
     return "\n".join(lines)
@@ -141,10 +141,9 @@ def neighbour(ledger: Ledger, address: int) -> str:
 
 
 def problem_text(problem: Problem, writer: Writer) -> str:
-    lines = [f"{writer.paint(problem.kind, 'error')}: {problem.text}", f"  {writer.line(problem.call)}"]
-    if problem.block is not None:
-        lines.append(f"  {writer.line(problem.block.call)}")
-    return "\n".join(lines)
+    calls = [problem.call] if problem.block is None else [problem.call, problem.block.call]
+    lines = (f"  {line}" for call in calls for line in writer.with_stack(call).split("\n"))
+    return "\n".join([f"{writer.paint(problem.kind, 'error')}: {problem.text}", *lines])
 
 
 def problems(ledger: Ledger, writer: Writer) -> str:
@@ -177,4 +176,3 @@ def reported(ledger: Ledger, writer: Writer) -> str:
 
 VIEWS: dict[str, View] = {"live": live, "leaks": leaks, "peak": peak, "by-site": by_site, "reported": reported,
                           "problems": problems}  # fmt: skip
-

@@ -45,6 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         parser.add_argument("--if", dest="condition", metavar="COND", help="as cuda-break's: 'bytesize > 1M'")
     if name in ("show", "tree"):
         parser.add_argument("--last", type=natural, default=0, metavar="N", help="the last N (default 0: all)")
+    if name == "show":
+        parser.add_argument("--stack", action="store_true", help="with the backtrace, where it was recorded")
     if name in WITH_DATA:
         parser.add_argument("--json", action="store_true", help="for scripts: JSON, one object a line")
     if name == "export":

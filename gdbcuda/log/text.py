@@ -77,6 +77,11 @@ class Writer:
         by = self.caller(call) if not indent else ""
         return f"{head} {indent}{self.call(call)}{self.paint(took, 'dim')}{'  by ' + by if by else ''}"
 
+    def with_stack(self, call: Call) -> str:
+        """And the recorded frames above the caller, outwards."""
+        above = (self.place(call.process, at) or hex(at) for at in call.stack[1:])
+        return "\n".join([self.line(call), *(f"         from {one}" for one in above)])
+
     def layer(self, call: Call) -> str:
         return self.paint(f"{call.layer:<7}", f"layer-{call.layer}") if call.layer else " " * 7
 

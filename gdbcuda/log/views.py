@@ -88,8 +88,9 @@ def show(args: argparse.Namespace, sources: list[Source]) -> None:
     out = Printer(args, sources)
     for source, chosen in filtered(args, sources, out):
         writer = source.writer
+        line = writer.with_stack if args.stack else writer.line
         for call in latest(filter(chosen.takes, select.by_beginning(source.events())), args.last):
-            out.put(source, data.call(call, writer) if out.as_json else writer.line(call))
+            out.put(source, data.call(call, writer) if out.as_json else line(call))
 
 
 def show_tree(args: argparse.Namespace, sources: list[Source]) -> None:

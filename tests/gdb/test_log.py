@@ -258,6 +258,13 @@ def test_the_files_are_known_by_their_build_ids(scenario: Scenario, tmp_path: Pa
     assert {e["inferior"] for e in lines if e["phase"] == "B"} == {1}
 
 
+def test_backtraces_are_shown_when_asked(scenario: Scenario) -> None:
+    text = scenario.run(
+        "test_alloc", "cuda-log start cuMemFree --stack 5 --in hook", "RUN", "cuda-log show --stack --last 1"
+    )
+    assert re.search(r"by release_buffers at test_alloc\.c:\d+\n +from main at test_alloc\.c:\d+\n", text), text
+
+
 def test_as_data_for_scripts(local: Scenario) -> None:
     text = local.run(
         "test_alloc", "cuda-log start cuMemAlloc --in hook,driver", "run", "cuda-log show --json",

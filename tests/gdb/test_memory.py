@@ -67,8 +67,8 @@ def test_it_stops_at_the_mistake_when_asked(scenario: Scenario, wrong: Path) -> 
         "continue", "cuda-call", "info breakpoints", "bt 2",
     )  # fmt: skip
     assert re.search(r"Temporary breakpoint \d+.*cuMemcpyHtoD_v2 \(", text)
-    assert "cuda-memory: out of range: 4097 bytes from dstDevice on go 1 beyond the 4.00 KiB of #1" in text
-    assert re.search(r"is 0 bytes into the 4\.00 KiB of #1 cuMemAlloc_v2 at 0x\w+; device, by wrong at", text)
+    assert "cuda-memory: out of range: 4097 bytes from dstDevice on go 1 beyond the 4.00 KiB of #3" in text
+    assert re.search(r"is 0 bytes into the 4\.00 KiB of #3 cuMemAlloc_v2 at 0x\w+; device, by wrong at", text)
     assert "cuda-memory: interior pointer: 16 bytes into" in text
     assert re.search(r"cuMemFree_v2 in hook libgdbcuda-hook\.so, called by app wrong\(\)", text)
     assert "No breakpoints" in text

@@ -243,3 +243,49 @@ def test_of_very_many_freed_blocks_the_last_are_remembered() -> None:
     assert ledger.blocks.memory.was_holding(4096) is None
     last = ledger.blocks.memory.was_holding(4096 * (2 * KEPT + 1) + 8)
     assert last is not None and last.call.number == 2 * KEPT
+
+
+def made(number: int, name: str, context: str, device: int, **fields: Any) -> Call:
+    return call(number, name, {"dev": device}, out={"pctx": {"address": "0x1", "value": context}}, **fields)
+
+
+def current(number: int, name: str, context: str | None, **fields: Any) -> Call:
+    return call(number, name, {"ctx": context} if name != "cuCtxPopCurrent_v2" else {}, **fields)
+
+
+@pytest.mark.parametrize(
+    ("before", "device"),
+    [
+        ([], None),
+        ([call(0, "cudaSetDevice", {"device": 3})], 3),
+        ([made(0, "cuDevicePrimaryCtxRetain", "0xa", 2)], None),
+        ([made(0, "cuDevicePrimaryCtxRetain", "0xa", 2), current(1, "cuCtxSetCurrent", "0xa")], 2),
+        ([made(0, "cuCtxCreate_v2", "0xa", 1), made(1, "cuCtxCreate_v4", "0xb", 2)], 2),
+        ([made(0, "cuCtxCreate_v2", "0xa", 1), made(1, "cuCtxCreate_v4", "0xb", 2),
+          current(2, "cuCtxPopCurrent_v2", None)], 1),
+        ([made(0, "cuCtxCreate_v2", "0xa", 1), current(1, "cuCtxSetCurrent", None)], None),
+        ([made(0, "cuDevicePrimaryCtxRetain", "0xa", 2, thread=2), current(1, "cuCtxPushCurrent_v2", "0xa", end=0.9),
+          current(2, "cuCtxPushCurrent_v2", "0xa", parent=1, depth=1, layer="driver"),
+          current(950, "cuCtxPopCurrent_v2", None)], None),
+    ],
+)  # fmt: skip
+def test_the_device_is_the_threads(before: list[Call], device: int | None) -> None:
+    """The driver's by its current context; what a hook passes on counts once."""
+    ledger = ledger_of(*before, alloc(1000, 0x1000, 64), alloc(1001, 0x2000, 64, thread=7))
+    assert [block.device for block in ledger.blocks.live()] == [device, None]
+
+
+def test_the_runtimes_device_is_0_until_another_is_set() -> None:
+    ledger = ledger_of(call(0, "cudaMalloc", {"size": 64}, out={"devPtr": at(0x1000)}))
+    assert [block.device for block in ledger.blocks.live()] == [0]
+
+
+def test_physical_memory_says_itself_where_it_is() -> None:
+    where = {"address": "0x1", "value": {"location": {"type": "CU_MEM_LOCATION_TYPE_DEVICE", "id": 5}}}
+    ledger = ledger_of(call(0, "cuMemCreate", {"size": 64, "prop": where}, out={"handle": at(0x1000)}))
+    assert [block.device for block in ledger.blocks.live()] == [5]
+
+
+def test_a_history_has_the_backtraces_that_were_recorded() -> None:
+    ledger = ledger_of(alloc(0, 0x1000, 64, stack=[0x400, 0x500]), free(1, 0x1000))
+    assert "\n         from 0x500\n#1" in views.history(ledger, Writer(TABLE, NOTES), 0x1000)

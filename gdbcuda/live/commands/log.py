@@ -173,11 +173,12 @@ WHERE = Condition("only calls for which COND holds, with what pointers led to wh
     Option("--tree", "calls below the call that made them", flag=True),
     Option("--changed", "what the hook library changed: arguments, results, calls not forwarded, extra calls",
            flag=True),
+    Option("--stack", "with the backtrace of each call (cuda-log start --stack N)", flag=True),
     JSON,
     WHERE,
 )  # fmt: skip
 def cuda_log_show(
-    function: list[str], last: str | None, tree: bool, changed: bool, json: bool, **chosen: object
+    function: list[str], last: str | None, tree: bool, changed: bool, stack: bool, json: bool, **chosen: object
 ) -> str:
     """Show recorded calls: number, seconds since the start, thread, layer, the call, its result, how long, by whom.
 
@@ -193,7 +194,7 @@ def cuda_log_show(
     if json:
         return as_json(calls, wanted, 0 if last is None else number("--last", last), changed)
     count = SHOWN if last is None else number("--last", last)
-    shown = "\n".join(filter(None, (view(calls, wanted, count, tree, changed), wanted.remark())))
+    shown = "\n".join(filter(None, (view(calls, wanted, count, tree, changed, stack), wanted.remark())))
     return render.fold(shown, render.screen())
 
 
@@ -217,7 +218,7 @@ def make_filter(patterns: list[str], chosen: dict[str, object]) -> Filter:
     return wanted.with_condition(chosen["condition"], table, notes)  # type: ignore[arg-type]
 
 
-def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: bool) -> str:
+def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: bool, stack: bool) -> str:
     from gdbcuda.log import changes
     from gdbcuda.log import tree as trees
 
@@ -231,7 +232,7 @@ def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: boo
         shown = [trees.text(root, writer) for root in last(found, count)]
     else:
         found = [call for call in calls if wanted.takes(call)]
-        shown = [writer.line(call) for call in last(found, count)]
+        shown = [(writer.with_stack if stack else writer.line)(call) for call in last(found, count)]
     left = len(found) - len(shown)
     return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."
 
