@@ -57,7 +57,9 @@ def summary(world: World, routes: Sequence[Route]) -> str:
     mine = [route for route in of_callers(routes) if route.way != "by name"]
     names = {route.function for route in mine if route.reached is not None}
     if routes and not mine:
-        return "Nothing refers to it by name yet; 'by name' is what a new reference would find."
+        is_shown = any(route.way == "by name" for route in routes)
+        new = "'by name' is what a new reference would find." if is_shown else "what a new reference would find: --all"
+        return f"Nothing refers to it by name yet; {new}"
     head = f"{len(names)} function{'' if len(names) == 1 else 's'} reachable"
     if not world.hooks:
         return f"{head}; no hook library is loaded"

@@ -70,6 +70,16 @@ def test_a_hook_with_another_symbol_version_says_so(local: Scenario, compile_c, 
     assert re.search(r"libcudart.so.13 cudaMalloc +runtime +libversioned.so has it as cudaMalloc@@HOOK_1.0", text)
 
 
+def test_a_glob_shows_what_is_referred_to(local: Scenario) -> None:
+    """The rest of the API's 200 functions of that name only on request."""
+    text = local.run("test_alloc", "break main", "RUN", "cuda-route 'cuMem*'", "cuda-route 'cuTex*'",
+                     "cuda-route 'cuTex*' --all")  # fmt: skip
+    first, _, rest = text.partition("functions reachable")
+    assert "cuMemAlloc_v2" in first and " by name " not in first
+    assert "Nothing refers to it by name yet; what a new reference would find: --all" in rest
+    assert re.search(r"cuTexObjectCreate +app test_alloc +by name +hook", rest)
+
+
 def test_deepbind_is_named(scenario: Scenario) -> None:
     text = scenario.run("deepbind", "cuda-break cuMemFree --in driver --from any", "RUN", "cuda-route cuMemAlloc",
                         hook=scenario.sample("minimal_hook.so"),

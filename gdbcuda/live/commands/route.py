@@ -20,7 +20,7 @@ from gdbcuda.routes.world import Reached, World
     "cuda-route",
     Argument("function", "API function, base name or glob ('cuMem*'), or exported name", "?", names.complete_functions),
     Option("--app", "what the program itself refers to, not its libraries", flag=True),
-    Option("--all", "the whole API, the hook's and the driver's own references too", flag=True),
+    Option("--all", "the hook's and the driver's own references too, and functions that nobody refers to", flag=True),
     Option("--unhooked", "only what goes past the hook, allocation functions first", flag=True),
     Option("--json", "as one JSON object", flag=True),
 )
@@ -41,7 +41,9 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
     target.require_stopped()
     world = worlds.now()
     wanted = wanted_names(world, function)
-    routes = collect.sorted_routes(list(found_routes(world, wanted, app, all or function is not None)))
+    routes = collect.sorted_routes([*found_routes(world, wanted, app, all or function is not None)])
+    if not app and (all or (function is not None and not names.is_glob(function))):
+        routes = collect.sorted_routes([*routes, *new_references(world, wanted, routes)])
     shown = past_the_hook(world, routes) if unhooked else routes
     if json:
         return as_json(world, shown, report.summary(world, routes))
@@ -63,17 +65,19 @@ def wanted_names(world: World, pattern: str | None) -> frozenset[str]:
 
 
 def found_routes(world: World, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
-    """``everything``: the hook's own ways too, and what a new reference would find."""
+    """``everything``: the hook's own ways too."""
     left_out = ("system",) if everything else ("system", "driver", "hook")
     found = answered(world, wanted, app) + static(world, wanted)
     for asker in world.objects.all[:1] if app else world.objects.all:
         if app or world.layers[asker] not in left_out:
             found += of_object(world, asker, wanted)
-    if everything and not app:
-        seen = {route.function for route in report.of_callers(found)}
-        searched = (collect.search(world, name) for name in wanted - seen)
-        found += [route for route in searched if route.reached is not None]
     return found
+
+
+def new_references(world: World, wanted: frozenset[str], found: list[Route]) -> list[Route]:
+    """For functions that nobody refers to: what a new reference would find."""
+    searched = (collect.search(world, name) for name in wanted - {route.function for route in report.of_callers(found)})
+    return [route for route in searched if route.reached is not None]
 
 
 def answered(world: World, wanted: frozenset[str], app: bool) -> list[Route]:
@@ -110,6 +114,8 @@ def past_the_hook(world: World, routes: list[Route]) -> list[Route]:
 def nothing(pattern: str | None, unhooked: bool) -> str:
     if unhooked:
         return "Nothing goes past the hook."
+    if pattern and names.is_glob(pattern):
+        return f"Nothing refers to {pattern} by name yet; what a new reference would find: --all"
     what = f"{pattern}, and no loaded object defines it" if pattern else \
         "the CUDA and NVML API by name; what it asks dlsym for shows with cuda-dlsym log on"  # fmt: skip
     return f"Nothing in this process refers to {what}."
