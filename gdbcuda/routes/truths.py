@@ -63,7 +63,7 @@ def of_hook(world: World, facts: Facts, path: str) -> Iterator[Finding]:
     if not copies:
         yield not_mapped(facts, path)
     else:
-        yield from order(world, facts, copies[0])
+        yield in_place(world, facts, copies[0])
     if len(copies) > 1:
         places = ", ".join(f"{world.file_of(one)} at {one.image.base:#x}" for one in copies)
         yield Finding("hook-mapped-twice", "error", places,
@@ -93,31 +93,33 @@ def not_mapped(facts: Facts, path: str) -> Finding:
     return Finding(id, "error", f"{name} is not in this process; {why}", "no call reaches it", do, "the hook is inert")
 
 
-def order(world: World, facts: Facts, hook: Linkage) -> Iterator[Finding]:
+def in_place(world: World, facts: Facts, hook: Linkage) -> Finding:
+    """Where the library is in the search order, and whether it has begun to work."""
     name, startup = base(world.file_of(hook)), world.objects.startup
     if hook not in startup:
-        yield Finding("hook-dlopened", "error", f"{name} came with dlopen, behind the objects of the start",
-                      "functions called by name are never looked for in it",
-                      f"preload it: cuda-load {world.file_of(hook)}",
-                      "the hook is inert for calls by name")  # fmt: skip
-        return
+        return Finding("hook-dlopened", "error", f"{name} came with dlopen, behind the objects of the start",
+                       "functions called by name are never looked for in it",
+                       f"preload it: cuda-load {world.file_of(hook)}",
+                       "the hook is inert for calls by name")  # fmt: skip
     before = startup[1 : startup.index(hook)]
-    named = [base(path) for path in facts.named_hooks]  # another hook library in front may be news to the user
-    ahead = [base(world.file_of(one)) for one in before
-             if world.layers[one] != "hook" or (named and base(world.file_of(one)) not in named)]  # fmt: skip
-    rank = "behind " + ", ".join(base(world.file_of(one)) for one in before) if before else "first in the search order"
+    strangers = [base(world.file_of(one)) for one in before if is_stranger(world, facts, one)]
     place = f"{name} is mapped at {hook.image.base:#x}"
-    if ahead:
-        yield Finding("hook-not-first", "warning", f"{place}, in the search order behind {', '.join(ahead)}",
-                      "what those define too is theirs", "name it first in LD_PRELOAD")  # fmt: skip
-    elif facts.initialised is False:
-        yield Finding("hook-not-initialised", "note",
-                      f"{place}, {rank}; its constructors have not all run",
-                      "ld.so is still at work: tables that a constructor fills may be empty",
-                      "go on to main")  # fmt: skip
-    else:
-        means = "it is searched " + ("after these hook libraries" if before else "first")
-        yield Finding("hook-active", "note", f"{place}, {rank}, initialised", means)
+    if strangers:
+        return Finding("hook-not-first", "warning", f"{place}, in the search order behind {', '.join(strangers)}",
+                       "what those define too is theirs", "name it first in LD_PRELOAD")  # fmt: skip
+    rank = "behind " + ", ".join(base(world.file_of(one)) for one in before) if before else "first in the search order"
+    if facts.initialised is False:
+        return Finding("hook-not-initialised", "note", f"{place}, {rank}; its constructors have not all run",
+                       "ld.so is still at work: tables that a constructor fills may be empty",
+                       "go on to main")  # fmt: skip
+    means = "it is searched " + ("after these hook libraries" if before else "first")
+    return Finding("hook-active", "note", f"{place}, {rank}, initialised", means)
+
+
+def is_stranger(world: World, facts: Facts, one: Linkage) -> bool:
+    """No hook library, or one that the user has not named: that it is there may be news."""
+    named = [base(path) for path in facts.named_hooks]
+    return world.layers[one] != "hook" or (bool(named) and base(world.file_of(one)) not in named)
 
 
 # -- ways around it -------------------------------------------------------------------------------------------
