@@ -14,6 +14,7 @@ from gdbcuda import vendor
 from gdbcuda.image import Image
 from gdbcuda.live import target
 
+NAME_IT = "name it (file PROGRAM) and open the core file again"
 WHERE = "say where the right one is (set solib-search-path DIR, or set sysroot) and open the core file again"
 
 
@@ -38,5 +39,17 @@ def files_here() -> dict[str, gdb.Objfile]:
 
 
 def advice() -> list[str]:
-    """One line for each object of which nothing is known; [] for a process."""
-    return [f"{one.lacking}: its functions are not known here; {WHERE}" for one in target.images() if one.lacking]
+    """One line for each object of which nothing is known, here or by gdb; [] for a process."""
+    if target.connection() != "core":
+        return []
+    if not target.program():  # without it gdb does not look for libraries either
+        return [f"the program is not here: {NAME_IT}"]
+    return [f"{why}: its functions are not known here; {WHERE}" for one in target.images() if (why := missing(one))]
+
+
+def missing(one: Image) -> str:
+    """gdb's own core files have the contents too, but without a file gdb knows no functions."""
+    name = os.path.basename(one.name or target.program())
+    if one.lacking or name in files_here() or vendor.layer_of(name):
+        return one.lacking
+    return f"{name} is not here"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import shutil
 import subprocess
@@ -85,9 +86,32 @@ def test_it_is_found_where_gdb_is_told_to_look(local: Scenario, dead: Path) -> N
     elsewhere = dead / "elsewhere"
     elsewhere.mkdir()
     (dead / local.hook.name).rename(elsewhere / local.hook.name)
-    text = look(local, dead, f"set solib-search-path {elsewhere}", "frame 2", "cuda-call", "cuda-route cuMemAlloc_v2")
+    text = look(local, dead, f"set solib-search-path {elsewhere}", "frame 2", "cuda-call", "cuda-route cuMemAlloc_v2",
+                "cuda-check --quiet")  # fmt: skip
     assert "cuMemAlloc_v2 in hook libgdbcuda-hook.so, called by app main()" in text
     assert "is not here" not in text
+    assert re.search(r"^libgdbcuda-hook.so: .*\ncrash: the hook is in place$", text, re.MULTILINE), text
+    assert "no such file or directory" not in text.rpartition("bytesize")[2]
+
+
+def test_gdbs_own_core_file_has_the_contents_without_the_file(local: Scenario, dead: Path) -> None:
+    """What the slots lead to can be read there, and which functions these are gdb does not know."""
+    hook = dead / local.hook.name
+    local.run(dead / "crash", "run", f"generate-core-file {dead}/the.core", "kill", hook=hook,
+              environment={"LD_LIBRARY_PATH": str(dead)})  # fmt: skip
+    hook.unlink()
+    text = look(local, dead, "cuda-route cuMemAlloc_v2", "cuda-check")
+    assert "app libgdbcuda-hook.so cuMemAlloc_v2" in text
+    assert "cuda-check: no hook library is known in this core file; libgdbcuda-hook.so is not here" in text
+
+
+def test_without_the_program(local: Scenario, dead: Path) -> None:
+    program = (dead / "crash").rename(dead / "renamed")  # gdb 16 would find it by its name
+    core = f"core-file {dead}/the.core"
+    text = local.run(None, core, "cuda-check", f"file {program}", core, "cuda-check", hook=None,
+                     environment={"LD_LIBRARY_PATH": str(dead)})  # fmt: skip
+    said = "no hook library is known in this core file; the program is not here: name it (file PROGRAM) and open the"
+    assert text.count(said) == 1 and "renamed: the hook is in place" in text.partition(said)[2]
 
 
 def test_another_build_is_not_believed(local: Scenario, dead: Path) -> None:

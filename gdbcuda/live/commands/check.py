@@ -49,11 +49,21 @@ def cuda_check(file: str | None, json: bool, quiet: bool) -> str:
 
 
 def session_files() -> list[str]:
-    """A library that was noticed on another machine need not be here: then the process alone tells."""
+    """A library that was noticed on another machine, or in a core file, need not be here: then the process alone
+    tells."""
     hooks = layers.hooks()
     if not hooks:
         raise UserError(presence.nothing_there())
-    return [hook for hook in hooks if os.path.isfile(hook) or not target.is_remote()]
+    return [file for hook in hooks if (file := file_here(hook))]
+
+
+def file_here(hook: str) -> str:
+    """The one that gdb has found, where the loader's name leads nowhere (solib-search-path); "" without one."""
+    if os.path.isfile(hook) or layers.is_named(hook):
+        return hook
+    found = target.objfile_of(hook)
+    path = target.strip_prefix(found.filename or "") if found is not None else ""
+    return path if os.path.isfile(path) else ""
 
 
 def report_on(path: str) -> Report:
