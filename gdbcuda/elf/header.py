@@ -76,6 +76,8 @@ _OTHERS = (
     (b"!<arch>\n", "is a static archive (.a); link its objects into a shared object with `gcc -shared`"),
     (b"!<thin>\n", "is a thin archive (.a); link its objects into a shared object with `gcc -shared`"),
     (b"/* GNU ld script", "is a linker script (text); name the library that it points to"),
+    (b"INPUT", "is a linker script (text); name the library that it points to"),
+    (b"GROUP", "is a linker script (text); name the library that it points to"),
     (b"BC\xc0\xde", "is LLVM bitcode; link it into a shared object first"),
     (b"#!", "is a script; name the program that it starts (for Python: the interpreter)"),
     (b"MZ", "is a Windows file"),

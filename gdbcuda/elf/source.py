@@ -68,7 +68,8 @@ def open_source(path_or_bytes: PathOrBytes) -> Source:
         file = _File(descriptor)
         status = os.fstat(descriptor)
     except OSError as error:
-        raise UserError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        link = f" (it is a link to {os.readlink(path)})" if os.path.islink(path) else ""
+        raise UserError(f"{path}: {(error.strerror or str(error)).lower()}{link}") from None
     except ValueError as error:  # a NUL in the name
         raise UserError(f"{path!r}: {error}") from None
     _require_regular(path, status.st_mode)

@@ -73,6 +73,7 @@ def test_cut_off_anywhere(library: bytes) -> None:
     ("data", "words"),
     [
         (b"hello, world", "not an ELF file"),
+        (b"INPUT(libhook.so.1)\n", "linker script"),
         (b"#!/bin/sh\n", "a script"),
         (b"!<arch>\nfoo", "static archive"),
         (b"/* GNU ld script\n*/ INPUT(x)", "linker script"),
@@ -175,10 +176,12 @@ def test_a_sparse_giant_claims_a_giant_table() -> None:
 def test_no_regular_files(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "dangling").symlink_to("nowhere")
     cases = {
         "fifo": "a FIFO",
         "empty": "empty",
         "missing": "no such file",
+        "dangling": r"no such file or directory \(it is a link to nowhere\)",
         ".": "a directory",
         "a\0b": "null",
     }
