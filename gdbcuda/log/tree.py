@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -50,9 +51,18 @@ def stream(events: Iterable[Event]) -> Iterator[Node]:
 
 
 def some(events: Iterable[Event], takes: Callable[[Call], bool]) -> Iterator[Event]:
-    """The events of some calls, which are chosen when they are over; inner ones stay inside outer ones."""
+    """The events of some calls, which are chosen when they are over. An inner one stays inside the next outer one that
+    is taken; for that it is a copy."""
     for root in stream(events):
-        taken = [node.call for node in root.walk() if takes(node.call)]
+        taken: list[Call] = []
+        outer: dict[int, int | None] = {}  # the call itself if it is taken, else its next outer one that is
+        for node in root.walk():
+            above = outer.get(node.call.parent) if node.call.parent is not None else None
+            outer[node.call.number] = above
+            if takes(node.call):
+                outer[node.call.number] = node.call.number
+                taken.append(copy.copy(node.call))
+                taken[-1].parent = above
         yield from ((BEGIN, call) for call in taken)
         yield from ((END, call) for call in reversed(taken))
 

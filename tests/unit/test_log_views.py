@@ -55,6 +55,13 @@ def test_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "main at a.c:3" in text and "(unwound)" in text
 
 
+def test_bytes_are_counted_once_whatever_is_left_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The call in the middle is not asked for: what it has made is still inside the outermost one."""
+    path = write(tmp_path / "log", nested(), MAIN)
+    text = run(capsys, "summary", path, "--in", "runtime", "--in", "driver")
+    assert text.startswith("2 calls of 2 functions") and "host to device  4096 [4.00 KiB]" in text
+
+
 def test_times_are_the_quantiles(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     calls = [call(n, "cuInit", end=n / 1000 + n * 1e-6) for n in range(1, 101)]
     text = run(capsys, "summary", write(tmp_path / "log", calls))

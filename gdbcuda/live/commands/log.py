@@ -247,12 +247,12 @@ def cuda_log_summary(function: list[str], json: bool, **chosen: object) -> str:
       cuda-log summary
       cuda-log summary --in driver
       cuda-log summary if caller in libtorch*.so"""
-    from gdbcuda.log import data, summary
+    from gdbcuda.log import data, summary, tree
 
     wanted = make_filter(function, chosen)
     writer = recording.writer()
-    calls = [call for call in recording.SESSION.kept.calls if wanted.takes(call)]
-    found = summary.Summary(writer.table, writer.notes).feed(events(calls))
+    chosen = tree.some(events(list(recording.SESSION.kept.calls)), wanted.takes)
+    found = summary.Summary(writer.table, writer.notes).feed(chosen)
     if json:
         return data.line(data.summary(found, writer))
     return "\n\n".join(filter(None, (summary.text(found, writer), wanted.remark())))
