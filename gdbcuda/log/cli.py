@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 from typing import Any
 
@@ -76,7 +77,14 @@ def run(args: argparse.Namespace) -> int:
     has_bar = not (args.view in STREAMED and sys.stdout.isatty())
     sources = [views.Source(path, paint, has_bar) for path in args.files]
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
-    args.action(args, sources)
+    try:
+        args.action(args, sources)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else it is tried again at the end
+        raise UserError(f"cannot write the output: {problem.strerror}") from None
     for source in sources:
         if source.log.problems:
             print(source.problems(), file=sys.stderr)

@@ -293,6 +293,15 @@ def test_the_last_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     assert [line.split()[0] for line in run(capsys, "show", path, "--last", 2).splitlines()] == ["#3", "#4"]
 
 
+@pytest.mark.parametrize("view", ["show", "export", "summary"])
+def test_a_full_disk_is_one_line(tmp_path: Path, view: str) -> None:
+    path = write(tmp_path / "log", nested() * 200)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "gdbcuda.cli", "log", view, str(path)], stdout=full, check=False,
+                              stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, "gdbcuda: cannot write the output: No space left on device\n")
+
+
 def test_a_log_that_comes_through_a_pipe(tmp_path: Path) -> None:
     text = write(tmp_path / "log", nested(), MAIN).read_bytes()
     done = subprocess.run([sys.executable, "-m", "gdbcuda.cli", "log", "summary", "-"], input=text, capture_output=True,
