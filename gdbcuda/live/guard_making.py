@@ -62,7 +62,7 @@ def renew(numbers: Iterable[int] = ()) -> None:
                 process.stops.setdefault(function, {})[one.number] = stop
     process.waiting -= wanted
     process.roomless -= wanted
-    for function in functions:
+    for function in sorted(functions):
         settle(function)
 
 

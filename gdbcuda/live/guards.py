@@ -230,7 +230,8 @@ def step_out(inside: Callable[[int], bool]) -> None:
 
 def on_setting() -> None:
     """set cuda-guard"""
-    renew(list(FILTERS))
+    with room.may_call():
+        renew(list(FILTERS))
     if not PROCESSES().guards and target.is_alive() and not target.is_running():
         room.give_back()
     watch_or_not()

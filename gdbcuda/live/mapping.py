@@ -59,7 +59,7 @@ def require_safe_stop() -> Image:
         raise Refused("libc's mmap is not known")
     innermost = list(frames.innermost(MOST_FRAMES))
     if layers.layer_of(innermost[0].pc(), innermost[0].name() or "") == "system":
-        raise Refused("the selected thread is in a system library: try again in the program's code")
+        raise Refused("the selected thread is in a system library (cuda-guards in the program's code tries again)")
     if any(one.type() == gdb.SIGTRAMP_FRAME for one in innermost):
         raise Refused("the selected thread is in a signal handler")
     if any(vendor.is_loader(target.object_of(one.pc())) for one in innermost):
