@@ -88,10 +88,20 @@ def put(name: str, value: str) -> None:
     try:
         put_by_memory(name, value)
     except NoRoom as problem:
-        try:
-            gdb.parse_and_eval(f"((int(*)(char*,char*,int))setenv)({quoted(name)}, {quoted(value)}, 1)")
-        except gdb.error:
+        if not call_setenv(name, value):
             raise UserError(f"{problem}, and setenv cannot be called; set the variable and run again") from None
+
+
+def call_setenv(name: str, value: str) -> bool:
+    """False where it cannot be called. (gdb calls malloc for the strings, and gdb 10 may know only 32 bits of its
+    address, see ``target.whole``: the process would be left at a SIGSEGV.)"""
+    try:
+        if not target.object_of(int(gdb.parse_and_eval("(unsigned long)&malloc"))):
+            return False
+        gdb.parse_and_eval(f"((int(*)(char*,char*,int))setenv)({quoted(name)}, {quoted(value)}, 1)")
+    except gdb.error:
+        return False
+    return True
 
 
 def put_by_memory(name: str, value: str) -> None:

@@ -59,6 +59,8 @@ def test_many_variables(local: Scenario, compile_c) -> None:
         hook=None,
         arguments=tuple(names),
     )
+    if "setenv cannot be called" in text:
+        pytest.skip("no spare bytes for 40 variables here, and this gdb is too old to call a function of this libc")
     assert all(f"<{n}=value-of-{n}>" in text for n in names)
 
 

@@ -28,4 +28,6 @@ def test_text_ends_where_it_ends(local: Scenario) -> None:
     """Before gdb 14 a Python string has no NUL in gdb, and printf takes what lies behind it."""
     text = local.run("test_alloc", "cuda-break cuInit", "run", 'printf "[%s]\\n", $_cuda_error_name(2)',
                      'printf "[%s]\\n", $_cuda_layer()', 'print $_streq($_cuda_layer(), "hook")')  # fmt: skip
+    if "SIGSEGV" in text and "unknown type [0x13] section `.relr.dyn'" in text:
+        pytest.skip("to print such a string this gdb calls malloc, and it is too old to call a function of this libc")
     assert "[CUDA_ERROR_OUT_OF_MEMORY]\n[hook]\n$1 = 1\n" in text

@@ -107,6 +107,8 @@ def test_each_threads_return_is_its_own(start) -> None:
 
 
 def test_the_log_counts_what_the_program_counts(start) -> None:
+    if "11.8" in subprocess.run([GDB, "--version"], capture_output=True, text=True, check=True).stdout:
+        pytest.skip("cuda-gdb 11.8 alone, with three false conditions, does not let such a program come to its end")
     session = start("4", "60")
     session.type("cuda-log start cuMemAlloc cuMemFree --in hook", "cuda-dlsym log on", "run &")
     session.until("exited normally")
