@@ -9,6 +9,7 @@ process. None is deleted inside ``stop``. (gdb manual: "Breakpoints In Python".)
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import time
 from collections.abc import Sequence
@@ -30,6 +31,8 @@ from gdbcuda.log.record import Call
 from gdbcuda.log.stacks import Open, Stacks
 from gdbcuda.sinks import Sink
 
+# tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
+IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
 NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
 
 
@@ -191,7 +194,7 @@ class Recorder:
         except UserError:  # the loader has not begun
             return
         process = self.processes()
-        self.note("process", "", {"program": target.strip_prefix(target.program())})
+        self.note("process", "", {"program": target.strip_prefix(target.program()), "image": IMAGE()})
         with link.planting():
             for linkage in objects:
                 key = (linkage.image.name, linkage.image.base)

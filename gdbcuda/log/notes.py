@@ -55,9 +55,10 @@ class Notes:
         elif kind == "kernel":
             self.kernels[details["name"]] = details["demangled"]
         elif kind == "process":
+            is_known = "image" in details and self.processes.get(process) == details
             self.processes[process] = details
-            self.programs[process] += 1
-            self.started += 1
+            self.programs[process] += not is_known
+            self.started += not is_known
 
     def place(self, process: Process, address: int) -> Details:
         return self.places.get((process, address), NOTHING)

@@ -74,6 +74,12 @@ def test_it_stops_at_the_mistake_when_asked(scenario: Scenario, wrong: Path) -> 
     assert "No breakpoints" in text
 
 
+def test_what_an_earlier_recorder_has_seen_is_still_known(local: Scenario, wrong: Path) -> None:
+    start = "cuda-log start --memory --in hook"
+    text = local.run(wrong, "break wrong", start, "run", "cuda-log stop", start, "continue", "cuda-memory leaks")
+    assert re.search(r"1048576 \[1\.00 MiB\] +cuMemAlloc_v2 +load_model at", text), text
+
+
 def test_the_threads_of_the_sample_make_no_mistake(scenario: Scenario) -> None:
     text = scenario.run("threads", "cuda-log start --memory --in hook", "RUN", "cuda-memory", "cuda-memory by-site",
                         arguments=("8", "40"))  # fmt: skip

@@ -11,6 +11,7 @@ from gdbcuda import api
 from gdbcuda.ledger import Ledger, Ledgers, matters, roles, views
 from gdbcuda.ledger.blocks import KEPT
 from gdbcuda.log.notes import Notes
+from gdbcuda.log.reader import BEGIN, END
 from gdbcuda.log.record import Call
 from gdbcuda.log.text import Writer
 from gdbcuda.sinks import in_order
@@ -289,3 +290,14 @@ def test_physical_memory_says_itself_where_it_is() -> None:
 def test_a_history_has_the_backtraces_that_were_recorded() -> None:
     ledger = ledger_of(alloc(0, 0x1000, 64, stack=[0x400, 0x500]), free(1, 0x1000))
     assert "\n         from 0x500\n#1" in views.history(ledger, Writer(TABLE, NOTES), 0x1000)
+
+
+def test_another_recorder_finds_the_process_as_it_was() -> None:
+    """An exec does not, though it runs the same program again."""
+    notes = Notes()
+    ledgers = Ledgers(TABLE, notes)
+    for number, image in enumerate([1, 1, 2]):
+        notes.add("process", {"program": "a", "image": image})
+        ledgers.feed(((BEGIN, alloc(number, 0x1000 * (number + 1), 64)),))
+        ledgers.feed(((END, alloc(number, 0x1000 * (number + 1), 64)),))
+    assert [one.on_device for one in ledgers.all()] == [128, 64]
