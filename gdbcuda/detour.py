@@ -14,21 +14,16 @@ detour puts the function's own bytes back before gdb's breakpoint is to be met (
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gdbcuda.islands import NOTHING, Body, Island, Surroundings, islands
 from gdbcuda.x86 import JUMP_SIZE, RSP, Code, jump
 from gdbcuda.x86_decode import ENDBR, Instruction, Unknown, has_operand, instructions
 
 FRAMES = (b"\x55\x48\x89\xe5", b"\x55\x48\x8b\xec")  # push %rbp; mov %rsp,%rbp in its two spellings
 SHORT_JUMP_SIZE, SHORT_REACH = 2, 128
-PADDING = 15  # in front of a function, at most: they are aligned to 16
-NOP = re.compile(  # as assemblers fill with: nop, xchg %ax,%ax, nopl and nopw of all lengths, int3
-    rb"\xcc|\x66*\x2e?(?:\x90|\x0f\x1f(?:\x00|\x40\x00|\x44\x00\x00|\x80\x00{4}|\x84\x00{5}))", re.DOTALL
-)
 OTHER_STACK_USES = frozenset(b"\x94\x9c\x9d\x8f\xc8\xc9\xff")  # xchg, pushf, popf, pop, enter, leave; ff may push
-ENDS = ("return", "jump", "stop")  # what follows is reached by a jump, or is filling
 
 
 class Refused(Exception):
@@ -117,20 +112,6 @@ def move(code: Code, instruction: Instruction, end: int) -> None:
     code.emit(instruction.raw[at + size :])
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """Where a short jump may find room: the bytes in front of the function and behind it (15 are enough), the
-    function in front of that (address and all its bytes), and the addresses that other detours use already."""
-
-    before: bytes = b""
-    after: bytes = b""
-    neighbour: tuple[int, bytes] | None = None
-    taken: frozenset[int] = frozenset()
-
-
-NOTHING = Surroundings()
-
-
 def plan(function: int, code: bytes, stop: int, around: Surroundings = NOTHING) -> Detour:
     """The detour of ``function``, whose bytes are ``code``, for a breakpoint at ``stop``; `Refused` where there is
     none that is safe."""
@@ -158,15 +139,9 @@ def kept_bytes(code: bytes) -> tuple[int, int]:
     return kept, kept + 4 if code[kept : kept + 4] in FRAMES else kept
 
 
-Body = Sequence[tuple[int, Instruction]]
-
-
 def long_patch(function: int, code: bytes, body: Body, start: int, stop: int) -> Detour | None:
     pushed = 8 if code[max(start - 4, 0) : start] in FRAMES else 0
     return covering(function, code, body, start, JUMP_SIZE, stop, pushed)
-
-
-Island = tuple[int, bytes]
 
 
 def short_patch(
@@ -194,43 +169,6 @@ def patch_at_stop(function: int, code: bytes, body: Body, stop: int, rooms: Sequ
     return replace(found, pushed=pushed, covers_stop=True)
 
 
-def islands(function: int, body: Body, around: Surroundings) -> Iterator[Island]:
-    """Bytes that nothing executes: in front of the function, between its blocks, behind it, in its neighbour."""
-    if padding_size(around.before) >= JUMP_SIZE:
-        yield function - JUMP_SIZE, around.before[-JUMP_SIZE:]
-    found = list(filling(function, [*body, *fillers(body, around.after)]))
-    if around.neighbour is not None:
-        with suppress(Unknown):
-            found += filling(around.neighbour[0], list(instructions(around.neighbour[1])))
-    yield from (one for one in found if not around.taken.intersection(range(one[0], one[0] + JUMP_SIZE)))
-
-
-def filling(function: int, body: Body) -> Iterator[Island]:
-    """Nops behind a return or a jump, to which no jump of the function leads."""
-    targets = {function + at + len(one.raw) + one.distance for at, one in body if one.kind and one.distance is not None}
-    run, is_dead = (function, b""), False
-    for at, instruction in body:
-        if is_dead and NOP.fullmatch(instruction.raw) and function + at not in targets:
-            run = (run[0] if run[1] else function + at, run[1] + instruction.raw)
-            if len(run[1]) >= JUMP_SIZE:
-                yield run[0], run[1][:JUMP_SIZE]
-        else:
-            run, is_dead = (function, b""), instruction.kind in ENDS
-
-
-def fillers(body: Body, after: bytes) -> Body:
-    """The nops that fill up to the next function, where there is nothing else."""
-    end = body[-1][0] + len(body[-1][1].raw) if body else 0
-    found, at = [], 0
-    while at < len(after):
-        nop = NOP.match(after, at)
-        if nop is None:
-            break
-        found.append((end + at, Instruction(nop[0])))
-        at = nop.end()
-    return found
-
-
 def covering(
     function: int, code: bytes, body: Body, start: int, size: int, stop: int, pushed: int
 ) -> Detour | None:  # fmt: skip
@@ -244,17 +182,6 @@ def covering(
     if end - start < size or function + end > stop:
         return None
     return Detour(function, function + start, code[start:end], tuple(moved), function + end, pushed)
-
-
-def padding_size(before: bytes) -> int:
-    """How many of the last bytes are filling between functions."""
-    best, reached = 0, {0}
-    for size in range(1, min(PADDING, len(before)) + 1):
-        nop = NOP.match(before, len(before) - size)
-        if nop is not None and len(before) - nop.end() in reached:
-            reached.add(size)
-            best = size
-    return best
 
 
 def refuse_moved(found: Detour) -> None:

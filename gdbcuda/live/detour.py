@@ -7,6 +7,7 @@ import gdb
 from gdbcuda import detour, trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.islands import PADDING, Surroundings
 from gdbcuda.live import inferiors, target
 from gdbcuda.spare import ALIGN
 
@@ -40,13 +41,13 @@ def plan(function: int, stop: int) -> Detour:
         raise Refused("the function is too large to look at")
     room = -(function + size) % ALIGN  # functions are aligned: so much is filling behind this one
     try:
-        raw = target.original_code(function - detour.PADDING, detour.PADDING + size + room)
+        raw = target.original_code(function - PADDING, PADDING + size + room)
         neighbour = previous_function(function)
     except Unreadable:
         raise Refused("the function cannot be read") from None
     taken = frozenset(at + index for at, own in target.PATCHED().items() for index in range(len(own)))
-    code = raw[detour.PADDING :]
-    around = detour.Surroundings(raw[: detour.PADDING], code[size:], neighbour, taken)
+    code = raw[PADDING:]
+    around = Surroundings(raw[:PADDING], code[size:], neighbour, taken)
     return detour.plan(function, code[:size], stop, around)
 
 

@@ -10,9 +10,9 @@ import condition_cases
 import pytest
 from machine import SIZE, Machine
 
-from gdbcuda import abi, condition, detour, trampoline
+from gdbcuda import abi, condition, detour, islands, trampoline
 from gdbcuda.condition import to_x86
-from gdbcuda.detour import Surroundings
+from gdbcuda.islands import Surroundings
 from gdbcuda.x86_decode import instructions
 
 AT = 0x7F0000001000
@@ -144,10 +144,10 @@ def test_a_jump_back_to_the_entry_is_fine() -> None:
 
 
 def test_padding() -> None:
-    assert detour.padding_size(FILLED) == 14
-    assert detour.padding_size(code("c3 6666662e0f1f840000000000")) == 12
-    assert detour.padding_size(b"\xc3\x90\x90\xcc") == 3
-    assert detour.padding_size(b"") == 0
+    assert islands.padding_size(FILLED) == 14
+    assert islands.padding_size(code("c3 6666662e0f1f840000000000")) == 12
+    assert islands.padding_size(b"\xc3\x90\x90\xcc") == 3
+    assert islands.padding_size(b"") == 0
 
 
 def test_merged_ranges() -> None:
