@@ -9,6 +9,15 @@ from library import STATUS, TOP, Library
 
 from gdbcuda import api
 
+ERROR_OF = """
+static const struct error *error_of(int code)
+{
+    for (unsigned i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        if (errors[i].code == code)
+            return &errors[i];
+    return NULL;
+}
+"""
 DRIVER_USE = re.compile(r"\bdriver\.(cu\w+)\(")
 
 
@@ -18,6 +27,7 @@ def tables(library: Library) -> Iterator[str]:
     for name, code in errors(library).items():
         yield f'    {{{code}, "{name}", "{error_text(library, name, code)}"}},'
     yield "};"
+    yield ERROR_OF
     if library.name == "driver":
         yield from proc_versions(library)
 

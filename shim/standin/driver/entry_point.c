@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "standin_driver_tables.h" /* generated: proc_versions, error_names, error_texts */
+#include "standin_driver_tables.h" /* generated: proc_versions, error_of */
 
 static int compare_name(const void *name, const void *row)
 {
@@ -97,17 +97,9 @@ DRIVER_ANY(cuGetExportTable)(const void **ppExportTable, const CUuuid *pExportTa
     return CUDA_ERROR_NOT_FOUND;
 }
 
-static const struct error *error_of(CUresult error)
-{
-    for (size_t i = 0; i < LENGTH(errors); i++)
-        if (errors[i].code == (int)error)
-            return &errors[i];
-    return NULL;
-}
-
 const char *error_name(int code)
 {
-    const struct error *found = error_of((CUresult)code);
+    const struct error *found = error_of(code);
 
     return found ? found->name : "unknown error";
 }

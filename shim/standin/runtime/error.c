@@ -40,14 +40,6 @@ RUNTIME_ERROR(cudaPeekAtLastError)(void)
     return last;
 }
 
-static const struct error *error_of(int code)
-{
-    for (size_t i = 0; i < LENGTH(errors); i++)
-        if (errors[i].code == code)
-            return &errors[i];
-    return NULL;
-}
-
 const char *error_name(int code)
 {
     return error_of(code) ? error_of(code)->name : "unrecognized error code";
