@@ -98,6 +98,9 @@ def test_cuda_gdb_has_a_server_of_its_own(
     assert "1. on gdbserver-1:  cuda-gdbserver --once" in ide(capsys, name, "--remote", "gdbserver-1:1234")
 
 
+SAME = ("type", "version", "default", "kind", "isBundled", "v")  # what CLion itself writes, whatever the program
+
+
 def test_clion_against_a_sample(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = json.loads(ide(capsys, "clion", "--json", *REMOTE))["files"][0]
     made, sample = ElementTree.fromstring(file["text"]), ElementTree.parse(DATA / "clion_remote.run.xml").getroot()
@@ -106,6 +109,9 @@ def test_clion_against_a_sample(project: Path, capsys: pytest.CaptureFixture[str
         assert ours is not None and theirs is not None
         assert ours.attrib.keys() == theirs.attrib.keys(), path
         assert [child.tag for child in ours] == [child.tag for child in theirs]
+        assert {key: ours.get(key) for key in SAME if key in ours.keys()} == {
+            key: theirs.get(key) for key in SAME if key in theirs.keys()
+        }, path
     found = made.find("configuration")
     assert found is not None and found.get("remoteCommand") == "gpu:1234"
     assert found.get("symbolFile") == "$PROJECT_DIR$/program"
