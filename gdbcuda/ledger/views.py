@@ -141,8 +141,10 @@ def neighbour(ledger: Ledger, address: int) -> str:
 
 
 def problem_text(problem: Problem, writer: Writer) -> str:
-    calls = [problem.call] if problem.block is None else [problem.call, problem.block.call]
-    lines = (f"  {line}" for call in calls for line in writer.with_stack(call).split("\n"))
+    """With the call itself, the one that handed the block out, and the one that had freed it already."""
+    calls = [problem.call] if problem.block is None else [problem.call, problem.block.call, problem.block.release]
+    before = (call for call in calls if call is not None and call.number <= problem.call.number)  # not a later free
+    lines = (f"  {line}" for call in before for line in writer.with_stack(call).split("\n"))
     return "\n".join([f"{writer.paint(problem.kind, 'error')}: {problem.text}", *lines])
 
 

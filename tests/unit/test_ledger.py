@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -301,3 +302,10 @@ def test_another_recorder_finds_the_process_as_it_was() -> None:
         ledgers.feed(((BEGIN, alloc(number, 0x1000 * (number + 1), 64)),))
         ledgers.feed(((END, alloc(number, 0x1000 * (number + 1), 64)),))
     assert [one.on_device for one in ledgers.all()] == [128, 64]
+
+
+def test_a_double_free_names_the_first_one_and_an_overrun_not_the_free_that_came_later() -> None:
+    fill = call(1, "cuMemsetD8_v2", {"dstDevice": "0x1000", "uc": 0, "N": 65})
+    beyond, twice = ledger_of(alloc(0, 0x1000, 64), fill, free(2, 0x1000), free(3, 0x1000)).problems
+    assert re.findall(r"^  #(\d+)", views.problem_text(beyond, WRITER), re.MULTILINE) == ["1", "0"]
+    assert re.findall(r"^  #(\d+)", views.problem_text(twice, WRITER), re.MULTILINE) == ["3", "0", "2"]
