@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from guard_programs import BUSY, HOOK
+from guard_programs import BUSY, CALLS, HOOK
 from scenario import GDB, ROOT, Scenario, execute
 from test_guard import LARGE, ON, STATE, build  # noqa: F401  (a fixture)
 
@@ -29,9 +29,10 @@ HOLD = ("set scheduler-locking on", "set scheduler-locking replay")
 CANNOT_HOLD = "cannot support this command"  # cuda-gdb 13
 
 
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
 @pytest.mark.parametrize("leave", ["detach", "quit"])
-def test_attach_guard_and_let_go(local: Scenario, build, leave: str) -> None:  # noqa: F811
-    hook, program = build(HOOK, BUSY)
+def test_attach_guard_and_let_go(local: Scenario, build, leave: str, flags: str) -> None:  # noqa: F811
+    hook, program = build(HOOK, BUSY, flags)
     environment = local.environment() | {"LD_PRELOAD": str(hook)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([str(program), "0"], env=environment, **pipes) as process:
@@ -66,9 +67,10 @@ def test_random_changes_while_threads_call_and_signals_arrive(scenario: Scenario
     assert "wrong 0" in text or (scenario.place == "gdbserver" and not re.search(r"^wrong", text, re.MULTILINE))
 
 
-def test_over_the_machine_interface(local: Scenario, build) -> None:  # noqa: F811
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_over_the_machine_interface(local: Scenario, build, flags: str) -> None:  # noqa: F811
     controllers = pytest.importorskip("pygdbmi.gdbcontroller", reason="pygdbmi is not installed")
-    hook, program = build()
+    hook, program = build(HOOK, CALLS, flags)
     line = [GDB, "-nx", "-q", "--interpreter=mi3", "-x", str(ROOT / "gdbcuda.py"), "--args", str(program)]
     old, os.environ["LD_LIBRARY_PATH"] = os.environ.get("LD_LIBRARY_PATH"), str(local.shim / "standin")
     ide = controllers.GdbController([*line, "1", "50000", "2"])
