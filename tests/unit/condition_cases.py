@@ -17,7 +17,23 @@ EDGES = (0, 1, 2, 7, 63, 64, 127, 128, 255, 1 << 15, (1 << 16) - 1, (1 << 31) - 
          1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 2, (1 << 64) - 1)  # fmt: skip
 FLOATS = (0.0, -0.0, 0.5, 1.0, -1.5, 3.0, 1e10, -1e10, 1e300, 9007199254740993.0, 1.8446744073709552e19)
 BITWISE, SUMS = ("&", "|", "^", "<<", ">>", "%"), ("+", "-", "*", "/")
-STRINGS = ("", "c", "cu", "cuInit", "cuMemAlloc", "cuMemAlloc_v2")
+STRINGS = (
+    "",
+    "c",
+    "cu",
+    "cuInit",
+    "cuMemAlloc",
+    "cuMemAlloc_v2",
+    'a "b" c',
+    "back\\slash",
+    "ends in *",
+    "a\tb\n",
+    "größe",
+)
+WORDS = (
+    "NULL", "nullptr", "true", "false", "4K", "2GiB", "1.5K", "0x7fffffff", "+3", "cudaMemcpyDeviceToHost",
+    "CU_EVENT_DISABLE_TIMING", "CU_STREAM_NON_BLOCKING", "CUDA_ERROR_OUT_OF_MEMORY", "NVML_MEMORY_ERROR_TYPE_COUNT",
+)  # fmt: skip
 CALLERS = ("here", "there", "nowhere")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -29,11 +45,13 @@ def function(text: str) -> Function:
     return Function("made", "driver", f"CUresult;{named}", TABLE.types, Notes())
 
 
-# Real ones with pointers: to numbers, structs, unions and arrays of them, strings; and with structs by value.
+# Real ones with pointers: to numbers, structs, unions and arrays of them, strings; and with structs by value, with
+# fractions, with arguments on the stack.
 POINTING = (
     "cuMemcpy2D_v2", "cuGraphGetNodes", "cuStreamBatchMemOp_v2", "cuTexRefSetBorderColor", "cudaMemcpy3D",
     "cuGetProcAddress_v2", "cudaSetValidDevices", "cudaLaunchKernel", "cuLaunchKernelEx", "cuMemRangeGetAttributes",
     "nvmlDeviceGetFieldValues", "cuGraphAddKernelNode_v2", "cudaMallocArray", "cuCoredumpSetAttribute",
+    "cuTexRefSetMipmapLevelBias", "cuLaunchKernel", "cuModuleGetFunction",
 )  # fmt: skip
 WIDE = function("int i;unsigned int u;size_t z;long long l;CUdeviceptr p;cudaMemcpyKind e;float f;double d")
 NARROW = function("char c;unsigned char b;short s;unsigned short w;void * p;size_t z;float f;double d")
@@ -56,6 +74,13 @@ def parses(text: str, target: Function) -> bool:
     except UserError:
         return False
     return True
+
+
+def written(text: str) -> str:
+    """As it stands between quotes in a condition."""
+    for character, escape in (("\\", "\\\\"), ('"', '\\"'), ("*", "\\*"), ("\n", "\\n"), ("\t", "\\t")):
+        text = text.replace(character, escape)
+    return text
 
 
 def paths(parameter: api.Parameter) -> Iterator[str]:
@@ -125,8 +150,9 @@ class Conditions:
         name, text = self.random.choice(self.strings), self.random.choice(STRINGS)
         if self.random.random() < 0.3:
             return f"{name}[{self.random.randint(0, 4)}] {self.random.choice(COMPARISONS)} {ord('c')}"
-        cut = text[: self.random.randint(0, len(text))] + "*"
-        return f'{name} {self.random.choice(["==", "!="])} "{self.random.choice([text, cut])}"'
+        cut = written(text[: self.random.randint(0, len(text))]) + "*"
+        sides = [name, f'"{self.random.choice([written(text), cut])}"']
+        return f" {self.random.choice(['==', '!='])} ".join(sides[:: self.random.choice([1, 1, -1])])
 
     def comparison(self, depth: int) -> str:
         if self.strings and self.random.random() < 0.5:
@@ -150,11 +176,13 @@ class Conditions:
 
     def constant(self) -> str:
         edge = str(self.random.choice(EDGES))
-        return self.random.choice([edge, f"-{edge}", f"{edge}u", "cudaMemcpyDeviceToHost", "NULL", "4K"])
+        return self.random.choice([edge, f"-{edge}", f"{edge}u", *self.random.sample(WORDS, 3)])
 
     def fraction(self, depth: int) -> str:
         if depth == 0 or self.random.random() < 0.3:
             return self.random.choice([*self.fractions * 2, repr(self.random.choice(FLOATS))])
+        if self.random.random() < 0.2:
+            return f"-({self.fraction(depth - 1)})"
         operand = self.random.choice([self.fraction, self.integer])
         return f"({self.fraction(depth - 1)}) {self.random.choice(SUMS)} ({operand(depth - 1)})"
 

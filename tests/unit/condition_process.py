@@ -146,7 +146,7 @@ class Process:
         line = self.answers.readline()
         assert line, self.log.read_text()[-2000:]
         symbol, answer = json.loads(line)
-        is_unreadable = str(answer).startswith("Cannot access memory")
+        is_unreadable = str(answer).startswith(("Cannot access memory", "cannot read"))  # gdb's words, ours
         assert symbol == made.symbol and (is_unreadable or answer in (0, 1)), (symbol, answer, expression)
         return None if is_unreadable else answer == 1
 
