@@ -251,7 +251,8 @@ def cuda_log_summary(function: list[str], json: bool, **chosen: object) -> str:
 
     wanted = make_filter(function, chosen)
     writer = recording.writer()
-    chosen = tree.some(events(list(recording.SESSION.kept.calls)), wanted.takes)
+    told = events(list(recording.SESSION.kept.calls))
+    chosen = told if wanted == Filter() else tree.some(told, wanted.takes)
     found = summary.Summary(writer.table, writer.notes).feed(chosen)
     if json:
         return data.line(data.summary(found, writer))
