@@ -32,6 +32,7 @@ ROLES = {
 }
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 FOLD = re.compile(r"\s*(?:[-+] )?(#\d+\s+)?")  # what a folded line stays behind
+WORD = re.compile(r"\s*\S+(?: [um]?s\b)?")  # 12.3 us stays together
 ELLIPSIS = "…"
 HEADER_PADDING = "  "  # tabulate makes a column two wider than its title
 NARROWEST = 16  # columns; narrower than that, wrapped text is hard to read
@@ -96,7 +97,7 @@ def folds(line: str, width: int) -> list[str]:
     start = FOLD.match(plain(line))
     indent = min(start.end() if start and start.group(1) else (start.end() if start else 0) + GAP, width // 3)
     lines, current = [], ""
-    for word in re.findall(r"\s*\S+", line):
+    for word in WORD.findall(line):
         if current.strip() and visible_width(current + word) > width:
             lines.append(current)
             current, word = " " * indent, word.lstrip()

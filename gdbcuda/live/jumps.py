@@ -3,8 +3,8 @@
 longjmp, the landing of an exception (in a handler or on the way to it) and swapcontext all know the stack pointer that
 the thread goes on with. Read from their arguments, for x86-64 and glibc: jmp_buf from sysdeps/x86_64/jmpbuf-offsets.h
 and its pointer guard, ucontext_t from <sys/ucontext.h>, _Unwind_Context from libgcc's unwind-dw2.c. Other ways to
-change the stack (boost.context, hand-written ones) are not seen: calls that are over before such a switch nest right, one
-that is left open on the other stack counts as unwound as soon as the thread calls from further up.
+change the stack (boost.context, hand-written ones) are not seen: calls that are over before such a switch nest right,
+one that is left open on the other stack counts as unwound as soon as the thread calls from further up.
 """
 
 from __future__ import annotations

@@ -65,9 +65,9 @@ class Timeline:
         rows = [f"T{thread:<9} {''.join(shown(cell, paint) for cell in lane[:used])}"
                 for thread, lane in sorted(self.lanes.items())]  # fmt: skip
         seen = {letter for lane in self.lanes.values() for cell in lane for letter in cell}
-        legend = [f"{letter} {name}" for letter, name in NAMES.items() if letter in seen]
-        legend += [f"{FAILED} failed"] if FAILED in seen else []
-        return "\n".join([*rows, f"{'':<10} {duration(self.step)} a column; {', '.join(legend)}, {IDLE} nothing"])
+        legend = [f"{letter}={name}" for letter, name in NAMES.items() if letter in seen]
+        legend += [f"{FAILED}=failed"] if FAILED in seen else []
+        return "\n".join([*rows, f"{'':<10} {duration(self.step)} a column; {', '.join(legend)}, {IDLE}=nothing"])
 
 
 def shown(cell: dict[str, float], paint: Paint) -> str:

@@ -139,7 +139,7 @@ def test_timeline_fits_and_shows_failures(
     assert max(map(len, (first, second))) <= 60 and len(first) > 40
     assert set(first.split()[1]) == {"A", "."} and set(second.split()[1]) == {".", "C", "!"}
     assert first.split()[1].rstrip(".") in "A" * 60
-    assert "A allocate" in legend and "! failed" in legend
+    assert "A=allocate" in legend and "!=failed" in legend
 
 
 def test_chrome_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
