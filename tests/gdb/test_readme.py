@@ -119,6 +119,16 @@ def test_subcommands_and_options_of_the_shell_exist() -> None:
             assert options <= all_options(known[words[1]]), words
 
 
+def test_links_lead_somewhere() -> None:
+    headings = re.findall(r"^#+ (.*)$", TEXT, re.MULTILINE)
+    slugs = {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+    links = set(re.findall(r"\]\(#([^)]*)\)", TEXT))
+    assert len(links) > 4
+    assert links <= slugs
+    files = set(re.findall(r"\]\((?!#|https?:)([^)]*)\)", TEXT))
+    assert all((ROOT / file).exists() for file in files), files
+
+
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     actions = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
     return dict(actions[0].choices) if actions else {}
