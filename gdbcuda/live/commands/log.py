@@ -169,7 +169,7 @@ WHERE = Condition("only calls for which COND holds, with what pointers led to wh
 @command(
     "cuda-log show",
     *FILTERS,
-    Option("--last", f"the last N calls (default {SHOWN}; 0 for all)", "N"),
+    Option("--last", f"the last N calls (default {SHOWN}, with --json all; 0 for all)", "N"),
     Option("--tree", "calls below the call that made them", flag=True),
     Option("--changed", "what the hook library changed: arguments, results, calls not forwarded, extra calls",
            flag=True),
