@@ -16,16 +16,27 @@ from .finding import JSON_VERSION, Report
 from .text import report_text, verdict_line
 
 _DESCRIPTION = """\
-Tells what readelf, nm and an hour of doubt tell about a hook library: debug info, exported and hidden functions, how
-programs reach it, what keeps it from being loaded. FILE is a shared library or a program; with --hook, programs are
-checked together with that hook library. Exit status: 0 nothing worse than a warning, 1 an error, 2 an unreadable file.
-"""
+Tells what readelf, nm and an hour of doubt tell about a hook library: debug
+info, exported and hidden functions, how programs reach it, what keeps it from
+being loaded. FILE is a shared library or a program; with --hook, programs are
+checked together with that hook library."""
+_EXAMPLES = """\
+Exit status: 0 nothing worse than a warning, 1 an error, 2 an unreadable file.
+
+Examples:
+  gdbcuda check libvgpu.so
+  gdbcuda check --quiet ./train ./serve --hook libvgpu.so
+  gdbcuda check --json --sysroot ./image /usr/local/vgpu/libvgpu.so"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``check`` to the subcommands of ``gdbcuda``; ``args.run(args)`` gives the exit status."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "check", help="is this hook library built right, and does it reach that program", description=_DESCRIPTION
+        "check",
+        help="is this hook library built right, and does it reach that program",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_arguments(parser)
     return parser

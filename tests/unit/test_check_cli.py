@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,15 +14,16 @@ import pytest
 from elf_build import compiled
 
 from gdbcuda.check import cli
+from gdbcuda.cli import make_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 ALLOC = "int cuMemAlloc_v2(void **p, unsigned long n) { *p = (void *)n; return 0; }\n"
 
 
 def typed(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """python -m gdbcuda.check WORDS in a process of its own."""
+    """gdbcuda check WORDS in a process of its own."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    command = [sys.executable, "-m", "gdbcuda.check", *map(str, words)]
+    command = [sys.executable, "-m", "gdbcuda.cli", "check", *map(str, words)]
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
 
 
@@ -33,6 +35,12 @@ def good(tmp_path: Path) -> Path:
 @pytest.fixture
 def bad(tmp_path: Path) -> Path:
     return compiled(tmp_path / "bad", ALLOC, "-g", "-fvisibility=hidden", name="libbad.so")
+
+
+def test_the_examples_of_its_help_parse() -> None:
+    examples = re.findall(r"^  gdbcuda (.*)$", typed("--help").stdout.partition("Examples:")[2], re.MULTILINE)
+    assert len(examples) == 3
+    assert all(make_parser().parse_args(example.split()).run is cli.run for example in examples)
 
 
 def test_table_worst_first_and_verdict_last(bad: Path) -> None:
