@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gdbcuda import api
+from gdbcuda.api.table import STATUS_TYPES
 
 MARKER = re.compile(r"^(DRIVER|RUNTIME|NVML|PLAIN)(?:_(INIT|ANY|ERROR))?\((?:[^(),]+, )?(\w+)\)\(", re.MULTILINE)
 STREAM_SUFFIX = re.compile(r"_pt[sd][sz]$")
-STATUS = {"driver": "CUresult", "runtime": "cudaError_t", "nvml": "nvmlReturn_t"}
 TOP = '/* Written by generate.py. Do not edit. */\n#include "gdbcuda_api.h"\n#include <stdbool.h>\n'
 
 
@@ -48,7 +48,7 @@ class Library:
         self.bodies = find_bodies(self.sources)
         # what returns no status and has no body could only pretend to have worked: it is not there
         self.functions = [
-            f for f in exported(table, name) if f.result.spelling == STATUS[name] or f.symbol in self.bodies
+            f for f in exported(table, name) if f.result.spelling == STATUS_TYPES[name] or f.symbol in self.bodies
         ]
         self.variants: dict[str, list[api.Function]] = {}
         for function in self.functions:

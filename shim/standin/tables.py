@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from library import STATUS, TOP, Library
+from library import TOP, Library
 
 from gdbcuda import api
+from gdbcuda.api.table import STATUS_TYPES
 
 ERROR_OF = """
 static const struct error *error_of(int code)
@@ -34,7 +35,7 @@ def tables(library: Library) -> Iterator[str]:
 
 def errors(library: Library) -> Mapping[str, int]:
     """Without the second names of a code that has several."""
-    enum = library.table.enum(STATUS[library.name])
+    enum = library.table.enum(STATUS_TYPES[library.name])
     assert enum
     return {name: value for name, value in enum.values.items() if enum.name_of(value) == name}
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from library import STATUS, STREAM_SUFFIX, TOP, Body, Library
+from library import STREAM_SUFFIX, TOP, Body, Library
 
 from gdbcuda import api
+from gdbcuda.api.table import STATUS_TYPES
 
 CHECKS = {
     "DRIVER": "need_context()",
@@ -36,7 +37,7 @@ def wrappers(library: Library) -> Iterator[str]:
         yield "cudaError_t note_error(cudaError_t error);\nbool use_per_thread_stream(bool use);"
     yield "const char *error_name(int code);"
     for check in sorted({check for marker, check in CHECKS.items() if marker.lower().startswith(library.name)}):
-        yield f"{STATUS[library.name]} {check.replace('()', '(void)')};"
+        yield f"{STATUS_TYPES[library.name]} {check.replace('()', '(void)')};"
     for function in library.functions:
         body = library.body_of(function)
         lines = wrapper(library, function, body) if body else stub(library, function)
@@ -45,7 +46,7 @@ def wrappers(library: Library) -> Iterator[str]:
 
 def wrapper(library: Library, function: api.Function, body: Body) -> Iterator[str]:
     call = f"do_{body.symbol}({', '.join(p.name for p in function.parameters)})"
-    if function.result.spelling != STATUS[library.name]:
+    if function.result.spelling != STATUS_TYPES[library.name]:
         yield trace_call(function)
         yield f"{'' if function.result.kind == 'void' else 'return '}{call};"
         return
@@ -53,7 +54,7 @@ def wrapper(library: Library, function: api.Function, body: Body) -> Iterator[st
     per_thread = library.name == "runtime" and STREAM_SUFFIX.search(function.symbol)
     if per_thread:
         yield "bool before = use_per_thread_stream(true);"
-    yield f"{STATUS[library.name]} result = {check or call};"
+    yield f"{STATUS_TYPES[library.name]} result = {check or call};"
     if check:
         yield f"if (result == {SUCCESS[library.name]})"
         yield f"    result = {call};"
