@@ -49,7 +49,8 @@ def of_function(
         tree = condition.trees[symbol]
         base, count = typed.split(tree)
         locations = abi.locate(function, MACHINE)
-        terms = [tree_term(made.number, part, locations) for part in (base,) if part is not None] + terms
+        own = [tree_term(made.number, part, locations) for part in (base,) if part is not None]
+        terms = terms + own if to_x86.may_read(tree) else own + terms  # the kernel is asked before memory is read
         terms += [tree_term(made.number, count, locations)] if count is not None else []
         names_callers = any(isinstance(one, typed.CallerIn) for one in typed.nodes(tree))
         asks_gdb = condition.to_gdb(function, abi.locate(function, target.machine())).why
@@ -66,7 +67,7 @@ def of_name(native: str, argument: int, pattern: str | None, wanted_callers: str
     if head:
         registers = abi.convention(MACHINE).integers
         places = [abi.Location((abi.Piece(register, None, abi.WORD),)) for register in registers]
-        terms.insert(0, tree_term(0, typed.Matches("name", argument, head.encode(), True), places))
+        terms.append(tree_term(0, typed.Matches("name", argument, head.encode(), True), places))
     return Filter(native, terms)
 
 
