@@ -113,6 +113,10 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     WISHES.pop(breakpoint.number, None)
 
 
+def by_number(number: int) -> gdb.Breakpoint | None:
+    return next((one for one in gdb.breakpoints() if one.number == number), None)
+
+
 def locations(breakpoint: gdb.Breakpoint) -> list[Location]:
     """The places of a breakpoint, with their layers; [] while it is pending."""
     if hasattr(breakpoint, "locations"):  # gdb 13

@@ -17,19 +17,22 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.live import holding, positions
+from gdbcuda.live.breakpoints import by_number
 from gdbcuda.live.guard import Guard
-from gdbcuda.live.guard_watch import Watch, by_number
+from gdbcuda.live.guard_watch import Watch
 
 
 @dataclass
 class StandingGuard(Guard):
     """``tested``: threads whose call has passed the test in the process and has not come to the location yet;
-    ``hits``: of its breakpoints, as many as gdb has counted; ``all_match``: there was no call yet that does not."""
+    ``hits``: of its breakpoints, as many as gdb has counted; ``all_match``: there was no call yet that does not;
+    ``shown``: threads that have stopped at the location for the user, and not gone on since."""
 
     tested: set[int] = field(default_factory=set)
     hits: int = 0
     is_open: bool = False
     all_match: bool = True
+    shown: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,9 +103,13 @@ class StandingGuard(Guard):
         if holding.release() and pc != self.stop:
             self.is_open = self.is_lifted
         self.switch_exits(False)
+        if pc == self.stop and self.detour.covers_stop:
+            self.shown.add(gdb.selected_thread().num)
         super().stand(pc)
 
     def go_on(self, thread: int, pc: int, sp: int) -> None:
+        self.is_open = self.is_open or not self.shown <= {thread}  # gdb takes them over the location by itself
+        self.shown.clear()
         if self.is_open or self.tested:
             return
         if pc == self.stop and self.detour.covers_stop:

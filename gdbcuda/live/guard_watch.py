@@ -9,6 +9,7 @@ from typing import Callable
 import gdb
 
 from gdbcuda.live import breakpoints, confined, detour
+from gdbcuda.live.breakpoints import by_number
 
 switching: list[bool] = []  # what we switch is modified too
 trash: list[gdb.Breakpoint] = []  # gdb may be walking its list: deleted at the next stop or prompt
@@ -47,10 +48,6 @@ def switch_location(number: int, address: int, on: bool) -> None:
     for index, (found, enabled) in enumerate(places(breakpoint), 1):
         if found == address and enabled != on:
             breakpoints.switch(breakpoint, breakpoints.Location(index, found, enabled, ""), on)
-
-
-def by_number(number: int) -> gdb.Breakpoint | None:
-    return next((one for one in gdb.breakpoints() if one.number == number), None)
 
 
 def places(breakpoint: gdb.Breakpoint) -> list[tuple[int, bool]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import call_sites, frames, shown_calls
+from gdbcuda.live import breakpoints, call_sites, frames, shown_calls
 from gdbcuda.live.calling import current_stack_pointer, result_register, stack_pointer, thread_number
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.live.shown_calls import Key, returns_to
@@ -79,7 +79,7 @@ def arrived(address: int) -> bool:
 
 def is_ignored(number: int) -> bool:
     """``ignore`` of the user's breakpoint: gdb counts down where that one stops, and it never does."""
-    owner = next((one for one in gdb.breakpoints() if one.number == number), None)
+    owner = breakpoints.by_number(number)
     if owner is None or not owner.ignore_count:
         return False
     try:

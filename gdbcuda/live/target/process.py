@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import re
 
 import gdb
@@ -78,7 +78,7 @@ def has_readable_stack() -> bool:
 def machine() -> str:
     """ "x86-64" or "aarch64", as gdbcuda.abi names them; UserError for anything else. Without a program: gdb's own,
     for an IDE's commands may come before its program (gdb itself then assumes an i386)."""
-    name = architecture().name() if program() or is_alive() else platform.machine().replace("x86_64", "i386:x86-64")
+    name = architecture().name() if program() or is_alive() else os.uname().machine.replace("x86_64", "i386:x86-64")
     if name.startswith("i386:x86-64"):
         return "x86-64"
     if name.startswith("aarch64"):
