@@ -22,7 +22,7 @@ project: into an existing launch.json beside what is there. The program runs her
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``ide`` to the subcommands of ``gdbcuda``."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "ide", help="configure VS Code, CLion, Theia, Nsight or Vim", description=_DESCRIPTION
+        "ide", help="configure VS Code, CLion, Theia, Nsight, Vim or Emacs", description=_DESCRIPTION
     )
     known = list(names())
     parser.add_argument("ide", choices=known, metavar="IDE", help="; ".join(f"{n}: {IDES[n].title}" for n in known))

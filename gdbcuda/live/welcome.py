@@ -7,7 +7,7 @@ import os
 import gdb
 
 from gdbcuda import render
-from gdbcuda.live import settings
+from gdbcuda.live import layers, settings
 
 HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; help user-defined"
 _prompted = False
@@ -25,8 +25,9 @@ def on_prompt() -> None:
 
 
 def is_for_a_person() -> bool:
-    """At a terminal, who has sourced the file by hand: it is not in the gdbinit of every day."""
-    if not (os.isatty(0) and os.isatty(1)) or settings.is_machine_interface():
+    """At a terminal, who has sourced the file by hand: it is not in the gdbinit of every day, nor does a project's own
+    go on and load a hook library."""
+    if not (os.isatty(0) and os.isatty(1)) or settings.is_machine_interface() or layers.named_hooks():
         return False
     from gdbcuda import install
 

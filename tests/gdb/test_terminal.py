@@ -65,6 +65,8 @@ def test_no_hint_for_machines_and_for_who_has_installed_it(local: Scenario, home
     assert "gdbcuda:" not in terminal.typed(words=(*words, "-batch"))
     assert "gdbcuda:" not in terminal.typed("-gdb-exit", words=(*words, "--interpreter=mi3"))
     assert "gdbcuda:" not in local.run(None, "echo x", hook=None)
+    load = f"cuda-load {local.sample('minimal_hook.so')}"  # as a project's .gdbinit does
+    assert "gdbcuda:" not in terminal.typed("help cuda-break", words=(*words, "-ex", load))
     (home / ".gdbinit").write_text(f"source {ROOT}/gdbcuda.py\n")
     assert "gdbcuda:" not in terminal.typed("help cuda-break")
 

@@ -6,12 +6,12 @@ from gdbcuda.ide.files import gdbinit
 from gdbcuda.ide.plan import Plan, Request, ide
 
 
-@ide("vim", "Vim's termdebug, and gdb itself in the project's folder")
+@ide("vim", "Vim and Neovim with termdebug, and gdb itself in the project's folder")
 def vim(request: Request) -> Plan:
     steps = [
         request.allowing(),
         *request.server_steps(),
-        f"in Vim, in {request.folder}:  :packadd termdebug  and  :Termdebug {request.program}",
+        f"in Vim or Neovim, in {request.folder}:  :packadd termdebug  and  :Termdebug {request.program}",
         *([f"in its gdb window:  target remote {request.remote}"] if request.remote else []),
     ]
     return Plan((gdbinit(request.commands(), request.init_file),), tuple(steps))
