@@ -42,6 +42,16 @@ def ide(open_ide) -> Ide:
     return open_ide("test_alloc")
 
 
+def test_the_list_of_breakpoints_is_silent(ide: Ide) -> None:
+    """Emacs asks for it whenever something is printed: a line of ours there, and it would ask for ever."""
+    ide.do("cuda-break cuMemAlloc if bytesize > 1G")
+    ide.do("-exec-run")
+    ide.stop()
+    for command in ("-break-list", "-break-info", "-break-info 1"):
+        assert ide.do(command) == "", command
+    assert "cuMemAlloc_v2" in ide.do('-interpreter-exec console "info breakpoints"')
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize("mode", MODES)
 def test_a_stop_in_the_hook(open_ide, mode: str) -> None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 import gdb
 
 from gdbcuda import render
-from gdbcuda.live import console, guards, later, target
+from gdbcuda.live import console, guards, later, settings, target
 from gdbcuda.live.command import command
 
 MOST_LINES = 8
@@ -82,7 +82,8 @@ def numbered(numbers: list[int]) -> str:
 
 
 def write_note() -> None:
-    text = note() if later.is_loaded("gdbcuda.live.guards") else ""
+    """Not over MI, whose -break-list is the same command: Emacs asks for it whenever something is printed."""
+    text = note() if later.is_loaded("gdbcuda.live.guards") and not settings.is_machine_interface() else ""
     if text:
         console.write(text + "\n")
 
