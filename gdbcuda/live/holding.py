@@ -1,11 +1,13 @@
 """One thread runs and the others are held, for the few instructions that only one may be in.
 
-(gdb manual: "All-Stop", ``set scheduler-locking``. cuda-gdb's targets cannot do it.)
+(gdb manual: "All-Stop", ``set scheduler-locking``.)
 """
 
 from __future__ import annotations
 
 import gdb
+
+from gdbcuda.live import link
 
 SETTING = "scheduler-locking"
 _as_set: list[str] = []  # by the user, while it is not so
@@ -15,6 +17,8 @@ def hold() -> bool:
     """From the next moment that the program goes on."""
     if _as_set:
         return True
+    if link.is_cuda_gdb():  # its targets cannot; and an error of gdb.execute within ``stop`` ends the user's continue
+        return False
     before = str(gdb.parameter(SETTING))
     try:
         gdb.execute(f"set {SETTING} on", to_string=True)

@@ -18,8 +18,6 @@ KEPT = "breakpoint always-inserted"
 TRUST = "trust-readonly-sections"
 MANY = 100  # breakpoints
 
-CUDA_GDB_ONLY = "help info cuda"
-
 _has_set = False  # it was off before
 
 
@@ -52,10 +50,10 @@ def as_before() -> None:
         _has_set = False
 
 
+def is_cuda_gdb() -> bool:
+    return bool(gdb.execute("complete info cuda ", to_string=True))
+
+
 def gdbserver() -> str:
     """The one that this debugger speaks to: cuda-gdb refuses any but its own."""
-    try:
-        gdb.execute(CUDA_GDB_ONLY, to_string=True)
-    except gdb.error:
-        return "gdbserver"
-    return "cuda-gdbserver"
+    return "cuda-gdbserver" if is_cuda_gdb() else "gdbserver"
