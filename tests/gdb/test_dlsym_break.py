@@ -40,6 +40,16 @@ def test_a_glob_and_any_caller(local: Scenario) -> None:
     assert "Breakpoint 2: dlsym in hook libgdbcuda-hook.so\n" in text
 
 
+def test_it_says_who_compares_the_name(local: Scenario) -> None:
+    made = ("cuda-dlsym break cuMemAlloc_v2", "cuda-dlsym break --from any", "cuda-dlsym break cuMemFree_v2")
+    text = local.run("dlsym_alloc", "break main", "run", *made, "delete 3", "cuda-guards", "continue", "continue")
+    assert "asked for cuMemAlloc_v2, called from the program; guarded\n" in text
+    why = "breakpoint 3 is on the same function, and has no guard: every call is wanted"
+    assert f"asked for cuMemFree_v2, called from the program; not guarded: {why}\n" in text
+    assert len(re.findall(r"^[24] +in the process ", text, re.MULTILINE)) == 2, text
+    assert re.findall(r"^Breakpoint (\d)  hook \S+  dlsym asked for (\w+)", text, re.MULTILINE)[0][0] in ("2", "4")
+
+
 def test_by_another_resolver(local: Scenario, tmp_path) -> None:
     asked = tmp_path / "requests"
     asked.write_text("cuInit 2000 0\ncuMemAlloc 3020 0\n")
@@ -52,10 +62,13 @@ def test_it_survives_a_rerun(local: Scenario) -> None:
     assert text.count("dlsym asked for cuMemAlloc_v2 in libcuda.so.1") == 2
 
 
-@pytest.mark.parametrize(("command", "says"), [
-    ("cuda-dlsym break cuMemAlocc", "(cuMemAlocc is no name of the API; did you mean cuMemAlloc"),
-    ("cuda-dlsym break x --by foo", "cuda-dlsym break: 'foo' resolves no names; one of dlsym, dlvsym, cuGetProc"),
-    ("cuda-dlsym break a b", "cuda-dlsym break: unrecognized arguments: b"),
-])
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("cuda-dlsym break cuMemAlocc", "(cuMemAlocc is no name of the API; did you mean cuMemAlloc"),
+        ("cuda-dlsym break x --by foo", "cuda-dlsym break: 'foo' resolves no names; one of dlsym, dlvsym, cuGetProc"),
+        ("cuda-dlsym break a b", "cuda-dlsym break: unrecognized arguments: b"),
+    ],
+)
 def test_bad_input(local: Scenario, command: str, says: str) -> None:
     assert says in local.run("dlsym_alloc", command)

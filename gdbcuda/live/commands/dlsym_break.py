@@ -92,7 +92,7 @@ def summary(made: gdb.Breakpoint, request: breaking.Request, symbol: str | None)
     place = " ".join(breaks.where(made, request)).strip()
     asked = f", asked for {symbol}" if symbol else ""
     resolver = breakpoints.WISHES[made.number].function
-    return f"Breakpoint {made.number}: {resolver} in {place}{asked}{breaks.called_from(request)}"
+    return f"Breakpoint {made.number}: {resolver} in {place}{asked}{breaks.called_from(request)}{breaks.guarded(made)}"
 
 
 def unusual(symbol: str | None) -> str:
