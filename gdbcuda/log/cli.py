@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any
 
-from gdbcuda import render
+from gdbcuda import api, render
 from gdbcuda.check.cli import wants_colour
 from gdbcuda.errors import UserError
 from gdbcuda.log import export, views
@@ -47,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     if name in ("show", "tree"):
         parser.add_argument("--last", type=natural, default=0, metavar="N", help="the last N (default 0: all)")
     if name == "show":
+        parser.add_argument("--tree", action="store_true", help="as gdbcuda log tree")
+        parser.add_argument("--changed", action="store_true", help="as gdbcuda log changes")
         parser.add_argument("--stack", action="store_true", help="with the backtrace, where it was recorded")
     if name in WITH_DATA:
         parser.add_argument("--json", action="store_true", help="for scripts: JSON, one object a line")
@@ -58,6 +60,19 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     if name == "memory":
         parser.add_argument("--view", default="overview", help="overview, live, leaks, peak, by-site, problems, "
                                                                "reported, or an address")  # fmt: skip
+
+
+def refuse_words_of_the_prompt(files: list[str]) -> None:
+    """There functions, views and a condition are written as they are."""
+    from gdbcuda.ledger.views import VIEWS as OF_MEMORY
+
+    if "if" in files:
+        raise UserError("a condition is written --if 'bytesize > 1M' here")
+    for file in (file for file in files if not os.path.exists(file) and file != "-"):
+        if file in OF_MEMORY:
+            raise UserError(f"cannot read {file}: no such file; a view is written --view {file} here")
+        if api.load().find(file):
+            raise UserError(f"cannot read {file}: no such file; a function is written --function {file} here")
 
 
 def natural(text: str) -> int:
@@ -72,8 +87,7 @@ def run(args: argparse.Namespace) -> int:
     def paint(text: str, role: str) -> str:
         return render.colour(text, role, colour)
 
-    if "if" in args.files:
-        raise UserError("a condition is written --if 'bytesize > 1M' here")
+    refuse_words_of_the_prompt(args.files)
     has_bar = not (args.view in STREAMED and sys.stdout.isatty())
     sources = [views.Source(path, paint, has_bar) for path in args.files]
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time

@@ -85,6 +85,8 @@ def latest(rows: Iterable[T], count: int) -> Iterable[T]:
 
 
 def show(args: argparse.Namespace, sources: list[Source]) -> None:
+    if args.tree or args.changed:
+        return (show_tree if args.tree else show_changes)(args, sources)
     out = Printer(args, sources)
     for source, chosen in filtered(args, sources, out):
         writer = source.writer

@@ -288,6 +288,16 @@ def test_data_of_several_logs_names_the_file(capsys: pytest.CaptureFixture[str],
     assert [one["file"] for one in data_of(capsys, "show", *paths)] == [str(path) for path in paths]
 
 
+def test_the_words_of_the_prompt(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = write(tmp_path / "log", nested(), MAIN)
+    assert run(capsys, "show", path, "--tree") == run(capsys, "tree", path)
+    assert run(capsys, "show", path, "--changed") == run(capsys, "changes", path)
+    assert cli.main(["log", "show", str(path), "cuMemAlloc"]) == 2
+    assert "a function is written --function cuMemAlloc here" in capsys.readouterr().err
+    assert cli.main(["log", "memory", str(path), "leaks"]) == 2
+    assert "a view is written --view leaks here" in capsys.readouterr().err
+
+
 def test_the_last_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = write(tmp_path / "log", [call(number, "cuInit") for number in range(5)])
     assert [line.split()[0] for line in run(capsys, "show", path, "--last", 2).splitlines()] == ["#3", "#4"]
