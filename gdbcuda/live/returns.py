@@ -82,10 +82,7 @@ def is_ignored(number: int) -> bool:
     owner = breakpoints.by_number(number)
     if owner is None or not owner.ignore_count:
         return False
-    try:
-        owner.ignore_count -= 1
-    except TypeError:  # cuda-gdb 11.8 takes no number from Python: it stops each time
-        return False
+    gdb.execute(f"ignore {number} {owner.ignore_count - 1}", to_string=True)  # cuda-gdb 11.8 lets no number be assigned
     return True
 
 
