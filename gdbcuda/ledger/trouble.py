@@ -8,6 +8,7 @@ from gdbcuda import api
 from gdbcuda.ledger import mappings, roles
 from gdbcuda.ledger.blocks import Block, Blocks, by, where
 from gdbcuda.ledger.touches import Touch
+from gdbcuda.log.summary import counted
 
 Found = tuple[str, str, Optional[Block]]  # kind, text, the block that it is about
 Trouble = Optional[Found]
@@ -29,7 +30,7 @@ def of_free_of_nothing(blocks: Blocks, address: int) -> Found:
     """No block begins there."""
     inside, before = blocks.memory.holding(address), blocks.memory.was_holding(address)
     if inside is not None:
-        return "interior pointer", f"{address - inside.address} bytes into {where(inside)}", inside
+        return "interior pointer", f"{counted(address - inside.address, 'byte')} into {where(inside)}", inside
     handles = [space.freed.get(address) for space in blocks.spaces.values() if space is not blocks.memory]
     freed = next((one for one in (before, *handles) if one is not None and one.address == address), None)
     if freed is not None:

@@ -122,7 +122,7 @@ def at(ledger: Ledger, writer: Writer, address: int) -> str:
         verb = f", freed{by(block)}" if block is not None else ""
     if block is None:
         return f"{address:#x} is in no block that was recorded{neighbour(ledger, address)}."
-    place = f"{address:#x} is {address - block.address} bytes into {where(block)}{verb}"
+    place = f"{address:#x} is {counted(address - block.address, 'byte')} into {where(block)}{verb}"
     return f"{place}; {block.kind}, by {site(block, writer)}."
 
 
