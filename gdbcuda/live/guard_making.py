@@ -95,7 +95,8 @@ def settle(function: int) -> None:
     """One function: the guard for all breakpoints on it, or none."""
     process = PROCESSES()
     members, old = process.stops[function], process.guards.get(function)
-    if old is not None and set(old.members) == set(members) and {old.stop} == set(members.values()):
+    is_as_it_was = old is not None and set(old.members) == set(members) and {old.stop} == set(members.values())
+    if is_as_it_was and not any(map(counts_at_several_places, members)):
         return
     if old is not None:
         remove(old)
@@ -125,6 +126,9 @@ def install(function: int, members: dict[int, int]) -> None:
     if counting_ones and len(members) > 1:
         alone = "it counts calls, and another breakpoint is on the same function"
         raise OfOne(counting_ones[0], alone, "and counts calls")
+    scattered = next(filter(counts_at_several_places, counting_ones), None)
+    if scattered is not None:
+        raise OfOne(scattered, "it counts calls at several places", "and counts calls at several places")
     stop = stops.pop()
     found = detour.plan(function, stop)
     refuse_other_breakpoints(found)
@@ -150,6 +154,13 @@ def install(function: int, members: dict[int, int]) -> None:
         for pc, sp in where or ():
             guard.let_pass(thread, pc, sp)
     process.guards[function] = guard
+    if not process.is_stopped:
+        guard.begin()
+
+
+def counts_at_several_places(number: int) -> bool:
+    """Its one number cannot be kept in several trampolines."""
+    return FILTERS[number].is_counting and sum(number in stops for stops in PROCESSES().stops.values()) > 1
 
 
 def test_of(number: int) -> trampoline.Test:
