@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 from dataclasses import dataclass
@@ -10,6 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 GDB = os.environ.get("GDBCUDA_GDB", "gdb")
 SECONDS = 120
+
+
+@functools.cache
+def is_cuda_gdb_11_8() -> bool:
+    return "\n11.8 release" in subprocess.run([GDB, "--version"], capture_output=True, text=True, check=True).stdout
 
 
 @dataclass

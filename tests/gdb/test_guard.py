@@ -155,6 +155,7 @@ def test_instruction_by_instruction(scenario: Scenario, build, flags: str) -> No
     assert "bytesize=1099511628076" in text and "already hit 2 times" in text
 
 
+@pytest.mark.usefixtures("forks_live")
 @pytest.mark.parametrize("flags", ["-O0", "-O2"])
 @pytest.mark.parametrize("follow", ["parent", "child"])
 def test_fork_and_exec(scenario: Scenario, build, follow: str, flags: str) -> None:
@@ -210,6 +211,7 @@ def test_only_the_callers_meant(scenario: Scenario, build) -> None:
     assert float(re.search(r"([\d.]+) ns a call", text)[1]) < 20_000
 
 
+@pytest.mark.usefixtures("forks_live")
 @pytest.mark.parametrize("kind", ["with debug info", "stripped"])
 def test_dlopen_and_fork_on_the_way(scenario: Scenario, build, kind: str) -> None:
     hook, program = build(HOOK if kind == "with debug info" else STRIPPED_HOOK, ONE)

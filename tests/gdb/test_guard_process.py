@@ -62,9 +62,12 @@ def test_random_changes_while_threads_call_and_signals_arrive(scenario: Scenario
     words = (ON, f"set $inside = {inside}", "set cuda-stop-info off")
     words += ("handle SIGALRM nostop noprint pass", "tbreak main", "RUN", "delete")
     text = scenario.run(program, *words, f"source {script}", "continue", hook=hook, arguments=("6000", "signals"))
-    assert "rounds 150, stops True, wrong stops 0, guarded True" in text, text
+    assert "rounds 150, stops True, wrong stops 0" in text, text
     assert "exited normally" in text
     assert "wrong 0" in text or (scenario.place == "gdbserver" and not re.search(r"^wrong", text, re.MULTILINE))
+    if "guarded False" in text and "unknown type [0x13] section `.relr.dyn'" in text:
+        pytest.skip("nothing was wrong, but without guards: this gdb is too old to read stacks in this machine's libc")
+    assert "guarded True" in text, text
 
 
 @pytest.mark.parametrize("flags", ["-O0", "-O2"])

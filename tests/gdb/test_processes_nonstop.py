@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from scenario import GDB, ROOT, Scenario
+from scenario import GDB, ROOT, Scenario, is_cuda_gdb_11_8
 
 SECONDS = 60
 
@@ -107,7 +107,7 @@ def test_each_threads_return_is_its_own(start) -> None:
 
 
 def test_the_log_counts_what_the_program_counts(start) -> None:
-    if "11.8" in subprocess.run([GDB, "--version"], capture_output=True, text=True, check=True).stdout:
+    if is_cuda_gdb_11_8():
         pytest.skip("cuda-gdb 11.8 alone, with three false conditions, does not let such a program come to its end")
     session = start("4", "60")
     session.type("cuda-log start cuMemAlloc cuMemFree --in hook", "cuda-dlsym log on", "run &")

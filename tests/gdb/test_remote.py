@@ -224,7 +224,8 @@ def test_connect_runs_the_commands(local: Scenario, project: Path) -> None:
 
 def test_a_server_that_does_not_listen(local: Scenario) -> None:
     text = gdb(local, "cuda-remote --connect --port 1", program=local.sample("test_alloc"))
-    assert re.search(r"cuda-remote: localhost:1: .*; is this running there\?  gdbserver --once :1 /", text)
+    why = r"cuda-remote: (?:localhost:1|could not connect): .*; is this running there\?  gdbserver --once :1 /"
+    assert re.search(why, text)
 
 
 def test_a_container_without_gdbserver(local: Scenario, project: Path) -> None:
@@ -233,7 +234,7 @@ def test_a_container_without_gdbserver(local: Scenario, project: Path) -> None:
     words = "--container trainer --connect --gdbserver /no/gdbserver"
     text = gdb(local, f"cuda-remote {words}", program=Path("build/train"), cwd=project, environment=environment)
     advice = re.search(r"; see above, and try in a shell:  (docker exec -i trainer /no/gdbserver --version)\n", text)
-    assert advice and "/no/gdbserver: not found" in text
+    assert advice and ("/no/gdbserver: not found" in text or "Broken pipe" in text)  # gdb may write before it reads
     tried = subprocess.run(advice[1], shell=True, env=environment, capture_output=True, text=True, check=False)
     assert tried.returncode == 127
 
