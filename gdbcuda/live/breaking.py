@@ -58,12 +58,19 @@ class Request:
 
     def words(self, symbol: str, condition: conditions.Condition | None) -> str:
         """Of a command that asks for the same."""
-        found = ["cuda-break", symbol, "--from", self.callers]
+        text = condition.text if condition is not None else self.text
+        return f"cuda-break {exactly(symbol)} {self.options()}" + (f" if {text}" if text else "")
+
+    def options(self) -> str:
+        found = ["--from", self.callers]
         found += ["--in", ",".join(self.places)] if self.places else []
         found += ["--on", self.on] if self.on != "enter" else []
-        found += ["--once"] * self.once + ["--count"] * self.count
-        text = condition.text if condition is not None else self.text
-        return " ".join(found) + (f" if {text}" if text else "")
+        return " ".join([*found, *["--once"] * self.once, *["--count"] * self.count])
+
+
+def exactly(symbol: str) -> str:
+    """Of two symbols with one name in C sources: cuMemAlloc means cuMemAlloc_v2, a glob that fits it alone does not."""
+    return symbol if versions.table().source_symbol(symbol) == symbol else f"{symbol[:-1]}[{symbol[-1]}]"
 
 
 def make(symbol: str, request: Request, condition: conditions.Condition | None) -> gdb.Breakpoint:
@@ -77,7 +84,8 @@ def make(symbol: str, request: Request, condition: conditions.Condition | None) 
 
 def adopt(one: gdb.Breakpoint, values: dict[str, object]) -> None:
     """A breakpoint that gdb has made of a saved one."""
-    (symbol,) = values.pop("function")  # type: ignore[misc]
+    (asked,) = values.pop("function")  # type: ignore[misc]
+    (symbol,) = names.resolve(asked) if names.is_glob(asked) else [asked]
     request = Request(values)
     condition = request.parse([symbol])
     native = native_condition(symbol, request, condition, one.number)

@@ -60,7 +60,7 @@ def test_what_comes_back_is_tested_in_the_process_again(scenario: Scenario, tmp_
     assert '&& $_cuda_from("allocate_buffer") && $_cuda_count(2, "nth == 2")' in text
     assert "\tstop only if $rdi != 0" in text
     assert re.search(r"^2 +in the process +2 ", text, re.MULTILINE), text
-    assert re.search(r"^3 +by gdb .* its condition was changed", text, re.MULTILINE), text
+    assert re.search(r"^3 +by gdb.* its condition was changed", text, re.MULTILINE), text
 
 
 def test_saving_leaves_what_is_pending_as_it_is(local: Scenario, tmp_path) -> None:
@@ -101,6 +101,16 @@ disable $bpnum
 cuda-break dlsym --from any if symbol == "cuInit"
 cuda-break cuMemFree_v2 --from any --in driver --on error
 """
+
+
+def test_a_symbol_whose_name_means_another_one(local: Scenario, tmp_path) -> None:
+    """The old cuMemAlloc, in C sources cuMemAlloc_v2."""
+    made = ("cuda-break 'cuMemAlloc*' --in driver if bytesize > 2G", f"cuda-save {tmp_path}/breaks", "delete")
+    text = local.run("test_alloc", *made, f"source {tmp_path}/breaks", "run", f"save breakpoints {tmp_path}/own",
+                     "delete", f"source {tmp_path}/own", "info breakpoints")  # fmt: skip
+    table = text.rpartition("Num     Type")[2]
+    assert len(re.findall(r"^\d+\.\d+ +y .* in cuMemAlloc at ", table, re.MULTILINE)) == 1, table
+    assert len(re.findall(r"^\d+\.\d+ +y .* in cuMemAlloc_v2 at ", table, re.MULTILINE)) == 1, table
 
 
 def test_cuda_save_of_nothing(local: Scenario, tmp_path) -> None:

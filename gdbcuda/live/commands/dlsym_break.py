@@ -21,12 +21,25 @@ def complete_resolvers(token: str) -> Iterable[str]:
 @command(
     "cuda-dlsym break",
     Argument("symbol", "the name asked for: a symbol, base name or glob (default: any)", "?", names.complete_functions),
-    Option("--in", "whose implementation: a layer or library (default: the hook's, else the outermost)", "LAYER|LIB",
-           complete=names.complete_places),
-    Option("--from", "who asks: app (program and its libraries; the default in the hook's), hook, any, or a library",
-           "CALLER", complete=names.complete_callers),
-    Option("--by", "the resolver: dlsym (default), dlvsym, cuGetProcAddress_v2, ...", "RESOLVER", default="dlsym",
-           complete=complete_resolvers),
+    Option(
+        "--in",
+        "whose implementation: a layer or library (default: the hook's, else the outermost)",
+        "LAYER|LIB",
+        complete=names.complete_places,
+    ),
+    Option(
+        "--from",
+        "who asks: app (program and its libraries; the default in the hook's), hook, any, or a library",
+        "CALLER",
+        complete=names.complete_callers,
+    ),
+    Option(
+        "--by",
+        "the resolver: dlsym (default), dlvsym, cuGetProcAddress_v2, ...",
+        "RESOLVER",
+        default="dlsym",
+        complete=complete_resolvers,
+    ),
     Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
 )
 def cuda_dlsym_break(symbol: str | None, **wanted: object) -> str:
@@ -68,9 +81,8 @@ class Asked:
 
     def words(self) -> str:
         """Of a command that asks for the same."""
-        _, _, options = self.request.words(self.by, None).partition(f" {self.by} ")
         name = f"{quoted(self.symbol)} " if self.symbol else ""
-        return f"cuda-dlsym break {name}--by {self.by} {options}"
+        return f"cuda-dlsym break {name}--by {self.by} {self.request.options()}"
 
     def want_guard(self, made: gdb.Breakpoint, native: str) -> None:
         argument = request_values.resolver_shapes()[self.by].name or 0
