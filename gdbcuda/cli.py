@@ -49,6 +49,11 @@ def make_parser() -> argparse.ArgumentParser:
     from gdbcuda.remote import cli as remote_cli
 
     parser = Parser(prog="gdbcuda", description="For people who debug CUDA and NVML hook libraries.")
+    parser.examples = (
+        "gdbcuda check build/libvgpu.so",
+        "gdbcuda gdb --args build/train --epochs 3",
+        "gdbcuda remote --help",
+    )
     parser.add_argument("--version", action="version", version=f"gdbcuda {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     path = commands.add_parser("path", help="print the file to source in gdb")

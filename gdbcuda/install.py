@@ -10,6 +10,7 @@ from typing import Any
 
 from gdbcuda import files, places
 from gdbcuda.errors import UserError
+from gdbcuda.parsing import Parser
 
 OURS = re.compile(r"^source[ \t]+[^\n]*/gdbcuda\.py[ \t]*(?:\n|\Z)", re.MULTILINE)
 
@@ -41,8 +42,13 @@ def without_line(text: str) -> str:
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``install`` to the subcommands of ``gdbcuda``."""
     about = "Lets every gdb load the extension: one line in your gdbinit, shown first. Nothing else is written."
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser: Parser = subparsers.add_parser(
         "install", help="load the extension in every gdb: one line in your gdbinit", description=about
+    )
+    parser.examples = (
+        "gdbcuda install",
+        "gdbcuda install --remove",
+        "GDBCUDA_GDB=cuda-gdb gdbcuda install",
     )
     parser.add_argument("--remove", action="store_true", help="take the line out again")
     parser.add_argument("--yes", action="store_true", help="do not ask")

@@ -15,6 +15,7 @@ class Parser(argparse.ArgumentParser):
     """Abbreviated options are refused: which one was meant would change with the next one that we add."""
 
     advice = "{prog} --help"
+    examples: Sequence[str] = ()
     words: Sequence[str] = ()
 
     def __init__(self, *positional: Any, **named: Any) -> None:
@@ -27,6 +28,10 @@ class Parser(argparse.ArgumentParser):
         if left:
             self.error(self.unknown_option(left) or f"unrecognized arguments: {' '.join(left)}")
         return found, left
+
+    def format_help(self) -> str:
+        shown = "".join(f"  {line}\n" for line in self.examples)
+        return super().format_help() + (f"\nExamples:\n{shown}" if shown else "")
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {self.one_line(message)}\n")

@@ -10,6 +10,7 @@ from typing import Any
 from gdbcuda import files, places
 from gdbcuda.errors import UserError
 from gdbcuda.ide.plan import IDES, Plan, Request, names, plan_for
+from gdbcuda.parsing import Parser
 from gdbcuda.remote import sources
 from gdbcuda.remote.plan import missing, require_preloadable
 
@@ -21,8 +22,12 @@ project: into an existing launch.json beside what is there. The program runs her
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``ide`` to the subcommands of ``gdbcuda``."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser: Parser = subparsers.add_parser(
         "ide", help="configure VS Code, CLion, Theia, Nsight, Vim or Emacs", description=_DESCRIPTION
+    )
+    parser.examples = (
+        "gdbcuda ide vscode --program build/train --hook build/libvgpu.so --write",
+        "gdbcuda ide clion --program build/train --hook build/libvgpu.so --remote gpu-server:1234",
     )
     known = list(names())
     parser.add_argument("ide", choices=known, metavar="IDE", help="; ".join(f"{n}: {IDES[n].title}" for n in known))

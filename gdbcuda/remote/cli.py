@@ -10,6 +10,7 @@ from typing import Any
 
 from gdbcuda import places
 from gdbcuda.errors import UserError
+from gdbcuda.parsing import Parser
 from gdbcuda.remote.options import OPTIONS
 from gdbcuda.remote.plan import Plan, Request, plan
 from gdbcuda.remote.way import Way
@@ -64,8 +65,13 @@ def shown(made: Plan, as_json: bool, start: str = "") -> str:
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``remote`` to the subcommands of ``gdbcuda``."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser: Parser = subparsers.add_parser(
         "remote", help="what to type for a program on another machine", description=_DESCRIPTION
+    )
+    parser.examples = (
+        "gdbcuda remote --host gpu-server --hook build/libvgpu.so build/train --epochs 3",
+        "gdbcuda remote --pod ml/train-0 --hook build/libvgpu.so --hook-there /usr/local/vgpu/libvgpu.so /opt/train",
+        "gdbcuda remote --ssh me@gpu-server --attach 4711",
     )
     for name, value, text in OPTIONS:
         if value:

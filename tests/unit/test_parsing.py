@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import shlex
+import shutil
+from pathlib import Path
+
 import pytest
 
 from gdbcuda import cli
@@ -45,3 +51,27 @@ def mistake(typed: str, capsys: pytest.CaptureFixture[str]) -> str:
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.count("\n") == 1
     return shown.err
+
+
+@pytest.mark.parametrize("command", ["", "remote", "ide", "install"])
+def test_the_examples_of_the_help(
+    command: str, shim: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they stand there, in a folder that has the files."""
+    (tmp_path / "build").mkdir()
+    shutil.copy(shim / "sample" / "test_alloc", tmp_path / "build" / "train")
+    shutil.copy(shim / "sample" / "minimal_hook.so", tmp_path / "build" / "libvgpu.so")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(SystemExit):
+        cli.main([*command.split(), "--help"])
+    examples = re.findall(r"^  (.*gdbcuda .*)$", capsys.readouterr().out.partition("\nExamples:\n")[2], re.MULTILINE)
+    assert len(examples) >= 2
+    for words in map(shlex.split, examples):
+        while "=" in words[0]:
+            monkeypatch.setenv(*words.pop(0).split("=", 1))
+        if words[:2] == ["gdbcuda", "gdb"]:  # becomes gdb
+            continue
+        with contextlib.suppress(SystemExit) if "--help" in words else contextlib.nullcontext():
+            assert words[0] == "gdbcuda" and cli.main(words[1:]) in (0, 1), words  # 1: it asks, and nobody answers
+        assert capsys.readouterr().err == ""
