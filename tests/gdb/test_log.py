@@ -269,10 +269,12 @@ def test_as_data_for_scripts(local: Scenario) -> None:
     text = local.run(
         "test_alloc", "cuda-log start cuMemAlloc --in hook,driver", "run", "cuda-log show --json",
         "cuda-log show --changed --json", "cuda-log summary --json", "cuda-memory --json", "cuda-memory live --json",
+        "cuda-log show --in driver --tree --last 1 --json",
         environment={"GDBCUDA_MEMORY_LIMIT": "2g"},
     )  # fmt: skip
     found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    calls, changed, (summary, memory) = found[:-3], found[-3], found[-2:]
+    *calls, changed, summary, memory, outer, inner = found
+    assert (outer["layer"], inner["layer"], inner["parent"]) == ("hook", "driver", outer["number"])
     assert [(one["layer"], one["depth"]) for one in calls] == [("hook", 0), ("driver", 1)] * 2 + [("hook", 0)]
     assert calls[0]["arguments"]["bytesize"] == 64 << 20 and calls[0]["caller"]["function"] == "allocate_buffer"
     assert changed["changes"] == [{"what": "never forwarded"}] and changed["number"] == 4

@@ -11,6 +11,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import names, recording, surroundings, target, versions
 from gdbcuda.live import recorder as recorders
 from gdbcuda.live.command import Argument, Condition, Option, command, file_names
+from gdbcuda.log import tree as trees
 from gdbcuda.log.reader import BEGIN, END, Event
 from gdbcuda.log.record import Call
 from gdbcuda.log.select import Filter, last
@@ -192,22 +193,29 @@ def cuda_log_show(
     calls = list(recording.SESSION.kept.calls)
     wanted = make_filter(function, chosen)
     if json:
-        return as_json(calls, wanted, 0 if last is None else number("--last", last), changed)
+        return as_json(calls, wanted, 0 if last is None else number("--last", last), tree, changed)
     count = SHOWN if last is None else number("--last", last)
     shown = "\n".join(filter(None, (view(calls, wanted, count, tree, changed, stack), wanted.remark())))
     return render.fold(shown, render.screen())
 
 
-def as_json(calls: list[Call], wanted: Filter, count: int, changed: bool) -> str:
+def as_json(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: bool) -> str:
+    """Of trees the calls, one by one: depth and parent tell how they nest."""
     from gdbcuda.log import changes, data
-    from gdbcuda.log import tree as trees
 
     writer = recording.writer()
     if changed:
         found = [data.changes(*one, writer) for one in changes.Changes(writer, wanted.takes).find(trees.roots(calls))]
+    elif tree:
+        found = [data.call(node.call, writer) for root in last(roots(calls, wanted), count) for node in root.walk()]
     else:
         found = [data.call(one, writer) for one in last([call for call in calls if wanted.takes(call)], count)]
     return "\n".join(map(data.line, found))
+
+
+def roots(calls: list[Call], wanted: Filter) -> list[trees.Node]:
+    """The outermost calls in which there is one that is wanted."""
+    return [root for root in trees.roots(calls) if any(wanted.takes(node.call) for node in root.walk())]
 
 
 def make_filter(patterns: list[str], chosen: dict[str, object]) -> Filter:
@@ -220,7 +228,6 @@ def make_filter(patterns: list[str], chosen: dict[str, object]) -> Filter:
 
 def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: bool, stack: bool) -> str:
     from gdbcuda.log import changes
-    from gdbcuda.log import tree as trees
 
     if not calls:
         return "Nothing is recorded yet." if recording.SESSION.recorder else "Nothing is recorded: cuda-log start"
@@ -228,7 +235,7 @@ def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: boo
     if changed:
         return "\n".join(changes.Changes(writer, wanted.takes).texts(trees.roots(calls)))
     if tree:
-        found = [root for root in trees.roots(calls) if any(wanted.takes(node.call) for node in root.walk())]
+        found = roots(calls, wanted)
         shown = [trees.text(root, writer) for root in last(found, count)]
     else:
         found = [call for call in calls if wanted.takes(call)]
@@ -247,12 +254,12 @@ def cuda_log_summary(function: list[str], json: bool, **chosen: object) -> str:
       cuda-log summary
       cuda-log summary --in driver
       cuda-log summary if caller in libtorch*.so"""
-    from gdbcuda.log import data, summary, tree
+    from gdbcuda.log import data, summary
 
     wanted = make_filter(function, chosen)
     writer = recording.writer()
     told = events(list(recording.SESSION.kept.calls))
-    chosen = told if wanted == Filter() else tree.some(told, wanted.takes)
+    chosen = told if wanted == Filter() else trees.some(told, wanted.takes)
     found = summary.Summary(writer.table, writer.notes).feed(chosen)
     if json:
         return data.line(data.summary(found, writer))
