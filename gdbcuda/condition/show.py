@@ -15,7 +15,8 @@ def show(node: Node) -> str:
         return f"{_operand(node.left, node.op)} {node.op} {_operand(node.right, node.op, is_right=True)}"
     if isinstance(node, Unary):
         inside = show(node.operand)
-        return f"{node.op}({inside})" if isinstance(node.operand, Binary) else node.op + inside
+        blank = " " if node.op == "-" and inside.startswith("-") else ""  # --name would be an option
+        return f"{node.op}({inside})" if isinstance(node.operand, Binary) else node.op + blank + inside
     if isinstance(node, Name):
         return node.name
     if isinstance(node, Path):
