@@ -13,6 +13,7 @@ from typing import Any, Callable
 
 MODULES = (
     "gdbcuda.condition",
+    "gdbcuda.log.tree",
     "gdbcuda.log.where",
     "gdbcuda.live.guards",
     "gdbcuda.live.recording",
