@@ -15,6 +15,8 @@ from gdbcuda.live import frames, layers, names, target, versions
 MOST_SHOWN = 8
 FUNCTION = re.compile(r"[A-Za-z_~][\w:~<>, *&$]*")
 TEMPLATE = re.compile(r"<[^<>]*>")
+C_NAME = re.compile(r"(?!_Z)\w+")
+FEWEST = 2  # letters before functions are offered
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
 
@@ -103,13 +105,23 @@ class Entry(Call):
 def complete(words: list[str], before: list[str], token: str) -> Iterable[str]:
     """For a condition on the functions that ``words`` name; ``before`` and ``token`` are its text so far."""
     if before[-2:] == ["caller", "in"]:
-        return names.complete_callers(token)
+        return complete_callers(token)
+    if before[-2:] in (["thread", "=="], ["thread", "!="]):
+        return names.complete_threads(token)
     from gdbcuda.condition.completion import complete  # the conditions are loaded when first used
 
     functions = [found for word in words for found in functions_of(word.strip("'\""))]
     typed = re.search(r"[\w.\[\]]*(->\w*)?$", token)
     head = token[: typed.start()] if typed else ""
     return [head + name for name in complete(" ".join([*before, token]), functions, versions.table())]
+
+
+def complete_callers(token: str) -> Iterable[str]:
+    """Layers and libraries, and the program's and the hook library's functions, of which there are many; several
+    with commas."""
+    head, comma, last = token.rpartition(",")
+    named = {name for name in functions() if C_NAME.fullmatch(name)} if len(last) >= FEWEST else set()
+    return [f"{head}{comma}{name}" for name in [*names.complete_callers(last), *sorted(named)]]
 
 
 def functions_of(word: str) -> list[api.Function]:

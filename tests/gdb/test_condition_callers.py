@@ -86,3 +86,12 @@ def test_nobodys_name(local: Scenario, built) -> None:
     assert "cuda-break: column 11: 0x1234 is no name; info symbol 0x1234 says which function and library" in text
     assert "called from laod; guarded\n  (no loaded object or function is called laod; " in text
     assert text.count("no loaded object or function is called") == 2
+
+
+def test_completion_of_callers_and_threads(local: Scenario) -> None:
+    """The program's functions too, once a few letters are there."""
+    words = ("--from hook,allocate_buffer", "if bytesize > 1 && caller in allocate_buffers", "if thread == 1")
+    asked = [f"complete cuda-break cuMemAlloc {word[:-1]}" for word in words]
+    text = local.run("test_alloc", "break main", "run", *asked)
+    for word in words:
+        assert f"\ncuda-break cuMemAlloc {word}\n" in text, text

@@ -35,7 +35,7 @@ MOST_SHOWN = 3
         "--from",
         "whose calls: app (program and its libraries; the default in the hook), hook, any, a library or a function",
         "CALLER",
-        complete=names.complete_callers,
+        complete=surroundings.complete_callers,
     ),
     Option(
         "--on",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import breaking, breakpoints, guards, layers, names, request_values, versions
+from gdbcuda.live import breaking, breakpoints, guards, layers, names, request_values, surroundings, versions
 from gdbcuda.live.asking import means
 from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.live.commands import breaks
@@ -31,7 +31,7 @@ def complete_resolvers(token: str) -> Iterable[str]:
         "--from",
         "who asks: app (program and its libraries; the default in the hook's), hook, any, or a library",
         "CALLER",
-        complete=names.complete_callers,
+        complete=surroundings.complete_callers,
     ),
     Option(
         "--by",
