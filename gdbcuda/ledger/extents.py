@@ -98,6 +98,11 @@ def element(call: Call) -> int:
     return driver_element(driver) if driver else runtime_element(behind(call.arguments.get("desc")))
 
 
+def handles(call: Call) -> list[int]:
+    """What the call has handed out."""
+    return [found for found in map(number, call.out.values()) if found]
+
+
 def driver_element(descriptor: Data) -> int:
     """CU_AD_FORMAT_UNSIGNED_INT16 with 4 channels has 8 bytes."""
     name = str(descriptor.get("Format"))

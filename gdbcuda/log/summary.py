@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 from gdbcuda import api, render
 from gdbcuda.log.kernels import NAMING, Kernels, Launch
@@ -18,7 +16,6 @@ from gdbcuda.units import human
 
 ROWS, CALLERS = 30, 10
 WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it
-DIRECTIONS = {"H": "host", "D": "device", "A": "array"}
 
 
 class Function:
@@ -40,11 +37,15 @@ class Function:
 
 class Summary:
     def __init__(self, table: api.Table, notes: Notes) -> None:
+        from gdbcuda.ledger import extents, moved  # the ledger reads logs, so it is above this module
+
+        self._extents, self._moved = extents, moved.moved
         self.table = table
         self.functions: dict[tuple[str, str], Function] = {}
         self.callers: Counter[tuple[Process, int]] = Counter()
         self.moved: Counter[str] = Counter()
         self.allocated: Counter[str] = Counter()
+        self.elements: dict[tuple[Process, int], int] = {}  # bytes of one, by the handle of the array
         self.launches: Counter[Launch] = Counter()
         self.kernels = Kernels(notes)
         self.threads: Counter[int] = Counter()
@@ -116,24 +117,14 @@ class Summary:
 
     def add_bytes(self, role: str, call: Call) -> None:
         if role == "alloc":
-            from gdbcuda.ledger import extents  # the ledger reads logs, so it is above this module
-
-            self.allocated[call.base] += extents.size(self.function(call), call)
-            return
-        arguments = call.arguments
-        count = arguments.get("count", arguments.get("ByteCount", 0))
-        if role == "copy" and isinstance(count, int) and count:
-            self.moved[direction(call.base, str(arguments.get("kind", "")))] += count
-
-
-@cache
-def direction(base: str, kind: str) -> str:
-    """ "host to device" from cudaMemcpyHostToDevice or cuMemcpyHtoD; "copy" where the call does not say."""
-    found = re.search(r"(Host|Device)To(Host|Device)", kind)
-    if found:
-        return f"{found[1].lower()} to {found[2].lower()}"
-    found = re.search(r"cpy([HDA])to([HDA])", base)
-    return f"{DIRECTIONS[found[1]]} to {DIRECTIONS[found[2]]}" if found else "direction not given"
+            self.allocated[call.base] += self._extents.size(self.function(call), call)
+            each = self._extents.element(call)
+            if each:
+                self.elements.update(((call.process, number), each) for number in self._extents.handles(call))
+        elif role == "copy":
+            way, count = self._moved(call, lambda array: self.elements.get((call.process, array), 0))
+            if count:
+                self.moved[way] += count
 
 
 # -- text -----------------------------------------------------------------------------------------------------

@@ -11,7 +11,10 @@ from test_ledger import TABLE, alloc, at, kinds, ledger_of
 
 from gdbcuda import decode
 from gdbcuda.ledger.touches import Touch, touches
+from gdbcuda.log.notes import Notes
+from gdbcuda.log.reader import BEGIN, END
 from gdbcuda.log.record import Call
+from gdbcuda.log.summary import Summary
 from gdbcuda.memory import DictMemory
 
 
@@ -145,3 +148,37 @@ def test_a_block_within_bounds() -> None:
     assert not ledger_of(alloc(0, 0x1000, 4096), call(1, "cuMemcpy3D_v2", {"pCopy": behind(
         **{**BOX, "srcXInBytes": 0, "srcY": 0, "srcZ": 0, "srcPitch": 64, "srcHeight": 8, "WidthInBytes": 64,
            "Height": 8, "Depth": 8})})).problems  # fmt: skip
+
+
+def to(kind: str) -> dict[str, Any]:
+    return {"kind": f"cudaMemcpy{kind}"}
+
+
+BOX, EXTENT = {"WidthInBytes": 10, "Height": 3}, {"width": 4, "height": 3, "depth": 2}
+MOVED = [
+    ("cudaMemcpy", {"count": 64, **to("HostToDevice")}, ("host to device", 64)),
+    ("cuMemcpyDtoHAsync_v2", {"ByteCount": 64}, ("device to host", 64)),
+    ("cuMemcpyHtoA_v2", {"ByteCount": 64}, ("host to array", 64)),
+    ("cudaMemcpyPeer", {"count": 64}, ("device to device", 64)),
+    ("cuMemcpy", {"ByteCount": 64}, ("direction not given", 64)),
+    ("cudaMemcpy2D", {"width": 10, "height": 3, "dpitch": 16, "spitch": 16, **to("DeviceToHost")},
+     ("device to host", 30)),
+    ("cuMemcpy2D_v2", {"pCopy": behind(**BOX, srcMemoryType="CU_MEMORYTYPE_HOST", dstMemoryType="CU_MEMORYTYPE_ARRAY")},
+     ("host to array", 30)),
+    ("cuMemcpy3D_v2", {"pCopy": behind(**BOX, Depth=2, srcMemoryType="CU_MEMORYTYPE_DEVICE",
+                                       dstMemoryType="CU_MEMORYTYPE_UNIFIED")}, ("direction not given", 60)),
+    ("cudaMemcpy3D", {"p": behind(extent=EXTENT, dstArray="0x99", **to("HostToDevice"))}, ("host to device", 192)),
+    ("cudaMemcpy3D", {"p": behind(extent=EXTENT, dstArray=None, **to("HostToDevice"))}, ("host to device", 24)),
+    ("cuMemcpyBatchAsync", {"count": 2, "sizes": {"address": "0x1", "value": [100, 28]}}, ("direction not given", 128)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "found"), MOVED)
+def test_a_summary_knows_what_every_copy_moves(name: str, arguments: dict[str, Any], found: tuple[str, int]) -> None:
+    """Widths of cudaMemcpy3D are elements of the array, which the call that made it tells."""
+    two_floats = behind(x=32, y=32, z=0, w=0)
+    array = call(0, "cudaMalloc3DArray", {"desc": two_floats, "extent": EXTENT}, out={"array": at(0x99)})
+    summary = Summary(TABLE, Notes())
+    for one in (array, call(1, name, arguments)):
+        summary.feed(((BEGIN, one), (END, one)))
+    assert dict(summary.moved) == dict([found])
