@@ -154,8 +154,6 @@ def install(function: int, members: dict[int, int]) -> None:
         for pc, sp in where or ():
             guard.let_pass(thread, pc, sp)
     process.guards[function] = guard
-    if not process.is_stopped:
-        guard.begin()
 
 
 def counts_at_several_places(number: int) -> bool:
