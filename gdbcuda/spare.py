@@ -11,8 +11,8 @@ Range = tuple[int, int]  # addresses, the second one is behind the end
 def fit(start: int, end: int, size: int, taken: Mapping[int, int]) -> int | None:
     """The first address in the range with so many bytes that nothing has taken (address -> size)."""
     at = aligned(start)
-    for address, length in sorted(taken.items()):
-        if address + length > at and address < end:
+    for address, length in sorted(one for one in taken.items() if start - one[1] < one[0] < end):
+        if address + length > at:
             if address - at >= size:
                 break
             at = aligned(address + length)

@@ -45,7 +45,8 @@ def plan(function: int, stop: int) -> Detour:
         neighbour = previous_function(function)
     except Unreadable:
         raise Refused("the function cannot be read") from None
-    taken = frozenset(at + index for at, own in target.PATCHED().items() for index in range(len(own)))
+    near = [one for one in target.PATCHED().items() if abs(one[0] - function) < LARGEST_FUNCTION + LARGEST_NEIGHBOUR]
+    taken = frozenset(at + index for at, own in near for index in range(len(own)))
     code = raw[PADDING:]
     around = Surroundings(raw[:PADDING], code[size:], neighbour, taken)
     return detour.plan(function, code[:size], stop, around)

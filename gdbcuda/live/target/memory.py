@@ -27,7 +27,8 @@ PATCHED: PerInferior[dict[int, bytes]] = PerInferior(dict)
 def original_code(address: int, size: int) -> bytes:
     """The program's code as it was before our detours."""
     code = bytearray(InferiorMemory().read(address, size))
-    for at, raw in PATCHED().items():
+    within = [(at, raw) for at, raw in PATCHED().items() if address - len(raw) < at < address + size]
+    for at, raw in within:
         for index in range(max(at, address), min(at + len(raw), address + size)):
             code[index - address] = raw[index - at]
     return bytes(code)
