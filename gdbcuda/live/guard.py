@@ -73,6 +73,9 @@ class Guard:
     def let_pass(self, thread: int, pc: int, sp: int) -> None:
         """The thread is there while the guard is made."""
 
+    def begin(self) -> None:
+        """It is made while the program runs, in an object that has just been loaded."""
+
     # -- what follows from it
 
     def wake(self) -> None:

@@ -16,7 +16,7 @@ import gdb
 from gdbcuda import trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
-from gdbcuda.live import counting, detour, positions, room, settings, target
+from gdbcuda.live import counting, detour, holding, positions, room, settings, target
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_process import FILTERS, PROCESSES
 from gdbcuda.live.guard_running import RunningGuard
@@ -62,8 +62,9 @@ def renew(numbers: Iterable[int] = ()) -> None:
                 process.stops.setdefault(function, {})[one.number] = stop
     process.waiting -= wanted
     process.roomless -= wanted
+    others = strangers()
     for function in sorted(functions):
-        settle(function)
+        settle(function, others)
 
 
 def refresh() -> None:
@@ -91,7 +92,7 @@ def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
     return []
 
 
-def settle(function: int) -> None:
+def settle(function: int, others: list[gdb.Breakpoint]) -> None:
     """One function: the guard for all breakpoints on it, or none."""
     process = PROCESSES()
     members, old = process.stops[function], process.guards.get(function)
@@ -104,7 +105,7 @@ def settle(function: int) -> None:
         return
     why = dict.fromkeys(members, "")
     try:
-        install(function, members)
+        install(function, members, others)
     except OfOne as problem:
         why.update(dict.fromkeys(members, problem.for_others))
         why[problem.number] = str(problem)
@@ -115,7 +116,7 @@ def settle(function: int) -> None:
     process.why.update(why)
 
 
-def install(function: int, members: dict[int, int]) -> None:
+def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> None:
     """Only the trampoline is written: the guard begins lifted, and the function is changed when it first rests."""
     process, stops = PROCESSES(), set(members.values())
     if len(stops) > 1:
@@ -131,7 +132,7 @@ def install(function: int, members: dict[int, int]) -> None:
         raise OfOne(scattered, "it counts calls at several places", "and counts calls at several places")
     stop = stops.pop()
     found = detour.plan(function, stop)
-    refuse_other_breakpoints(found)
+    refuse_other_breakpoints(found, others)
     threads = standing(found)
     tests = [test_of(number) for number in members]
     counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
@@ -146,7 +147,8 @@ def install(function: int, members: dict[int, int]) -> None:
         room.take_back(found, made)
         raise
     is_counting = counter is not None or any(FILTERS[number].is_counting for number in members)
-    kind = StandingGuard if target.is_remote() and not is_counting else RunningGuard
+    can_stand = target.is_remote() and holding.is_possible() and not is_counting
+    kind = StandingGuard if can_stand else RunningGuard
     guard = kind(function, stop, tuple(members), found, made)
     if counter is not None:
         process.calls.begin(guard, counter)
@@ -154,6 +156,8 @@ def install(function: int, members: dict[int, int]) -> None:
         for pc, sp in where or ():
             guard.let_pass(thread, pc, sp)
     process.guards[function] = guard
+    if not process.is_stopped:
+        guard.begin()
 
 
 def counts_at_several_places(number: int) -> bool:
@@ -181,14 +185,16 @@ def standing(found: Detour) -> dict[int, list[positions.Position] | None]:
     return threads
 
 
-def refuse_other_breakpoints(found: Detour) -> None:
-    """Those of which it is known at which function they want a guard are at that one."""
-    elsewhere = {number for stops in PROCESSES().stops.values() for number in stops}
+def strangers() -> list[gdb.Breakpoint]:
+    """The breakpoints of which it is not known at which function they want a guard: they may be anywhere."""
+    known = {number for stops in PROCESSES().stops.values() for number in stops}
+    return [one for one in gdb.breakpoints() if one.number > 0 and one.number not in known]
+
+
+def refuse_other_breakpoints(found: Detour, others: list[gdb.Breakpoint]) -> None:
     replaced = found.replaced
-    for one in gdb.breakpoints():
-        if one.number in elsewhere or not one.enabled or not one.is_valid() or one.number <= 0:
-            continue
-        if any(at in replaced and on for at, on in places(one)):
+    for one in others:
+        if one.is_valid() and one.enabled and any(at in replaced and on for at, on in places(one)):
             raise NotNow(f"breakpoint {one.number} is on the function's first instructions")
 
 

@@ -7,7 +7,7 @@ from typing import Callable
 
 import gdb
 
-from gdbcuda.live import target
+from gdbcuda.live import holding, target
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_calls import Calls
 from gdbcuda.live.guard_filters import Filter
@@ -37,6 +37,7 @@ class Process:
     is_full: str = ""  # no room for another trampoline
 
     def end(self) -> None:
+        holding.release()
         for one in self.guards.values():
             one.forget()
         ended[:] = self.guards.values() or ended

@@ -61,17 +61,16 @@ class StandingGuard(Guard):
         if not self.is_lifted:
             if not self.tested:
                 self.rest()
-        elif is_match:
+        elif is_match and self.exits:
             self.let_out()
         else:
-            self.all_match = False
+            self.all_match = self.all_match and is_match
             if not self.is_open or self.is_alone():
                 self.settle()
 
     def let_out(self) -> None:
-        """The call goes on at the location, if the user does not stop there."""
-        if not (self.exits and holding.hold()):
-            self.is_open = True
+        """The call goes on at the location, if the user does not stop there, or in front of it."""
+        self.is_open = self.is_open or not holding.hold()
         self.switch_exits(not self.is_open)
 
     def on_exit(self) -> None:
@@ -86,12 +85,13 @@ class StandingGuard(Guard):
         return self.hits != before
 
     def is_alone(self) -> bool:
-        """The call that the selected thread has at the location, on its way and in the patched instructions."""
+        """The call that the selected thread has at the location. In front of optimised code's there is nothing."""
+        in_the_way = self.detour.changed.__contains__ if self.detour.covers_stop else self.is_on_the_way
         selected = gdb.selected_thread().num
         for thread, found in positions.standing().items():
-            if found is None or any(self.is_between(pc) or pc == self.stop for pc, _ in found[thread == selected :]):
+            if found is None or any(in_the_way(pc) for pc, _ in found[thread == selected :]):
                 return False
-        return not self.tested
+        return not self.tested and gdb.parameter(holding.SETTING) != "on"
 
     def is_between(self, pc: int) -> bool:
         """The first byte and the location, or on the way there."""
@@ -100,7 +100,7 @@ class StandingGuard(Guard):
     # -- what the user does
 
     def stand(self, pc: int) -> None:
-        if holding.release() and pc != self.stop:
+        if holding.release() and pc != self.stop and not self.is_between(pc):
             self.is_open = self.is_lifted
         self.switch_exits(False)
         if pc == self.stop and self.detour.covers_stop:
@@ -112,15 +112,17 @@ class StandingGuard(Guard):
         self.shown.clear()
         if self.is_open or self.tested:
             return
-        if pc == self.stop and self.detour.covers_stop:
+        if self.is_lifted and (self.is_between(pc) or (pc == self.stop and self.exits)):
             self.let_out()
-        elif self.is_between(pc):
-            self.is_open = self.is_lifted
         elif not (self.all_match and self.detour.covers_stop):
             self.settle()
 
     def let_pass(self, thread: int, pc: int, sp: int) -> None:
         self.is_open = self.is_open or self.is_between(pc)
+
+    def begin(self) -> None:
+        if not (self.is_open or self.detour.covers_stop):
+            self.settle()
 
     # -- what follows from it
 

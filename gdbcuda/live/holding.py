@@ -13,11 +13,16 @@ SETTING = "scheduler-locking"
 _as_set: list[str] = []  # by the user, while it is not so
 
 
+def is_possible() -> bool:
+    """cuda-gdb's targets cannot; and an error of gdb.execute within ``stop`` ends the user's continue."""
+    return not link.is_cuda_gdb()
+
+
 def hold() -> bool:
     """From the next moment that the program goes on."""
     if _as_set:
         return True
-    if link.is_cuda_gdb():  # its targets cannot; and an error of gdb.execute within ``stop`` ends the user's continue
+    if not is_possible():
         return False
     before = str(gdb.parameter(SETTING))
     try:

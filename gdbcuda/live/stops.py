@@ -89,13 +89,14 @@ def stop_text(event: gdb.StopEvent) -> str | None:
         ended = returns.just_returned(frame)
         if ended is not None:
             return describe(ended[0], f"Breakpoint {ended[1]}" if ended[1] else "Returned")
-        if not isinstance(event, gdb.BreakpointEvent) or not frames.is_at_entry(frame):
+        number = number_of(event) if isinstance(event, gdb.BreakpointEvent) else 0  # 0: we alone look on there
+        if not number or not frames.is_at_entry(frame):
             return None
         call = frames.read_call(frame)
     except (UserError, gdb.error):
         return None
     shown_calls.remember(call, frame)
-    return describe(call, f"Breakpoint {number_of(event)}")
+    return describe(call, f"Breakpoint {number}")
 
 
 def number_of(event: gdb.BreakpointEvent) -> int:

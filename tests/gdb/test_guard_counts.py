@@ -74,11 +74,22 @@ def test_a_thousand_among_eighty_million(local: Scenario, build, tmp_path: Path,
     assert sums[0] == sums[1]
 
 
+FROM_OTHERS = """python
+while gdb.selected_inferior().pid:
+    if len(sizes) % 3 == 0: gdb.execute('thread 1', to_string=True)
+    gdb.execute('continue', to_string=True)
+end
+"""
+
+
 @pytest.mark.parametrize("flags", ["-O0", "-O2"])
 def test_every_match_through_gdbserver(shim: Path, build, tmp_path: Path, flags: str) -> None:  # noqa: F811
+    """Also where another thread is selected when the program goes on."""
     hook, program = build(HOOK, CALLS, flags)
     (tmp_path / "stops.gdb").write_text(STOPS)
-    words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE, "RUN", GO_ON, SIZES)
+    (tmp_path / "go_on.gdb").write_text(FROM_OTHERS)
+    words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE, "RUN")
+    words += (f"source {tmp_path}/go_on.gdb", SIZES)
     arguments = ("8", "200000", "20", str(tmp_path / "sum"))
     text = Scenario(shim, "gdbserver").run(program, *words, hook=hook, arguments=arguments)
     assert "sizes 160 160 1 1" in text

@@ -8,6 +8,7 @@ import gdb
 
 from gdbcuda import render
 from gdbcuda.live import console, guards, later, settings, target
+from gdbcuda.live.breakpoints import by_number
 from gdbcuda.live.command import command
 
 MOST_LINES = 8
@@ -47,11 +48,12 @@ def where_tested(number: int) -> str:
     """By a guard; else by gdbserver, which knows registers and memory and none of our functions; else by gdb."""
     if guards.PROCESSES().guards_of(number):
         return "in the process"
-    wanted = guards.FILTERS[number]
-    if not target.is_remote() or not wanted.native or gdb.parameter("breakpoint condition-evaluation") == "host":
+    made, wanted = by_number(number), guards.FILTERS[number]
+    native = wanted.native if made is None or made.pending else made.condition or ""  # the user may have changed it
+    if not target.is_remote() or not native or gdb.parameter("breakpoint condition-evaluation") == "host":
         return "by gdb"
-    if "$_" in wanted.native:
-        return f"by gdb ({wanted.asks_gdb or why_gdb(wanted.native)})"
+    if "$_" in native:
+        return f"by gdb ({wanted.asks_gdb if native == wanted.native and wanted.asks_gdb else why_gdb(native)})"
     return "by gdbserver"
 
 
