@@ -23,6 +23,8 @@ class Seen:
 
 
 UNKNOWN = "the program has not got as far as loading its libraries"
+GAVE_UP = "ld.so has ended the program while it loaded the libraries (see its message; cuda-check)"
+STATUS_OF_LOADER = 127  # ld.so's own exit status, before the program begins (glibc: _dl_fatal_printf)
 SEEN: PerInferior[Seen] = PerInferior(Seen, kept=True)
 
 
@@ -140,5 +142,6 @@ def on_exit(event: gdb.ExitedEvent) -> None:
     seen = SEEN.of(event.inferior)
     if hasattr(event, "exit_code") and not seen.is_told:
         for path in layers.named_hooks():
-            what = "was loaded" if path in seen.appeared else f"was never loaded: {seen.lost.get(path, UNKNOWN)}"
+            why = GAVE_UP if event.exit_code == STATUS_OF_LOADER else UNKNOWN
+            what = "was loaded" if path in seen.appeared else f"was never loaded: {seen.lost.get(path, why)}"
             console.write(f"cuda-load: hook {os.path.basename(path)} {what}\n")

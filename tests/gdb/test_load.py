@@ -219,3 +219,14 @@ def test_a_library_that_was_built_again(local: Scenario, compile_c) -> None:
     assert "exports 2 driver functions" in text
     assert "Breakpoint 1: cuMemAlloc_v2 in hook libagain.so" in text
     assert "Breakpoint 2: of_its_own in hook libagain.so" in text
+
+
+def test_a_hook_that_needs_what_is_not_there(scenario: Scenario, compile_c) -> None:
+    """ld.so ends the program before anything of it has run."""
+    needed = compile_c("libgone.so", "int gone;", "-shared", "-Wl,-soname,libgone.so")
+    source = "int cuInit(unsigned flags) { return 0; }"
+    hook = compile_c("libneedy.so", source, "-shared", "-Wl,--no-as-needed", str(needed))
+    needed.unlink()
+    text = scenario.run("test_alloc", "RUN", hook=hook)
+    assert "check: will be reached with warnings: " in text and "library-not-found" in text
+    assert "hook libneedy.so was never loaded: ld.so has ended the program while it loaded the libraries" in text
