@@ -133,9 +133,10 @@ def thread_local(subject: Subject) -> Answer:
 )  # fmt: skip
 def undefined_symbols(subject: Subject) -> Answer:
     library, found = subject.library, subject.libraries
-    if found.missing or not found.found:
+    libc = subject.root.find("libc.so.6", library)  # the program has it, also where the library names nothing
+    if found.missing or libc is None:
         return None
-    offered = {name for each in found.found.values() for name in each.exported}
+    offered = {name for each in (*found.found.values(), libc) for name in each.exported}
     names = [name for name, symbol in library.undefined.items() if symbol.binding != "WEAK" and name not in offered]
     strange = sorted(n for n in names if not subject.table.function(n) and not n.startswith(("__real_", "_dl_")))
     return f"{some(strange)}" if strange else None

@@ -57,7 +57,11 @@ def thread_local(folder: Path) -> Report:
 @case("undefined-symbols")
 def undefined_symbols(folder: Path) -> Report:
     source = '#include <stdio.h>\nint nobody(void); int cuInit(unsigned f) { return puts("") + nobody() + f; }'
-    return library(folder, source)
+    report = library(folder, source)
+    alone = library(folder, source, "-g", "-nodefaultlibs")
+    seen = [finding.seen for finding in alone.findings if finding.id == "undefined-symbols"]
+    assert seen == ["nobody"], "puts is in the libc that the program has"
+    return report
 
 
 @case("api-undefined")
