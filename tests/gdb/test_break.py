@@ -169,6 +169,11 @@ def test_a_glob_is_for_the_functions_that_the_condition_fits(scenario: Scenario)
     assert "cuMemAllocPitch" not in text.rpartition("Num     Type")[2]
 
 
+def test_so_it_is_for_the_log(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-log start 'cuMem*' --in hook if bytesize > 2G", "run", "cuda-log show")
+    assert re.findall(r"^#\d.* hook +(\w+)\(", text, re.MULTILINE) == ["cuMemAlloc_v2"], text
+
+
 def test_the_loaders_functions_have_parameters_too(scenario: Scenario) -> None:
     words = ('cuda-break dlsym if symbol == "cuMemAlloc*" && handle != NULL', "RUN", "cuda-guards", "continue")
     text = scenario.run("dlsym_alloc", *words)

@@ -51,7 +51,7 @@ def cuda_log() -> str:
     Argument("function", "API functions: symbols, base names, globs (default: all)", "*", names.complete_functions),
     Option("--in", "record these layers or libraries alone", "LAYERS", complete=names.complete_places),
     Option("--from", "whose calls: app, hook, runtime, a library (default: any)", "CALLER",
-           complete=names.complete_callers),
+           complete=surroundings.complete_callers),
     Option("--stack", "keep N frames of the backtrace of each call", "N"),
     Option("--to", "write every call to FILE as it happens", "FILE", complete=file_names),
     Option("--memory", "what allocates, frees, copies and fills: all that cuda-memory needs", flag=True),
@@ -89,11 +89,13 @@ def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.Wish:
             example = "cuda-log start cuMemAlloc if bytesize > 1G"
             raise UserError(f"a condition is on the parameters of functions: name those to record, as in  {example}")
         functions = [f for f in map(table.function, sorted(symbols)) if f is not None]
-        condition = conditions.parse(str(wanted["condition"]), table, functions)
+        globbed = {f.symbol for pattern in patterns if names.is_glob(pattern) for f in table.find(pattern)}
+        condition = conditions.parse(str(wanted["condition"]), table, functions, globbed)
         surroundings.refuse_unknown(condition)
+        symbols = {symbol for symbol in symbols if condition.fits(symbol)}
     stack = number("--stack", wanted["stack"] or 0)
-    return recorders.Wish(frozenset(symbols), names.split_places(wanted["in"]), names.split_places(wanted["from"]),
-                stack, condition)  # type: ignore[arg-type]  # fmt: skip
+    places, callers = names.split_places(wanted["in"]), surroundings.split_callers(wanted["from"])  # type: ignore[arg-type]
+    return recorders.Wish(frozenset(symbols), places, callers, stack, condition)
 
 
 def number(option: str, given: object) -> int:
