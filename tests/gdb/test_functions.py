@@ -24,6 +24,7 @@ def test_no_process_and_wrong_arguments(local: Scenario, expression: str, said: 
     assert len(text.splitlines()) == 1
 
 
+@pytest.mark.usefixtures("calls_functions")
 def test_text_ends_where_it_ends(local: Scenario) -> None:
     """Before gdb 14 a Python string has no NUL in gdb, and printf takes what lies behind it."""
     text = local.run("test_alloc", "cuda-break cuInit", "run", 'printf "[%s]\\n", $_cuda_error_name(2)',

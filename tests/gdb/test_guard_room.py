@@ -53,6 +53,7 @@ IGNORE = "python for one in gdb.breakpoints(): one.ignore_count = 9"
 HITS = "python print('hits', [one.hit_count for one in gdb.breakpoints()].count(1))"
 
 
+@pytest.mark.usefixtures("calls_functions")
 def test_all_of_them_work_and_all_is_given_back(scenario: Scenario, many: tuple[Path, Path]) -> None:
     hook, program = many
     words = ("tbreak main", "RUN", "next", "cuda-break cu* if caller in wanted", STATES, MAPPED)

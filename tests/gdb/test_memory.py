@@ -104,6 +104,7 @@ def skip_where_threads_cannot_be_held(text: str) -> None:
         pytest.skip("this gdb cannot hold the other threads")
 
 
+@pytest.mark.usefixtures("calls_functions")
 def test_layers_are_asked_now(scenario: Scenario) -> None:
     """The program itself has not asked yet; the question leaves no trace in the log and none in the program."""
     text = scenario.run(
