@@ -224,7 +224,7 @@ def test_connect_runs_the_commands(local: Scenario, project: Path) -> None:
 
 def test_a_server_that_does_not_listen(local: Scenario) -> None:
     text = gdb(local, "cuda-remote --connect --port 1", program=local.sample("test_alloc"))
-    why = r"cuda-remote: (?:localhost:1|could not connect): .*; is this running there\?  gdbserver --once :1 /"
+    why = r"cuda-remote: (?:localhost:1|could not connect): .*; is this running there\?  (cuda-)?gdbserver --once :1 /"
     assert re.search(why, text)
 
 
