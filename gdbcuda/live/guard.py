@@ -150,7 +150,8 @@ class Guard:
         set breakpoints at the old addresses when one is switched on: ours first have to be off.)"""
         self.drop()
         with suppress(gdb.error):
-            gdb.newest_frame()  # fails as gdb 10's execute would after an exec; but that ends the user's continue too
+            if gdb.selected_thread() is not None:
+                gdb.newest_frame()  # fails as gdb 10's execute would after an exec, which ends the user's continue too
             self.switch_locations(True)
 
     def undo_in_fork(self) -> None:
