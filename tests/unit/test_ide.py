@@ -109,8 +109,8 @@ def test_clion_against_a_sample(project: Path, capsys: pytest.CaptureFixture[str
         assert ours is not None and theirs is not None
         assert ours.attrib.keys() == theirs.attrib.keys(), path
         assert [child.tag for child in ours] == [child.tag for child in theirs]
-        assert {key: ours.get(key) for key in SAME if key in ours.keys()} == {
-            key: theirs.get(key) for key in SAME if key in theirs.keys()
+        assert {key: ours.get(key) for key in SAME if key in ours.attrib} == {
+            key: theirs.get(key) for key in SAME if key in theirs.attrib
         }, path
     found = made.find("configuration")
     assert found is not None and found.get("remoteCommand") == "gpu:1234"
