@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from log_files import HEADER, append, call, lines, read, write
 
-from gdbcuda import sinks
+from gdbcuda import cli, sinks
 from gdbcuda.errors import UserError
 from gdbcuda.log import reader, record
 
@@ -184,3 +189,36 @@ def test_a_byte_order_mark_and_the_line_ends_of_another_system(tmp_path: Path) -
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
     found, log = read(path)
     assert len(found) == 2 and log.header["cuda"] == "13.0" and not log.problems
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["0x10", "0xq"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["address", "value", "x"]), inner),
+    max_leaves=5,
+)
+FIELDS = ("thread", "lwp", "pid", "inferior", "depth", "parent", "layer", "object", "caller", "stack", "gdbcuda_log")
+PARAMETERS = ("dptr", "bytesize", "pCopy", "f", "gridDimX", "status", "result", "out", "ended", "address", "file")
+DETAILS = st.dictionaries(st.sampled_from(PARAMETERS), ANYTHING, max_size=4)
+NAMES = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpy2D_v2", "cuLaunchKernel", "place")
+LINE = st.fixed_dictionaries(
+    {
+        "phase": st.sampled_from("BBEEM"),
+        "op_id": st.integers(0, 2) | ANYTHING,
+        "ts": st.floats(0, 9) | ANYTHING,
+        "name": st.sampled_from(NAMES) | ANYTHING,
+    },
+    optional={"details": DETAILS | ANYTHING, **dict.fromkeys(FIELDS, ANYTHING)},
+)
+
+
+@given(st.lists(LINE, max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_whatever_a_file_holds_every_view_says_something(rows: list[dict]) -> None:
+    """What the reader lets through the views can show."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "log")
+        path.write_text("\n".join(json.dumps(row) for row in rows))
+        for view in ("show", "tree", "changes", "summary", "timeline", "memory", "export"):
+            with redirect_stdout(io.StringIO()) as text, redirect_stderr(io.StringIO()):
+                assert cli.main(["log", view, str(path)]) == 0
+                assert view in ("show", "tree") or text.getvalue()
