@@ -42,7 +42,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class Option:
-    """An option ``--name VALUE``; a ``flag`` takes no value, ``choices`` are checked and completed."""
+    """An option ``--name VALUE``; a ``flag`` takes no value, ``choices`` are checked and completed. ``many``: it may be
+    given again, and the command gets a list."""
 
     name: str
     help: str
@@ -51,6 +52,7 @@ class Option:
     choices: tuple[str, ...] = ()
     default: Any = None
     complete: Completer | None = None
+    many: bool = False
 
     @property
     def key(self) -> str:
@@ -237,7 +239,9 @@ def make_parser(name: str, parts: tuple[Any, ...]) -> Parser:
         elif isinstance(part, Option) and part.flag:
             parser.add_argument(part.name, dest=part.key, action="store_true")
         elif isinstance(part, Option):
-            parser.add_argument(part.name, dest=part.key, default=part.default, choices=part.choices or None)
+            action = "append" if part.many else "store"
+            parser.add_argument(part.name, dest=part.key, action=action, default=part.default,
+                                choices=part.choices or None)  # fmt: skip
     return parser
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 from typing import Any
 
 from gdbcuda import places
@@ -34,7 +33,7 @@ def request(values: dict[str, Any], words: list[str]) -> Request:
         hook_there=values["hook_there"] or "", program_there=values["program_there"] or "",
         attach=number("--attach", values["attach"]), multi=values["multi"], sysroot=values["sysroot"] or "",
         gdbserver=values["gdbserver"] or places.server_of(places.wanted_gdb()),
-        environment=tuple(shlex.split(values["env"] or "")), maps=path_maps(values["path_map"]),
+        environment=tuple(values["env"] or ()), maps=tuple(map(path_map, values["path_map"] or ())),
     )  # fmt: skip
 
 
@@ -50,13 +49,11 @@ def number(option: str, text: str | None) -> int:
     return int(text)
 
 
-def path_maps(text: str | None) -> tuple[tuple[str, str], ...]:
-    if not text:
-        return ()
+def path_map(text: str) -> tuple[str, str]:
     far, _, here = text.partition("=")
     if not (far.startswith("/") and here):
         raise UserError(f"--path-map is A=B, for example /libvgpu=$PWD, not {text!r}")
-    return ((far, local(here)),)
+    return far, local(here)
 
 
 def shown(made: Plan, as_json: bool, start: str = "") -> str:
@@ -73,9 +70,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "gdbcuda remote --pod ml/train-0 --hook build/libvgpu.so --hook-there /usr/local/vgpu/libvgpu.so /opt/train",
         "gdbcuda remote --ssh me@gpu-server --attach 4711",
     )
-    for name, value, text in OPTIONS:
+    for name, value, text, many in OPTIONS:
         if value:
-            parser.add_argument(name, metavar=value, help=text)
+            parser.add_argument(name, metavar=value, help=text, action="append" if many else "store")
         else:
             parser.add_argument(name, action="store_true", help=text)
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="[PROGRAM] ARGS", help="behind the options")

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 
 class Word(NamedTuple):
-    """An option; ``value`` "" for a flag."""
+    """An option; ``value`` "" for a flag. ``many``: it may be given again."""
 
     name: str
     value: str
     help: str
+    many: bool = False
 
 
 OPTIONS = (
@@ -25,8 +26,8 @@ OPTIONS = (
     Word("--hook-there", "PATH", "where it is on the server, if elsewhere"),
     Word("--program", "FILE", "the program: the copy here, or its path there"),
     Word("--program-there", "PATH", "where it is on the server, if elsewhere"),
-    Word("--env", "NAME=VALUE", "a variable of the program's environment; several with blanks between"),
-    Word("--path-map", "A=B", "sources compiled in directory A are in B here (default: found by the debug info)"),
+    Word("--env", "NAME=VALUE", "a variable of the program's environment; again for another one", True),
+    Word("--path-map", "A=B", "sources compiled in directory A are in B here; again for others (default: found)", True),
     Word("--gdbserver", "PATH", "gdbserver there, by name or path (default: gdbserver; for cuda-gdb cuda-gdbserver)"),
     Word("--sysroot", "DIR", "copies of the server's libraries (default: gdb fetches them from there)"),
     Word("--json", "", "as one JSON object"),

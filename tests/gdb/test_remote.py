@@ -222,6 +222,14 @@ def test_connect_runs_the_commands(local: Scenario, project: Path) -> None:
     assert "cuda-remote: there is a process already: kill it or detach from it first" in text
 
 
+def test_options_that_may_be_given_again(local: Scenario) -> None:
+    words = "--env A=1 --env 'B=x y' --path-map /a=/here --path-map /b=/there"
+    text = gdb(local, f"cuda-remote --multi {words}", program=local.sample("test_alloc"))
+    for line in ("set environment A=1", "set environment B=x y", "set substitute-path /a /here",
+                 "set substitute-path /b /there"):  # fmt: skip
+        assert f"\n  {line}\n" in text
+
+
 def test_a_server_that_does_not_listen(local: Scenario) -> None:
     text = gdb(local, "cuda-remote --connect --port 1", program=local.sample("test_alloc"))
     why = r"cuda-remote: (?:localhost:1|could not connect): .*; is this running there\?  (cuda-)?gdbserver --once :1 /"

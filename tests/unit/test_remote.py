@@ -217,3 +217,12 @@ def test_the_server_that_the_debugger_speaks_to(
         assert cli.main(["remote", *words, *way, "--multi", PROGRAM]) == 0
         assert f"{server} --multi" in capsys.readouterr().out
     assert f"(started with:  {start}):" in shown
+
+
+def test_options_that_may_be_given_again(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--env", "A=1", "--env", "B=x y", "--path-map", "/a=/here", "--path-map", "/b=/there"]
+    assert cli.main(["remote", *words, "--multi", PROGRAM]) == 0
+    shown = capsys.readouterr().out
+    for line in ("set environment A=1", "set environment B=x y", "set substitute-path /a /here",
+                 "set substitute-path /b /there"):  # fmt: skip
+        assert f"\n  {line}\n" in shown

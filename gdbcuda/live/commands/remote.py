@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gdb
 
@@ -20,7 +20,8 @@ FILES = ("--hook", "--program", "--sysroot")
 
 def option(word: Word) -> Option:
     complete = file_names if word.name in FILES else None
-    return Option(word.name, word.help, value=word.value or "VALUE", flag=not word.value, complete=complete)
+    return Option(word.name, word.help, value=word.value or "VALUE", flag=not word.value, complete=complete,
+                  many=word.many)  # fmt: skip
 
 
 @command(
@@ -31,7 +32,7 @@ def option(word: Word) -> Option:
         "args", "the program if the session has none, then its arguments; -- before those that begin with a dash", "*"
     ),
 )
-def cuda_remote(args: list[str], connect: bool, json: bool, **values: str) -> str:
+def cuda_remote(args: list[str], connect: bool, json: bool, **values: Any) -> str:
     """Print what to type for a program on another machine: there, and in gdb here.
 
     There a gdbserver starts the program and preloads the hook library into it alone; by TCP, or with --ssh,
