@@ -50,7 +50,9 @@ def steps(*commands: str) -> list[str]:
 
 
 def costs(link: Link, count: int) -> list[int]:
-    return [len(link.between(str(number), str(number + 1))) for number in range(count)]
+    """Newer gdbs tell the server, besides, whose memory they mean and when they hold threads."""
+    found = [link.between(str(number), str(number + 1)) for number in range(count)]
+    return [len([packet for packet in packets if not packet.startswith(("Hg", "QThreadEvents"))]) for packets in found]
 
 
 def reads(packets: list[str]) -> list[str]:
@@ -86,9 +88,9 @@ def test_a_guarded_stop(session: Session, compile_c, tmp_path: Path, flags: str,
     address = re.search(r"^\$1 = (0x[0-9a-f]+)", text, re.MULTILINE)[1]
     own = ("set breakpoint condition-evaluation host", f"break *{address} if (unsigned long)$rsi >= 1ul << 40")
     _, plain = session(program, *own, *goes_on, extension=False, **called)
-    learns = 4 if flags == "-O2" and matches == "10" else 0  # the first call that does not match, once a process
-    for number, (with_it, without) in enumerate(zip(costs(ours, 4), costs(plain, 4))):
-        assert with_it <= without + ABOVE_GDB + (learns if number == 1 else 0)
+    above = [with_it - without for with_it, without in zip(costs(ours, 4), costs(plain, 4))]
+    assert max(above[2:]) <= ABOVE_GDB
+    assert max(above[:2]) <= ABOVE_GDB + 6, "once a process: a new thread, the first call that does not match"
 
 
 def test_what_a_stop_has_read_is_not_read_again(session: Session) -> None:
