@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import gdb
 
-from gdbcuda.live import confined, inferiors, presence, stops, target
+from gdbcuda.live import confined, console, inferiors, presence, stops, target
 from gdbcuda.live.later import if_loaded
+
+ONE_AT_A_TIME = (
+    "gdbcuda: this gdb watches one process at a time: with several, returns, the log and cuda-dlsym may miss calls or "
+    "name the wrong process (gdb 13 and newer keep them apart)\n"
+)
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
@@ -44,4 +49,14 @@ def begin(inferior: gdb.Inferior) -> None:
         for other in gdb.inferiors():
             inferiors.forget_ended(other.num)
     stops.new_process()
+    if not confined.CAN_CONFINE and stay_several(inferior):
+        console.write(ONE_AT_A_TIME)
+        if inferiors.is_forked(inferior):  # gdb 10 aborts if another process is selected within its fork
+            return
     if_loaded("guards", "on_process")(inferior)
+
+
+def stay_several(newest: gdb.Inferior) -> bool:
+    """Of a fork gdb leaves one alone, unless told otherwise."""
+    are_kept = not inferiors.is_forked(newest) or not gdb.parameter("detach-on-fork")
+    return are_kept and sum(1 for one in gdb.inferiors() if one.pid) > 1

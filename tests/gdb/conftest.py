@@ -36,10 +36,15 @@ def calls_functions(local: Scenario) -> None:
 
 
 @pytest.fixture(scope="session")
-def several_processes() -> None:
+def keeps_processes_apart() -> bool:
     """gdb 10 to 12 cannot switch off single places of internal breakpoints: there one process at a time is watched."""
     asked = [GDB, "-nx", "-batch", "-ex", "python print(hasattr(gdb, 'BreakpointLocation'))"]
-    if "True" not in subprocess.run(asked, capture_output=True, text=True, check=True).stdout:
+    return "True" in subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="session")
+def several_processes(keeps_processes_apart: bool) -> None:
+    if not keeps_processes_apart:
         pytest.skip("this gdb watches one process at a time")
 
 

@@ -174,3 +174,10 @@ def test_a_leader_that_ends_first_is_no_new_process(scenario: Scenario, compile_
     assert "is loaded, first in the search order" in text
     assert "exited with code 03" in text
     assert "never loaded" not in text
+
+
+def test_a_gdb_that_watches_one_process_says_so(local: Scenario, keeps_processes_apart: bool) -> None:
+    both = ("set detach-on-fork off", "set schedule-multiple on")
+    text = local.run("fork_exec", *both, "cuda-break cuMemGetInfo", "run", "continue")
+    assert "[New inferior 2 " in text and "internal-error" not in text
+    assert ("gdbcuda: this gdb watches one process at a time" in text) != keeps_processes_apart
