@@ -56,7 +56,12 @@ class Scenario:
             return "run"
         wrapper = f"--wrapper env LD_PRELOAD={hook} -- " if hook else ""
         words = " ".join([str(program), *arguments])
-        return f"python gdb.execute('target remote | gdbserver --once {wrapper}- {words}'); gdb.execute('continue')"
+        words = (
+            "set remotetimeout 60",  # its 2 seconds are short for a machine that does much else
+            f"target remote | gdbserver --once {wrapper}- {words}",
+            "continue",
+        )
+        return "python " + "; ".join(f"gdb.execute({one!r})" for one in words)
 
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "GDBCUDA_", "PYTHON", "DEBUGINFOD_"))}
