@@ -34,6 +34,7 @@ def compiled(shim: Path, compile_c, name: str, size: int) -> Path:
     return compile_c(f"program_{name}", PROGRAM.replace("WHO", name).replace("SIZE", str(size)), *flags)
 
 
+@pytest.mark.usefixtures("several_processes")
 def test_two_programs_do_not_mix(local: Scenario, shim: Path, compile_c, tmp_path: Path, capsys) -> None:
     first, second = compiled(shim, compile_c, "first", 1000), compiled(shim, compile_c, "secnd", 2000)
     log = tmp_path / "log"
