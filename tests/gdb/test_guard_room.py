@@ -12,7 +12,8 @@ from scenario import Scenario
 from gdbcuda import api
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
-COUNT = 200
+NAMES = sorted({one.symbol for one in api.load().find("cuM*") if one.api == "driver"})
+COUNT = len(NAMES)
 HEAD = "#include <errno.h>\n#include <stdio.h>\n#include <string.h>\n#include <signal.h>\n"
 PROGRAM = """
 static void unwanted(void) { for (int i = 0; i < 50; i++) { %(calls)s } }
@@ -39,12 +40,10 @@ STATES = "python import gdbcuda.live.guards as g; print('guards', len(g.PROCESSE
 @pytest.fixture
 def many(compile_c, tmp_path: Path) -> tuple[Path, Path]:
     """A hook library with many functions, and a program that calls each of them from here and from there."""
-    table = api.load()
-    names = sorted({one.symbol for one in table.find("cu*") if one.api == "driver"})[:COUNT]
-    bodies = "".join(f"int {name}(long a, long b) {{ total++; return a + b > 5; }}\n" for name in names)
-    declared = "extern long total;\n" + "".join(f"int {name}(long a, long b);\n" for name in names)
+    bodies = "".join(f"int {name}(long a, long b) {{ total++; return a + b > 5; }}\n" for name in NAMES)
+    declared = "extern long total;\n" + "".join(f"int {name}(long a, long b);\n" for name in NAMES)
     hook = compile_c("libmany.so", "long total;\n" + bodies, "-shared")
-    calls = " ".join(f"{name}(1, 2);" for name in names)
+    calls = " ".join(f"{name}(1, 2);" for name in NAMES)
     program = compile_c("program", HEAD + declared + PROGRAM % {"calls": calls}, str(hook), f"-Wl,-rpath,{tmp_path}")
     return hook, program
 
@@ -56,7 +55,8 @@ HITS = "python print('hits', [one.hit_count for one in gdb.breakpoints()].count(
 @pytest.mark.usefixtures("calls_functions")
 def test_all_of_them_work_and_all_is_given_back(scenario: Scenario, many: tuple[Path, Path]) -> None:
     hook, program = many
-    words = ("tbreak main", "RUN", "next", "cuda-break cu* if caller in wanted", STATES, MAPPED)
+    assert COUNT > 150
+    words = ("tbreak main", "RUN", "next", "cuda-break cuM* if caller in wanted", STATES, MAPPED)
     words += ("set cuda-guard off", STATES, MAPPED, "set cuda-guard on", STATES, MAPPED, IGNORE, "continue", HITS)
     text = scenario.run(program, *words, hook=hook)
     assert re.findall(r"^guards (\d+)$", text, re.MULTILINE) == [str(COUNT), "0", str(COUNT)], text
@@ -70,7 +70,7 @@ def test_all_of_them_work_and_all_is_given_back(scenario: Scenario, many: tuple[
 def test_detached_from_it_goes_on_as_alone(local: Scenario, many: tuple[Path, Path]) -> None:
     hook, program = many
     text = local.run(
-        program, "break main", "run", "cuda-break cu* if caller in wanted", "continue", "detach", hook=hook
+        program, "break main", "run", "cuda-break cuM* if caller in wanted", "continue", "detach", hook=hook
     )
     assert "stay in the process" not in text and "detached" in text, text
 
@@ -81,7 +81,7 @@ def test_not_in_a_signal_handler(local: Scenario, many: tuple[Path, Path]) -> No
         "handle SIGUSR1 nostop pass",
         "break on_signal",
         "run",
-        "cuda-break cu* if caller in wanted",
+        "cuda-break cuM* if caller in wanted",
         "cuda-guards",
         "delete",
         "continue",
