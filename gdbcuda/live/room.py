@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+import gdb
+
 from gdbcuda import trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import Unreadable
@@ -65,7 +67,7 @@ def room_for(function: int, size: int) -> int:
     if address is None and _calling_allowed:
         try:
             start, length = mapping.map_near(function, NEAR)
-        except Refused as reason:
+        except (Refused, gdb.error) as reason:
             raise NoRoom(f"no unused bytes are left within 2 GB, and {reason}") from None
         ROOM().mapped[start] = length
         address = spare(function, size)
