@@ -75,7 +75,12 @@ def would_stop(libc: Image) -> bool:
     functions = [symbol for name in ("mmap", "munmap", "__errno_location") if (symbol := libc.lookup(name))]
     inside = [range(one.address, one.address + max(one.size, 1)) for one in functions]
     stops = any(
-        at in one for made in gdb.breakpoints() if made.enabled for at, on in places(made) if on for one in inside
+        at in one
+        for made in gdb.breakpoints()
+        if made.enabled and made.number > 0
+        for at, on in places(made)
+        if on
+        for one in inside
     )
     return stops or "catchpoint" in gdb.execute("info breakpoints", to_string=True)
 
