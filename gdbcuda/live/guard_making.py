@@ -23,6 +23,7 @@ from gdbcuda.live.guard_running import RunningGuard
 from gdbcuda.live.guard_standing import StandingGuard
 from gdbcuda.live.guard_watch import places
 
+MOST = 256  # guards: gdb takes ever longer over our breakpoints, 1,000 guards made each continue two seconds slower
 SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"
 
 
@@ -123,6 +124,8 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
         raise Refused("its breakpoints are at different places")
     if process.is_full:
         raise room.NoRoom(process.is_full)
+    if len(process.guards) >= MOST:
+        raise room.NoRoom(f"{MOST} functions have one already, and more would make every stop slow")
     counting_ones = [number for number in members if FILTERS[number].is_counting]
     if counting_ones and len(members) > 1:
         alone = "it counts calls, and another breakpoint is on the same function"

@@ -89,3 +89,10 @@ def test_not_in_a_signal_handler(local: Scenario, many: tuple[Path, Path]) -> No
     text = local.run(program, *words, hook=hook, arguments=("signal",))
     assert "and the selected thread is in a signal handler" in text
     assert f"{COUNT * 102} calls, errno 33" in text
+
+
+def test_no_more_than_gdb_bears_well(local: Scenario) -> None:
+    everything = "cuda-break cu* --in hook if caller in libc.so.6"
+    text = local.run("test_alloc", "break main", "run", everything, "cuda-guards")
+    assert text.count("  in the process  ") == 256
+    assert "256 functions have one already, and more would make every stop slow" in text
