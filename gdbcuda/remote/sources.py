@@ -7,6 +7,7 @@ container is nowhere here. (DWARF 5, section 3.1.1; gdb manual, "Specifying Sour
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from gdbcuda import elf
 from gdbcuda.check.checks import sources as check
 from gdbcuda.errors import UserError
 
+BUILD_FOLDER = re.compile(r"(cmake-)?build|(out|bin|lib|lib64|dist|target|obj|debug|release|\.libs)$", re.IGNORECASE)
 Map = tuple[str, str]  # directory there, directory here
 
 
@@ -58,7 +60,8 @@ def there(path: str, maps: Iterable[Map]) -> str:
 def substitution(gone: list[str], file: str) -> Map | None:
     """Looks in the current directory, in the library's, in the repositories that they are in, and beside build/."""
     beside = os.path.dirname(os.path.abspath(file))
-    for places in ([*check.tops(), *check.tops(beside)], [os.path.dirname(beside)]):
+    is_build = bool(BUILD_FOLDER.match(os.path.basename(beside)))
+    for places in ([*check.tops(), *check.tops(beside)], [os.path.dirname(beside)] * is_build):
         found = check.substitution(gone, [place for place in places if place != "/"])
         if found:
             return found
