@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from scenario import GDB, Scenario, is_cuda_gdb_11_8
+from scenario import GDB, Scenario, is_cuda_gdb
 
 
 @pytest.fixture(params=["local", "gdbserver"])
@@ -50,9 +50,9 @@ def several_processes(keeps_processes_apart: bool) -> None:
 
 @pytest.fixture
 def forks_live(scenario: Scenario) -> None:
-    """Any breakpoint of gdb's, with cuda-gdb 11.8 alone."""
-    if scenario.place == "gdbserver" and is_cuda_gdb_11_8():
-        pytest.skip("cuda-gdbserver 11.8 leaves gdb's breakpoints in the child of a fork, which dies of them")
+    """Any breakpoint of gdb's, with cuda-gdb alone (11.8, 13.0)."""
+    if scenario.place == "gdbserver" and is_cuda_gdb():
+        pytest.skip("cuda-gdbserver leaves gdb's breakpoints in the child of a fork, which dies of them")
 
 
 @pytest.fixture

@@ -14,8 +14,16 @@ SECONDS = 120
 
 
 @functools.cache
+def version() -> str:
+    return subprocess.run([GDB, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+def is_cuda_gdb() -> bool:
+    return "cuda-gdb" in version() or "CUDA Debugger" in version()
+
+
 def is_cuda_gdb_11_8() -> bool:
-    return "\n11.8 release" in subprocess.run([GDB, "--version"], capture_output=True, text=True, check=True).stdout
+    return "\n11.8 release" in version()
 
 
 @dataclass

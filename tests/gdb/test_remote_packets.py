@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from guard_programs import CALLS, HOOK
 from link import Link, Server, mark, preloading
-from scenario import GDB, ROOT, Scenario, execute
+from scenario import GDB, ROOT, Scenario, execute, is_cuda_gdb
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")
 
@@ -59,9 +59,16 @@ def reads(packets: list[str]) -> list[str]:
     return [packet for packet in packets if re.match(r"m[0-9a-f]+,", packet)]
 
 
+def skip_for_guards_in_cuda_gdb() -> None:
+    if is_cuda_gdb():
+        pytest.skip("cuda-gdb cannot hold threads, and a guard there costs more packets")
+
+
 @pytest.mark.parametrize("guard", ["off", "on"])
 def test_a_decoded_stop(session: Session, guard: str) -> None:
     """The first and the second, against gdb's own at the same address."""
+    if guard == "on":
+        skip_for_guards_in_cuda_gdb()
     ours_first = (f"set cuda-guard {guard}", "cuda-break cuMemAlloc")
     goes_on = steps("continue", "continue")
     text, ours = session("test_alloc", *ours_first, *goes_on, "info breakpoints", round_trip=0.02)
@@ -79,6 +86,7 @@ def test_a_decoded_stop(session: Session, guard: str) -> None:
 @pytest.mark.parametrize("matches", ["20", "10"])
 def test_a_guarded_stop(session: Session, compile_c, tmp_path: Path, flags: str, matches: str) -> None:
     """Of a condition, against gdb's own with the same, evaluated in gdb as well; each call matches, or every other."""
+    skip_for_guards_in_cuda_gdb()
     hook = compile_c("libguardhook.so", HOOK, "-shared", flags)
     program = compile_c("program", CALLS, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
     goes_on, called = steps(*["continue"] * 4), {"hook": hook, "arguments": ("1", "20", matches)}
@@ -122,11 +130,12 @@ def test_checking_asking_and_setting(session: Session) -> None:
     assert "GDBCUDA_X=1 in the running process" in text
     check, dlsym, _ = costs(link, 3)
     assert check <= 60
-    assert dlsym <= 120, "gdb looks each name up through the loader's list, 17 packets"
+    assert dlsym <= (200 if is_cuda_gdb() else 120), "gdb looks each name up through the loader's list, 17 packets"
 
 
 def test_a_guard(session: Session) -> None:
     """Setting one; the calls that it lets through cost nothing."""
+    skip_for_guards_in_cuda_gdb()
     to_first_call = ("break release_buffers", "tbreak allocate_buffer", "continue")
     words = steps("set cuda-guard on", "cuda-break cuMemAlloc if bytesize >= 1T", "continue")
     text, link = session("test_alloc", *to_first_call, *words)
