@@ -18,7 +18,7 @@ from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
 from gdbcuda.live import counting, detour, holding, positions, room, settings, target
 from gdbcuda.live.guard import Guard
-from gdbcuda.live.guard_process import FILTERS, PROCESSES
+from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
 from gdbcuda.live.guard_running import RunningGuard
 from gdbcuda.live.guard_standing import StandingGuard
 from gdbcuda.live.guard_watch import places
@@ -119,13 +119,29 @@ def settle(function: int, others: list[gdb.Breakpoint]) -> None:
 
 def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> None:
     """Only the trampoline is written: the guard begins lifted, and the function is changed when it first rests."""
-    process, stops = PROCESSES(), set(members.values())
-    if len(stops) > 1:
+    process = PROCESSES()
+    refuse_what_cannot_be_shared(members)
+    refuse_more_than_gdb_bears(process)
+    stop = next(iter(members.values()))
+    found = detour.plan(function, stop)
+    refuse_other_breakpoints(found, others)
+    threads = standing(found)
+    counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
+    made = written(process, found, [test_of(number) for number in members], counter)
+    guard = kind_for(members, counter)(function, stop, tuple(members), found, made)
+    if counter is not None:
+        process.calls.begin(guard, counter)
+    for thread, where in threads.items():
+        for pc, sp in where or ():
+            guard.let_pass(thread, pc, sp)
+    process.guards[function] = guard
+    if not process.is_stopped:
+        guard.begin()
+
+
+def refuse_what_cannot_be_shared(members: dict[int, int]) -> None:
+    if len(set(members.values())) > 1:
         raise Refused("its breakpoints are at different places")
-    if process.is_full:
-        raise room.NoRoom(process.is_full)
-    if len(process.guards) >= MOST:
-        raise room.NoRoom(f"{MOST} functions have one already, and more would make every stop slow")
     counting_ones = [number for number in members if FILTERS[number].is_counting]
     if counting_ones and len(members) > 1:
         alone = "it counts calls, and another breakpoint is on the same function"
@@ -133,12 +149,18 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
     scattered = next(filter(counts_at_several_places, counting_ones), None)
     if scattered is not None:
         raise OfOne(scattered, "it counts calls at several places", "and counts calls at several places")
-    stop = stops.pop()
-    found = detour.plan(function, stop)
-    refuse_other_breakpoints(found, others)
-    threads = standing(found)
-    tests = [test_of(number) for number in members]
-    counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
+
+
+def refuse_more_than_gdb_bears(process: Process) -> None:
+    if process.is_full:
+        raise room.NoRoom(process.is_full)
+    if len(process.guards) >= MOST:
+        raise room.NoRoom(f"{MOST} functions have one already, and more would make every stop slow")
+
+
+def written(
+    process: Process, found: Detour, tests: list[trampoline.Test], counter: int | None
+) -> trampoline.Trampoline:
     try:
         made = room.place(found, tests, counter)
     except room.NoRoom as problem:
@@ -149,18 +171,13 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
     except Refused:
         room.take_back(found, made)
         raise
+    return made
+
+
+def kind_for(members: dict[int, int], counter: int | None) -> type[Guard]:
     is_counting = counter is not None or any(FILTERS[number].is_counting for number in members)
     can_stand = target.is_remote() and holding.is_possible() and not is_counting
-    kind = StandingGuard if can_stand else RunningGuard
-    guard = kind(function, stop, tuple(members), found, made)
-    if counter is not None:
-        process.calls.begin(guard, counter)
-    for thread, where in threads.items():
-        for pc, sp in where or ():
-            guard.let_pass(thread, pc, sp)
-    process.guards[function] = guard
-    if not process.is_stopped:
-        guard.begin()
+    return StandingGuard if can_stand else RunningGuard
 
 
 def counts_at_several_places(number: int) -> bool:
