@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gdbcuda import sinks
+import pytest
+
+from gdbcuda import cli, sinks
 from gdbcuda.log import reader, record
 from gdbcuda.log.record import Call
 
@@ -49,3 +51,21 @@ def read(path: Path) -> tuple[list[Call], reader.Log]:
 
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def alloc_of(number: int, pointer: str, size: int = 64, **fields: Any) -> Call:
+    return call(number, "cuMemAlloc_v2", {"dptr": {"address": "0x7f"}, "bytesize": size},
+                out={"dptr": {"address": "0x7f", "value": pointer}}, **fields)  # fmt: skip
+
+
+def free_of(number: int, pointer: str, **fields: Any) -> Call:
+    return call(number, "cuMemFree_v2", {"dptr": pointer}, **fields)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    assert cli.main(["log", *map(str, words)]) == 0
+    return capsys.readouterr().out
+
+
+def pointer(address: str) -> dict[str, Any]:
+    return {"dptr": {"address": "0x1", "value": address}}

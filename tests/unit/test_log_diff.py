@@ -1,0 +1,79 @@
+"""gdbcuda log diff: where two logs part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from log_files import alloc_of, call, failed, free_of, pointer, run, write
+
+from gdbcuda.log.record import Call
+
+
+def diff_of(capsys: pytest.CaptureFixture[str], tmp_path: Path, first: list[Call], second: list[Call]) -> str:
+    return run(capsys, "diff", write(tmp_path / "first", first), write(tmp_path / "second", second))
+
+
+def test_pointers_differ_from_run_to_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first = [alloc_of(0, "0x100"), free_of(1, "0x100"), alloc_of(2, "0x100"), free_of(3, "0x100")]
+    second = [alloc_of(0, "0x200"), free_of(1, "0x200"), alloc_of(2, "0x300"), free_of(3, "0x300")]
+    assert diff_of(capsys, tmp_path, first, second) == "No difference in 4 calls of the program.\n"
+
+
+def test_diff_finds_the_first_of_each_kind(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first = [alloc_of(0, "0x100"), alloc_of(1, "0x110"), free_of(2, "0x100"), alloc_of(3, "0x1"), free_of(4, "0x110")]
+    second = [alloc_of(0, "0x200"), alloc_of(1, "0x210", 65), free_of(2, "0x210"),
+              failed(3, "cuMemAlloc_v2", 2, "CUDA_ERROR_OUT_OF_MEMORY", arguments=first[3].arguments),
+              call(4, "cuInit"), call(5, "cuInit")]  # fmt: skip
+    text = diff_of(capsys, tmp_path, first, second)
+    assert "Differs in arguments, thread 1 of each log (the first of 2): bytesize is 64 in the first, 65" in text
+    assert "result is CUDA_SUCCESS in the first, CUDA_ERROR_OUT_OF_MEMORY in the second" in text
+    assert "Differs in order, thread 1 of each log: cuMemFree_v2 in the first, cuInit in the second" in text
+    assert "1 calls are alike" in text
+    rows = [line.split() for line in text.splitlines()]
+    assert ["cuInit", "0", "2", "2"] in rows and ["cuMemFree_v2", "1", "0", "-1"] in rows
+
+
+def test_diff_of_some_functions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Where one log has more functions than the other."""
+    first = [call(0, "cuInit"), alloc_of(1, "0x10"), call(2, "cuCtxSynchronize"), free_of(3, "0x10")]
+    second = [alloc_of(0, "0x70"), free_of(1, "0x70")]
+    paths = [write(tmp_path / name, calls) for name, calls in (("a", first), ("b", second))]
+    assert "cuInit in the first, cuMemAlloc_v2 in the second" in run(capsys, "diff", *paths)
+    assert "No difference in 2 calls" in run(capsys, "diff", *paths, "--function", "cuMem*")
+
+
+def test_diff_sees_the_wrong_pointer_freed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first = [alloc_of(0, "0x100"), alloc_of(1, "0x110"), free_of(2, "0x100")]
+    second = [alloc_of(0, "0x200"), alloc_of(1, "0x210"), free_of(2, "0x210")]
+    assert "dptr is 0x100 in the first, 0x210 in the second" in diff_of(capsys, tmp_path, first, second)
+
+
+def test_diff_follows_the_handles_of_pools(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A pool, and what is allocated from it, are another's in each run; the wrong pool is a difference."""
+
+    def calls(pools: tuple[str, str], used: int, block: str) -> list[Call]:
+        made = [call(n, "cuMemPoolCreate", {"pool": {"address": "0x1"}}, out={"pool": pointer(pool)["dptr"]})
+                for n, pool in enumerate(pools)]  # fmt: skip
+        given = {"dptr": {"address": "0x2"}, "bytesize": 64, "pool": pools[used], "hStream": None}
+        return [
+            *made,
+            call(2, "cuMemAllocFromPoolAsync", given, out=pointer(block)),
+            call(3, "cuMemFreeAsync", {"dptr": block, "hStream": None}),
+            call(4, "cuMemPoolTrimTo", {"pool": pools[used], "minBytesToKeep": 0}),
+            call(5, "cuMemPoolDestroy", {"pool": pools[0]}),
+        ]
+
+    first = calls(("0x10", "0x20"), 0, "0x30")
+    assert diff_of(capsys, tmp_path, first, calls(("0x20", "0x40"), 0, "0x10")).startswith("No difference in 6 calls")
+    text = diff_of(capsys, tmp_path, first, calls(("0x50", "0x60"), 1, "0x70"))
+    assert "(the first of 2)" in text and "pool is 0x10 in the first, 0x60 in the second" in text
+
+
+def test_diff_looks_at_outermost_calls_and_threads_apart(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    inner = alloc_of(1, "0x100", parent=0, layer="driver")
+    hooked = [alloc_of(0, "0x100", end=0.1), inner, call(9, "cuInit", thread=2)]
+    bare = [call(0, "cuInit", thread=7, layer="driver"), alloc_of(1, "0x900", thread=3, layer="driver")]
+    assert "Differs in order" in diff_of(capsys, tmp_path, hooked, bare)  # threads are matched as they appear
+    bare = [alloc_of(0, "0x900", thread=3, layer="driver"), call(1, "cuInit", thread=7, layer="driver")]
+    assert "No difference in 2 calls" in diff_of(capsys, tmp_path, hooked, bare)
