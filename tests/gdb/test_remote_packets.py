@@ -50,9 +50,10 @@ def steps(*commands: str) -> list[str]:
 
 
 def costs(link: Link, count: int) -> list[int]:
-    """Newer gdbs tell the server, besides, whose memory they mean and when they hold threads."""
+    """Newer gdbs tell the server, besides, whose memory they mean, and at each step which events they want."""
     found = [link.between(str(number), str(number + 1)) for number in range(count)]
-    return [len([packet for packet in packets if not packet.startswith(("Hg", "QThreadEvents"))]) for packets in found]
+    besides = ("Hg", "QThreadEvents", "QThreadOptions")
+    return [sum(not packet.startswith(besides) for packet in packets) for packets in found]
 
 
 def reads(packets: list[str]) -> list[str]:
