@@ -19,8 +19,11 @@ _switched: set[int] = set()  # breakpoint numbers; of any other a location that 
 
 
 def confine(made: gdb.Breakpoint) -> None:
-    """The breakpoint is of the selected inferior alone."""
-    _owners[made.number] = gdb.selected_inferior().num
+    """The breakpoint is of the selected inferior alone. (gdb 16 then makes no other locations, and it crashes now and
+    then where one is switched in the middle of an exec; gdb 15 knows the attribute, but makes them all the same.)"""
+    owner = _owners[made.number] = gdb.selected_inferior().num
+    if hasattr(made, "inferior"):
+        made.inferior = owner
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
