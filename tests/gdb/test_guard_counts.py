@@ -90,9 +90,9 @@ def test_every_match_through_gdbserver(shim: Path, build, tmp_path: Path, flags:
     (tmp_path / "go_on.gdb").write_text(FROM_OTHERS)
     words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE, "RUN")
     words += (f"source {tmp_path}/go_on.gdb", SIZES)
-    arguments = ("8", "200000", "20", str(tmp_path / "sum"))
+    arguments = ("8", "10000000", "125", str(tmp_path / "sum"))
     text = Scenario(shim, "gdbserver").run(program, *words, hook=hook, arguments=arguments)
-    assert "sizes 160 160 1 1" in text
+    assert "sizes 1000 1000 1 1" in text
     stopped = (tmp_path / "sum").read_text().split(",")[0]
     Scenario(shim).run(program, "run", hook=hook, arguments=arguments)
     assert stopped == (tmp_path / "sum").read_text().split(",")[0]
