@@ -26,6 +26,14 @@ def confine(made: gdb.Breakpoint) -> None:
         made.inferior = owner
 
 
+class Internal(gdb.Breakpoint):
+    """At an address of the selected process; no list shows it. What inherits has a ``stop`` that looks on."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(f"*{address:#x}", internal=True)
+        confine(self)
+
+
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
     owner = _owners.get(breakpoint.number)
     if owner is None or not CAN_CONFINE:

@@ -15,12 +15,11 @@ switching: list[bool] = []  # what we switch is modified too
 trash: list[gdb.Breakpoint] = []  # gdb may be walking its list: deleted at the next stop or prompt
 
 
-class Watch(gdb.Breakpoint):
+class Watch(confined.Internal):
     """Internal, for it never stops: looks on."""
 
     def __init__(self, address: int, look: Callable[[], None]) -> None:
-        super().__init__(f"*{address:#x}", internal=True)
-        confined.confine(self)
+        super().__init__(address)
         self.look = look
 
     def stop(self) -> bool:

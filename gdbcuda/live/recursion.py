@@ -57,12 +57,11 @@ class Depths:
 DEPTHS: PerInferior[Depths] = PerInferior(Depths, Depths.end)
 
 
-class Counting(gdb.Breakpoint):
+class Counting(confined.Internal):
     """At a hook function's first instruction. Internal, for it never stops."""
 
     def __init__(self, address: int) -> None:
-        super().__init__(f"*{address:#x}", internal=True)
-        confined.confine(self)
+        super().__init__(address)
         self.address = address
 
     def stop(self) -> bool:

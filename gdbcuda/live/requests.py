@@ -62,12 +62,8 @@ def is_on() -> bool:
     return bool(_is_on)
 
 
-class Silent(gdb.Breakpoint):
+class Silent(confined.Internal):
     """A breakpoint at an address that looks on and never stops. What a broken process cannot tell is not recorded."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(f"*{address:#x}", internal=True)
-        confined.confine(self)
 
     def stop(self) -> bool:
         began, log = time.perf_counter(), LOG()

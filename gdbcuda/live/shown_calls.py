@@ -34,12 +34,11 @@ def returns_to(call: frames.Call, address: int) -> bool:
     return call.caller is not None and call.caller.address == address
 
 
-class Ending(gdb.Breakpoint):
+class Ending(confined.Internal):
     """Where a shown call returns to. Internal, for it never stops."""
 
     def __init__(self, address: int) -> None:
-        super().__init__(f"*{address:#x}", internal=True)
-        confined.confine(self)
+        super().__init__(address)
         self.address = address
 
     def stop(self) -> bool:

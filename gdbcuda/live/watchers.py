@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from gdbcuda.live.recorder import Recorder
 
 
-class Silent(gdb.Breakpoint):
+class Silent(confined.Internal):
     """Looks on and never stops. What a broken process cannot tell is counted, not recorded."""
 
     def __init__(self, recorder: Recorder, address: int) -> None:
-        super().__init__(f"*{address:#x}", internal=True)
-        confined.confine(self)
+        super().__init__(address)
         self.recorder = recorder
 
     def stop(self) -> bool:
