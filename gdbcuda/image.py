@@ -76,6 +76,12 @@ class Image:
             return None
         return build_id(chain.from_iterable(found))
 
+    @cached_property
+    def zero_tails(self) -> list[int]:
+        """Ends of the segments that the loader fills up with zeros: where a .bss ends."""
+        rows = [row for row in self._program_headers() if row[0] == PT_LOAD and row[6] > row[5]]
+        return [self.base + row[3] + row[6] for row in rows]
+
     def _program_headers(self) -> list[tuple[int, ...]]:
         """Each an Elf64_Phdr; [] where they are not in memory."""
         try:
@@ -175,14 +181,26 @@ def header_table(memory: Memory, base: int) -> tuple[int, int]:
 
 def program_dynamic(memory: Memory, headers: int, count: int) -> int | None:
     """Address of the program's dynamic section."""
-    bias, dynamic = 0, None
-    for index in range(min(count, MOST_ENTRIES)):
-        kind, _, _, address = struct.unpack("<IIQQ", memory.read(headers + 56 * index, 24))
-        if kind == PT_PHDR:
-            bias = headers - address
-        elif kind == PT_DYNAMIC:
-            dynamic = address
-    return None if dynamic is None else bias + dynamic
+    rows = list(program_rows(memory, headers, count))
+    bias = program_bias(rows, headers)
+    return next((bias + row[3] for row in rows if row[0] == PT_DYNAMIC), None)
+
+
+def mapped(memory: Memory, headers: int, count: int) -> list[tuple[int, int]]:
+    """(start, end) of each segment of the program, whether it is dynamic or not."""
+    rows = list(program_rows(memory, headers, count))
+    bias = program_bias(rows, headers)
+    return [(bias + row[3], bias + row[3] + row[6]) for row in rows if row[0] == PT_LOAD]
+
+
+def program_rows(memory: Memory, headers: int, count: int) -> Iterator[tuple[int, ...]]:
+    """Each an Elf64_Phdr."""
+    return struct.iter_unpack("<IIQQQQQQ", memory.read(headers, 56 * min(count, MOST_ENTRIES)))
+
+
+def program_bias(rows: list[tuple[int, ...]], headers: int) -> int:
+    """How far the program is from where it was linked to be: its table says where the table itself was to be."""
+    return next((headers - row[3] for row in rows if row[0] == PT_PHDR), 0)
 
 
 def link_maps(memory: Memory, address: int, headers: tuple[int, int] | None = None) -> Iterator[Image]:

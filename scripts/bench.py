@@ -173,7 +173,7 @@ def notice() -> list[Row]:
 
 def looking_for_hooks(name: str, program: str) -> list[Row]:
     source = ("-x", str(ROOT / "gdbcuda.py"))
-    without = "python from gdbcuda.live import notice; gdb.events.new_objfile.disconnect(notice.on_objfile)"
+    without = "python from gdbcuda.live import events, notice; events.disconnect('new_objfile', notice.on_objfile)"
     actions = {
         f"{name}, not looking": lambda: gdb(*source, "-ex", without, "-ex", "run", program),
         f"{name}, looking": lambda: gdb(*source, "-ex", "echo", "-ex", "run", program),

@@ -12,10 +12,10 @@ def start() -> None:
     from gdbcuda.live.later import load_later
 
     load_later()
-    from gdbcuda.live import backtrace, commands, console, events, functions, settings  # noqa: F401  (functions register)
+    from gdbcuda.live import commands, console, events, functions, link, settings  # noqa: F401  (functions register)
 
+    link.is_cuda_gdb()
     settings.register()
-    backtrace.register()
     for module in pkgutil.iter_modules(commands.__path__):
         importlib.import_module(f"gdbcuda.live.commands.{module.name}")
     events.connect()

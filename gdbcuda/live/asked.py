@@ -16,7 +16,7 @@ import gdb
 
 from gdbcuda import decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import environment, planting, target, versions
+from gdbcuda.live import environment, gdb_cli, planting, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.inferiors import PerInferior
 
@@ -84,11 +84,11 @@ def other_threads_held() -> Iterator[None]:
 @contextlib.contextmanager
 def setting(name: str, value: str) -> Iterator[None]:
     before = gdb.parameter(name)
-    gdb.execute(f"set {name} {value}", to_string=True)
+    gdb_cli.execute(f"set {name} {value}")
     try:
         yield
     finally:
-        gdb.execute(f"set {name} {spelled(before)}", to_string=True)
+        gdb_cli.execute(f"set {name} {spelled(before)}")
 
 
 def spelled(value: object) -> object:

@@ -8,7 +8,7 @@ import gdb
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import console, frames, request_values, settings, stops, surroundings, target, versions
+from gdbcuda.live import console, frames, request_values, settings, stops, target, versions
 from gdbcuda.live.functions import function
 from gdbcuda.routes import request_report
 from gdbcuda.routes.requests import Request
@@ -29,13 +29,14 @@ def request_here(frame: gdb.Frame) -> Request | None:
 
 
 def shape_at(pc: int, name: str) -> Shape | None:
-    """libc's debug info calls its dlsym ___dlsym: what counts is any symbol there, by the tables that gdb has read."""
+    """libc's debug info calls its dlsym ___dlsym: what counts is any name under which its object exports it."""
     known = request_values.resolver_shapes()
     if name in known or versions.table().function(name):
         return known.get(name)
-    start = target.function_start(pc)
-    named = [symbol for symbol, address in surroundings.symbols_of(pc) if address == start]
-    return next((known[symbol] for symbol in named if symbol in known), None)
+    start, owner = target.function_start(pc), target.object_of(pc)
+    if start is None:
+        return None
+    return next((shape for symbol, shape in known.items() if target.exports(owner, symbol, start)), None)
 
 
 def means(pattern: str, name: str) -> bool:

@@ -1,5 +1,7 @@
 """``bt`` names the layers: a frame filter, off with ``set cuda-backtrace off`` or ``bt -no-filters``.
 
+It is there as soon as a part of CUDA is, or a hook library; in any other program gdb writes its frames itself.
+
 (gdb manual: "Frame Filter API", "Frame Decorator API".)
 """
 
@@ -11,7 +13,8 @@ from collections.abc import Iterable, Iterator
 import gdb
 from gdb.FrameDecorator import FrameDecorator
 
-from gdbcuda.live import frames, settings, target
+from gdbcuda import vendor
+from gdbcuda.live import frames, layers, notice, settings, target
 
 NAMED = ("app", "runtime", "hook", "driver")
 
@@ -57,7 +60,7 @@ def without_parameters(name: str | None) -> str | None:
 
 
 class LayerFilter:
-    """Registered for all programs; does nothing while switched off."""
+    """Does nothing while switched off."""
 
     name = "cuda-layers"
     priority = 50
@@ -74,5 +77,22 @@ class LayerFilter:
         return map(LayerFrame, frames_in)
 
 
-def register() -> None:
-    gdb.frame_filters[LayerFilter.name] = LayerFilter()
+def on_objfile(event: gdb.NewObjFileEvent) -> None:
+    name = target.strip_prefix(event.new_objfile.filename or "")
+    if vendor.layer_of(name) in ("runtime", "driver") or layers.is_named(name) or name in notice.hooks():
+        register(event.new_objfile.progspace)
+
+
+def on_stop(event: object) -> None:
+    """A hook library that is noticed, or named, when it is loaded already."""
+    if LayerFilter.name not in gdb.current_progspace().frame_filters and layers.hooks_here():
+        register(gdb.current_progspace())
+
+
+def register(space: gdb.Progspace) -> None:
+    space.frame_filters[LayerFilter.name] = LayerFilter()
+
+
+def on_clear_objfiles(event: gdb.ClearObjFilesEvent) -> None:
+    """Another program."""
+    event.progspace.frame_filters.pop(LayerFilter.name, None)

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import inferiors, layers, target
+from gdbcuda.live import gdb_cli, inferiors, layers, loader_watch, target, user_hooks
 
+LISTS_LOCATIONS = hasattr(gdb, "BreakpointLocation")  # before gdb 13 only its commands know the places of one
 ORDER = ("hook", "runtime", "driver", "app", "system")
 
 
@@ -68,8 +69,7 @@ def create(wish: Wish, condition: str = "", temporary: bool = False) -> gdb.Brea
         + (f" if {condition}" if condition else "")
     )
     wish.native = condition
-    WISHES[made.number] = wish
-    choose_locations(made)
+    keep(made, wish)
     return made
 
 
@@ -78,6 +78,15 @@ def adopt(one: gdb.Breakpoint, wish: Wish, condition: str) -> None:
     wish.native = condition
     WISHES[one.number] = wish
     one.condition = condition or None
+    keep(one, wish)
+
+
+def keep(one: gdb.Breakpoint, wish: Wish) -> None:
+    WISHES[one.number] = wish
+    if not LISTS_LOCATIONS:
+        loader_watch.want(gdb_cli.catch_up)
+    user_hooks.add("save hook-breakpoints", "saving", "before")  # gdb has no event for it
+    user_hooks.add("save hookpost-breakpoints", "saving", "after")
     choose_locations(one)
 
 
@@ -89,19 +98,19 @@ def next_number() -> int:
 @contextlib.contextmanager
 def pending_allowed() -> Iterator[None]:
     """While many breakpoints are made; ``with`` in front of each costs more than the breakpoint."""
-    before = gdb.execute("show breakpoint pending", to_string=True)
+    before = gdb_cli.execute("show breakpoint pending")
     found = re.search(r"\b(on|off|auto)\b\.?\s*$", before)
-    gdb.execute("set breakpoint pending on", to_string=True)
+    gdb_cli.execute("set breakpoint pending on")
     try:
         yield
     finally:
-        gdb.execute(f"set breakpoint pending {found.group(1) if found else 'auto'}", to_string=True)
+        gdb_cli.execute(f"set breakpoint pending {found.group(1) if found else 'auto'}")
 
 
 def execute_break(line: str) -> gdb.Breakpoint:
     _created.clear()
     allowed = gdb.parameter("breakpoint pending")
-    gdb.execute(line if allowed else f"with breakpoint pending on -- {line}", to_string=True)
+    gdb_cli.execute(line if allowed else f"with breakpoint pending on -- {line}")
     return _created[-1]
 
 
@@ -119,7 +128,7 @@ def by_number(number: int) -> gdb.Breakpoint | None:
 
 def locations(breakpoint: gdb.Breakpoint) -> list[Location]:
     """The places of a breakpoint, with their layers; [] while it is pending."""
-    if hasattr(breakpoint, "locations"):  # gdb 13
+    if LISTS_LOCATIONS:
         found = [
             Location(i, loc.address, loc.enabled, loc.function or "", whose(loc.thread_groups))
             for i, loc in enumerate(breakpoint.locations, 1)
@@ -164,7 +173,7 @@ PLACE = r"(y|n)\S*\s+(0x[0-9a-f]+)(?: +in (\S+)| <([^>+]+))?(?:.*? inf (\d+(?:, 
 
 def parse_locations(number: int) -> list[Location]:
     """The same for gdb 10 to 12, from the rows of ``info breakpoints N``."""
-    text = gdb.execute(f"info breakpoints {number}", to_string=True)
+    text = gdb_cli.execute(f"info breakpoints {number}")
     rows = re.findall(rf"^{number}\.(\d+)\s+{PLACE}", text, re.MULTILINE)
     if not rows:
         rows = [("1", *row) for row in re.findall(rf"^{number}\s+.*?\s{PLACE}", text, re.MULTILINE)]
@@ -230,10 +239,10 @@ def switch(breakpoint: gdb.Breakpoint, place: Location, on: bool) -> None:
             seen[place.address] = on
     _choosing.append(breakpoint.number)
     try:
-        if hasattr(breakpoint, "locations"):
+        if LISTS_LOCATIONS:
             breakpoint.locations[place.index - 1].enabled = on
         else:
-            gdb.execute(f"{'enable' if on else 'disable'} {breakpoint.number}.{place.index}", to_string=True)
+            gdb_cli.execute(f"{'enable' if on else 'disable'} {breakpoint.number}.{place.index}")
     finally:
         _choosing.remove(breakpoint.number)
 
@@ -242,5 +251,14 @@ _choosing: list[int] = []  # switching a location is a modification too
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
-    if breakpoint.number in WISHES and breakpoint.number not in _choosing:
+    if breakpoint.number not in WISHES or breakpoint.number in _choosing:
+        return
+    if LISTS_LOCATIONS:
+        choose_locations(breakpoint)
+    else:
+        gdb_cli.when_possible(lambda: choose_later(breakpoint))
+
+
+def choose_later(breakpoint: gdb.Breakpoint) -> None:
+    if breakpoint.is_valid() and breakpoint.number in WISHES:
         choose_locations(breakpoint)

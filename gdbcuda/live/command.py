@@ -24,7 +24,7 @@ import gdb
 
 from gdbcuda import parsing
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import console, target
+from gdbcuda.live import console, gdb_cli, target
 
 Completer = Callable[[str], Iterable[str]]
 Action = Callable[..., "str | None"]
@@ -82,7 +82,7 @@ def file_names(token: str) -> Iterable[str]:
 
 def expressions(token: str) -> Iterable[str]:
     """For ``complete=``: gdb's own completion of symbols and members."""
-    found = gdb.execute(f"complete print {token}", to_string=True).splitlines()
+    found = gdb_cli.execute(f"complete print {token}").splitlines()
     return [line.partition(" ")[2] for line in found]
 
 
@@ -139,6 +139,7 @@ class Command(gdb.Command):
 
     def invoke(self, text: str, from_tty: bool) -> None:
         self.dont_repeat()
+        gdb_cli.catch_up()
         try:
             shown = self.__doc__ if text.strip() in ("-h", "--help") else self.action(**self.parse(text))
         except UserError as problem:

@@ -10,7 +10,7 @@ from typing import Any
 import gdb
 
 from gdbcuda.check.finding import Finding
-from gdbcuda.live import layers, target, versions
+from gdbcuda.live import gdb_cli, layers, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.remote import copies
 from gdbcuda.remote.copies import Copy
@@ -54,5 +54,5 @@ def lines_of(file: str) -> tuple[bool | None, tuple[str, ...]]:
 
 def substitutions() -> list[tuple[str, str]]:
     """The user's rules: (directory of the debug info, directory here)."""
-    shown = gdb.execute("show substitute-path", to_string=True)
+    shown = gdb_cli.execute("show substitute-path")
     return re.findall(r"^ +`(.*)' -> `(.*)'\.$", shown, re.MULTILINE)

@@ -8,7 +8,7 @@ from gdbcuda import detour, trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.islands import PADDING, Surroundings
-from gdbcuda.live import inferiors, target
+from gdbcuda.live import gdb_cli, inferiors, target
 from gdbcuda.spare import ALIGN
 
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
@@ -21,15 +21,15 @@ _restore_trust: list[bool] = []  # what the user has set, while it is not so
 def show_original_code(on: bool) -> None:
     """gdb finds the end of a prologue in the bytes of the function; while it sets its breakpoints again it has to
     see those of the file. Not for longer: what it writes back over a breakpoint comes from the same place."""
-    if on and not _restore_trust and target.PATCHED():
+    if on and not _restore_trust and target.PATCHED() and gdb_cli.is_possible():
         _restore_trust.append(bool(gdb.parameter("trust-readonly-sections")))
         trust_files(True)
-    elif not on and _restore_trust:
+    elif not on and _restore_trust and gdb_cli.is_possible():
         trust_files(_restore_trust.pop())
 
 
 def trust_files(on: bool) -> None:
-    gdb.execute(f"set trust-readonly-sections {'on' if on else 'off'}", to_string=True)
+    gdb_cli.execute(f"set trust-readonly-sections {'on' if on else 'off'}")
 
 
 def plan(function: int, stop: int) -> Detour:
@@ -103,6 +103,8 @@ def is_possible() -> str:
             return f"{OTHER_MACHINE} {target.machine()}"
     except UserError as problem:
         return str(problem)
+    if not hasattr(gdb, "BreakpointLocation"):
+        return "this gdb switches places of a breakpoint by commands alone, which no event may execute (gdb 13 can)"
     if inferiors.are_several() and sum(bool(one.pid) for one in gdb.inferiors()) > 1:
         return "several processes in one gdb"  # which sets breakpoints at addresses again in the wrong one
     return "non-stop mode" if gdb.parameter("non-stop") else ""

@@ -7,11 +7,11 @@ tail of its last page, where nothing else lives. (environ(7); gdb manual: "Infer
 
 from __future__ import annotations
 
-import re
 import struct
 
 import gdb
 
+from gdbcuda import vendor
 from gdbcuda.blocks import Blocks
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import target
@@ -150,6 +150,5 @@ def is_zero(address: int, size: int) -> bool:
 def bss_ends() -> list[int]:
     """Ends of the .bss of loaded objects, ld.so's and the program's last. (The kernel begins the heap at a page of its
     own behind that one: fs/binfmt_elf.c, set_brk.)"""
-    rows = re.findall(r"(0x[0-9a-f]+) is \.bss(?: in (.+))?$", gdb.execute("info files", to_string=True), re.MULTILINE)
-    rows.sort(key=lambda row: (not row[1], bool(re.search(r"/ld[-.][^/]*$", row[1]))))
-    return [int(end, 16) for end, _ in rows]
+    images = sorted(target.images(), key=lambda one: (not one.name, vendor.is_loader(one.name)))
+    return [end for one in images for end in one.zero_tails]

@@ -11,9 +11,11 @@ import gdb
 
 from gdbcuda.live import (
     asking,
+    backtrace,
     breakpoints,
     call_sites,
     confined,
+    gdb_cli,
     inferiors,
     notice,
     preload,
@@ -32,16 +34,18 @@ from gdbcuda.live.later import if_loaded
 
 HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "new_objfile": (
+        gdb_cli.catch_up,
         target.forget,
         presence.on_objfile,
         notice.on_objfile,
+        backtrace.on_objfile,
         if_loaded("guards", "on_objfile"),
         requests.on_objects_change,
         recursion.apply,
         if_loaded("recording", "on_objfile"),
         inferiors.on_objfile,
     ),
-    "clear_objfiles": (target.forget, processes.on_clear_objfiles),
+    "clear_objfiles": (target.forget, backtrace.on_clear_objfiles, processes.on_clear_objfiles),
     "free_objfile": (target.forget,),
     "new_inferior": (inferiors.added,),
     "new_thread": (processes.on_new_thread,),
@@ -52,6 +56,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         target.on_stop,
         presence.on_stop,
         notice.on_stop,
+        backtrace.on_stop,
         stops.on_stop,
         asking.on_stop,
         recursion.on_stop,
@@ -62,6 +67,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         if_loaded("guards", "on_stop"),
     ),
     "before_prompt": (
+        gdb_cli.catch_up,
         welcome.on_prompt,
         preload.on_prompt,
         saving.after,
@@ -87,6 +93,8 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "gdb_exiting": (if_loaded("guards", "take_all_back"),),
 }
 SINCE_GDB_12 = ("free_objfile", "gdb_exiting")
+AFTER_COMMANDS = ("before_prompt", "gdb_exiting")  # the breakpoint's own commands have run: others may be executed
+_connected: dict[tuple[str, Callable[..., Any]], Callable[..., None]] = {}
 
 
 def connect() -> None:
@@ -94,5 +102,22 @@ def connect() -> None:
         if name in SINCE_GDB_12 and not hasattr(gdb.events, name):
             continue
         for handler in handlers:
-            getattr(gdb.events, name).connect(handler)
-    saving.watch_save()
+            _connected[name, handler] = within(name, handler)
+            getattr(gdb.events, name).connect(_connected[name, handler])
+
+
+def within(name: str, handler: Callable[..., Any]) -> Callable[..., None]:
+    """The handler, with gdb's commands out of reach."""
+    if name in AFTER_COMMANDS:
+        return handler
+
+    def handle(*event: Any) -> None:
+        with gdb_cli.event(name):
+            handler(*event)
+
+    return handle
+
+
+def disconnect(name: str, handler: Callable[..., Any]) -> None:
+    """For measurements: as if nobody listened."""
+    getattr(gdb.events, name).disconnect(_connected.pop((name, handler)))

@@ -78,13 +78,15 @@ def refresh() -> None:
 
 def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
     """Addresses of the breakpoint's locations that are on, or would be without their guard; says why there are none."""
-    process, number, found = PROCESSES(), breakpoint.number, places(breakpoint)
+    process, number = PROCESSES(), breakpoint.number
+    if reason:
+        process.why[number] = reason
+        return []
+    found = places(breakpoint)
     if not found:
         process.why[number] = ""  # pending, and gdb does not even tell its condition
     elif not breakpoint.enabled:
         process.why[number] = "disabled"
-    elif reason:
-        process.why[number] = reason
     elif (breakpoint.condition or "") != FILTERS[number].native:
         process.why[number] = "its condition was changed"
     else:

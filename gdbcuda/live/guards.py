@@ -22,6 +22,7 @@ from gdbcuda.live import (
     room,
     settings,
     target,
+    user_hooks,
 )
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.guard_loading import watch_or_not
@@ -31,7 +32,6 @@ from gdbcuda.live.guard_watch import places, sweep, switching
 
 __all__ = ["FILTERS", "PROCESSES", "calls_seen", "refresh"]
 
-THIS = "__import__('gdbcuda.live.guards', fromlist=['*'])"  # in gdb's python command: binds no name of the user's
 FEW, FEW_FAR = 8, 2  # guards that are lifted at every stop; of more, only that of the function where the program stops
 _stepping: list[bool] = []  # the stops are ours
 
@@ -57,6 +57,8 @@ def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | N
 def add(made: gdb.Breakpoint, found: Filter) -> None:
     FILTERS[made.number] = found
     watch_or_not()
+    user_hooks.add("hook-detach", "guards", "take_all_back")  # gdb has no event in front of it
+    user_hooks.add("info hookpost-breakpoints", "commands.guards", "write_note")  # gdb's table cannot be told
     PROCESSES().stale.add(made.number)
 
 
@@ -190,6 +192,7 @@ def lift_shown(process: Process) -> None:
 
 
 def on_prompt() -> None:
+    detour.show_original_code(False)
     sweep()
     if FILTERS and target.is_alive() and PROCESSES().roomless and not target.is_running():
         refresh()
@@ -243,12 +246,5 @@ def already_decided(number: int) -> bool | None:
     return guards[0].verdict() if guards else None
 
 
-def watch_detach() -> None:
-    """gdb has no event in front of ``detach``, only the user's hook, which is left alone where there is one."""
-    if "hook-detach" not in gdb.execute("show user", to_string=True):
-        gdb.execute(f"define hook-detach\npython {THIS}.take_all_back()\nend", to_string=True)
-
-
 settings.ON_CHANGE["cuda-guard"] = on_setting
 counting.already_decided.append(already_decided)
-watch_detach()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gdb
 
-from gdbcuda.live import link
+from gdbcuda.live import gdb_cli, link
 
 SETTING = "scheduler-locking"
 _as_set: list[str] = []  # by the user, while it is not so
@@ -26,7 +26,7 @@ def hold() -> bool:
         return False
     before = str(gdb.parameter(SETTING))
     try:
-        gdb.execute(f"set {SETTING} on", to_string=True)
+        gdb_cli.execute(f"set {SETTING} on")
     except gdb.error:
         return False
     _as_set.append(before)
@@ -37,5 +37,10 @@ def release() -> bool:
     """Whether they were held until now."""
     if not _as_set:
         return False
-    gdb.execute(f"set {SETTING} {_as_set.pop()}", to_string=True)
+    before = _as_set.pop()
+    gdb_cli.when_possible(lambda: restore(before))
     return True
+
+
+def restore(before: str) -> None:
+    gdb_cli.execute(f"set {SETTING} {before}")

@@ -38,6 +38,12 @@ def hooks() -> list[str]:
     return named_hooks() or noticed_hooks()
 
 
+def hooks_here() -> list[str]:
+    """Those of them that the process has."""
+    found = hooks()
+    return [name for name in target.shared_objects() if any(is_same_file(name, one) for one in found)] if found else []
+
+
 def other_hooks() -> list[str]:
     """Noticed beside those that were named."""
     from gdbcuda.live import notice

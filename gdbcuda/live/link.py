@@ -8,11 +8,12 @@ each stop: with one that never stops on every API function some thousand packets
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 
 import gdb
 
-from gdbcuda.live import target
+from gdbcuda.live import gdb_cli, target
 
 KEPT = "breakpoint always-inserted"
 TRUST = "trust-readonly-sections"
@@ -25,33 +26,39 @@ _has_set = False  # it was off before
 def planting() -> Iterator[None]:
     """Code is read from the files, if they are on this machine."""
     wanted = target.is_remote() and not str(gdb.parameter("sysroot")).startswith(target.REMOTE_PREFIX)
-    if not wanted or gdb.parameter(TRUST):
+    if not wanted or gdb.parameter(TRUST) or not gdb_cli.is_possible():
         yield
         return
-    gdb.execute(f"set {TRUST} on", to_string=True)
+    gdb_cli.execute(f"set {TRUST} on")
     try:
         yield
     finally:
-        gdb.execute(f"set {TRUST} off", to_string=True)
+        gdb_cli.execute(f"set {TRUST} off")
 
 
 def keep_inserted(count: int) -> None:
     """Breakpoints stay in the process while it stands, until `as_before`."""
-    global _has_set
     if count > MANY and target.is_remote() and not gdb.parameter(KEPT):
-        gdb.execute(f"set {KEPT} on", to_string=True)
-        _has_set = True
+        gdb_cli.when_possible(keep)
+
+
+def keep() -> None:
+    global _has_set
+    gdb_cli.execute(f"set {KEPT} on")
+    _has_set = True
 
 
 def as_before() -> None:
     global _has_set
     if _has_set:
-        gdb.execute(f"set {KEPT} off", to_string=True)
+        gdb_cli.execute(f"set {KEPT} off")
         _has_set = False
 
 
+@functools.cache
 def is_cuda_gdb() -> bool:
-    return bool(gdb.execute("complete info cuda ", to_string=True))
+    """Asked once, at the start: in an event it cannot be."""
+    return bool(gdb_cli.execute("complete info cuda "))
 
 
 def gdbserver() -> str:

@@ -16,7 +16,7 @@ from gdbcuda import spare, vendor
 from gdbcuda.detour import Refused
 from gdbcuda.errors import UserError
 from gdbcuda.image import Image
-from gdbcuda.live import frames, layers, positions, target
+from gdbcuda.live import frames, gdb_cli, layers, positions, target
 
 SIZE = 1 << 16
 READ_EXECUTE, PRIVATE_ANONYMOUS = 5, 0x22
@@ -82,7 +82,7 @@ def would_stop(libc: Image) -> bool:
         if on
         for one in inside
     )
-    return stops or "catchpoint" in gdb.execute("info breakpoints", to_string=True)
+    return stops or "catchpoint" in gdb_cli.execute("info breakpoints")
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ import gdb
 from gdbcuda import api
 from gdbcuda.api.notes import Notes
 from gdbcuda.errors import UserError
-from gdbcuda.live import layers, target, versions
+from gdbcuda.live import gdb_cli, layers, target, versions
 
 EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as the table's prototypes are written
     "dlsym": "void *;handle void *;symbol const char *",
@@ -164,7 +164,7 @@ def complete_threads(token: str) -> Iterable[str]:
 
 def complete_variables(token: str) -> Iterable[str]:
     """Environment variables of the next run, ready for a value."""
-    shown = gdb.execute("show environment", to_string=True)
+    shown = gdb_cli.execute("show environment")
     return [f"{name}=" for name in re.findall(r"^(\w+)=", shown, re.MULTILINE)]
 
 

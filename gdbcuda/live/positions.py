@@ -11,7 +11,7 @@ from typing import Callable
 
 import gdb
 
-from gdbcuda.live import inferiors
+from gdbcuda.live import gdb_cli, inferiors
 
 MOST_FRAMES = 500
 LONGEST_WAY = 300  # instructions of a trampoline, more than any has
@@ -30,7 +30,7 @@ def step_out(inside: Callable[[int], bool]) -> None:
                 where = switched_positions(thread)
                 if where is None or not inside(where[0][0]):
                     break
-                gdb.execute("with scheduler-locking on -- stepi", to_string=True)
+                gdb_cli.execute("with scheduler-locking on -- stepi")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import link, target
+from gdbcuda.live import gdb_cli, link, target, user_hooks
 
 
 @dataclass
@@ -74,7 +74,7 @@ def is_preloaded(path: str) -> bool:
 
 def environment(name: str) -> str | None:
     """A variable of the next run's environment, None if unset."""
-    shown = gdb.execute(f"show environment {name}", to_string=True).rstrip("\n")
+    shown = gdb_cli.execute(f"show environment {name}").rstrip("\n")
     return shown.partition(" = ")[2] if shown.startswith(f"{name} = ") else None
 
 
@@ -84,7 +84,7 @@ def apply() -> None:
     words = wrapper_words()
     value = ":".join([*STATE.first, *filter(None, [wrapper_value(words) or user_value()]), *STATE.last])
     if uses_environment():
-        gdb.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD", to_string=True)
+        gdb_cli.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD")
     elif STATE.files:
         kept = [word for word in words or ["env"] if not word.startswith("LD_PRELOAD=")]
         set_wrapper(" ".join(map(shlex.quote, [*kept, f"LD_PRELOAD={value}"])))
@@ -102,12 +102,9 @@ def user_value() -> str:
 
 
 def watch_run() -> None:
-    """gdb has no event in front of ``run``, only the user's hooks, which are left alone where there are any."""
-    known = gdb.execute("show user", to_string=True)
+    """gdb has no event in front of ``run``."""
     for word in ("run", "start", "starti"):
-        if f"hook-{word}" not in known:
-            action = "import gdbcuda.live.preload as preload; preload.before_run()"
-            gdb.execute(f"define hook-{word}\npython {action}\nend", to_string=True)
+        user_hooks.add(f"hook-{word}", "preload", "before_run")
 
 
 def before_run() -> None:
@@ -121,10 +118,10 @@ def leave_shell_out() -> None:
     STATE.is_remote = target.connection() == "extended-remote"
     if STATE.is_remote and STATE.files and gdb.parameter("startup-with-shell"):
         STATE.user_shell = True
-        gdb.execute("set startup-with-shell off", to_string=True)
+        gdb_cli.execute("set startup-with-shell off")
     elif STATE.user_shell and not (STATE.is_remote and STATE.files):
         STATE.user_shell = False
-        gdb.execute("set startup-with-shell on", to_string=True)
+        gdb_cli.execute("set startup-with-shell on")
 
 
 def on_prompt(event: object = None) -> None:
@@ -132,8 +129,8 @@ def on_prompt(event: object = None) -> None:
     if not STATE.files or (target.connection() == "extended-remote") == STATE.is_remote:
         return
     if STATE.is_remote:
-        gdb.execute(f"set environment LD_PRELOAD={user_value()}" if user_value()
-                    else "unset environment LD_PRELOAD", to_string=True)  # fmt: skip
+        gdb_cli.execute(f"set environment LD_PRELOAD={user_value()}" if user_value()
+                    else "unset environment LD_PRELOAD")  # fmt: skip
     else:
         set_wrapper(STATE.user_wrapper)
     apply()
@@ -157,7 +154,7 @@ def reach() -> str:
 
 
 def set_wrapper(wrapper: str) -> None:
-    gdb.execute(f"set exec-wrapper {wrapper}" if wrapper else "unset exec-wrapper", to_string=True)
+    gdb_cli.execute(f"set exec-wrapper {wrapper}" if wrapper else "unset exec-wrapper")
 
 
 def wrapper_words() -> list[str]:

@@ -128,7 +128,7 @@ class Recorder:
                 self.place(sites.code(int.from_bytes(raw, "little")), self.processes())
         for name in mangled_names(call.arguments):
             if ("kernel", name) not in self.processes().noted:
-                self.note("kernel", name, {"name": name, "demangled": sites.demangled(name)})
+                self.note("kernel", name, {"name": name, "demangled": target.demangled(name)})
 
     def backtrace(self) -> list[int]:
         found, frame = [], gdb.newest_frame().older()

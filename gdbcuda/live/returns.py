@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import breakpoints, call_sites, frames, shown_calls
+from gdbcuda.live import breakpoints, call_sites, frames, gdb_cli, shown_calls
 from gdbcuda.live.calling import current_stack_pointer, result_register, stack_pointer, thread_number
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.live.shown_calls import Key, returns_to
@@ -82,7 +82,7 @@ def is_ignored(number: int) -> bool:
     owner = breakpoints.by_number(number)
     if owner is None or not owner.ignore_count:
         return False
-    gdb.execute(f"ignore {number} {owner.ignore_count - 1}", to_string=True)  # cuda-gdb 11.8 lets no number be assigned
+    gdb_cli.execute(f"ignore {number} {owner.ignore_count - 1}")  # cuda-gdb 11.8 lets no number be assigned
     return True
 
 

@@ -36,14 +36,6 @@ _aside: list[Aside] = []
 _sites: dict[int, dict[int, set[int]]] = {}  # by inferior, then by address: whose they are
 
 
-def watch_save() -> None:
-    """gdb has no event for ``save breakpoints``, only the user's hook."""
-    for hook in ("before", "after"):
-        word = "hook" if hook == "before" else "hookpost"
-        action = f"import gdbcuda.live.saving as saving; saving.{hook}()"
-        gdb.execute(f"define save {word}-breakpoints\npython {action}\nend", to_string=True)
-
-
 def before() -> None:
     after()
     if any(thread.is_running() for thread in gdb.selected_inferior().threads()):

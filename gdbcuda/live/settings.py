@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda.live import target
+from gdbcuda.live import gdb_cli, target
 
 SETTINGS: dict[str, Setting] = {}
 ON_CHANGE: dict[str, Callable[[], None]] = {}
@@ -32,7 +32,7 @@ class Setting(gdb.Parameter):
         super().__init__(name, gdb.COMMAND_SUPPORT, kind, *([choices] if choices else []))
         self.value = self.initial = initial
         if gdb.parameter(name) != initial:  # Debian's cuda-gdb 11.8 takes ``value`` for an attribute like any other
-            gdb.execute(f"set {name} {shown}")
+            gdb_cli.execute_aloud(f"set {name} {shown}")
         SETTINGS[name] = self
 
     def get_set_string(self) -> str:

@@ -31,14 +31,6 @@ def at(address: int, lookup: int) -> frames.Place:
     return frames.Place(address, name, target.object_of(lookup), layers.layer_of(lookup, name), source)
 
 
-def demangled(name: str) -> str:
-    """Of a C++ name, by gdb; the name itself where gdb cannot."""
-    try:
-        return gdb.execute(f"demangle -l c++ -- {name}", to_string=True).strip()
-    except gdb.error:
-        return name
-
-
 def details(place: frames.Place) -> dict[str, Any]:
     """What a log keeps of it."""
     return {"address": place.address, "function": place.function, "object": place.file, "layer": place.layer,

@@ -16,7 +16,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Linkage
-from gdbcuda.live import target
+from gdbcuda.live import gdb_cli, target
 from gdbcuda.live import world as worlds
 from gdbcuda.live.expressions import quoted
 from gdbcuda.memory import string_at
@@ -49,7 +49,7 @@ def tables(file: str) -> tuple[Table, ...]:
 
 
 def variables(file: str) -> list[str]:
-    shown = gdb.execute(f"maintenance print msymbols -objfile {quoted(file)}", to_string=True)
+    shown = gdb_cli.execute(f"maintenance print msymbols -objfile {quoted(file)}")
     return re.findall(r"^\[ *\d+\] [DBdb] 0x[0-9a-f]+ (\w+)", shown, re.MULTILINE)
 
 

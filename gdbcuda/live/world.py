@@ -10,7 +10,7 @@ import gdb
 from gdbcuda.blocks import Blocks
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage, Objects
-from gdbcuda.live import layers, target, versions
+from gdbcuda.live import gdb_cli, layers, target, versions
 from gdbcuda.live.expressions import quoted
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.routes.world import World
@@ -63,7 +63,7 @@ def hook_files() -> tuple[str, ...]:
 def symbol_table(file: str) -> list[tuple[str, int]]:
     """Functions and addresses of an object's symbol table as gdb has read it: a lookup costs packets for each name."""
     try:
-        shown = gdb.execute(f"maintenance print msymbols -objfile {quoted(file)}", to_string=True)
+        shown = gdb_cli.execute(f"maintenance print msymbols -objfile {quoted(file)}")
     except gdb.error:
         return []
     rows = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", shown, re.MULTILINE)

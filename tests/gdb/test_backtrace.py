@@ -57,3 +57,19 @@ def test_names_the_library_of_the_program(scenario: Scenario, compile_c, tmp_pat
     text = scenario.run(program, "cuda-break cuInit", "RUN", "bt")
     assert re.search(r"^#1 .* in \[app libmiddle\.so\] library_init \(\)$", text, re.MULTILINE)
     assert re.search(r"^#2 .* in \[app\] main \(\)", text, re.MULTILINE)
+
+
+def test_a_program_without_cuda_is_shown_as_gdb_shows_it(local: Scenario, compile_c) -> None:
+    twice = "int twice(int a)\n{\n    return 2 * a;\n}\n"
+    program = compile_c("plain", twice + "int main(void)\n{\n    return twice(0);\n}\n")
+    text = local.run(program, "break twice", "run", "bt", "info frame-filter", hook=None)
+    assert "#0  twice (a=0) at " in text and "#1 " in text and "[app]" not in text
+    assert "No frame filters" in text
+
+
+def test_the_next_program_is_another(local: Scenario, compile_c) -> None:
+    program = compile_c("plain", "int main(void)\n{\n    return 0;\n}\n")
+    other = (f"file {program}", "break main", "run", "bt", "info frame-filter")
+    text = local.run("test_alloc", "break main", "run", "bt", "kill", "delete", *other, hook=None)
+    first, _, second = text.partition("[Inferior 1")
+    assert "[app] main" in first and "[app]" not in second and "No frame filters" in second

@@ -152,6 +152,6 @@ def test_packets(shim: Path, compile_c) -> None:
         assert bool(LINE.search(text)) is not bool(commands)
         return text.count("Sending packet")
 
-    silent = "python from gdbcuda.live import notice; gdb.events.new_objfile.disconnect(notice.on_objfile)"
+    silent = "python from gdbcuda.live import events, notice; events.disconnect('new_objfile', notice.on_objfile)"
     assert packets("/") == packets("/", silent)
     assert packets("target:") - packets("target:", silent) <= 4

@@ -38,3 +38,12 @@ def test_the_api_knows_nothing_of_its_users(path: Path) -> None:
 def test_no_version_numbers_of_gdb(path: Path) -> None:
     tree = ast.parse(path.read_text())
     assert not [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr in ("VERSION", "HOST_CONFIG")]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_commands_of_gdb_are_executed_in_one_place(path: Path) -> None:
+    """That one refuses inside an event of gdb's: see gdbcuda/live/gdb_cli.py."""
+    if path.name == "gdb_cli.py":
+        return
+    named = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute) and n.attr == "execute"]
+    assert not [n for n in named if isinstance(n.value, ast.Name) and n.value.id == "gdb"]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-import gdb
-
 from gdbcuda.errors import UserError
-from gdbcuda.live import environment, names, preload, target
+from gdbcuda.live import environment, gdb_cli, names, preload, target
 from gdbcuda.live.command import Argument, command
 
 
@@ -29,7 +27,7 @@ def cuda_env(assignment: str) -> str:
 
 
 def assign(name: str, value: str) -> str:
-    gdb.execute(f"set environment {name}={value}", to_string=True)
+    gdb_cli.execute(f"set environment {name}={value}")
     later = next_run(name)
     if not target.is_alive():
         return f"{name}={value} {later}"

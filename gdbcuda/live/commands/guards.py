@@ -88,13 +88,3 @@ def write_note() -> None:
     text = note() if later.is_loaded("gdbcuda.live.guards") and not settings.is_machine_interface() else ""
     if text:
         console.write(text + "\n")
-
-
-def watch_info() -> None:
-    """gdb's table cannot be told; the user's hook behind it can, and is left alone where there is one."""
-    if "hookpost-breakpoints" not in gdb.execute("show user", to_string=True):
-        action = "__import__('gdbcuda.live.commands.guards', fromlist=['*']).write_note()"
-        gdb.execute(f"define info hookpost-breakpoints\npython {action}\nend", to_string=True)
-
-
-watch_info()

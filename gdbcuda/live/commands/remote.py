@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import layers, link, target
+from gdbcuda.live import gdb_cli, layers, link, target
 from gdbcuda.live.command import Argument, Option, command, file_names, plain
 from gdbcuda.remote.options import OPTIONS, Word
 
@@ -66,7 +66,7 @@ def connected(made: Plan) -> str:
     for line in made.commands:
         gdb.write(f"{line}\n")
         try:
-            gdb.execute(line)
+            gdb_cli.execute_aloud(line)
         except gdb.error as problem:
             raise UserError(f"{plain(problem)}{doubt(made, line)}") from None
     return "\n".join(f"Note: {note}" for note in made.notes)

@@ -6,10 +6,8 @@ import json as jsonlib
 import platform
 from typing import Any
 
-import gdb
-
 from gdbcuda import __version__
-from gdbcuda.live import layers, settings, target, versions
+from gdbcuda.live import gdb_cli, layers, settings, target, versions
 from gdbcuda.live.command import Option, command
 
 PACKAGES = ("pygments", "tabulate", "pyelftools")
@@ -34,7 +32,7 @@ def everything() -> dict[str, Any]:
     table = versions.table()
     return {
         "gdbcuda": __version__,
-        "gdb": gdb.execute("show version", to_string=True).splitlines()[0],
+        "gdb": gdb_cli.execute("show version").splitlines()[0],
         "python": platform.python_version(),
         "packages": {name: package(name) for name in PACKAGES},
         "machine": platform.platform(),

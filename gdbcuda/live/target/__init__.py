@@ -4,8 +4,10 @@ The one place that knows whether the target is local; nothing else may open a fi
 (gdb manual: "Inferiors In Python", "Progspaces In Python", "Remote Debugging".)
 """
 
+from gdbcuda.live.target.auxiliary import auxiliary
 from gdbcuda.live.target.caching import forget, until_objects_change
 from gdbcuda.live.target.code import behind_prologue, decoded, function_start, symbol_of, whole
+from gdbcuda.live.target.demangling import demangled
 from gdbcuda.live.target.memory import PATCHED, InferiorMemory, bytes_of, original_code
 from gdbcuda.live.target.objects import (
     exports,
@@ -20,19 +22,15 @@ from gdbcuda.live.target.objects import (
 from gdbcuda.live.target.process import (
     REMOTE_PREFIX,
     architecture,
-    auxiliary,
     connection,
     is_alive,
     is_remote,
-    is_running,
-    is_thread_running,
     machine,
-    pause,
     program,
     register,
-    require_stopped,
     strip_prefix,
 )
+from gdbcuda.live.target.running import is_running, is_thread_running, pause, require_stopped
 
 __all__ = [
     "PATCHED",
@@ -44,6 +42,7 @@ __all__ = [
     "bytes_of",
     "connection",
     "decoded",
+    "demangled",
     "exports",
     "forget",
     "function_start",

@@ -9,16 +9,19 @@ import re
 import gdb
 
 from gdbcuda.live.target.caching import until_objects_change
+from gdbcuda.live.target.demangling import demangled
 from gdbcuda.live.target.memory import original_code
 from gdbcuda.live.target.objects import exports, object_of
 from gdbcuda.live.target.process import machine
 
+SYMBOL = re.compile(r"<(.+?)(?:\+(\d+))?(?: (?:at .*:\d+|in .*))?>$")  # <cuMemAlloc_v2+4>, <main+8 at main.c:12>
+
 
 def symbol_of(address: int) -> tuple[str, int]:
-    """ELF symbol at or before the address and the distance from it; ("", 0) where there is none."""
-    shown = gdb.execute(f"info symbol {address:#x}", to_string=True)
-    found = re.match(r"(\S.*?)(?: \+ (\d+))? in section ", shown)  # "cuMemAlloc_v2 + 4 in section .text of FILE"
-    return (found.group(1), int(found.group(2) or 0)) if found else ("", 0)
+    """Function or ELF symbol at or before the address and the distance from it; ("", 0) where there is none."""
+    number = gdb.Value(address).cast(gdb.lookup_type("unsigned long"))
+    found = SYMBOL.search(number.format_string(format="a"))
+    return (demangled(found.group(1)), int(found.group(2) or 0)) if found else ("", 0)
 
 
 def function_start(address: int) -> int | None:

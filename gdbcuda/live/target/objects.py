@@ -5,16 +5,17 @@
 from __future__ import annotations
 
 import os
-import re
 
 import gdb
 
 from gdbcuda import image, vendor
 from gdbcuda.blocks import Blocks
+from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.image import Image
+from gdbcuda.live.target.auxiliary import auxiliary
 from gdbcuda.live.target.caching import forget, until_objects_change
 from gdbcuda.live.target.memory import InferiorMemory
-from gdbcuda.live.target.process import auxiliary, connection, is_alive, is_remote, program, strip_prefix
+from gdbcuda.live.target.process import connection, is_alive, is_remote, program, strip_prefix
 
 
 @until_objects_change
@@ -84,12 +85,24 @@ def in_program(address: int) -> bool:
 
 @until_objects_change
 def program_ranges() -> list[tuple[int, int]]:
-    """Address ranges of the program's own sections, as ``info files`` lists them (no "in FILE" behind the name)."""
-    shown = gdb.execute("info files", to_string=True).partition("Local exec file:")[2]
-    rows = re.findall(r"^\s*(0x[0-9a-f]+) - (0x[0-9a-f]+) is \S+$", shown, re.MULTILINE)
-    if rows or not is_alive():
-        return [(int(low, 16), int(high, 16)) for low, high in rows]
-    return [(low, high) for one in images()[:1] for low, high, _ in one.segments]  # a forked child has no exec file
+    """Address ranges of the program's own segments; before it runs as they are in its file."""
+    if not is_alive():
+        return ranges_in_file(program())
+    values = auxiliary()
+    try:
+        return image.mapped(InferiorMemory(), values.get("AT_PHDR", 0), values.get("AT_PHNUM", 0))
+    except Unreadable:
+        return []
+
+
+def ranges_in_file(name: str) -> list[tuple[int, int]]:
+    from gdbcuda import elf  # 20 ms, and only a breakpoint before the run needs it
+
+    try:
+        segments = elf.open(strip_prefix(name)).segments
+    except UserError:  # none, or on another machine
+        return []
+    return [(one.address, one.address + one.memory_size) for one in segments if one.type == "PT_LOAD"]
 
 
 @until_objects_change

@@ -1,5 +1,5 @@
-"""The process or core file: is there one, where, does it run, which machine; its registers and auxiliary vector.
-(gdb manual: "Inferiors In Python", "Connections In Python", "Threads In Python", "OS Information".)
+"""The process or core file: is there one, where, which machine; its registers.
+(gdb manual: "Inferiors In Python", "Connections In Python".)
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import re
 
 import gdb
 
-from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live.target.caching import until_objects_change
-from gdbcuda.live.target.memory import InferiorMemory
+from gdbcuda.errors import UserError
+from gdbcuda.live import gdb_cli
 
 REMOTE_PREFIX = "target:"
 
@@ -23,56 +22,37 @@ def is_alive() -> bool:
 
 def connection() -> str:
     """ "" without one, else gdb's name of the target: "native", "remote", "extended-remote", "core"."""
-    found = getattr(gdb.selected_inferior(), "connection", None)  # gdb 12
-    if found is not None:
-        return str(found.type).partition(" ")[0]  # "remote + cuda" in cuda-gdb
-    row = re.search(r"^\* .*", gdb.execute("info inferiors", to_string=True), re.MULTILINE)
+    if hasattr(gdb.selected_inferior(), "connection"):  # gdb 12
+        found = gdb.selected_inferior().connection
+        return str(found.type).partition(" ")[0] if found is not None else ""  # "remote + cuda" in cuda-gdb
+    return connection_by_command() if gdb_cli.is_possible() else connection_in_event()
+
+
+_told: dict[int, str] = {}  # by inferior number: what gdb's command has said last
+
+
+def connection_by_command() -> str:
+    row = re.search(r"^\* .*", gdb_cli.execute("info inferiors"), re.MULTILINE)
     named = re.search(r" \d+ \(([a-z-]+)", row.group()) if row else None  # gdb 10: "1 (extended-remote HOST:PORT)"
-    return named.group(1) if named else ""
+    _told[gdb.selected_inferior().num] = named.group(1) if named else ""
+    return _told[gdb.selected_inferior().num]
+
+
+def connection_in_event() -> str:
+    """gdb itself traces a native process (proc(5): /proc/PID/status, TracerPid)."""
+    inferior = gdb.selected_inferior()
+    try:
+        with open(f"/proc/{inferior.pid}/status") as file:
+            is_traced = re.search(r"^TracerPid:\s*(\d+)$", file.read(), re.MULTILINE)
+    except OSError:
+        is_traced = None
+    if is_traced and int(is_traced[1]) == os.getpid():
+        return "native"
+    return _told.get(inferior.num) or ("remote" if inferior.pid else "")
 
 
 def is_remote() -> bool:
     return "remote" in connection()
-
-
-def is_running() -> bool:
-    """Some thread runs. A remote target that runs does not even tell its threads, and asking for them is a packet: in
-    all-stop mode they run and stop together."""
-    thread = gdb.selected_thread()
-    if thread is not None and thread.is_valid() and not gdb.parameter("non-stop"):
-        return bool(thread.is_running())
-    try:
-        return any(thread.is_running() for thread in gdb.selected_inferior().threads())
-    except gdb.error:
-        return True
-
-
-def pause() -> str:
-    """What to say of a command that needs a stopped thread; in non-stop mode another one may be stopped."""
-    how = "interrupt -a; or thread N, one that is stopped" if gdb.parameter("non-stop") else "interrupt, or Ctrl-C"
-    return f"the program is running: pause it first ({how})"
-
-
-def is_thread_running() -> bool:
-    """The selected thread runs: it has no registers and no frame to look at."""
-    thread = gdb.selected_thread() if is_alive() else None
-    return thread is not None and thread.is_valid() and thread.is_running()
-
-
-def require_stopped() -> None:
-    """UserError while gdb cannot look: a remote target that runs answers nothing, and before gdb 11 no program that
-    runs. For commands, not for events."""
-    if is_thread_running() and (is_remote() or not has_readable_stack()):
-        raise UserError(pause())
-
-
-def has_readable_stack() -> bool:
-    """Whether the process's memory can really be read now: for code and constants gdb may answer from the files."""
-    try:
-        InferiorMemory().read(auxiliary()["AT_RANDOM"], 1)
-    except (Unreadable, KeyError):
-        return False
-    return True
 
 
 def machine() -> str:
@@ -101,17 +81,6 @@ def program() -> str:
 
 def strip_prefix(name: str) -> str:
     return name[len(REMOTE_PREFIX) :] if name.startswith(REMOTE_PREFIX) else name
-
-
-@until_objects_change
-def auxiliary() -> dict[str, int]:
-    """AT_... entries of the auxiliary vector; {} where the target has none. (getauxval(3))"""
-    try:
-        shown = gdb.execute("info auxv", to_string=True)
-    except gdb.error:
-        return {}
-    rows = re.findall(r'(AT_\w+).*?\s(0x[0-9a-f]+|\d+)(?: ".*")?$', shown, re.MULTILINE)
-    return {name: int(value, 0) for name, value in rows}
 
 
 def register(name: str) -> int:

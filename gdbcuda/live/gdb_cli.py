@@ -1,0 +1,72 @@
+"""gdb's own commands, executed for what they say or do: never inside an event of gdb's.
+
+After every command that Python executes, gdb runs the ``commands`` of the breakpoint that has just stopped. A handler
+of the stop event is too early for that: a ``continue`` among them resumes the program before gdb is done with its stop,
+and at a terminal gdb never prompts again. So what a handler needs comes from the Python API, or waits for the prompt:
+``before_prompt`` comes when those commands have run. (gdb's python.c: execute_gdb_command, bpstat_do_actions.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Callable
+
+import gdb
+
+_events: list[str] = []  # that are being handled, the outermost first
+_waiting: list[Callable[[], None]] = []
+
+
+def execute(line: str) -> str:
+    """What the command has written."""
+    refuse_in_event(line)
+    return str(gdb.execute(line, to_string=True))
+
+
+def execute_aloud(line: str) -> None:
+    """What it writes is for the user."""
+    refuse_in_event(line)
+    gdb.execute(line)
+
+
+def execute_on_core(line: str) -> str:
+    """Where the selected target is a core file: nothing there can be resumed too early."""
+    return str(gdb.execute(line, to_string=True))
+
+
+def refuse_in_event(line: str) -> None:
+    if not is_possible():
+        raise RuntimeError(f"gdbcuda would have executed {line!r} inside gdb's event {_events[-1]}")
+
+
+def is_possible() -> bool:
+    return not _events or is_thread_running()
+
+
+def is_thread_running() -> bool:
+    """gdb looks for the ``commands`` of the selected thread, and only if that is stopped."""
+    thread = gdb.selected_thread()
+    return thread is not None and thread.is_valid() and bool(thread.is_running())
+
+
+def when_possible(action: Callable[[], None]) -> None:
+    """Now, or as soon as no event is handled."""
+    _waiting.append(action)
+    catch_up()
+
+
+def catch_up(event: object = None) -> None:
+    """Before the prompt, and before a command of ours."""
+    while _waiting and is_possible():
+        _waiting.pop(0)()
+
+
+@contextmanager
+def event(name: str) -> Iterator[None]:
+    """While an event of gdb's is handled."""
+    _events.append(name)
+    try:
+        yield
+    finally:
+        _events.pop()

@@ -1,0 +1,95 @@
+"""The auxiliary vector of the process: what the kernel has told it at its start.
+
+(getauxval(3); proc(5): /proc/PID/auxv; gdb manual: "General Query Packets", qXfer:auxv:read.)
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Callable
+
+import gdb
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import gdb_cli
+from gdbcuda.live.target.caching import until_objects_change
+from gdbcuda.live.target.memory import InferiorMemory
+from gdbcuda.live.target.process import connection, is_remote
+
+NAMES = {3: "AT_PHDR", 5: "AT_PHNUM", 7: "AT_BASE", 9: "AT_ENTRY", 23: "AT_SECURE", 25: "AT_RANDOM", 31: "AT_EXECFN"}
+AT_NULL = 0
+ENTRY, POINTER = struct.Struct("<QQ"), struct.Struct("<Q")
+MOST_BYTES, MOST_ENTRIES, MOST_POINTERS = 0x1000, 24, 1 << 16
+ESCAPE = 0x7D  # in a packet: the next byte is meant, exclusive-or 0x20 (gdb manual: "Overview" of the remote protocol)
+
+
+@until_objects_change
+def auxiliary() -> dict[str, int]:
+    """AT_... entries of the auxiliary vector; {} where the target has none."""
+    if connection() == "core":
+        return by_command(gdb_cli.execute_on_core)
+    if not is_remote():
+        return entries(by_kernel())
+    if hasattr(gdb, "RemoteTargetConnection"):  # gdb 12
+        return entries(by_packet())
+    return by_command(gdb_cli.execute) if gdb_cli.is_possible() else entries(by_stack())
+
+
+def by_kernel() -> bytes:
+    try:
+        with open(f"/proc/{gdb.selected_inferior().pid}/auxv", "rb") as file:
+            return file.read(MOST_BYTES)
+    except OSError:
+        return b""
+
+
+def by_packet() -> bytes:
+    try:
+        answer = gdb.selected_inferior().connection.send_packet(f"qXfer:auxv:read::0,{MOST_BYTES:x}")
+    except (gdb.error, AttributeError, ValueError):
+        return b""
+    return unescaped(answer[1:]) if answer and answer[:1] in (b"l", b"m") else b""
+
+
+def unescaped(packet: bytes) -> bytes:
+    found, raw = bytearray(), iter(packet)
+    for byte in raw:
+        found.append(next(raw, 0) ^ 0x20 if byte == ESCAPE else byte)
+    return bytes(found)
+
+
+def entries(raw: bytes) -> dict[str, int]:
+    found = {}
+    for kind, value in ENTRY.iter_unpack(raw[: len(raw) // ENTRY.size * ENTRY.size]):
+        if kind == AT_NULL:
+            break
+        if kind in NAMES:
+            found[NAMES[kind]] = value
+    return found
+
+
+def by_stack() -> bytes:
+    """From the process's first stack: argc, arguments, NULL, environment, NULL, and then the vector.
+    (System V ABI, x86-64 supplement 3.4.1; ld.so keeps the address of argc.)"""
+    memory = InferiorMemory()
+    try:
+        (at,) = POINTER.unpack(memory.read(int(gdb.parse_and_eval("(unsigned long)&__libc_stack_end")), POINTER.size))
+        (count,) = POINTER.unpack(memory.read(at, POINTER.size))
+        at += POINTER.size * (2 + min(count, MOST_POINTERS))
+        for _ in range(MOST_POINTERS):
+            at += POINTER.size
+            if not any(memory.read(at - POINTER.size, POINTER.size)):
+                break
+        return memory.read(at, MOST_ENTRIES * ENTRY.size)
+    except (gdb.error, Unreadable):
+        return b""
+
+
+def by_command(execute: Callable[[str], str]) -> dict[str, int]:
+    try:
+        shown = execute("info auxv")
+    except gdb.error:
+        return {}
+    rows = re.findall(r'(AT_\w+).*?\s(0x[0-9a-f]+|\d+)(?: ".*")?$', shown, re.MULTILINE)
+    return {name: int(value, 0) for name, value in rows}

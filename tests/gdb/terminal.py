@@ -1,0 +1,52 @@
+"""gdb at a terminal, typed to line by line: what ``-batch`` never shows is a prompt that does not come back."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+
+from scenario import GDB, ROOT
+
+ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]|\r")
+SECONDS = 60
+
+
+class Typist:
+    """``type`` gives what gdb has shown until it prompts again, and fails where it does not."""
+
+    def __init__(self, environment: dict[str, str], *words: str, extension: bool = True) -> None:
+        self.ours, theirs = pty.openpty()
+        source = ("-x", f"{ROOT}/gdbcuda.py") if extension else ()
+        line = [GDB, "-nx", "-q", "-ex", "set confirm off", "-ex", "set pagination off", *source, *words]
+        self.gdb = subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+                                    env={**environment, "TERM": "dumb"})  # fmt: skip
+        os.close(theirs)
+        self.until_prompt("the start")
+
+    def type(self, *lines: str) -> str:
+        shown = ""
+        for line in lines:
+            os.write(self.ours, f"{line}\n".encode())
+            shown += self.until_prompt(line)
+        return shown
+
+    def until_prompt(self, what: str) -> str:
+        shown, end = b"", time.monotonic() + SECONDS
+        while not re.search(rb"(?:^|\n)(?:\(\S*gdb\)|>) ?$", ESCAPE.sub(b"", shown)):
+            ready, _, _ = select.select([self.ours], [], [], max(0, end - time.monotonic()))
+            text = shown.decode(errors="replace")
+            assert ready, f"gdb does not prompt again behind {what!r}; it has shown:\n{text}"
+            try:
+                shown += os.read(self.ours, 65536)
+            except OSError:
+                raise AssertionError(f"gdb has ended behind {what!r}; it has shown:\n{text}") from None
+        return ESCAPE.sub(b"", shown).decode(errors="replace")
+
+    def end(self) -> None:
+        self.gdb.kill()
+        self.gdb.wait()
+        os.close(self.ours)

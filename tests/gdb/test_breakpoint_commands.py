@@ -1,0 +1,96 @@
+"""A breakpoint whose ``commands`` let the program go on, at a terminal: as in a gdb without the extension.
+
+A handler of gdb's events that executes a command runs the breakpoint's own there and then, and gdb never prompts again.
+That no handler does so is held by every scenario (`gdb_cli.execute` refuses); here it is what a user would see of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+from terminal import Typist
+
+SQUARES = """
+#include <stdio.h>
+int square(int a) { return a * a; }
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 5; i++)
+        sum += square(i);
+    printf("sum %d\\n", sum);
+    return 0;
+}
+"""
+ALLOCATED = "CUresult 0"  # test_alloc writes it behind each allocation
+
+
+@pytest.fixture
+def typist(local: Scenario) -> Iterator[Typist]:
+    one = Typist(local.environment(), str(local.sample("test_alloc")))
+    yield one
+    one.end()
+
+
+def with_commands(one: Typist, number: int, *lines: str) -> str:
+    return one.type(f"commands {number}", *lines, "end")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("words", [("silent", "print a", "continue"), ("continue",)])
+def test_a_program_without_cuda(local: Scenario, compile_c, words: tuple[str, ...]) -> None:
+    one = Typist(local.environment(), str(compile_c("squares", SQUARES)))
+    one.type("break square")
+    with_commands(one, 1, *words)
+    shown = one.type("run")
+    assert "sum 30" in shown and "exited normally" in shown
+    assert "already hit 5 times" in one.type("info breakpoints")
+    one.end()
+
+
+EVERYTHING = ("cuda-log start", "cuda-dlsym log on", "set cuda-memory-stop on", "set cuda-recursion-limit 50")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("first", [(), EVERYTHING], ids=["alone", "with all that listens"])
+@pytest.mark.parametrize("breakpoint", [
+    "break cuMemAlloc_v2",
+    "cuda-break cuMemAlloc",
+    "cuda-break cuMemAlloc if bytesize > 1",
+    "cuda-break cuMemAlloc --on return",
+    "cuda-break cuMemAlloc --in driver --from any",
+    "cuda-dlsym break 'cuMem*'",
+])  # fmt: skip
+def test_a_hook_library(local: Scenario, typist: Typist, breakpoint: str, first: tuple[str, ...]) -> None:
+    plain = local.run("test_alloc", "run", hook=local.hook)
+    typist.type(f"cuda-load {local.hook}", *first, breakpoint)
+    with_commands(typist, 1, "silent", "printf \"at %d\\n\", 1", "continue")
+    shown = typist.type("run")
+    assert "exited normally" in shown
+    assert re.findall("CUresult [0-9]+", shown) == re.findall("CUresult [0-9]+", plain)
+    assert "at 1" in shown or "dlsym" in breakpoint
+
+
+def test_step_and_finish_among_the_commands(local: Scenario, typist: Typist) -> None:
+    """Behind the first that lets the program go on gdb executes none."""
+    typist.type(f"cuda-load {local.hook}", "cuda-break cuMemAlloc if bytesize > 1")
+    with_commands(typist, 1, "finish")
+    assert "= CUDA_SUCCESS" in typist.type("run")
+    with_commands(typist, 1, "step")
+    typist.type("continue")
+    assert "[hook libgdbcuda-hook.so]" in typist.type("bt 1")
+    typist.type("delete")
+    assert "exited normally" in typist.type("continue")
+
+
+def test_commands_that_only_look(local: Scenario, typist: Typist, tmp_path: Path) -> None:
+    typist.type(f"cuda-load {local.hook}", f"cuda-log start --to {tmp_path / 'calls.jsonl'}", "cuda-break cuMemAlloc")
+    with_commands(typist, 1, "cuda-call", "bt 2")
+    shown = typist.type("run")
+    assert shown.index("Breakpoint 1") < shown.index("bytesize  size_t") < shown.index("#1")
+    typist.type("delete")
+    assert "exited normally" in typist.type("continue")
