@@ -21,10 +21,11 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *positional: Any, **named: Any) -> None:
         super().__init__(*positional, **{"allow_abbrev": False, **named})
 
-    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+    def parse_known_args(self, *positional: Any, **named: Any) -> Any:
         """Of a subcommand too, whose own options are the ones that may be meant."""
-        self.words = sys.argv[1:] if args is None else args
-        found, left = super().parse_known_args(args, namespace)
+        words = positional[0] if positional else named.get("args")
+        self.words = sys.argv[1:] if words is None else words
+        found, left = super().parse_known_args(*positional, **named)
         if left:
             self.error(self.unknown_option(left) or f"unrecognized arguments: {' '.join(left)}")
         return found, left

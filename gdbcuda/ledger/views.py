@@ -10,6 +10,7 @@ from gdbcuda import render
 from gdbcuda.errors import UserError
 from gdbcuda.ledger.blocks import Block, by, where
 from gdbcuda.ledger.book import Ledger, Problem
+from gdbcuda.log.record import Call
 from gdbcuda.log.summary import counted
 from gdbcuda.log.text import Writer, duration, value
 from gdbcuda.units import human
@@ -142,7 +143,9 @@ def neighbour(ledger: Ledger, address: int) -> str:
 
 def problem_text(problem: Problem, writer: Writer) -> str:
     """With the call itself, the one that handed the block out, and the one that had freed it already."""
-    calls = [problem.call] if problem.block is None else [problem.call, problem.block.call, problem.block.release]
+    calls: list[Call | None] = [problem.call]
+    if problem.block is not None:
+        calls += [problem.block.call, problem.block.release]
     before = (call for call in calls if call is not None and call.number <= problem.call.number)  # not a later free
     lines = (f"  {line}" for call in before for line in writer.with_stack(call).split("\n"))
     return "\n".join([f"{writer.paint(problem.kind, 'error')}: {problem.text}", *lines])

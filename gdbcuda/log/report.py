@@ -195,7 +195,9 @@ class Report:
     def functions(self) -> Iterable[list[Any]]:
         for (name, layer), one in self.summary.functions.items():
             times = one.sorted_times()
-            shown = [sum(times), times[0], one.quantile(0.5), one.quantile(0.99), times[-1]] if times else [None] * 5
+            shown: list[Any] = [None] * 5
+            if times:
+                shown = [sum(times), times[0], one.quantile(0.5), one.quantile(0.99), times[-1]]
             yield [name, layer, one.count, sum(one.failures.values()), *shown]
 
     def leaks(self) -> Iterable[list[Any]]:

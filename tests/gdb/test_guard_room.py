@@ -91,6 +91,7 @@ def test_not_in_a_signal_handler(local: Scenario, many: tuple[Path, Path]) -> No
     assert f"{COUNT * 102} calls, errno 33" in text
 
 
+@pytest.mark.usefixtures("calls_functions")
 def test_no_more_than_gdb_bears_well(local: Scenario) -> None:
     everything = "cuda-break cu* --in hook if caller in libc.so.6"
     text = local.run("test_alloc", "break main", "run", everything, "cuda-guards")

@@ -90,5 +90,6 @@ def test_nvidia_ml_py(scenario: Scenario, tmp_path: Path) -> None:
     text = scenario.run(Path(sys.executable), "cuda-dlsym log on", "cuda-break nvmlShutdown", "RUN",
                         "cuda-dlsym log show 'nvml*'", "cuda-route", arguments=(str(script),),
                         environment={"PYTHONPATH": str(Path(pynvml.__file__).parent)})  # fmt: skip
-    assert re.search(r"dlsym of libgdbcuda-hook.so +nvmlShutdown in libnvidia-ml.so.1 +app _ctypes\S* \w+\(\)", text)
+    asker = r"app _ctypes\S*?(?: \w+\(\)|\+0x[0-9a-f]+) "  # a distribution's Python is stripped
+    assert re.search(r"dlsym of libgdbcuda-hook.so +nvmlShutdown in libnvidia-ml.so.1 +" + asker, text), text
     assert re.search(r"nvmlShutdown +app _ctypes\S+ +dlsym, request #\d+ +hook \S+ nvmlShutdown +hooked", text)

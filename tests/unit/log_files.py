@@ -12,7 +12,7 @@ from gdbcuda import cli, sinks
 from gdbcuda.log import reader, record
 from gdbcuda.log.record import Call
 
-HEADER = record.header("13.0", "13.5", "/bin/program", "0")
+HEADER = {**record.header("13.0", "13.5", "/bin/program", "0"), "started": 0.0}
 
 
 def call(number: int, name: str, arguments: dict[str, Any] | None = None, **fields: Any) -> Call:
