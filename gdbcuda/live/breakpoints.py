@@ -169,14 +169,14 @@ def describe(places: list[Location], number: int) -> None:
 
 
 PLACE = r"(y|n)\S*\s+(0x[0-9a-f]+)(?: +in (\S+)| <([^>+]+))?(?:.*? inf (\d+(?:, \d+)*))?"
+SEVERAL = re.compile(rf"^\d+\.(\d+)\s+{PLACE}", re.MULTILINE)
+ONE = re.compile(rf"^\d+\s+.*?\s{PLACE}", re.MULTILINE)
 
 
 def parse_locations(number: int) -> list[Location]:
     """The same for gdb 10 to 12, from the rows of ``info breakpoints N``."""
     text = gdb_cli.execute(f"info breakpoints {number}")
-    rows = re.findall(rf"^{number}\.(\d+)\s+{PLACE}", text, re.MULTILINE)
-    if not rows:
-        rows = [("1", *row) for row in re.findall(rf"^{number}\s+.*?\s{PLACE}", text, re.MULTILINE)]
+    rows = SEVERAL.findall(text) or [("1", *row) for row in ONE.findall(text)]
     return [
         Location(
             int(index), int(address, 16), on == "y", name or symbol, whose([int(n) for n in groups.split(", ") if n])

@@ -16,12 +16,22 @@ import gdb
 
 _events: list[str] = []  # that are being handled, the outermost first
 _waiting: list[Callable[[], None]] = []
+_for_us: list[str] = []
 
 
 def execute(line: str) -> str:
     """What the command has written."""
     refuse_in_event(line)
-    return str(gdb.execute(line, to_string=True))
+    _for_us.append(line)
+    try:
+        return str(gdb.execute(line, to_string=True))
+    finally:
+        _for_us.pop()
+
+
+def is_for_us() -> bool:
+    """A command that we execute for what it says: nothing is added to that for people."""
+    return bool(_for_us)
 
 
 def execute_aloud(line: str) -> None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 import gdb
 
 from gdbcuda import render
-from gdbcuda.live import console, guards, later, settings, target
+from gdbcuda.live import console, gdb_cli, guards, later, settings, target
 from gdbcuda.live.breakpoints import by_number
 from gdbcuda.live.command import command
 
@@ -84,7 +84,10 @@ def numbered(numbers: list[int]) -> str:
 
 
 def write_note() -> None:
-    """Not over MI, whose -break-list is the same command: Emacs asks for it whenever something is printed."""
+    """Not over MI, whose -break-list is the same command: Emacs asks for it whenever something is printed. Nor where it
+    is us who ask: with a thousand breakpoints the notes take minutes in gdb 10."""
+    if gdb_cli.is_for_us():
+        return
     text = note() if later.is_loaded("gdbcuda.live.guards") and not settings.is_machine_interface() else ""
     if text:
         console.write(text + "\n")
