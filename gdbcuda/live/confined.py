@@ -20,9 +20,10 @@ _switched: set[int] = set()  # breakpoint numbers; of any other a location that 
 
 def confine(made: gdb.Breakpoint) -> None:
     """The breakpoint is of the selected inferior alone. (gdb 16 then makes no other locations, and it crashes now and
-    then where one is switched in the middle of an exec; gdb 15 knows the attribute, but makes them all the same.)"""
+    then where one is switched in the middle of an exec; gdb 15 knows the attribute, but makes them all the same. They
+    refuse it where a thread is named, which is of one process already.)"""
     owner = _owners[made.number] = gdb.selected_inferior().num
-    if hasattr(made, "inferior"):
+    if hasattr(made, "inferior") and made.thread is None:
         made.inferior = owner
 
 

@@ -61,6 +61,7 @@ def test_every_mistake_is_recorded_with_its_line(scenario: Scenario, wrong: Path
     assert "cuda-memory: not freed at exit: 1 block: device 1048576 [1.00 MiB] in 1 (cuda-memory leaks)" in text
 
 
+@pytest.mark.smoke
 def test_it_stops_at_the_mistake_when_asked(scenario: Scenario, wrong: Path) -> None:
     text = scenario.run(
         wrong, "cuda-log start --memory --in hook", "set cuda-memory-stop on", "RUN", "cuda-memory at block",
