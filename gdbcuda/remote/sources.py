@@ -58,11 +58,9 @@ def there(path: str, maps: Iterable[Map]) -> str:
 
 
 def substitution(gone: list[str], file: str) -> Map | None:
-    """Looks in the current directory, in the library's, in the repositories that they are in, and beside build/."""
+    """Looks in the current directory, in the library's, in the repositories that they are in, and beside build/. A file
+    of the same name in one of them must not hide the better match in the next."""
     beside = os.path.dirname(os.path.abspath(file))
     is_build = bool(BUILD_FOLDER.match(os.path.basename(beside)))
-    for places in ([*check.tops(), *check.tops(beside)], [os.path.dirname(beside)] * is_build):
-        found = check.substitution(gone, [place for place in places if place != "/"])
-        if found:
-            return found
-    return None
+    searched = (check.tops(), check.tops(beside), [os.path.dirname(beside)] * is_build)
+    return check.substitution(gone, *([place for place in places if place != "/"] for places in searched))

@@ -59,19 +59,26 @@ def advice(gone: list[str]) -> str:
     return f"in gdb, with the place of your sources:\n    set substitute-path {common(gone)} DIR"
 
 
-def substitution(gone: list[str], places: list[str]) -> tuple[str, str] | None:
-    """(FROM, TO) that finds most of the files in or below the places; None if it finds none."""
+def substitution(gone: list[str], *searched: list[str]) -> tuple[str, str] | None:
+    """(FROM, TO) that finds most of the files in or below the places, each list of them searched for itself; None if it
+    finds none."""
+    votes: Counter[tuple[str, str]] = Counter()
+    for places in searched:
+        votes |= _votes(gone, places)
+    if not votes:
+        return None
+    # of equally good ones the longest common path, that is the shortest FROM, is the least accidental
+    return min(votes, key=lambda pair: (-votes[pair], len(pair[0]), len(pair[1]), pair))
+
+
+def _votes(gone: list[str], places: list[str]) -> Counter[tuple[str, str]]:
     directories = _directories({os.path.basename(path) for path in gone}, places)
-    votes = Counter(
+    return Counter(
         pair
         for path in gone
         for directory in directories[os.path.basename(path)]
         if (pair := _differing(os.path.dirname(path), directory))
     )
-    if not votes:
-        return None
-    # of equally good ones the longest common path, that is the shortest FROM, is the least accidental
-    return min(votes, key=lambda pair: (-votes[pair], len(pair[0]), len(pair[1]), pair))
 
 
 def _differing(gone: str, here: str) -> tuple[str, str] | None:
