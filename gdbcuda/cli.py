@@ -44,8 +44,10 @@ def guarded(action: object) -> int:
 def make_parser() -> argparse.ArgumentParser:
     from gdbcuda import install  # gdbcuda-gdb, which an IDE starts each time, does without all these
     from gdbcuda.check import cli as check_cli
+    from gdbcuda.demo import cli as demo_cli
     from gdbcuda.ide import cli as ide_cli
     from gdbcuda.log import cli as log_cli
+    from gdbcuda.new_hook import cli as new_hook_cli
     from gdbcuda.remote import cli as remote_cli
 
     parser = Parser(prog="gdbcuda", description="For people who debug CUDA and NVML hook libraries.")
@@ -58,7 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     path = commands.add_parser("path", help="print the file to source in gdb")
     path.set_defaults(run=lambda args: print(sourced_file()))
-    for one in (check_cli, log_cli, ide_cli, remote_cli, install):
+    for one in (demo_cli, new_hook_cli, check_cli, log_cli, ide_cli, remote_cli, install):
         one.add_parser(commands)
     gdb = commands.add_parser(
         "gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)", add_help=False

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gdbcuda.errors import UserError
 
-DROP_IN = "gdbcuda-gdb"
+OWN, DROP_IN = "gdbcuda", "gdbcuda-gdb"
 
 
 def sourced_file() -> Path:
@@ -67,9 +67,19 @@ def find_gdb() -> str:
     return found
 
 
+def own_command() -> str:
+    """``gdbcuda`` as it can be typed here: with its path where PATH does not lead to it."""
+    return OWN if shutil.which(OWN) else beside(OWN)
+
+
 def drop_in_gdb() -> str:
-    """The program ``gdbcuda-gdb``: beside the one that runs, beside its Python, or in PATH; else its bare name."""
+    """The program ``gdbcuda-gdb``."""
+    return beside(DROP_IN)
+
+
+def beside(name: str) -> str:
+    """Our program of that name: beside the one that runs, beside its Python, or in PATH; else its bare name."""
     for folder in (os.path.dirname(sys.argv[0]), os.path.dirname(sys.executable)):
-        if os.access(os.path.join(folder, DROP_IN), os.X_OK):
-            return os.path.abspath(os.path.join(folder, DROP_IN))
-    return shutil.which(DROP_IN) or DROP_IN
+        if os.access(os.path.join(folder, name), os.X_OK):
+            return os.path.abspath(os.path.join(folder, name))
+    return shutil.which(name) or name

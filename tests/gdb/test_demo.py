@@ -78,7 +78,7 @@ def test_no_error_of_gdb_or_python(transcript: str) -> None:
 
 
 def test_wrong_arguments_are_one_line() -> None:
-    assert played("--fast").strip() == "usage: scripts/demo [--real]"
+    assert played("--fast").strip() == "gdbcuda demo: no option --fast (see: gdbcuda demo --help)"
 
 
 def test_real_without_a_driver_says_so() -> None:

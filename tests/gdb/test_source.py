@@ -6,10 +6,8 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-import pytest
 from scenario import GDB, ROOT, execute
 
 ASK = [
@@ -106,61 +104,6 @@ def test_missing_dependency_is_one_line_with_the_remedy(tmp_path: Path) -> None:
     assert re.match(r"gdbcuda: missing .*pyelftools: ", done.stderr)
     assert re.search(rf"{re.escape(str(tmp_path))}/.venv/bin/pip install .*pyelftools$", done.stderr.strip())
     assert len(done.stderr.strip().splitlines()) == 1
-
-
-@pytest.fixture(scope="module")
-def wheel_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project installed from its wheel into an empty directory, dependencies too."""
-    site = tmp_path_factory.mktemp("site")
-    source = tmp_path_factory.mktemp("source")
-    for name in ("gdbcuda", "gdbcuda.py", "pyproject.toml", "README.md", "LICENSE", "CONTRIBUTING.md"):
-        path = ROOT / name
-        if path.is_dir():
-            shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-        elif path.exists():
-            shutil.copy(path, source)
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", "--target", str(site), str(source)], check=True, timeout=300
-    )
-    return site
-
-
-def test_from_an_installed_wheel(wheel_site: Path, tmp_path: Path) -> None:
-    where = subprocess.run(
-        [sys.executable, "-m", "gdbcuda.cli", "path"],
-        env={**os.environ, "PYTHONPATH": str(wheel_site)},
-        cwd=tmp_path,
-        text=True,
-        capture_output=True,
-        check=True,
-    ).stdout.strip()
-    assert where.startswith(str(wheel_site))
-    assert LOADED in gdb("-x", where, cwd=tmp_path)
-
-
-def test_gdbcuda_gdb_is_a_drop_in(wheel_site: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(wheel_site)}
-    program = str(wheel_site / "bin" / "gdbcuda-gdb")
-    ours = subprocess.run([program, "--version"], env=environment, text=True, capture_output=True, check=True)
-    assert ours.stdout == subprocess.run([GDB, "--version"], text=True, capture_output=True, check=True).stdout
-    assert ours.stderr == ""
-    loaded = subprocess.run(
-        [program, "-nx", "-q", "-batch", "-ex", "help cuda-break"],
-        env=environment,
-        text=True,
-        capture_output=True,
-        check=True,
-    )
-    assert loaded.stdout.startswith("Break in exactly one")
-    missing = subprocess.run(
-        [program, "--version"],
-        env={**environment, "GDBCUDA_GDB": "no-such-gdb"},
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert (missing.returncode, missing.stdout) == (2, "")
-    assert missing.stderr == "gdbcuda: no no-such-gdb on this machine (GDBCUDA_GDB names it)\n"
 
 
 def test_the_extension_does_not_leak_into_the_program() -> None:

@@ -1,0 +1,1 @@
+"""``gdbcuda new-hook``: a small hook library to start from."""
