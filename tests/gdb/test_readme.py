@@ -15,7 +15,7 @@ from gdbcuda.cli import make_parser
 TEXT = (ROOT / "README.md").read_text()
 TYPED = [line for line in re.findall(r"^\s*\(gdb\) (.*?)(?:  +#.*)?$", TEXT, re.MULTILINE) if "…" not in line]
 SPANS = [" ".join(span.replace("\\|", "|").split()) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", TEXT)]
-SHELL = re.findall(r"^\s*\$ (?:\w+=\S+ )*(gdbcuda [^\n…]*)$", TEXT, re.MULTILINE)
+SHELL = re.findall(r"^\s*\$ (?:\w+=\S+ )*(gdbcuda (?!gdb )[^\n…]*)$", TEXT, re.MULTILINE)
 
 ASK = """python
 import json
@@ -107,7 +107,7 @@ def test_shell_lines_parse(capsys: pytest.CaptureFixture[str]) -> None:
 def arguments(line: str) -> list[str]:
     """Without a redirection, a pipe or a comment."""
     words = shlex.split(line, comments=True)[1:]
-    return words[: next((place for place, word in enumerate(words) if word in (">", "|")), None)]
+    return words[: next((place for place, word in enumerate(words) if word in (">", "|", "&&")), None)]
 
 
 def test_subcommands_and_options_of_the_shell_exist() -> None:
