@@ -55,6 +55,9 @@ def forks_live(scenario: Scenario) -> None:
         pytest.skip("cuda-gdbserver leaves gdb's breakpoints in the child of a fork, which dies of them")
 
 
+OLDER_LIBC = ("-Wl,--push-state,--as-needed", "-ldl", "-lpthread", "-Wl,--pop-state")  # before 2.34 not in libc itself
+
+
 @pytest.fixture
 def compile_c(tmp_path: Path):
     """Builds a small C file with the generated API header: ``compile_c("x.so", source, "-shared")``."""
@@ -62,7 +65,8 @@ def compile_c(tmp_path: Path):
     def build(name: str, source: str, *flags: str, directory: Path = tmp_path) -> Path:
         file, out = directory / (re.sub(r"\W", "_", name) + ".c"), directory / name
         file.write_text(source)
-        subprocess.run(["gcc", "-g", "-O0", "-fPIC", "-o", str(out), str(file), *flags], check=True, timeout=60)
+        line = ["gcc", "-D_GNU_SOURCE=", "-g", "-O0", "-fPIC", "-o", str(out), str(file), *flags, *OLDER_LIBC]
+        subprocess.run(line, check=True, timeout=60)
         return out
 
     return build
