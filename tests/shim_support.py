@@ -10,6 +10,8 @@ from typing import Callable
 ROOT = Path(__file__).resolve().parent.parent
 SHIM = ROOT / "shim"
 HOOK = "libgdbcuda-hook.so"
+# what is in libc itself from 2.34 on; linked only where it is needed
+OLDER_LIBC = ("-Wl,--push-state,--as-needed", "-ldl", "-lpthread", "-Wl,--pop-state")
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -2,10 +2,12 @@
 
 import gdb
 
+from gdbcuda.live import gdb_cli
+
 
 def play(path: str, leave_out: str = "") -> None:
     """Lines that begin with ``leave_out`` are not typed."""
-    gdb.execute("set confirm off")
+    gdb_cli.execute("set confirm off")
     with open(path) as file:
         lines = file.read().splitlines()
     for line in lines:
@@ -17,6 +19,6 @@ def play(path: str, leave_out: str = "") -> None:
             gdb.write(f"(gdb) {line}\n")
             gdb.flush()
             try:
-                gdb.execute(line)
+                gdb_cli.execute_aloud(line)
             except gdb.error as problem:
                 gdb.write(f"{problem}\n")

@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from scenario import GDB, Scenario, is_cuda_gdb
+from shim_support import OLDER_LIBC
 
 
 @pytest.fixture(params=["local", "gdbserver"])
@@ -53,9 +54,6 @@ def forks_live(scenario: Scenario) -> None:
     """Any breakpoint of gdb's, with cuda-gdb alone (11.8, 13.0)."""
     if scenario.place == "gdbserver" and is_cuda_gdb():
         pytest.skip("cuda-gdbserver leaves gdb's breakpoints in the child of a fork, which dies of them")
-
-
-OLDER_LIBC = ("-Wl,--push-state,--as-needed", "-ldl", "-lpthread", "-Wl,--pop-state")  # before 2.34 not in libc itself
 
 
 @pytest.fixture

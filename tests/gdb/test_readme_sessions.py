@@ -14,7 +14,7 @@ from scenario import GDB, ROOT, version
 
 SESSIONS = sessions((ROOT / "README.md").read_text())
 MADE_WITH = "GNU gdb (Debian 13."  # other gdbs word things differently, other libcs have other versions
-TROUBLE = re.compile(r"No such file|not found|cannot open|: error:|Traceback|Undefined|No symbol", re.IGNORECASE)
+TROUBLE = re.compile(r"No such file|not found|cannot open|: error:|Traceback|Undefined command|No symbol")
 pytestmark = pytest.mark.skipif(GDB != "gdb", reason="the sessions are typed with this machine's own gdb")
 
 

@@ -117,8 +117,8 @@ def test_bad_files_cost_one_line_each(tmp_path: Path, good: Path) -> None:
     assert done.stdout.startswith("libgood.so: ready"), "the others are checked all the same"
 
 
-def test_a_damaged_part_is_a_finding(tmp_path: Path, good: Path) -> None:
-    data = bytearray(good.read_bytes())
+def test_a_damaged_part_is_a_finding(tmp_path: Path) -> None:
+    data = bytearray(compiled(tmp_path, ALLOC, "-gdwarf-5").read_bytes())
     at = data.find(b"\x05\x00\x01\x08")  # version, unit type and address size in .debug_info
     data[at - 4 : at] = b"\xff\xff\xff\x7f"
     data[at + 4 : at + 8] = b"\xff\xff\xff\x7f"

@@ -142,7 +142,7 @@ def build_caller(calls: list[tuple[dict[str, int], dict[str, float]]], folder: P
         whole = [f"{value}ull" for value in registers.values()]
         single, double = (value.hex() for value in floats.values())
         lines.append(f"made({', '.join([*whole, f'(float){single}', double])});")
-    parameters = ", ".join(["unsigned long"] * 6 + ["float", "double"])
+    parameters = ", ".join(f"{kind} p{n}" for n, kind in enumerate(["unsigned long"] * 6 + ["float", "double"]))
     (folder / "calls.c").write_text(
         f"__attribute__((noipa)) void made({parameters}) {{}}\nint main(void) {{ {' '.join(lines)} return 0; }}\n"
     )
