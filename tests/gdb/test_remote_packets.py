@@ -17,6 +17,7 @@ from gdbcuda.routes.world import LOADERS_RESOLVERS
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")
 
+LOOK_UP = "try: gdb.decode_line('%s')\nexcept gdb.error: pass"  # not all are there without libc's debug info
 ABOVE_GDB = 10  # a stop that says which call it is, who called, and what the arguments are
 Session = Callable[..., "tuple[str, Link]"]
 
@@ -133,7 +134,7 @@ def test_checking_asking_and_setting(session: Session) -> None:
     assert "GDBCUDA_X=1 in the running process" in text
     check, dlsym, _ = costs(link, 3)
     assert check <= 60
-    looked_up = steps(*[f"python gdb.decode_line({name!r})" for name in LOADERS_RESOLVERS])
+    looked_up = steps(*[f"python exec({LOOK_UP % name!r})" for name in LOADERS_RESOLVERS])
     _, plain = session("test_alloc", *looked_up, extension=False)
     own = sum(costs(plain, len(LOADERS_RESOLVERS)))
     assert dlsym <= own + 40, "gdb looks a name up through the loader's list, more than once without libc's debug info"
@@ -170,7 +171,7 @@ def test_a_log_record(session: Session) -> None:
     assert start <= 60 and shown == 0 and records > 20
     _, plain = session("test_alloc", "break release_buffers", *steps("continue"), extension=False)
     own = sum(costs(plain, 1))  # gdb stops at each dlopen where ld.so has no probes (Debian 13)
-    most = planted + 18 * records + own
+    most = planted + 18 * records + 2 * own
     assert recording <= most, "each breakpoint is written once, and stays while the program stands"
     assert re.search(r"Inferior 1 \(process \d+\) exited", text)
 
