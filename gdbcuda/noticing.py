@@ -6,15 +6,17 @@ block of bytes, and only what looks like an API function is looked up. (System V
 
 from __future__ import annotations
 
-import mmap
 import re
 import struct
 from collections.abc import Iterable
 from typing import Callable
 
-from gdbcuda.errors import Unreadable
+from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.image import DT_STRTAB, PT_DYNAMIC, PT_LOAD, Image
+from gdbcuda.reading import Source, open_source
 
+ELF64, ELF_HEADER = b"\x7fELF\x02\x01", 64
+PIECE = 16 << 10  # bytes of a file that are read at once
 DT_STRSZ = 10
 # Bytes of strings that are searched, where reading them costs little and where it costs packets; beyond: TELLTALES.
 IN_FILE, IN_MEMORY = 4 << 20, 16 << 10
@@ -27,21 +29,32 @@ EMBEDDED_RUNTIME = "__cudaRegisterFatBinary"  # what nvcc's code calls: libcudar
 
 
 class FileMemory:
-    """A `Memory` over an ELF file, as if it were mapped at 0."""
+    """A `Memory` over an ELF file, as if it were mapped at 0. What is small is read in pieces, which are kept."""
 
-    def __init__(self, data: bytes | mmap.mmap) -> None:
-        self.data = data
-        start, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]
-        rows = struct.iter_unpack("<IIQQQQQQ", data[start : start + 56 * count])  # Elf64_Phdr
+    def __init__(self, file: Source) -> None:
+        self.file = file
+        self.pieces: dict[int, bytes] = {}
+        head = self.bytes_at(0, ELF_HEADER)
+        start, count = struct.unpack_from("<Q", head, 32)[0], struct.unpack_from("<H", head, 56)[0]
+        rows = struct.iter_unpack("<IIQQQQQQ", self.bytes_at(start, 56 * count))  # Elf64_Phdr
         self.segments = [(kind, address, offset, size) for kind, _, offset, address, _, size, _, _ in rows]
 
     def read(self, address: int, size: int) -> bytes:
         for kind, start, offset, length in self.segments:
             begin = offset + address - start
-            is_there = start <= address and address + size <= start + length and begin + size <= len(self.data)
+            is_there = start <= address and address + size <= start + length and begin + size <= self.file.size
             if kind == PT_LOAD and is_there:
-                return self.data[begin : begin + size]
+                return self.bytes_at(begin, size)
         raise Unreadable(address, size)
+
+    def bytes_at(self, offset: int, size: int) -> bytes:
+        number, begin = divmod(offset, PIECE)
+        if begin + size > PIECE:
+            return self.file.read(offset, size, "it")
+        if number not in self.pieces:
+            start = number * PIECE
+            self.pieces[number] = self.file.read(start, min(PIECE, self.file.size - start), "it")
+        return self.pieces[number][begin : begin + size]
 
     def dynamic(self) -> int:
         """Address of the dynamic section, 0 without one."""
@@ -50,15 +63,14 @@ class FileMemory:
 
 def exported_by_file(path: str, is_api: Callable[[str], bool]) -> frozenset[str]:
     """The API functions by ``is_api``, and dlsym and dlvsym, that the shared object exports; none for what cannot be
-    read."""
+    read, or becomes shorter meanwhile."""
     try:
-        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if data[:6] != b"\x7fELF\x02\x01":
-                return frozenset()
-            memory = FileMemory(data)
-            image = Image(memory, path, 0, memory.dynamic())
-            return exported(image, is_api, IN_FILE)
-    except (OSError, ValueError, struct.error, Unreadable):
+        file = open_source(path)
+        if file.read(0, len(ELF64), "its magic") != ELF64:
+            return frozenset()
+        memory = FileMemory(file)
+        return exported(Image(memory, path, 0, memory.dynamic()), is_api, IN_FILE)
+    except (UserError, ValueError, struct.error, Unreadable):
         return frozenset()
 
 

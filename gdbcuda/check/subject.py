@@ -10,8 +10,8 @@ from gdbcuda import api, elf
 from gdbcuda.elf import separate
 from gdbcuda.elf.dwarf import Unit
 from gdbcuda.elf.dwarf_functions import TooMuch, defined_functions
-from gdbcuda.elf.source import open_source
 from gdbcuda.errors import UserError
+from gdbcuda.reading import open_source
 
 from .uses import Uses
 

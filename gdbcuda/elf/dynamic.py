@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gdbcuda.errors import UserError
+from gdbcuda.reading import Source
 
 from .layout import Addresses, Section, Segment
 from .records import Records, string_at
-from .source import Source
 
 _MOST_ENTRIES = 20_000
 _STRING_TAGS = frozenset(("DT_NEEDED", "DT_SONAME", "DT_RPATH", "DT_RUNPATH", "DT_AUXILIARY", "DT_FILTER", "DT_AUDIT"))

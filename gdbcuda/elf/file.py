@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+from gdbcuda.reading import PathOrBytes, Source, open_source
+
 from . import notes, separate, symbols, versions
 from .code import Code
 from .contents import Contents
@@ -13,7 +15,6 @@ from .dynamic import read_dynamic
 from .header import read_header
 from .layout import Addresses, Section, read_sections, read_segments
 from .relocations import Relocation, read_relocations
-from .source import PathOrBytes, Source, open_source
 from .symbols import Symbol, SymbolTable
 
 _DF_1_PIE = 0x08000000

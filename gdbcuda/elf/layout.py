@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gdbcuda.errors import UserError
+from gdbcuda.reading import Source
 
 from .header import Header
 from .records import Record, Records, string_at
-from .source import Source
 
 _SHN_XINDEX = 0xFFFF
 _PN_XNUM = 0xFFFF

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gdbcuda.errors import UserError
+from gdbcuda.reading import Source
 
 from .layout import Section, Segment
 from .records import Records
-from .source import Source
 
 _LARGEST = 1 << 20
 _NT_GNU_BUILD_ID = 3

@@ -12,8 +12,7 @@ from elftools.construct import ConstructError
 from elftools.elf.structs import ELFStructs
 
 from gdbcuda.errors import UserError
-
-from .source import Source
+from gdbcuda.reading import Source
 
 Record = Any  # a pyelftools Container: fields by the names of the ELF specification (e_type, sh_name ...)
 

@@ -11,9 +11,10 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gdbcuda.reading import Source
+
 from .contents import Contents
 from .records import text
-from .source import Source
 
 DEBUG_DIRECTORY = "/usr/lib/debug"
 _CHUNK = 1 << 20

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gdbcuda.errors import UserError
+from gdbcuda.reading import Source
 
 from .dynamic import Dynamic
 from .layout import Addresses, Section
 from .records import Records, string_at
-from .source import Source
 from .versions import HIDDEN, Versions
 
 _TYPES = {0: "NOTYPE", 1: "OBJECT", 2: "FUNC", 3: "SECTION", 4: "FILE", 5: "COMMON", 6: "TLS", 10: "IFUNC"}

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from gdbcuda import elf
 from gdbcuda.elf.dwarf_functions import TooMuch, defined_functions
-from gdbcuda.elf.source import Source
 from gdbcuda.errors import UserError
+from gdbcuda.reading import Source
 
 SOURCE = """
 #include <stdio.h>

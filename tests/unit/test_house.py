@@ -28,6 +28,12 @@ def test_only_live_imports_gdb(path: Path) -> None:
     assert not {name for name in imported(path) if name == "gdb" or name.startswith(("gdb.", "gdbcuda.live"))}
 
 
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_file_is_mapped(path: Path) -> None:
+    """One that is rebuilt meanwhile would end gdb with SIGBUS (gdbcuda/reading.py)."""
+    assert "mmap" not in imported(path)
+
+
 @pytest.mark.parametrize("path", sorted((PACKAGE / "api").rglob("*.py")), ids=lambda p: p.name)
 def test_the_api_knows_nothing_of_its_users(path: Path) -> None:
     ours = {name for name in imported(path) if name.startswith("gdbcuda.")}

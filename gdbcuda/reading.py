@@ -36,7 +36,10 @@ class Source:
         if size > LARGEST_PIECE:
             most = LARGEST_PIECE >> 20
             raise UserError(f"{self.name}: {what} claims {size} bytes; more than {most} MiB are not read")
-        data = self._read_at(offset, size)
+        try:
+            data = self._read_at(offset, size)
+        except OSError as problem:  # of a disk, or a file system that has gone
+            raise UserError(f"{self.name}: {(problem.strerror or str(problem)).lower()}") from None
         if len(data) != size:
             raise UserError(f"{self.name}: became shorter while it was read (is it being rebuilt?)")
         return data
