@@ -1,59 +1,58 @@
-"""What you source in gdb:  (gdb) source gdbcuda.py
+def _gdbcuda():
+    """What you source in gdb:  (gdb) source gdbcuda.py
 
-Finds the package beside this file, and its dependencies where gdb's Python has them or in the .venv next to it;
-appends those one or two directories to sys.path, installs nothing, loads once.
-"""
+    Finds the package beside this file, and its dependencies where gdb's Python has them or in the .venv next to it;
+    appends those one or two directories to sys.path, installs nothing, loads once. It runs in gdb's own namespace,
+    which is the user's: so all is inside of one function, and that goes again."""
+    import glob
+    import importlib.util
+    import os
+    import sys
 
-import glob
-import importlib.util
-import os
-import sys
+    try:
+        import gdb
+    except ImportError:
+        sys.exit("gdbcuda.py is for gdb:  gdb -x gdbcuda.py PROGRAM   (a shell has the command 'gdbcuda')")
+
+    def roots():
+        """The directory that holds the package: this file's, or the one above it in an installed wheel."""
+        here = os.path.dirname(os.path.realpath(__file__))
+        return [d for d in (here, os.path.dirname(here)) if os.path.isdir(os.path.join(d, "gdbcuda", "live"))]
+
+    def missing():
+        needed = {"pygments": "pygments", "tabulate": "tabulate", "elftools": "pyelftools"}
+        return [name for module, name in needed.items() if importlib.util.find_spec(module) is None]
+
+    def problem(found):
+        """Why the package cannot be loaded, in one line; "" if it can. Extends sys.path by what is needed, no more."""
+        if sys.version_info < (3, 9):
+            return "gdbcuda needs a gdb with Python 3.9 or newer; this one has %d.%d" % sys.version_info[:2]
+        if not found:
+            return "gdbcuda: the package is not beside %s; source the file in the clone" % __file__
+        if found[0] not in sys.path:
+            sys.path.append(found[0])
+        venv = sorted(glob.glob(os.path.join(found[0], ".venv", "lib", "python3*", "site-packages")))
+        if missing() and venv:
+            sys.path.append(venv[-1])
+        lacking = " ".join(missing())
+        mend = "gdbcuda: missing %s: python3 -m venv %s/.venv && %s/.venv/bin/pip install %s"
+        return mend % (lacking, found[0], found[0], lacking) if lacking else ""
+
+    try:
+        if "gdbcuda.live" in sys.modules:
+            return sys.modules["gdbcuda.live"].sourced_again()
+        why = problem(roots())
+        if not why:
+            importlib.import_module("gdbcuda.live").start()
+    except Exception as fault:
+        if os.environ.get("GDBCUDA_DEBUG", "0") not in ("", "0"):
+            raise
+        said = "gdbcuda is not loaded: %s: %s (GDBCUDA_DEBUG=1 gdb ... shows where)" % (type(fault).__name__, fault)
+        why = " ".join(said.split())
+    gdb.write(why + "\n" if why else "", gdb.STDERR)  # an exception would show as a traceback
+
 
 try:
-    import gdb
-except ImportError:
-    sys.exit("gdbcuda.py is for gdb:  gdb -x gdbcuda.py PROGRAM   (a shell has the command 'gdbcuda')")
-
-NEEDED = {"pygments": "pygments", "tabulate": "tabulate", "elftools": "pyelftools"}
-
-
-def roots():
-    """The directory that holds the package: this file's, or the one above it in an installed wheel."""
-    here = os.path.dirname(os.path.realpath(__file__))
-    return [d for d in (here, os.path.dirname(here)) if os.path.isdir(os.path.join(d, "gdbcuda", "live"))]
-
-
-def missing():
-    return [name for module, name in NEEDED.items() if importlib.util.find_spec(module) is None]
-
-
-def problem(found):
-    """Why the package cannot be loaded, in one line; "" if it can. Extends sys.path by what is needed, no more."""
-    if sys.version_info < (3, 9):
-        return "gdbcuda needs a gdb with Python 3.9 or newer; this one has %d.%d" % sys.version_info[:2]
-    if not found:
-        return "gdbcuda: the package is not beside %s; source the file in the clone" % __file__
-    if found[0] not in sys.path:
-        sys.path.append(found[0])
-    venv = sorted(glob.glob(os.path.join(found[0], ".venv", "lib", "python3*", "site-packages")))
-    if missing() and venv:
-        sys.path.append(venv[-1])
-    lacking = " ".join(missing())
-    mend = "gdbcuda: missing %s: python3 -m venv %s/.venv && %s/.venv/bin/pip install %s"
-    return mend % (lacking, found[0], found[0], lacking) if lacking else ""
-
-
-def start():
-    if "gdbcuda.live" in sys.modules:
-        sys.modules["gdbcuda.live"].sourced_again()
-        return
-    why = problem(roots())
-    if why:
-        gdb.write(why + "\n", gdb.STDERR)  # an exception here would show as a traceback
-        return
-    import gdbcuda.live
-
-    gdbcuda.live.start()
-
-
-start()
+    _gdbcuda()
+finally:
+    del _gdbcuda

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import sys
-from typing import NoReturn
+from typing import Any, Callable, NoReturn
 
-from gdbcuda import __version__
+from gdbcuda import __version__, faults, output
 from gdbcuda.errors import UserError
 from gdbcuda.parsing import Parser
 from gdbcuda.places import find_gdb, sourced_file
+
+DEBUG = "GDBCUDA_DEBUG"
+MISTAKE, FAULT, INTERRUPTED, UNREAD = 2, 70, 130, 141  # the last two as a shell counts SIGINT and SIGPIPE; sysexits.h
 
 
 def run_gdb(arguments: list[str]) -> NoReturn:
     """Becomes gdb with the extension loaded. ``-iex`` so that the user's own -x and -ex come after it."""
     gdb = find_gdb()
-    sys.stdout.flush()
+    output.finish()
     os.execv(gdb, [gdb, "-iex", f"source {sourced_file()}", *arguments])
 
 
@@ -26,19 +31,50 @@ def gdb_main(argv: list[str] | None = None) -> int:
     return guarded(lambda: run_gdb(arguments))
 
 
-def guarded(action: object) -> int:
-    """Runs ``action``; a user's mistake becomes one line on stderr and status 2."""
-    assert callable(action)
+def guarded(action: Callable[[], Any], is_debug: bool = False) -> int:
+    """Runs ``action`` to its exit status. Whatever goes wrong is one line on stderr, to debug with the traceback in
+    front of it."""
+    allow_every_character()
+    try:
+        return completed(action)
+    except BrokenPipeError:
+        return UNREAD
+    except (Exception, KeyboardInterrupt) as problem:
+        return told(problem, is_debug or os.environ.get(DEBUG, "0") not in ("", "0"))
+    finally:
+        if not is_written():
+            output.give_up(sys.stdout)
+
+
+def allow_every_character() -> None:
+    """On a terminal that knows less than Unicode the others are shown by their numbers."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def completed(action: Callable[[], Any]) -> int:
+    """argparse ends with SystemExit, and has printed as well."""
     try:
         return int(action() or 0)
-    except UserError as problem:
-        print(f"gdbcuda: {problem}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except KeyboardInterrupt:
-        return 130
+    finally:
+        output.finish()
+
+
+def told(problem: BaseException, is_debug: bool) -> int:
+    if is_debug:
+        output.complain(faults.history(problem).rstrip())
+    if isinstance(problem, KeyboardInterrupt):
+        return INTERRUPTED
+    output.complain(f"gdbcuda: {faults.line(problem, f'with {DEBUG}=1 in front it shows the traceback')}")
+    return MISTAKE if isinstance(problem, (UserError, OSError, MemoryError)) else FAULT
+
+
+def is_written() -> bool:
+    with contextlib.suppress(UserError, OSError):
+        output.finish()
+        return True
+    return False
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -58,8 +94,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"gdbcuda {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parser.add_argument("--debug", action="store_true", help=f"show the traceback of an error, as {DEBUG}=1 does")
     path = commands.add_parser("path", help="print the file to source in gdb")
-    path.set_defaults(run=lambda args: print(sourced_file()))
+    path.set_defaults(run=lambda args: output.say(str(sourced_file())))
     for one in (demo_cli, new_hook_cli, check_cli, log_cli, ide_cli, remote_cli, install):
         one.add_parser(commands)
     gdb = commands.add_parser(
@@ -73,10 +110,15 @@ def make_parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Entry point ``gdbcuda``."""
     words = sys.argv[1:] if argv is None else argv
-    if words[:1] == ["gdb"]:  # argparse would take gdb's own -options for ours
-        return guarded(lambda: run_gdb(words[1:]))
-    args = make_parser().parse_args(words)
-    return guarded(lambda: args.run(args))
+    is_debug = words[:1] == ["--debug"]
+    if words[is_debug:][:1] == ["gdb"]:  # argparse would take gdb's own -options for ours
+        return guarded(lambda: run_gdb(words[is_debug + 1 :]), is_debug)
+
+    def run() -> object:
+        args = make_parser().parse_args(words)
+        return args.run(args)
+
+    return guarded(run, is_debug)
 
 
 if __name__ == "__main__":

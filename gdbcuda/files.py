@@ -1,9 +1,12 @@
-"""Files of the user that we change: read as they are, written whole or not at all."""
+"""Files of the user: those that we change are read as they are and written whole or not at all."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
+from typing import TextIO
 
 from gdbcuda.errors import UserError
 
@@ -11,6 +14,8 @@ from gdbcuda.errors import UserError
 def read(path: str) -> str:
     """The text with its line ends as they are; "" where there is no file."""
     try:
+        if os.path.exists(path) and not os.path.isfile(path):  # a FIFO would be waited for
+            raise UserError(f"cannot read {path}: it is not a file")
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
     except FileNotFoundError:
@@ -19,6 +24,28 @@ def read(path: str) -> str:
         raise UserError(f"cannot read {path}: {problem.strerror}") from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is not UTF-8 text") from None
+
+
+def create(path: str) -> TextIO:
+    """A text file to write, a line at a time, from its beginning on. `UserError` also for a FIFO that nobody reads: it
+    is not waited for."""
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    except OSError as problem:
+        is_fifo = problem.errno == errno.ENXIO and stat.S_ISFIFO(os.stat(path).st_mode)
+        why = "nobody reads from this FIFO" if is_fifo else problem.strerror
+        raise UserError(f"cannot write {path}: {why}") from None
+    os.set_blocking(file, True)
+    return open(file, "w", encoding="utf-8", errors="surrogateescape", buffering=1)
+
+
+def save(path: str, text: str) -> None:
+    """What the user has asked to be written there."""
+    try:
+        with create(path) as file:
+            file.write(text)
+    except OSError as problem:
+        raise UserError(f"cannot write {path}: {problem.strerror}") from None
 
 
 def write(path: str, text: str) -> None:

@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any
 
-from gdbcuda import files, places
+from gdbcuda import files, output, places
 from gdbcuda.errors import UserError
 from gdbcuda.parsing import Parser
 
@@ -20,7 +20,15 @@ def all_gdbinits() -> list[str]:
 
 
 def is_installed() -> bool:
-    return any(OURS.search(files.read(path)) for path in all_gdbinits())
+    """In a gdbinit that can be read."""
+    return any(map(has_line, all_gdbinits()))
+
+
+def has_line(path: str) -> bool:
+    try:
+        return bool(OURS.search(files.read(path)))
+    except UserError:
+        return False
 
 
 def line() -> str:
@@ -67,19 +75,19 @@ def add(yes: bool) -> int:
     old = files.read(path)
     new = with_line(old, line())
     if new == old:
-        print(f"{path} has the line already:\n  {line()}")
+        output.say(f"{path} has the line already:\n  {line()}")
         return 0
     instead = "in the place of an older one" if OURS.search(old) else "at its end"
-    print(f"{path} gets one line, {instead}:\n  {line()}")
+    output.say(f"{path} gets one line, {instead}:\n  {line()}")
     if not agreed(yes):
         return 1
     files.write(path, new)
-    print(f"Every {name[:-4]} loads gdbcuda from now on. Out again: gdbcuda install --remove")
+    output.say(f"Every {name[:-4]} loads gdbcuda from now on. Out again: gdbcuda install --remove")
     newer, older = places.gdbinits(name)
     if path == newer:
-        print(f"(gdb 10 and older read {older} instead.)")
+        output.say(f"(gdb 10 and older read {older} instead.)")
     if name == places.init_name("gdb"):
-        print("(cuda-gdb reads a file of its own:  GDBCUDA_GDB=cuda-gdb gdbcuda install)")
+        output.say("(cuda-gdb reads a file of its own:  GDBCUDA_GDB=cuda-gdb gdbcuda install)")
     return 0
 
 
@@ -94,9 +102,9 @@ def remove(yes: bool) -> int:
     having = [path for path in all_gdbinits() if OURS.search(files.read(path))]
     for path in having:
         found = "\n  ".join(row.rstrip() for row in OURS.findall(files.read(path)))
-        print(f"{path} loses one line:\n  {found}")
+        output.say(f"{path} loses one line:\n  {found}")
     if not having:
-        print(f"{places.gdbinit(places.init_name(places.wanted_gdb()))} has no line of gdbcuda")
+        output.say(f"{places.gdbinit(places.init_name(places.wanted_gdb()))} has no line of gdbcuda")
     elif not agreed(yes):
         return 1
     for path in having:
@@ -109,11 +117,11 @@ def agreed(yes: bool) -> bool:
     """Asks where somebody can answer; else nothing is done without --yes."""
     if yes:
         return True
-    if not sys.stdin.isatty():
-        print("Nothing is written yet: the same with --yes does.")
+    if sys.stdin is None or not sys.stdin.isatty():
+        output.say("Nothing is written yet: the same with --yes does.")
         return False
     try:
         return input("Write it? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:  # Ctrl-D
-        print()
+        output.say()
         return False

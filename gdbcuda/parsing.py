@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
+from gdbcuda import output
+
 CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 
 
@@ -33,6 +35,16 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         shown = "".join(f"  {line}\n" for line in self.examples)
         return super().format_help() + (f"\nExamples:\n{shown}" if shown else "")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """argparse's own says nothing where it cannot write."""
+        if message:
+            shown = message.rstrip("\n")
+            output.say(shown, colour=True) if file is sys.stdout else output.complain(shown)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        self._print_message(message or "")
+        sys.exit(status)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {self.one_line(message)}\n")

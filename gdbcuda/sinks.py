@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Callable, Protocol
 
+from gdbcuda import files
 from gdbcuda.errors import UserError
 from gdbcuda.log import record
 from gdbcuda.log.notes import Notes, process_of
@@ -34,10 +35,7 @@ class JsonLines:
 
     def __init__(self, path: str, header: dict[str, Any], complain: Callable[[str], None] | None = None) -> None:
         self.path, self.complain, self.is_broken = path, None, False  # type: str, Callable[[str], None] | None, bool
-        try:
-            self.file = open(path, "w", encoding="utf-8", buffering=1)  # noqa: SIM115  (a line at a time)
-        except OSError as problem:
-            raise UserError(f"cannot write {path}: {problem.strerror}") from None
+        self.file = files.create(path)
         self.write(header)
         self.complain = complain
 

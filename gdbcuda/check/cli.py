@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
 from typing import Any
 
-from gdbcuda import api, render
+from gdbcuda import api, output, render
 from gdbcuda.errors import UserError
 
 from . import check
@@ -59,9 +57,9 @@ def run(args: argparse.Namespace) -> int:
     files = [*([args.hook] if args.hook and args.hook not in args.files else []), *args.files]
     results = [_checked(path, args, table) for path in files]
     if args.json:
-        print(json.dumps(document(results), indent=2, ensure_ascii=True))
+        output.say(json.dumps(document(results), indent=2, ensure_ascii=True))
     else:
-        _print_texts(results, quiet=args.quiet, colour=wants_colour(args.color))
+        _print_texts(results, quiet=args.quiet, colour=output.wants_colour(args.color))
     return max((r.exit_status if isinstance(r, Report) else 2 for r in results), default=0)
 
 
@@ -92,17 +90,10 @@ def _print_texts(results: list[Report | UnreadFile], *, quiet: bool, colour: boo
     texts = []
     for result in results:
         if isinstance(result, UnreadFile):
-            print(f"gdbcuda: {result.problem}", file=sys.stderr)
+            output.complain(f"gdbcuda: {result.problem}")
         elif quiet:
             texts.append(verdict_line(result, colour))
         else:
             texts.append(report_text(result, colour=colour, width=render.terminal_width()))
     if texts:
-        print(("\n" if quiet else "\n\n").join(texts))
-
-
-def wants_colour(choice: str) -> bool:
-    """--color, NO_COLOR and whether somebody is looking."""
-    if choice != "auto":
-        return choice == "always"
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        output.say(("\n" if quiet else "\n\n").join(texts), colour)

@@ -47,8 +47,8 @@ class Root:
 
     def of_user(self, path: str) -> str:
         """What a user means by ``path``: a place inside the root if it is there, else a path as usual."""
-        inside = self.outside(os.path.abspath(path) if not self.directory else "/" + path.lstrip("/"))
-        return inside if self.directory and os.path.exists(inside) else path
+        inside = self.outside("/" + path.lstrip("/")) if self.directory else ""
+        return inside if inside and os.path.exists(inside) else path
 
     @cached_property
     def configured(self) -> tuple[str, ...]:

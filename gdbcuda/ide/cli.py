@@ -7,7 +7,7 @@ import json
 import os
 from typing import Any
 
-from gdbcuda import files, places
+from gdbcuda import files, output, places
 from gdbcuda.errors import UserError
 from gdbcuda.ide.plan import IDES, Plan, Request, names, plan_for
 from gdbcuda.parsing import Parser
@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
     request, gone = request_of(args)
     plan = plan_for(args.ide, request)
     written = write(plan, request.folder) if args.write else []
-    print(json.dumps(document(args.ide, plan, written), indent=2) if args.json else text(plan, written))
+    output.say(json.dumps(document(args.ide, plan, written), indent=2) if args.json else text(plan, written))
     if gone and not args.json:
-        print(f"Note: {missing(gone)}")
+        output.say(f"Note: {missing(gone)}")
     return 0
 
 

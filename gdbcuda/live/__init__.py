@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 
 import gdb
 
+from gdbcuda import faults
+
 
 def start() -> None:
+    keep_folder()
     from gdbcuda.live.later import load_later
 
     load_later()
@@ -21,6 +25,15 @@ def start() -> None:
     events.connect()
     console.keep_internal_breakpoints_out()
     console.keep_internal_hits_out()
+
+
+def keep_folder() -> None:
+    """gdb dies over each relative name of a source where its current folder was deleted before it started: it has no
+    name for that folder. This one leads to the same, and changes nothing for the program."""
+    from gdbcuda.live import gdb_cli
+
+    if not faults.has_folder() and os.path.isdir("/proc/self/cwd"):
+        gdb_cli.execute("cd /proc/self/cwd")
 
 
 def sourced_again() -> None:

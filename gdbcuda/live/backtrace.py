@@ -14,37 +14,38 @@ import gdb
 from gdb.FrameDecorator import FrameDecorator
 
 from gdbcuda import vendor
-from gdbcuda.live import frames, layers, notice, settings, target
+from gdbcuda.live import frames, layers, notice, safely, settings, target
 
 NAMED = ("app", "runtime", "hook", "driver")
 
 
 class LayerFrame(FrameDecorator):
-    """A frame whose function is shown as "[hook libvgpu.so] cuMemAlloc_v2"."""
+    """A frame whose function is shown as "[hook libvgpu.so] cuMemAlloc_v2". All is found out before gdb asks, which is
+    in the middle of its line."""
 
     def __init__(self, base: FrameDecorator) -> None:
         super().__init__(base)
-        self.base = base
-        self.place = frames.place_of(self.inferior_frame(), is_caller=self.inferior_frame().newer() is not None)
+        place = frames.place_of(self.inferior_frame(), is_caller=self.inferior_frame().newer() is not None)
+        is_layered = place.layer in NAMED
+        self.name = base.function()
+        if isinstance(self.name, int):  # an address: no symbol there
+            self.name = place.function or "??"
+        if is_layered:
+            self.name = f"[{place.layer}{library(place)}] {without_parameters(self.name)}"
+        self.file = base.filename() if place.source or not is_layered else None
 
     def function(self) -> str | None:
-        name = self.base.function()
-        if isinstance(name, int):  # an address: no symbol there
-            name = self.place.function or "??"
-        layer = self.place.layer
-        if layer not in NAMED:
-            return name
-        return f"[{layer}{self.library()}] {without_parameters(name)}"
-
-    def library(self) -> str:
-        """ " libvgpu.so"; of the layer "app" the program itself goes without saying."""
-        file = self.place.file
-        is_program = self.place.layer == "app" and file == target.strip_prefix(target.program())
-        return "" if is_program else " " + os.path.basename(file)
+        return self.name
 
     def filename(self) -> str | None:
         """Only a source file: the library is named in front of the function."""
-        return self.base.filename() if self.place.source or self.place.layer not in NAMED else None
+        return self.file
+
+
+def library(place: frames.Place) -> str:
+    """ " libvgpu.so"; of the layer "app" the program itself goes without saying."""
+    is_program = place.layer == "app" and place.file == target.strip_prefix(target.program())
+    return "" if is_program else " " + os.path.basename(place.file)
 
 
 def without_parameters(name: str | None) -> str | None:
@@ -57,6 +58,11 @@ def without_parameters(name: str | None) -> str | None:
         if depth == 0:
             return name[:index] or name
     return name
+
+
+@safely.or_else(lambda base: base)
+def layered(base: FrameDecorator) -> FrameDecorator:
+    return LayerFrame(base)
 
 
 class LayerFilter:
@@ -74,7 +80,7 @@ class LayerFilter:
         settings.SETTINGS["cuda-backtrace"].value = on
 
     def filter(self, frames_in: Iterable[FrameDecorator]) -> Iterator[FrameDecorator]:
-        return map(LayerFrame, frames_in)
+        return map(layered, frames_in)
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:

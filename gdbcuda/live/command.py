@@ -14,7 +14,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,8 +22,8 @@ from typing import Any, Callable, NoReturn
 import gdb
 
 from gdbcuda import parsing
-from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import console, gdb_cli, target
+from gdbcuda.errors import UserError
+from gdbcuda.live import console, gdb_cli, safely
 
 Completer = Callable[[str], Iterable[str]]
 Action = Callable[..., "str | None"]
@@ -139,22 +138,13 @@ class Command(gdb.Command):
 
     def invoke(self, text: str, from_tty: bool) -> None:
         self.dont_repeat()
-        gdb_cli.catch_up()
         try:
+            gdb_cli.catch_up()
             shown = self.__doc__ if text.strip() in ("-h", "--help") else self.action(**self.parse(text))
-        except UserError as problem:
-            raise gdb.GdbError(f"{self.name}: {problem}") from None
-        except Unreadable as problem:
-            raise gdb.GdbError(f"{self.name}: {problem}") from None
-        except gdb.error as problem:
-            why = target.pause() if target.is_thread_running() else plain(problem)
-            raise gdb.GdbError(f"{self.name}: {why}") from None
-        except (ArithmeticError, LookupError, TypeError, AttributeError, ValueError, AssertionError):
-            raise gdb.GdbError(
-                f"{self.name}: this is a bug in gdbcuda, please report it:\n{traceback.format_exc()}"
-            ) from None
-        if shown:
-            console.write(shown.rstrip("\n") + "\n")
+            if shown:
+                console.write(shown.rstrip("\n") + "\n")
+        except safely.ANYTHING as problem:
+            raise safely.error(f"{self.name}: ", problem) from None
 
     def parse(self, text: str) -> dict[str, Any]:
         condition, values = None, {}
@@ -168,6 +158,9 @@ class Command(gdb.Command):
         return values
 
     def complete(self, text: str, word: str | None) -> Any:
+        return safely.offered(self.name, lambda: self.offered(text, word))
+
+    def offered(self, text: str, word: str | None) -> Any:
         """gdb breaks words at '-' and '*': complete the blank-separated token, return what is behind the break."""
         token = re.split(r"\s", text)[-1]
         before = text[: len(text) - len(token)].split()
@@ -178,7 +171,7 @@ class Command(gdb.Command):
             return sorted({c[cut:] for c in candidates(token) if c.startswith(token)})
 
         if candidates in BUILT_IN and not (before and candidates is file_names):
-            return ByGdb(BUILT_IN[candidates], words)
+            return ByGdb(BUILT_IN[candidates], lambda: safely.offered(self.name, words))
         return [] if word is None else words()  # gdb first asks only how words are broken; 16 shows an exception then
 
     def completer(self, before: list[str], token: str) -> Completer:
@@ -283,8 +276,3 @@ def label_of(part: Argument | Option | Condition) -> str:
     if isinstance(part, Condition):
         return "if COND"
     return part.name if isinstance(part, Option) else part.name.upper()
-
-
-def plain(problem: Exception) -> str:
-    """gdb's own error as one line."""
-    return " ".join(str(problem).split()).rstrip(".")

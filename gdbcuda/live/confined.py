@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import gdb
 
+from gdbcuda.live import safely
+
 # gdb 10 to 12 cannot switch locations of internal breakpoints: there one process at a time is watched
 CAN_CONFINE = hasattr(gdb, "BreakpointLocation")
 
@@ -33,6 +35,11 @@ class Internal(gdb.Breakpoint):
     def __init__(self, address: int) -> None:
         super().__init__(f"*{address:#x}", internal=True)
         confine(self)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "stop" in vars(cls):
+            cls.stop = safely.looking_on(cls.stop)
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:

@@ -13,10 +13,16 @@ from typing import Any, Callable
 
 import gdb
 
+from gdbcuda.printable import screened
+
 EVALUATE = "gdb.dap.evaluate"
 
 
 def write(text: str) -> None:
+    """Lines for people: control characters are shown, colours are ours."""
+    from gdbcuda.live import settings  # which writes here itself
+
+    text = screened(text, settings.colour())
     server = dap("server")
     if server is not None and not is_evaluating():
         server.send_event("output", {"category": "console", "output": text})

@@ -24,6 +24,7 @@ from gdbcuda.live import (
     recursion,
     requests,
     returns,
+    safely,
     saving,
     shown_calls,
     stops,
@@ -102,7 +103,7 @@ def connect() -> None:
         if name in SINCE_GDB_12 and not hasattr(gdb.events, name):
             continue
         for handler in handlers:
-            _connected[name, handler] = within(name, handler)
+            _connected[name, handler] = within(name, safely.contained(handler))
             getattr(gdb.events, name).connect(_connected[name, handler])
 
 

@@ -14,14 +14,13 @@ import gdb
 from gdbcuda import abi, api
 from gdbcuda import condition as conditions
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import counting, frames, layers, names, returns, surroundings, target, versions
-from gdbcuda.live.command import plain
+from gdbcuda.live import counting, frames, layers, names, returns, safely, surroundings, target, versions
 
 APIS = ("driver", "runtime", "nvml")
 
 
 def function(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers the decorated function as ``$name``; what a user can do wrong becomes gdb's one-line error."""
+    """Registers the decorated function as ``$name``; whatever goes wrong becomes gdb's one-line error."""
 
     def register(action: Callable[..., Any]) -> Callable[..., Any]:
         counts = argument_counts(action)
@@ -34,8 +33,8 @@ def function(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                     raise gdb.GdbError((action.__doc__ or "").partition("\n")[0])
                 try:
                     return terminated(action(*arguments))
-                except (UserError, gdb.error) as problem:
-                    raise gdb.GdbError(plain(problem)) from None
+                except safely.ANYTHING as problem:
+                    raise safely.error("", problem) from None
 
         Function(name)
         return action

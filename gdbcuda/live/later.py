@@ -46,4 +46,5 @@ def if_loaded(name: str, function: str) -> Callable[..., None]:
         if is_loaded(f"gdbcuda.live.{name}"):
             getattr(sys.modules[f"gdbcuda.live.{name}"], function)(*event)
 
+    handler.__module__, handler.__qualname__ = f"gdbcuda.live.{name}", function  # it is named where it fails
     return handler

@@ -11,7 +11,7 @@ from typing import Callable
 
 import gdb
 
-from gdbcuda.live import gdb_cli
+from gdbcuda.live import gdb_cli, safely
 
 START = "-probe-stap rtld:init_complete"
 CHANGES = ("-probe-stap rtld:reloc_complete", "-probe-stap rtld:unmap_complete")
@@ -28,6 +28,7 @@ class Place(gdb.Breakpoint):
         self.spec = spec
         _places[spec] = self
 
+    @safely.looking_on
     def stop(self) -> bool:
         if self.spec == START or (self.spec == NO_PROBES and any(map(is_probe, _places.values()))):
             self.enabled = False

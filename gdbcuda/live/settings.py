@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda.live import gdb_cli, target
+from gdbcuda.live import gdb_cli, safely, target
 
 SETTINGS: dict[str, Setting] = {}
 ON_CHANGE: dict[str, Callable[[], None]] = {}
@@ -36,8 +36,11 @@ class Setting(gdb.Parameter):
         SETTINGS[name] = self
 
     def get_set_string(self) -> str:
-        target.forget()
-        ON_CHANGE.get(self.name, target.forget)()
+        try:
+            target.forget()
+            ON_CHANGE.get(self.name, target.forget)()
+        except safely.ANYTHING as problem:
+            raise safely.error(f"set {self.name}: ", problem) from None
         return ""
 
     def get_show_string(self, value: str) -> str:
@@ -53,6 +56,8 @@ def register() -> None:
             enum, "auto", ["auto", "registers", "memory"])  # fmt: skip
     Setting("cuda-backtrace", "whether bt names the layer of each frame",
             "on: #0  [hook libvgpu.so] cuMemAlloc_v2 (...)\noff: as gdb writes it", flag, True)  # fmt: skip
+    Setting("cuda-debug", "whether an error of ours comes with its traceback",
+            "on: in front of its line; for a bug report\noff: one line", flag, False)  # fmt: skip
     Setting("cuda-guard", "whether cuda-break's conditions are compiled into the process",
             "auto, on: where that is safe; then a call that does not match costs no stop (see cuda-guards)\n"
             "off: gdbserver or gdb looks at each call", enum, "auto", ["auto", "on", "off"])  # fmt: skip

@@ -7,8 +7,11 @@ are marked as deprecated, which keeps them out of ``help user-defined`` and of c
 
 from __future__ import annotations
 
-from gdbcuda.live import gdb_cli
+import importlib
 
+from gdbcuda.live import gdb_cli, safely
+
+NEEDED = ("hook-detach",)
 _ours: set[str] = set()
 
 
@@ -24,6 +27,17 @@ def add(hook: str, module: str, function: str) -> None:
 def define(hook: str, module: str, function: str) -> None:
     if f'"{hook}"' in gdb_cli.execute("show user"):
         return
-    action = f"__import__('gdbcuda.live.{module}', fromlist=['*']).{function}()"
+    action = f"__import__('gdbcuda.live.user_hooks', fromlist=['*']).call({hook!r}, {module!r}, {function!r})"
     gdb_cli.execute(f"define {hook}\npython {action}\nend")
     gdb_cli.execute(f"maintenance deprecate {hook}")
+
+
+def call(hook: str, module: str, function: str) -> None:
+    """What fails is said, and gdb's command goes on; but not where it would leave what is ours in the process."""
+    action = getattr(importlib.import_module(f"gdbcuda.live.{module}"), function)
+    if hook not in NEEDED:
+        return safely.contained(action)()
+    try:
+        action()
+    except safely.ANYTHING as problem:
+        raise safely.error(f"{hook.removeprefix('hook-')} is held back: ", problem) from None

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import sys
 from typing import Any
 
-from gdbcuda import api, render
-from gdbcuda.check.cli import wants_colour
+from gdbcuda import api, output, render
 from gdbcuda.errors import UserError
 from gdbcuda.log import export, views
 
@@ -82,26 +80,20 @@ def natural(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    colour = wants_colour(args.color)
+    colour = output.wants_colour(args.color)
 
     def paint(text: str, role: str) -> str:
         return render.colour(text, role, colour)
 
     refuse_words_of_the_prompt(args.files)
-    has_bar = not (args.view in STREAMED and sys.stdout.isatty())
+    has_bar = not (args.view in STREAMED and output.is_terminal())
     sources = [views.Source(path, paint, has_bar) for path in args.files]
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
-    try:
-        args.action(args, sources)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as problem:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else it is tried again at the end
-        raise UserError(f"cannot write the output: {problem.strerror}") from None
+    args.action(args, sources)
+    output.finish()
     for source in sources:
         if source.log.problems:
-            print(source.problems(), file=sys.stderr)
+            output.complain(source.problems())
     return 0
 
 

@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, Protocol
 
 from gdbcuda.log.reader import BEGIN, Event, Log
 from gdbcuda.log.record import Call
@@ -18,6 +18,10 @@ COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_stat
 FAILED = "terrible"
 
 
+class Writable(Protocol):
+    def write(self, text: str, /) -> object: ...
+
+
 class Part(NamedTuple):
     """One of the logs; ``name`` tells it from the others."""
 
@@ -27,7 +31,7 @@ class Part(NamedTuple):
     writer: Writer
 
 
-def chrome(parts: Sequence[Part], file: TextIO) -> None:
+def chrome(parts: Sequence[Part], file: Writable) -> None:
     """Threads are tracks, calls nest, arrows go from the program's call to what it became in the driver.
 
     Several logs lie one below the other, each from its own beginning on."""
@@ -98,7 +102,7 @@ COLUMNS = ("number", "start", "seconds", "thread", "lwp", "pid", "depth", "paren
            "base", "arguments", "status", "result", "ended", "caller")  # fmt: skip
 
 
-def comma_separated(parts: Sequence[Part], file: TextIO) -> None:
+def comma_separated(parts: Sequence[Part], file: Writable) -> None:
     """One row a call, in the order in which they end, of several logs with the name of the file in front.
 
     (RFC 4180, but lines end as the system's do.)"""

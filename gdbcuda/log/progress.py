@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from typing import TextIO
@@ -15,7 +16,7 @@ class Progress:
     """Call it with the number of bytes just read; ``total`` may be 0 for unknown. Shows nothing where nobody looks."""
 
     def __init__(self, total: int, stream: TextIO | None = None) -> None:
-        self.total, self.stream = total, stream or sys.stderr
+        self.total, self.stream = total, stream or sys.stderr or io.StringIO()  # none where it is closed
         self.done, self.began = 0, time.monotonic()
         self.shown_at = self.began + PATIENCE - OFTEN
         self.is_shown = False

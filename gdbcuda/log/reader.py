@@ -9,7 +9,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable
 
 from gdbcuda.errors import UserError
 from gdbcuda.log import record
@@ -52,7 +52,7 @@ class File:
     def __init__(self, path: str | Path) -> None:
         self.path = path
         try:
-            self.stream = sys.stdin.buffer if str(path) == "-" else open(path, "rb")  # noqa: SIM115
+            self.stream = standard_input() if str(path) == "-" else open(path, "rb")  # noqa: SIM115
             self.size = os.fstat(self.stream.fileno()).st_size  # 0 for a pipe
             self.read_ahead = self.stream.readline(CHUNK)
         except OSError as problem:
@@ -80,6 +80,12 @@ class File:
             return self.stream.read(CHUNK)
         except OSError as problem:
             raise UserError(f"cannot read {self.path}: {problem.strerror}") from None
+
+
+def standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise UserError("cannot read -: the standard input is closed")
+    return sys.stdin.buffer
 
 
 def header(line: bytes) -> dict[str, Any]:

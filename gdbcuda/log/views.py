@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from gdbcuda import api, render
+from gdbcuda import api, files, output, render
 from gdbcuda.errors import UserError
 from gdbcuda.log import changes, data, diff, export, reader, select, summary, timeline, tree
 from gdbcuda.log.notes import Process
@@ -52,18 +51,19 @@ class Printer:
 
     def __init__(self, args: argparse.Namespace, sources: list[Source]) -> None:
         self.as_json, self.width, self.are_several = args.json, render.screen(), len(sources) > 1
+        self.colour = output.wants_colour(args.color)
 
     def each(self, sources: list[Source]) -> Iterator[Source]:
         for source in sources:
             if self.are_several and not self.as_json:
-                print(f"== {source.path}")
+                output.say(f"== {source.path}")
             yield source
 
     def put(self, source: Source, shown: data.Data | str) -> None:
         if isinstance(shown, str):
-            print(render.fold(shown, self.width))
+            output.say(render.fold(shown, self.width), self.colour)
         else:
-            print(data.line(shown, source.path if self.are_several else ""))
+            output.say(data.line(shown, source.path if self.are_several else ""))
 
 
 def filtered(args: argparse.Namespace, sources: list[Source], out: Printer) -> Iterator[tuple[Source, select.Filter]]:
@@ -75,8 +75,8 @@ def filtered(args: argparse.Namespace, sources: list[Source], out: Printer) -> I
         chosen = chosen.with_condition(args.condition, source.table, source.log.notes)
         yield source, chosen
         if chosen.remark():
-            sys.stdout.flush()
-            print(f"gdbcuda: {source.path}: {chosen.remark()}", file=sys.stderr)
+            output.finish()
+            output.complain(f"gdbcuda: {source.path}: {chosen.remark()}")
 
 
 def latest(rows: Iterable[T], count: int) -> Iterable[T]:
@@ -114,7 +114,7 @@ def show_changes(args: argparse.Namespace, sources: list[Source]) -> None:
             as_json = out.as_json
             out.put(source, data.changes(call, changed, source.writer) if as_json else found.text(call, changed))
         if not args.json:
-            print(found.conclusion())
+            output.say(found.conclusion())
 
 
 def show_summary(args: argparse.Namespace, sources: list[Source]) -> None:
@@ -135,7 +135,7 @@ def show_timeline(args: argparse.Namespace, sources: list[Source]) -> None:
 
 def write_export(args: argparse.Namespace, sources: list[Source]) -> None:
     parts = [export.Part(one.path, one.events(), one.log, one.writer) for one in sources]
-    export.FORMATS[args.format](parts, sys.stdout)
+    export.FORMATS[args.format](parts, output.Data())
 
 
 def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
@@ -158,13 +158,13 @@ def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
         found = Ledgers(source.table, source.log.notes).feed(events).by_program
         for (process, _), ledger in found.items():
             if len(found) > 1 and not args.json:
-                print(f"-- {process_text(process, source.log)}")
+                output.say(f"-- {process_text(process, source.log)}")
             if out.as_json:
                 out.put(source, process_data(process, source.log) | ledger_data.ledger(ledger, source.writer))
             else:
                 out.put(source, memory_view(args.view, ledger, source.writer))
         if not found and not args.json:
-            print("No calls.")
+            output.say("No calls.")
 
 
 def memory_view(view: str, ledger: Ledger, writer: Writer) -> str:
@@ -198,11 +198,7 @@ def write_report(args: argparse.Namespace, sources: list[Source]) -> None:
 
     for source, path in zip(sources, pages(args.output, [source.path for source in sources])):
         page = Report(source.table, source.log, source.writer).feed(source.events()).html()
-        try:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
-        except OSError as problem:
-            raise UserError(f"cannot write {path}: {problem.strerror}") from None
+        files.save(path, page)
 
 
 def pages(output: str, logs: list[str]) -> list[str]:

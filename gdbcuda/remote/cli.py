@@ -7,7 +7,7 @@ import json
 import os
 from typing import Any
 
-from gdbcuda import places
+from gdbcuda import output, places
 from gdbcuda.errors import UserError
 from gdbcuda.parsing import Parser
 from gdbcuda.remote.options import OPTIONS
@@ -83,7 +83,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
     asked = request(vars(args), words)
-    print(shown(plan(asked), args.json, f"started with:  {starting(asked.gdbserver)}"))
+    output.say(shown(plan(asked), args.json, f"started with:  {starting(asked.gdbserver)}"))
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,4 +90,6 @@ def execute(line: list[str], environment: dict[str, str]) -> str:
     text = done.stdout.decode(errors="replace")
     assert "Traceback (most recent call last)" not in text, text
     assert "Python Exception" not in text, text
+    assert "fault of gdbcuda" not in text, text
+    assert not re.search(r"^gdbcuda: \S+ failed: ", text, re.MULTILINE), text
     return text

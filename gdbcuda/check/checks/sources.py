@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from gdbcuda.elf.dwarf import Unit
+from gdbcuda.faults import has_folder
 
 from ..registry import ANY, Answer, Seen, check
 from ..subject import Subject
@@ -108,7 +109,9 @@ def _directories(names: set[str], places: list[str]) -> dict[str, list[str]]:
 
 
 def tops(start: str = "") -> list[str]:
-    """The directory (the current one), and the root of the git repository that it is in."""
+    """The directory (the current one, while it is there), and the root of the git repository that it is in."""
+    if not start and not has_folder():
+        return []
     here = directory = start or os.getcwd()
     while not os.path.exists(os.path.join(directory, ".git")):
         if directory == os.path.dirname(directory):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json as jsonlib
+import os
 from fnmatch import fnmatchcase
 
 import gdb
 
+from gdbcuda import files
 from gdbcuda.errors import UserError
 from gdbcuda.live import names, requests, stops, target
 from gdbcuda.live.command import Argument, Option, command
@@ -111,9 +113,5 @@ def save(path: str | None, found: list[Request]) -> str:
     """On the machine of the debugger."""
     if not path:
         raise UserError("save where? cuda-dlsym log save FILE")
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(as_lines(found) + "\n" if found else "")
-    except OSError as problem:
-        raise UserError(f"{path}: {problem.strerror}") from None
+    files.save(os.path.expanduser(path), as_lines(found) + "\n" if found else "")
     return f"{len(found)} requests in {path}, one JSON object a line."

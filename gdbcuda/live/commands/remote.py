@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import gdb_cli, layers, link, target
-from gdbcuda.live.command import Argument, Option, command, file_names, plain
+from gdbcuda.live import console, gdb_cli, layers, link, target
+from gdbcuda.live.command import Argument, Option, command, file_names
+from gdbcuda.live.safely import plain
 from gdbcuda.remote.options import OPTIONS, Word
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def connected(made: Plan) -> str:
     if target.is_alive():
         raise UserError("there is a process already: kill it or detach from it first")
     for line in made.commands:
-        gdb.write(f"{line}\n")
+        console.write(f"{line}\n")
         try:
             gdb_cli.execute_aloud(line)
         except gdb.error as problem:

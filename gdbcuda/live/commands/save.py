@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import gdb
 
+from gdbcuda import files
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, saving
 from gdbcuda.live.command import Argument, command, file_names
@@ -26,11 +28,7 @@ def cuda_save(file: str) -> str:
     found = [one for one in gdb.breakpoints() if one.number in breakpoints.WISHES]
     if not found:
         raise UserError("there are no breakpoints of cuda-break to write")
-    try:
-        with open(file, "w") as out:
-            out.writelines(f"{line}\n" for one in found for line in lines_of(one))
-    except OSError as problem:
-        raise UserError(f"{file} cannot be written: {problem.strerror}") from None
+    files.save(os.path.expanduser(file), "".join(f"{line}\n" for one in found for line in lines_of(one)))
     count = f"{len(found)} breakpoints" if len(found) > 1 else "1 breakpoint"
     return f"{count} written to {file}; back with  source {file}"
 
