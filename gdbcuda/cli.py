@@ -13,6 +13,7 @@ from gdbcuda import __version__, faults, output
 from gdbcuda.errors import UserError
 from gdbcuda.parsing import Parser
 from gdbcuda.places import find_gdb, sourced_file
+from gdbcuda.printable import visible
 
 DEBUG = "GDBCUDA_DEBUG"
 MISTAKE, FAULT, INTERRUPTED, UNREAD = 2, 70, 130, 141  # the last two as a shell counts SIGINT and SIGPIPE; sysexits.h
@@ -96,7 +97,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     parser.add_argument("--debug", action="store_true", help=f"show the traceback of an error, as {DEBUG}=1 does")
     path = commands.add_parser("path", help="print the file to source in gdb")
-    path.set_defaults(run=lambda args: output.say(str(sourced_file())))
+    path.set_defaults(run=lambda args: output.say(visible(str(sourced_file()))))
     for one in (demo_cli, new_hook_cli, check_cli, log_cli, ide_cli, remote_cli, install):
         one.add_parser(commands)
     gdb = commands.add_parser(

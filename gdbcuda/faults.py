@@ -18,7 +18,7 @@ HERE = str(Path(__file__).parent)
 def line(problem: BaseException, how: str) -> str:
     """``how`` the traceback of a fault of ours is to be had."""
     if isinstance(problem, (UserError, Unreadable)):
-        return str(problem)
+        return visible(str(problem))
     if isinstance(problem, KeyboardInterrupt):
         return "interrupted"
     if isinstance(problem, MemoryError):

@@ -11,6 +11,7 @@ from typing import Any
 from gdbcuda import files, output, places
 from gdbcuda.errors import UserError
 from gdbcuda.parsing import Parser
+from gdbcuda.printable import visible
 
 OURS = re.compile(r"^source[ \t]+[^\n]*/gdbcuda\.py[ \t]*(?:\n|\Z)", re.MULTILINE)
 
@@ -75,17 +76,17 @@ def add(yes: bool) -> int:
     old = files.read(path)
     new = with_line(old, line())
     if new == old:
-        output.say(f"{path} has the line already:\n  {line()}")
+        output.say(f"{visible(path)} has the line already:\n  {visible(line())}")
         return 0
     instead = "in the place of an older one" if OURS.search(old) else "at its end"
-    output.say(f"{path} gets one line, {instead}:\n  {line()}")
+    output.say(f"{visible(path)} gets one line, {instead}:\n  {visible(line())}")
     if not agreed(yes):
         return 1
     files.write(path, new)
     output.say(f"Every {name[:-4]} loads gdbcuda from now on. Out again: gdbcuda install --remove")
     newer, older = places.gdbinits(name)
     if path == newer:
-        output.say(f"(gdb 10 and older read {older} instead.)")
+        output.say(f"(gdb 10 and older read {visible(older)} instead.)")
     if name == places.init_name("gdb"):
         output.say("(cuda-gdb reads a file of its own:  GDBCUDA_GDB=cuda-gdb gdbcuda install)")
     return 0
@@ -101,10 +102,10 @@ def require_home(path: str) -> None:
 def remove(yes: bool) -> int:
     having = [path for path in all_gdbinits() if OURS.search(files.read(path))]
     for path in having:
-        found = "\n  ".join(row.rstrip() for row in OURS.findall(files.read(path)))
-        output.say(f"{path} loses one line:\n  {found}")
+        found = "\n  ".join(visible(row.rstrip()) for row in OURS.findall(files.read(path)))
+        output.say(f"{visible(path)} loses one line:\n  {found}")
     if not having:
-        output.say(f"{places.gdbinit(places.init_name(places.wanted_gdb()))} has no line of gdbcuda")
+        output.say(visible(f"{places.gdbinit(places.init_name(places.wanted_gdb()))} has no line of gdbcuda"))
     elif not agreed(yes):
         return 1
     for path in having:

@@ -14,9 +14,9 @@ from gdbcuda.errors import UserError
 from gdbcuda.printable import screened
 
 
-def say(text: str = "", colour: bool = False) -> None:
-    """A line for people; with ``colour`` its colours are ours."""
-    write(screened(text, colour) + "\n")
+def say(text: str = "") -> None:
+    """A line for people."""
+    write(screened(text) + "\n")
 
 
 def complain(text: str) -> None:

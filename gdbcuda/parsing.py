@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from gdbcuda import output
+from gdbcuda.printable import visible
 
 CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 
@@ -22,6 +23,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *positional: Any, **named: Any) -> None:
         super().__init__(*positional, **{"allow_abbrev": False, **named})
+        self.color = False  # Python 3.14's own
 
     def parse_known_args(self, *positional: Any, **named: Any) -> Any:
         """Of a subcommand too, whose own options are the ones that may be meant."""
@@ -40,14 +42,14 @@ class Parser(argparse.ArgumentParser):
         """argparse's own says nothing where it cannot write."""
         if message:
             shown = message.rstrip("\n")
-            output.say(shown, colour=True) if file is sys.stdout else output.complain(shown)
+            output.say(shown) if file is sys.stdout else output.complain(shown)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         self._print_message(message or "")
         sys.exit(status)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {self.one_line(message)}\n")
+        self.exit(2, visible(f"{self.prog}: {self.one_line(message)}") + "\n")
 
     def one_line(self, message: str) -> str:
         """What is required may be there, misspelt."""

@@ -4,13 +4,17 @@
 what stands behind it. `screened` is for whole texts where they leave us, a net behind it: lines, tabs and our own
 colours stay. What Python calls printable may pass; escapes, C1 controls, the marks that turn the direction of writing,
 other invisible characters and lone surrogates are shown by their numbers. (ECMA-48; Unicode Standard Annex 9.)
+
+Our colours are told from those of others by a number that nobody outside of this process knows; they lose it last.
 """
 
 from __future__ import annotations
 
+import os
 import re
 
-SGR = re.compile(r"(\x1b\[[0-9;]*m)")  # colours, as render.colour and pygments write them
+_OURS = str(int.from_bytes(os.urandom(4), "little"))  # a first parameter of SGR, so that all know it for no text
+OUR_COLOUR = re.compile(rf"(\x1b\[{_OURS};[0-9;]*m)")
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _UNDECODED = range(0xDC80, 0xDD00)  # bytes that are no UTF-8, as surrogateescape has them
 
@@ -29,11 +33,24 @@ def shown(character: str) -> str:
     return _NAMED.get(character, number)
 
 
-def screened(text: str, colour: bool = False) -> str:
-    """``text`` with its lines and tabs, and with ``colour`` with its colours; all else is `visible`."""
-    return "\n".join(line if line.isprintable() else _screened(line, colour) for line in text.split("\n"))
+def coloured(text: str, code: str) -> str:
+    """``text``, visible, in the colour of that SGR code."""
+    return f"\x1b[{_OURS};{code}m{visible(text)}\x1b[{_OURS};0m"
 
 
-def _screened(line: str, colour: bool) -> str:
-    parts = SGR.split(line) if colour else [line]
-    return "".join(part if at % 2 else "\t".join(map(visible, part.split("\t"))) for at, part in enumerate(parts))
+def visible_in_colour(text: str) -> str:
+    """What `visible` does, of text in which there are colours of ours."""
+    return "".join(part if at % 2 else visible(part) for at, part in enumerate(OUR_COLOUR.split(text)))
+
+
+def visible_without_colour(text: str) -> str:
+    return visible(OUR_COLOUR.sub("", text))
+
+
+def screened(text: str) -> str:
+    """``text`` as it may go to a terminal, with its lines, tabs and colours of ours."""
+    return "\n".join(line if line.isprintable() else _screened(line) for line in text.split("\n"))
+
+
+def _screened(line: str) -> str:
+    return "\t".join(map(visible_in_colour, line.split("\t"))).replace(f"\x1b[{_OURS};", "\x1b[")

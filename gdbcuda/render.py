@@ -14,6 +14,8 @@ import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from gdbcuda.printable import coloured, visible, visible_in_colour, visible_without_colour
+
 # Roles to SGR codes of ECMA-48, the sixteen colours only: they follow the user's terminal theme.
 ROLES = {
     "ok": "32",
@@ -41,8 +43,9 @@ GAP = 2
 
 
 def colour(text: str, role: str, enabled: bool) -> str:
-    """``text`` in the colour of one of `ROLES`, where colour is wanted; KeyError for an unknown role."""
-    return f"\x1b[{ROLES[role]}m{text}\x1b[0m" if enabled and text else text
+    """``text``, its control characters shown, in the colour of one of `ROLES`, where colour is wanted; KeyError for an
+    unknown role. It is a colour once `printable.screened` has seen it."""
+    return coloured(text, ROLES[role]) if enabled and text else visible(text)
 
 
 def plain(text: str) -> str:
@@ -120,22 +123,24 @@ def table(
     headers: Sequence[str],
     *,
     colour: bool = False,
+    lines: bool = False,
     width: int | None = SCREEN,
 ) -> str:
-    """Aligned columns under ``headers``; a column of numbers goes to the right. Cells may hold coloured text.
+    """Aligned columns under ``headers``; a column of numbers goes to the right. Cells hold text of others, so control
+    characters are shown in them; with ``colour`` our colours stay, with ``lines`` the ends of lines.
 
     With a ``width`` the widest columns wrap until the table fits into it; what wraps loses its colour. If they would
-    be narrower than `NARROWEST`, each row becomes lines of its own, title and cell. None: as wide as it is.
-    Without ``colour`` every escape is dropped."""
+    be narrower than `NARROWEST`, each row becomes lines of its own, title and cell. None: as wide as it is."""
     width = screen() if width == SCREEN else width
     numeric = [all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(headers))]
-    cells = [[str(cell) if colour else plain(str(cell)) for cell in row] for row in rows]
+    shown = visible_in_colour if colour else visible_without_colour
+    cells = [["\n".join(map(shown, str(cell).split("\n") if lines else [str(cell)])) for cell in row] for row in rows]
     if width is not None:
         widths = fit([*cells, [title + HEADER_PADDING for title in headers]], width)
         if sum(widths) + GAP * (len(widths) - 1) > width and cells:
             return records(cells, headers, width)
         cells = [[wrap(c, w) if visible_width(c) > w else c for c, w in zip(row, widths)] for row in cells]
-    titles = [f"\x1b[{ROLES['title']}m{title}\x1b[0m" if colour else title for title in headers]
+    titles = [coloured(title, ROLES["title"]) if colour else title for title in headers]
     try:
         from tabulate import tabulate
     except ImportError:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gdbcuda import api, output, render
 from gdbcuda.errors import UserError
+from gdbcuda.printable import visible
 
 from . import check
 from .finding import JSON_VERSION, Report
@@ -90,10 +91,10 @@ def _print_texts(results: list[Report | UnreadFile], *, quiet: bool, colour: boo
     texts = []
     for result in results:
         if isinstance(result, UnreadFile):
-            output.complain(f"gdbcuda: {result.problem}")
+            output.complain(f"gdbcuda: {visible(result.problem)}")
         elif quiet:
             texts.append(verdict_line(result, colour))
         else:
             texts.append(report_text(result, colour=colour, width=render.terminal_width()))
     if texts:
-        output.say(("\n" if quiet else "\n\n").join(texts), colour)
+        output.say(("\n" if quiet else "\n\n").join(texts))

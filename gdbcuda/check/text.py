@@ -6,6 +6,7 @@ import os
 import textwrap
 
 from gdbcuda import render
+from gdbcuda.printable import visible
 
 from .finding import Finding, Report
 
@@ -28,7 +29,8 @@ def _findings(report: Report, colour: bool, width: int) -> str:
     room = width - max(map(len, report.ids())) - _GAP
     if room >= _NARROWEST:
         rows = [_row(finding, colour, room) for finding in report.findings]
-        return render.table(rows, ["finding", "seen, what it means, -> what to do"], colour=colour, width=None)
+        titles = ["finding", "seen, what it means, -> what to do"]
+        return render.table(rows, titles, colour=colour, lines=True, width=None)
     cells = (_row(finding, colour, width - len(_INDENT)) for finding in report.findings)
     return "\n".join(f"{' '.join(name.split())}\n{textwrap.indent(cell, _INDENT)}" for name, cell in cells)
 
@@ -44,15 +46,16 @@ def heading(report: Report, colour: bool) -> str:
 def verdict_line(report: Report, colour: bool) -> str:
     """ "libvgpu.so: ready with warnings: ..." """
     role = "error" if report.exit_status else "warning" if report.ids("warning") else "ok"
-    return f"{os.path.basename(report.path)}: {render.colour(report.verdict, role, colour)}"
+    return f"{visible(os.path.basename(report.path))}: {render.colour(report.verdict, role, colour)}"
 
 
 def _row(finding: Finding, colour: bool, width: int) -> list[str]:
     name = f"{render.colour(finding.severity, finding.severity, colour)}\n{finding.id}"
+    seen, means = visible(finding.seen), visible(finding.means)
     if finding.severity == "note" and not finding.do:
-        return [name, "\n".join(_wrapped(f"{finding.seen}; {finding.means}", width))]
-    cell = _wrapped(finding.seen, width)
-    cell += [render.colour(line, "dim", colour) for line in _wrapped(finding.means, width, _INDENT)]
+        return [name, "\n".join(_wrapped(f"{seen}; {means}", width))]
+    cell = _wrapped(seen, width)
+    cell += [render.colour(line, "dim", colour) for line in _wrapped(means, width, _INDENT)]
     if finding.do:
         cell += [render.colour(line, "function", colour) for line in _wrapped("-> " + finding.do, width, _INDENT)]
     return [name, "\n".join(cell)]

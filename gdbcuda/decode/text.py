@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gdbcuda.printable import visible
+
 STRING_LIMIT = 200  # characters of a string
 ELEMENT_LIMIT = 16  # elements of an array, bytes of a binary block
 ELLIPSIS = "…"
-_ESCAPES = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n", ord("\t"): "\\t", ord("\r"): "\\r"}
+_ESCAPES = {ord("\\"): "\\\\", ord('"'): '\\"'}
 
 
 class Decoded(NamedTuple):
@@ -40,14 +42,7 @@ def as_json(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    text = text.translate(_ESCAPES)
-    return text if text.isprintable() else "".join(c if c.isprintable() else _code(ord(c)) for c in text)
-
-
-def _code(point: int) -> str:
-    if 0xDC80 <= point <= 0xDCFF:  # a byte that is no UTF-8
-        point -= 0xDC00
-    return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+    return visible(text.translate(_ESCAPES))
 
 
 def binary(raw: bytes, size: int | None = None) -> Decoded:

@@ -12,6 +12,7 @@ from elftools.construct import ConstructError
 from elftools.elf.structs import ELFStructs
 
 from gdbcuda.errors import UserError
+from gdbcuda.printable import visible
 from gdbcuda.reading import Source
 
 Record = Any  # a pyelftools Container: fields by the names of the ELF specification (e_type, sh_name ...)
@@ -56,8 +57,7 @@ def _name(value: object) -> str | None:
 
 def text(data: bytes) -> str:
     """A name from a file: any bytes, never an exception, printable on a terminal."""
-    decoded = data.decode("utf-8", "backslashreplace")
-    return decoded if decoded.isprintable() else decoded.encode("unicode_escape").decode("ascii")
+    return visible(data.decode("utf-8", "surrogateescape"))
 
 
 def string_at(strings: bytes, offset: int) -> str | None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from gdbcuda import files, output, places
 from gdbcuda.errors import UserError
-from gdbcuda.ide.plan import IDES, Plan, Request, names, plan_for
+from gdbcuda.ide.plan import IDES, NEXT, Plan, Request, names, plan_for
 from gdbcuda.parsing import Parser
+from gdbcuda.printable import visible
 from gdbcuda.remote import sources
 from gdbcuda.remote.plan import missing, require_preloadable
 
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     written = write(plan, request.folder) if args.write else []
     output.say(json.dumps(document(args.ide, plan, written), indent=2) if args.json else text(plan, written))
     if gone and not args.json:
-        output.say(f"Note: {missing(gone)}")
+        output.say(visible(f"Note: {missing(gone)}"))
     return 0
 
 
@@ -96,8 +97,9 @@ def write(plan: Plan, folder: str) -> list[str]:
 
 
 def text(plan: Plan, written: list[str]) -> str:
-    shown = [f"wrote {path}" for path in written] or [f"--- {file.path}\n{file.text.rstrip()}\n" for file in plan.files]
-    steps = [f"{number}. {step}" for number, step in enumerate(plan.steps, 1)]
+    shown = [visible(f"wrote {path}") for path in written]
+    shown = shown or [f"--- {visible(file.path)}\n{file.text.rstrip()}\n" for file in plan.files]
+    steps = [f"{number}. {NEXT.join(map(visible, step.split(NEXT)))}" for number, step in enumerate(plan.steps, 1)]
     hint = [] if written else ["(nothing is written yet: the same with --write does)"]
     return "\n".join([*shown, *steps, *hint])
 

@@ -39,6 +39,8 @@ def configuration_name(text: str) -> str:
 
 def gdbinit(lines: list[str], name: str) -> File:
     """The project's ``.gdbinit``: our lines between two comments, everything around them as it was."""
+    if any("\n" in line for line in lines):
+        raise UserError("no name may hold the end of a line: gdb's commands end there")
     block = "\n".join([BEGIN, *lines, END, ""])
 
     def merged(old: str, path: str) -> str:

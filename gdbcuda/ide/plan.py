@@ -15,6 +15,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.remote import plan as servers
 from gdbcuda.remote.way import Way
 
+NEXT = "\n   "  # the next line of a step
+
 
 @dataclass(frozen=True)
 class Request:
@@ -80,7 +82,7 @@ class Request:
             way=Way(host=self.host, port=int(self.port)), hook=self.hook, program=self.program,
             hook_there=self.hook_there, program_there=self.program_there, gdbserver=self.gdbserver, maps=self.maps,
         ))  # fmt: skip
-        return ["\n   ".join([f"on {made.place}:  {made.server}", *(f"({guess})" for guess in made.guesses)])]
+        return [NEXT.join([f"on {made.place}:  {made.server}", *(f"({guess})" for guess in made.guesses)])]
 
 
 def quoted(shown: str, path: str = "") -> str:

@@ -13,6 +13,7 @@ from gdbcuda.ledger.book import Ledger, Problem
 from gdbcuda.log.record import Call
 from gdbcuda.log.summary import counted
 from gdbcuda.log.text import Writer, duration, value
+from gdbcuda.printable import visible
 from gdbcuda.units import human
 
 ROWS = 40
@@ -124,7 +125,7 @@ def at(ledger: Ledger, writer: Writer, address: int) -> str:
     if block is None:
         return f"{address:#x} is in no block that was recorded{neighbour(ledger, address)}."
     place = f"{address:#x} is {counted(address - block.address, 'byte')} into {where(block)}{verb}"
-    return f"{place}; {block.kind}, by {site(block, writer)}."
+    return visible(f"{place}; {block.kind}, by {site(block, writer)}.")
 
 
 def site(block: Block, writer: Writer) -> str:
@@ -148,7 +149,7 @@ def problem_text(problem: Problem, writer: Writer) -> str:
         calls += [problem.block.call, problem.block.release]
     before = (call for call in calls if call is not None and call.number <= problem.call.number)  # not a later free
     lines = (f"  {line}" for call in before for line in writer.with_stack(call).split("\n"))
-    return "\n".join([f"{writer.paint(problem.kind, 'error')}: {problem.text}", *lines])
+    return "\n".join([f"{writer.paint(problem.kind, 'error')}: {visible(problem.text)}", *lines])
 
 
 def problems(ledger: Ledger, writer: Writer) -> str:

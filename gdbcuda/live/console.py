@@ -20,9 +20,7 @@ EVALUATE = "gdb.dap.evaluate"
 
 def write(text: str) -> None:
     """Lines for people: control characters are shown, colours are ours."""
-    from gdbcuda.live import settings  # which writes here itself
-
-    text = screened(text, settings.colour())
+    text = screened(text)
     server = dap("server")
     if server is not None and not is_evaluating():
         server.send_event("output", {"category": "console", "output": text})

@@ -15,7 +15,7 @@ import gdb
 from gdbcuda import faults
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import console, target
-from gdbcuda.printable import screened
+from gdbcuda.printable import visible
 
 HOW = "after 'set cuda-debug on' it shows the traceback"
 EXPECTED = (UserError, Unreadable, gdb.error)
@@ -27,7 +27,7 @@ def line(problem: BaseException) -> str:
     if is_debug():
         console.write(faults.history(problem))
     if isinstance(problem, gdb.GdbError):
-        return str(problem)
+        return visible(str(problem))
     if isinstance(problem, gdb.error):
         return target.pause() if target.is_thread_running() else plain(problem)
     return faults.line(problem, HOW)
@@ -35,12 +35,12 @@ def line(problem: BaseException) -> str:
 
 def error(head: str, problem: BaseException) -> gdb.GdbError:
     """What a command or a function raises: gdb shows its text and no more."""
-    return problem if isinstance(problem, gdb.GdbError) else gdb.GdbError(screened(head + line(problem)))
+    return problem if isinstance(problem, gdb.GdbError) else gdb.GdbError(head + line(problem))
 
 
 def plain(problem: BaseException) -> str:
     """gdb's own error as one line."""
-    return " ".join(str(problem).split()).rstrip(".")
+    return visible(" ".join(str(problem).split()).rstrip("."))
 
 
 def is_debug() -> bool:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 
-import gdb
-
 from gdbcuda import render
-from gdbcuda.live import layers, settings
+from gdbcuda.live import console, layers, settings
 
 HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; help user-defined"
 _prompted = False
@@ -20,7 +18,7 @@ def is_starting() -> bool:
 def on_prompt() -> None:
     global _prompted
     if not _prompted and is_for_a_person():
-        gdb.write(render.colour(HINT, "dim", settings.colour()) + "\n")
+        console.write(render.colour(HINT, "dim", settings.colour()) + "\n")
     _prompted = True
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from gdbcuda.log.record import Call
 from gdbcuda.log.text import Writer, parameters, value
 from gdbcuda.log.tree import Node
+from gdbcuda.printable import visible
 
 HOOK = "hook"
 RESOLVING = "proc-address"  # its answers differ because hooking is its job
@@ -48,14 +49,14 @@ class Change(NamedTuple):
 
     def text(self, writer: Writer, function: str) -> str:
         if self.call is not None:
-            return f"{self.what}: {self.call.layer} {writer.call(self.call)}"
+            return f"{self.what}: {visible(self.call.layer)} {writer.call(self.call)}"
         parameter = parameters(writer.table, function).get(self.name)
         asked, passed = value(self.asked, parameter), value(self.passed, parameter)
         if self.what == "argument":
-            return f"argument {self.name}: {asked}, passed on as {passed}"
+            return visible(f"argument {self.name}: {asked}, passed on as {passed}")
         if self.what == "out":
-            return f"out {self.name}: got {passed}, told {asked}"
-        return f"result: {passed} became {asked}" if self.what == "result" else self.what
+            return visible(f"out {self.name}: got {passed}, told {asked}")
+        return visible(f"result: {passed} became {asked}") if self.what == "result" else self.what
 
 
 def differences(node: Node) -> list[Change]:

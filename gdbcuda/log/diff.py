@@ -14,6 +14,7 @@ from gdbcuda import render
 from gdbcuda.log.reader import BEGIN, Event
 from gdbcuda.log.record import Call
 from gdbcuda.log.text import Writer, value
+from gdbcuda.printable import visible
 
 CONTEXT = 3
 ORDER, ARGUMENTS, RESULT, OUT, END = "order", "arguments", "result", "out-values", "length"
@@ -197,7 +198,7 @@ def text(diff: Diff, writers: tuple[Writer, Writer]) -> str:
 
 def one_text(found: Divergence, count: int, writers: tuple[Writer, Writer]) -> str:
     many = f" (the first of {count})" if count > 1 else ""
-    lines = [f"Differs in {found.what}, thread {found.thread + 1} of each log{many}: {found.detail}"]
+    lines = [f"Differs in {found.what}, thread {found.thread + 1} of each log{many}: {visible(found.detail)}"]
     lines += [f"  {writers[0].line(call)}" for call in found.before]
     marks = writers[0].paint("-", "error"), writers[0].paint("+", "ok")
     lines += [f"{mark} {writer.line(call) if call is not None else '(the log ends)'}"

@@ -22,6 +22,9 @@ MOST_CALLS, MOST_BLOCKS, MOST_POINTS, MOST_ROWS = 50_000, 5_000, 20_000, 1_000
 DEEPEST = 40  # rows of a lane; a hook that calls itself without end is not drawn further down
 LONGEST = 400  # characters of a call's text
 SPREAD, GOLDEN = 1 << 32, 0x9E3779B1  # Fibonacci hashing: lots that no rhythm of the program is in step with
+# In a script element "</script" and "<!--<script" of a string of the program's would be HTML's (HTML Standard,
+# "Restrictions for contents of script elements"). Other than ASCII json.dumps has written by its numbers already.
+INERT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}
 TEMPLATE = Path(__file__).with_suffix(".html")
 Row = list[Any]
 
@@ -112,8 +115,7 @@ class Report:
                 f"{text}\nby {by}" if by else text]  # fmt: skip
 
     def html(self) -> str:
-        # "</script>" in a string of the program's must not end the element
-        text = json.dumps(self.data(), separators=(",", ":")).replace("</", "<\\/")
+        text = json.dumps(self.data(), separators=(",", ":")).translate(INERT)
         return TEMPLATE.read_text(encoding="utf-8").replace("@DATA@", text, 1)
 
     def data(self) -> dict[str, Any]:

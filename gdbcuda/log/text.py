@@ -10,13 +10,15 @@ from typing import Any, Callable
 from gdbcuda import api
 from gdbcuda.log.notes import Notes, Process
 from gdbcuda.log.record import Call
+from gdbcuda.printable import visible
+from gdbcuda.render import ROLES
 from gdbcuda.units import human
 
 Paint = Callable[[str, str], str]
 
 
 def plainly(text: str, role: str) -> str:
-    return text
+    return visible(text)
 
 
 def value(data: Any, parameter: api.Parameter | None = None) -> str:
@@ -65,7 +67,8 @@ def duration(seconds: float) -> str:
 
 
 class Writer:
-    """Lines of calls. ``notes`` name code addresses, ``paint`` colours a text by a role of `gdbcuda.render`."""
+    """Lines of calls. ``notes`` name code addresses, ``paint`` colours a text by a role of `gdbcuda.render`. In a line
+    control characters are shown; `arguments`, `place` and `caller` are as the log has them."""
 
     def __init__(self, table: api.Table, notes: Notes, paint: Paint = plainly) -> None:
         self.table, self.notes, self.paint = table, notes, paint
@@ -74,19 +77,20 @@ class Writer:
         """#12  0.001234  T2  hook  cuMemAlloc_v2(…) = CUDA_SUCCESS  12.3 us  by main at a.c:30"""
         head = f"#{call.number:<5} {call.start:10.6f}  T{call.thread:<2} {self.layer(call)} "
         took = f"  {duration(call.seconds)}" if call.seconds is not None else ""
-        by = self.caller(call) if not indent else ""
+        by = visible(self.caller(call)) if not indent else ""
         return f"{head} {indent}{self.call(call)}{self.paint(took, 'dim')}{'  by ' + by if by else ''}"
 
     def with_stack(self, call: Call) -> str:
         """And the recorded frames above the caller, outwards."""
-        above = (self.place(call.process, at) or hex(at) for at in call.stack[1:])
+        above = (visible(self.place(call.process, at) or hex(at)) for at in call.stack[1:])
         return "\n".join([self.line(call), *(f"         from {one}" for one in above)])
 
     def layer(self, call: Call) -> str:
-        return self.paint(f"{call.layer:<7}", f"layer-{call.layer}") if call.layer else " " * 7
+        role = f"layer-{call.layer}"
+        return self.paint(f"{call.layer:<7}", role if role in ROLES else "dim") if call.layer else " " * 7
 
     def call(self, call: Call) -> str:
-        return f"{call.name}({self.arguments(call)}){self.outcome(call)}"
+        return f"{visible(f'{call.name}({self.arguments(call)})')}{self.outcome(call)}"
 
     def arguments(self, call: Call) -> str:
         known = parameters(self.table, call.name)

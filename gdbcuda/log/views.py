@@ -15,6 +15,7 @@ from gdbcuda.log.notes import Process
 from gdbcuda.log.progress import Progress
 from gdbcuda.log.reader import Event, Log
 from gdbcuda.log.text import Paint, Writer, plainly
+from gdbcuda.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
@@ -43,7 +44,7 @@ class Source:
 
     def problems(self) -> str:
         """What could not be read, for stderr."""
-        return f"gdbcuda: {self.path}: {'; '.join(summary.problems_text(self.log).splitlines())}"
+        return visible(f"gdbcuda: {self.path}: {'; '.join(summary.problems_text(self.log).splitlines())}")
 
 
 class Printer:
@@ -51,17 +52,16 @@ class Printer:
 
     def __init__(self, args: argparse.Namespace, sources: list[Source]) -> None:
         self.as_json, self.width, self.are_several = args.json, render.screen(), len(sources) > 1
-        self.colour = output.wants_colour(args.color)
 
     def each(self, sources: list[Source]) -> Iterator[Source]:
         for source in sources:
             if self.are_several and not self.as_json:
-                output.say(f"== {source.path}")
+                output.say(f"== {visible(str(source.path))}")
             yield source
 
     def put(self, source: Source, shown: data.Data | str) -> None:
         if isinstance(shown, str):
-            output.say(render.fold(shown, self.width), self.colour)
+            output.say(render.fold(shown, self.width))
         else:
             output.say(data.line(shown, source.path if self.are_several else ""))
 
@@ -76,7 +76,7 @@ def filtered(args: argparse.Namespace, sources: list[Source], out: Printer) -> I
         yield source, chosen
         if chosen.remark():
             output.finish()
-            output.complain(f"gdbcuda: {source.path}: {chosen.remark()}")
+            output.complain(visible(f"gdbcuda: {source.path}: {chosen.remark()}"))
 
 
 def latest(rows: Iterable[T], count: int) -> Iterable[T]:
@@ -158,7 +158,7 @@ def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
         found = Ledgers(source.table, source.log.notes).feed(events).by_program
         for (process, _), ledger in found.items():
             if len(found) > 1 and not args.json:
-                output.say(f"-- {process_text(process, source.log)}")
+                output.say(f"-- {visible(process_text(process, source.log))}")
             if out.as_json:
                 out.put(source, process_data(process, source.log) | ledger_data.ledger(ledger, source.writer))
             else:

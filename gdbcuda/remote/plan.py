@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from gdbcuda import elf
 from gdbcuda.check.checks.sources import common
 from gdbcuda.errors import UserError
+from gdbcuda.printable import visible
 from gdbcuda.remote import sources
 from gdbcuda.remote.way import Way
 
@@ -59,7 +60,7 @@ class Plan(NamedTuple):
         first = [f"On {self.place}:", f"  {self.server}", ""] if self.server else []
         title = f"Here, in gdb ({start}):" if start else "Here, in gdb:"
         notes = [f"Note: {note}" for note in self.notes]
-        return "\n".join([*first, title, *(f"  {one}" for one in self.commands), *notes])
+        return "\n".join(map(visible, [*first, title, *(f"  {one}" for one in self.commands), *notes]))
 
 
 def plan(request: Request) -> Plan:
@@ -74,6 +75,8 @@ def plan(request: Request) -> Plan:
     line = request.way.line(words)
     piped = request.way.is_piped
     commands = [*before(request, found.maps), *connecting(request, line, program), *behind(request, hook)]
+    if any("\n" in one for one in commands):
+        raise UserError("no name and no argument may hold the end of a line: gdb's commands end there")
     probe = request.way.line([request.gdbserver, "--version"]) if piped else ""
     guesses = () if request.attach else tuple(guessed(request, hook, program))
     said = [*notes(request, found), *guesses]
