@@ -14,9 +14,11 @@ def _gdbcuda():
     except ImportError:
         sys.exit("gdbcuda.py is for gdb:  gdb -x gdbcuda.py PROGRAM   (a shell has the command 'gdbcuda')")
 
+    file = sys._getframe().f_code.co_filename  # __file__ is another script's where that one sources us
+
     def roots():
         """The directory that holds the package: this file's, or the one above it in an installed wheel."""
-        here = os.path.dirname(os.path.realpath(__file__))
+        here = os.path.dirname(os.path.realpath(file))
         return [d for d in (here, os.path.dirname(here)) if os.path.isdir(os.path.join(d, "gdbcuda", "live"))]
 
     def missing():
@@ -28,7 +30,7 @@ def _gdbcuda():
         if sys.version_info < (3, 9):
             return "gdbcuda needs a gdb with Python 3.9 or newer; this one has %d.%d" % sys.version_info[:2]
         if not found:
-            return "gdbcuda: the package is not beside %s; source the file in the clone" % __file__
+            return "gdbcuda: the package is not beside %s; source the file in the clone" % file
         if found[0] not in sys.path:
             sys.path.append(found[0])
         venv = sorted(glob.glob(os.path.join(found[0], ".venv", "lib", "python3*", "site-packages")))

@@ -18,6 +18,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import calling, console, environment, layers, request_values, settings, stubs, target
 from gdbcuda.live.asking import means
 from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.printable import visible
 from gdbcuda.routes import judge, stub
 from gdbcuda.routes.requests import Request
 from gdbcuda.routes.world import World
@@ -69,7 +70,8 @@ def at_entry(request: Request, resolver: int, back: int) -> None:
         request.substituted = answer.number
     except UserError as problem:
         answer.refused = str(problem)
-        console.write(f"cuda-dlsym answer {answer.number}: {request.name} is answered as ever: {problem}\n")
+        text = f"cuda-dlsym answer {answer.number}: {request.name} is answered as ever: {problem}"
+        console.write(visible(text) + "\n")
 
 
 def wants(answer: Answer, request: Request) -> bool:

@@ -15,6 +15,7 @@ from gdb.FrameDecorator import FrameDecorator
 
 from gdbcuda import vendor
 from gdbcuda.live import frames, layers, notice, safely, settings, target
+from gdbcuda.printable import visible
 
 NAMED = ("app", "runtime", "hook", "driver")
 
@@ -31,8 +32,9 @@ class LayerFrame(FrameDecorator):
         if isinstance(self.name, int):  # an address: no symbol there
             self.name = place.function or "??"
         if is_layered:
-            self.name = f"[{place.layer}{library(place)}] {without_parameters(self.name)}"
-        self.file = base.filename() if place.source or not is_layered else None
+            self.name = visible(f"[{place.layer}{library(place)}] {without_parameters(self.name)}")
+        file = base.filename() if place.source or not is_layered else None
+        self.file = visible(file) if file and is_layered else file
 
     def function(self) -> str | None:
         return self.name

@@ -168,7 +168,7 @@ class Command(gdb.Command):
 
         def words() -> list[str]:
             cut = len(token) - len(word or "")
-            return sorted({c[cut:] for c in candidates(token) if c.startswith(token)})
+            return sorted({c[cut:] for c in candidates(token) if c.startswith(token) and c.isprintable()})
 
         if candidates in BUILT_IN and not (before and candidates is file_names):
             return ByGdb(BUILT_IN[candidates], lambda: safely.offered(self.name, words))

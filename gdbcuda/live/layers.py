@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from gdbcuda import vendor
 from gdbcuda.live import target
 from gdbcuda.noticing import RESOLVERS, TELLTALES
+from gdbcuda.printable import visible
 
 LAYERS = ("app", "runtime", "hook", "driver", "system")
 _hooks: list[str] = []
@@ -108,4 +109,4 @@ def matches(wanted: str, layer: str, name: str) -> bool:
 
 def shown(layer: str, name: str) -> str:
     """ "hook libvgpu.so"; an unknown place says so."""
-    return f"{layer} {os.path.basename(name)}" if name else "unknown code"
+    return visible(f"{layer} {os.path.basename(name)}") if name else "unknown code"

@@ -17,6 +17,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.image import Image
 from gdbcuda.live import console, inferiors, layers, settings, target
 from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.printable import visible
 
 
 @dataclass
@@ -94,7 +95,7 @@ def tell(name: str, found: frozenset[str]) -> None:
 
     what = described(found, api.load())  # of the newest version: which one it is would cost a remote target packets
     which = "another hook library" if layers.named_hooks() else "a hook library"
-    console.write(f"gdbcuda: {os.path.basename(name)} is {which}: {what}; see  cuda-check\n")
+    console.write(visible(f"gdbcuda: {os.path.basename(name)} is {which}: {what}; see  cuda-check") + "\n")
 
 
 def hooks() -> list[str]:

@@ -16,6 +16,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import gdb_cli, link, target, user_hooks
+from gdbcuda.printable import visible
 
 
 @dataclass
@@ -178,6 +179,6 @@ def remote_advice(path: str) -> str:
     line = plan.plan(plan.Request(hook=path, program=program, gdbserver=server)).server
     return (
         f"The process is started by {server}, so the preload is set there (cuda-remote tells how, in containers too):\n"
-        f"  {line}\n"
+        f"  {visible(line)}\n"
         f"or gdb starts it, as often as you like:  target extended-remote  to a  {server} --multi,  cuda-load,  run"
     )

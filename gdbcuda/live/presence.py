@@ -10,6 +10,7 @@ import gdb
 from gdbcuda.live import console, cores, inferiors, layers, preload, target
 from gdbcuda.live import environment as environments
 from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.printable import visible
 
 
 @dataclass
@@ -30,7 +31,7 @@ SEEN: PerInferior[Seen] = PerInferior(Seen, kept=True)
 
 def verify() -> str:
     """One line per named hook library: is it really there, and first? "" while the loader has not mapped anything."""
-    return "\n".join(verdict(path) for path in layers.named_hooks()) if is_settled() else ""
+    return "\n".join(visible(verdict(path)) for path in layers.named_hooks()) if is_settled() else ""
 
 
 def is_settled() -> bool:
@@ -107,7 +108,7 @@ def is_here(path: str) -> bool:
 
 
 def lost_line(path: str, why: str) -> str:
-    return f"cuda-load: hook {os.path.basename(path)} is NOT in {where()}: {why}"
+    return visible(f"cuda-load: hook {os.path.basename(path)} is NOT in {where()}: {why}")
 
 
 def where() -> str:
@@ -144,4 +145,4 @@ def on_exit(event: gdb.ExitedEvent) -> None:
         for path in layers.named_hooks():
             why = GAVE_UP if event.exit_code == STATUS_OF_LOADER else UNKNOWN
             what = "was loaded" if path in seen.appeared else f"was never loaded: {seen.lost.get(path, why)}"
-            console.write(f"cuda-load: hook {os.path.basename(path)} {what}\n")
+            console.write(visible(f"cuda-load: hook {os.path.basename(path)} {what}") + "\n")

@@ -14,6 +14,7 @@ from gdbcuda.live import world as worlds
 from gdbcuda.live.recorder import Recorder, Wish
 from gdbcuda.log import record, text
 from gdbcuda.log.record import Call
+from gdbcuda.printable import visible
 
 LAST_CALLS = 10  # shown when a signal kills the program
 FATAL = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS")
@@ -65,7 +66,7 @@ def start(wish: Wish, path: str | None) -> Recorder:
 
 
 def complain(text: str) -> None:
-    console.write(f"cuda-log: {text}; the calls are kept in memory alone now\n")
+    console.write(visible(f"cuda-log: {text}; the calls are kept in memory alone now") + "\n")
 
 
 def is_bad(call: Call) -> bool:

@@ -19,6 +19,7 @@ from gdbcuda.live import breakpoints, calling, confined, console, frames, layers
 from gdbcuda.live import world as worlds
 from gdbcuda.live.functions import function
 from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.printable import visible
 
 LIMIT = "cuda-recursion-limit"
 RESOLVERS = ("dlsym", "dlvsym")
@@ -151,7 +152,7 @@ def overflow() -> str:
     turn = list(reversed(places[start : start + size + 1]))
     if not size or not any(is_of_hooks(place) for place in turn):
         return ""
-    cycle = " -> ".join(f"{stops.where(place)} {place.function}()" for place in turn)
+    cycle = " -> ".join(f"{stops.where(place)} {visible(place.function)}()" for place in turn)
     return f"Recursion: the stack is used up by one cycle, innermost last: {cycle}"
 
 

@@ -7,6 +7,7 @@ import gdb
 from gdbcuda import decode
 from gdbcuda.errors import UserError
 from gdbcuda.live import console, frames, inferiors, returns, settings, shown_calls, target, versions
+from gdbcuda.printable import visible
 from gdbcuda.render import colour
 
 LONGEST = 300  # characters of one argument in the line at a stop; no string gets there
@@ -49,8 +50,8 @@ def caller_text(call: frames.Call) -> str:
     caller = call.caller
     if caller is None:
         return f"caller unknown, thread {inferiors.thread_label(call.thread)}"
-    name = f"{caller.function}()" if caller.function else f"{caller.address:#x}"
-    at = f" at {caller.source}" if caller.source else ""
+    name = visible(f"{caller.function}()" if caller.function else f"{caller.address:#x}")
+    at = visible(f" at {caller.source}") if caller.source else ""
     is_program = caller.layer == "app" and caller.file == target.strip_prefix(target.program())
     owner = paint("app", "layer-app") if is_program else where(caller)
     return f"{owner} {name}{at}, thread {inferiors.thread_label(call.thread)}"

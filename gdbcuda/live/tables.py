@@ -16,9 +16,8 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Linkage
-from gdbcuda.live import gdb_cli, target
+from gdbcuda.live import target
 from gdbcuda.live import world as worlds
-from gdbcuda.live.expressions import quoted
 from gdbcuda.memory import string_at
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.verdicts import Verdict
@@ -49,8 +48,7 @@ def tables(file: str) -> tuple[Table, ...]:
 
 
 def variables(file: str) -> list[str]:
-    shown = gdb_cli.execute(f"maintenance print msymbols -objfile {quoted(file)}")
-    return re.findall(r"^\[ *\d+\] [DBdb] 0x[0-9a-f]+ (\w+)", shown, re.MULTILINE)
+    return re.findall(r"^\[ *\d+\] [DBdb] 0x[0-9a-f]+ (\w+)", worlds.minimal_symbols(file), re.MULTILINE)
 
 
 def of_variable(objfile: gdb.Objfile, name: str) -> Iterator[Table]:

@@ -59,14 +59,20 @@ def hook_files() -> tuple[str, ...]:
     return tuple(n for n in names if layers.layer_of_object(target.strip_prefix(n)) == "hook")
 
 
+def minimal_symbols(file: str) -> str:
+    """A line each, as gdb prints them. It takes a name with the end of a line in it for two commands."""
+    if "\n" in file:
+        return ""
+    try:
+        return gdb_cli.execute(f"maintenance print msymbols -objfile {quoted(file)}")
+    except gdb.error:
+        return ""
+
+
 @target.until_objects_change
 def symbol_table(file: str) -> list[tuple[str, int]]:
     """Functions and addresses of an object's symbol table as gdb has read it: a lookup costs packets for each name."""
-    try:
-        shown = gdb_cli.execute(f"maintenance print msymbols -objfile {quoted(file)}")
-    except gdb.error:
-        return []
-    rows = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", shown, re.MULTILINE)
+    rows = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", minimal_symbols(file), re.MULTILINE)
     return [(name, int(address, 16)) for address, name in rows]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Callable
 
 from gdbcuda import render
+from gdbcuda.printable import visible
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.verdicts import ROLES, runtime
 from gdbcuda.routes.world import Reached, World
@@ -38,7 +39,7 @@ def table(routes: Sequence[Route], paint: Paint) -> str:
 
 
 def asker(route: Route, paint: Paint) -> str:
-    file = route.asker.rsplit("/", 1)[-1]
+    file = visible(route.asker.rsplit("/", 1)[-1])
     return f"{paint(route.asker_layer, 'layer-' + route.asker_layer)} {file}"
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from gdbcuda import render
+from gdbcuda.printable import visible
 from gdbcuda.routes.report import Paint, reached
 from gdbcuda.routes.requests import Request
 from gdbcuda.routes.verdicts import ROLES, WORDS
@@ -30,9 +31,9 @@ def asked_for(request: Request, paint: Paint) -> str:
     """ "cuMemAlloc_v2 in libcuda.so.1", "cuMemAdvise at 8000, per-thread stream"."""
     words = [paint(request.name, "function")] if request.name else [] if request.handle_text else ['""']
     if request.handle_text:
-        words.append(f"in {request.handle_text}" if words else request.handle_text)
+        words.append(visible(f"in {request.handle_text}" if words else request.handle_text))
     if isinstance(request.version, str):
-        words.append(f"version {request.version or '(none)'}")
+        words.append(visible(f"version {request.version or '(none)'}"))
     elif request.version is not None:
         words.append(f"at {request.version}")
     text = " ".join(words)
@@ -41,7 +42,7 @@ def asked_for(request: Request, paint: Paint) -> str:
 
 def asker(request: Request, paint: Paint) -> str:
     layer = request.asker.layer
-    text = request.asker.text
+    text = visible(request.asker.text)
     return text.replace(layer, paint(layer, f"layer-{layer}"), 1) if layer else text
 
 

@@ -57,7 +57,6 @@ def line_with(text: str, start: str) -> str:
     return found[0]
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize("what", RAISED)
 def test_in_a_command(local: Scenario, what: str) -> None:
     text = session(local, breaking("commands.version.everything", what), "cuda-version", "echo on\\n", hook=False)
@@ -67,6 +66,7 @@ def test_in_a_command(local: Scenario, what: str) -> None:
     assert "Traceback" not in text and text.endswith("\non\n")
 
 
+@pytest.mark.smoke
 def test_with_the_traceback(local: Scenario) -> None:
     break_it = breaking("commands.version.everything", "KeyError(3)")
     text = session(local, break_it, "set cuda-debug on", "cuda-version", "set cuda-debug off", "cuda-version",
@@ -84,7 +84,6 @@ def test_in_a_function(local: Scenario, what: str) -> None:
     assert "$1 = 2" in text and "Traceback" not in text
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize("what", RAISED)
 def test_in_the_handler_of_an_event(local: Scenario, what: str) -> None:
     """Once for the place, in one line; the other handlers of the event do their work."""
@@ -115,6 +114,7 @@ def test_in_a_breakpoint_that_looks_on(local: Scenario) -> None:
                         line_with(text, "gdbcuda: "))  # fmt: skip
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("place", ["layers.layer_of", "frames.place_of", "backtrace.without_parameters"])
 def test_in_a_backtrace(local: Scenario, place: str) -> None:
     """gdb's own lines, in the place of ours."""

@@ -12,6 +12,7 @@ from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
 from gdbcuda.live import breaking, breakpoints, guards, layers, names, presence, surroundings, target
 from gdbcuda.live.command import Argument, Condition, Option, command
+from gdbcuda.printable import visible
 
 EXAMPLE = "cuda-break cuMemAlloc if bytesize > 1G"
 MOST_SHOWN = 3
@@ -111,7 +112,7 @@ def unknown_callers(request: breaking.Request) -> str:
     if not request.is_from_given or not target.is_alive():
         return ""
     strange = [word for word in request.callers.split(",") if not surroundings.is_known(word)]
-    return "".join(f"\n  ({surroundings.unknown(word)})" for word in strange)
+    return "".join(f"\n  ({visible(surroundings.unknown(word))})" for word in strange)
 
 
 def summary(made: list[gdb.Breakpoint], request: breaking.Request, condition: conditions.Condition | None) -> str:
@@ -121,12 +122,11 @@ def summary(made: list[gdb.Breakpoint], request: breaking.Request, condition: co
     if len(made) > 8:
         places = Counter(" ".join(where(b, request)).strip() for b in made)
         rows = [f"  {count} in {place}" for place, count in places.most_common()]
-        return "\n".join([f"{names.breakpoint_numbers([b.number for b in made])}: {len(made)} functions{rest}", *rows])
-    return "\n".join(
-        f"Breakpoint {b.number}: {breakpoints.WISHES[b.number].function} in {' '.join(where(b, request)).strip()}{rest}"
-        + guarded(b)
-        for b in made
-    )
+        rows.insert(0, f"{names.breakpoint_numbers([b.number for b in made])}: {len(made)} functions{rest}")
+    else:
+        rows = [f"Breakpoint {b.number}: {breakpoints.WISHES[b.number].function} in "
+                f"{' '.join(where(b, request)).strip()}{rest}{guarded(b)}" for b in made]  # fmt: skip
+    return "\n".join(map(visible, rows))
 
 
 _said: list[str] = []  # what holds for every function of this machine is said once; cuda-guards says it always

@@ -13,6 +13,7 @@ from gdbcuda.live import answers, names, requests, settings, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.answers import ANSWERS, LAYERS, Answer
 from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.printable import visible
 from gdbcuda.routes import judge
 
 NOTHING = ("NULL", "nothing", "0")
@@ -74,7 +75,7 @@ def add(name: str, text: str, once: bool) -> str:
 
 
 def described(answer: Answer) -> str:
-    head = f"{'the next request' if answer.once else 'requests'} for {answer.name}"
+    head = f"{'the next request' if answer.once else 'requests'} for {visible(answer.name)}"
     get = "gets" if answer.once else "get"
     if answer.address is not None:
         return f"{head} {get} {answer.other if answer.address else 'NULL'}"

@@ -12,6 +12,7 @@ from gdbcuda.live.asking import means
 from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.live.commands import breaks
 from gdbcuda.live.expressions import quoted
+from gdbcuda.printable import visible
 
 
 def complete_resolvers(token: str) -> Iterable[str]:
@@ -104,7 +105,8 @@ def summary(made: gdb.Breakpoint, request: breaking.Request, symbol: str | None)
     place = " ".join(breaks.where(made, request)).strip()
     asked = f", asked for {symbol}" if symbol else ""
     resolver = breakpoints.WISHES[made.number].function
-    return f"Breakpoint {made.number}: {resolver} in {place}{asked}{breaks.called_from(request)}{breaks.guarded(made)}"
+    rest = f"{asked}{breaks.called_from(request)}{breaks.guarded(made)}"
+    return visible(f"Breakpoint {made.number}: {resolver} in {place}{rest}")
 
 
 def unusual(symbol: str | None) -> str:
@@ -115,4 +117,4 @@ def unusual(symbol: str | None) -> str:
     if any(means(symbol, name) for name in table.functions):
         return ""
     near = table.nearest(symbol)
-    return f"\n  ({symbol} is no name of the API{'; did you mean ' + ', '.join(near) + '?' if near else ''})"
+    return f"\n  ({visible(symbol)} is no name of the API{'; did you mean ' + ', '.join(near) + '?' if near else ''})"

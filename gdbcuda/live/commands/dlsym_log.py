@@ -12,6 +12,7 @@ from gdbcuda import files
 from gdbcuda.errors import UserError
 from gdbcuda.live import names, requests, stops, target
 from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.printable import visible
 from gdbcuda.routes import judge
 from gdbcuda.routes import request_report as report
 from gdbcuda.routes.requests import Request
@@ -114,4 +115,4 @@ def save(path: str | None, found: list[Request]) -> str:
     if not path:
         raise UserError("save where? cuda-dlsym log save FILE")
     files.save(os.path.expanduser(path), as_lines(found) + "\n" if found else "")
-    return f"{len(found)} requests in {path}, one JSON object a line."
+    return f"{len(found)} requests in {visible(path)}, one JSON object a line."

@@ -7,6 +7,7 @@ import re
 from gdbcuda.errors import UserError
 from gdbcuda.live import environment, gdb_cli, names, preload, target
 from gdbcuda.live.command import Argument, command
+from gdbcuda.printable import visible
 
 
 @command("cuda-env", Argument("assignment", "NAME=VALUE to set, NAME to show", None, names.complete_variables))
@@ -23,7 +24,7 @@ def cuda_env(assignment: str) -> str:
     name, equals, value = assignment.partition("=")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UserError(f"{name!r} is not a variable's name; write NAME=VALUE")
-    return assign(name, value) if equals else show(name)
+    return visible(assign(name, value)) if equals else show(name)
 
 
 def assign(name: str, value: str) -> str:
@@ -43,7 +44,7 @@ def next_run(name: str) -> str:
     return "for the next run"
 
 
-def show(name: str) -> str | None:
+def show(name: str) -> str:
     lines = []
     if target.is_alive():
         found = environment.get(name)
@@ -52,4 +53,4 @@ def show(name: str) -> str | None:
         )
     later = preload.environment(name)
     lines.append(f"{name}={later} for the next run" if later is not None else f"{name} is not set for the next run")
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))

@@ -10,6 +10,7 @@ from gdbcuda import render
 from gdbcuda.live import console, gdb_cli, guards, later, settings, target
 from gdbcuda.live.breakpoints import by_number
 from gdbcuda.live.command import command
+from gdbcuda.printable import visible
 
 MOST_LINES = 8
 
@@ -74,7 +75,7 @@ def note() -> str:
         seen = "" if calls is None else f", {calls:,} calls seen"
         why = "" if state == "guarded" else f", no guard: {guards.PROCESSES().why[number]}"
         lines[f"tested {where_tested(number)}{seen}{why}"].append(number)
-    shown = [f"{numbered(numbers)}: {text}" for text, numbers in lines.items()]
+    shown = [visible(f"{numbered(numbers)}: {text}") for text, numbers in lines.items()]
     more = [f"{len(shown) - MOST_LINES} more: see cuda-guards"] if len(shown) > MOST_LINES else []
     return "\n".join([*shown[:MOST_LINES], *more])
 

@@ -8,6 +8,7 @@ from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, names, preload, presence, target, versions
 from gdbcuda.live.command import Argument, Option, command, file_names
+from gdbcuda.printable import visible
 
 KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
 
@@ -44,10 +45,10 @@ def cuda_load(lib: str | None, last: bool, there: str | None, remove: bool) -> s
 
 
 def put_in(path: str, last: bool, there: str) -> str:
-    lines = [describe(path), f"check: {verdict(path)}"]
+    lines = [describe(path), visible(f"check: {verdict(path)}")]
     if not target.is_remote() or target.connection() == "extended-remote":
         preload.add(path, behind=last, there=there)
-        lines += [preload.reach()]
+        lines += [visible(preload.reach())]
     layers.remember_hook(path)
     if target.is_alive():
         lines += in_process(path)
@@ -76,7 +77,8 @@ def describe(path: str) -> str:
     if program and os.path.isfile(program) and elf.open(program).machine != found.machine:
         raise UserError(f"{path} is for {found.machine}, the program for {elf.open(program).machine}")
     debug = "debug info" if found.dwarf.sections else "no debug info"
-    return f"hook {os.path.basename(path)}: exports {described(names.exported(path), versions.table())}; {debug}"
+    exported = described(names.exported(path), versions.table())
+    return visible(f"hook {os.path.basename(path)}: exports {exported}; {debug}")
 
 
 def verdict(path: str) -> str:
@@ -98,14 +100,14 @@ def current() -> str:
     if not layers.named_hooks():
         noticed = [os.path.basename(h) for h in layers.hooks()]
         if noticed:
-            return f"No hook library named; in the process: {', '.join(noticed)}"
+            return visible(f"No hook library named; in the process: {', '.join(noticed)}")
         if target.is_alive():
-            return presence.nothing_there()
+            return visible(presence.nothing_there())
         return "No hook library. Name one:  cuda-load ./libhook.so"
     if target.is_alive():
-        others = [f"hook {os.path.basename(h)} is loaded too, not by cuda-load" for h in layers.other_hooks()]
+        others = [visible(f"hook {os.path.basename(h)} is loaded too, not by cuda-load") for h in layers.other_hooks()]
         return "\n".join([presence.verify(), *others])
-    return "\n".join(f"hook {os.path.basename(h)}: preloaded by the next run" for h in layers.named_hooks())
+    return "\n".join(visible(f"hook {os.path.basename(h)}: preloaded by the next run") for h in layers.named_hooks())
 
 
 def take_out(path: str, typed: str) -> str:
@@ -114,4 +116,4 @@ def take_out(path: str, typed: str) -> str:
         raise UserError(f"{typed} was not loaded with cuda-load" + (f"; {known} was" if known else ""))
     preload.remove(path)
     layers.forget_hook(path)
-    return f"hook {os.path.basename(path)} is not preloaded from the next run on"
+    return visible(f"hook {os.path.basename(path)} is not preloaded from the next run on")

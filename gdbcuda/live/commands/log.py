@@ -15,6 +15,7 @@ from gdbcuda.log import tree as trees
 from gdbcuda.log.reader import BEGIN, END, Event
 from gdbcuda.log.record import Call
 from gdbcuda.log.select import Filter, last
+from gdbcuda.printable import visible
 from gdbcuda.sinks import in_order
 
 SHOWN = 40
@@ -40,7 +41,7 @@ def cuda_log() -> str:
     lines.insert(0, f"Recording {wish_text(recorder.wish)} by {recorder.places()} breakpoints that never stop")
     if session.file is not None:
         why_not = ", which could not be written to the end" if session.file.is_broken else " as they happen"
-        lines.append(f"written to {session.file.path}{why_not}")
+        lines.append(f"written to {visible(session.file.path)}{why_not}")
     if recorder.missed:
         lines.append(f"{recorder.missed} stops could not be read")
     return "; ".join(lines) + "."
@@ -147,7 +148,7 @@ def cuda_log_save(file: str) -> str:
     Examples:
       cuda-log save calls.jsonl"""
     count = recording.save(os.path.expanduser(file))
-    return f"{count} calls written to {file}."
+    return f"{count} calls written to {visible(file)}."
 
 
 FILTERS = (

@@ -11,6 +11,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import console, gdb_cli, layers, link, target
 from gdbcuda.live.command import Argument, Option, command, file_names
 from gdbcuda.live.safely import plain
+from gdbcuda.printable import visible
 from gdbcuda.remote.options import OPTIONS, Word
 
 if TYPE_CHECKING:
@@ -65,12 +66,12 @@ def connected(made: Plan) -> str:
     if target.is_alive():
         raise UserError("there is a process already: kill it or detach from it first")
     for line in made.commands:
-        console.write(f"{line}\n")
+        console.write(visible(line) + "\n")
         try:
             gdb_cli.execute_aloud(line)
         except gdb.error as problem:
             raise UserError(f"{plain(problem)}{doubt(made, line)}") from None
-    return "\n".join(f"Note: {note}" for note in made.notes)
+    return "\n".join(visible(f"Note: {note}") for note in made.notes)
 
 
 def doubt(made: Plan, line: str) -> str:

@@ -11,6 +11,7 @@ from gdbcuda import files
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, saving
 from gdbcuda.live.command import Argument, command, file_names
+from gdbcuda.printable import visible
 
 
 @command("cuda-save", Argument("file", "the file to write; source FILE reads it", complete=file_names))
@@ -30,7 +31,7 @@ def cuda_save(file: str) -> str:
         raise UserError("there are no breakpoints of cuda-break to write")
     files.save(os.path.expanduser(file), "".join(f"{line}\n" for one in found for line in lines_of(one)))
     count = f"{len(found)} breakpoints" if len(found) > 1 else "1 breakpoint"
-    return f"{count} written to {file}; back with  source {file}"
+    return visible(f"{count} written to {file}; back with  source {file}")
 
 
 def lines_of(one: gdb.Breakpoint) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from gdbcuda import __version__
 from gdbcuda.live import gdb_cli, layers, settings, target, versions
 from gdbcuda.live.command import Option, command
+from gdbcuda.printable import visible
 
 PACKAGES = ("pygments", "tabulate", "pyelftools")
 SHOWN_LAYERS = ("hook", "runtime", "driver")
@@ -76,4 +77,4 @@ def text(found: dict[str, Any]) -> str:
         *((one["layer"], f"{one['file']}  build-id {one['build_id'] or 'none'}") for one in found["loaded"]),
         ("settings", ", ".join(changed) or "as they come"),
     ]
-    return "\n".join(f"{name:<10} {value}" for name, value in rows)
+    return "\n".join(visible(f"{name:<10} {value}") for name, value in rows)
