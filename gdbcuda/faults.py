@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import traceback
-from pathlib import Path
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.printable import visible
 
 FOLDER_GONE = "the current folder is not there any more: cd to one that is"
 LONGEST = 200  # characters of an exception's own words
-HERE = str(Path(__file__).parent)
+HERE = os.path.dirname(__file__)
 
 
 def line(problem: BaseException, how: str) -> str:

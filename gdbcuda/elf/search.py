@@ -56,8 +56,11 @@ class Root:
         return tuple(self._configuration("/etc/ld.so.conf", 0))
 
     def _configuration(self, inside: str, depth: int) -> Iterator[str]:
+        path = self.outside(inside)
         try:
-            with open(self.outside(inside), encoding="utf-8", errors="replace") as file:
+            if not os.path.isfile(path):  # a FIFO would be waited for
+                return
+            with open(path, encoding="utf-8", errors="replace") as file:
                 lines = file.read(1 << 20).splitlines()
         except OSError:
             return

@@ -53,7 +53,7 @@ def is_debug() -> bool:
 def told(who: str, problem: BaseException) -> None:
     """Once for each place; nothing that goes wrong while it is said may come in the way of gdb."""
     key = who, f"{type(problem).__name__} {faults.place(problem)}"
-    if key in _told and not is_debug():
+    if key in _told and not is_debug() and not isinstance(problem, KeyboardInterrupt):
         return
     _told.add(key)
     try:

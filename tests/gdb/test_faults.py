@@ -140,6 +140,17 @@ def test_in_a_setting(local: Scenario) -> None:
     assert text.endswith("\ncuda-stop-info is off.\n") and len(text.splitlines()) == 2
 
 
+@pytest.mark.parametrize(("place", "typed", "who"), [
+    ("commands.guards.note", "info breakpoints", "guards.write_note"),
+    ("saving.set_aside", "save breakpoints /dev/null", "saving.before"),
+])  # fmt: skip
+def test_beside_a_command_of_gdbs(local: Scenario, place: str, typed: str, who: str) -> None:
+    typed_before = ("cuda-break cuMemAlloc if bytesize > 1M", "run")
+    text = session(local, *typed_before, breaking(place, "KeyError(3)"), typed, "echo on\\n")
+    assert line_with(text, "gdbcuda: ").startswith(f"gdbcuda: {who} failed: this is a fault of gdbcuda (KeyError: 3, ")
+    assert text.endswith("on\n")
+
+
 def test_while_it_is_loaded(local: Scenario, tmp_path: Path) -> None:
     (tmp_path / "gdbcuda.py").write_bytes((ROOT / "gdbcuda.py").read_bytes())
     (tmp_path / "gdbcuda" / "live").mkdir(parents=True)
