@@ -14,7 +14,7 @@ import gdb
 from gdb.FrameDecorator import FrameDecorator
 
 from gdbcuda import vendor
-from gdbcuda.live import frames, layers, notice, safely, settings, target
+from gdbcuda.live import console, frames, layers, notice, safely, settings, target
 from gdbcuda.printable import visible
 
 NAMED = ("app", "runtime", "hook", "driver")
@@ -82,7 +82,19 @@ class LayerFilter:
         settings.SETTINGS["cuda-backtrace"].value = on
 
     def filter(self, frames_in: Iterable[FrameDecorator]) -> Iterator[FrameDecorator]:
-        return map(layered, frames_in)
+        return map(layered, readable(iter(frames_in)))
+
+
+def readable(frames_in: Iterator[FrameDecorator]) -> Iterator[FrameDecorator]:
+    """As far as gdb can unwind: of an error on the way it says more than its own words where a filter is."""
+    while True:
+        try:
+            yield next(frames_in)
+        except StopIteration:
+            return
+        except gdb.error as problem:
+            console.write(f"{safely.plain(problem)}\n")
+            return
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:

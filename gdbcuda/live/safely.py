@@ -29,8 +29,16 @@ def line(problem: BaseException) -> str:
     if isinstance(problem, gdb.GdbError):
         return visible(str(problem))
     if isinstance(problem, gdb.error):
-        return target.pause() if target.is_thread_running() else plain(problem)
+        return target.pause() if is_running() else plain(problem)
     return faults.line(problem, HOW)
+
+
+def is_running() -> bool:
+    """The selected thread, as far as it can be asked: the connection may be what is lost."""
+    try:
+        return target.is_thread_running()
+    except RuntimeError:
+        return False
 
 
 def error(head: str, problem: BaseException) -> gdb.GdbError:

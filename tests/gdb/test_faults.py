@@ -124,6 +124,15 @@ def test_in_a_backtrace(local: Scenario, place: str) -> None:
     assert said.startswith("gdbcuda: backtrace.layered failed: this is a fault of gdbcuda (KeyError: 3, ")
 
 
+def test_a_connection_that_is_lost(local: Scenario) -> None:
+    """gdb's error while it unwinds, as gdb writes it where nobody looks on."""
+    server = f"gdbserver --once --wrapper env LD_PRELOAD={local.hook} -- - {local.sample('test_alloc')}"
+    typed = ("set remotetimeout 60", f"target remote | {server}", "break cuMemAlloc_v2", "continue", "monitor exit")
+    asked = ("bt", "cuda-call", "cuda-route", "info threads", "echo on\\n")
+    text = session(local, "set breakpoint pending on", *typed, *asked)
+    assert "Traceback" not in text and text.endswith("on\n") and "No threads." in text
+
+
 @pytest.mark.parametrize(("what", "lines"), [("KeyError(3)", 1), ("UserError('no')", 0), ("gdb.error('no')", 0)])
 def test_in_completion(local: Scenario, what: str, lines: int) -> None:
     """Nothing is offered where nothing can be known; a fault is told."""
