@@ -24,6 +24,7 @@ from gdbcuda.live import (
     target,
     user_hooks,
 )
+from gdbcuda.live.functions import function
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.guard_loading import watch_or_not
 from gdbcuda.live.guard_making import SWITCHED_OFF, clean, refresh, remove, renew
@@ -57,7 +58,7 @@ def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | N
 def add(made: gdb.Breakpoint, found: Filter) -> None:
     FILTERS[made.number] = found
     watch_or_not()
-    user_hooks.add("hook-detach", "guards", "take_all_back")  # gdb has no event in front of it
+    user_hooks.add_condition("hook-detach", "_cuda_take_back")  # gdb has no event in front of it
     user_hooks.add("info hookpost-breakpoints", "commands.guards", "write_note")  # gdb's table cannot be told
     PROCESSES().stale.add(made.number)
 
@@ -202,6 +203,13 @@ def on_call(event: object) -> None:
     """A function that the user has called in the program is over: this is a stop without an event."""
     if type(event).__name__ == "InferiorCallPostEvent" and target.is_alive() and not mapping.calling:
         on_stop()
+
+
+@function("_cuda_take_back")
+def cuda_take_back() -> bool:
+    """$_cuda_take_back(): takes all guards out of the process, so that detach may leave it alone; false."""
+    take_all_back()
+    return False
 
 
 def take_all_back(event: object = None) -> None:

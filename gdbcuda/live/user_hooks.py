@@ -11,33 +11,34 @@ import importlib
 
 from gdbcuda.live import gdb_cli, safely
 
-NEEDED = ("hook-detach",)
+THIS = "__import__('gdbcuda.live.user_hooks', fromlist=['*'])"  # in gdb's python command: binds no name of the user's
 _ours: set[str] = set()
 
 
 def add(hook: str, module: str, function: str) -> None:
-    """``hook`` as gdb's define takes it: "hook-detach", "info hookpost-breakpoints". It calls a function of a module of
-    gdbcuda.live, and binds no name of the user's."""
-    if hook in _ours:
-        return
-    _ours.add(hook)
-    gdb_cli.when_possible(lambda: define(hook, module, function))
+    """``hook`` as gdb's define takes it: "info hookpost-breakpoints". It calls a function of a module of gdbcuda.live;
+    what fails there is said, and gdb's command goes on."""
+    define_once(hook, f"python {THIS}.call({module!r}, {function!r})")
 
 
-def define(hook: str, module: str, function: str) -> None:
+def add_condition(hook: str, function: str) -> None:
+    """gdb's command is not executed where the convenience function fails: its line is that command's error. (What fails
+    in gdb's python command comes with its traceback.)"""
+    define_once(hook, f"if ${function}()\nend")
+
+
+def define_once(hook: str, body: str) -> None:
+    if hook not in _ours:
+        _ours.add(hook)
+        gdb_cli.when_possible(lambda: define(hook, body))
+
+
+def define(hook: str, body: str) -> None:
     if f'"{hook}"' in gdb_cli.execute("show user"):
         return
-    action = f"__import__('gdbcuda.live.user_hooks', fromlist=['*']).call({hook!r}, {module!r}, {function!r})"
-    gdb_cli.execute(f"define {hook}\npython {action}\nend")
+    gdb_cli.execute(f"define {hook}\n{body}\nend")
     gdb_cli.execute(f"maintenance deprecate {hook}")
 
 
-def call(hook: str, module: str, function: str) -> None:
-    """What fails is said, and gdb's command goes on; but not where it would leave what is ours in the process."""
-    action = getattr(importlib.import_module(f"gdbcuda.live.{module}"), function)
-    if hook not in NEEDED:
-        return safely.contained(action)()
-    try:
-        action()
-    except safely.ANYTHING as problem:
-        raise safely.error(f"{hook.removeprefix('hook-')} is held back: ", problem) from None
+def call(module: str, function: str) -> None:
+    safely.contained(getattr(importlib.import_module(f"gdbcuda.live.{module}"), function))()

@@ -160,6 +160,14 @@ def test_beside_a_command_of_gdbs(local: Scenario, place: str, typed: str, who: 
     assert text.endswith("on\n")
 
 
+def test_no_detach_where_guards_cannot_be_taken_back(local: Scenario) -> None:
+    """What is ours would stay in the process."""
+    typed = ("cuda-break cuMemAlloc if bytesize > 1M", "run", breaking("guards.sweep", "KeyError(3)"), "detach")
+    text = session(local, *typed, "print $_thread", "set cuda-guard off", "detach")
+    assert text.count("\nthis is a fault of gdbcuda (KeyError: 3, ") == 2
+    assert "$1 = 1" in text and "Detaching" not in text and "Traceback" not in text
+
+
 def test_while_it_is_loaded(local: Scenario, tmp_path: Path) -> None:
     (tmp_path / "gdbcuda.py").write_bytes((ROOT / "gdbcuda.py").read_bytes())
     (tmp_path / "gdbcuda" / "live").mkdir(parents=True)
