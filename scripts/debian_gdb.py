@@ -29,10 +29,11 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Release:
-    """Where a gdb comes from; ``mend``: a C file to preload into it (see there); ``locks``: a file in TMPDIR lets
-    no two of them debug at a time, so each has a TMPDIR of its own."""
+    """Where a gdb comes from; ``source``: its source package, if Debian has it; ``mend``: a C file to preload into it
+    (see there); ``locks``: a file in TMPDIR lets no two of them debug at a time, so each has a TMPDIR of its own."""
 
     suite: str
+    source: str = ""
     packages: tuple[str, ...] = ("gdb", "gdbserver")
     program: str = "gdb"
     server: str = "gdbserver"
@@ -41,12 +42,12 @@ class Release:
 
 
 RELEASES = {
-    "10.1": Release("bullseye"),
-    "13.1": Release("bookworm"),
-    "16.3": Release("trixie"),
+    "10.1": Release("bullseye", "gdb"),
+    "13.1": Release("bookworm", "gdb"),
+    "16.3": Release("trixie", "gdb"),
     # 11.2 (bullseye) and 12.4 (trixie) have no Python inside
     "cuda-11.8": Release(
-        "bookworm", ("nvidia-cuda-gdb",), "cuda-gdb", "cuda-gdbserver", "debian_cuda_gdb.c", locks=True
+        "bookworm", "", ("nvidia-cuda-gdb",), "cuda-gdb", "cuda-gdbserver", "debian_cuda_gdb.c", locks=True
     ),
 }
 
@@ -86,19 +87,25 @@ def unpack(name: str, release: Release, part: Path) -> None:
 
 
 def download(name: str, release: Release, part: Path) -> list[Path]:
-    """The packages and all that they need, from the first mirror that has the release."""
+    """The packages and all that they need."""
+    wanted = ["-y", "--download-only", "--no-install-recommends", "install", *release.packages]
+    from_a_mirror("deb", name, release, part / "apt", wanted)
+    return sorted((part / "apt" / "archives").glob("*.deb"))
+
+
+def from_a_mirror(kind: str, name: str, release: Release, state: Path, wanted: list[str]) -> None:
+    """apt-get ``wanted`` in the folder ``state``, with the first mirror that has the release. kind: deb or deb-src."""
     why: dict[str, str] = {}
     for mirror in dict.fromkeys([*own_mirrors(), *MIRRORS]):
-        say(f"{name}: downloading {' and '.join(release.packages)} of Debian {release.suite} from {mirror}")
-        options = apt_options(part / "apt", f"deb{signed_by()} {mirror} {release.suite} main contrib non-free\n")
+        say(f"{name}: downloading {wanted[-1]} ({kind}) of Debian {release.suite} from {mirror}")
+        options = apt_options(state, f"{kind}{signed_by()} {mirror} {release.suite} main contrib non-free\n")
         try:
-            command(["apt-get", "-qq", *options, "update"])
-            command(["apt-get", "-qq", "-y", *options, "--download-only", "--no-install-recommends", "install",
-                     *release.packages])  # fmt: skip
+            command(["apt-get", "-qq", *options, "update"], state)
+            command(["apt-get", "-qq", *options, *wanted], state)
         except Unavailable as problem:
             why[mirror] = str(problem)
         else:
-            return sorted((part / "apt" / "archives").glob("*.deb"))
+            return
     raise Unavailable("; ".join(f"{mirror}: {reason}" for mirror, reason in why.items()))
 
 
@@ -138,9 +145,9 @@ def apt_options(state: Path, sources: str) -> list[str]:
     return [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
 
 
-def command(words: list[object]) -> str:
+def command(words: list[object], folder: Path | None = None) -> str:
     """Its output; Unavailable with the first error line."""
-    done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=folder,
                           env={**os.environ, "LC_ALL": "C.UTF-8"}, check=False)  # fmt: skip
     if done.returncode:
         said = (done.stderr or done.stdout or f"{words[0]} failed").strip().splitlines()

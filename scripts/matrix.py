@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import debian_gdb
+import gdb_suite
+import suite_shown
 from debian_gdb import RELEASES, Unavailable, say
 
 from gdbcuda.render import table
@@ -42,6 +44,8 @@ def main() -> int:
     if args.list:
         print("\n".join(RELEASES))
         return 0
+    if args.gdb_suite is not None:
+        return compare_suites(args)
     outcomes = [run(name, pytest_arguments, args.get) for name in args.gdb or RELEASES]
     if not args.get:
         print(json.dumps([asdict(one) for one in outcomes], indent=1) if args.json else shown(outcomes))
@@ -52,13 +56,28 @@ def main() -> int:
 
 def arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     cut = words.index("--") if "--" in words else len(words)
-    parser = argparse.ArgumentParser(prog="scripts/matrix", usage="%(prog)s [GDB...] [--json] [-- PYTEST ARGUMENTS]",
+    parser = argparse.ArgumentParser(prog="scripts/matrix",
+                                     usage="%(prog)s [GDB...] [--json] [-- PYTEST ARGUMENTS]\n       "
+                                     "%(prog)s [GDB...] --gdb-suite [FILE...] [--differing] [--again] [--json]",
                                      description="The scenarios and the clients in several gdbs.")  # fmt: skip
     parser.add_argument("gdb", nargs="*", metavar="GDB", help=f"{', '.join(RELEASES)}, or the path of any gdb")
     parser.add_argument("--json", action="store_true", help="as JSON, with the name of every test")
     parser.add_argument("--list", action="store_true", help="print the names of the gdbs that can be had")
     parser.add_argument("--get", action="store_true", help="only download and unpack them")
+    parser.add_argument("--gdb-suite", nargs="*", metavar="FILE",
+                        help="gdb's own suite, with and without the extension; its files, folders, globs")  # fmt: skip
+    parser.add_argument("--differing", action="store_true", help="only its files that differed the last time")
+    parser.add_argument("--again", action="store_true", help="results that were kept do not count")
     return parser.parse_args(words[:cut]), words[cut + 1 :]
+
+
+def compare_suites(args: argparse.Namespace) -> int:
+    wish = gdb_suite.Wish(tuple(args.gdb_suite), args.again, args.differing)
+    outcomes = [gdb_suite.compare(name, wish) for name in args.gdb or gdb_suite.USUAL]
+    print(suite_shown.as_json(outcomes) if args.json else suite_shown.as_text(outcomes))
+    if any(one.having("differs") for one in outcomes):
+        return FAILED
+    return NOT_ALL if any(one.unavailable for one in outcomes) else 0
 
 
 def run(name: str, pytest_arguments: list[str], only_get: bool) -> Outcome:
