@@ -20,11 +20,12 @@ from pathlib import Path
 
 import suite_run
 from debian_gdb import CACHE, RELEASES, Unavailable, command, from_a_mirror, get, locked, say
-from suite_run import BARE, WAYS, WITH, Run, Suite
+from suite_run import BARE, WAYS, WITH, Limit, Run, Suite
 from suite_verdict import Record, Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
-LIMIT = 300  # seconds for a file without the extension; with it a few times what it took without
+LIMIT = Limit(900, 10)  # for a file without the extension
+MORE = 2  # so many timeouts more with it are enough
 USUAL = ("13.1", "16.3")
 # a folder of the suite, and the compiler without which it has nothing to run; "" is no program
 NEEDS = {"gdb.ada": "gnatmake", "gdb.fortran": "gfortran", "gdb.go": "gccgo", "gdb.rust": "rustc", "gdb.pascal": "fpc",
@@ -189,7 +190,7 @@ class Session:
     def files(self) -> list[str]:
         return sorted(set(chosen(self.suite.tests, self.wish.patterns, self.outcome.left_out)))
 
-    def once(self, way: str, file: str, limit: float, alone: bool) -> Run:
+    def once(self, way: str, file: str, limit: Limit, alone: bool) -> Run:
         return suite_run.run(self.suite, way, file, limit, Run(self.keys[way], alone))
 
     def first(self, record: Record, of: int) -> None:
@@ -210,9 +211,10 @@ class Session:
             say(f"[{self.done}/{of}, {spent / 60:.0f} min, {spent / self.done * (of - self.done) / 60:.0f} to go] "
                 f"{record.file}{differing}")  # fmt: skip
 
-    def limit(self, record: Record, way: str) -> float:
-        bare = max((run.seconds for run in record.runs[BARE]), default=LIMIT)
-        return LIMIT if way == BARE or bare > LIMIT else 60 + 2 * bare
+    def limit(self, record: Record, way: str) -> Limit:
+        if way == BARE:
+            return LIMIT
+        return Limit(LIMIT.seconds, MORE + max(run.timeouts for run in record.runs[BARE]))
 
     def settled(self, record: Record) -> Verdict:
         """Runs the file alone, in turn without and with, until what differs is certain."""

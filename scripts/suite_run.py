@@ -10,6 +10,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Callable
 
 WAYS = BARE, WITH = "bare", "with"  # of one length: a path in a line of gdb's moves nothing
 MARK = f"GDBCUDA_SUITE={os.getpid()}-"  # in the environment of all that the tests start
@@ -47,12 +48,26 @@ class Run:
     key: str  # of what was run; another key and the run says nothing any more
     alone: bool  # nothing else of ours ran meanwhile
     seconds: float = 0
+    timeouts: int = 0  # results that came by waiting too long, a minute each
     gdbs: int = 0
     loaded: int = 0  # so many of them were started with the extension
     results: dict[str, list[str]] = field(default_factory=dict)
 
 
-def run(suite: Suite, way: str, file: str, limit: float, begun: Run) -> Run:
+@dataclass(frozen=True)
+class Limit:
+    """A test that hangs says so after a minute, and the next one hangs too: after some of them the file is cut off."""
+
+    seconds: float
+    timeouts: int
+
+    def is_over(self, started: float, log: Path) -> str:
+        if time.monotonic() - started > self.seconds:
+            return f"did not end in {self.seconds:.0f} s"
+        return "cut off after timeouts" if timeouts(text(log)) > self.timeouts else ""
+
+
+def run(suite: Suite, way: str, file: str, limit: Limit, begun: Run) -> Run:
     """Fills ``begun``. Leaves the file's gdb.sum and gdb.log; processes and binaries of the tests go."""
     output, house = suite.output(way, file), suite.folder(way) / "home" / file
     for folder in (output, house):
@@ -60,15 +75,18 @@ def run(suite: Suite, way: str, file: str, limit: float, begun: Run) -> Run:
         folder.mkdir(parents=True)
     mark = f"{MARK}{way}-{file}-"
     started = time.monotonic()
-    cut = not ended(command(suite, way, file, output), suite.folder(way), environment(house, mark), limit)
+    words, environ = command(suite, way, file, output), environment(house, mark)
+    cut = wait(words, suite.folder(way), environ, lambda: limit.is_over(started, output / "gdb.log"))
     end_marked(mark)
     begun.seconds = round(time.monotonic() - started, 1)
     begun.results = results(text(output / "gdb.sum"), suite.folder(way))
     if cut:
-        begun.results["(the whole file)"] = [f"did not end in {limit:.0f} s"]
+        begun.results["(the whole file)"] = [cut]
     for left in sorted(p.relative_to(house) for p in house.rglob("*") if p.is_file()):
         begun.results[f"(written into HOME: {left})"] = ["WRITTEN"]
-    begun.gdbs, begun.loaded = started_gdbs(text(output / "gdb.log"), suite)
+    log = text(output / "gdb.log")
+    begun.gdbs, begun.loaded = started_gdbs(log, suite)
+    begun.timeouts = timeouts(log)
     clear(output, house)
     return begun
 
@@ -85,18 +103,21 @@ def environment(house: Path, mark: str) -> dict[str, str]:
     return {"PATH": SEARCHED, "HOME": str(house), "TERM": "dumb", "SHELL": "/bin/sh", "USER": "nobody", name: value}
 
 
-def ended(words: list[str], folder: Path, environ: dict[str, str], limit: float) -> bool:
+def wait(words: list[str], folder: Path, environ: dict[str, str], is_over: Callable[[], str]) -> str:
+    """Until the command ends, then "", or until it is over, and why."""
     with open(os.devnull, "r+b") as null:
         process = subprocess.Popen(words, cwd=folder, env=environ, stdin=null, stdout=null, stderr=null,
                                    start_new_session=True)  # fmt: skip
     try:
-        process.wait(limit)
-    except subprocess.TimeoutExpired:
-        return False
+        while process.poll() is None:
+            why = is_over()
+            if why:
+                return why
+            time.sleep(0.2)
+        return ""
     finally:
         process.kill()
         process.wait()
-    return True
 
 
 def end_marked(mark: str) -> None:
@@ -143,6 +164,10 @@ def name(said: str) -> str:
 def started_gdbs(log: str, suite: Suite) -> tuple[int, int]:
     lines = [line for line in SPAWNED.findall(log) if f" {suite.gdb} " in line and not line.endswith("--version")]
     return len(lines), sum(str(suite.extension) in line for line in lines)
+
+
+def timeouts(log: str) -> int:
+    return log.count("(timeout)\n")
 
 
 def clear(output: Path, house: Path) -> None:

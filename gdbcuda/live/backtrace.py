@@ -18,6 +18,7 @@ from gdbcuda.live import console, frames, layers, notice, safely, settings, targ
 from gdbcuda.printable import visible
 
 NAMED = ("app", "runtime", "hook", "driver")
+OF_GDB = (gdb.SIGTRAMP_FRAME, gdb.DUMMY_FRAME)  # "<signal handler called>", "<function called from gdb>"
 
 
 class LayerFrame(FrameDecorator):
@@ -26,8 +27,10 @@ class LayerFrame(FrameDecorator):
 
     def __init__(self, base: FrameDecorator) -> None:
         super().__init__(base)
+        self.base = base
+        self.is_gdbs_own = self.inferior_frame().type() in OF_GDB
         place = frames.place_of(self.inferior_frame(), is_caller=self.inferior_frame().newer() is not None)
-        is_layered = place.layer in NAMED
+        is_layered = place.layer in NAMED and not self.is_gdbs_own
         self.name = base.function()
         if isinstance(self.name, int):  # an address: no symbol there
             self.name = place.function or "??"
@@ -39,9 +42,15 @@ class LayerFrame(FrameDecorator):
     def function(self) -> str | None:
         return self.name
 
+    def address(self) -> int | None:
+        return None if self.is_gdbs_own else self.base.address()
+
+    def line(self) -> int | None:
+        return None if self.is_gdbs_own else self.base.line()
+
     def filename(self) -> str | None:
         """Only a source file: the library is named in front of the function."""
-        return self.file
+        return None if self.is_gdbs_own else self.file
 
 
 def library(place: frames.Place) -> str:

@@ -73,3 +73,31 @@ def test_the_next_program_is_another(local: Scenario, compile_c) -> None:
     text = local.run("test_alloc", "break main", "run", "bt", "kill", "delete", *other, hook=None)
     first, _, second = text.partition("[Inferior 1")
     assert "[app] main" in first and "[app]" not in second and "No frame filters" in second
+
+
+IN_HANDLER = """
+#include <signal.h>
+int cuInit(unsigned);
+int asked(int a)
+{
+    return a + 1;
+}
+static void handle(int signal)
+{
+    asked(signal);
+}
+int main(void)
+{
+    signal(SIGUSR1, handle);
+    cuInit(0);
+    return raise(SIGUSR1);
+}
+"""
+
+
+def test_frames_that_are_no_functions_have_no_layer(local: Scenario, compile_c) -> None:
+    driver = str(local.shim / "standin" / "libcuda.so.1")
+    program = compile_c("in_handler", IN_HANDLER, driver)
+    text = local.run(program, "break asked", "handle SIGUSR1 nostop noprint", "run", "bt", hook=None)
+    assert "[app] handle (signal=10)" in text
+    assert re.search(r"^#2 +<signal handler called> \(\)$", text, re.MULTILINE)
