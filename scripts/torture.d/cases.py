@@ -1,0 +1,160 @@
+"""The cases of one build, played and judged. What differs is tried again, and then under gdb without us."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import building
+import compiling
+import judging
+import playing
+import processes
+import sessions
+import terminal
+from building import Build
+from compilers import Failed
+from judging import Difference
+from lines import Tools
+from playing import Outcome
+from sessions import PER_BUILD, Session
+
+LIMIT, TIMES_PLAIN = 25, 60  # seconds that a run may take, and times the plain run's besides
+AGAIN, CONTROLS = 2, 3
+
+
+@dataclass
+class Finding:
+    case: int
+    kind: str
+    text: str
+    runs: int = 1  # of so many runs
+    found: int = 1  # so many showed it
+    control_runs: int = 0
+    control_found: int = 0
+    about: str = ""
+    folder: str = ""
+
+    @property
+    def is_gdbs(self) -> bool:
+        return self.control_found > 0
+
+
+@dataclass
+class Result:
+    """Of one build: what was played, what was found, and what this run itself did wrong."""
+
+    cases: list[int] = field(default_factory=list)
+    times: dict[int, float] = field(default_factory=dict)  # seconds of each case
+    kinds: set[str] = field(default_factory=set)
+    findings: list[Finding] = field(default_factory=list)
+    error: str = ""
+    seconds: float = 0
+
+
+@dataclass(frozen=True)
+class Work:
+    seed: int
+    build: int
+    sessions: Sequence[int]
+    tools: Tools
+    folder: Path
+    until: float  # on the monotonic clock: no case begins later
+    confirm: bool = True
+    control: bool = False  # without us from the first
+
+
+def play(work: Work) -> Result:
+    processes.adopt_orphans()
+    began, result = time.monotonic(), Result()
+    build = building.choose(work.seed, work.build, work.folder)
+    try:
+        building.write(build)
+        compiling.compile_all(build)
+        plain = measure(build)
+        for number in work.sessions:
+            if time.monotonic() < work.until:
+                play_case(work, build, sessions.choose(build, number), number, plain, result)
+    except Failed as problem:
+        result.error = f"--seed {work.seed} --case {work.build * PER_BUILD}: {problem} [{build}]"
+    if not result.findings and not result.error:
+        shutil.rmtree(build.folder)
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def measure(build: Build) -> Outcome:
+    """The program alone, twice: what it prints must be the same, else it is no measure."""
+    first, second = (playing.plainly(build, build.folder / name, LIMIT * 2) for name in ("plain", "plain-again"))
+    for one in (first, second):
+        if one.stuck or one.status != build.status or one.same != first.same or "= wrong" in "".join(one.same):
+            raise Failed(
+                f"alone, the program ends with {one.status} {one.stuck} {sorted(set(one.same) ^ set(first.same))[:3]}"
+            )
+    return first if first.seconds > second.seconds else second
+
+
+def play_case(work: Work, build: Build, session: Session, number: int, plain: Outcome, result: Result) -> None:
+    case = build.number * PER_BUILD + number
+    player = Player(
+        work, build, session, plain, f"case-{case}" + (f".{result.cases.count(case)}" if case in result.cases else "")
+    )
+    began = time.monotonic()
+    found = player.play(work.control)
+    result.cases.append(case)
+    result.times[case] = round(time.monotonic() - began, 1)
+    result.kinds |= build.kinds() | session.kinds()
+    if found:
+        (player.folder / "session").write_text(f"{session}\n{build}\n")
+        findings = [
+            Finding(case, one.kind, one.text, about=f"{session}; {build}", folder=str(player.folder)) for one in found
+        ]
+        if work.control:
+            for one in findings:
+                one.runs, one.found, one.control_runs, one.control_found = 0, 0, 1, 1
+        elif work.confirm:
+            player.confirm(findings)
+        result.findings += findings
+    else:
+        shutil.rmtree(player.folder)
+
+
+class Player:
+    """Runs of one case, each in a folder of its own."""
+
+    def __init__(self, work: Work, build: Build, session: Session, plain: Outcome, name: str) -> None:
+        self.work, self.build, self.session, self.plain = work, build, session, plain
+        self.folder = build.folder / name
+        self.folder.mkdir()
+        self.runs = 0
+
+    def play(self, control: bool) -> list[Difference]:
+        self.runs += 1
+        folder = self.folder / f"{'control' if control else 'run'}-{self.runs}"
+        load = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        limit = (LIMIT + TIMES_PLAIN * self.plain.seconds) * min(load, 8)
+        if self.session.start == "terminal":
+            outcome = terminal.play(self.build, self.session, self.work.tools, folder, control, limit)
+        else:
+            outcome = playing.Run(self.build, self.session, self.work.tools, folder, control, limit).play()
+        return judging.differences(self.build, self.session, self.plain, outcome, control)
+
+    def confirm(self, findings: list[Finding]) -> None:
+        """How often it shows again, and whether gdb's own breakpoints at the same places do the same."""
+        is_stuck = any(one.kind == "stuck" for one in findings)
+        for _ in range(0 if is_stuck else AGAIN):
+            kinds = {one.kind for one in self.play(False)}
+            for finding in findings:
+                finding.runs += 1
+                finding.found += finding.kind in kinds
+        for _ in range(1 if is_stuck else CONTROLS):
+            kinds = {one.kind for one in self.play(True)}
+            for finding in findings:
+                finding.control_runs += 1
+                finding.control_found += finding.kind in kinds
+            if all(finding.control_found for finding in findings):
+                break

@@ -1,0 +1,203 @@
+"""Runs in gdb: plays a session (plan.json), with the extension or, as the control, with gdb's own commands alone.
+
+Writes what happens to a file of JSON lines: the harness reads it meanwhile, and judges it afterwards.
+"""
+
+import json
+import sys
+
+import gdb
+
+with open(TORTURE_PLAN) as plan:  # noqa: F821 (set by the command line)
+    PLAN = json.load(plan)
+OURS = "plain" if PLAN["control"] else "cuda"
+HELD = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE", "SIGSYS")
+FILE = open(PLAN["notes"], "a", buffering=1)  # noqa: SIM115 (until gdb ends)
+sys.path.insert(0, PLAN["here"])
+
+
+NOTED = []
+
+
+def note(what, **more):
+    NOTED.append({"what": what, **more})
+    FILE.write(json.dumps({"what": what, **more}) + "\n")
+
+
+def run(command, harmless=False):
+    """The error's text, or None. An error of what must work is noted as a fault."""
+    try:
+        gdb.execute(command)
+        return None
+    except gdb.error as problem:
+        if not harmless:
+            note("error", command=command, text=str(problem))
+        return str(problem)
+    except BaseException as problem:  # a KeyboardInterrupt, or a Python error in a command of ours
+        note("error", command=command, text=f"{type(problem).__name__}: {problem}")
+        return str(problem)
+
+
+class Session:
+    def __init__(self):
+        self.stopped = []  # signals of the stops since the last command
+        self.number = 0
+        self.owner = {}  # breakpoint number -> watch
+        self.hits = {}  # breakpoint number -> hits that gdb has counted
+        self.ended = False
+        gdb.events.stop.connect(self.on_stop)
+        gdb.events.exited.connect(self.on_exit)
+
+    # Handlers execute nothing: that would run a breakpoint's commands there and then.
+    def on_stop(self, event):
+        signal = getattr(event, "stop_signal", None)
+        self.stopped.append(signal)
+        note("stop", signal=signal, watches=self.newly_hit())
+
+    def newly_hit(self):
+        """Watches with a hit more than at the last stop: the event itself names all of the place, hit or not."""
+        found = []
+        for one in gdb.breakpoints():
+            if one.number in self.owner and one.hit_count != self.hits.get(one.number, 0):
+                found.append(self.owner[one.number])
+                self.hits[one.number] = one.hit_count
+        return sorted(found)
+
+    def size_of_call(self):
+        """Of the call at which it stands, as the user would ask; for watches at the entry of one function."""
+        stops = [one for one in NOTED if one["what"] == "stop"]
+        for index in stops[-1]["watches"] if stops else ():
+            watch = PLAN["watches"][index]
+            if watch["on"] == "enter" and not watch["auto"] and watch["functions"] == [gdb.selected_frame().name()]:
+                try:
+                    value = int(gdb.parse_and_eval(PLAN["values"][watch["functions"][0]][PLAN["control"]]))
+                except gdb.error as problem:
+                    note("unread", watch=index, text=str(problem))
+                else:
+                    note("size", watch=index, value=value)
+
+    def on_exit(self, event):
+        code = getattr(event, "exit_code", None)
+        note("exited", code=None if code is None else int(code), pid=event.inferior.pid)
+
+    def play(self):
+        for line in PLAN["setup"]:
+            run(line)
+        if PLAN["before"]:
+            self.make_watches()
+        for line in PLAN["begin"]:
+            run(line)
+        if not alive():
+            note("not started")
+            return
+        note("started", pid=gdb.selected_inferior().pid)
+        if not PLAN["before"]:
+            self.make_watches()
+        self.stopped.clear()
+        while alive() and not self.ended:
+            self.go_on()
+        self.finish()
+
+    def make_watches(self):
+        for index, watch in enumerate(PLAN["watches"]):
+            before = numbers()
+            run(watch[OURS])
+            made = {one for one in numbers() - before if one > 0}
+            self.owner.update(dict.fromkeys(made, index))
+            note("watch", index=index, numbers=sorted(made))
+            if watch["auto"]:
+                for one in gdb.breakpoints():
+                    if one.number in made:
+                        one.commands = "silent\ncontinue"
+            for line in watch["also"]:
+                run(line)
+
+    def go_on(self):
+        if run("continue", harmless=not alive()):
+            self.ended = True  # it would say the same again and again
+            return
+        if alive():
+            self.at_stop()
+
+    def at_stop(self):
+        self.number += 1
+        signal = self.stopped[-1] if self.stopped else None
+        self.stopped.clear()
+        self.size_of_call()
+        if signal in HELD:
+            self.hurt(signal)
+        if self.number <= 3 and not PLAN["inserted"]:
+            self.look_at_code("stop")
+        for deed in PLAN["at"].get(str(self.number), []):
+            for line in deed[OURS]:
+                line = self.with_numbers(line)
+                if line and alive():
+                    note("deed", line=line)
+                    self.act(line)
+        if self.number == PLAN["last"] and alive():
+            self.end()
+        elif self.number >= PLAN["stops"] and alive():
+            note("enough")
+            self.take_back()
+
+    def act(self, line):
+        stops = len(NOTED)
+        run(line, harmless=True)
+        if any(one["what"] == "stop" for one in NOTED[stops:]) and alive():
+            self.size_of_call()
+
+    def hurt(self, signal):
+        note("signal", signal=signal, thread=gdb.selected_thread().num)
+        for line in ("bt 8", "x/6i $pc-6", "info registers"):
+            run(line, harmless=True)
+
+    def with_numbers(self, line):
+        for index in range(len(PLAN["watches"])):
+            word = f"{{{index}}}"
+            if word in line:
+                mine = [one for one, owner in self.owner.items() if owner == index and one in numbers()]
+                return line.replace(word, str(mine[0])) if mine else ""
+        return line
+
+    def end(self):
+        kind = PLAN["end"]
+        note("end", kind=kind)
+        if kind == "deletes":
+            self.take_back()
+            self.look_at_code("deleted")
+        elif kind in ("detaches", "kills", "quits"):
+            self.ended = True
+            if kind != "quits":
+                run("detach" if kind == "detaches" else "kill")
+
+    def take_back(self):
+        run("delete")
+        if OURS == "cuda":
+            run("cuda-log stop", harmless=True)
+
+    def look_at_code(self, when):
+        import segments
+
+        with open(PLAN["out"], "a+") as lines:
+            lines.seek(0)
+            patched = [int(line.split()[2], 16) for line in lines if line.startswith("# patched ")]
+        for one in segments.changed(gdb.selected_inferior().pid, PLAN["mine"], [(one, one + 12) for one in patched]):
+            if one.inside(PLAN["bodies"]):  # between functions and behind them tests may be
+                note("bytes", when=when, text=str(one))
+
+    def finish(self):
+        note("hits")
+        for line in PLAN["finish"] if OURS == "cuda" else ():
+            run(line)
+        note("finished")
+
+
+def numbers():
+    return {one.number for one in gdb.breakpoints()}
+
+
+def alive():
+    return gdb.selected_inferior().pid != 0
+
+
+Session().play()

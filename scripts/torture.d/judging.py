@@ -1,0 +1,221 @@
+"""What differs between a run and what it has to be: the plain run's lines, the counts that it printed itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import watches
+from building import Build, symbols
+from playing import Outcome
+from sessions import Session
+from watches import Watch
+
+SIBLING, TERA = 1 << 50, 1 << 40
+WORDS = {  # what a line of the program's that differs tells of
+    "wrong": "result", "damaged": "registers", "fork": "child", "spawn": "child", "vfork": "child", "clone": "child",
+    "raw": "child", "system": "child", "backtraces": "unwinding", "exceptions": "unwinding", "jumps": "unwinding",
+    "reloads": "memory", "strict": "seccomp", "filter": "seccomp", "patches": "patches",
+}  # fmt: skip
+FAULTS = {
+    "Traceback (most recent call last)": "python", "Python Exception": "python", "internal-error": "gdb died",
+    "A problem internal to GDB": "gdb died", "Fatal signal": "gdb died",
+    "Cannot insert breakpoint": "error", "Cannot access memory at address": "error",
+}  # fmt: skip
+UNKNOWN = "is not known here"  # said where optimised code has moved a value: that is honest
+BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
+
+
+def what(line: str) -> str:
+    return WORDS.get(line.split()[1].strip(":"), "output")
+
+
+@dataclass(frozen=True, order=True)
+class Difference:
+    kind: str
+    text: str
+
+
+def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:
+    if run.stuck:
+        return [Difference("stuck", run.stuck)]
+    found = [*of_gdb(run), *of_lines(session, plain, run), *of_code(session, plain, run)]
+    found += [Difference("left over", text) for text in run.left]
+    if not found and session.start != "terminal":
+        found += of_hits(build, session, run, control)
+        if not control and any(watch.on == "log" for watch in session.watches):
+            found += of_log(build, session, run)
+    return sorted(set(found))
+
+
+def of_gdb(run: Outcome) -> list[Difference]:
+    found = [Difference(kind, line.strip()) for words, kind in FAULTS.items() for line in run.text.splitlines()
+             if words in line][:3]  # fmt: skip
+    if "\x1b" in run.text and not run.terminal:
+        found.append(Difference("escape", next(repr(line) for line in run.text.splitlines() if "\x1b" in line)))
+    found += [Difference("error", f"{note['command']}: {shortened(note['text'])}") for note in run.noted("error")]
+    if run.gdb_status is not None and run.gdb_status < 0:
+        found.append(Difference("gdb died", f"of signal {-run.gdb_status}"))
+    found += [Difference("not started", "the program did not come to main") for _ in run.noted("not started")]
+    return found
+
+
+def shortened(text: str) -> str:
+    """A traceback's first and last line."""
+    lines = text.strip().splitlines()
+    return text if len(lines) < 2 else f"{lines[0]} {lines[-1]}"
+
+
+def went_to_its_end(session: Session, run: Outcome) -> bool:
+    """Whatever gdb did, the program was let go on."""
+    if session.end in ("kills", "killed"):
+        return not run.noted("end") and session.end != "killed"
+    return session.end != "quits" or not run.noted("end") or session.start in ("attach", "attach_server")
+
+
+def of_lines(session: Session, plain: Outcome, run: Outcome) -> list[Difference]:
+    want, have = Counter(plain.same), Counter(run.same)
+    new, missing = sorted((have - want).elements()), sorted((want - have).elements())
+    if not went_to_its_end(session, run):
+        missing = []
+    died = [f"{note['signal']} in thread {note['thread']}" for note in run.noted("signal")]
+    if died or (missing and "= end" in missing):
+        ended = re.findall(r"^Program terminated with signal (\w+)", run.text, re.MULTILINE)
+        why = (died or ended or [f"it did not come to its end, wait status {run.status}"])[0]
+        return [Difference("died", why + "".join(f"; {line[2:]}" for line in new[:2]))]
+    kinds: dict[str, list[str]] = {}
+    for line in [*new, *missing]:
+        kinds.setdefault(what(line), []).append(line[2:])
+    return [Difference(kind, paired(new, missing, kind)) for kind in kinds]
+
+
+def paired(new: list[str], missing: list[str], kind: str) -> str:
+    """The first few lines of that kind, and what they should have been."""
+    mine = [[line[2:] for line in lines if what(line) == kind] for lines in (new, missing)]
+    return "; ".join(mine[0][:3]) + (", not " + "; ".join(mine[1][:3]) if mine[1] else "")
+
+
+def of_code(session: Session, plain: Outcome, run: Outcome) -> list[Difference]:
+    found = [Difference("code" if text.startswith("code") else "filling", text) for text in run.memory]
+    found += [Difference("code at a stop", note["text"]) for note in run.noted("bytes")]
+    if went_to_its_end(session, run) and not found:
+        codes = [note["code"] for note in run.noted("exited")]
+        status = codes[-1] if codes and codes[-1] is not None else run.status
+        if status is not None and status != plain.status:
+            found.append(Difference("status", f"exit status {status}, not {plain.status}"))
+    return found
+
+
+# ---- counts ----
+
+
+def counts(run: Outcome) -> dict[tuple[int, str, str, int], tuple[int, int]]:
+    """(thread, function, caller, class) -> calls and the sum of their sizes, as the program has printed them."""
+    found: dict[tuple[int, str, str, int], tuple[int, int]] = {}
+    for line in run.out:
+        if line.startswith("# count "):
+            words = line.split()
+            key = int(words[2]), words[3], words[4], int(words[5])
+            before = found.get(key, (0, 0))
+            found[key] = before[0] + int(words[6]), before[1] + int(words[7])
+    return found
+
+
+def wanted(watch: Watch, run: Outcome) -> tuple[int, int]:
+    """How often it must be hit, and the sum of the sizes of the calls that match."""
+    chosen = [
+        value for (thread, function, caller, size_class), value in counts(run).items()
+        if function in watch.functions and size_class == watch.size_class and not watch.never
+        and (not watch.callers or caller in watch.callers)
+        and (watch.thread is None or thread == watch.thread - 1)
+    ]  # fmt: skip
+    calls, total = sum(one[0] for one in chosen), sum(one[1] for one in chosen)
+    if watch.counting:
+        word, number = watch.counting
+        calls = {"nth": int(calls >= number), "every": calls // number, "after": max(0, calls - number)}[word]
+    return calls, total
+
+
+def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list[Difference]:
+    if not any(line == "# holding" for line in run.out):
+        return []  # the program never said how many there were
+    numbers = {note["index"]: note["numbers"] for note in run.noted("watch")}
+    whole = session.exact and not run.noted("enough")
+    found = []
+    for index, watch in enumerate(session.watches):
+        if watch.on == "log" or not numbers.get(index) or not build_counts(build, watch):
+            continue
+        values = [note["value"] for note in run.noted("size") if note["watch"] == index]
+        hits = sum(note["watches"].count(index) for note in run.noted("stop"))
+        if control:  # gdb's own breakpoints do not ask who calls
+            hits -= sum(bool(value & SIBLING) for value in values)
+        elif watch.on != "enter":
+            hits = sum(int(number) in numbers[index] for number in BANNER.findall(run.text))
+        found += judge(watch, hits, values, wanted(watch, run), whole, control)
+        unread = [note["text"] for note in run.noted("unread") if note["watch"] == index and not control
+                  and UNKNOWN not in note["text"]]  # fmt: skip
+        found += [Difference("arguments", f"{watch.cuda}: {text}") for text in unread[:1]]
+    return found
+
+
+def build_counts(build: Build, watch: Watch) -> bool:
+    return watch.thread is None or watch.thread <= build.workers + 1
+
+
+def judge(
+    watch: Watch, hits: int, values: list[int], want: tuple[int, int], whole: bool, control: bool
+) -> list[Difference]:
+    found = []
+    said = watch.plain if control else watch.cuda
+    calls, total = want
+    if watch.exact and (hits > calls or (whole and hits < calls)):
+        found.append(Difference("hits", f"{said}: {hits} hits of {calls} calls"))
+    bad = [value for value in values if not matches(watch, value) and not (control and value & SIBLING)]
+    if bad:
+        found.append(Difference("arguments", f"{said}: stopped with {bad[0]:#x}"))
+    elif (
+        watch.exact
+        and whole
+        and len(values) == hits
+        and not watch.counting
+        and not found
+        and not control
+        and sum(values) != total
+    ):
+        found.append(Difference("arguments", f"{said}: sizes sum up to {sum(values)}, not {total}"))
+    return found
+
+
+def matches(watch: Watch, value: int) -> bool:
+    """The size of a call at which it has stopped."""
+    if watch.functions[0] in (watches.SPECIALS[0], watches.SPECIALS[2]):
+        return True
+    if watch.size_class == watches.OFTEN:
+        return value & 63 == 5 and not value & SIBLING
+    if watch.size_class:
+        return value // TERA == watch.size_class
+    return not value & SIBLING
+
+
+def of_log(build: Build, session: Session, run: Outcome) -> list[Difference]:
+    """The log has every call of its functions once, with its size; those that a hook makes itself are marked."""
+    watch = next(watch for watch in session.watches if watch.on == "log")
+    if not session.exact or run.noted("enough") or session.end != "exits" or not watch.exact:
+        return []
+    have: dict[str, list[int]] = {name: [] for name in watch.functions}
+    for line in run.log:
+        call = json.loads(line)
+        if call.get("phase") == "B" and call["name"] in have and call.get("layer") == "hook":
+            value = call["details"].get(symbols()[call["name"]])
+            have[call["name"]].append(value if isinstance(value, int) else -1)
+    found = []
+    for name, values in have.items():
+        values = [value for value in values if not value & SIBLING]
+        calls, total = wanted(Watch("", "", "", [name]), run)
+        if len(values) != calls:
+            found.append(Difference("log", f"{len(values)} calls of {name} recorded, not {calls}"))
+        elif sum(values) != total:
+            found.append(Difference("log", f"sizes of {name} sum up to {sum(values)}, not {total}"))
+    return found

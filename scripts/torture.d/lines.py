@@ -1,0 +1,152 @@
+"""The plan of a session and what gdb is started with: here or over a gdbserver, with us or without."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from building import Build
+from elftools.elf.elffile import ELFFile
+from kinds import HERE
+from sessions import Session
+from watches import values
+
+ATTACHED, REMOTE = ("attach", "attach_server"), ("server", "multi", "attach_server")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Whose gdb, and what it sources."""
+
+    gdb: str
+    gdbserver: str
+    extension: Path
+
+    def line(self, control: bool) -> list[str]:
+        return [self.gdb, "-nx", "-q", "-iex", "set confirm off", *([] if control else ["-x", str(self.extension)])]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One run's folder: what the program and gdb write, and the two pipes that the program waits at."""
+
+    folder: Path
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out"
+
+    @property
+    def notes(self) -> Path:
+        return self.folder / "notes"
+
+    @property
+    def text(self) -> Path:
+        return self.folder / "gdb.out"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "calls.jsonl"
+
+
+def program_line(build: Build, place: Place, gate: str) -> list[str]:
+    return [str(build.program), str(place.out), gate, str(place.folder / "hold"), str(build.library)]
+
+
+def setup(build: Build, session: Session, control: bool) -> list[str]:
+    quiet = "SIGALRM SIGPROF SIGUSR1" + (" SIGSEGV" if "faults" in build.words else "")
+    randomize = "off" if session.aslr else "on"
+    lines = ["set pagination off", "set width 0", "set remotetimeout 60", f"set disable-randomization {randomize}",
+             "handle SIGUSR2 stop noprint nopass", f"handle {quiet} nostop noprint pass"]  # fmt: skip
+    if build.way == "preloaded" and session.start not in (*ATTACHED, "server", "multi"):
+        lines += preloading(build, session, control)
+    return lines
+
+
+def preloading(build: Build, session: Session, control: bool) -> list[str]:
+    if not control:
+        return [f"cuda-load {build.library}"]
+    if session.start == "multi":
+        return ["set startup-with-shell off", f"set environment LD_PRELOAD={build.library}"]
+    return [f"set exec-wrapper env LD_PRELOAD={build.library}"]
+
+
+def begin(build: Build, session: Session, tools: Tools, line: list[str], pid: int, control: bool) -> list[str]:
+    wrapper = ["--wrapper", "env", f"LD_PRELOAD={build.library}", "--"] if build.way == "preloaded" else []
+    server = shlex.quote(tools.gdbserver)
+    if session.start == "attach":
+        return [f"attach {pid}"]
+    if session.start == "attach_server":
+        return [f"target remote | {server} --once --attach - {pid}"]
+    if session.start == "server":
+        return [
+            f"target remote | {server} --once {shlex.join(wrapper)} - {shlex.join(line)}",
+            "tbreak main",
+            "continue",
+        ]
+    if session.start == "multi":
+        load = preloading(build, session, control) if build.way == "preloaded" else []
+        return [
+            f"target extended-remote | {server} --multi -",
+            f"set remote exec-file {line[0]}",
+            *load,
+            "tbreak main",
+            "run",
+        ]
+    return ["tbreak main", "run"]
+
+
+def plan(build: Build, session: Session, tools: Tools, place: Place, pid: int, control: bool) -> dict[str, Any]:
+    line = program_line(build, place, str(place.folder / "gate") if session.start in ATTACHED else "/dev/null")
+    logging = session.deed == "logs" or any(watch.on == "log" for watch in session.watches)
+    return {
+        "control": control, "here": str(HERE), "notes": str(place.notes), "out": str(place.out),
+        "setup": setup(build, session, control), "begin": begin(build, session, tools, line, pid, control),
+        "before": session.before, "watches": [watch.plan() for watch in session.watches], "at": session.at,
+        "stops": session.stops, "last": session.last, "end": session.end, "values": values(build),
+        "mine": [str(build.library), str(build.program)], "bodies": bodies(build),
+        "inserted": logging and session.start in REMOTE,  # there breakpoints stay inserted while the log is on
+        "finish": ["cuda-guards", "info breakpoints", *([f"cuda-log save {place.log}"] if logging else [])],
+    }  # fmt: skip
+
+
+def bodies(build: Build) -> list[tuple[int, int]]:
+    """Where in the library's file the hooked functions are."""
+    with build.library.open("rb") as file:
+        elf = ELFFile(file)
+        symbols = {one.name: one for one in elf.get_section_by_name(".dynsym").iter_symbols()}
+        code = [one for one in elf.iter_segments("PT_LOAD") if one["p_flags"] & 1]
+        found = []
+        for name in build.names:
+            at, size = symbols[name]["st_value"], symbols[name]["st_size"]
+            segment = next(one for one in code if one["p_vaddr"] <= at < one["p_vaddr"] + one["p_memsz"])
+            found.append(
+                (at - segment["p_vaddr"] + segment["p_offset"], at - segment["p_vaddr"] + segment["p_offset"] + size)
+            )
+    return found
+
+
+def gdb_line(build: Build, session: Session, tools: Tools, place: Place, pid: int, control: bool) -> list[str]:
+    """Writes the plan, and the line as a script to run again."""
+    (place.folder / "plan.json").write_text(json.dumps(plan(build, session, tools, place, pid, control), indent=1))
+    words = [
+        "-batch",
+        "-ex",
+        f"python TORTURE_PLAN = {str(place.folder / 'plan.json')!r}",
+        "-x",
+        str(HERE / "driver.py"),
+    ]
+    gate = str(place.folder / "gate") if session.start in ATTACHED else "/dev/null"
+    line = [*tools.line(control), *words, "--args", *program_line(build, place, gate)]
+    (place.folder / "command").write_text(shlex.join(line) + "\n")
+    return line
+
+
+def environment(build: Build, base: dict[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in base.items()
+            if not name.startswith(("LD_", "GDBCUDA_", "PYTHON", "DEBUGINFOD_", "COLUMNS"))}  # fmt: skip
+    return kept | {"LC_ALL": "C.UTF-8", "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
+                   "TSAN_OPTIONS": "report_bugs=0"}  # fmt: skip

@@ -1,0 +1,43 @@
+/* torture (unwinds): A profiler: a timer whose handler walks the stack. Each walk has to end where the thread began. */
+#include <execinfo.h>
+#include <sys/time.h>
+
+static volatile sig_atomic_t walks, lost;
+static void *outermost;
+
+static void on_profile(int number)
+{
+    void *stack[80];
+    int before = errno;
+    (void)number;
+    if (slot == 0) {
+        int depth = backtrace(stack, 80);
+        walks++;
+        lost += depth < 4 || stack[depth - 1] != outermost;
+    }
+    errno = before;
+}
+
+static void part_backtraces(struct dice *dice)
+{
+    void *stack[80];
+    struct sigaction action = {};
+    struct itimerval every = {{0, 500}, {0, 500}}, never = {};
+    outermost = stack[0] = NULL;
+    int depth = backtrace(stack, 80);
+    outermost = stack[depth - 1];
+    action.sa_handler = on_profile;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGPROF, &action, NULL);
+    walks = lost = 0;
+    setitimer(ITIMER_REAL, &never, NULL);
+    setitimer(ITIMER_PROF, &every, NULL);
+    for (int i = 0; walks < 60 && i < 3000000; i++) {
+        invoke(dice, i < 200);
+        if (i % 64 == 63)
+            pthread_kill(pthread_self(), SIGPROF);
+    }
+    setitimer(ITIMER_PROF, &never, NULL);
+    signal(SIGPROF, SIG_IGN);
+    say("= backtraces: %d of %s lost", (int)lost, walks < 60 ? "few" : "many");
+}

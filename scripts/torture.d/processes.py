@@ -1,0 +1,41 @@
+"""Processes seen from outside: which ones belong to a run, and are they alive."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt_orphans() -> None:
+    """Programs that gdb has left alone become children of this process, so that their exit status can be had."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def mine(out: Path) -> list[int]:
+    """Live processes with this run's output on their command line: the program, its children, gdb and gdbserver."""
+    found = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                words = Path(entry.path, "cmdline").read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(out) + b"\0" in words and alive(int(entry.name)):
+                found.append(int(entry.name))
+    return found

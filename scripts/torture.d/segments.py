@@ -1,0 +1,94 @@
+"""Code in memory against the files that it comes from. Reads /proc alone, so it works in gdb's Python too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+PAGE = 4096
+
+
+class Change(NamedTuple):
+    """A run of bytes in memory that are not the file's."""
+
+    file: str
+    offset: int
+    have: bytes
+    want: bytes
+    filling: bool  # behind the segment's last byte, up to the end of its page
+
+    def __str__(self) -> str:
+        where = f"{'filling' if self.filling else 'code'} of {os.path.basename(self.file)}+{self.offset:#x}"
+        return f"{where}, {len(self.have)} bytes: {self.have[:16].hex()}, not {self.want[:16].hex()}"
+
+    def inside(self, ranges: Iterable[Iterable[int]]) -> bool:
+        return any(low < self.offset + len(self.have) and self.offset < high for low, high in ranges)
+
+
+def mappings(pid: int) -> Iterator[tuple[int, int, int, str]]:
+    """Start, end, offset and file of each executable mapping of a file."""
+    with open(f"/proc/{pid}/maps") as lines:
+        for line in lines:
+            words = line.split(None, 5)
+            if "x" in words[1] and len(words) == 6 and words[5].startswith("/"):
+                start, _, end = words[0].partition("-")
+                yield int(start, 16), int(end, 16), int(words[2], 16), words[5].strip()
+
+
+def changed(pid: int, only: Iterable[str] = (), but: Iterable[tuple[int, int]] = ()) -> list[Change]:
+    """``only`` in these files, ``but`` for these ranges of addresses."""
+    wanted, left_out = set(only), list(but)
+    found: list[Change] = []
+    try:
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            for start, end, offset, file in mappings(pid):
+                if not wanted or file in wanted:
+                    found += differences(memory.fileno(), start, end, offset, file, left_out)
+    except OSError:  # the process has ended meanwhile
+        return []
+    return found
+
+
+def differences(memory: int, start: int, end: int, offset: int, file: str, but: list[tuple[int, int]]) -> list[Change]:
+    with open(file, "rb") as source:
+        want = os.pread(source.fileno(), end - start, offset).ljust(end - start, b"\0")
+    have = os.pread(memory, end - start, start)
+    if have == want:
+        return []
+    code_ends = code_end(file, offset)
+    found = []
+    for first, last in runs(have, want):
+        if any(low <= start + first and start + last <= high for low, high in but):
+            continue
+        found.append(Change(file, offset + first, have[first:last], want[first:last], offset + first >= code_ends))
+    return found
+
+
+def runs(have: bytes, want: bytes) -> Iterator[tuple[int, int]]:
+    """First and last of each run of different bytes; up to 8 equal ones inside count as the same run."""
+    first = last = -1
+    for at in range(len(have)):
+        if have[at] != want[at]:
+            if first >= 0 and at - last > 8:
+                yield first, last
+                first = at
+            first, last = (at if first < 0 else first), at + 1
+    if first >= 0:
+        yield first, last
+
+
+def code_end(file: str, offset: int) -> int:
+    """Where in the file the executable segment ends that begins on this page or before; behind it is filling."""
+    with open(file, "rb") as source:
+        head = source.read(64)
+        at, size, count = (int.from_bytes(head[a:b], "little") for a, b in ((32, 40), (54, 56), (56, 58)))
+        table = os.pread(source.fileno(), size * count, at)
+    ends = [0]
+    for i in range(count):
+        entry = table[i * size : (i + 1) * size]
+        kind, flags = int.from_bytes(entry[:4], "little"), int.from_bytes(entry[4:8], "little")
+        begin, length = int.from_bytes(entry[8:16], "little"), int.from_bytes(entry[32:40], "little")
+        if kind == 1 and flags & 1 and begin // PAGE * PAGE <= offset < begin + length:
+            ends.append(begin + length)
+    return max(ends)

@@ -1,0 +1,204 @@
+"""A session, chosen by the dice: how gdb meets the program, what it watches, what is done at stops, how it ends."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import watches
+from building import Build
+from kinds import Registry, turn
+from watches import Watch
+
+starts, deeds, ends = Registry("start"), Registry("deed"), Registry("end")
+PER_BUILD = 4
+STOPS = 60  # then every breakpoint is deleted: a stop costs milliseconds
+
+
+@dataclass
+class Session:
+    start: str
+    end: str
+    deed: str
+    watches: list[Watch] = field(default_factory=list)
+    before: bool = True  # watches are made before the program runs
+    aslr: bool = False
+    stops: int = STOPS
+    last: int = 0  # the stop at which it ends, if not by itself
+    at: dict[str, list[dict[str, list[str]]]] = field(default_factory=dict)  # what is done at which stop
+    pokes: list[float] = field(default_factory=list)  # seconds from the start on, at which gdb is made to stop
+    kill_after: float = 0
+
+    @property
+    def exact(self) -> bool:
+        """Every call that matches must be seen."""
+        return self.end == "exits" and self.deed != "toggles"
+
+    def kinds(self) -> set[str]:
+        return {self.start, self.end, self.deed, *(one.kind for one in self.watches)}
+
+    def __str__(self) -> str:
+        return f"{self.start}, {' '.join(one.kind for one in self.watches)}, {self.deed}, {self.end}"
+
+
+def choose(build: Build, number: int) -> Session:
+    """The ``number``-th session of a build; kinds take turns over all cases."""
+    case = build.number * PER_BUILD + number
+    dice = random.Random(f"session {build.seed} {case}")
+    pick = [turn(registry.kinds, build.seed, case, 1)[0] for registry in (starts, deeds, ends)]
+    session = Session(pick[0].name, pick[2].name, pick[1].name)
+    session.before, session.aslr = dice.random() < 0.5, dice.random() < 0.5
+    wanted = turn(watches.watches.kinds, build.seed, case, 2)
+    wanted += dice.choices(watches.watches.kinds, k=dice.choice([0, 0, 1, 3]))
+    for kind in wanted:
+        watch = watches.make(kind, build, dice)
+        if watch is not None and not (watch.on == "log" and any(one.on == "log" for one in session.watches)):
+            session.watches.append(watch)
+    if not session.watches:
+        session.watches.append(watches.always(build, dice, build.names[0]))
+    for kind in pick:
+        kind.make(session, build, dice)
+    if session.start == "terminal":
+        stopping = [one for one in session.watches if one.on == "enter" and not one.auto]
+        session.watches = (stopping or session.watches)[:2]
+    return session
+
+
+def do(session: Session, stop: int, cuda: list[str], plain: list[str] | None = None) -> None:
+    session.at.setdefault(str(stop), []).append({"cuda": cuda, "plain": cuda if plain is None else plain})
+
+
+# ---- how it starts ----
+
+
+@starts("local", "gdb runs the program")
+def local(session: Session, build: Build, dice: random.Random) -> None:
+    pass
+
+
+@starts("server", "a gdbserver over a pipe runs it")
+def server(session: Session, build: Build, dice: random.Random) -> None:
+    pass
+
+
+@starts("multi", "extended-remote: gdb runs it on the server")
+def multi(session: Session, build: Build, dice: random.Random) -> None:
+    pass
+
+
+@starts("attach", "gdb attaches to it while its threads call")
+def attach(session: Session, build: Build, dice: random.Random) -> None:
+    session.before = False
+    attached(session, build)
+
+
+@starts("attach_server", "a gdbserver attaches to it")
+def attach_server(session: Session, build: Build, dice: random.Random) -> None:
+    session.before = False
+    attached(session, build)
+
+
+def attached(session: Session, build: Build) -> None:
+    for watch in session.watches:
+        watch.exact = watch.exact and not build.workers and watch.thread is None
+
+
+@starts("terminal", "at a terminal, typed, with commands that continue")
+def terminal(session: Session, build: Build, dice: random.Random) -> None:
+    session.end, session.deed, session.at = "exits", "nothing", {}
+
+
+# ---- what is done at stops ----
+
+
+@deeds("nothing", "only continue")
+def nothing(session: Session, build: Build, dice: random.Random) -> None:
+    pass
+
+
+@deeds("steps", "step, next, stepi, finish, until at stops")
+def steps(session: Session, build: Build, dice: random.Random) -> None:
+    for stop in dice.sample(range(1, 20), 6):
+        do(session, stop, dice.choices(["stepi", "nexti", "step", "next", "finish", "stepi 9", "until", "step 3"], k=2))
+
+
+@deeds("looks", "every view of ours and of gdb's")
+def looks(session: Session, build: Build, dice: random.Random) -> None:
+    ours = ["cuda-call", "cuda-guards", "cuda-log", "cuda-check", "cuda-route", "cuda-dlsym", "cuda-memory",
+            "cuda-load", "cuda-call --json"]  # fmt: skip
+    gdbs = ["bt", "info breakpoints", "info threads", "thread apply all bt 3", "x/8i $pc", "info registers rip rsp",
+            "info sharedlibrary", "up", "info symbol $pc", "disassemble"]  # fmt: skip
+    for stop in dice.sample(range(1, 16), 5):
+        plain = dice.choices(gdbs, k=2)
+        do(session, stop, dice.choices(ours, k=2) + plain, plain)
+
+
+@deeds("toggles", "breakpoints are disabled, enabled, deleted, changed and made; guards switched off and on")
+def toggles(session: Session, build: Build, dice: random.Random) -> None:
+    for stop in range(2, 40, 3):
+        which = dice.randrange(len(session.watches))
+        name, this = build.names[which], f"{{{which}}}"  # the driver puts the number there
+        cuda, plain = dice.choice([
+            *((word, word) for word in (f"disable {this}", f"delete {this}", f"condition {this}", f"ignore {this} 2")),
+            ("enable", "enable"), ("disable", "disable"), ("set cuda-guard off", ""), ("set cuda-guard auto", ""),
+            (f"cuda-break {name} --once", f"tbreak {name}"),
+            (f"cuda-break {name} --from any if {watches.symbols()[name]} >= 2T", f"break {name} if $rsi >= {2 << 40}"),
+        ])  # fmt: skip
+        do(session, stop, [cuda], [plain] if plain else [])
+    do(session, 41, ["enable"])
+
+
+@deeds("logs", "the log is started and stopped again and again")
+def logs(session: Session, build: Build, dice: random.Random) -> None:
+    on, session.watches = False, [one for one in session.watches if one.on != "log"] or session.watches
+    for stop in sorted(dice.sample(range(1, 40), 10)):
+        names = " ".join(dice.sample(build.names, 2))
+        do(session, stop, ["cuda-log stop"] if on else [f"cuda-log start {names}"], [])
+        on = not on
+
+
+@deeds("pokes", "gdb is stopped at random times, in whatever the threads do")
+def pokes(session: Session, build: Build, dice: random.Random) -> None:
+    poke(session, dice, 12)
+
+
+def poke(session: Session, dice: random.Random, times: int) -> None:
+    session.pokes = sorted(dice.uniform(0, 0.6) for _ in range(times))
+
+
+# ---- how it ends ----
+
+
+@ends("exits", "the program ends by itself")
+def exits(session: Session, build: Build, dice: random.Random) -> None:
+    pass
+
+
+@ends("detaches", "gdb detaches at a random stop; the program goes on, and no byte of its code is another")
+def detaches(session: Session, build: Build, dice: random.Random) -> None:
+    any_stop(session, dice)
+
+
+@ends("deletes", "every breakpoint is deleted and the log stopped at a random stop; then it goes on")
+def deletes(session: Session, build: Build, dice: random.Random) -> None:
+    any_stop(session, dice)
+
+
+@ends("kills", "kill at a random stop")
+def kills(session: Session, build: Build, dice: random.Random) -> None:
+    any_stop(session, dice)
+
+
+@ends("quits", "gdb is left at a random stop: what it attached to goes on, what it has started ends")
+def quits(session: Session, build: Build, dice: random.Random) -> None:
+    any_stop(session, dice)
+
+
+@ends("killed", "somebody else kills the program, at a random time")
+def killed(session: Session, build: Build, dice: random.Random) -> None:
+    session.kill_after = dice.uniform(0.01, 0.8)
+
+
+def any_stop(session: Session, dice: random.Random) -> None:
+    session.last = dice.choice([1, 2, 3, 5, 8, 13, 30])
+    poke(session, dice, session.last)

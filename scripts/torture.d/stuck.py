@@ -1,0 +1,84 @@
+"""Where a run that came to no end stands: stacks of gdb (by another gdb), and what the kernel says of each thread."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Callable
+
+SECONDS = 60
+STILL = 10  # seconds in which nothing happens at all: it is stuck
+
+
+class Progress:
+    """Whether anything happens at all: processor time of these processes, and sizes of these files."""
+
+    def __init__(self) -> None:
+        self.last, self.since, self.asked = "", time.monotonic(), 0.0
+
+    def stands(self, pids: Callable[[], list[int]], files: Iterable[Path]) -> bool:
+        now = time.monotonic()
+        if now - self.asked > 1:
+            sizes = [path.stat().st_size if path.exists() else 0 for path in files]
+            state = f"{[ticks(pid) for pid in pids()]} {sizes}"
+            self.asked = now
+            if state != self.last or " R " in state:  # on a busy machine one may wait for its turn
+                self.last, self.since = state, now
+        return now - self.since > STILL
+
+
+def ticks(pid: int) -> str:
+    """State, and the processor time of all its threads, living or dead."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "gone"
+    return f"{pid} {words[0]} {words[11]} {words[12]}"
+
+
+def stacks(gdb: int, program: int, folder: Path) -> str:
+    """Written to a file of the folder; the answer is one line."""
+    parts = [f"gdb {gdb}:", *threads(gdb), f"program {program}:", *threads(program), "", backtrace(gdb)]
+    (folder / "stuck").write_text("\n".join(parts) + "\n")
+    return f"gdb {state(gdb)}, program {state(program) if program else 'not started'}"
+
+
+def backtrace(pid: int) -> str:
+    line = ["gdb", "-nx", "-batch", "-p", str(pid), "-ex", "set pagination off", "-ex", "thread apply all bt 40"]
+    environment = {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
+    try:
+        done = subprocess.run(line, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False,
+                              stdin=subprocess.DEVNULL, env=environment)  # fmt: skip
+    except (subprocess.TimeoutExpired, OSError) as problem:
+        return f"no stacks: {problem}"
+    return done.stdout
+
+
+def threads(pid: int) -> list[str]:
+    try:
+        names = sorted(os.listdir(f"/proc/{pid}/task"), key=int)
+    except OSError:
+        return ["  is not there"]
+    return [
+        f"  {one} {state(int(one))} in {asked(pid, one, 'wchan')}, call {asked(pid, one, 'syscall')}" for one in names
+    ]
+
+
+def asked(pid: int, thread: str, what: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/task/{thread}/{what}").read_text().strip()
+    except OSError:
+        return "?"
+
+
+def state(pid: int) -> str:
+    """Name, state and processor ticks."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return "gone"
+    name, words = text.partition("(")[2].rpartition(")")[0], text.rpartition(")")[2].split()
+    return f"{name} {words[0]} ({int(words[11]) + int(words[12])} ticks)"

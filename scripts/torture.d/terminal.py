@@ -1,0 +1,121 @@
+"""A session typed at a terminal: breakpoints with commands that continue and step, until the program has ended."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import lines
+import stuck
+from building import Build
+from lines import Place, Tools
+from playing import Outcome, read
+from processes import alive, mine, send
+from sessions import Session
+
+PROMPT = "(gdb) "
+
+
+def play(build: Build, session: Session, tools: Tools, folder: Path, control: bool, limit: float) -> Outcome:
+    folder.mkdir()
+    place = Place(folder)
+    (folder / "hold").write_text("")
+    line = [*tools.line(control), "--args", *lines.program_line(build, place, "/dev/null")]
+    typed = Typed(
+        line, lines.environment(build, dict(os.environ)) | {"TERM": "dumb", "NO_COLOR": "1"}, limit, place.out
+    )
+    outcome = Outcome(terminal=True)
+    try:
+        typed.wait_for_prompt()
+        for word in [*lines.setup(build, session, control), *watched(session, control), "run"]:
+            typed.type(word)
+        for _ in range(session.stops):
+            if not running(place):
+                break
+            typed.type("continue")
+        for word in ("delete", "continue", "info breakpoints") if running(place) else ("info breakpoints",):
+            typed.type(word)
+    except TimeoutError:
+        outcome.stuck = stuck.stacks(
+            typed.gdb.pid, next((one for one in mine(place.out) if one != typed.gdb.pid), 0), folder
+        )
+    finally:
+        typed.close()
+        for pid in mine(place.out):
+            send(pid, signal.SIGKILL)
+    outcome.out, outcome.text = read(place.out), typed.text
+    outcome.seconds = time.monotonic() - typed.began
+    place.text.write_text(typed.text)
+    return outcome
+
+
+def watched(session: Session, control: bool) -> list[str]:
+    """The first goes on by itself, the second makes a step and goes on at the prompt."""
+    found = []
+    for watch, commands in zip(session.watches, (["silent", "continue"], ["silent", "step"])):
+        said = watch.plain if control else watch.cuda
+        found += [said, *(["y"] if control and said.startswith("break") else []), "commands", *commands, "end"]
+    return found
+
+
+def program_of(place: Place) -> int:
+    ready = [line for line in read(place.out) if line.startswith("# ready ")]
+    return int(ready[-1].split()[2]) if ready else 0
+
+
+def running(place: Place) -> bool:
+    pid = program_of(place)
+    return bool(pid) and alive(pid)
+
+
+class Typed:
+    """gdb in a pseudo-terminal. ``type`` waits for the next prompt; within commands the prompt is ">"."""
+
+    def __init__(self, line: list[str], environment: dict[str, str], limit: float, out: Path) -> None:
+        self.master, slave = pty.openpty()
+        self.gdb = subprocess.Popen(line, stdin=slave, stdout=slave, stderr=slave, env=environment,
+                                    start_new_session=True)  # fmt: skip
+        os.close(slave)
+        self.text, self.seen = "", 0
+        self.began = time.monotonic()
+        self.until = self.began + limit
+        self.out, self.progress = out, stuck.Progress()
+
+    def pids(self) -> list[int]:
+        return sorted({self.gdb.pid, *mine(self.out)})
+
+    def type(self, line: str) -> None:
+        self.seen = len(self.text)
+        os.write(self.master, line.encode() + b"\n")
+        self.wait_for_prompt()
+
+    def wait_for_prompt(self) -> None:
+        while not self.at_prompt():
+            if time.monotonic() > self.until or self.progress.stands(self.pids, [self.out]):
+                raise TimeoutError
+            if not self.read(0.2) and self.gdb.poll() is not None:
+                return
+
+    def at_prompt(self) -> bool:
+        new = self.text[self.seen :]
+        return new.endswith((PROMPT, "\n>", "(y or [n]) ")) and not self.read(0.05)
+
+    def read(self, seconds: float) -> bool:
+        if not select.select([self.master], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:  # the other end is closed
+            return False
+        self.text += data.decode(errors="replace").replace("\r", "")
+        return bool(data)
+
+    def close(self) -> None:
+        send(-self.gdb.pid, signal.SIGKILL)
+        self.gdb.wait()
+        os.close(self.master)

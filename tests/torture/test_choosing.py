@@ -1,0 +1,65 @@
+"""A seed is a promise: the same number makes the same sources and sessions, and soon every kind has had its turn."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import building
+import compilers
+import pytest
+import sessions
+import watches
+from kinds import files
+from sessions import PER_BUILD
+from torture_support import TORTURE
+
+CASES = 60  # what two minutes are enough for
+
+
+def written(seed: int, number: int, folder: Path) -> dict[str, str]:
+    build = building.choose(seed, number, folder)
+    building.write(build)
+    return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_the_same_seed_makes_the_same_sources(tmp_path: Path, number: int) -> None:
+    first, second = (written(5, number, tmp_path / name) for name in ("first", "second"))
+    assert first == second
+    assert first != written(6, number, tmp_path / "third")
+
+
+def test_the_same_seed_makes_the_same_sessions(tmp_path: Path) -> None:
+    for case in range(20):
+        build = building.choose(5, case // PER_BUILD, tmp_path)
+        one, two = (dataclasses.asdict(sessions.choose(build, case % PER_BUILD)) for _ in range(2))
+        assert one == two
+
+
+def test_every_kind_has_its_turn(tmp_path: Path) -> None:
+    tried: set[str] = set()
+    for case in range(CASES):
+        build = building.choose(5, case // PER_BUILD, tmp_path)
+        tried |= build.kinds() | sessions.choose(build, case % PER_BUILD).kinds()
+    registries = (sessions.starts, watches.watches, sessions.deeds, sessions.ends)
+    there = [*files("shapes"), *files("parts"), *(kind for registry in registries for kind in registry.kinds)]
+    there += [kind for kind in compilers.kinds() if kind.group != "option" or compilers.works("gcc", kind.name)]
+    assert {kind.name for kind in there} - tried <= impossible()
+
+
+def impossible() -> set[str]:
+    """What this machine has no compiler for."""
+    return set() if compilers.shutil.which("rustc") else {"rusty"}
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [(["--only", "nonsense"], 2, "no kind is called nonsense"), (["--gdb", "no-such-gdb"], 3, "cannot be had")],
+)
+def test_what_cannot_be_done_is_one_line(words: list[str], status: int, text: str) -> None:
+    done = subprocess.run([sys.executable, str(TORTURE), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert text in done.stderr and "Traceback" not in done.stderr

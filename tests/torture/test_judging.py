@@ -1,0 +1,97 @@
+"""What counts as a difference, over outcomes made by hand and over this process's own memory."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import os
+from typing import Any
+
+import judging
+import pytest
+import segments
+from building import Build
+from playing import Outcome
+from sessions import Session
+from watches import Watch
+
+GOOD = ["= fork 0: exit 40", "= damaged registers 0, wrong calls 0", "= end"]
+COUNT = "# count 0 cuMemAlloc_v2 alpha 1 3 3298534883334"
+COUNTED = ["# holding", COUNT, "# count 1 cuMemAlloc_v2 beta 0 9 90"]
+
+
+def played(lines: list[str], *notes: dict[str, Any], status: int = 3, **more: Any) -> Outcome:
+    return Outcome(out=[*lines, *COUNTED], notes=list(notes), status=status, gdb_status=0, **more)
+
+
+def stops(*sizes: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [{"what": "watch", "index": 0, "numbers": [2]}]
+    for size in sizes:
+        found += [{"what": "stop", "watches": [0]}, {"what": "size", "watch": 0, "value": size}]
+    return found
+
+
+def kinds(build: Build, watch: Watch, run: Outcome, end: str = "exits") -> set[str]:
+    plain = Outcome(out=GOOD, status=3)
+    session = Session("local", end, "nothing", [watch])
+    return {one.kind for one in judging.differences(build, session, plain, run, False)}
+
+
+SIZES = [(1 << 40) + 1, (1 << 40) + 2, (1 << 40) + 3]
+
+
+@pytest.mark.parametrize(
+    ("run", "found"),
+    [
+        (played(GOOD, *stops(*SIZES)), set()),
+        (played(GOOD, *stops(*SIZES), status=-11), {"status"}),
+        (played(["= fork 0: signal 5", *GOOD[1:]], *stops(*SIZES)), {"child"}),
+        (played([GOOD[0], "= damaged registers 0x1, wrong calls 0", GOOD[2]], *stops(*SIZES)), {"registers"}),
+        (played([*GOOD, "= wrong: cuMemAlloc_v2(0x5) made 0x1, not 0x2, and returned 0"], *stops(*SIZES)), {"result"}),
+        (played(GOOD[:1], *stops(*SIZES)), {"died"}),
+        (played(GOOD, *stops(*SIZES[:2])), {"hits"}),
+        (played(GOOD, *stops(*SIZES, SIZES[0])), {"hits"}),
+        (played(GOOD, *stops(*SIZES[:2], SIZES[0])), {"arguments"}),
+        (played(GOOD, *stops(*SIZES[:2], 77)), {"arguments"}),
+        (played(GOOD, *stops(*SIZES), text="Python Exception <class 'KeyError'>"), {"python"}),
+        (played(GOOD, *stops(*SIZES), text="\x1b[31m"), {"escape"}),
+        (played(GOOD, *stops(*SIZES), memory=["code of libhook.so+0x1000, 1 bytes: 90, not cc"]), {"code"}),
+        (played(GOOD, *stops(*SIZES), left=["process 1 is left over"]), {"left over"}),
+        (played(GOOD, *stops(*SIZES), stuck="gdb S"), {"stuck"}),
+    ],
+)
+def test_differences(build: Build, watch: Watch, run: Outcome, found: set[str]) -> None:
+    assert kinds(build, watch, run) == found
+
+
+def test_a_program_that_was_killed_owes_no_lines(build: Build, watch: Watch) -> None:
+    assert kinds(build, watch, played([], *stops(SIZES[0]), status=-9), end="killed") == set()
+    assert kinds(build, watch, played(["= fork 0: exit 41"], status=-9), end="killed") == {"child"}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [([(10, 9)], set()), ([(10, 8)], {"log"}), ([(10, 9), (1, 1)], {"log"}), ([(10, 8), (11, 1)], {"log"})],
+    ids=["all", "one lost", "one twice", "a wrong size"],
+)
+def test_the_log(build: Build, sizes: list[tuple[int, int]], found: set[str]) -> None:
+    watch = Watch("log", "cuda-log start cuMemAlloc_v2", "", ["cuMemAlloc_v2"], on="log")
+    call = {"phase": "B", "name": "cuMemAlloc_v2", "layer": "hook"}
+    log = [json.dumps(call | {"details": {"bytesize": size}}) for size, times in sizes for _ in range(times)]
+    assert kinds(build, watch, played(GOOD, log=log)) == found
+
+
+def test_changed_code_is_seen(build: Build) -> None:
+    library = ctypes.CDLL(str(build.library))
+    assert segments.changed(os.getpid(), [str(build.library)]) == []
+    entry = ctypes.cast(library.cuMemAlloc_v2, ctypes.c_void_p).value or 0
+    page = entry // mmap.PAGESIZE * mmap.PAGESIZE
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(page), mmap.PAGESIZE, 7) == 0
+    before = ctypes.string_at(entry, 1)
+    ctypes.memmove(entry, b"\xcc", 1)
+    (found,) = segments.changed(os.getpid(), [str(build.library)])
+    assert (found.have, found.want, found.filling) == (b"\xcc", before, False)
+    assert segments.changed(os.getpid(), [str(build.library)], [(entry, entry + 1)]) == []
+    ctypes.memmove(entry, before, 1)
+    assert segments.changed(os.getpid(), [str(build.library)]) == []

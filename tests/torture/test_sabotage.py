@@ -1,0 +1,147 @@
+"""The run must be able to fail: extensions that do one thing wrong are found, one that does nothing is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import stuck
+from sessions import Session
+from torture_support import Torture
+from watches import Watch
+
+# Our commands made of gdb's own: what a run without a fault looks like.
+HONEST = r"""
+import os, re, signal, time
+import gdb
+
+class Break(gdb.Command):
+    def __init__(self):
+        super().__init__("cuda-break", gdb.COMMAND_BREAKPOINTS)
+    def invoke(self, text, from_tty):
+        text = re.sub(r"(\d+)T", lambda found: str(int(found[1]) << 40), text)
+        gdb.execute("break " + text.replace("bytesize", "(unsigned long)$rsi"))
+
+class Argument(gdb.Function):
+    def __init__(self):
+        super().__init__("_cuda_arg")
+    def invoke(self, name):
+        return gdb.parse_and_eval("(unsigned long)$rsi")
+
+class Nothing(gdb.Command):
+    def __init__(self, name):
+        super().__init__(name, gdb.COMMAND_USER)
+    def invoke(self, text, from_tty):
+        pass
+
+Break(), Argument(), Nothing("cuda-guards"), Nothing("cuda-log"), Nothing("cuda-load")
+stops = []
+def at_stop(number, action):
+    def on_stop(event):
+        stops.append(event)
+        if len(stops) == number:
+            action()
+    gdb.events.stop.connect(on_stop)
+
+def write(address, data):
+    gdb.selected_inferior().write_memory(address, data)
+
+def address(text):
+    return int(gdb.parse_and_eval(text))
+"""
+
+ONE_BYTE = """
+at_stop(3, lambda: write(address("(unsigned long)&cuMemAlloc_v2 - 1"), b"\\x90"))
+"""
+
+# The child of a fork is stopped where the catchpoint stops.
+CHILD = """
+gdb.execute("catch fork")
+killed = []
+def kill(event):
+    pid = gdb.selected_inferior().pid
+    for name in os.listdir("/proc") if not killed else ():
+        if name.isdigit() and open("/proc/%s/stat" % name).read().rpartition(")")[2].split()[1] == str(pid):
+            killed.append(os.kill(int(name), signal.SIGTERM))
+gdb.events.stop.connect(kill)
+"""
+
+HIT = """
+def lose():
+    for one in gdb.breakpoints():
+        if one.condition:
+            one.condition += " && ++$lost != 2"
+at_stop(1, lose)
+"""
+
+ARGUMENT = """
+at_stop(3, lambda: write(address("$rdi"), b"\\1\\2\\3\\4"))
+"""
+
+HANG = """
+def hang():
+    while True:
+        time.sleep(60)
+at_stop(2, hang)
+"""
+
+RAISE = """
+def fail():
+    raise RuntimeError("no such thing")
+at_stop(2, fail)
+"""
+
+KILL = """
+at_stop(3, lambda: os.kill(gdb.selected_inferior().pid, signal.SIGKILL))
+"""
+
+ABORT = """
+at_stop(3, os.abort)
+"""
+
+
+def session(watch: Watch, end: str, **more: int) -> Session:
+    return Session("local", end, "nothing", [watch], **more)
+
+
+def extension(folder: Path, sabotage: str) -> Path:
+    path = folder / "extension.py"
+    path.write_text(HONEST + sabotage)
+    return path
+
+
+@pytest.mark.parametrize("end", ["exits", "detaches", "deletes"])
+def test_nothing_is_found_where_nothing_is_wrong(torture: Torture, watch: Watch, tmp_path: Path, end: str) -> None:
+    last = 0 if end == "exits" else 2
+    assert torture.play(extension(tmp_path, ""), session(watch, end, last=last)) == {}
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "kind", "text"),
+    [
+        (CHILD, "child", "signal 15, not"),
+        (HIT, "hits", "hits of"),
+        (ARGUMENT, "result", "wrong: cuMemAlloc_v2"),
+        (RAISE, "python", "no such thing"),
+        (KILL, "died", ""),
+        (ABORT, "gdb died", "signal 6"),
+    ],
+    ids=["child", "hit", "argument", "raise", "kill", "abort"],
+)
+def test_sabotage_is_found(torture: Torture, watch: Watch, tmp_path: Path, sabotage: str, kind: str, text: str) -> None:
+    found = torture.play(extension(tmp_path, sabotage), session(watch, "exits"))
+    assert kind in found and text in found[kind], found
+
+
+@pytest.mark.parametrize("end", ["detaches", "deletes"])
+def test_a_byte_that_is_left_in_the_code_is_found(torture: Torture, watch: Watch, tmp_path: Path, end: str) -> None:
+    found = torture.play(extension(tmp_path, ONE_BYTE), session(watch, end, last=4))
+    assert "code of libhook.so" in found.get("code", ""), found
+
+
+def test_a_gdb_that_hangs_is_found(
+    torture: Torture, watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stuck, "STILL", 2)
+    assert "stuck" in torture.play(extension(tmp_path, HANG), session(watch, "exits"))
+    assert "Thread 1" in next(torture.build.folder.glob(f"{tmp_path.name}/*/stuck")).read_text()
