@@ -11,6 +11,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ import building  # noqa: E402
 import cases  # noqa: E402
 import compilers  # noqa: E402
 import matrix  # noqa: E402
+import processes  # noqa: E402
 import sessions  # noqa: E402
 import watches  # noqa: E402
 from cases import Result, Work  # noqa: E402
@@ -102,15 +104,26 @@ def run(args: argparse.Namespace) -> list[Result]:
     say(f"torture: --seed {args.seed}, {matrix.version(program)}")
     tools = Tools(program, server, args.extension.resolve())
     results: list[Result] = []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ProcessPoolExecutor(args.jobs) as pool:
-        waiting: set[Future[Result]] = set()
-        for work in works(args, tools):
-            waiting.add(pool.submit(cases.play, work))
-            if len(waiting) >= args.jobs:
-                waiting = collect(args, waiting, results)
-        while waiting:
-            waiting = collect(args, waiting, results)
+        try:
+            play_all(args, tools, pool, results)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for pid in processes.below(args.folder):
+                processes.send(pid, signal.SIGKILL)
+            say("torture: interrupted")
     return results
+
+
+def play_all(args: argparse.Namespace, tools: Tools, pool: ProcessPoolExecutor, results: list[Result]) -> None:
+    waiting: set[Future[Result]] = set()
+    for work in works(args, tools):
+        waiting.add(pool.submit(cases.play, work))
+        if len(waiting) >= args.jobs:
+            waiting = collect(args, waiting, results)
+    while waiting:
+        waiting = collect(args, waiting, results)
 
 
 def collect(args: argparse.Namespace, waiting: set[Future[Result]], results: list[Result]) -> set[Future[Result]]:

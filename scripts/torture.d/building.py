@@ -34,6 +34,7 @@ class Build:
     workers: int = 0
     rare: int = 60
     status: int = 0
+    matching: int = 400  # of each worker's calls, the first so many may match
 
     @property
     def library(self) -> Path:
@@ -92,8 +93,12 @@ def choose(seed: int, number: int, folder: Path) -> Build:
     dice.shuffle(build.parts)
     ways = ["late"] if "late" in build.words else ["linked"] if build.options else ["linked", "preloaded"]
     build.way = dice.choice(ways)
-    build.workers = 0 if build.way == "late" else dice.choice([0, 1, 2, 3, 5])
-    build.rare, build.status = dice.choice([30, 60, 120]), dice.choice([0, 3, 42])
+    build.workers = 0 if build.way == "late" else dice.choice([0, 1, 2, 3, 5, 8])
+    build.rare, build.status, build.matching = (
+        dice.choice([30, 60, 120]),
+        dice.choice([0, 3, 42]),
+        dice.choice([400, 3000]),
+    )
     choose_compiler(build, dice)
     choose_shapes(build, dice)
     return build
@@ -169,9 +174,15 @@ def included(build: Build, name: str, kind: Kind) -> str:
 
 def program_source(build: Build) -> str:
     late, parts = build.way == "late", [part for part in build.parts if part.path is not None]
-    defined = {"FUNCTIONS": len(build.functions), "WORKERS": build.workers, "RARE": build.rare, "MATCHING": 400,
-               "RESERVED": 0 if "reserves" in build.words else -1, "SEED": build.seed * 1000 + build.number,
-               "STATUS": build.status} | ({"LATE": 1} if late else {})  # fmt: skip
+    defined = {
+        "FUNCTIONS": len(build.functions),
+        "WORKERS": build.workers,
+        "RARE": build.rare,
+        "MATCHING": build.matching,
+        "RESERVED": 0 if "reserves" in build.words else -1,
+        "SEED": build.seed * 1000 + build.number,
+        "STATUS": build.status,
+    } | ({"LATE": 1} if late else {})
     names = list(enumerate(build.names))
     cases = "" if late else "".join(f"    case {i}: result = {name}(ARGUMENTS(p, n)); break;\n" for i, name in names)
     table = [f'    functions[{i}].name = "{name}";' + ("" if late else f" functions[{i}].call = {name};")

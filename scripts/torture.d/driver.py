@@ -68,7 +68,7 @@ class Session:
         stops = [one for one in NOTED if one["what"] == "stop"]
         for index in stops[-1]["watches"] if stops else ():
             watch = PLAN["watches"][index]
-            if watch["on"] == "enter" and not watch["auto"] and watch["functions"] == [gdb.selected_frame().name()]:
+            if watch["on"] == "enter" and not watch["auto"] and watch["functions"] == [function_here()]:
                 try:
                     value = int(gdb.parse_and_eval(PLAN["values"][watch["functions"][0]][PLAN["control"]]))
                 except gdb.error as problem:
@@ -161,8 +161,13 @@ class Session:
 
     def end(self):
         kind = PLAN["end"]
-        note("end", kind=kind)
-        if kind == "deletes":
+        note("rerun" if kind == "reruns" else "end", kind=kind)
+        if kind == "reruns":
+            print(PLAN["again"])
+            open(PLAN["out"], "w").close()
+            self.hits.clear()  # gdb counts from 0 in each run
+            run("run")
+        elif kind == "deletes":
             self.take_back()
             self.look_at_code("deleted")
         elif kind in ("detaches", "kills", "quits"):
@@ -190,6 +195,13 @@ class Session:
         for line in PLAN["finish"] if OURS == "cuda" else ():
             run(line)
         note("finished")
+
+
+def function_here():
+    try:
+        return gdb.selected_frame().name()
+    except gdb.error:
+        return None
 
 
 def numbers():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import watches
 from building import Build, symbols
+from lines import AGAIN
 from playing import Outcome
 from sessions import Session
 from watches import Watch
@@ -141,6 +142,7 @@ def wanted(watch: Watch, run: Outcome) -> tuple[int, int]:
 def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list[Difference]:
     if not any(line == "# holding" for line in run.out):
         return []  # the program never said how many there were
+    run = last_run(run)
     numbers = {note["index"]: note["numbers"] for note in run.noted("watch")}
     whole = session.exact and not run.noted("enough")
     found = []
@@ -158,6 +160,13 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
                   and UNKNOWN not in note["text"]]  # fmt: skip
         found += [Difference("arguments", f"{watch.cuda}: {text}") for text in unread[:1]]
     return found
+
+
+def last_run(run: Outcome) -> Outcome:
+    """Where the program was run again, what came after that; its breakpoints were made before."""
+    again = next((number for number, note in enumerate(run.notes) if note["what"] == "rerun"), -1)
+    notes = run.noted("watch") + [note for note in run.notes[again + 1 :] if note["what"] != "watch"]
+    return replace(run, notes=notes, text=run.text.rpartition(AGAIN)[2]) if again >= 0 else run
 
 
 def build_counts(build: Build, watch: Watch) -> bool:

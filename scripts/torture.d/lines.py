@@ -14,6 +14,7 @@ from kinds import HERE
 from sessions import Session
 from watches import values
 
+AGAIN = "torture: the program runs again"
 ATTACHED, REMOTE = ("attach", "attach_server"), ("server", "multi", "attach_server")
 
 
@@ -106,7 +107,7 @@ def plan(build: Build, session: Session, tools: Tools, place: Place, pid: int, c
         "control": control, "here": str(HERE), "notes": str(place.notes), "out": str(place.out),
         "setup": setup(build, session, control), "begin": begin(build, session, tools, line, pid, control),
         "before": session.before, "watches": [watch.plan() for watch in session.watches], "at": session.at,
-        "stops": session.stops, "last": session.last, "end": session.end, "values": values(build),
+        "stops": session.stops, "last": session.last, "end": session.end, "again": AGAIN, "values": values(build),
         "mine": [str(build.library), str(build.program)], "bodies": bodies(build),
         "inserted": logging and session.start in REMOTE,  # there breakpoints stay inserted while the log is on
         "finish": ["cuda-guards", "info breakpoints", *([f"cuda-log save {place.log}"] if logging else [])],

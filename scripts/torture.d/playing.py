@@ -147,9 +147,8 @@ class Run:
         self.reap()
 
     def see_pid(self) -> None:
-        if not self.pid:
-            ready = [line for line in read(self.place.out) if line.startswith("# ready ")]
-            self.pid = int(ready[0].split()[2]) if ready else 0
+        ready = [line for line in read(self.place.out) if line.startswith("# ready ")]
+        self.pid = int(ready[-1].split()[2]) if ready else self.pid
 
     def read_notes(self) -> None:
         if not self.place.notes.exists():

@@ -29,6 +29,15 @@ def alive(pid: int) -> bool:
 
 def mine(out: Path) -> list[int]:
     """Live processes with this run's output on their command line: the program, its children, gdb and gdbserver."""
+    return with_text(os.fsencode(out) + b"\0")
+
+
+def below(folder: Path) -> list[int]:
+    """Those with any file of this folder there."""
+    return with_text(os.fsencode(folder) + b"/")
+
+
+def with_text(text: bytes) -> list[int]:
     found = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -36,6 +45,6 @@ def mine(out: Path) -> list[int]:
                 words = Path(entry.path, "cmdline").read_bytes()
             except OSError:
                 continue
-            if os.fsencode(out) + b"\0" in words and alive(int(entry.name)):
+            if text in words and alive(int(entry.name)):
                 found.append(int(entry.name))
     return found

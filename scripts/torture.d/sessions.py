@@ -12,7 +12,7 @@ from watches import Watch
 
 starts, deeds, ends = Registry("start"), Registry("deed"), Registry("end")
 PER_BUILD = 4
-STOPS = 60  # then every breakpoint is deleted: a stop costs milliseconds
+STOPS = 60, 60, 60, 400  # then every breakpoint is deleted: a stop costs milliseconds
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Session:
     watches: list[Watch] = field(default_factory=list)
     before: bool = True  # watches are made before the program runs
     aslr: bool = False
-    stops: int = STOPS
+    stops: int = STOPS[0]
     last: int = 0  # the stop at which it ends, if not by itself
     at: dict[str, list[dict[str, list[str]]]] = field(default_factory=dict)  # what is done at which stop
     pokes: list[float] = field(default_factory=list)  # seconds from the start on, at which gdb is made to stop
@@ -32,7 +32,7 @@ class Session:
     @property
     def exact(self) -> bool:
         """Every call that matches must be seen."""
-        return self.end == "exits" and self.deed != "toggles"
+        return self.end in ("exits", "reruns") and self.deed != "toggles"
 
     def kinds(self) -> set[str]:
         return {self.start, self.end, self.deed, *(one.kind for one in self.watches)}
@@ -47,7 +47,7 @@ def choose(build: Build, number: int) -> Session:
     dice = random.Random(f"session {build.seed} {case}")
     pick = [turn(registry.kinds, build.seed, case, 1)[0] for registry in (starts, deeds, ends)]
     session = Session(pick[0].name, pick[2].name, pick[1].name)
-    session.before, session.aslr = dice.random() < 0.5, dice.random() < 0.5
+    session.before, session.aslr, session.stops = dice.random() < 0.5, dice.random() < 0.5, dice.choice(STOPS)
     wanted = turn(watches.watches.kinds, build.seed, case, 2)
     wanted += dice.choices(watches.watches.kinds, k=dice.choice([0, 0, 1, 3]))
     for kind in wanted:
@@ -192,6 +192,13 @@ def kills(session: Session, build: Build, dice: random.Random) -> None:
 @ends("quits", "gdb is left at a random stop: what it attached to goes on, what it has started ends")
 def quits(session: Session, build: Build, dice: random.Random) -> None:
     any_stop(session, dice)
+
+
+@ends("reruns", "run, again, at a random stop")
+def reruns(session: Session, build: Build, dice: random.Random) -> None:
+    any_stop(session, dice)
+    if session.start not in ("local", "multi"):
+        session.start = dice.choice(["local", "multi"])
 
 
 @ends("killed", "somebody else kills the program, at a random time")

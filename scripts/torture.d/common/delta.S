@@ -75,7 +75,9 @@ delta:
         check   4, %r14, 5
         check   5, %r15, 6
         pushfq
+        .cfi_adjust_cfa_offset 8
         pop     %rdx
+        .cfi_adjust_cfa_offset -8
         shr     $10, %edx
         and     $1, %edx
         shl     $6, %edx

@@ -2,6 +2,7 @@
 #include <execinfo.h>
 #include <sys/time.h>
 
+enum { WALKS = 150 };
 static volatile sig_atomic_t walks, lost;
 static void *outermost;
 
@@ -22,22 +23,17 @@ static void part_backtraces(struct dice *dice)
 {
     void *stack[80];
     struct sigaction action = {};
-    struct itimerval every = {{0, 500}, {0, 500}}, never = {};
-    outermost = stack[0] = NULL;
+    struct itimerval every = {{0, 300}, {0, 300}}, never = {};
     int depth = backtrace(stack, 80);
     outermost = stack[depth - 1];
     action.sa_handler = on_profile;
     action.sa_flags = SA_RESTART;
-    sigaction(SIGPROF, &action, NULL);
+    sigaction(SIGALRM, &action, NULL);
     walks = lost = 0;
-    setitimer(ITIMER_REAL, &never, NULL);
-    setitimer(ITIMER_PROF, &every, NULL);
-    for (int i = 0; walks < 60 && i < 3000000; i++) {
+    setitimer(ITIMER_REAL, &every, NULL);
+    for (int i = 0; walks < WALKS && i < 30000000; i++)
         invoke(dice, i < 200);
-        if (i % 64 == 63)
-            pthread_kill(pthread_self(), SIGPROF);
-    }
-    setitimer(ITIMER_PROF, &never, NULL);
-    signal(SIGPROF, SIG_IGN);
-    say("= backtraces: %d of %s lost", (int)lost, walks < 60 ? "few" : "many");
+    setitimer(ITIMER_REAL, &never, NULL);
+    signal(SIGALRM, SIG_IGN);
+    say("= backtraces: %d of %s lost", (int)lost, walks < WALKS ? "few" : "many");
 }

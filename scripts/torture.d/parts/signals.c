@@ -9,7 +9,7 @@ static void on_tick(int number)
 {
     (void)number;
     int before = errno;
-    if (slot == 0 && ++ticks < 200)
+    if (slot == 0 && ++ticks < 400)
         invoke(&tick_dice, ticks % 8 == 0);
     errno = before;
 }
@@ -19,7 +19,7 @@ static void part_signals(struct dice *dice)
     static char stack[65536];
     stack_t other = {};
     struct sigaction action = {}, old;
-    struct itimerval every = {{0, 1000}, {0, 1000}}, never = {};
+    struct itimerval every = {{0, 300}, {0, 300}}, never = {};
     other.ss_sp = stack;
     other.ss_size = sizeof stack;
     tick_dice.state = roll(dice);
@@ -29,7 +29,7 @@ static void part_signals(struct dice *dice)
     sigaction(SIGALRM, &action, &old);
     ticks = 0;
     setitimer(ITIMER_REAL, &every, NULL);
-    for (int i = 0; ticks < 30 || i < 400; i++) {
+    for (int i = 0; ticks < 100 || i < 400; i++) {
         invoke(dice, i < 400);
         if (i % 16 == 0)
             pthread_kill(i % 32 && WORKERS ? workers[1] : pthread_self(), SIGALRM);
@@ -38,5 +38,5 @@ static void part_signals(struct dice *dice)
     other.ss_flags = SS_DISABLE;
     signal(SIGALRM, SIG_IGN);
     sigaltstack(&other, NULL);
-    say("= signals: enough %d", ticks >= 30);
+    say("= signals: enough %d", ticks >= 100);
 }
