@@ -37,6 +37,7 @@ from reporting import report, say, tell  # noqa: E402
 from sessions import PER_BUILD  # noqa: E402
 
 FOUND, NOTHING_ASKED, NO_GDB = 1, 2, 3
+ENOUGH = 1000  # builds without a case that is wanted: there is none
 
 
 def main() -> int:
@@ -45,7 +46,7 @@ def main() -> int:
     if args.list:
         print("\n".join(f"{kind.group:9} {kind.name:20} {kind.about}" for kind in kinds))
         return 0
-    unknown = set(args.only) - {kind.name for kind in kinds}
+    unknown = {*args.only, *args.without} - {kind.name for kind in kinds}
     if unknown:
         say(f"torture: no kind is called {', '.join(sorted(unknown))} (scripts/torture --list)")
         return NOTHING_ASKED
@@ -76,6 +77,7 @@ def arguments() -> argparse.Namespace:
         metavar="KIND",
         help="only cases with this kind in them; several: with all",
     )
+    add("--without", action="append", default=[], metavar="KIND", help="no cases with this kind in them")
     add("--list", action="store_true", help="print the kinds")
     add("--gdb", default="gdb", help="a gdb of scripts/matrix by its name, or any gdb's path")
     add("--control", action="store_true", help="only gdb, without the extension: what it gets wrong by itself")
@@ -139,11 +141,13 @@ def works(args: argparse.Namespace, tools: Tools) -> Iterator[Work]:
     in_time = args.cases is None and args.case is None
     until = time.monotonic() + args.minutes * 60 if in_time else float("inf")
     number, left = (args.case // PER_BUILD, 1) if args.case is not None else (0, args.cases or 1 << 40)
-    while time.monotonic() < until and left > 0:
+    last = number
+    while time.monotonic() < until and left > 0 and number < last + ENOUGH:
         build = building.choose(args.seed, number, args.folder)
         wanted = [one for one in range(PER_BUILD) if is_wanted(args, build, one)][:left]
         left -= len(wanted)
         if wanted:
+            last = number
             yield Work(args.seed, number, wanted * args.repeat, tools, args.folder, until, not args.quick, args.control)
         number += 1
 
@@ -151,7 +155,8 @@ def works(args: argparse.Namespace, tools: Tools) -> Iterator[Work]:
 def is_wanted(args: argparse.Namespace, build: building.Build, session: int) -> bool:
     if args.case is not None:
         return bool(args.case == build.number * PER_BUILD + session)
-    return set(args.only) <= build.kinds() | sessions.choose(build, session).kinds()
+    kinds = build.kinds() | sessions.choose(build, session).kinds()
+    return set(args.only) <= kinds and not set(args.without) & kinds
 
 
 if __name__ == "__main__":

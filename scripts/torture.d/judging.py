@@ -142,7 +142,7 @@ def wanted(watch: Watch, run: Outcome) -> tuple[int, int]:
 def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list[Difference]:
     if not any(line == "# holding" for line in run.out):
         return []  # the program never said how many there were
-    run = last_run(run)
+    run = last_run(run) if session.end == "reruns" else run
     numbers = {note["index"]: note["numbers"] for note in run.noted("watch")}
     whole = session.exact and not run.noted("enough")
     found = []

@@ -62,6 +62,7 @@ def setup(build: Build, session: Session, control: bool) -> list[str]:
     randomize = "off" if session.aslr else "on"
     lines = ["set pagination off", "set width 0", "set remotetimeout 60", f"set disable-randomization {randomize}",
              "handle SIGUSR2 stop noprint nopass", f"handle {quiet} nostop noprint pass"]  # fmt: skip
+    lines += ["set sysroot /"] if session.local_files else []
     if build.way == "preloaded" and session.start not in (*ATTACHED, "server", "multi"):
         lines += preloading(build, session, control)
     return lines

@@ -23,6 +23,7 @@ class Session:
     watches: list[Watch] = field(default_factory=list)
     before: bool = True  # watches are made before the program runs
     aslr: bool = False
+    local_files: bool = False  # gdb reads what is here, not what the server sends
     stops: int = STOPS[0]
     last: int = 0  # the stop at which it ends, if not by itself
     at: dict[str, list[dict[str, list[str]]]] = field(default_factory=dict)  # what is done at which stop
@@ -48,6 +49,7 @@ def choose(build: Build, number: int) -> Session:
     pick = [turn(registry.kinds, build.seed, case, 1)[0] for registry in (starts, deeds, ends)]
     session = Session(pick[0].name, pick[2].name, pick[1].name)
     session.before, session.aslr, session.stops = dice.random() < 0.5, dice.random() < 0.5, dice.choice(STOPS)
+    session.local_files = dice.random() < 0.7
     wanted = turn(watches.watches.kinds, build.seed, case, 2)
     wanted += dice.choices(watches.watches.kinds, k=dice.choice([0, 0, 1, 3]))
     for kind in wanted:
@@ -55,7 +57,7 @@ def choose(build: Build, number: int) -> Session:
         if watch is not None and not (watch.on == "log" and any(one.on == "log" for one in session.watches)):
             session.watches.append(watch)
     if not session.watches:
-        session.watches.append(watches.always(build, dice, build.names[0]))
+        session.watches.append(watches.make(next(iter(watches.watches.kinds)), build, dice))
     for kind in pick:
         kind.make(session, build, dice)
     if session.start == "terminal":

@@ -65,6 +65,12 @@ def test_differences(build: Build, watch: Watch, run: Outcome, found: set[str]) 
     assert kinds(build, watch, run) == found
 
 
+def test_hits_count_from_the_last_run_on(build: Build, watch: Watch) -> None:
+    run = played(GOOD, *stops(*SIZES, *SIZES), {"what": "rerun"}, *stops(*SIZES)[1:])
+    assert kinds(build, watch, run, end="reruns") == set()
+    assert kinds(build, watch, run) == {"hits"}
+
+
 def test_a_program_that_was_killed_owes_no_lines(build: Build, watch: Watch) -> None:
     assert kinds(build, watch, played([], *stops(SIZES[0]), status=-9), end="killed") == set()
     assert kinds(build, watch, played(["= fork 0: exit 41"], status=-9), end="killed") == {"child"}

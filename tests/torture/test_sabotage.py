@@ -110,7 +110,7 @@ def extension(folder: Path, sabotage: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("end", ["exits", "detaches", "deletes"])
+@pytest.mark.parametrize("end", ["exits", "detaches", "deletes", "reruns", "kills", "quits"])
 def test_nothing_is_found_where_nothing_is_wrong(torture: Torture, watch: Watch, tmp_path: Path, end: str) -> None:
     last = 0 if end == "exits" else 2
     assert torture.play(extension(tmp_path, ""), session(watch, end, last=last)) == {}

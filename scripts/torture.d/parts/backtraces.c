@@ -1,6 +1,5 @@
 /* torture (unwinds): A profiler: a timer whose handler walks the stack. Each walk has to end where the thread began. */
 #include <execinfo.h>
-#include <sys/time.h>
 
 enum { WALKS = 150 };
 static volatile sig_atomic_t walks, lost;
@@ -11,6 +10,7 @@ static void on_profile(int number)
     void *stack[80];
     int before = errno;
     (void)number;
+    fired = fired + 1;
     if (slot == 0) {
         int depth = backtrace(stack, 80);
         walks++;
@@ -23,17 +23,18 @@ static void part_backtraces(struct dice *dice)
 {
     void *stack[80];
     struct sigaction action = {};
-    struct itimerval every = {{0, 300}, {0, 300}}, never = {};
     int depth = backtrace(stack, 80);
     outermost = stack[depth - 1];
     action.sa_handler = on_profile;
     action.sa_flags = SA_RESTART;
     sigaction(SIGALRM, &action, NULL);
     walks = lost = 0;
-    setitimer(ITIMER_REAL, &every, NULL);
-    for (int i = 0; walks < WALKS && i < 30000000; i++)
+    fired = armed + 1;
+    for (int i = 0; walks < WALKS && i < 30000000; i++) {
+        keep_timer(dice);
         invoke(dice, i < 200);
-    setitimer(ITIMER_REAL, &never, NULL);
+    }
+    set_timer(0);
     signal(SIGALRM, SIG_IGN);
     say("= backtraces: %d of %s lost", (int)lost, walks < WALKS ? "few" : "many");
 }
