@@ -201,7 +201,8 @@ def test_a_terminal_that_knows_ascii_alone(log: Path) -> None:
 def test_ctrl_c(log: Path) -> None:
     fifo = log.parent / "fifo"
     os.mkfifo(fifo)
-    child = subprocess.Popen([*COMMAND, "log", "show", str(fifo)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    line = ["env", "--default-signal=INT", *COMMAND, "log", "show", str(fifo)]  # in the background a shell ignores it
+    child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with open(fifo, "wb") as writer:  # it is open at the other end: the command is at work
         writer.write(log.read_bytes()[:2000])
         writer.flush()
