@@ -17,6 +17,7 @@ class Machine:
 
     stack_pointer: str
     result: str
+    scratch: tuple[str, ...]  # some instruction changes these, wherever code goes on
     link: str = ""  # the register with the return address; else it is on the stack
 
     def return_place(self, stack: int, memory: target.InferiorMemory) -> tuple[int, int]:
@@ -25,8 +26,15 @@ class Machine:
             return target.register(self.link), stack
         return int.from_bytes(memory.read(stack, 8), "little"), stack + 8
 
+    def moment(self) -> tuple[int, ...]:
+        """The same when a thread is met again that has executed nothing since."""
+        return tuple(map(target.register, self.scratch))
 
-MACHINES = {"x86-64": Machine("rsp", "rax"), "aarch64": Machine("sp", "x0", "x30")}
+
+MACHINES = {
+    "x86-64": Machine("rsp", "rax", ("rax", "rcx", "rdx", "r11", "eflags")),
+    "aarch64": Machine("sp", "x0", ("x8", "x9", "x16", "x17", "cpsr"), "x30"),
+}
 
 
 @target.until_objects_change

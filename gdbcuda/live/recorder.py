@@ -71,12 +71,15 @@ class Recorder:
         if self.wish.callers and not self.is_wanted_caller(back):
             return None
         raws = [read(place, stack, memory) for place in arguments]
+        thread = gdb.selected_thread()
+        stacks = self.stacks_of(thread, process)
+        moment = process.machine.moment()
+        if stacks.is_met_again(spot.address, back, sp, raws, moment):
+            return None
         called_by = sites.caller(back)
         around = surroundings.Entry(called_by, lambda: next(process.passed))
         if self.wish.condition is not None and not self.wish.condition.holds(function, raws, memory, around):
             return None
-        thread = gdb.selected_thread()
-        stacks = self.stacks_of(thread, process)
         self.abandon(stacks.left_by(spot.address, back, sp, bool(process.jumps)), record.UNWOUND)
         call = self.begin(thread, process, spot, start)
         call.caller = self.place(called_by, process)
@@ -86,7 +89,7 @@ class Recorder:
             self.note_kernel(function, call, raws)
         if self.wish.stack:
             call.stack = self.backtrace()
-        stacks.calls.append(Open(call, function, raws, spot.address, back, sp))
+        stacks.calls.append(Open(call, function, raws, spot.address, back, sp, moment))
         if back not in process.returns:
             process.returns[back] = Return(self, back)
         for sink in self.sinks:

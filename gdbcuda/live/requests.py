@@ -94,7 +94,8 @@ class Entry(Silent):
         inferior = gdb.selected_inferior()
         request.inferior, request.process = inferior.num, inferior.pid
         request.thread, request.sp = gdb.selected_thread().num, sp
-        LOG().book.enter(request, keep=is_on())
+        if not LOG().book.enter(request, keep=is_on()):
+            return
         known = PLANTED().returns
         if back not in known:
             known[back] = Return(back)

@@ -3,7 +3,9 @@
 A call is told by where it returns to and by the stack pointer after that. A stack grows downwards, so a call made
 below another's stack pointer is inside it. At the same height and with the same way back it is a tail call, which ends
 together with the other. What jumps and exceptions leave behind goes when they are seen; where they are not, when a
-later call is above it. A thread that switches stacks (swapcontext) has a list of open calls for each of them.
+later call is above it. A call can be met twice at its first instruction: the debugger goes on from there once more
+where a signal, or the end of another process, came in between. A thread that switches stacks (swapcontext) has a list
+of open calls for each of them.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from gdbcuda.log.record import Call
 
 
 class Open(NamedTuple):
-    """A call that is not over: it returns to ``back`` with the stack pointer at ``sp``. ``raws`` are its arguments."""
+    """A call that is not over: it returns to ``back`` with the stack pointer at ``sp``. ``raws`` are its arguments,
+    ``moment`` is what else was in registers when it began."""
 
     call: Call
     function: api.Function
@@ -24,6 +27,7 @@ class Open(NamedTuple):
     address: int  # where the function begins
     back: int
     sp: int
+    moment: tuple[int, ...] = ()
 
 
 @dataclass
@@ -46,6 +50,10 @@ class Stacks:
         while self.calls and not is_inside(self.calls[-1]):
             lost.append(self.calls.pop())
         return lost
+
+    def is_met_again(self, address: int, back: int, sp: int, raws: list[bytes | None], moment: tuple[int, ...]) -> bool:
+        """At a first instruction: the innermost call, which has not gone on from there?"""
+        return bool(self.calls) and self.calls[-1][2:] == (raws, address, back, sp, moment)
 
     def over(self, back: int, sp: int) -> tuple[list[Open], list[Open]]:
         """The thread is at a return address: the calls left behind, and those that return here (several after tail

@@ -79,6 +79,12 @@ class Request:
         """Made by the hook library, or handed on by it, in its own business."""
         return self.asker.layer == "hook" or self.handed_on
 
+    def is_same_call(self, other: Request) -> bool:
+        """A substituted one may have another name in its register by now."""
+        return (self.sp, self.resolver, self.owner, self.asker.address) == (
+            other.sp, other.resolver, other.owner, other.asker.address,
+        ) and (self.arguments == other.arguments or bool(self.substituted))  # fmt: skip
+
     def as_json(self) -> dict[str, Any]:
         answer = self.answer
         return {
@@ -101,10 +107,12 @@ class Book:
         self.count = 0
         self._open: dict[int, list[Request]] = {}
 
-    def enter(self, request: Request, keep: bool = True) -> None:
-        """A resolver's first instruction. A frame that is already waited for at the same place was left by a jump.
-        Without ``keep`` the request is waited for, and not written down."""
+    def enter(self, request: Request, keep: bool = True) -> bool:
+        """A resolver's first instruction: a request that is new? The debugger meets one twice where a signal came in
+        between. Without ``keep`` the request is waited for, and not written down."""
         waiting = self._still_open(request.thread, request.sp)
+        if waiting and waiting[-1].is_same_call(request):
+            return False
         self.count += keep
         request.number = self.count if keep else 0
         if waiting:
@@ -113,6 +121,7 @@ class Book:
         waiting.append(request)
         if keep:
             self.requests.append(request)
+        return True
 
     def _still_open(self, thread: int, sp: int) -> list[Request]:
         """The stack grows down: what lies deeper than this was left by longjmp or an exception."""

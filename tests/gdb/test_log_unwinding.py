@@ -4,6 +4,7 @@ that is not inside."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -129,3 +130,35 @@ def test_exceptions(scenario: Scenario, tmp_path: Path) -> None:
     scenario.run(program, f"cuda-log start --to {log}", "RUN", hook=None)
     thrown, inside = "0 app cuMemFree_v2 unwound", ["0 app cuMemFreeHost 3", "1 app cuMemFree_v2 unwound"]
     assert tree(log) == [thrown, thrown, "0 app cuMemFree_v2 0", *inside, *inside, thrown, "0 app cuMemFree_v2 0"]
+
+
+TICKING = """
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+int cuInit(unsigned int flags);
+static volatile sig_atomic_t ticks;
+static void on_tick(int number) { ticks = ticks + 1; }
+int main(void)
+{
+    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
+    struct itimerval every = {{0, 1000}, {0, 1000}};
+    int calls = 0;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &every, NULL);
+    while (calls < 200 || ticks < 200) { cuInit(calls++); }
+    setitimer(ITIMER_REAL, &(struct itimerval){}, NULL);
+    printf("made %d calls\\n", calls);
+}
+"""
+
+
+def test_a_call_that_a_signal_interrupts_is_one(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """At its first instruction: gdb goes on from there once more when the handler has returned."""
+    compile_c("libcuda.so.1", DRIVER, "-shared")
+    program = compile_c("ticking", TICKING, f"-L{tmp_path}", "-l:libcuda.so.1", f"-Wl,-rpath,{tmp_path}")
+    log = tmp_path / "log"
+    words = ("handle SIGALRM nostop noprint pass", f"cuda-log start --to {log}", "run")
+    text = local.run(program, *words, hook=None, environment={"LD_LIBRARY_PATH": ""})
+    made = int(re.search(r"made (\d+) calls", text)[1])
+    assert tree(log) == ["0 driver cuInit 0"] * made

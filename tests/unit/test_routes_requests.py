@@ -11,8 +11,9 @@ APP, HOOK = Asker(0x1000, 0, "main", "/bin/app", "app", "app.c:3"), Asker(0x2000
 DRIVER = Reached(0x3000, ("cuInit",), "/lib/libcuda.so.1", "driver")
 
 
-def request(sp: int, name: str = "cuInit", thread: int = 1, asker: Asker = APP) -> Request:
-    return Request("dlsym", "/lib/libhook.so", "hook", asker, thread, sp, name=name, handle_text="RTLD_NEXT")
+def request(sp: int, name: str = "cuInit", thread: int = 1, asker: Asker = APP, owner: str = HOOK.file) -> Request:
+    more = {"name": name, "handle_text": "RTLD_NEXT", "arguments": (0, len(name))}
+    return Request("dlsym", owner, "hook", asker, thread, sp, **more)
 
 
 def entered(book: Book, *requests: Request) -> list[Request]:
@@ -33,9 +34,19 @@ def test_nested_requests_return_innermost_first() -> None:
 
 def test_a_jump_into_the_next_resolver_returns_with_it() -> None:
     book = Book()
-    outer, inner = entered(book, request(0x900), request(0x900))
+    outer, inner = entered(book, request(0x900), request(0x900, owner="/lib/libc.so.6"))
     assert inner.handed_on and inner.is_hooks_own and not outer.is_hooks_own
     assert book.leave(1, 0x900) == [outer, inner]
+
+
+def test_a_request_that_is_met_twice_is_one() -> None:
+    """A signal came at its first instruction. One with other arguments is another: the first was left by a jump."""
+    book = Book()
+    assert book.enter(request(0x900)) and not book.enter(request(0x900)) and book.count == 1
+    assert book.enter(request(0x900, "cuMemAlloc"))
+    assert book.enter(request(0x800)) and not book.enter(request(0x800))
+    book.leave(1, 0x800)
+    assert book.enter(request(0x800))
 
 
 def test_frames_that_were_left_by_longjmp_are_dropped() -> None:

@@ -30,6 +30,14 @@ def test_same_height_and_way_back_is_a_tail_call() -> None:
     assert not stacks((1, 900)).left_by(0, 1, 900) and stacks((1, 900)).left_by(0, 1, 900, sees_jumps=False)
 
 
+def test_a_call_that_is_met_twice_is_one() -> None:
+    again = (0x100, 2, 800, [], ())
+    assert stacks((1, 900), (2, 800)).is_met_again(*again) and not stacks().is_met_again(*again)
+    for other in ((0x200, 2, 800, [], ()), (0x100, 3, 800, [], ()), (0x100, 2, 700, [], ()),
+                  (0x100, 2, 800, [b"1"], ()), (0x100, 2, 800, [], (1,))):  # fmt: skip
+        assert not stacks((1, 900), (2, 800)).is_met_again(*other)
+
+
 def test_tail_calls_return_together() -> None:
     thread = stacks((1, 900), (2, 800), (2, 800), (3, 700))
     assert [numbers(found) for found in thread.over(2, 800)] == [[3], [2, 1]]
