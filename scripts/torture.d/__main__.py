@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> list[Result]:
     tools = Tools(program, server, args.extension.resolve())
     results: list[Result] = []
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with ProcessPoolExecutor(args.jobs) as pool:
+    with ProcessPoolExecutor(args.jobs, initializer=end_quietly) as pool:
         try:
             play_all(args, tools, pool, results)
         except KeyboardInterrupt:
@@ -116,6 +116,12 @@ def run(args: argparse.Namespace) -> list[Result]:
                 processes.send(pid, signal.SIGKILL)
             say("torture: interrupted")
     return results
+
+
+def end_quietly() -> None:
+    """Ctrl-C and kill reach the workers too; who is interrupted is said once."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def play_all(args: argparse.Namespace, tools: Tools, pool: ProcessPoolExecutor, results: list[Result]) -> None:
