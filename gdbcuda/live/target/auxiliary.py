@@ -18,7 +18,7 @@ from gdbcuda.live.target.memory import InferiorMemory
 from gdbcuda.live.target.process import connection, is_remote
 
 NAMES = {3: "AT_PHDR", 5: "AT_PHNUM", 7: "AT_BASE", 9: "AT_ENTRY", 23: "AT_SECURE", 25: "AT_RANDOM", 31: "AT_EXECFN"}
-AT_NULL = 0
+AT_NULL, LOADER_FUNCTION = 0, "__tls_get_addr"
 ENTRY, POINTER = struct.Struct("<QQ"), struct.Struct("<Q")
 MOST_BYTES, MOST_ENTRIES, MOST_POINTERS = 0x1000, 24, 1 << 16
 ESCAPE = 0x7D  # in a packet: the next byte is meant, exclusive-or 0x20 (gdb manual: "Overview" of the remote protocol)
@@ -74,7 +74,7 @@ def by_stack() -> bytes:
     (System V ABI, x86-64 supplement 3.4.1; ld.so keeps the address of argc.)"""
     memory = InferiorMemory()
     try:
-        (at,) = POINTER.unpack(memory.read(int(gdb.parse_and_eval("(unsigned long)&__libc_stack_end")), POINTER.size))
+        (at,) = POINTER.unpack(memory.read(loader_variable("__libc_stack_end"), POINTER.size))
         (count,) = POINTER.unpack(memory.read(at, POINTER.size))
         at += POINTER.size * (2 + min(count, MOST_POINTERS))
         for _ in range(MOST_POINTERS):
@@ -82,8 +82,16 @@ def by_stack() -> bytes:
             if not any(memory.read(at - POINTER.size, POINTER.size)):
                 break
         return memory.read(at, MOST_ENTRIES * ENTRY.size)
-    except (gdb.error, Unreadable):
+    except (gdb.error, Unreadable, TypeError):
         return b""
+
+
+def loader_variable(name: str) -> int:
+    """Its address. (gdb 10 says only 32 bits of it in objects with sections that its BFD does not know, such as
+    .relr.dyn; of functions it says all.)"""
+    low = int(gdb.parse_and_eval(f"(unsigned long)&{name}")) & 0xFFFFFFFF
+    near = gdb.decode_line(LOADER_FUNCTION)[1][0].pc
+    return int(near + ((low - near + (1 << 31)) & 0xFFFFFFFF) - (1 << 31))
 
 
 def by_command(execute: Callable[[str], str]) -> dict[str, int]:
