@@ -1,29 +1,33 @@
-"""Plans the detour of a function's entry, from its bytes alone: what is replaced, what moves, where it goes on.
+"""Plans the detour of a function for a debugger whose breakpoints hide it: the entry itself becomes a jump.
 
-    function:    [endbr64] [push %rbp; mov %rsp,%rbp]  jmp trampoline  ...  B: where gdb's breakpoint is
-    trampoline:  the test;  the moved instructions;  jmp behind the patch
+    function:    jmp trampoline  ...  B: where gdb's breakpoint is  ...  R
+    trampoline:  the test
+      no match:  the function's first instructions, up to and with the one at B;  jmp R
+      match:     those in front of B;  jmp B
 
-gdb looks at endbr64, push and mov to find B, so they stay: it would otherwise put its next breakpoints elsewhere.
-Where B directly follows them there are only two bytes at the entry itself; they jump to the unused bytes in front of
-the function, and those to the trampoline. Everything behind the patch, B included, runs where it always was.
-In optimised code B is the function's first instruction: there the patch begins at B itself, and whoever uses the
-detour puts the function's own bytes back before gdb's breakpoint is to be met (`Detour.covers_stop`).
-(x86-64. Another machine needs its own `plan`; what uses a `Detour` does not change.)
+So a call that does not match never comes to B, whose breakpoint stays where it is. For gdb there are breakpoints on
+each byte of the jump: it shows the function's own bytes, steps threads over them one instruction at a time, and puts
+them back in the children of a fork and when it lets the process go. `leaving` is where such a thread is out of them.
+
+Jumps into the replaced bytes are refused: for all that is known of a jump through a register or a table, it may lead to
+any instruction, so where there is one only the first instruction is replaced. (x86-64; Intel SDM volume 2.)
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gdbcuda.islands import NOTHING, Body, Island, Surroundings, islands
-from gdbcuda.x86 import JUMP_SIZE, RSP, Code, jump
-from gdbcuda.x86_decode import ENDBR, Instruction, Unknown, has_operand, instructions
+from gdbcuda.x86 import JUMP_SIZE, Code, jump
+from gdbcuda.x86_decode import Instruction, Unknown, instructions
+from gdbcuda.x86_jumps import is_through_pointer, may_lead_anywhere, targets
 
-FRAMES = (b"\x55\x48\x89\xe5", b"\x55\x48\x8b\xec")  # push %rbp; mov %rsp,%rbp in its two spellings
 SHORT_JUMP_SIZE, SHORT_REACH = 2, 128
-OTHER_STACK_USES = frozenset(b"\x94\x9c\x9d\x8f\xc8\xc9\xff")  # xchg, pushf, popf, pop, enter, leave; ff may push
+CALL, JUMP_THROUGH_POINTER = 0xE8, b"\xff\x25"
+MOVABLE = re.compile(rb"[\xeb\xe9\x70-\x7f]|\x0f[\x80-\x8f]", re.DOTALL)  # a jump or a branch to a fixed place
+NO_ROOM = "there is no room for a jump in the function's first instructions"
 
 
 class Refused(Exception):
@@ -32,198 +36,195 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Detour:
-    """What to write where, once it is known where the trampoline is.
-
-    ``patch``: address of the replaced bytes, ``original`` what they were; ``moved``: the instructions that run in the
-    trampoline; ``resume``: where the function goes on behind them; ``pushed``: bytes on the stack since the entry when
-    the patch is reached; ``island``: address and content of the bytes in front of the function that hold the long jump.
-    ``covers_stop``: gdb's breakpoint is at ``patch``.
-    """
+    """``original``: the function's own bytes where the jump goes. ``moved``: (address, instruction) of what the
+    trampoline runs for a call that does not match, ``resume``: where that goes on. ``stop``: gdb's breakpoint.
+    ``boundaries``: addresses of the instructions that begin within the jump. ``leaving``: where a thread that was taken
+    through the function's own instructions is behind them; ``hidden``: those of them that calls pass which do not
+    match. ``island``: address and content of bytes near the function that hold the long jump."""
 
     function: int
-    patch: int
     original: bytes
-    moved: tuple[Instruction, ...]
+    moved: tuple[tuple[int, Instruction], ...]
     resume: int
-    pushed: int = 0
-    island: tuple[int, bytes] | None = None
-    covers_stop: bool = False
+    stop: int
+    boundaries: tuple[int, ...]
+    leaving: tuple[int, ...]
+    hidden: tuple[int, ...]
+    island: Island | None = None
 
     @property
     def replaced(self) -> range:
-        return range(self.patch, self.patch + len(self.original))
+        return range(self.function, self.function + len(self.original))
 
     @property
-    def changed(self) -> range:
-        """The addresses that may not be in the middle of an instruction that a thread is about to execute."""
-        return range(self.patch + 1, self.patch + len(self.original))
+    def claimed(self) -> frozenset[int]:
+        """Calls that do not match pass none of these instructions, or pass them unseen: nobody else's breakpoint may be
+        on them."""
+        return frozenset([*range(self.function, max(self.resume, self.replaced.stop)), *self.hidden])
 
-    def writes(self, trampoline: int) -> list[tuple[int, bytes]]:
-        """(address, bytes), in the order in which they are to be written."""
+    @property
+    def stops_inside(self) -> bool:
+        """gdb's breakpoint is among the replaced bytes."""
+        return self.stop in self.replaced
+
+    def jump_to(self, trampoline: int) -> bytes:
+        """What the entry's bytes become."""
         if self.island is None:
-            padding = b"\x90" * (len(self.original) - JUMP_SIZE)
-            return [(self.patch, jump(self.patch, trampoline) + padding)]
-        at = self.island[0]
-        short = bytes([0xEB, (at - self.patch - SHORT_JUMP_SIZE) & 0xFF])
-        rest = self.original[SHORT_JUMP_SIZE:]
-        return [(at, jump(at, trampoline)), (self.patch, short + rest)]
+            return jump(self.function, trampoline)
+        return bytes([0xEB, (self.island[0] - self.function - SHORT_JUMP_SIZE) & 0xFF])
 
-    def restores(self) -> list[tuple[int, bytes]]:
-        return [(self.patch, self.original), *([self.island] if self.island else [])]
+    def pass_by(self, code: Code) -> None:
+        """What a call runs that does not match."""
+        run(code, self.moved)
+        last = self.moved[-1][1]
+        if falls_through(last) and last.kind != "call":
+            code.jump("", self.resume)
 
-    def depths(self) -> dict[int, int]:
-        """Bytes pushed since ``patch``, by address of each moved instruction and of every way out (``resume``)."""
-        found, at, depth = {}, self.patch, 0
-        for instruction in self.moved:
-            found[at] = depth
-            at += len(instruction.raw)
-            depth += pushed_by(instruction) or 0
-            if instruction.kind and instruction.distance is not None:
-                found[at + instruction.distance] = depth
-        return found if self.moved[-1].kind == "jump" else {**found, at: depth}
-
-    def exits(self) -> list[int]:
-        """Where the function goes on behind the moved instructions."""
-        return [address for address in self.depths() if address not in self.replaced]
-
-    def continue_function(self, code: Code) -> None:
-        """Appends the moved instructions and the jump back."""
-        at = self.patch
-        for instruction in self.moved:
-            at += len(instruction.raw)
-            move(code, instruction, at)
-        code.jump("", self.resume)
+    def go_to_stop(self, code: Code) -> None:
+        """What one runs that does."""
+        run(code, [(at, one) for at, one in self.moved if at < self.stop])
+        code.jump("", self.stop)
 
 
-def move(code: Code, instruction: Instruction, end: int) -> None:
+def run(code: Code, body: Sequence[tuple[int, Instruction]]) -> None:
+    """The instructions at another place. Jumps among them stay among them."""
+    labels = {at: code.new_label() for at, _ in body if at in set(targets(body))}
+    for at, instruction in body:
+        if at in labels:
+            code.label(labels[at])
+        move(code, instruction, at + len(instruction.raw), labels)
+
+
+def move(code: Code, instruction: Instruction, end: int, labels: dict[int, str]) -> None:
     """The same instruction for another place; ``end`` is the address behind it where it was."""
     if instruction.relative is None:
         code.emit(instruction.raw)
         return
     at, size = instruction.relative
-    assert instruction.distance is not None
-    if instruction.kind:  # a short jump becomes a long one
+    target = end + (instruction.distance or 0)
+    if instruction.kind == "call":  # it returns to where it would have: pushq $low; movl $high, 4(%rsp); jmp
+        code.emit(b"\x68" + end.to_bytes(8, "little")[:4] + b"\xc7\x44\x24\x04" + end.to_bytes(8, "little")[4:])
+        code.emit(b"\xe9" if instruction.raw[0] == CALL else JUMP_THROUGH_POINTER)
+        code.distance(target)
+        return
+    if instruction.kind and not is_through_pointer(instruction):  # a short jump becomes a long one
         name = b"\x0f" + bytes([0x80 | instruction.raw[0] & 15]) if instruction.raw[0] & 0xF0 == 0x70 else b"\xe9"
         code.emit(instruction.raw[:at] if size == 4 else name)
-        code.distance(end + instruction.distance)
+        code.distance(labels.get(target, target))
         return
     code.emit(instruction.raw[:at])
-    code.distance(end + instruction.distance, len(instruction.raw) - at - size)
+    code.distance(target, len(instruction.raw) - at - size)
     code.emit(instruction.raw[at + size :])
 
 
-def plan(function: int, code: bytes, stop: int, around: Surroundings = NOTHING) -> Detour:
-    """The detour of ``function``, whose bytes are ``code``, for a breakpoint at ``stop``; `Refused` where there is
-    none that is safe."""
+def falls_through(instruction: Instruction) -> bool:
+    return instruction.kind not in ("jump", "return", "stop")
+
+
+def plan(
+    function: int, code: bytes, stop: int, around: Surroundings = NOTHING, elsewhere: Body = (),
+    steps_in_place: bool = False,
+) -> Detour:  # fmt: skip
+    """The detour of ``function``, whose bytes are ``code``, for a breakpoint at ``stop``; `Refused` where there is none
+    that is safe. ``elsewhere``: (address, instruction) of parts of the function that are not behind its entry;
+    ``steps_in_place``: the debugger takes a breakpoint out to step over it, and puts it back at the next step."""
     try:
-        body = list(instructions(code))
+        body = [(function + at, one) for at, one in instructions(code)]
     except Unknown as reason:
         raise Refused(f"not every instruction of the function is understood ({reason})") from None
-    kept, framed = kept_bytes(code)
-    rooms = list(islands(function, body, around))
-    found = (
-        long_patch(function, code, body, framed, stop)
-        or short_patch(function, code, body, kept, stop, rooms)
-        or patch_at_stop(function, code, body, stop, rooms)
-    )
-    if found is None:
-        raise Refused("there is no room for a jump in front of gdb's breakpoint")
-    refuse_moved(found)
-    refuse_targets(found, body)
-    return found
+    planner = Planner(function, code, body, stop, list(elsewhere), steps_in_place)
+    rooms = islands(function, list(instructions(code)), around)
+    near = next((one for one in rooms if -SHORT_REACH <= one[0] - function - SHORT_JUMP_SIZE < SHORT_REACH), None)
+    why, found = "", []
+    for size, island in ((JUMP_SIZE, None), *([(SHORT_JUMP_SIZE, near)] if near is not None else [])):
+        try:
+            found.append(planner.plan(size, island))
+        except Refused as reason:
+            why = why or str(reason)
+    if not found:
+        raise Refused(why)
+    return min(found, key=lambda one: one.stops_inside and bool(one.boundaries))
 
 
-def kept_bytes(code: bytes) -> tuple[int, int]:
-    """The size of a leading endbr64, and of that with the frame's setup."""
-    kept = len(ENDBR) if code.startswith(ENDBR) else 0
-    return kept, kept + 4 if code[kept : kept + 4] in FRAMES else kept
+@dataclass(frozen=True)
+class Planner:
+    function: int
+    code: bytes
+    body: Sequence[tuple[int, Instruction]]
+    stop: int
+    elsewhere: Body
+    steps_in_place: bool
+
+    def plan(self, size: int, island: Island | None) -> Detour:
+        under = self.covered(size)
+        end = under[-1][0] + len(under[-1][1].raw)
+        self.refuse_jumps_inside(under, end)
+        further = self.further(end) if falls_through(under[-1][1]) else []
+        moved = (*under, *further)
+        ways = self.ways_out(under, end, further)
+        boundaries = tuple(at for at, _ in under[1:] if at < self.function + size)
+        resume = moved[-1][0] + len(moved[-1][1].raw)
+        return Detour(self.function, self.code[:size], moved, resume, self.stop, boundaries, *ways, island)
+
+    def covered(self, size: int) -> list[tuple[int, Instruction]]:
+        """The instructions under the jump."""
+        if len(self.code) < size:
+            raise Refused(NO_ROOM)
+        under = [(at, one) for at, one in self.body if at < self.function + size]
+        refuse_unmovable([one for _, one in under])
+        if not all(falls_through(one) for _, one in under[:-1]):
+            raise Refused(NO_ROOM)
+        return under
+
+    def refuse_jumps_inside(self, under: list[tuple[int, Instruction]], end: int) -> None:
+        everywhere = [*self.body, *self.elsewhere]
+        inside = next((t for t in targets(everywhere) if self.function < t < end), None)
+        if inside is not None:
+            raise Refused(f"its own code jumps back into its first bytes ({inside - self.function:+d})")
+        if len(under) > 1 and may_lead_anywhere(self.body):
+            raise Refused("a jump through a table or a register may lead back into the function's first instructions")
+
+    def further(self, end: int) -> list[tuple[int, Instruction]]:
+        """What the trampoline runs beside: up to the breakpoint, and two more if it can, so that the second of them is
+        passed only by who comes the function's own way."""
+        behind = [(at, one) for at, one in self.body if at >= end]
+        needed = [(at, one) for at, one in behind if at <= self.stop]
+        refuse_unmovable([one for at, one in needed if at < self.stop or not is_fixed_call(one)])
+        if self.stop >= end and (not needed or needed[-1][0] != self.stop):
+            raise Refused("gdb's breakpoint is not at an instruction of the function")
+        if not all(falls_through(one) for _, one in needed[:-1]):
+            raise Refused("gdb's breakpoint is behind a jump")
+        found = list(needed)
+        for at, one in behind[len(needed) : 2]:
+            if one.kind == "call" or (found and (found[-1][1].kind == "call" or not falls_through(found[-1][1]))):
+                break
+            found.append((at, one))
+        return found
+
+    def ways_out(
+        self, under: list[tuple[int, Instruction]], end: int, further: list[tuple[int, Instruction]]
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """`Detour.leaving` and ``hidden``."""
+        branches = {t for t in targets(under) if end <= t < self.function + len(self.code)}
+        passed = [at for at, _ in further]
+        onward = {passed[min(1, len(passed) - 1)] if passed else end} if falls_through(under[-1][1]) else set()
+        found, hidden = branches | onward, (branches | onward).difference(passed)
+        if self.steps_in_place and (hidden or onward <= {end}):
+            raise Refused("this debugger steps in place: two plain instructions behind the jump are missing")
+        if len(under) == 1 and (hidden or not found):
+            return (), ()  # nobody is ever between two of them
+        if not found:
+            raise Refused("its first instructions jump away")
+        return tuple(sorted(found)), tuple(sorted(hidden))
 
 
-def long_patch(function: int, code: bytes, body: Body, start: int, stop: int) -> Detour | None:
-    pushed = 8 if code[max(start - 4, 0) : start] in FRAMES else 0
-    return covering(function, code, body, start, JUMP_SIZE, stop, pushed)
+def is_fixed_call(one: Instruction) -> bool:
+    """To a fixed place, or through a pointer at one."""
+    return one.kind == "call" and one.relative is not None and one.raw[0] in (CALL, 0xFF)
 
 
-def short_patch(
-    function: int, code: bytes, body: Body, start: int, stop: int, rooms: Sequence[Island]
-) -> Detour | None:  # fmt: skip
-    found = covering(function, code, body, start, SHORT_JUMP_SIZE, stop, 0)
-    if found is None:
-        return None
-    origin = found.patch + SHORT_JUMP_SIZE
-    island = next((one for one in rooms if -SHORT_REACH <= one[0] - origin < SHORT_REACH), None)
-    return replace(found, island=island) if island is not None else None
-
-
-def patch_at_stop(function: int, code: bytes, body: Body, stop: int, rooms: Sequence[Island]) -> Detour | None:
-    """Where gdb's breakpoint has no room in front of it, and the registers there are still those of the entry."""
-    start, end = stop - function, function + len(code)
-    if start not in (0, *kept_bytes(code)):
-        return None
-    found = long_patch(function, code, body, start, end)
-    if found is None or any(one.kind == "call" for one in found.moved):
-        found = short_patch(function, code, body, start, end, rooms) or found
-    if found is None:
-        return None
-    pushed = 8 if code[max(start - 4, 0) : start] in FRAMES else 0
-    return replace(found, pushed=pushed, covers_stop=True)
-
-
-def covering(
-    function: int, code: bytes, body: Body, start: int, size: int, stop: int, pushed: int
-) -> Detour | None:  # fmt: skip
-    """Whole instructions from ``start`` on, at least ``size`` bytes, all in front of the breakpoint."""
-    moved: list[Instruction] = []
-    end = start
-    for at, instruction in body:
-        if start <= at and end - start < size:
-            moved.append(instruction)
-            end = at + len(instruction.raw)
-    if end - start < size or function + end > stop:
-        return None
-    return Detour(function, function + start, code[start:end], tuple(moved), function + end, pushed)
-
-
-def refuse_moved(found: Detour) -> None:
-    for instruction in found.moved:
-        if instruction.kind and not is_movable(instruction):
-            raise Refused(f"a {instruction.kind} is among the function's first instructions")
-        if found.covers_stop and pushed_by(instruction) is None:
-            raise Refused("the function's first instructions do more to the stack than push")
-
-
-def is_movable(instruction: Instruction) -> bool:
-    """A jump or a branch to a fixed place: eb, e9, 70 to 7f, 0f 80 to 0f 8f."""
-    return bool(re.match(rb"[\xeb\xe9\x70-\x7f]|\x0f[\x80-\x8f]", instruction.raw, re.DOTALL))
-
-
-def pushed_by(instruction: Instruction) -> int | None:
-    """How many bytes it puts on the stack; None for what changes the stack pointer otherwise, or may do so."""
-    raw = instruction.raw.lstrip(b"\x66")
-    rex = raw[0] if raw[0] & 0xF0 == 0x40 else 0
-    code = raw[1:] if rex else raw
-    op, operand = code[0], code[1] if len(code) > 1 else 0
-    if op & 0xF8 == 0x50 or op in (0x68, 0x6A):
-        return 8
-    if op & 0xF8 == 0x58:
-        return None if op == 0x5C and not rex & 1 else -8
-    if op in (0x81, 0x83) and operand in (0xEC, 0xC4) and rex == 0x48:  # sub, add rsp
-        size = int.from_bytes(code[2:], "little", signed=True)
-        return size if operand == 0xEC else -size
-    if op in OTHER_STACK_USES:
-        return None
-    if not has_operand(op):
-        return 0
-    to_register = op in (0x8B, 0x8D, 0x63, 0x69, 0x6B, 0x87) or (op < 0x40 and op & 2)
-    is_register = operand >> 6 == 3 and operand & 7 == RSP and not rex & 1
-    return None if is_register or (to_register and operand >> 3 & 7 == RSP and not rex & 4) else 0
-
-
-def refuse_targets(found: Detour, body: Body) -> None:
-    """A jump back into the patched bytes would land in the middle of our jump."""
-    for at, instruction in body:
-        distance = instruction.distance
-        if instruction.kind and distance is not None:
-            target = found.function + at + len(instruction.raw) + distance
-            if target in found.changed:
-                raise Refused(f"a {instruction.kind} at {found.function + at:#x} leads into the first bytes")
+def refuse_unmovable(found: Sequence[Instruction]) -> None:
+    for one in found:
+        is_plain = one.relative is None or not one.kind
+        if one.kind == "call" or not (is_plain or MOVABLE.match(one.raw) or is_through_pointer(one)):
+            raise Refused(f"a {one.kind} is among the function's first instructions")

@@ -77,6 +77,12 @@ class Image:
         return build_id(chain.from_iterable(found))
 
     @cached_property
+    def file_parts(self) -> list[tuple[int, int, int, int]]:
+        """(address, offset in the file, bytes, PT_...) of each mapped segment and note."""
+        return [(self.base + row[3], row[2], row[5], row[0])
+                for row in self._program_headers() if row[0] in (PT_LOAD, PT_NOTE)]  # fmt: skip
+
+    @cached_property
     def zero_tails(self) -> list[int]:
         """Ends of the segments that the loader fills up with zeros: where a .bss ends."""
         rows = [row for row in self._program_headers() if row[0] == PT_LOAD and row[6] > row[5]]

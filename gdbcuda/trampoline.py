@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Callable
 
 from gdbcuda.detour import Detour
-from gdbcuda.x86 import RAX, RSP, At, Code, Word
+from gdbcuda.x86 import RAX, RSP, At, Code, Word, jump
 
+NOP = b"\x90"
 LONG_JUMP = b"\xe9"
 Test = Callable[[Code, str, str, int], None]  # (code, label if true, label if false, bytes pushed since the entry)
 Range = tuple[int, int]  # addresses, the second one is behind the end
@@ -26,6 +27,11 @@ class Trampoline:
     address: int
     raw: bytes
     hit: int
+    onward: int
+
+    def passing_on(self) -> bytes:
+        """For ``hit``: the call goes on as one that does not match, whatever is in the function now."""
+        return NOP + jump(self.hit + len(NOP), self.onward)
 
 
 def build(detour: Detour, tests: Sequence[Test], address: int, counter: int | None = None) -> Trampoline:
@@ -35,16 +41,18 @@ def build(detour: Detour, tests: Sequence[Test], address: int, counter: int | No
         count(code, counter)
     for test in tests:
         following = code.new_label()
-        test(code, "hit", following, detour.pushed)
+        test(code, "hit", following, 0)
         code.label(following)
-    detour.continue_function(code)
+    code.label("onward")
+    detour.pass_by(code)
     code.label("hit")
-    code.emit(b"\x90")
-    if detour.covers_stop:
-        compare(code, *detour.writes(address)[-1])
-        code.jump("ne", detour.patch)
-    detour.continue_function(code)
-    return Trampoline(address, code.assemble(address), address + code.labels["hit"])
+    code.emit(NOP)
+    if detour.stops_inside:  # the way there leads here again, unless whoever looks at `hit` has changed it
+        compare(code, detour.function, detour.jump_to(address))
+        code.jump("e", "onward")
+    detour.go_to_stop(code)
+    raw = code.assemble(address)
+    return Trampoline(address, raw, address + code.labels["hit"], address + code.labels["onward"])
 
 
 def compare(code: Code, address: int, raw: bytes) -> None:

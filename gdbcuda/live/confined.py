@@ -9,13 +9,18 @@ of the function: with the other program's symbols gone, at its exec, it takes ou
 
 from __future__ import annotations
 
+from typing import Callable
+
 import gdb
 
 from gdbcuda.live import safely
+from gdbcuda.live.inferiors import PerInferior
 
 # gdb 10 to 12 cannot switch locations of internal breakpoints: there one process at a time is watched
 CAN_CONFINE = hasattr(gdb, "BreakpointLocation")
 
+ENTRIES: PerInferior[set[int]] = PerInferior(set)  # addresses at which somebody of ours looks at each call
+ON_ENTRY: list[Callable[[int, bool], None]] = []
 _owners: dict[int, int] = {}  # breakpoint number -> inferior number
 _switched: set[int] = set()  # breakpoint numbers; of any other a location that is off is the user's wish
 
@@ -32,9 +37,16 @@ def confine(made: gdb.Breakpoint) -> None:
 class Internal(gdb.Breakpoint):
     """At an address of the selected process; no list shows it. What inherits has a ``stop`` that looks on."""
 
+    sees_all_calls = True  # it is at a function's first instruction, and wants to hear of each call
+
     def __init__(self, address: int) -> None:
+        if self.sees_all_calls:
+            ENTRIES().add(address)
+            for tell in ON_ENTRY:
+                tell(address, True)
         super().__init__(f"*{address:#x}", internal=True)
         confine(self)
+        self.address = address
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -56,5 +68,9 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
 
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
+    if isinstance(breakpoint, Internal) and breakpoint.sees_all_calls:
+        ENTRIES().discard(breakpoint.address)
+        for tell in ON_ENTRY:
+            tell(breakpoint.address, False)
     _owners.pop(breakpoint.number, None)
     _switched.discard(breakpoint.number)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import gdb
 
 from gdbcuda import detour, trampoline
@@ -10,30 +12,26 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.islands import PADDING, Surroundings
 from gdbcuda.live import gdb_cli, inferiors, target
 from gdbcuda.spare import ALIGN
+from gdbcuda.x86 import jump
+from gdbcuda.x86_decode import Instruction, Unknown, instructions
 
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
 OTHER_MACHINE = "guards are made for x86-64, not for"
 LARGEST_NEIGHBOUR = 4096
-
-_restore_trust: list[bool] = []  # what the user has set, while it is not so
-
-
-def show_original_code(on: bool) -> None:
-    """gdb finds the end of a prologue in the bytes of the function; while it sets its breakpoints again it has to
-    see those of the file. Not for longer: what it writes back over a breakpoint comes from the same place."""
-    if on and not _restore_trust and target.PATCHED() and gdb_cli.is_possible():
-        _restore_trust.append(bool(gdb.parameter("trust-readonly-sections")))
-        trust_files(True)
-    elif not on and _restore_trust and gdb_cli.is_possible():
-        trust_files(_restore_trust.pop())
-
-
-def trust_files(on: bool) -> None:
-    gdb_cli.execute(f"set trust-readonly-sections {'on' if on else 'off'}")
+FIRST_BYTES = 16  # that have to be as the file has them
+NON_STOP = "maintenance show target-non-stop"
 
 
 def plan(function: int, stop: int) -> Detour:
     """The detour for the function that starts there; `Refused` with the reason."""
+    code, around = read(function)
+    if target.differs_from_file(function, FIRST_BYTES):
+        raise Refused("its first bytes are not those of its file: somebody else has patched it already")
+    in_place = not stands_still() and steps_in_place()
+    return detour.plan(function, code, stop, around, cold_part(function), in_place)
+
+
+def read(function: int) -> tuple[bytes, Surroundings]:
     size = function_size(function)
     if not size:
         raise Refused("the size of the function is not known")
@@ -48,8 +46,40 @@ def plan(function: int, stop: int) -> Detour:
     near = [one for one in target.PATCHED().items() if abs(one[0] - function) < LARGEST_FUNCTION + LARGEST_NEIGHBOUR]
     taken = frozenset(at + index for at, own in near for index in range(len(own)))
     code = raw[PADDING:]
-    around = Surroundings(raw[:PADDING], code[size:], neighbour, taken)
-    return detour.plan(function, code[:size], stop, around)
+    return code[:size], Surroundings(raw[:PADDING], code[size:], neighbour, taken)
+
+
+def cold_part(function: int) -> list[tuple[int, Instruction]]:
+    """Of a function that the compiler has split: gcc calls what is rarely executed NAME.cold."""
+    name = target.symbol_of(function)[0]
+    found: list[tuple[int, Instruction]] = []
+    for start in target.decoded(f"{name}.cold") if name else ():
+        if target.object_of(start) == target.object_of(function):
+            with suppress(Unreadable, Unknown):
+                for at, one in instructions(target.original_code(start, function_size(start) or LARGEST_NEIGHBOUR)):
+                    found.append((start + at, one))
+    return found
+
+
+def steps_in_place() -> bool:
+    """Whether gdb steps a thread over a breakpoint by taking the breakpoint out, all other threads standing still; else
+    it lets the thread execute the instruction elsewhere. (gdb manual: "Maintenance Commands", displaced-stepping.)"""
+    if gdb.parameter("displaced-stepping") != "auto":
+        return gdb.parameter("displaced-stepping") == "off"
+    return stands_still()
+
+
+def stands_still() -> bool:
+    """Whether all of the process does whenever gdb looks; else the other threads run on. (gdb manual: "Maintenance
+    Commands", target-non-stop.)"""
+    if target.raw_memory() is None:
+        return True
+    if gdb_cli.is_possible() and target.is_alive():
+        _is_non_stop[:] = ["is off" not in gdb_cli.execute(NON_STOP)]
+    return not _is_non_stop[0]
+
+
+_is_non_stop = [True]  # as gdb is where nobody has changed it
 
 
 def previous_function(function: int) -> tuple[int, bytes] | None:
@@ -76,7 +106,6 @@ def function_size(function: int) -> int:
 
 def write(address: int, raw: bytes, prove: bool = True) -> None:
     """`Refused` where the target does not let us, or, as far as we look, does not do it."""
-    show_original_code(False)
     try:
         gdb.selected_inferior().write_memory(address, raw)
         written = target.InferiorMemory().read(address, len(raw)) if prove else raw
@@ -86,12 +115,12 @@ def write(address: int, raw: bytes, prove: bool = True) -> None:
         raise Refused("the code cannot be written (it reads back differently)")
 
 
-def prepare(found: Detour, made: trampoline.Trampoline) -> None:
-    """All but the first bytes of the function: nothing leads there yet. That they can be written is tried."""
-    for one in found.writes(made.address):
-        write(*one)
-    write(found.patch, found.original, prove=False)
-    target.PATCHED().update(found.restores())
+def prepare_island(found: Detour, made: trampoline.Trampoline) -> None:
+    """What the entry's short jump will lead to."""
+    if found.island is not None:
+        at, own = found.island
+        write(at, jump(at, made.address))
+        target.PATCHED()[at] = own
 
 
 def is_possible() -> str:
@@ -103,8 +132,6 @@ def is_possible() -> str:
             return f"{OTHER_MACHINE} {target.machine()}"
     except UserError as problem:
         return str(problem)
-    if not hasattr(gdb, "BreakpointLocation"):
-        return "this gdb switches places of a breakpoint by commands alone, which no event may execute (gdb 13 can)"
     if inferiors.are_several() and sum(bool(one.pid) for one in gdb.inferiors()) > 1:
         return "several processes in one gdb"  # which sets breakpoints at addresses again in the wrong one
     return "non-stop mode" if gdb.parameter("non-stop") else ""

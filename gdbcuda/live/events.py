@@ -17,6 +17,7 @@ from gdbcuda.live import (
     confined,
     gdb_cli,
     inferiors,
+    loader_watch,
     notice,
     preload,
     presence,
@@ -35,8 +36,8 @@ from gdbcuda.live.later import if_loaded
 
 HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "new_objfile": (
-        gdb_cli.catch_up,
         target.forget,
+        loader_watch.on_objfile,
         presence.on_objfile,
         notice.on_objfile,
         backtrace.on_objfile,
@@ -91,10 +92,10 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         if_loaded("guards", "on_deleted"),
         call_sites.on_breakpoint_deleted,
     ),
-    "gdb_exiting": (if_loaded("guards", "take_all_back"),),
+    "gdb_exiting": (if_loaded("guards", "on_exiting"),),
 }
 SINCE_GDB_12 = ("free_objfile", "gdb_exiting")
-AFTER_COMMANDS = ("before_prompt", "gdb_exiting")  # the breakpoint's own commands have run: others may be executed
+AFTER_COMMANDS = ("before_prompt",)  # the breakpoint's own commands have run: others may be executed
 _connected: dict[tuple[str, Callable[..., Any]], Callable[..., None]] = {}
 
 

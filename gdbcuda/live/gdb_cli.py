@@ -51,13 +51,7 @@ def refuse_in_event(line: str) -> None:
 
 
 def is_possible() -> bool:
-    return not _events or is_thread_running()
-
-
-def is_thread_running() -> bool:
-    """gdb looks for the ``commands`` of the selected thread, and only if that is stopped."""
-    thread = gdb.selected_thread()
-    return thread is not None and thread.is_valid() and bool(thread.is_running())
+    return not _events
 
 
 def when_possible(action: Callable[[], None]) -> None:

@@ -1,167 +1,241 @@
-"""One guarded function, and what moves it between three states. The user's breakpoint, with its native condition, is
-gdb's own all the time; only its location is switched off while nothing can get to it that has not been tested.
+"""One guarded function. The user's breakpoint, with its native condition, is gdb's own all the time, and stays on.
 
-    resting   the function leads into the trampoline, the locations are off: a call that does not match stops nowhere
-    awake     the locations are on: a call that has passed the test is on its way, or the user looks
-    lifted    awake, and the function's own bytes are back: gdb steps, disassembles and breaks as if nothing was there
+    lowered   the entry jumps to the trampoline. Calls that match go from there to the location, gdb hears of no others.
+    raised    the function's own instructions. There is a breakpoint of ours on each that the jump replaces.
 
-`hit`, in the trampoline, wakes the guard; where the patch covers gdb's breakpoint it is lifted too, and the call goes
-back to the entry. When no call is on its way any more, the guard rests again. The user sees it lifted.
-
-Nothing is written over an instruction that a thread may be about to execute. How that is known depends on whether the
-other threads run while gdb looks (`guard_running`) or not (`guard_standing`).
+A call that is to stop inside the replaced bytes jumps there, from `hit`, once they are raised. Out of them gdb takes it
+instruction by instruction; meanwhile (``inside``) they stay raised. Nobody executes what changes: who is at the entry
+comes to the one or the other. `guard_native` and `guard_remote` know how the bytes are changed.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import gdb
 
 from gdbcuda import trampoline
-from gdbcuda.detour import Detour, Refused
-from gdbcuda.errors import Unreadable
-from gdbcuda.live import detour, room, target
-from gdbcuda.live.guard_watch import Watch, quietly, switch_location, trash
+from gdbcuda.detour import Detour
+from gdbcuda.live import calling, positions, room
+from gdbcuda.live.breakpoints import by_number
+from gdbcuda.live.guard_watch import Watch, trash
+
+TRAP_TRACE = 2  # siginfo's si_code behind a single step (sigaction(2))
+FOREIGN = "its function was patched by someone else meanwhile"
+Call = tuple[int, int]  # gdb's number of the thread, stack pointer at the entry
 
 
 @dataclass
 class Guard:
     """``members``: numbers of the breakpoints that share the patch; ``stop``: where their locations are.
 
-    ``skipped``: calls that the trampoline did not count, the guard being lifted. It begins lifted."""
+    ``is_counting``: each call has to be tested once. ``skipped``: calls that the trampoline did not count; ``trouble``:
+    why the function's code stays as it is, so that all calls stop in gdb. ``is_shown``: the user may look at the
+    function. ``inside``: calls that are, or may be, among the replaced bytes. ``tested``: by thread, the stack pointer
+    of its last call that the trampoline has let through. ``hits``: of its breakpoints, as many as gdb has counted."""
 
     function: int
     stop: int
     members: tuple[int, ...]
     detour: Detour
     trampoline: trampoline.Trampoline
-    is_lifted: bool = True
-    is_awake: bool = True
+    is_counting: bool = False
     skipped: int = 0
-    trouble: str = ""  # the function's code cannot be written: it stays as it is, and all calls stop in gdb
+    trouble: str = ""
+    is_lowered: bool = False
+    is_shown: bool = False
+    inside: set[Call] = field(default_factory=set)
+    tested: dict[int, int] = field(default_factory=dict)
+    hits: int = 0
 
     def __post_init__(self) -> None:
-        self.hit = Watch(self.trampoline.hit, self.on_hit)
-        self.arrival = Watch(self.stop, self.on_arrival)
+        found = self.detour
+        self.hit = [Watch(self.trampoline.hit, self.on_hit)] if found.stops_inside or self.is_counting else []
+        self.leaving = [Watch(at, self.on_leaving) for at in self.ways_out()]
+        self.cover = [
+            Watch(found.function, self.on_entry),  # first: who comes is stopped before the rest changes
+            *(Watch(at, self.on_boundary) for at in found.boundaries),
+            *(Watch(at, nothing) for at in self.between()),
+        ]
+        self.has_matched()
+
+    def between(self) -> list[int]:
+        """Replaced bytes at which no instruction begins, that need a breakpoint too."""
+        return []
+
+    def ways_out(self) -> tuple[int, ...]:
+        """Where a call is out of the replaced bytes."""
+        return self.detour.leaving
+
+    def watches(self) -> list[Watch]:
+        return [*self.hit, *self.leaving, *self.cover]
 
     # -- what the breakpoints see
 
     def on_hit(self) -> None:
-        """A call has passed the test."""
-        raise NotImplementedError
+        """A call has passed the test, and is about to go to the location."""
+        call = here()
+        self.tested[call[0]] = call[1]
+        if self.detour.stops_inside:
+            self.inside.add(call)
+            self.enter(call)
 
-    def on_arrival(self) -> None:
-        """A call is at the location, which is on."""
-        raise NotImplementedError
+    def on_entry(self) -> None:
+        call = here()
+        is_match = self.has_matched() and self.stop == self.function
+        if self.has_come_from_hit(call):
+            if not self.leaving:
+                del self.tested[call[0]]
+                self.inside.discard(call)
+        else:
+            self.tested.pop(call[0], None)
+            if not is_match and not (self.is_counting and self.stop == self.function) and self.send_through():
+                return
+            self.skipped += call not in self.inside
+        self.enter(call)
+
+    def on_boundary(self) -> None:
+        thread, sp = here()
+        if not any(one == thread and at >= sp for one, at in self.inside):
+            self.enter((thread, sp))
+        self.raise_()
+
+    def enter(self, call: Call) -> None:
+        if self.leaving:
+            gone = {(thread, sp) for thread, sp in self.inside if thread == call[0] and sp < call[1]}
+            self.inside = (self.inside - gone) | {call}
+        if self.leaving or self.detour.stops_inside:
+            self.raise_()
+
+    def on_leaving(self) -> None:
+        thread, sp = here()
+        self.inside.discard(min((call for call in self.inside if call[0] == thread and call[1] >= sp), default=(0, 0)))
+        if self.detour.stops_inside and sp <= self.tested.get(thread, -1):
+            del self.tested[thread]
+        self.lower()
+
+    def has_come_from_hit(self, call: Call) -> bool:
+        """Not if an earlier call from the same place has."""
+        return self.stop == self.function and self.tested.get(call[0]) == call[1]
 
     def verdict(self) -> bool | None:
         """What the trampoline has said of the call that the selected thread has at the location; None if it was not
-        asked, or did not count. (gdb evaluates the user's condition before it asks us, whose breakpoint is younger.)"""
-        return None
+        asked. (gdb evaluates the user's condition before it asks us, whose breakpoint is younger.)"""
+        thread, sp = here()
+        return True if sp <= self.tested.get(thread, -1) else None
+
+    def has_matched(self) -> bool:
+        """Has gdb counted a hit since the last time? It has asked the condition before it asks us."""
+        before, self.hits = self.hits, sum(one.hit_count for one in map(by_number, self.members) if one is not None)
+        return self.hits != before
+
+    def send_through(self) -> bool:
+        """The call that has come to the raised entry goes through the trampoline after all, and the guard is lowered.
+        Not one that is stepped there, by the user maybe."""
+        try:
+            is_stepped = int(gdb.convenience_variable("_siginfo")["si_code"]) == TRAP_TRACE  # a name would be looked up
+        except (gdb.error, TypeError):
+            return False
+        return not is_stepped and self.take_jump()
+
+    def take_jump(self) -> bool:
+        raise NotImplementedError
 
     # -- what the user does
 
     def stand(self, pc: int) -> None:
-        """The user's stop, at ``pc`` of the selected thread: breakpoints look as he left them."""
-        self.wake()
+        """The user's stop, at ``pc`` of the selected thread."""
+        if self.inside:
+            self.look_again()
+
+    def lift(self) -> None:
+        """Raised, so that step, advance and until see the next call whether it matches or not."""
+        self.is_shown = True
+        self.raise_()
+
+    def look_again(self) -> None:
+        """Forgets calls that have left their way: by the user's ``return`` or ``jump``, longjmp out of a handler."""
+        for thread in {thread for thread, _ in self.inside}:
+            where = positions.positions(thread)
+            if where is not None and positions.UNKNOWN not in where and not any(map(self.is_inside, where)):
+                self.inside = {call for call in self.inside if call[0] != thread}
+
+    def is_inside(self, position: positions.Position) -> bool:
+        """Or about to be: on the way from `hit`, or gdb may have to step it over a breakpoint there."""
+        pc, code = position[0], self.trampoline
+        is_on_the_way = code.hit <= pc < code.address + len(code.raw)
+        return is_on_the_way or self.function <= pc < max((*self.detour.leaving, self.detour.replaced.stop))
 
     def go_on(self, thread: int, pc: int, sp: int) -> None:
         """The program goes on; there the selected thread is."""
+        self.let_pass(thread, pc, sp)
+        if not self.is_shown:
+            self.lower()
+        self.is_shown = False
 
     def let_pass(self, thread: int, pc: int, sp: int) -> None:
-        """The thread is there while the guard is made."""
+        """The thread is there."""
+        if pc in self.detour.boundaries:
+            self.inside.add((thread, sp))
 
     def begin(self) -> None:
         """It is made while the program runs, in an object that has just been loaded."""
+        self.lower()
 
-    # -- what follows from it
+    def unveil(self) -> None:
+        """gdb is about to look for the end of the function's prologue."""
 
-    def wake(self) -> None:
-        if self.is_awake:
-            return
-        self.is_awake = True
-        if self.detour.covers_stop:
-            self.lift()
-        self.switch_locations(True)
-        self.watch_arrivals(True)
+    def veil(self) -> None:
+        """It has looked."""
 
-    def rest(self) -> None:
-        if not self.is_awake:
-            return
-        self.is_awake = False
-        self.switch_locations(False)
-        self.watch_arrivals(False)
-
-    def watch_arrivals(self, on: bool) -> None:
-        self.arrival.switch(on)
-
-    def lift(self) -> None:
-        """The function's own bytes."""
-        if self.is_lifted:
-            return
-        with suppress(Refused):  # it is unmapped, or the process is dying
-            detour.write(self.detour.patch, self.detour.original, prove=False)
-        self.is_lifted = True
+    # -- what is really there
 
     def lower(self) -> None:
-        """The jump to the trampoline. Nobody is inside; who is at the first byte comes to the one or the other."""
-        try:
-            if self.detour.covers_stop:
-                self.switch_locations(False)
-            detour.write(*self.jump(), prove=False)
-        except Refused as problem:
-            self.trouble = str(problem)
-            with suppress(Refused):  # gdb keeps what it has not written for the byte under its breakpoint
-                detour.write(self.detour.patch, self.detour.original)
-            self.switch_locations(True)
-            return
-        self.is_lifted = False
+        if not (self.is_lowered or self.inside or self.trouble):
+            self.is_lowered = self.write_jump()
 
-    def jump(self) -> tuple[int, bytes]:
-        return self.detour.writes(self.trampoline.address)[-1]
+    def raise_(self) -> None:
+        raise NotImplementedError
 
-    def switch_locations(self, on: bool) -> None:
-        with quietly():
-            for number in self.members:
-                switch_location(number, self.stop, on)
+    def write_jump(self) -> bool:
+        """False where it is not to be: then there is ``trouble``."""
+        raise NotImplementedError
 
-    def watches(self) -> list[Watch]:
-        return [self.hit, self.arrival]
-
-    def is_on_the_way(self, pc: int) -> bool:
-        """To the location."""
-        code = self.trampoline
-        return self.function <= pc <= self.stop or code.address <= pc < code.address + len(code.raw)
+    def jump(self) -> bytes:
+        return self.detour.jump_to(self.trampoline.address)
 
     # -- ends
 
     def take_back(self) -> None:
         """The function as it was, for good. What is left of the trampoline goes when no thread is in it."""
-        self.wake()
-        self.lift()
-        self.drop()
-        target.PATCHED().pop(self.detour.patch, None)
-        room.take_back(self.detour, self.trampoline)
+        self.put_back()
+        self.retire()
+        if self.trouble != FOREIGN:  # else somebody's jump may lead there still
+            room.take_back(self.detour.island, self.trampoline)
+
+    def put_back(self) -> None:
+        if not self.trouble:
+            self.raise_()
+
+    def retire(self) -> None:
+        """Its breakpoints go at the next stop."""
+        for one in self.watches():
+            one.look = nothing
+            trash.append(one)
 
     def forget(self) -> None:
-        """The process is gone, and with it what was patched. (Where it has executed another program, gdb may try to
-        set breakpoints at the old addresses when one is switched on: ours first have to be off.)"""
-        self.drop()
-        with suppress(gdb.error):
-            if gdb.selected_thread() is not None:
-                gdb.newest_frame()  # fails as gdb 10's execute would after an exec, which ends the user's continue too
-            self.switch_locations(True)
-
-    def undo_in_fork(self) -> None:
-        """The same for another process, selected now, that has the patch from this one."""
-        at, patched = self.jump()
-        with suppress(Unreadable, Refused):
-            if target.InferiorMemory().read(at, len(patched)) == patched:
-                detour.write(at, self.detour.original)
-
-    def drop(self) -> None:
+        """The process is gone, or the object, and with it what was patched."""
         for one in self.watches():
             one.switch(False)
             trash.append(one)
+
+    def undo_in_fork(self) -> None:
+        """The same for another process, selected now, that has the patch from this one."""
+
+
+def nothing() -> None:
+    pass
+
+
+def here() -> Call:
+    return calling.thread_number(), calling.current_stack_pointer()

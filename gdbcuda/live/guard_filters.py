@@ -31,6 +31,7 @@ class Filter:
     counts_calls: bool = False  # those that do not match too
     is_counting: bool = False  # nth, every, after: a call must be tested once
     names_callers: bool = False  # caller in: exact for the objects that are loaded now
+    asks_kernel: bool = False  # whether a pointer leads to memory
     asks_gdb: str = ""  # why gdbserver cannot evaluate the user's condition by itself
 
     def test(self) -> trampoline.Test:
@@ -50,11 +51,12 @@ def of_function(
         base, count = typed.split(tree)
         locations = abi.locate(function, MACHINE)
         own = [tree_term(made.number, part, locations) for part in (base,) if part is not None]
-        terms = terms + own if to_x86.may_read(tree) else own + terms  # the kernel is asked before memory is read
+        asks_kernel = to_x86.may_read(tree)
+        terms = terms + own if asks_kernel else own + terms  # that costs more
         terms += [tree_term(made.number, count, locations)] if count is not None else []
         names_callers = any(isinstance(one, typed.CallerIn) for one in typed.nodes(tree))
         asks_gdb = condition.to_gdb(function, abi.locate(function, target.machine())).why
-        return Filter(native, terms, is_counting=count is not None, names_callers=names_callers, asks_gdb=asks_gdb)
+        return Filter(native, terms, False, count is not None, names_callers, asks_kernel, asks_gdb)
     if native and not native.startswith("$_cuda_"):
         terms = [refusal("its condition is gdb's own, for the function is not in the API table")]
     return Filter(native, terms)
@@ -68,7 +70,7 @@ def of_name(native: str, argument: int, pattern: str | None, wanted_callers: str
         registers = abi.convention(MACHINE).integers
         places = [abi.Location((abi.Piece(register, None, abi.WORD),)) for register in registers]
         terms.append(tree_term(0, typed.Matches("name", argument, head.encode(), True), places))
-    return Filter(native, terms)
+    return Filter(native, terms, asks_kernel=bool(head))
 
 
 def tree_term(number: int, tree: typed.Typed, locations: Sequence[abi.Location]) -> Term:

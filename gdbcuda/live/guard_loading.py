@@ -13,6 +13,8 @@ from gdbcuda.live.guard_watch import trash
 def on_loaded() -> None:
     process = PROCESSES()
     forget_unloaded(process)
+    for guard in process.guards.values():
+        guard.veil()
     if process.fresh:
         for guard in [one for one in process.guards.values() if any(FILTERS[n].names_callers for n in one.members)]:
             process.stale.update(guard.members)
@@ -25,15 +27,12 @@ def forget_unloaded(process: Process) -> None:
     """What was written into an object has gone with it. (gdb 10 has no event for that.) gdb's own list is asked, which
     it has just read: ours would be read anew, packet by packet."""
     for function, guard in list(process.guards.items()):
-        if not hasattr(gdb, "BreakpointLocation"):  # before gdb 13 an unloaded one cannot be found to switch it on
-            guard.wake()
         if not gdb.solib_name(function) and not target.in_program(function):
             target.forget()
             del process.guards[function]
             process.stale.update(guard.members)
             guard.forget()
-            target.PATCHED().pop(guard.detour.patch, None)
-            room.take_back(guard.detour, guard.trampoline)
+            room.take_back(guard.detour.island, guard.trampoline)
 
 
 def watch_or_not() -> None:

@@ -16,14 +16,29 @@ import gdb
 from gdbcuda import trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
-from gdbcuda.live import counting, detour, holding, positions, room, settings, target
+from gdbcuda.live import (
+    confined,
+    counting,
+    detour,
+    gdb_cli,
+    guard_forks,
+    guard_seccomp,
+    inserted,
+    positions,
+    room,
+    settings,
+    target,
+)
+from gdbcuda.live.breakpoints import LISTS_LOCATIONS
 from gdbcuda.live.guard import Guard
+from gdbcuda.live.guard_native import NativeGuard
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
-from gdbcuda.live.guard_running import RunningGuard
-from gdbcuda.live.guard_standing import StandingGuard
-from gdbcuda.live.guard_watch import places
+from gdbcuda.live.guard_remote import RemoteGuard
+from gdbcuda.live.guard_watch import are_places_known, places
 
 MOST = 256  # guards: gdb takes ever longer over our breakpoints, 1,000 guards made each continue two seconds slower
+GUARDS = "guards"  # who wants breakpoints to stay in the process
+COMMANDS_ALONE = "this gdb switches places of a breakpoint by commands alone, which no event may execute (gdb 13 can)"
 SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"
 
 
@@ -43,8 +58,7 @@ class OfOne(Refused):
 def renew(numbers: Iterable[int] = ()) -> None:
     """Makes the guards of these breakpoints, and of those that have changed, what they should be now."""
     process = PROCESSES()
-    while process.inherited:
-        process.inherited.pop().undo_in_fork()
+    undo_inherited(process)
     wanted = set(numbers) & set(FILTERS) | process.stale
     process.stale.clear()
     reason = "detaching" if process.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
@@ -52,6 +66,10 @@ def renew(numbers: Iterable[int] = ()) -> None:
         process.why.update(dict.fromkeys(wanted, reason))
         return
     reason = reason or detour.is_possible()
+    if not reason and not are_places_known():
+        process.waiting |= wanted
+        gdb_cli.when_possible(renew_waiting)
+        return
     functions = {function for function, stops in process.stops.items() if not wanted.isdisjoint(stops)}
     for function in functions:
         process.stops[function] = {n: s for n, s in process.stops[function].items() if n not in wanted}
@@ -66,6 +84,16 @@ def renew(numbers: Iterable[int] = ()) -> None:
     others = strangers()
     for function in sorted(functions):
         settle(function, others)
+
+
+def undo_inherited(process: Process) -> None:
+    while process.inherited:
+        process.inherited.pop().undo_in_fork()
+
+
+def renew_waiting() -> None:
+    if target.is_alive() and not target.is_running():
+        renew(PROCESSES().waiting)
 
 
 def refresh() -> None:
@@ -90,8 +118,8 @@ def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
     elif (breakpoint.condition or "") != FILTERS[number].native:
         process.why[number] = "its condition was changed"
     else:
-        resting = {one.stop for one in process.guards_of(number) if not one.is_awake}
-        return [address for address, on in found if address and (on or address in resting)]
+        switched_off = {one.stop for one in process.guards_of(number) if one.is_lowered}
+        return [address for address, on in found if address and (on or address in switched_off)]
     return []
 
 
@@ -124,13 +152,18 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
     process = PROCESSES()
     refuse_what_cannot_be_shared(members)
     refuse_more_than_gdb_bears(process)
+    if any(FILTERS[number].asks_kernel for number in members):
+        refuse_confined(process)
     stop = next(iter(members.values()))
     found = detour.plan(function, stop)
+    if found.stops_inside and detour.stands_still():
+        refuse_what_cannot_be_switched(members)
+        process.look_out(guard_forks.WAYS, on_fork)
     refuse_other_breakpoints(found, others)
     threads = standing(found)
     counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
     made = written(process, found, [test_of(number) for number in members], counter)
-    guard = kind_for(members, counter)(function, stop, tuple(members), found, made)
+    guard = guard_of(function, stop, members, found, made)
     if counter is not None:
         process.calls.begin(guard, counter)
     for thread, where in threads.items():
@@ -153,6 +186,38 @@ def refuse_what_cannot_be_shared(members: dict[int, int]) -> None:
         raise OfOne(scattered, "it counts calls at several places", "and counts calls at several places")
 
 
+def refuse_confined(process: Process) -> None:
+    process.is_confined = process.is_confined or guard_seccomp.is_confined()
+    if process.is_confined:
+        raise Refused(guard_seccomp.REASON)
+    process.look_out(guard_seccomp.WAYS, on_confined)
+
+
+def on_confined() -> None:
+    process = PROCESSES()
+    process.is_confined = True
+    for guard in list(process.guards.values()):
+        if any(FILTERS[number].asks_kernel for number in guard.members):
+            process.stale.update(guard.members)
+            remove(guard)
+
+
+def on_fork() -> None:
+    process = PROCESSES()
+    for guard in list(process.guards.values()):
+        if guard.detour.stops_inside:
+            process.waiting.update(guard.members)
+            process.why.update(dict.fromkeys(guard.members, guard_forks.REASON))
+            remove(guard)
+
+
+def refuse_what_cannot_be_switched(members: dict[int, int]) -> None:
+    """(`guard_remote` does that.)"""
+    for number in () if LISTS_LOCATIONS else members:
+        if sum(on for one in gdb.breakpoints() if one.number == number for _, on in places(one)) > 1:
+            raise OfOne(number, COMMANDS_ALONE, COMMANDS_ALONE)
+
+
 def refuse_more_than_gdb_bears(process: Process) -> None:
     if process.is_full:
         raise room.NoRoom(process.is_full)
@@ -169,17 +234,18 @@ def written(
         process.is_full = str(problem)
         raise
     try:
-        detour.prepare(found, made)
+        detour.prepare_island(found, made)
     except Refused:
-        room.take_back(found, made)
+        room.take_back(found.island, made)
         raise
     return made
 
 
-def kind_for(members: dict[int, int], counter: int | None) -> type[Guard]:
-    is_counting = counter is not None or any(FILTERS[number].is_counting for number in members)
-    can_stand = target.is_remote() and holding.is_possible() and not is_counting
-    return StandingGuard if can_stand else RunningGuard
+def guard_of(function: int, stop: int, members: dict[int, int], found: Detour, made: trampoline.Trampoline) -> Guard:
+    is_counting = any(FILTERS[number].is_counting for number in members)
+    kind: type[Guard] = RemoteGuard if detour.stands_still() else NativeGuard
+    inserted.keep(GUARDS)
+    return kind(function, stop, tuple(members), found, made, is_counting)
 
 
 def counts_at_several_places(number: int) -> bool:
@@ -201,8 +267,8 @@ def standing(found: Detour) -> dict[int, list[positions.Position] | None]:
         raise NotNow("threads are running; there will be one after the next stop")
     if target.object_of(found.function) not in PROCESSES().fresh and positions.is_unreadable(threads):
         raise NotNow("a thread's stack cannot be read: a signal handler may return into the function")
-    places_known = found.depths()
-    if any(pc in found.changed and pc not in places_known for one in threads.values() for pc, _ in one or ()):
+    between = set(found.replaced) - {found.function, *found.boundaries}
+    if any(pc in between for one in threads.values() for pc, _ in one or ()):
         raise NotNow("a thread is in the function's first instructions now")
     return threads
 
@@ -214,9 +280,10 @@ def strangers() -> list[gdb.Breakpoint]:
 
 
 def refuse_other_breakpoints(found: Detour, others: list[gdb.Breakpoint]) -> None:
-    replaced = found.replaced
+    if found.function in confined.ENTRIES():
+        raise NotNow("all of its calls are watched (by cuda-log, say)")
     for one in others:
-        if one.is_valid() and one.enabled and any(at in replaced and on for at, on in places(one)):
+        if one.is_valid() and one.enabled and any(at in found.claimed and on for at, on in places(one)):
             raise NotNow(f"breakpoint {one.number} is on the function's first instructions")
 
 

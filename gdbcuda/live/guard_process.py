@@ -7,11 +7,11 @@ from typing import Callable
 
 import gdb
 
-from gdbcuda.live import holding, target
+from gdbcuda.live import libc_calls, target
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_calls import Calls
 from gdbcuda.live.guard_filters import Filter
-from gdbcuda.live.guard_watch import sweep
+from gdbcuda.live.guard_watch import Watch, sweep, trash
 from gdbcuda.live.inferiors import PerInferior
 
 
@@ -21,7 +21,7 @@ class Process:
     ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it
     was not the moment; ``roomless``: those for which there was no room; ``fresh``: objects loaded since the process
     last ran, in whose functions no thread can be; ``inherited``: guards of the process that it is a fork of, perhaps:
-    their patches, and nobody's now."""
+    their patches, and nobody's now; ``is_confined``: by seccomp; ``lookouts``: for libc's calls that matter."""
 
     guards: dict[int, Guard] = field(default_factory=dict)
     stale: set[int] = field(default_factory=lambda: set(FILTERS))
@@ -34,19 +34,29 @@ class Process:
     stops: dict[int, dict[int, int]] = field(default_factory=dict)
     is_stopped: bool = field(default_factory=lambda: is_stopped())  # for the user
     is_leaving: bool = False
+    is_confined: bool = False
+    lookouts: dict[Callable[[], None], list[Watch]] = field(default_factory=dict)
     is_full: str = ""  # no room for another trampoline
 
     def end(self) -> None:
-        holding.release()
         for one in self.guards.values():
             one.forget()
         ended[:] = self.guards.values() or ended
+        trash.extend(one for watches in self.lookouts.values() for one in watches)
         for action in on_end:
             action()
         sweep()
 
     def guards_of(self, number: int) -> list[Guard]:
         return [one for one in self.guards.values() if number in one.members]
+
+    def look_out(self, ways: dict[str, libc_calls.Wanted], notice: Callable[[], None]) -> None:
+        if notice not in self.lookouts:
+            self.lookouts[notice] = libc_calls.watches(ways, notice)
+
+    def trouble_of(self, number: int) -> str:
+        """Why one of its functions stays as it is, though it has a guard."""
+        return next((one.trouble for one in self.guards_of(number) if one.trouble), "")
 
 
 def is_stopped() -> bool:

@@ -12,6 +12,7 @@ import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.live import (
+    confined,
     console,
     counting,
     detour,
@@ -25,9 +26,10 @@ from gdbcuda.live import (
     user_hooks,
 )
 from gdbcuda.live.functions import function
+from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.guard_loading import watch_or_not
-from gdbcuda.live.guard_making import SWITCHED_OFF, clean, refresh, remove, renew
+from gdbcuda.live.guard_making import SWITCHED_OFF, clean, refresh, remove, renew, undo_inherited
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process, calls_seen, ended
 from gdbcuda.live.guard_watch import places, sweep, switching
 
@@ -67,9 +69,10 @@ def state_of(number: int) -> str:
     """For people: "guarded", or why not; "" where nobody would expect it, or it is not known yet."""
     if number not in FILTERS or not target.is_alive():
         return ""
-    if PROCESSES().guards_of(number):
+    why = PROCESSES().trouble_of(number)
+    if PROCESSES().guards_of(number) and not why:
         return "guarded"
-    why = PROCESSES().why.get(number, "")
+    why = why or PROCESSES().why.get(number, "")
     return f"not guarded: {why}" if why not in ("", EVERY_CALL, SWITCHED_OFF) else ""
 
 
@@ -107,10 +110,22 @@ def on_created(breakpoint: gdb.Breakpoint) -> None:
     process = PROCESSES()
     for guard in list(process.guards.values()):
         if breakpoint.number not in guard.members and any(
-            at in guard.detour.replaced and on for at, on in places(breakpoint)
+            at in guard.detour.claimed and on for at, on in places(breakpoint)
         ):
-            process.stale.update(guard.members)
-            remove(guard)
+            give_way(guard)
+
+
+def give_way(guard: Guard) -> None:
+    PROCESSES().stale.update(guard.members)
+    remove(guard)
+
+
+def on_entry_watched(address: int, on: bool) -> None:
+    """Somebody of ours looks at every call of the function from now on, or does not any more."""
+    process = PROCESSES()
+    if on and address in process.guards:
+        give_way(process.guards[address])
+    process.waiting.update(process.stops.get(address, ()))
 
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
@@ -129,9 +144,11 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
-    """gdb is about to set its breakpoints again."""
-    detour.show_original_code(True)
+    """gdb is about to set its breakpoints again, where the prologues of the functions end."""
     process = PROCESSES()
+    undo_inherited(process)
+    for guard in process.guards.values():
+        guard.unveil()
     process.fresh.add(target.strip_prefix(event.new_objfile.filename or ""))
 
 
@@ -149,7 +166,6 @@ def on_process(inferior: gdb.Inferior) -> None:
 def on_continue(event: object) -> None:
     if mapping.calling:
         return
-    detour.show_original_code(False)
     process = PROCESSES()
     if not process.is_stopped:
         return  # gdb tells of every thread that goes on, new ones too
@@ -168,7 +184,6 @@ def on_stop(event: object = None) -> None:
     """All threads stand still: what had to wait is done, and breakpoints and code look as the user left them."""
     if _stepping:
         return
-    detour.show_original_code(False)
     process = PROCESSES()
     process.is_stopped = True
     here = positions.position_here() if process.guards else None
@@ -193,7 +208,6 @@ def lift_shown(process: Process) -> None:
 
 
 def on_prompt() -> None:
-    detour.show_original_code(False)
     sweep()
     if FILTERS and target.is_alive() and PROCESSES().roomless and not target.is_running():
         refresh()
@@ -212,17 +226,28 @@ def cuda_take_back() -> bool:
     return False
 
 
-def take_all_back(event: object = None) -> None:
+def on_exiting(event: object) -> None:
+    """gdb ends. No thread is moved, for that is done by commands."""
+    take_away_all()
+    if target.is_alive() and not target.is_running():
+        clean()
+
+
+def take_all_back() -> None:
     """Before gdb lets the process go."""
+    take_away_all()
+    if target.is_alive() and not target.is_running():
+        step_out(room.is_left)
+        clean()
+        give_back()
+
+
+def take_away_all() -> None:
     process = PROCESSES()
     process.is_leaving = True  # the stops on the way out would bring them back
     for guard in list(process.guards.values()):
         remove(guard)
     sweep()
-    if target.is_alive() and not target.is_running():
-        step_out(room.is_left)
-        clean()
-        give_back()
 
 
 def give_back() -> None:
@@ -255,4 +280,5 @@ def already_decided(number: int) -> bool | None:
 
 
 settings.ON_CHANGE["cuda-guard"] = on_setting
+confined.ON_ENTRY.append(on_entry_watched)
 counting.already_decided.append(already_decided)

@@ -1,8 +1,8 @@
 """The link to a remote target: which server is at its other end, and what a slow one is spared.
 
 gdb reads the byte under each breakpoint that is made, writes all of them when the program goes on, and takes all out at
-each stop: with one that never stops on every API function some thousand packets. (gdb manual: "Set Breaks",
-``breakpoint always-inserted``; "Files", ``trust-readonly-sections``.)
+each stop: with one that never stops on every API function some thousand packets. (gdb manual: "Files",
+``trust-readonly-sections``.)
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from collections.abc import Iterator
 
 import gdb
 
-from gdbcuda.live import gdb_cli, target
+from gdbcuda.live import gdb_cli, inserted, target
 
-KEPT = "breakpoint always-inserted"
+LOG = "cuda-log"
 TRUST = "trust-readonly-sections"
 MANY = 100  # breakpoints
-
-_has_set = False  # it was off before
 
 
 @contextlib.contextmanager
@@ -38,21 +36,12 @@ def planting() -> Iterator[None]:
 
 def keep_inserted(count: int) -> None:
     """Breakpoints stay in the process while it stands, until `as_before`."""
-    if count > MANY and target.is_remote() and not gdb.parameter(KEPT):
-        gdb_cli.when_possible(keep)
-
-
-def keep() -> None:
-    global _has_set
-    gdb_cli.execute(f"set {KEPT} on")
-    _has_set = True
+    if count > MANY and target.is_remote():
+        inserted.keep(LOG)
 
 
 def as_before() -> None:
-    global _has_set
-    if _has_set:
-        gdb_cli.execute(f"set {KEPT} off")
-        _has_set = False
+    inserted.release(LOG)
 
 
 @functools.cache

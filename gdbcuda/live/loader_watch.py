@@ -11,6 +11,7 @@ from typing import Callable
 
 import gdb
 
+from gdbcuda import vendor
 from gdbcuda.live import gdb_cli, safely
 
 START = "-probe-stap rtld:init_complete"
@@ -64,6 +65,12 @@ def watch() -> None:
     for spec in (START, *CHANGES, NO_PROBES) if _wanted else ():
         if spec not in _places:
             gdb_cli.execute(f"python {THIS}.Place({spec!r})")
+
+
+def on_objfile(event: gdb.NewObjFileEvent) -> None:
+    """The loader is there, and no command could be executed before: what every one of them has."""
+    if _wanted and not _places and vendor.is_loader(event.new_objfile.filename or ""):
+        Place(NO_PROBES)
 
 
 def begin_again() -> None:

@@ -16,6 +16,7 @@ import gdb
 from gdbcuda import trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import Unreadable
+from gdbcuda.islands import Island
 from gdbcuda.live import detour, mapping, positions, target
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.memory import PAGE
@@ -100,12 +101,12 @@ def is_zero(start: int, size: int) -> bool:
         return False
 
 
-def take_back(found: Detour, made: trampoline.Trampoline) -> None:
+def take_back(island: Island | None, made: trampoline.Trampoline) -> None:
     """Nothing leads there any more. The bytes stay until no thread is in them: see `clean`."""
     left = ROOM().left
     left[made.address] = bytes(len(made.raw))
-    if found.island is not None:
-        left[found.island[0]] = found.island[1]
+    if island is not None:
+        left[island[0]] = island[1]
 
 
 def clean() -> None:

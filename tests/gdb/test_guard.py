@@ -182,10 +182,13 @@ def test_runs_again(local: Scenario, build) -> None:
     assert text.count("Breakpoint 1  hook") == 4 and "Cannot" not in text
 
 
-def test_once_ignore_and_commands(scenario: Scenario, build) -> None:
+def test_once_ignore_and_commands(scenario: Scenario, build, tmp_path: Path) -> None:
     hook, program = build()
-    commands = "python gdb.execute('commands 1\\nsilent\\nprintf \"SEEN %lu\\\\n\", bytesize\\ncontinue\\nend')"
-    text = scenario.run(program, ON, LARGE, "ignore 1 3", commands, "RUN", hook=hook, arguments=("1", "5000", "5"))
+    script = tmp_path / "commands.gdb"  # gdb 10 executes them in a file, not behind -ex
+    start = scenario.start(program, hook, ("1", "5000", "5"))
+    script.write_text(f'commands 1\nsilent\nprintf "SEEN %lu\\n", bytesize\ncontinue\nend\n{start}\n')
+    words = (ON, LARGE, "ignore 1 3", f"source {script}")
+    text = scenario.run(program, *words, hook=hook, arguments=("1", "5000", "5"))
     assert re.findall(r"SEEN (\d+)", text) == ["1099511628779", "1099511628780"]
     once = scenario.run(program, ON, LARGE + "", "RUN", hook=hook, arguments=("1", "10", "1"))
     assert "Breakpoint 1  hook" in once

@@ -25,6 +25,14 @@ def executable_bytes(pid: int, name: str) -> bytes:
         return memory.read(int(end, 16) - int(start, 16))
 
 
+def without_jump_in_filling(before: bytes, after: bytes) -> bytes:
+    """Before gdb 12 nobody tells us that gdb quits: then a long jump stays in front of the function, to which nothing
+    leads any more."""
+    at = next((at for at, (old, new) in enumerate(zip(before, after)) if old != new), 0)
+    is_filling = at and after[at] == 0xE9 and re.search(rb"\x00\Z|\x90\Z|\x66\Z|\x2e\Z|\x1f\Z", before[at - 1 : at])
+    return after[:at] + before[at : at + 5] + after[at + 5 :] if is_filling else after
+
+
 HOLD = ("set scheduler-locking on", "set scheduler-locking replay")
 CANNOT_HOLD = "cannot support this command"  # cuda-gdb 13
 
@@ -51,6 +59,8 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str, flags: str)
         pytest.skip("this machine does not let us attach")
     assert "state: guarded" in text and re.search(r"bytesize=1\d{12} ", text), text
     own = len(before.rstrip(b"\0"))  # a trampoline in which a thread is stays, where gdb cannot step it out of it
+    if leave == "quit":
+        after = without_jump_in_filling(before, after)
     assert before[:own] == after[:own] and (leave == "quit" or CANNOT_HOLD in text or before == after)
     assert (ended, process.returncode) == ("wrong 0\n", 0)
 

@@ -87,7 +87,8 @@ def test_not_in_a_signal_handler(local: Scenario, many: tuple[Path, Path]) -> No
         "continue",
     )
     text = local.run(program, *words, hook=hook, arguments=("signal",))
-    assert "and the selected thread is in a signal handler" in text
+    reasons = ("and the selected thread is in a signal handler", "a signal handler may return into the function")
+    assert any(reason in text for reason in reasons), text
     assert f"{COUNT * 102} calls, errno 33" in text
 
 

@@ -34,7 +34,7 @@ SEEN = (
     r"cuMemAlloc_v2 .*hook libgdbcuda-hook\.so",
     r"dlsym_alloc: the hook is in place",
     r"GDBCUDA_TEST=1 in the running process",
-    r"if dptr == 1; guarded",
+    r"if dptr == 1; not guarded: all of its calls are watched",  # by cuda-log
     r"\n#\d+ .* hook +cuMemFree_v2\(dptr=0x\w+\) = CUDA_SUCCESS .* at dlsym_alloc\.c:\d+",
     r"\[Inferior 1 \(process \d+\) exited normally\]",
 )

@@ -13,6 +13,7 @@ from machine import SIZE, Machine
 from gdbcuda import abi, condition, detour, islands, trampoline
 from gdbcuda.condition import to_x86
 from gdbcuda.islands import Surroundings
+from gdbcuda.x86 import jump
 from gdbcuda.x86_decode import instructions
 
 AT = 0x7F0000001000
@@ -29,25 +30,30 @@ def code(text: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("text", "stop", "patch", "moved", "pushed"),
-    [(NOP_HOOK, 21, 0, 1, 0), (PLAIN_HOOK, 16, 4, 2, 8), (ENDBR_HOOK, 20, 8, 2, 8), (OPTIMISED, 10, 0, 4, 0)],
+    ("text", "stop", "moved", "boundaries", "leaving"),
+    [
+        (NOP_HOOK, 21, 7, [], [6]),  # gdb breaks at the call
+        (PLAIN_HOOK, 16, 6, [1, 4], [12]),
+        ("55 53 4883ec08 4889fd e800000000 4883c408 5b 5d ffe0", 6, 4, [1, 2], [6]),  # a tail call
+        (ENDBR_HOOK, 20, 7, [4], [8]),
+        (OPTIMISED, 10, 6, [2, 3, 4], [10]),
+    ],
 )
-def test_what_moves(text: str, stop: int, patch: int, moved: int, pushed: int) -> None:
+def test_what_moves(text: str, stop: int, moved: int, boundaries: list[int], leaving: list[int]) -> None:
+    """All up to gdb's breakpoint, and what gdb steps a thread through that is taken the function's own way."""
     found = detour.plan(AT, code(text), AT + stop)
-    assert (found.patch - AT, len(found.moved), found.pushed) == (patch, moved, pushed)
-    assert found.resume <= AT + stop
-    ((at, raw),) = found.writes(AT + 0x10000)
-    assert at == found.patch and raw[0] == 0xE9 and len(raw) == len(found.original)
-    assert found.restores() == [(at, code(text)[patch : patch + len(raw)])]
+    assert (found.replaced, len(found.moved), found.stops_inside) == (range(AT, AT + 5), moved, False)
+    assert [at - AT for at in found.boundaries] == boundaries and [at - AT for at in found.leaving] == leaving
+    assert found.resume > AT + stop and not found.hidden and found.original == code(text)[:5]
+    assert found.jump_to(AT + 0x10000) == b"\xe9\xfb\xff\x00\x00"
 
 
 def test_two_bytes_are_enough_with_room_in_front() -> None:
+    """Over gdb's breakpoint is the worse way."""
     found = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(FILLED))
-    writes = found.writes(AT + 0x10000)
-    assert writes[0][0] == AT - 5 and writes[0][1][0] == 0xE9
-    assert writes[1] == (AT, b"\xeb\xf9" + code(VENDOR)[2:4])
-    assert found.restores() == [(AT, code(VENDOR)[:4]), (AT - 5, FILLED[-5:])]
-    assert list(found.changed) == [AT + 1, AT + 2, AT + 3]
+    assert found.island == (AT - 5, FILLED[-5:]) and found.jump_to(AT + 0x10000) == b"\xeb\xf9"
+    assert found.original == code(VENDOR)[:2] and not found.stops_inside
+    assert detour.plan(AT, code(VENDOR), AT + 4).stops_inside
 
 
 @pytest.mark.parametrize(
@@ -63,16 +69,12 @@ def test_two_bytes_are_enough_with_room_in_front() -> None:
     ],
 )
 def test_room_elsewhere(text: str, after: str, island: int | None) -> None:
-    try:
-        found = detour.plan(AT, code(text), AT + 4, Surroundings(after=code(after)))
-    except detour.Refused:
-        assert island is None
-        return
+    found = detour.plan(AT, code(text), AT + 4, Surroundings(after=code(after)))
     if island is None:  # then over gdb's breakpoint
-        assert found.covers_stop and found.island is None
+        assert found.stops_inside and found.island is None
         return
-    assert not found.covers_stop and found.island is not None and found.island[0] - AT == island
-    assert found.writes(AT + 0x1000)[1][1][:2] == bytes([0xEB, island - 2])
+    assert not found.stops_inside and found.island is not None and found.island[0] - AT == island
+    assert found.jump_to(AT + 0x1000) == bytes([0xEB, island - 2])
 
 
 def test_room_in_the_function_in_front() -> None:
@@ -81,23 +83,29 @@ def test_room_in_the_function_in_front() -> None:
     found = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(b"\xc3\x90", neighbour=neighbour))
     assert found.island == (AT - 0x20 + 7, bytes.fromhex("660f1f8400"))
     again = Surroundings(neighbour=neighbour, taken=frozenset([AT - 0x20 + 7]))
-    far = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(neighbour=(AT - 0x1000, neighbour[1])))
-    assert far.covers_stop and (far.patch - AT, len(far.original), far.pushed) == (4, 6, 8)
     assert detour.plan(AT, code(VENDOR), AT + 4, again).island == (AT - 0x20 + 21, b"\x90" * 5)
+    far = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(neighbour=(AT - 0x1000, neighbour[1])))
+    assert far.stops_inside and far.island is None
+
+
+INDIRECT = "a jump through a table or a register may lead back"
 
 
 @pytest.mark.parametrize(
     ("text", "stop", "before", "reason"),
     [
-        (OPTIMISED, 6, FILLED[:-1], "there is no room for a jump"),  # a nop cut short is no nop
         ("31c0 c3", 0, b"", "there is no room for a jump"),
+        ("55 31c0 c3", 0, FILLED[:-1], "there is no room for a jump"),  # a nop cut short is no nop
         ("e800000000 c3", 0, FILLED, "a call is among the function's first instructions"),
-        ("4883e4f0 4883ec30 c9 c3", 0, b"", "do more to the stack than push"),
         ("e310 909090" + "90" * 16 + "c3", 0, b"", "a branch is among the function's first instructions"),
-        ("ff2500000000 c3", 0, b"", "a jump is among the function's first instructions"),
         ("55 4889e5 e800000000 c9 c3", 12, b"", "a call is among the function's first instructions"),
-        ("55 4889e5 7400 9090 9090 9090 c9 c3", 10, b"", "a branch at 0x7f0000001004 leads into the first bytes"),
-        ("55 4889e5 4883ec30 4889c7 ebf8 c9 c3", 14, b"", "a jump at 0x7f000000100b leads into the first bytes"),
+        ("4885ff 4883ec30 e800000000 4889c7 c9 c3", 12, b"", "a call is among the function's first instructions"),
+        ("55 4889e5 4883ec30 4889c7 ebf8 c9 c3", 14, b"", "its own code jumps back into its first bytes (+5)"),
+        ("55 4889e5 4883ec30 4889c7 ebf7 c9 c3", 11, b"", "its own code jumps back into its first bytes (+4)"),
+        ("55 4889e5 4883ec30 ffe0 c9 c3", 4, b"", INDIRECT),  # a computed goto
+        ("55 4889e5 4883ec30 58 ffe0 c9 c3", 4, b"", INDIRECT),  # to where the stack says
+        ("55 4889e5 4883ec30 ff24c500000000 c9 c3", 4, b"", INDIRECT),  # a table
+        ("4889f8 4883ec30 ff24c500000000 c9 c3", 0, b"", INDIRECT),
         ("55 4889e5 06 9090 9090 c3", 9, b"", "not every instruction of the function is understood"),
         ("55 4889e5 4883", 4, b"", "not every instruction of the function is understood"),
     ],
@@ -109,38 +117,39 @@ def test_refused(text: str, stop: int, before: bytes, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "before", "size", "depths"),
+    ("text", "before", "size", "leaving", "hidden"),
     [
-        (OPTIMISED, "", 7, {0: 0, 2: 8, 3: 16, 4: 24, 7: 24}),
-        ("f30f1efa 4883ec18 31c0 c3", "", 8, {0: 0, 4: 0, 8: 24}),
-        ("4885ff 740b e990909090" + "90" * 6 + "31c0 c3", "", 5, {0: 0, 3: 0, 5: 0, 16: 0}),
-        ("53 4889fb e800000000 5b c3", "c3" + "90" * 8, 4, {0: 0, 1: 8, 4: 8}),  # two bytes and an island
-        ("e9fb0f0000", "", 5, {0: 0, 0x1000: 0}),
+        (OPTIMISED, "", 5, [7], []),
+        ("f30f1efa 4883ec18 31c0 c3", "", 5, [10], []),
+        ("4885ff 740b e990909090" + "90" * 6 + "31c0 c3", "c3" + "90" * 8, 2, [5], []),
+        ("53 4889fb e800000000 5b c3", "c3" + "90" * 8, 2, [4], [4]),  # a call follows, which is not moved
+        ("4889f8 4883ec30 ff24c500000000 c9 c3", "c3" + "90" * 8, 2, [7], []),  # a table may follow one
+        ("e9fb0f0000", "", 5, [], []),  # nobody is ever between two of its instructions
+        ("ff2500000000", "", 5, [], []),
     ],
 )
-def test_over_the_breakpoint(text: str, before: str, size: int, depths: dict[int, int]) -> None:
+def test_over_the_breakpoint(text: str, before: str, size: int, leaving: list[int], hidden: list[int]) -> None:
     """Optimised code: gdb breaks at the first instruction."""
     found = detour.plan(AT, code(text), AT, Surroundings(code(before)))
-    assert found.covers_stop and found.patch == AT and len(found.original) == size
-    assert {at - AT: depth for at, depth in found.depths().items()} == depths
-    assert sorted(found.exits()) == [AT + at for at in depths if at >= size]
-
-
-@pytest.mark.parametrize(
-    ("text", "pushed"),
-    [
-        ("50", 8), ("4154", 8), ("6a05", 8), ("5d", -8), ("415c", -8), ("5c", None), ("4883ec18", 24),
-        ("4881ec00010000", 256), ("4883c408", -8), ("4883e4f0", None), ("488d642408", None), ("4889e5", 0),
-        ("488be5", None), ("4889ec", None), ("c9", None), ("4885ff", 0), ("4d8be0", 0), ("660f6fc4", 0),
-        ("ff7508", None),
-    ],
-)  # fmt: skip
-def test_what_an_instruction_does_to_the_stack(text: str, pushed: int | None) -> None:
-    assert detour.pushed_by(next(i for _, i in instructions(code(text)))) == pushed
+    assert found.stops_inside and found.function == AT and len(found.original) == size
+    assert [at - AT for at in found.leaving] == leaving and [at - AT for at in found.hidden] == hidden
+    assert found.claimed >= {*found.replaced, *found.hidden}
 
 
 def test_a_jump_back_to_the_entry_is_fine() -> None:
-    assert detour.plan(AT, code("55 4889e5 4883ec30 4889c7 ebf7 c9 c3"), AT + 11).patch == AT + 4
+    assert not detour.plan(AT, code("55 4889e5 4883ec30 4889c7 ebf3 c9 c3"), AT + 8).stops_inside
+
+
+def test_a_part_of_the_function_elsewhere_jumps_too() -> None:
+    cold = [(AT + 0x100 + at, one) for at, one in instructions(code("e9fcfeffff"))]
+    with pytest.raises(detour.Refused, match=r"jumps back into its first bytes \(\+1\)"):
+        detour.plan(AT, code(PLAIN_HOOK), AT + 16, elsewhere=cold)
+
+
+def test_a_debugger_that_steps_in_place() -> None:
+    assert detour.plan(AT, code(PLAIN_HOOK), AT + 16, steps_in_place=True).leaving == (AT + 12,)
+    with pytest.raises(detour.Refused, match="steps in place"):
+        detour.plan(AT, code("53 4889fb 9090 e800000000 5b c3"), AT, steps_in_place=True)
 
 
 def test_padding() -> None:
@@ -155,15 +164,17 @@ def test_merged_ranges() -> None:
     assert trampoline.merged([(1, 2), (5, 6)], [(3, 4)]) == [(1, 2), (5, 6)]
 
 
-# A function of two arguments: a + b * 256 + a word next to it, read relative to the instruction pointer.
+# A function of two arguments: a + b * 256 + a word next to it, read relative to the instruction pointer; gdb's place.
 RUN = {
-    "frame": "55 4889e5 488b05{word} 4801f8 48c1e608 4801f0 5d c3",
-    "nop": "0f1f440000 55 4889e5 488b05{word} 4801f8 48c1e608 4801f0 5d c3",
-    "endbr": "f30f1efa 55 4889e5 488b05{word} 4801f8 48c1e608 4801f0 5d c3",
-    "no frame": "488b05{word} 4801f8 48c1e608 4801f0 c3",
-    "branch": "4885ff 7400 488b05{word} 4801f8 48c1e608 4801f0 c3",
-    "long branch": "4885ff 0f8401000000 90 488b05{word} 4801f8 48c1e608 4801f0 c3",
-    "short": "55 4889e5 4801f8 31c0 4801f8 48c1e608 4801f0 480305{word} 5d c3",
+    "frame": ("55 4889e5 488b05{word} 4801f8 48c1e608 4801f0 5d c3", 4),
+    "behind": ("55 4889e5 488b05{word} 4801f8 48c1e608 4801f0 5d c3", 14),
+    "nop": ("0f1f440000 55 4889e5 488b05{word} 4801f8 48c1e608 4801f0 5d c3", 9),
+    "endbr": ("f30f1efa 55 4889e5 488b05{word} 4801f8 48c1e608 4801f0 5d c3", 8),
+    "no frame": ("488b05{word} 4801f8 48c1e608 4801f0 c3", 0),
+    "branch": ("4885ff 7400 488b05{word} 4801f8 48c1e608 4801f0 c3", 0),
+    "long branch": ("4885ff 0f8401000000 90 488b05{word} 4801f8 48c1e608 4801f0 c3", 0),
+    "short": ("55 4889e5 4801f8 31c0 4801f8 48c1e608 4801f0 480305{word} 5d c3", 4),
+    "call": ("55 4889e5 48c1e608 e813000000 4801f0 480305{word} 5d c3 909090909090 488d07 c3", 8),
 }
 
 
@@ -171,30 +182,33 @@ RUN = {
 @pytest.mark.parametrize("kind", RUN)
 @pytest.mark.parametrize("counted", [False, True])
 def test_runs_as_before(kind: str, counted: bool) -> None:
+    """Whether a call matches or not. Nobody changes the function at `hit` here, and so every call passes by."""
     machine = Machine()
     base, hits, calls, far = 0x1000, SIZE - 16, SIZE - 32, 0x4000
     machine.write(base - len(FILLED), FILLED)
-    raw = code(RUN[kind].format(word="00000000"))
+    text, stop = RUN[kind]
+    raw = code(text.format(word="00000000"))
     at, size = next((a, len(i.raw)) for a, i in instructions(raw) if i.relative and not i.kind)
     raw = raw[: at + 3] + struct.pack("<i", 0x800 - at - size) + raw[at + 7 :]
     entry = machine.write(base, raw)
     machine.write(base + 0x800, struct.pack("<Q", 1 << 20))
-    stop = base + {"short": 4, "branch": 0, "long branch": 0}.get(kind, len(raw) - 2)
-    found = detour.plan(entry, raw, machine.address + stop, Surroundings(FILLED))
-    assert (found.island is not None) == (kind == "short")
+    found = detour.plan(entry, raw, entry + stop, Surroundings(FILLED))
+    assert (found.island is not None) == (kind in ("short", "frame", "branch", "long branch"))
     tests = [guard(machine, "z > 3", hits), guard(machine, "z == 1", hits)]
     made = trampoline.build(found, tests, machine.address + far, machine.address + calls if counted else None)
     machine.write(far, made.raw)
-    for where, bytes_ in found.writes(machine.address + far):
-        machine.write(where - machine.address, bytes_)
+    if found.island is not None:
+        machine.write(found.island[0] - machine.address, jump(found.island[0], made.address))
+    machine.write(base, found.jump_to(made.address))
     function = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(entry)
     assert [function(a, 5) for a in range(8)] == [a + 5 * 256 + (1 << 20) for a in range(8)]
     assert struct.unpack("<Q", machine.memory[hits : hits + 8]) == (5,)
     assert struct.unpack("<Q", machine.memory[calls : calls + 8]) == (8 * counted,)
-    for where, bytes_ in found.restores():
-        machine.write(where - machine.address, bytes_)
-    assert machine.memory[base : base + len(raw)] == raw
-    assert machine.memory[base - len(FILLED) : base] == FILLED
+    machine.write(base, found.original)  # as whoever looks at `hit` does
+    matching = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(made.hit)
+    assert [matching(a, 5) for a in range(8)] == [a + 5 * 256 + (1 << 20) for a in range(8)]
+    machine.write(made.hit - machine.address, made.passing_on())
+    assert matching(7, 5) == 7 + 5 * 256 + (1 << 20)
 
 
 def guard(machine: Machine, text: str, hits: int) -> trampoline.Test:

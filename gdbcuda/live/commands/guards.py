@@ -37,17 +37,19 @@ def row(number: int) -> tuple[str, str, str, str]:
     found = next(iter(process.guards_of(number)), None)
     calls = guards.calls_seen(number)
     shown = "" if calls is None else f"{calls:,}"
-    if found is None:
-        return str(number), where_tested(number), shown, process.why.get(number) or "not set yet"
+    trouble = process.trouble_of(number)
+    if found is None or trouble:
+        return str(number), where_tested(number), shown, trouble or process.why.get(number) or "not set yet"
     size, code = len(found.detour.original), found.trampoline
     function = target.symbol_of(found.function)[0] or f"{found.function:#x}"
-    where = f"{size} bytes of {function} at {found.detour.patch:#x}; test at {code.address:#x}, {len(code.raw)} bytes"
+    first = found.detour.replaced.start
+    where = f"{size} bytes of {function} at {first:#x}; test at {code.address:#x}, {len(code.raw)} bytes"
     return str(number), where_tested(number), shown, where
 
 
 def where_tested(number: int) -> str:
     """By a guard; else by gdbserver, which knows registers and memory and none of our functions; else by gdb."""
-    if guards.PROCESSES().guards_of(number):
+    if guards.PROCESSES().guards_of(number) and not guards.PROCESSES().trouble_of(number):
         return "in the process"
     made, wanted = by_number(number), guards.FILTERS[number]
     native = wanted.native if made is None or made.pending else made.condition or ""  # the user may have changed it

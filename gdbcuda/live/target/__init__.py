@@ -8,6 +8,7 @@ from gdbcuda.live.target.auxiliary import auxiliary
 from gdbcuda.live.target.caching import forget, until_objects_change
 from gdbcuda.live.target.code import behind_prologue, decoded, function_start, symbol_of, whole
 from gdbcuda.live.target.demangling import demangled
+from gdbcuda.live.target.file_bytes import differs_from_file
 from gdbcuda.live.target.memory import PATCHED, InferiorMemory, bytes_of, original_code
 from gdbcuda.live.target.objects import (
     exports,
@@ -30,12 +31,14 @@ from gdbcuda.live.target.process import (
     register,
     strip_prefix,
 )
+from gdbcuda.live.target.raw import RawMemory, raw_memory, unfollowed_children
 from gdbcuda.live.target.running import is_running, is_thread_running, pause, require_stopped
 
 __all__ = [
     "PATCHED",
     "REMOTE_PREFIX",
     "InferiorMemory",
+    "RawMemory",
     "architecture",
     "auxiliary",
     "behind_prologue",
@@ -43,6 +46,7 @@ __all__ = [
     "connection",
     "decoded",
     "demangled",
+    "differs_from_file",
     "exports",
     "forget",
     "function_start",
@@ -59,12 +63,14 @@ __all__ = [
     "original_code",
     "pause",
     "program",
+    "raw_memory",
     "register",
     "require_stopped",
     "search_order",
     "shared_objects",
     "strip_prefix",
     "symbol_of",
+    "unfollowed_children",
     "until_objects_change",
     "whole",
 ]

@@ -1,0 +1,118 @@
+"""A guard in a process of this machine, whose other threads run on while gdb looks at one.
+
+Each byte of the entry's jump has a breakpoint of ours that never stops. For gdb an int3 is there, with the function's
+own byte below it; what is really there we write past gdb, through /proc/PID/mem:
+
+    lowered   the jump
+    raised    int3 where an instruction begins, the function's own bytes between
+
+gdb's table of breakpoints stays as it is from one stop of the user's to the next. That is why the child of a fork is
+unharmed, whenever gdb comes to hear of it: gdb puts the function's own bytes back in it, as it does where it detaches.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import gdb
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import inserted, target
+from gdbcuda.live.guard import FOREIGN, Guard
+from gdbcuda.live.guard_watch import leave_to_children
+
+INT3 = 0xCC
+UNLOADED = "its function is not where it was"
+
+
+class NativeGuard(Guard):
+    """``own``: by address, the function's own bytes."""
+
+    def __post_init__(self) -> None:
+        leaving = {at: target.InferiorMemory().read(at, 1)[0] for at in self.detour.leaving}
+        self.own = {**leaving, **dict(zip(self.detour.replaced, self.detour.original))}
+        super().__post_init__()
+
+    def between(self) -> list[int]:
+        found = self.detour
+        return [at for at in found.replaced if at not in (found.function, *found.boundaries)]
+
+    def lift(self) -> None:
+        self.is_shown = True
+        if inserted.now():
+            self.raise_()
+
+    def go_on(self, thread: int, pc: int, sp: int) -> None:
+        self.is_lowered = self.is_lowered and inserted.always()
+        self.is_shown = self.is_shown or not inserted.always()
+        super().go_on(thread, pc, sp)
+
+    # -- what is really there
+
+    def take_jump(self) -> bool:
+        """(Some gdbs cannot write registers on some CPUs.)"""
+        try:
+            gdb.parse_and_eval(f"$pc = {self.trampoline.address:#x}")
+        except gdb.error:
+            return False
+        self.lower()
+        return True
+
+    def write_jump(self) -> bool:
+        first = {at: self.own[at] for at in self.detour.hidden}
+        jump = list(zip(self.detour.replaced, self.jump()))
+        return self.put({**first, **dict(reversed(jump))})
+
+    def raise_(self) -> None:
+        found = self.detour
+        traps = dict.fromkeys([found.function, *found.boundaries, *found.hidden], INT3)
+        if self.put({**traps, **{at: self.own[at] for at in found.replaced if at not in traps}}):
+            self.is_lowered = False
+
+    def put(self, wanted: dict[int, int]) -> bool:
+        """Writes these bytes, in this order, past gdb; False where what is there is not ours."""
+        memory = target.raw_memory()
+        try:
+            if memory is None:
+                raise Unreadable(self.function, 1)
+            there = {at: memory.read(at, 1)[0] for at in wanted}
+            if not self.are_ours(there):
+                self.leave_alone(FOREIGN)
+                return False
+            for at, byte in wanted.items():
+                if there[at] != byte:
+                    memory.write(at, bytes([byte]))
+        except Unreadable:
+            self.trouble = UNLOADED
+            return False
+        return True
+
+    def are_ours(self, there: dict[int, int]) -> bool:
+        jump = dict(zip(self.detour.replaced, self.jump()))
+        return all(byte in (INT3, self.own[at], jump.get(at, INT3)) for at, byte in there.items())
+
+    # -- ends
+
+    def put_back(self) -> None:
+        """As gdb believes that it is: its own breakpoint stays, ours put the function's bytes back as they go."""
+        if inserted.now():
+            super().put_back()
+
+    def leave_alone(self, why: str) -> None:
+        """Somebody else's bytes are there now: gdb learns them as those below its breakpoints, or it would put the
+        function's own back. They may lead to our trampoline still, which stays."""
+        self.trouble, memory = why, target.raw_memory()
+        assert memory is not None
+        for at in self.own:
+            with suppress(Unreadable, gdb.error):
+                byte = memory.read(at, 1)
+                if byte[0] != INT3:
+                    gdb.selected_inferior().write_memory(at, byte)
+                    memory.write(at, byte)
+        if self.hit:
+            gdb.selected_inferior().write_memory(self.trampoline.hit, self.trampoline.passing_on())
+
+    def retire(self) -> None:
+        """gdb's table is as it was until the next stop; a child that is made meanwhile needs the function's bytes."""
+        super().retire()
+        leave_to_children({at: bytes([byte]) for at, byte in self.own.items()})

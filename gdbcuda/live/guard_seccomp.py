@@ -1,0 +1,42 @@
+"""A program that may make few system calls is not made to make another: the test of a guard would ask the kernel
+whether a pointer leads to memory, and the kernel would end the program for it.
+
+Threads that are confined already are seen in their status. Who confines itself later does so through libc.
+(seccomp(2), prctl(2); proc(5): Seccomp in /proc/PID/task/TID/status.)
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from contextlib import suppress
+
+import gdb
+
+from gdbcuda.live import target
+from gdbcuda.live.libc_calls import Wanted
+
+REASON = "the program confines itself with seccomp, and the test would ask the kernel about a pointer"
+PR_SET_SECCOMP, SYS_PRCTL, SYS_SECCOMP = 22, 157, 317  # (asm/unistd_64.h)
+
+
+def by_prctl(first: int, second: int, third: int) -> bool:
+    return first == PR_SET_SECCOMP
+
+
+def by_syscall(first: int, second: int, third: int) -> bool:
+    return first == SYS_SECCOMP or (first, second) == (SYS_PRCTL, PR_SET_SECCOMP)
+
+
+WAYS: dict[str, Wanted] = {"prctl": by_prctl, "syscall": by_syscall}
+
+
+def is_confined() -> bool:
+    """Whether a thread of the process is; of one at the far end of a link it is not known."""
+    if target.is_remote():
+        return False
+    for name in glob.glob(f"/proc/{gdb.selected_inferior().pid}/task/*/status"):
+        with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
+            if re.search(r"^Seccomp:\s*[12]", file.read(), re.MULTILINE):
+                return True
+    return False
