@@ -206,10 +206,12 @@ class Guard:
 
     # -- ends
 
-    def take_back(self) -> None:
+    def take_back(self, is_stopped: bool) -> None:
         """The function as it was, for good. What is left of the trampoline goes when no thread is in it."""
         self.put_back()
         self.retire()
+        for one in self.watches() if is_stopped else ():
+            one.switch(False)
         if self.trouble != FOREIGN:  # else somebody's jump may lead there still
             room.take_back(self.detour.island, self.trampoline)
 

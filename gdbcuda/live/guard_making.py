@@ -294,7 +294,7 @@ def remove(guard: Guard) -> None:
     process.calls.end(guard)
     for number in guard.members:
         counting.take_back(number)
-    guard.take_back()
+    guard.take_back(process.is_stopped)
     if process.is_stopped:
         clean()
 
