@@ -18,6 +18,7 @@ from gdbcuda.memory import Memory, string_at
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_PHDR = 1, 2, 4, 6
 DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_DEBUG, DT_GNU_HASH = 0, 4, 5, 6, 21, 0x6FFFFEF5
+DT_FLAGS_1, DF_1_NODELETE = 0x6FFFFFFB, 8
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, shndx, value, size
 STT_TLS = 6
 MOST_OBJECTS, MOST_ENTRIES, MOST_NOTES, LONGEST_CHAIN = 4096, 512, 4096, 10_000
@@ -95,6 +96,13 @@ class Image:
             return list(struct.iter_unpack("<IIQQQQQQ", self.memory.read(address, 56 * min(count, MOST_ENTRIES))))
         except Unreadable:
             return []
+
+    @property
+    def is_nodelete(self) -> bool:
+        try:
+            return bool(self.entries.get(DT_FLAGS_1, 0) & DF_1_NODELETE)
+        except Unreadable:
+            return False
 
     def has_contents(self) -> bool:
         """False where its read-only parts are zeros, as in a core file whose reader has not found the object's file."""

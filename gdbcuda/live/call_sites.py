@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import breakpoints, confined
+from gdbcuda.live import breakpoints, confined, unloading
 from gdbcuda.live.inferiors import PerInferior
 
 
@@ -47,7 +47,7 @@ def watch(address: int, number: int) -> None:
     site = sites.get(address)
     if site is None or not site.breakpoint.is_valid():
         made = breakpoints.execute_break(f"break *{address:#x} if $_cuda_returned({address:#x})")
-        confined.confine(made)
+        confined.confine(made, address)
         site = sites[address] = Site(made, set())
     if number not in site.owners:
         site.owners.add(number)
@@ -68,6 +68,16 @@ def take(inferior: gdb.Inferior) -> dict[int, set[int]]:
     taken = {address: site.owners for address, site in SITES.of(inferior).known.items()}
     SITES.of(inferior).end()
     return taken
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    """(`unloading` deletes the breakpoints.)"""
+    known = SITES().known
+    for address in addresses & known.keys():
+        del known[address]
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
 
 
 def on_breakpoint_modified(breakpoint: gdb.Breakpoint) -> None:

@@ -13,7 +13,7 @@ from typing import Callable
 
 import gdb
 
-from gdbcuda.live import safely
+from gdbcuda.live import safely, unloading
 from gdbcuda.live.inferiors import PerInferior
 
 # gdb 10 to 12 cannot switch locations of internal breakpoints: there one process at a time is watched
@@ -25,13 +25,14 @@ _owners: dict[int, int] = {}  # breakpoint number -> inferior number
 _switched: set[int] = set()  # breakpoint numbers; of any other a location that is off is the user's wish
 
 
-def confine(made: gdb.Breakpoint) -> None:
-    """The breakpoint is of the selected inferior alone. (gdb 16 then makes no other locations, and it crashes now and
-    then where one is switched in the middle of an exec; gdb 15 knows the attribute, but makes them all the same. They
-    refuse it where a thread is named, which is of one process already.)"""
+def confine(made: gdb.Breakpoint, address: int) -> None:
+    """The breakpoint is of the selected inferior alone, and of the object that the address is in. (gdb 16 then makes no
+    other locations, and it crashes now and then where one is switched in the middle of an exec; gdb 15 knows the
+    attribute, but makes them all the same. They refuse it where a thread is named, which is of one process already.)"""
     owner = _owners[made.number] = gdb.selected_inferior().num
     if hasattr(made, "inferior") and made.thread is None:
         made.inferior = owner
+    unloading.keep(made, address)
 
 
 class Internal(gdb.Breakpoint):
@@ -45,7 +46,7 @@ class Internal(gdb.Breakpoint):
             for tell in ON_ENTRY:
                 tell(address, True)
         super().__init__(f"*{address:#x}", internal=True)
-        confine(self)
+        confine(self, address)
         self.address = address
 
     def __init_subclass__(cls) -> None:

@@ -148,7 +148,7 @@ def is_zero(address: int, size: int) -> bool:
 
 
 def bss_ends() -> list[int]:
-    """Ends of the .bss of loaded objects, ld.so's and the program's last. (The kernel begins the heap at a page of its
-    own behind that one: fs/binfmt_elf.c, set_brk.)"""
-    images = sorted(target.images(), key=lambda one: (not one.name, vendor.is_loader(one.name)))
+    """Ends of the .bss of the objects that are never unloaded, ld.so's and the program's last. (The kernel begins the
+    heap at a page of its own behind that one: fs/binfmt_elf.c, set_brk.)"""
+    images = sorted(target.lasting_images(), key=lambda one: (not one.name, vendor.is_loader(one.name)))
     return [end for one in images for end in one.zero_tails]

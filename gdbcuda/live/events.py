@@ -30,6 +30,7 @@ from gdbcuda.live import (
     shown_calls,
     stops,
     target,
+    unloading,
     welcome,
 )
 from gdbcuda.live.later import if_loaded
@@ -37,6 +38,7 @@ from gdbcuda.live.later import if_loaded
 HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "new_objfile": (
         target.forget,
+        unloading.sweep,
         loader_watch.on_objfile,
         presence.on_objfile,
         notice.on_objfile,
@@ -62,6 +64,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         stops.on_stop,
         asking.on_stop,
         recursion.on_stop,
+        unloading.sweep,
         if_loaded("recording", "on_stop"),
         returns.on_stop,
         call_sites.sweep,
@@ -73,6 +76,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         welcome.on_prompt,
         preload.on_prompt,
         saving.after,
+        unloading.sweep,
         call_sites.sweep,
         shown_calls.sweep,
         if_loaded("guards", "on_prompt"),
@@ -88,6 +92,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     ),
     "breakpoint_deleted": (
         confined.on_deleted,
+        unloading.on_deleted,
         breakpoints.on_deleted,
         if_loaded("guards", "on_deleted"),
         call_sites.on_breakpoint_deleted,

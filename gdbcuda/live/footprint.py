@@ -38,7 +38,7 @@ class Process:
     entries: dict[int, Entry] = field(default_factory=dict)  # by address, like the next two
     returns: dict[int, Return] = field(default_factory=dict)
     jumps: dict[int, Jump] = field(default_factory=dict)
-    planted: set[tuple[str, int]] = field(default_factory=set)
+    planted: dict[tuple[str, int], int] = field(default_factory=dict)  # objects, with an address in each
     noted: set[tuple[str, Any]] = field(default_factory=set)
     passed: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers for conditions that count
 

@@ -33,6 +33,8 @@ def forget_unloaded(process: Process) -> None:
             process.stale.update(guard.members)
             guard.forget()
             room.take_back(guard.detour.island, guard.trampoline)
+            if guard.detour.island is not None:
+                target.PATCHED().pop(guard.detour.island[0], None)
 
 
 def watch_or_not() -> None:

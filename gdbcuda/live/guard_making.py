@@ -162,8 +162,9 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
     refuse_other_breakpoints(found, others)
     threads = standing(found)
     counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
-    made = written(process, found, [test_of(number) for number in members], counter)
-    guard = guard_of(function, stop, members, found, made)
+    is_counting = any(FILTERS[number].is_counting for number in members)
+    made = written(process, found, [test_of(number) for number in members], counter, is_counting)
+    guard = guard_of(function, stop, members, found, made, is_counting)
     if counter is not None:
         process.calls.begin(guard, counter)
     for thread, where in threads.items():
@@ -226,10 +227,10 @@ def refuse_more_than_gdb_bears(process: Process) -> None:
 
 
 def written(
-    process: Process, found: Detour, tests: list[trampoline.Test], counter: int | None
+    process: Process, found: Detour, tests: list[trampoline.Test], counter: int | None, is_counting: bool
 ) -> trampoline.Trampoline:
     try:
-        made = room.place(found, tests, counter)
+        made = room.place(found, tests, counter, found.stops_inside or is_counting)
     except room.NoRoom as problem:
         process.is_full = str(problem)
         raise
@@ -241,8 +242,9 @@ def written(
     return made
 
 
-def guard_of(function: int, stop: int, members: dict[int, int], found: Detour, made: trampoline.Trampoline) -> Guard:
-    is_counting = any(FILTERS[number].is_counting for number in members)
+def guard_of(
+    function: int, stop: int, members: dict[int, int], found: Detour, made: trampoline.Trampoline, is_counting: bool
+) -> Guard:
     kind: type[Guard] = RemoteGuard if detour.stands_still() else NativeGuard
     inserted.keep(GUARDS)
     return kind(function, stop, tuple(members), found, made, is_counting)

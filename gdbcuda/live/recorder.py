@@ -19,7 +19,7 @@ import gdb
 
 from gdbcuda import abi, api, decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import frames, jumps, link, planting, sites, surroundings, target, versions
+from gdbcuda.live import frames, jumps, link, planting, sites, surroundings, target, unloading, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.calling import Machine, read
 from gdbcuda.live.footprint import Process, Wish
@@ -202,7 +202,7 @@ class Recorder:
             for linkage in objects:
                 key = (linkage.image.name, linkage.image.base)
                 if key not in process.planted:
-                    process.planted.add(key)
+                    process.planted[key] = linkage.image.dynamic
                     self.plant_in(linkage, process)
         link.keep_inserted(self.places())
 
@@ -226,6 +226,16 @@ class Recorder:
         """Objects have come or gone: an address may be another's now."""
         for process in self.processes.all():
             process.noted = {key for key in process.noted if key[0] != "place"}
+
+    def forget_unloaded(self, addresses: set[int]) -> None:
+        """Their breakpoints are gone. An object that comes again gets new ones; nobody returns to one that has gone."""
+        process = self.processes()
+        for known in (process.entries, process.returns, process.jumps):
+            for address in addresses & known.keys():
+                del known[address]
+        process.planted = unloading.still_there(process.planted)
+        for stacks in process.threads.values():
+            self.abandon(stacks.without_callers(addresses), record.UNWOUND)
 
     def end_process(self, process: Process) -> None:
         """Addresses and stacks mean nothing any more."""

@@ -9,7 +9,7 @@ import gdb
 from gdbcuda import __version__, render, sinks
 from gdbcuda.errors import UserError
 from gdbcuda.ledger import Ledger, Ledgers, views
-from gdbcuda.live import console, inferiors, settings, target, versions
+from gdbcuda.live import console, inferiors, settings, target, unloading, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.recorder import Recorder, Wish
 from gdbcuda.log import record, text
@@ -55,6 +55,7 @@ def start(wish: Wish, path: str | None) -> Recorder:
     SESSION.file = file
     SESSION.ledgers = SESSION.ledgers or Ledgers(versions.table(), SESSION.kept.notes, keep_all=False)
     files = [SESSION.file] if SESSION.file else []
+    unloading.watch()
     recorder = Recorder(wish, [SESSION.kept, SESSION.ledgers, *files], is_bad)
     recorder.epoch -= SESSION.seconds
     recorder.number = SESSION.numbers
@@ -133,6 +134,14 @@ def on_objfile(event: object = None) -> None:
         apply_limit()
         SESSION.recorder.forget_places()
         SESSION.recorder.plant()
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    if SESSION.recorder is not None:
+        SESSION.recorder.forget_unloaded(addresses)
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
 
 
 def on_stop(event: gdb.StopEvent) -> None:

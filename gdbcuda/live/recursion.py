@@ -15,7 +15,19 @@ from typing import NamedTuple
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import breakpoints, calling, confined, console, frames, layers, names, settings, stops, target
+from gdbcuda.live import (
+    breakpoints,
+    calling,
+    confined,
+    console,
+    frames,
+    layers,
+    names,
+    settings,
+    stops,
+    target,
+    unloading,
+)
 from gdbcuda.live import world as worlds
 from gdbcuda.live.functions import function
 from gdbcuda.live.inferiors import PerInferior
@@ -54,6 +66,12 @@ class Depths:
             if breakpoint.is_valid():
                 breakpoint.delete()
 
+    def forget(self, address: int) -> None:
+        for known in (self.watched, self.counters, self.stopping):
+            known.pop(address, None)
+        for thread, levels in self.levels.items():
+            self.levels[thread] = [level for level in levels if level.address != address]
+
 
 DEPTHS: PerInferior[Depths] = PerInferior(Depths, Depths.end)
 
@@ -71,7 +89,7 @@ class Counting(confined.Internal):
         if entered.depth >= settings.value(LIMIT) and self.address not in stopping:
             line = f"break *{self.address:#x} if $_cuda_too_deep({self.address:#x})"
             stopping[self.address] = breakpoints.execute_break(line)
-            confined.confine(stopping[self.address])
+            confined.confine(stopping[self.address], self.address)
         return False
 
 
@@ -104,6 +122,14 @@ def apply(event: object = None) -> None:
             DEPTHS.forget(inferior.num)
     elif target.is_alive() and target.connection() != "core":
         watch_hooks()
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    for address in addresses:
+        DEPTHS().forget(address)
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
 
 
 def watch_hooks() -> None:
@@ -186,6 +212,7 @@ def on_setting() -> None:
         target.require_stopped()
     except UserError as problem:
         raise gdb.GdbError(f"{LIMIT}: {problem}") from None
+    unloading.watch()
     apply()
 
 

@@ -15,7 +15,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live import answers, calling, confined, layers, stubs, target
+from gdbcuda.live import answers, calling, confined, layers, stubs, target, unloading
 from gdbcuda.live import world as worlds
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.live.request_values import (
@@ -45,7 +45,7 @@ class Planted:
     def __init__(self) -> None:
         self.entries: dict[int, Entry] = {}
         self.returns: dict[int, Return] = {}
-        self.objects: set[tuple[str, int]] = set()
+        self.objects: dict[tuple[str, int], int] = {}  # with the address of its dynamic section
 
     def remove(self) -> None:
         for breakpoint in [*self.entries.values(), *self.returns.values()]:
@@ -119,6 +119,7 @@ def switch_on() -> None:
     if target.connection() == "core":
         raise UserError("a core file makes no requests any more; cuda-route shows where its references lead")
     _is_on[:] = [True]
+    unloading.watch()
     plant()
 
 
@@ -144,9 +145,8 @@ def plant(event: object = None) -> None:
     except UserError:  # the loader has not begun
         return
     known = PLANTED().objects
-    known.intersection_update(mapped)  # what was unloaded may come again
-    for key in mapped.keys() - known:
-        known.add(key)
+    for key in mapped.keys() - known.keys():
+        known[key] = mapped[key].image.dynamic
         plant_in(mapped[key])
 
 
@@ -158,6 +158,18 @@ def plant_in(linkage: Linkage) -> None:
             known = entries.get(definition.address)
             if known is None or known.file != file:
                 entries[definition.address] = Entry(definition.address, shape, file)
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    """What was unloaded may come again."""
+    planted = PLANTED()
+    for known in (planted.entries, planted.returns):
+        for address in addresses & known.keys():
+            del known[address]
+    planted.objects = unloading.still_there(planted.objects)
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
 
 
 def on_objects_change(event: object = None) -> None:

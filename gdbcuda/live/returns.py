@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import breakpoints, call_sites, frames, gdb_cli, shown_calls
+from gdbcuda.live import breakpoints, call_sites, frames, gdb_cli, shown_calls, unloading
 from gdbcuda.live.calling import current_stack_pointer, result_register, stack_pointer, thread_number
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.live.shown_calls import Key, returns_to
@@ -92,6 +92,16 @@ def take(address: int) -> list[Pending]:
     for key in [k for k in pending if k[0] == thread and k[1] < now]:
         del pending[key]
     return [one for one in pending.pop((thread, now), []) if returns_to(one.call, address)]
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    """The callers are gone: nobody returns there."""
+    pending = CALLS().pending
+    for key, calls in list(pending.items()):
+        pending[key] = [one for one in calls if not any(returns_to(one.call, at) for at in addresses)]
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
 
 
 def just_returned(frame: gdb.Frame) -> tuple[frames.Call, int] | None:

@@ -2,7 +2,9 @@
 
 They live in the zero bytes between the end of an executable segment and the end of its page, so that no code of the
 program runs to make room; where those are used up, in pages that the program is made to map (`mapping`), if gdb may
-call a function in it then. (ELF gABI, "Program Loading".)
+call a function in it then. No other object that can be unloaded takes them away. Nor does the function's own where one
+has a breakpoint: gdb does not see that those bytes are gone with the object, and would write there.
+(ELF gABI, "Program Loading"; gdb's solib.c: solib_contains_address_p.)
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ class NoRoom(Refused):
 
 @dataclass
 class Room:
-    """``taken``: address -> size; ``left``: where nothing leads to any more, address -> what belongs there;
+    """``taken``: address -> size; ``left``: where nothing leads to any more, address -> what is and what belongs there;
     ``mapped``: pages that are there for us, address -> size."""
 
     taken: dict[int, int] = field(default_factory=dict)
-    left: dict[int, bytes] = field(default_factory=dict)
+    left: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
     mapped: dict[int, int] = field(default_factory=dict)
 
 
@@ -54,40 +56,44 @@ def may_call() -> Iterator[None]:
         _calling_allowed.pop()
 
 
-def place(found: Detour, tests: list[trampoline.Test], counter: int | None = None) -> trampoline.Trampoline:
+def place(
+    found: Detour, tests: list[trampoline.Test], counter: int | None = None, has_breakpoint: bool = True
+) -> trampoline.Trampoline:
     """Writes the trampoline where there is room within reach; the function does not use it yet."""
     size = len(trampoline.build(found, tests, aligned(found.function), counter).raw)
-    made = trampoline.build(found, tests, room_for(found.function, size), counter)
+    made = trampoline.build(found, tests, room_for(found.function, size, has_breakpoint), counter)
     detour.write(made.address, made.raw)
     ROOM().taken[made.address] = size
     return made
 
 
-def room_for(function: int, size: int) -> int:
-    address = spare(function, size)
+def room_for(function: int, size: int, has_breakpoint: bool) -> int:
+    address = spare(function, size, has_breakpoint)
     if address is None and _calling_allowed:
         try:
             start, length = mapping.map_near(function, NEAR)
         except (Refused, gdb.error) as reason:
             raise NoRoom(f"no unused bytes are left within 2 GB, and {reason}") from None
         ROOM().mapped[start] = length
-        address = spare(function, size)
+        address = spare(function, size, has_breakpoint)
     if address is None:
         raise NoRoom("no unused bytes are left within 2 GB; cuda-guards, typed at a stop, makes room")
     return address
 
 
-def spare(near: int, size: int) -> int | None:
-    for start, end in ranges(near):
+def spare(near: int, size: int, has_breakpoint: bool) -> int | None:
+    for start, end in ranges(near, has_breakpoint):
         address = fit(start, end, size, ROOM().taken)
         if address is not None and abs(address - near) < NEAR and is_zero(address, size):
             return address
     return None
 
 
-def ranges(near: int) -> Iterable[Range]:
+def ranges(near: int, has_breakpoint: bool) -> Iterable[Range]:
     """What is free behind the segments, the function's own object first, then by distance; then our own pages."""
-    segments = [(start, end) for one in target.images() for start, end, flags in one.segments if flags & PF_X]
+    own = [one for one in target.images() if one.holds(near) and not has_breakpoint]
+    objects = {id(one): one for one in [*own, *target.lasting_images()]}.values()
+    segments = [(start, end) for one in objects for start, end, flags in one.segments if flags & PF_X]
     for _, end in sorted(segments, key=lambda s: max(s[0] - near, near - s[1], 0)):
         yield end, (end + PAGE - 1) // PAGE * PAGE
     for start, size in ROOM().mapped.items():
@@ -104,31 +110,33 @@ def is_zero(start: int, size: int) -> bool:
 def take_back(island: Island | None, made: trampoline.Trampoline) -> None:
     """Nothing leads there any more. The bytes stay until no thread is in them: see `clean`."""
     left = ROOM().left
-    left[made.address] = bytes(len(made.raw))
+    left[made.address] = made.raw, bytes(len(made.raw))
     if island is not None:
-        left[island[0]] = island[1]
+        left[island[0]] = detour.jump(island[0], made.address), island[1]
 
 
 def clean() -> None:
-    """Puts back what nothing leads to any more and no thread is in. Only where all threads are stopped."""
+    """Puts back what nothing leads to any more and no thread is in. Only where all threads are stopped. Where there is
+    something else it was in an object that is unloaded."""
     room = ROOM()
     if not room.left:
         return
     where = [pc for found in positions.standing().values() for pc, _ in found or [positions.UNKNOWN]]
     if positions.UNKNOWN[0] in where:
         return
-    for address, raw in list(room.left.items()):
-        if not any(address <= pc < address + len(raw) for pc in where):
+    for address, (ours, own) in list(room.left.items()):
+        if not any(address <= pc < address + len(own) for pc in where):
             del room.left[address]
             room.taken.pop(address, None)
             target.PATCHED().pop(address, None)
-            with suppress(Refused):  # it was in an object that is unloaded
-                detour.write(address, raw)
+            with suppress(Refused, Unreadable):
+                if target.InferiorMemory().read(address, len(ours)) == ours:
+                    detour.write(address, own)
 
 
 def is_left(pc: int) -> bool:
     """Is it in a trampoline that nothing leads to any more?"""
-    return any(address <= pc < address + len(raw) for address, raw in ROOM().left.items())
+    return any(address <= pc < address + len(own) for address, (_, own) in ROOM().left.items())
 
 
 def give_back() -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import calling, confined, frames
+from gdbcuda.live import calling, confined, frames, unloading
 from gdbcuda.live.inferiors import PerInferior
 
 Key = tuple[int, int]  # thread number, stack pointer after the return
@@ -61,6 +61,16 @@ def remember(call: frames.Call, frame: gdb.Frame) -> None:
         calls.endings[older.pc()] = Ending(older.pc())
     else:
         ending.enabled = True
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    calls = CALLS()
+    for address in addresses & calls.endings.keys():
+        del calls.endings[address]
+        calls.open = {key: call for key, call in calls.open.items() if not returns_to(call, address)}
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
 
 
 def remembered(frame: gdb.Frame) -> frames.Call | None:

@@ -76,5 +76,6 @@ def stop_behind(start: int) -> bool:
     """Stops the thread by an ordinary breakpoint, for that has a number: a temporary one behind the prologue."""
     address = target.behind_prologue(start)
     if address != start:
-        confined.confine(breakpoints.execute_break(f"tbreak *{address:#x} thread {gdb.selected_thread().num}"))
+        made = breakpoints.execute_break(f"tbreak *{address:#x} thread {gdb.selected_thread().num}")
+        confined.confine(made, address)
     return address == start

@@ -10,7 +10,7 @@ import gdb
 from gdbcuda.blocks import Blocks
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage, Objects
-from gdbcuda.live import gdb_cli, layers, target, versions
+from gdbcuda.live import gdb_cli, layers, target, unloading, versions
 from gdbcuda.live.expressions import quoted
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.routes.world import World
@@ -21,6 +21,17 @@ _linkages: PerInferior[dict[tuple[int, str, int], Linkage]] = PerInferior(dict)
 
 def linkage_of(image: Any) -> Linkage:
     return _linkages().setdefault((image.handle, image.name, image.base), Linkage(image))
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    """Another build of an object may come to the same place."""
+    known = _linkages()
+    there = unloading.still_there({key: one.image.dynamic for key, one in known.items()})
+    for key in known.keys() - there.keys():
+        del known[key]
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
 
 
 @target.until_objects_change

@@ -10,6 +10,7 @@ of open calls for each of them.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -82,6 +83,13 @@ class Stacks:
         if old is not None:
             self.aside[old] = self.calls
         self.calls = self.aside.pop(new, [])
+        return lost
+
+    def without_callers(self, places: Set[int]) -> list[Open]:
+        """Drops the calls that return to one of these places: nothing is there any more."""
+        lost = [one for one in self.all() if one.back in places]
+        for calls in [self.calls, *self.aside.values()]:
+            calls[:] = [one for one in calls if one.back not in places]
         return lost
 
     def all(self) -> list[Open]:

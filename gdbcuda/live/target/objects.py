@@ -32,6 +32,14 @@ def images() -> list[Image]:
     return found
 
 
+def lasting_images() -> list[Image]:
+    """Those that are never unloaded: all that were loaded with the program, and what is marked so. glibc keeps ld.so
+    among the former, for libc needs it, and appends what is loaded later. (elf/rtld.c, dl_main; elf/dl-close.c)"""
+    found = images()
+    loader = next((i for i, one in enumerate(found) if vendor.is_loader(one.name)), 0)
+    return [one for i, one in enumerate(found) if i <= loader or one.is_nodelete]
+
+
 def shared_objects() -> list[str]:
     """File names of all loaded shared objects, ld.so and the vdso included, in the order in which ld.so searches."""
     return [one.name for one in images() if one.name]
