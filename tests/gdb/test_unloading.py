@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
+from gdbcuda import elf
+
 HOOK = """
 #include <stddef.h>
 int cuMemAlloc_v2(unsigned long long *p, size_t n) { *p = *p * 31 + n; return n >> 40 == 3 ? 2 : 0; }
@@ -127,3 +129,38 @@ def test_the_depth_of_calls(scenario: Scenario, reloading) -> None:
 def test_requests_for_functions(scenario: Scenario, reloading) -> None:
     said = run(scenario, reloading, "cuda-dlsym log on", "RUN", "cuda-dlsym log show work")
     assert AS_ALONE in said, said
+
+
+FULL = '__asm__(".text\\n.fill %d, 1, 0xcc\\n");\n'
+NEIGHBOUR = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **words)
+{
+    unsigned long long p = 1;
+    dlopen(words[3], RTLD_NOW); /* takes the gap in front of ld.so */
+    void *neighbour = dlopen(words[2], RTLD_NOW), *hook = dlopen(words[1], RTLD_NOW);
+    int (*allocate)(unsigned long long *, size_t) = dlsym(hook, "cuMemAlloc_v2");
+    allocate(&p, 1);
+    dlclose(neighbour);
+    for (int i = 2; i <= 4; i++)
+        allocate(&p, i);
+    printf("ended with %llu\\n", p);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
+def test_a_library_nearby_goes(scenario: Scenario, compile_c) -> None:
+    """The guarded function's library has no room for the test, its neighbour has."""
+    hook = compile_c("libfull.so", HOOK, "-shared")
+    code = next(one for one in elf.open(str(hook)).segments if one.type == "PT_LOAD" and one.flags & 1)
+    compile_c("libfull.so", FULL % (-(code.address + code.memory_size) % 4096) + HOOK, "-shared")
+    program = compile_c("nearby", NEIGHBOUR, "-ldl")
+    others = (str(hook), *(str(compile_c(name, OTHER, "-shared", "-w")) for name in ("libneighbour.so", "libgap.so")))
+    words = ("cuda-break cuMemAlloc if bytesize == 3", "RUN", "cuda-guards", "continue")
+    said = scenario.run(program, *words, hook=None, arguments=others)
+    assert "in the process" in said and "bytesize=3" in said, said
+    assert "ended with 955331" in said, said
+    assert "SIG" not in said, said
