@@ -84,6 +84,13 @@ def renew(numbers: Iterable[int] = ()) -> None:
     others = strangers()
     for function in sorted(functions):
         settle(function, others)
+    release_unneeded()
+
+
+def release_unneeded() -> None:
+    """Without guards ``breakpoint always-inserted`` is the user's again."""
+    if not any(process.guards for process in PROCESSES.all()):
+        inserted.release(GUARDS)
 
 
 def undo_inherited(process: Process) -> None:

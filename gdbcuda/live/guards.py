@@ -29,7 +29,7 @@ from gdbcuda.live.functions import function
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.guard_loading import watch_or_not
-from gdbcuda.live.guard_making import SWITCHED_OFF, clean, refresh, remove, renew, undo_inherited
+from gdbcuda.live.guard_making import SWITCHED_OFF, clean, refresh, release_unneeded, remove, renew, undo_inherited
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process, calls_seen, ended
 from gdbcuda.live.guard_watch import places, sweep, switching
 
@@ -211,6 +211,7 @@ def on_prompt() -> None:
     sweep()
     if FILTERS and target.is_alive() and PROCESSES().roomless and not target.is_running():
         refresh()
+    release_unneeded()
 
 
 def on_call(event: object) -> None:

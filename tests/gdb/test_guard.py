@@ -129,6 +129,17 @@ def test_taken_back(scenario: Scenario, build, tmp_path: Path, flags: str) -> No
     assert "Breakpoint 2  hook" in text
 
 
+@pytest.mark.parametrize("before", ["off", "on"])
+def test_the_users_setting_comes_back(scenario: Scenario, build, before: str) -> None:
+    """Guards need gdb's breakpoints to stay in the process while it stands."""
+    hook, program = build()
+    setting = "python print('inserted', gdb.parameter('breakpoint always-inserted'))"
+    words = (f"set breakpoint always-inserted {before}", ON, LARGE, "RUN", STATE, setting, "set cuda-guard off", setting)
+    text = scenario.run(program, *words, "set cuda-guard on", setting, hook=hook, arguments=("1", "10", "1"))
+    assert states(text) == ["guarded"]
+    assert re.findall(r"^inserted (\w+)$", text, re.MULTILINE) == ["True", str(before == "on"), "True"]
+
+
 @pytest.mark.parametrize("flags", ["-O0", "-O2"])
 def test_step_into_a_call_that_does_not_match(scenario: Scenario, build, flags: str) -> None:
     hook, program = build(HOOK, ONE, flags)
