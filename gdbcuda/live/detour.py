@@ -74,12 +74,13 @@ def stands_still() -> bool:
     Commands", target-non-stop.)"""
     if target.raw_memory() is None:
         return True
-    if gdb_cli.is_possible() and target.is_alive():
-        _is_non_stop[:] = ["is off" not in gdb_cli.execute(NON_STOP)]
-    return not _is_non_stop[0]
+    known = IS_NON_STOP()
+    if not known and gdb_cli.is_possible():
+        known.append("is off" not in gdb_cli.execute(NON_STOP))
+    return known == [False]
 
 
-_is_non_stop = [True]  # as gdb is where nobody has changed it
+IS_NON_STOP: inferiors.PerInferior[list[bool]] = inferiors.PerInferior(list)  # it cannot be changed while one runs
 
 
 def previous_function(function: int) -> tuple[int, bytes] | None:
