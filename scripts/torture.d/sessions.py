@@ -176,23 +176,11 @@ def exits(session: Session, build: Build, dice: random.Random) -> None:
     pass
 
 
-@ends("detaches", "gdb detaches at a random stop; the program goes on, and no byte of its code is another")
-def detaches(session: Session, build: Build, dice: random.Random) -> None:
-    any_stop(session, dice)
-
-
-@ends("deletes", "every breakpoint is deleted and the log stopped at a random stop; then it goes on")
-def deletes(session: Session, build: Build, dice: random.Random) -> None:
-    any_stop(session, dice)
-
-
-@ends("kills", "kill at a random stop")
-def kills(session: Session, build: Build, dice: random.Random) -> None:
-    any_stop(session, dice)
-
-
 @ends("quits", "gdb is left at a random stop: what it attached to goes on, what it has started ends")
-def quits(session: Session, build: Build, dice: random.Random) -> None:
+@ends("kills", "kill at a random stop")
+@ends("deletes", "every breakpoint is deleted and the log stopped at a random stop; then it goes on")
+@ends("detaches", "gdb detaches at a random stop; the program goes on, and no byte of its code is another")
+def at_any_stop(session: Session, build: Build, dice: random.Random) -> None:
     any_stop(session, dice)
 
 
