@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from gdbcuda.detour import Detour
-from gdbcuda.x86 import RAX, RSP, At, Code, Word, jump
+from gdbcuda.x86 import LOCK, RAX, RSP, At, Code, Word, jump
 
 NOP = b"\x90"
 LONG_JUMP = b"\xe9"
@@ -63,9 +63,11 @@ def compare(code: Code, address: int, raw: bytes) -> None:
 
 
 def count(code: Code, counter: int) -> None:
-    """lock incq counter(%rip)"""
-    code.emit(b"\xf0\x48\xff\x05")
-    code.distance(counter)
+    """One more, in one step for all threads. The counter may be anywhere; flags mean nothing at an entry."""
+    code.push(RAX)
+    code.constant(RAX, counter)
+    code.instruction(b"\xff", 0, At(RAX), prefix=LOCK)  # lock incq (%rax)
+    code.pop(RAX)
 
 
 def all_of(tests: Sequence[Test]) -> Test:

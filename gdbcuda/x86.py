@@ -19,6 +19,7 @@ RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 = range(12)
 INTEGERS = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{number}" for number in range(8, 16)))
 VECTORS = tuple(f"xmm{number}" for number in range(16))
 NAMES = {name: number for names in (INTEGERS, VECTORS) for number, name in enumerate(names)}
+LOCK = b"\xf0"
 CONDITIONS = {"b": 2, "ae": 3, "e": 4, "ne": 5, "be": 6, "a": 7, "p": 10, "l": 12, "ge": 13, "le": 14, "g": 15}
 REACH = 1 << 31  # of a 32-bit displacement
 JUMP_SIZE = 5  # jmp rel32
@@ -123,6 +124,10 @@ class Code:
         """jcc rel32, or with "" jmp rel32."""
         self.bytes += bytes([0x0F, 0x80 | CONDITIONS[condition]]) if condition else b"\xe9"
         self.distance(target)
+
+    def constant(self, register: int, value: int) -> None:
+        """movabs $value, register"""
+        self.bytes += bytes([0x48 | register >> 3, 0xB8 | register & 7]) + struct.pack("<Q", value & (1 << 64) - 1)
 
     def push(self, register: int) -> None:
         self.bytes += (b"\x41" if register >> 3 else b"") + bytes([0x50 | register & 7])

@@ -18,14 +18,14 @@ class Place(Protocol):
 
     def counter(self, node: typed.Count) -> int:
         """Address of 8 writable bytes: how many calls the rest of the condition has let through (at first zero).
-        Within reach of the code (2 GB), and asked for once for each condition that counts."""
+        Asked for once for each condition that counts."""
 
     def caller_ranges(self, node: typed.CallerIn) -> Sequence[Range]:
         """The return addresses that mean: called from one of ``node.words``. Exact for the objects loaded now."""
 
     def thread(self, node: typed.Thread) -> int:
-        """What that gdb thread has at fs:0, which is the address of its thread control block (psABI 3.4.6; ELF
-        Handling For Thread-Local Storage, 4.4.6)."""
+        """Address of 8 bytes with what that gdb thread has at fs:0, which is the address of its thread control block
+        (psABI 3.4.6; ELF Handling For Thread-Local Storage, 4.4.6); zero while there is no such thread."""
 
 
 class Surroundings(Protocol):

@@ -1,8 +1,9 @@
 """The back end that writes x86-64 machine code, to run at a function's first instruction.
 
 It jumps to one label where the condition holds and to another where it does not, and leaves every register and the
-stack as they were (flags aside, which mean nothing at an entry). Comparisons of an argument with a constant and the
-thread are tested in place; everything else is computed in rax, r10 and xmm8, xmm9, which are saved around it.
+stack as they were (flags aside, which mean nothing at an entry). Comparisons of an argument with a constant are tested
+in place; everything else is computed in rax, r10 and xmm8, xmm9, which are saved around it. What it needs of the
+process beside the call may be anywhere in it: those addresses are absolute.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gdbcuda.condition.x86_arithmetic import load, to_double
 from gdbcuda.condition.x86_frame import XMM8, XMM9, Frame, Refused
 from gdbcuda.condition.x86_values import Values
 from gdbcuda.memory import PAGE
-from gdbcuda.x86 import R10, RAX, At, Code, Word
+from gdbcuda.x86 import LOCK, R10, RAX, At, Code, Word
 
 __all__ = ["Refused", "branch"]
 
@@ -111,13 +112,14 @@ class Tests:
         trampoline.returns_into(ranges, wanted=True)(self.code, true, false, self.frame.depth)
 
     def thread(self, node: typed.Thread, true: str, false: str) -> None:
-        """The two halves of the word at fs:0 are compared one by one: no register is needed."""
-        block = self.place("the thread").thread(node)
-        for half in (0, 4):
-            address, value = struct.pack("<i", half), struct.pack("<I", block >> 8 * half & 0xFFFFFFFF)
-            self.code.emit(TAG + b"\x81\x3c\x25" + address + value)  # cmp dword fs:[half], value
-            self.code.jump("ne", false)
-        self.code.jump("", true)
+        """Flags stay as they are where rax is put back."""
+        word = self.place("the thread").thread(node)
+        self.code.push(RAX)
+        self.code.constant(RAX, word)
+        self.code.instruction(b"\x8b", RAX, At(RAX))
+        self.code.emit(TAG + b"\x48\x3b\x04\x25" + bytes(4))  # cmp rax, fs:[0]
+        self.code.pop(RAX)
+        self.decide("e", true, false)
 
     # -- with registers to spare
 
@@ -191,8 +193,8 @@ class Tests:
         """One more, in one step for all threads; what was there before, plus one, is this call's number."""
         counter = self.place("the count").counter(node)
         load(self.code, 1)
-        self.code.emit(b"\xf0\x48\x0f\xc1\x05")  # lock xadd [rip + …], rax
-        self.code.distance(counter)
+        self.code.constant(R10, counter)
+        self.code.instruction(b"\x0f\xc1", RAX, At(R10), prefix=LOCK)  # lock xadd [r10], rax
         self.code.instruction(b"\x83", 0, RAX, immediate=b"\x01")  # add
         self.frame.push(RAX)
         self.values.ordinal_depth = self.frame.depth

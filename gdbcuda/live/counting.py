@@ -8,14 +8,11 @@ guard answers for it (`already_decided`).
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import Callable
 
-import gdb
-
 from gdbcuda.errors import Unreadable
-from gdbcuda.live import target
+from gdbcuda.live import words
 from gdbcuda.live.inferiors import PerInferior
 
 
@@ -43,7 +40,7 @@ def value(breakpoint: int) -> int:
     count = of(breakpoint)
     if count.address is not None:
         try:
-            (count.number,) = struct.unpack("<Q", target.InferiorMemory().read(count.address, 8))
+            count.number = words.read(count.address)
         except Unreadable:
             count.address = None  # gone with its object: what was last seen goes on
     return count.number
@@ -53,7 +50,7 @@ def write(breakpoint: int, number: int) -> None:
     count = of(breakpoint)
     count.number = number
     if count.address is not None:
-        gdb.selected_inferior().write_memory(count.address, struct.pack("<Q", number))
+        words.write(count.address, number)
 
 
 def move_into_process(breakpoint: int, address: int) -> None:

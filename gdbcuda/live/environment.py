@@ -124,14 +124,14 @@ def write(address: int, data: bytes) -> None:
         raise UserError(f"the process's memory at {address:#x} cannot be written") from None
 
 
-def store(data: bytes, keep: bool = False) -> int:
+def store(data: bytes, keep: bool = False, align: int = 16) -> int:
     """Address of ``data`` in spare zero bytes of the process; ``keep`` reserves the room without writing it.
 
     From the end of the page downwards: the loader's first allocations, if any, grow up from the .bss."""
     used = _used()
     for end in bss_ends():
         page_end = end + -end % PAGE
-        address = page_end - used.get(end, 0) - len(data) & ~15
+        address = page_end - used.get(end, 0) - len(data) & -align
         if address >= end and is_zero(address, len(data)):
             used[end] = page_end - address
             if not keep:

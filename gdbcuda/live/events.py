@@ -52,7 +52,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "clear_objfiles": (target.forget, backtrace.on_clear_objfiles, processes.on_clear_objfiles),
     "free_objfile": (target.forget,),
     "new_inferior": (inferiors.added,),
-    "new_thread": (processes.on_new_thread,),
+    "new_thread": (processes.on_new_thread, if_loaded("guards", "on_new_thread")),
     "exited": (presence.on_exit, processes.on_exit, if_loaded("recording", "on_exit")),
     "inferior_deleted": (processes.on_inferior_deleted,),
     "cont": (returns.on_continue, if_loaded("guards", "on_continue")),

@@ -32,7 +32,9 @@ class Guard:
     ``is_counting``: each call has to be tested once. ``skipped``: calls that the trampoline did not count; ``trouble``:
     why the function's code stays as it is, so that all calls stop in gdb. ``is_shown``: the user may look at the
     function. ``inside``: calls that are, or may be, among the replaced bytes. ``tested``: by thread, the stack pointer
-    of its last call that the trampoline has let through. ``hits``: of its breakpoints, as many as gdb has counted."""
+    of its last call that the trampoline has let through. ``hits``: of its breakpoints, as many as gdb has counted.
+    ``left_to_gdb``: the call that gdb's condition has just counted, for the trampoline has not; ``put_off``: the one
+    that it was told no about, for the trampoline is yet to be asked."""
 
     function: int
     stop: int
@@ -47,6 +49,8 @@ class Guard:
     inside: set[Call] = field(default_factory=set)
     tested: dict[int, int] = field(default_factory=dict)
     hits: int = 0
+    left_to_gdb: Call | None = None
+    put_off: Call | None = None
 
     def __post_init__(self) -> None:
         found = self.detour
@@ -82,14 +86,15 @@ class Guard:
 
     def on_entry(self) -> None:
         call = here()
-        is_match = self.has_matched() and self.stop == self.function
+        is_match = self.has_matched() and self.stop == self.function and call != self.put_off
+        is_counted, self.left_to_gdb = call == self.left_to_gdb, None
         if self.has_come_from_hit(call):
             if not self.leaving:
                 del self.tested[call[0]]
                 self.inside.discard(call)
         else:
             self.tested.pop(call[0], None)
-            if not is_match and not (self.is_counting and self.stop == self.function) and self.send_through():
+            if not is_match and not is_counted and self.send_through():
                 return
             self.skipped += call not in self.inside
         self.enter(call)
@@ -122,21 +127,21 @@ class Guard:
         """What the trampoline has said of the call that the selected thread has at the location; None if it was not
         asked. (gdb evaluates the user's condition before it asks us, whose breakpoint is younger.)"""
         thread, sp = here()
-        return True if sp <= self.tested.get(thread, -1) else None
+        if sp <= self.tested.get(thread, -1):
+            return True
+        self.left_to_gdb = (thread, sp)
+        return None
 
     def has_matched(self) -> bool:
-        """Has gdb counted a hit since the last time? It has asked the condition before it asks us."""
+        """Has gdb counted a hit since the last time, here or at another place? It has asked the condition before it
+        asks us."""
         before, self.hits = self.hits, sum(one.hit_count for one in map(by_number, self.members) if one is not None)
         return self.hits != before
 
     def send_through(self) -> bool:
         """The call that has come to the raised entry goes through the trampoline after all, and the guard is lowered.
         Not one that is stepped there, by the user maybe."""
-        try:
-            is_stepped = int(gdb.convenience_variable("_siginfo")["si_code"]) == TRAP_TRACE  # a name would be looked up
-        except (gdb.error, TypeError):
-            return False
-        return not is_stepped and self.take_jump()
+        return not is_stepped() and self.take_jump()
 
     def take_jump(self) -> bool:
         raise NotImplementedError
@@ -233,6 +238,14 @@ class Guard:
 
     def undo_in_fork(self) -> None:
         """The same for another process, selected now, that has the patch from this one."""
+
+
+def is_stepped() -> bool:
+    """The stop is a step's, or it is not known."""
+    try:
+        return int(gdb.convenience_variable("_siginfo")["si_code"]) == TRAP_TRACE  # a name would be looked up
+    except (gdb.error, TypeError):
+        return True
 
 
 def nothing() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.live import guard_places, target
+from gdbcuda.live import words
 from gdbcuda.live.guard import Guard
 
 
@@ -21,7 +20,7 @@ class Calls:
     counters: dict[int, int] = field(default_factory=dict)
 
     def counter(self, function: int) -> int:
-        return guard_places.counter(function, "calls")
+        return words.word(("calls", function))
 
     def begin(self, guard: Guard, counter: int) -> None:
         self.counters[guard.function] = counter
@@ -34,10 +33,9 @@ class Calls:
 
     def total(self, guard: Guard) -> int:
         try:
-            raw = target.InferiorMemory().read(self.counters[guard.function], guard_places.WORD)
+            return words.read(self.counters[guard.function]) + guard.skipped
         except Unreadable:
             return guard.skipped
-        return int(struct.unpack("<Q", raw)[0]) + guard.skipped
 
     def seen(self, number: int, guards: Iterable[Guard]) -> int | None:
         """All places of the breakpoint together; None while there is no guard that counts."""

@@ -32,6 +32,7 @@ class Filter:
     is_counting: bool = False  # nth, every, after: a call must be tested once
     names_callers: bool = False  # caller in: exact for the objects that are loaded now
     asks_kernel: bool = False  # whether a pointer leads to memory
+    threads: frozenset[int] = frozenset()  # the numbers that it names
     asks_gdb: str = ""  # why gdbserver cannot evaluate the user's condition by itself
 
     def test(self) -> trampoline.Test:
@@ -55,8 +56,9 @@ def of_function(
         terms = terms + own if asks_kernel else own + terms  # that costs more
         terms += [tree_term(made.number, count, locations)] if count is not None else []
         names_callers = any(isinstance(one, typed.CallerIn) for one in typed.nodes(tree))
+        threads = frozenset(one.number for one in typed.nodes(tree) if isinstance(one, typed.Thread))
         asks_gdb = condition.to_gdb(function, abi.locate(function, target.machine())).why
-        return Filter(native, terms, False, count is not None, names_callers, asks_kernel, asks_gdb)
+        return Filter(native, terms, False, count is not None, names_callers, asks_kernel, threads, asks_gdb)
     if native and not native.startswith("$_cuda_"):
         terms = [refusal("its condition is gdb's own, for the function is not in the API table")]
     return Filter(native, terms)

@@ -22,7 +22,9 @@ from gdbcuda.live import (
     detour,
     gdb_cli,
     guard_forks,
+    guard_places,
     guard_seccomp,
+    guard_threads,
     inserted,
     positions,
     room,
@@ -49,9 +51,9 @@ class NotNow(Refused):
 class OfOne(Refused):
     """For one of the breakpoints on the function; the others have ``for_others`` as the reason."""
 
-    def __init__(self, number: int, reason: str, for_others: str) -> None:
+    def __init__(self, number: int, reason: str, for_others: str, is_for_now: bool = False) -> None:
         super().__init__(reason)
-        self.number = number
+        self.number, self.is_for_now = number, is_for_now
         self.for_others = f"breakpoint {number} is on the same function, {for_others}"
 
 
@@ -82,8 +84,10 @@ def renew(numbers: Iterable[int] = ()) -> None:
     process.waiting -= wanted
     process.roomless -= wanted
     others = strangers()
+    process.why.update({number: "" for function in functions for number in process.stops[function]})
     for function in sorted(functions):
         settle(function, others)
+    all_or_none(process)
     release_unneeded()
 
 
@@ -134,24 +138,34 @@ def settle(function: int, others: list[gdb.Breakpoint]) -> None:
     """One function: the guard for all breakpoints on it, or none."""
     process = PROCESSES()
     members, old = process.stops[function], process.guards.get(function)
-    is_as_it_was = old is not None and set(old.members) == set(members) and {old.stop} == set(members.values())
-    if is_as_it_was and not any(map(counts_at_several_places, members)):
+    if old is not None and set(old.members) == set(members) and {old.stop} == set(members.values()):
         return
     if old is not None:
         remove(old)
     if not members:
         return
-    why = dict.fromkeys(members, "")
     try:
         install(function, members, others)
     except OfOne as problem:
-        why.update(dict.fromkeys(members, problem.for_others))
-        why[problem.number] = str(problem)
+        process.why.update(dict.fromkeys(members, problem.for_others))
+        process.why[problem.number] = str(problem)
+        process.waiting.update(members if problem.is_for_now else ())
     except (Refused, UserError) as problem:
-        why.update(dict.fromkeys(members, str(problem)))
+        process.why.update(dict.fromkeys(members, str(problem)))
         process.waiting.update(members if isinstance(problem, NotNow) else ())
         process.roomless.update(members if isinstance(problem, room.NoRoom) else ())
-    process.why.update(why)
+
+
+def all_or_none(process: Process) -> None:
+    """The process counts a breakpoint's calls at all of its places, or gdb does: gdb cannot add to a number that
+    threads add to meanwhile."""
+    for number in [number for number, one in FILTERS.items() if one.is_counting]:
+        guards = process.guards_of(number)
+        if 0 < len(guards) < sum(number in stops for stops in process.stops.values()):
+            for guard in guards:
+                remove(guard)
+            why = process.why.get(number, "")
+            process.why[number] = f"it counts calls at several places, and one of them has no guard ({why})"
 
 
 def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> None:
@@ -168,6 +182,9 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
         process.look_out(guard_forks.WAYS, on_fork)
     refuse_other_breakpoints(found, others)
     threads = standing(found)
+    for number in members:
+        if FILTERS[number].is_counting:
+            guard_places.counter(number)
     counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
     is_counting = any(FILTERS[number].is_counting for number in members)
     made = written(process, found, [test_of(number) for number in members], counter, is_counting)
@@ -189,9 +206,6 @@ def refuse_what_cannot_be_shared(members: dict[int, int]) -> None:
     if counting_ones and len(members) > 1:
         alone = "it counts calls, and another breakpoint is on the same function"
         raise OfOne(counting_ones[0], alone, "and counts calls")
-    scattered = next(filter(counts_at_several_places, counting_ones), None)
-    if scattered is not None:
-        raise OfOne(scattered, "it counts calls at several places", "and counts calls at several places")
 
 
 def refuse_confined(process: Process) -> None:
@@ -257,16 +271,12 @@ def guard_of(
     return kind(function, stop, tuple(members), found, made, is_counting)
 
 
-def counts_at_several_places(number: int) -> bool:
-    """Its one number cannot be kept in several trampolines."""
-    return FILTERS[number].is_counting and sum(number in stops for stops in PROCESSES().stops.values()) > 1
-
-
 def test_of(number: int) -> trampoline.Test:
     try:
         return FILTERS[number].test()
     except Refused as reason:
-        raise OfOne(number, str(reason), f"and has no guard: {reason}") from None
+        is_for_now = isinstance(reason, guard_threads.NotYet)
+        raise OfOne(number, str(reason), f"and has no guard: {reason}", is_for_now) from None
 
 
 def standing(found: Detour) -> dict[int, list[positions.Position] | None]:
@@ -302,7 +312,8 @@ def remove(guard: Guard) -> None:
     process.is_full = ""
     process.calls.end(guard)
     for number in guard.members:
-        counting.take_back(number)
+        if not process.guards_of(number):
+            counting.take_back(number)
     guard.take_back(process.is_stopped)
     if process.is_stopped:
         clean()

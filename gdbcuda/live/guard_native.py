@@ -17,12 +17,13 @@ from contextlib import suppress
 import gdb
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.live import inserted, target
-from gdbcuda.live.guard import FOREIGN, Guard
+from gdbcuda.live import counting, inserted, target
+from gdbcuda.live.guard import FOREIGN, Guard, here, is_stepped
 from gdbcuda.live.guard_watch import leave_to_children
 
 INT3 = 0xCC
 UNLOADED = "its function is not where it was"
+CAN_JUMP = [True]  # until this gdb has failed to
 
 
 class NativeGuard(Guard):
@@ -36,6 +37,16 @@ class NativeGuard(Guard):
     def between(self) -> list[int]:
         found = self.detour
         return [at for at in found.replaced if at not in (found.function, *found.boundaries)]
+
+    def verdict(self) -> bool | None:
+        """(Other threads add to the number meanwhile, which gdb cannot: a call at the entry is sent through the
+        trampoline, and asked for again where that lets it pass.)"""
+        self.put_off, found = None, super().verdict()
+        is_sent = found is None and self.stop == self.function and not self.trouble and CAN_JUMP[0]
+        if not is_sent or is_stepped():
+            return found
+        self.put_off, self.left_to_gdb = self.left_to_gdb, None
+        return False
 
     def lift(self) -> None:
         self.is_shown = True
@@ -54,6 +65,9 @@ class NativeGuard(Guard):
         try:
             gdb.parse_and_eval(f"$pc = {self.trampoline.address:#x}")
         except gdb.error:
+            CAN_JUMP[0] = False
+            if self.put_off == here():
+                counting.one_more(self.members[0])
             return False
         self.lower()
         return True

@@ -11,12 +11,14 @@ from typing import Callable
 import gdb
 
 from gdbcuda import condition as conditions
+from gdbcuda.detour import Refused
 from gdbcuda.live import (
     confined,
     console,
     counting,
     detour,
     guard_filters,
+    guard_threads,
     inferiors,
     mapping,
     positions,
@@ -24,6 +26,7 @@ from gdbcuda.live import (
     settings,
     target,
     user_hooks,
+    words,
 )
 from gdbcuda.live.functions import function
 from gdbcuda.live.guard import Guard
@@ -116,8 +119,27 @@ def on_created(breakpoint: gdb.Breakpoint) -> None:
 
 
 def give_way(guard: Guard) -> None:
-    PROCESSES().stale.update(guard.members)
+    process = PROCESSES()
+    process.stale.update(guard.members)
     remove(guard)
+    for one in [other for number in guard.members for other in process.guards_of(number)]:
+        if one.is_counting:  # at all of its places, or at none
+            remove(one)
+
+
+def on_new_thread(event: gdb.ThreadEvent) -> None:
+    """It has executed nothing yet."""
+    inferior = getattr(event.inferior_thread, "inferior", event.inferior_thread)  # gdb 10 gives the inferior itself
+    threads = inferior.threads()
+    if len(threads) < 2 or inferior.num != gdb.selected_inferior().num:
+        return
+    newest = max(threads, key=lambda one: int(one.num))
+    try:
+        guard_threads.on_new(newest)
+    except Refused:
+        for guard in list(PROCESSES().guards.values()):
+            if any(newest.num in FILTERS[number].threads for number in guard.members):
+                give_way(guard)
 
 
 def on_entry_watched(address: int, on: bool) -> None:
@@ -252,8 +274,7 @@ def take_away_all() -> None:
 
 
 def give_back() -> None:
-    text = room.give_back()
-    if text:
+    for text in filter(None, (words.give_back(), room.give_back())):
         console.write(f"gdbcuda: {text}\n")
 
 
@@ -277,6 +298,9 @@ def on_setting() -> None:
 def already_decided(number: int) -> bool | None:
     """Has the trampoline counted the call that the selected thread has at the breakpoint, and what did it say?"""
     guards = PROCESSES().guards_of(number)
+    if len(guards) > 1:
+        pc = target.register("pc")
+        guards = [one for one in guards if one.stop == pc]
     return guards[0].verdict() if guards else None
 
 

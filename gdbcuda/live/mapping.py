@@ -19,21 +19,28 @@ from gdbcuda.image import Image
 from gdbcuda.live import frames, gdb_cli, layers, positions, target
 
 SIZE = 1 << 16
-READ_EXECUTE, PRIVATE_ANONYMOUS = 5, 0x22
+READ_WRITE, READ_EXECUTE, PRIVATE_ANONYMOUS = 3, 5, 0x22
+ANYWHERE = 1 << 64
 FAILED = (1 << 64) - 4095
 MOST_FRAMES, MOST_TRIES = 200, 4
 calling: list[bool] = []  # what gdb tells of the call is nobody's stop
 
 
-def map_near(near: int, reach: int) -> tuple[int, int]:
+def map_writable() -> tuple[int, int]:
+    """Address and size of pages for words, somewhere; `Refused` with the reason."""
+    return map_near(0, ANYWHERE, READ_WRITE)
+
+
+def map_near(near: int, reach: int, protection: int = READ_EXECUTE) -> tuple[int, int]:
     """Address and size of pages within reach; `Refused` with the reason."""
     libc = require_safe_stop()
     segments = [(start, end) for one in target.images() for start, end, _ in one.segments]
     with undisturbed():
         errno = call(libc, "__errno_location")
         before = target.InferiorMemory().read(errno, 4)
-        for hint in [*spare.gaps(segments, SIZE, near, reach)[:MOST_TRIES], 0]:
-            found = call(libc, "mmap", hint, SIZE, READ_EXECUTE, PRIVATE_ANONYMOUS, -1, 0)
+        hints = [] if reach == ANYWHERE else spare.gaps(segments, SIZE, near, reach)[:MOST_TRIES]
+        for hint in [*hints, 0]:
+            found = call(libc, "mmap", hint, SIZE, protection, PRIVATE_ANONYMOUS, -1, 0)
             if found < FAILED and abs(found - near) < reach - SIZE:
                 return found, SIZE
             if found < FAILED:

@@ -56,6 +56,10 @@ def may_call() -> Iterator[None]:
         _calling_allowed.pop()
 
 
+def is_calling_allowed() -> bool:
+    return bool(_calling_allowed)
+
+
 def place(
     found: Detour, tests: list[trampoline.Test], counter: int | None = None, has_breakpoint: bool = True
 ) -> trampoline.Trampoline:

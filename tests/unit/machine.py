@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import mmap
 import struct
 from collections.abc import Mapping
@@ -11,7 +12,28 @@ from gdbcuda.x86 import NAMES, RAX, RBX, RSP, VECTORS, At, Code
 
 INTEGERS = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")  # what a caller does not expect to survive
 SIZE = 1 << 16
+FAR = itertools.count(0x4100000000, 1 << 12)  # where no code is near
 SITE = 4096  # bytes for the code of a call site
+
+
+class Words:
+    """Words of 64 bits, more than 2 GB away from any code."""
+
+    def __init__(self) -> None:
+        call = ctypes.CDLL(None, use_errno=True).mmap
+        call.restype = ctypes.c_void_p
+        call.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self.base = call(next(FAR), 4096, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+
+    def address(self, index: int) -> int:
+        return self.base + 8 * index
+
+    def __getitem__(self, index: int) -> int:
+        return ctypes.c_uint64.from_address(self.address(index)).value
+
+    def __setitem__(self, index: int, value: int) -> None:
+        ctypes.c_uint64.from_address(self.address(index)).value = value
 
 
 class Machine:
@@ -22,6 +44,8 @@ class Machine:
         self.view = (ctypes.c_char * SIZE).from_buffer(self.memory)
         self.address = ctypes.addressof(self.view)
         self.return_address = 0  # of the last call
+        self.words = Words()
+        assert abs(self.words.base - self.address) > 1 << 31, ctypes.get_errno()
 
     def write(self, offset: int, raw: bytes) -> int:
         self.memory[offset : offset + len(raw)] = raw

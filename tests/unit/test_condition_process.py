@@ -54,7 +54,8 @@ class Both:
 
     def __init__(self) -> None:
         self.machine, self.threads = Machine(), Threads()
-        self.blocks = {number: self.threads.run(number, pthread_self) for number in THREADS}
+        for number in THREADS:
+            self.machine.words[number] = self.threads.run(number, pthread_self)
         self.ranges: dict[str, list[tuple[int, int]]] = {"nowhere": []}
         for site, caller in enumerate(CALLERS):
             self.machine.call(self.machine.write(0, b"\xc3"), {}, bytes(STACK), site)  # ret
@@ -64,7 +65,7 @@ class Both:
 
     def forget(self) -> None:
         self.counted = 0
-        self.machine.write(COUNTER, bytes(8))
+        self.machine.words[COUNTER] = 0
 
     def run(self, entry: int, made: Made, memory: bytes) -> bool | None:
         ctypes.memmove(ADDRESS, memory, len(memory))
@@ -72,13 +73,13 @@ class Both:
         return self.threads.run(made.thread, lambda: called(self.machine, entry, made.registers, made.stack, site))
 
     def counter(self, node: typed.Count) -> int:
-        return self.machine.address + COUNTER
+        return self.machine.words.address(COUNTER)
 
     def caller_ranges(self, node: typed.CallerIn) -> list[tuple[int, int]]:
         return [one for word in node.words for one in self.ranges[word]]
 
     def thread(self, node: typed.Thread | None = None) -> int:
-        return self.made.thread if node is None else self.blocks[node.number]
+        return self.made.thread if node is None else self.machine.words.address(node.number)
 
     def is_from(self, words) -> bool:
         return any(within(self.ranges[self.made.caller][0][1], self.ranges[word]) for word in words)

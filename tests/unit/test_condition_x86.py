@@ -30,8 +30,8 @@ STACKED = condition_cases.function(
 
 TARGETS = [condition_cases.WIDE, condition_cases.NARROW, STACKED]
 LOOPS = 100_000
-COUNTER, MEMORY = SIZE - 8192, SIZE - 4096  # behind the code
-UNKNOWN = COUNTER + 8  # a byte that says that the code could not tell
+COUNTER = 0  # the word; that of a thread has its number
+UNKNOWN, MEMORY = SIZE - 8192, SIZE - 4096  # behind the code; the first: a byte that says that it could not tell
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +97,10 @@ class Here:
 
     def forget(self) -> None:
         self.counted = 0
-        self.machine.write(COUNTER, bytes(8))
+        self.machine.words[COUNTER] = 0
 
     def counter(self, node: typed.Count) -> int:
-        return self.machine.address + COUNTER
+        return self.machine.words.address(COUNTER)
 
     def caller_ranges(self, node: typed.CallerIn) -> list[tuple[int, int]]:
         return [one for word in node.words for one in self.ranges[word]]
@@ -108,7 +108,8 @@ class Here:
     def thread(self, node: typed.Thread | None = None) -> int:
         if node is None:
             return 1
-        return self.block if node.number == 1 else self.block ^ 1 << 32 * (node.number % 2)
+        self.machine.words[node.number] = self.block if node.number == 1 else self.block ^ 1 << 32 * (node.number % 2)
+        return self.machine.words.address(node.number)
 
     def is_from(self, words) -> bool:
         return any(within(self.machine.return_address, self.ranges[word]) for word in words)
@@ -280,4 +281,16 @@ def test_threads_count_together(machine: Machine, here: Here) -> None:
     call = ctypes.CFUNCTYPE(ctypes.c_long)(machine.write(1024, spinning(entry).assemble(machine.address + 1024)))
     with concurrent.futures.ThreadPoolExecutor(4) as threads:  # ctypes lets the others run meanwhile
         hits = list(threads.map(lambda _: call(), range(4)))
-    assert sum(hits) == 1 and machine.memory[COUNTER : COUNTER + 8] == (4 * LOOPS).to_bytes(8, "little")
+    assert sum(hits) == 1 and machine.words[COUNTER] == 4 * LOOPS
+
+
+def test_a_thread_that_comes_later(machine: Machine, here: Here) -> None:
+    """As the word says at the time of the call, whatever it was when the code was written."""
+    function = condition_cases.TABLE.functions["cuMemAlloc_v2"]
+    for text, holds in (("thread == 1", [False, True, False]), ("thread != 1", [True, False, True])):
+        code = compiled(condition.parse(text, condition_cases.TABLE, [function]), function, here)
+        entry, found = machine.write(0, code.assemble(machine.address)), []
+        for block in (0, here.block, here.block ^ 1 << 40):
+            machine.words[1] = block
+            found.append(called(machine, entry, {}, b""))
+        assert found == holds
