@@ -48,6 +48,12 @@ class NativeGuard(Guard):
         self.put_off, self.left_to_gdb = self.left_to_gdb, None
         return False
 
+    def begin(self) -> None:
+        """Where gdb is yet to put its int3s, who comes to the first lowers the guard: gdb has to find the function's
+        own bytes."""
+        if inserted.now():
+            super().begin()
+
     def lift(self) -> None:
         self.is_shown = True
         if inserted.now():
@@ -127,6 +133,9 @@ class NativeGuard(Guard):
             gdb.selected_inferior().write_memory(self.trampoline.hit, self.trampoline.passing_on())
 
     def retire(self) -> None:
-        """gdb's table is as it was until the next stop; a child that is made meanwhile needs the function's bytes."""
+        """gdb's table is as it was until the next stop; a child that is made meanwhile needs the function's bytes, and
+        who comes to the entry too: the program may be about to go on, and gdb to put all of its int3s there."""
         super().retire()
+        for one in self.cover if not self.trouble else ():
+            one.look = self.raise_
         leave_to_children({at: bytes([byte]) for at, byte in self.own.items()})

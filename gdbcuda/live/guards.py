@@ -20,6 +20,7 @@ from gdbcuda.live import (
     guard_filters,
     guard_threads,
     inferiors,
+    inserted,
     mapping,
     positions,
     room,
@@ -193,7 +194,8 @@ def on_continue(event: object) -> None:
         return  # gdb tells of every thread that goes on, new ones too
     process.is_stopped = False
     sweep()
-    renew(process.waiting)
+    with inserted.going_on():
+        renew(process.waiting)
     process.fresh.clear()
     here = positions.position_here() if process.guards else None
     if here is not None:

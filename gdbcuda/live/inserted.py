@@ -7,6 +7,9 @@ recorder over a slow link needs it, for gdb would send two thousand breakpoints 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import gdb
 
 from gdbcuda.live import gdb_cli, target
@@ -14,6 +17,7 @@ from gdbcuda.live import gdb_cli, target
 SETTING = "breakpoint always-inserted"
 _owners: set[str] = set()
 _ours: list[bool] = []  # it was off before
+_going_on: list[bool] = []
 
 
 def keep(owner: str) -> None:
@@ -42,5 +46,15 @@ def always() -> bool:
 
 
 def now() -> bool:
-    """Are they in the process at this moment? (Not at the very moment when it goes on.)"""
-    return always() or target.is_thread_running()
+    """Are they in the process at this moment?"""
+    return always() or (not _going_on and target.is_thread_running())
+
+
+@contextmanager
+def going_on() -> Iterator[None]:
+    """gdb tells that the process goes on: its threads are running already, and the breakpoints are yet to come."""
+    _going_on.append(True)
+    try:
+        yield
+    finally:
+        _going_on.pop()

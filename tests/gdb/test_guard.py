@@ -134,10 +134,23 @@ def test_the_users_setting_comes_back(scenario: Scenario, build, before: str) ->
     """Guards need gdb's breakpoints to stay in the process while it stands."""
     hook, program = build()
     setting = "python print('inserted', gdb.parameter('breakpoint always-inserted'))"
-    words = (f"set breakpoint always-inserted {before}", ON, LARGE, "RUN", STATE, setting, "set cuda-guard off", setting)
-    text = scenario.run(program, *words, "set cuda-guard on", setting, hook=hook, arguments=("1", "10", "1"))
+    words = (f"set breakpoint always-inserted {before}", ON, LARGE, "RUN", STATE, setting)
+    words += ("set cuda-guard off", setting, "set cuda-guard on", setting)
+    text = scenario.run(program, *words, hook=hook, arguments=("1", "10", "1"))
     assert states(text) == ["guarded"]
     assert re.findall(r"^inserted (\w+)$", text, re.MULTILINE) == ["True", str(before == "on"), "True"]
+
+
+def test_made_as_the_program_goes_on(scenario: Scenario, build) -> None:
+    """The first one, without a prompt before: gdb has yet to put breakpoints into the process then."""
+    hook, program = build()
+    state, look = STATE.replace("(1)", "(3)"), "x/5xb &cuMemAlloc_v2"
+    words = (ON, "tbreak main", "RUN", look, "break *&cuMemAlloc_v2", LARGE, state, "delete 2", "continue", state, look)
+    text = scenario.run(program, *words, "continue", hook=hook, arguments=("1", "100000", "1"))
+    assert states(text) == ["not guarded: breakpoint 2 is on the function's first instructions", "guarded"], text
+    assert "bytesize=1099511628776 [1.00 TiB]" in text and "exited normally" in text
+    before, after = re.findall(r"^0x[0-9a-f]+ <cuMemAlloc_v2>:.*$", text, re.MULTILINE)
+    assert before == after
 
 
 @pytest.mark.parametrize("flags", ["-O0", "-O2"])
