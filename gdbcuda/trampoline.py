@@ -20,8 +20,8 @@ Range = tuple[int, int]  # addresses, the second one is behind the end
 
 @dataclass(frozen=True)
 class Trampoline:
-    """``raw`` is to be written at ``address``; every call that passes a test executes the one-byte nop at ``hit``, on its
-    way to gdb's breakpoint. ``onward``: what the others execute."""
+    """``raw`` is to be written at ``address``; every call that passes a test executes the one-byte nop at ``hit``, on
+    its way to gdb's breakpoint. ``onward``: what the others execute."""
 
     address: int
     raw: bytes

@@ -17,7 +17,6 @@ from gdbcuda import trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
 from gdbcuda.live import (
-    confined,
     counting,
     detour,
     gdb_cli,
@@ -26,35 +25,19 @@ from gdbcuda.live import (
     guard_seccomp,
     guard_threads,
     inserted,
-    positions,
     room,
     settings,
     target,
 )
-from gdbcuda.live.breakpoints import LISTS_LOCATIONS
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_native import NativeGuard
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
+from gdbcuda.live.guard_refusals import NOT_EVERYWHERE, NotNow, OfOne, everywhere, strangers
 from gdbcuda.live.guard_remote import RemoteGuard
 from gdbcuda.live.guard_watch import are_places_known, places
 
-MOST = 256  # guards: gdb takes ever longer over our breakpoints, 1,000 guards made each continue two seconds slower
 GUARDS = "guards"  # who wants breakpoints to stay in the process
-COMMANDS_ALONE = "this gdb switches places of a breakpoint by commands alone, which no event may execute (gdb 13 can)"
 SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"
-
-
-class NotNow(Refused):
-    """Later perhaps: what is in the way now is no property of the function."""
-
-
-class OfOne(Refused):
-    """For one of the breakpoints on the function; the others have ``for_others`` as the reason."""
-
-    def __init__(self, number: int, reason: str, for_others: str, is_for_now: bool = False) -> None:
-        super().__init__(reason)
-        self.number, self.is_for_now = number, is_for_now
-        self.for_others = f"breakpoint {number} is on the same function, {for_others}"
 
 
 def renew(numbers: Iterable[int] = ()) -> None:
@@ -157,38 +140,27 @@ def settle(function: int, others: list[gdb.Breakpoint]) -> None:
 
 
 def all_or_none(process: Process) -> None:
-    """The process counts a breakpoint's calls at all of its places, or gdb does: gdb cannot add to a number that
-    threads add to meanwhile."""
+    """(`guard_refusals.everywhere` has seen what can be known before one is made.)"""
     for number in [number for number, one in FILTERS.items() if one.is_counting]:
         guards = process.guards_of(number)
         if 0 < len(guards) < sum(number in stops for stops in process.stops.values()):
+            process.why[number] = NOT_EVERYWHERE.format(process.why.get(number, ""))
             for guard in guards:
                 remove(guard)
-            why = process.why.get(number, "")
-            process.why[number] = f"it counts calls at several places, and one of them has no guard ({why})"
 
 
 def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> None:
     """Only the trampoline is written: the guard begins lifted, and the function is changed when it first rests."""
     process = PROCESSES()
-    refuse_what_cannot_be_shared(members)
-    refuse_more_than_gdb_bears(process)
-    if any(FILTERS[number].asks_kernel for number in members):
-        refuse_confined(process)
-    stop = next(iter(members.values()))
-    found = detour.plan(function, stop)
-    if found.stops_inside and detour.stands_still():
-        refuse_what_cannot_be_switched(members)
-        process.look_out(guard_forks.WAYS, on_fork)
-    refuse_other_breakpoints(found, others)
-    threads = standing(found)
+    found, threads = everywhere(function, members, others)
+    look_out(process, found, members)
     for number in members:
         if FILTERS[number].is_counting:
             guard_places.counter(number)
     counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
     is_counting = any(FILTERS[number].is_counting for number in members)
     made = written(process, found, [test_of(number) for number in members], counter, is_counting)
-    guard = guard_of(function, stop, members, found, made, is_counting)
+    guard = guard_of(function, found, members, made, is_counting)
     if counter is not None:
         process.calls.begin(guard, counter)
     for thread, where in threads.items():
@@ -199,20 +171,12 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
         guard.begin()
 
 
-def refuse_what_cannot_be_shared(members: dict[int, int]) -> None:
-    if len(set(members.values())) > 1:
-        raise Refused("its breakpoints are at different places")
-    counting_ones = [number for number in members if FILTERS[number].is_counting]
-    if counting_ones and len(members) > 1:
-        alone = "it counts calls, and another breakpoint is on the same function"
-        raise OfOne(counting_ones[0], alone, "and counts calls")
-
-
-def refuse_confined(process: Process) -> None:
-    process.is_confined = process.is_confined or guard_seccomp.is_confined()
-    if process.is_confined:
-        raise Refused(guard_seccomp.REASON)
-    process.look_out(guard_seccomp.WAYS, on_confined)
+def look_out(process: Process, found: Detour, members: Iterable[int]) -> None:
+    """For what the guard would not survive."""
+    if any(FILTERS[number].asks_kernel for number in members):
+        process.look_out(guard_seccomp.WAYS, on_confined)
+    if found.stops_inside and detour.stands_still():
+        process.look_out(guard_forks.WAYS, on_fork)
 
 
 def on_confined() -> None:
@@ -233,20 +197,6 @@ def on_fork() -> None:
             remove(guard)
 
 
-def refuse_what_cannot_be_switched(members: dict[int, int]) -> None:
-    """(`guard_remote` does that.)"""
-    for number in () if LISTS_LOCATIONS else members:
-        if sum(on for one in gdb.breakpoints() if one.number == number for _, on in places(one)) > 1:
-            raise OfOne(number, COMMANDS_ALONE, COMMANDS_ALONE)
-
-
-def refuse_more_than_gdb_bears(process: Process) -> None:
-    if process.is_full:
-        raise room.NoRoom(process.is_full)
-    if len(process.guards) >= MOST:
-        raise room.NoRoom(f"{MOST} functions have one already, and more would make every stop slow")
-
-
 def written(
     process: Process, found: Detour, tests: list[trampoline.Test], counter: int | None, is_counting: bool
 ) -> trampoline.Trampoline:
@@ -264,10 +214,11 @@ def written(
 
 
 def guard_of(
-    function: int, stop: int, members: dict[int, int], found: Detour, made: trampoline.Trampoline, is_counting: bool
+    function: int, found: Detour, members: dict[int, int], made: trampoline.Trampoline, is_counting: bool
 ) -> Guard:
     kind: type[Guard] = RemoteGuard if detour.stands_still() else NativeGuard
     inserted.keep(GUARDS)
+    stop = next(iter(members.values()))
     return kind(function, stop, tuple(members), found, made, is_counting)
 
 
@@ -277,33 +228,6 @@ def test_of(number: int) -> trampoline.Test:
     except Refused as reason:
         is_for_now = isinstance(reason, guard_threads.NotYet)
         raise OfOne(number, str(reason), f"and has no guard: {reason}", is_for_now) from None
-
-
-def standing(found: Detour) -> dict[int, list[positions.Position] | None]:
-    """Where the threads are; it has to be known, unless none can be in the function."""
-    threads = positions.standing()
-    if None in threads.values() and target.object_of(found.function) not in PROCESSES().fresh:
-        raise NotNow("threads are running; there will be one after the next stop")
-    if target.object_of(found.function) not in PROCESSES().fresh and positions.is_unreadable(threads):
-        raise NotNow("a thread's stack cannot be read: a signal handler may return into the function")
-    between = set(found.replaced) - {found.function, *found.boundaries}
-    if any(pc in between for one in threads.values() for pc, _ in one or ()):
-        raise NotNow("a thread is in the function's first instructions now")
-    return threads
-
-
-def strangers() -> list[gdb.Breakpoint]:
-    """The breakpoints of which it is not known at which function they want a guard: they may be anywhere."""
-    known = {number for stops in PROCESSES().stops.values() for number in stops}
-    return [one for one in gdb.breakpoints() if one.number > 0 and one.number not in known]
-
-
-def refuse_other_breakpoints(found: Detour, others: list[gdb.Breakpoint]) -> None:
-    if found.function in confined.ENTRIES():
-        raise NotNow("all of its calls are watched (by cuda-log, say)")
-    for one in others:
-        if one.is_valid() and one.enabled and any(at in found.claimed and on for at, on in places(one)):
-            raise NotNow(f"breakpoint {one.number} is on the function's first instructions")
 
 
 def remove(guard: Guard) -> None:

@@ -175,7 +175,7 @@ def test_far_from_any_spare_word(scenario: Scenario, compile_c, tmp_path: Path, 
 USE_UP = """python
 from gdbcuda.live import environment, words
 try:
-    while environment.store(bytes(8), keep=True, align=8, for_good=True): pass
+    while environment.store(bytes(8), keep=True, align=8): pass
 except environment.NoRoom: pass
 end
 """

@@ -1,0 +1,117 @@
+"""Why a function gets no guard, as far as that is known before anything is made."""
+
+from __future__ import annotations
+
+import gdb
+
+from gdbcuda.detour import Detour, Refused
+from gdbcuda.errors import UserError
+from gdbcuda.live import confined, detour, guard_seccomp, positions, room, target
+from gdbcuda.live.breakpoints import LISTS_LOCATIONS
+from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
+from gdbcuda.live.guard_watch import places
+
+MOST = 256  # guards: gdb takes ever longer over our breakpoints, 1,000 guards made each continue two seconds slower
+COMMANDS_ALONE = "this gdb switches places of a breakpoint by commands alone, which no event may execute (gdb 13 can)"
+NOT_EVERYWHERE = "it counts calls at several places, and one of them has no guard ({})"
+Threads = dict[int, "list[positions.Position] | None"]
+
+
+class NotNow(Refused):
+    """Later perhaps: what is in the way now is no property of the function."""
+
+
+class OfOne(Refused):
+    """For one of the breakpoints on the function; the others have ``for_others`` as the reason."""
+
+    def __init__(self, number: int, reason: str, for_others: str, is_for_now: bool = False) -> None:
+        super().__init__(reason)
+        self.number, self.is_for_now = number, is_for_now
+        self.for_others = f"breakpoint {number} is on the same function, {for_others}"
+
+
+def everywhere(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> tuple[Detour, Threads]:
+    """The patch that the function may have, and where the threads are. The process counts a breakpoint's calls at all
+    of its places, or gdb does: gdb cannot add to a number that threads add to meanwhile."""
+    process = PROCESSES()
+    counted = {number for number in members if FILTERS[number].is_counting}
+    places_too = [at for at, stops in process.stops.items() if at != function and not counted.isdisjoint(stops)]
+    try:
+        for at in places_too:
+            if at not in process.guards:
+                allowed(at, process.stops[at], others)
+        return allowed(function, members, others)
+    except (Refused, UserError) as problem:
+        if not places_too or isinstance(problem, OfOne):
+            raise
+        kind = NotNow if isinstance(problem, NotNow) else Refused
+        raise kind(NOT_EVERYWHERE.format(problem)) from None
+
+
+def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> tuple[Detour, Threads]:
+    process = PROCESSES()
+    refuse_what_cannot_be_shared(members)
+    refuse_more_than_gdb_bears(process)
+    if any(FILTERS[number].asks_kernel for number in members):
+        refuse_confined(process)
+    found = detour.plan(function, next(iter(members.values())))
+    if found.stops_inside and detour.stands_still():
+        refuse_what_cannot_be_switched(members)
+    refuse_other_breakpoints(found, others)
+    return found, standing(found)
+
+
+def refuse_what_cannot_be_shared(members: dict[int, int]) -> None:
+    if len(set(members.values())) > 1:
+        raise Refused("its breakpoints are at different places")
+    counting_ones = [number for number in members if FILTERS[number].is_counting]
+    if counting_ones and len(members) > 1:
+        alone = "it counts calls, and another breakpoint is on the same function"
+        raise OfOne(counting_ones[0], alone, "and counts calls")
+
+
+def refuse_confined(process: Process) -> None:
+    process.is_confined = process.is_confined or guard_seccomp.is_confined()
+    if process.is_confined:
+        raise Refused(guard_seccomp.REASON)
+
+
+def refuse_what_cannot_be_switched(members: dict[int, int]) -> None:
+    """(`guard_remote` does that.)"""
+    for number in () if LISTS_LOCATIONS else members:
+        if sum(on for one in gdb.breakpoints() if one.number == number for _, on in places(one)) > 1:
+            raise OfOne(number, COMMANDS_ALONE, COMMANDS_ALONE)
+
+
+def refuse_more_than_gdb_bears(process: Process) -> None:
+    if process.is_full:
+        raise room.NoRoom(process.is_full)
+    if len(process.guards) >= MOST:
+        raise room.NoRoom(f"{MOST} functions have one already, and more would make every stop slow")
+
+
+def standing(found: Detour) -> dict[int, list[positions.Position] | None]:
+    """Where the threads are; it has to be known, unless none can be in the function."""
+    threads = positions.standing()
+    if None in threads.values() and target.object_of(found.function) not in PROCESSES().fresh:
+        raise NotNow("threads are running; there will be one after the next stop")
+    if target.object_of(found.function) not in PROCESSES().fresh and positions.is_unreadable(threads):
+        raise NotNow("a thread's stack cannot be read: a signal handler may return into the function")
+    between = set(found.replaced) - {found.function, *found.boundaries}
+    if any(pc in between for one in threads.values() for pc, _ in one or ()):
+        raise NotNow("a thread is in the function's first instructions now")
+    return threads
+
+
+def strangers() -> list[gdb.Breakpoint]:
+    """The breakpoints of which it is not known at which function they want a guard: they may be anywhere."""
+    known = {number for stops in PROCESSES().stops.values() for number in stops}
+    return [one for one in gdb.breakpoints() if one.number > 0 and one.number not in known]
+
+
+def refuse_other_breakpoints(found: Detour, others: list[gdb.Breakpoint]) -> None:
+    if found.function in confined.ENTRIES():
+        raise NotNow("all of its calls are watched (by cuda-log, say)")
+    for one in others:
+        if one.is_valid() and one.enabled and any(at in found.claimed and on for at, on in places(one)):
+            raise NotNow(f"breakpoint {one.number} is on the function's first instructions")
