@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.live import words
+from gdbcuda.live import arrivals, words
 from gdbcuda.live.inferiors import PerInferior
 
 
@@ -67,12 +67,12 @@ def take_back(breakpoint: int) -> None:
 
 
 def passes(breakpoint: int, test: Callable[[int], bool]) -> bool:
-    """One more call: does ``test`` say yes to its ordinal (1 is the first)? Every call is counted once."""
+    """One more call: does ``test`` say yes to its ordinal (1 is the first)? Every call is counted, and stops, once."""
     for decided in already_decided:
         answer = decided(breakpoint)
         if answer is not None:
             return answer
-    return test(one_more(breakpoint))
+    return not arrivals.is_met_again(breakpoint) and test(one_more(breakpoint))
 
 
 def one_more(breakpoint: int) -> int:
@@ -84,5 +84,6 @@ def one_more(breakpoint: int) -> int:
 
 def forget(breakpoint: int) -> None:
     """The breakpoint is deleted."""
+    arrivals.forget(breakpoint)
     for counts in COUNTS.all():
         counts.pop(breakpoint, None)

@@ -45,6 +45,11 @@ def execute_on_core(line: str) -> str:
     return str(gdb.execute(line, to_string=True))
 
 
+def execute_in_condition(line: str) -> str:
+    """A condition is asked while gdb holds the thread to be running: no breakpoint's ``commands`` follow."""
+    return str(gdb.execute(line, to_string=True))
+
+
 def refuse_in_event(line: str) -> None:
     if not is_possible():
         raise RuntimeError(f"gdbcuda would have executed {line!r} inside gdb's event {_events[-1]}")

@@ -1,0 +1,39 @@
+"""A call that gdb meets twice at one instruction, and asks a breakpoint's condition about twice.
+
+Where a signal comes while gdb steps a thread off a breakpoint, gdb plants a *high-priority step resume* breakpoint at
+the same address, lets the handler run, and stops there once more. (gdb's infrun.c: handle_signal_stop.)
+"""
+
+from __future__ import annotations
+
+import re
+
+from gdbcuda.live import calling, gdb_cli, target
+from gdbcuda.live.inferiors import PerInferior
+
+Key = tuple[int, int]  # breakpoint, thread
+LAST: PerInferior[dict[Key, tuple[int, ...]]] = PerInferior(dict)  # the registers that tell a call from others
+
+
+def is_met_again(breakpoint: int) -> bool:
+    """Has the condition been asked about the selected thread's call before? (The registers of two calls may be the
+    same. gdb's table, which costs more, tells them apart.)"""
+    key = breakpoint, calling.thread_number()
+    before, now = LAST().get(key), registers()
+    LAST()[key] = now
+    return before == now and is_resumed_here()
+
+
+def registers() -> tuple[int, ...]:
+    return (target.register("pc"), calling.current_stack_pointer(), *calling.here().moment())
+
+
+def is_resumed_here() -> bool:
+    table = gdb_cli.execute_in_condition("maintenance info breakpoints")
+    return bool(re.search(rf"step resume .* 0x0*{target.register('pc'):x}\b", table))
+
+
+def forget(breakpoint: int) -> None:
+    for process in LAST.all():
+        for key in [key for key in process if key[0] == breakpoint]:
+            del process[key]

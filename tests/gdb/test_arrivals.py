@@ -1,0 +1,68 @@
+"""A call that a signal interrupts where gdb has a breakpoint is one call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+HOOK = """
+#include <stddef.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize) { *dptr = *dptr * 31 + bytesize; return 0; }
+"""
+# Signals come 0.3 to 5 ms after each other. The calls have the same arguments and, nearly, the same registers.
+PROGRAM = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
+static volatile long ticks;
+static long calls;
+static void tick(int signal)
+{
+    static unsigned random = 1;
+    random = random * 1103515245 + 12345;
+    struct itimerval next = {{0, 0}, {0, 300 + (random >> 16) % 4700}};
+    ticks++;
+    setitimer(ITIMER_REAL, &next, NULL);
+}
+static void *work(void *argument)
+{
+    unsigned long long found = 0;
+    for (long i = 0; i < calls; i++)
+        cuMemAlloc_v2(&found, 5);
+    return argument;
+}
+int main(int count, char **words)
+{
+    pthread_t threads[2];
+    struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+    struct itimerval never = {{0, 0}, {0, 0}};
+    calls = atol(words[1]);
+    sigaction(SIGALRM, &action, NULL);
+    tick(SIGALRM);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, work, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    signal(SIGALRM, SIG_IGN);
+    setitimer(ITIMER_REAL, &never, NULL);
+    printf("signals %d\\n", ticks > 20);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_a_call_in_front_of_a_signal_handler_counts_once(scenario: Scenario, compile_c, flags: str) -> None:
+    hook = compile_c("libhook.so", HOOK, "-shared", flags)
+    program = compile_c("program", PROGRAM, "-O0", str(hook), f"-Wl,-rpath,{Path(hook).parent}", "-pthread")
+    words = ("set cuda-guard off", "handle SIGALRM nostop noprint pass", "cuda-break cuMemAlloc if nth == 400")
+    words += ("cuda-break cuMemAlloc if nth == 401", "RUN", "info breakpoints", "continue")
+    text = scenario.run(program, *words, hook=hook, arguments=("200",))
+    assert text.count("\nBreakpoint 1  hook") == 1 and "\nBreakpoint 2  hook" not in text
+    assert text.count("already hit 1 time") == 1, text
+    assert "signals 1" in text and "exited normally" in text
