@@ -18,6 +18,7 @@ MODULES = (
     "gdbcuda.live.guards",
     "gdbcuda.live.recording",
     "gdbcuda.live.recorder",
+    "gdbcuda.live.words",
 )
 
 
