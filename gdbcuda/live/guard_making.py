@@ -175,6 +175,7 @@ def look_out(process: Process, found: Detour, members: Iterable[int]) -> None:
     """For what the guard would not survive."""
     if any(FILTERS[number].asks_kernel for number in members):
         process.look_out(guard_seccomp.WAYS, on_confined)
+        process.is_confined = False
     if found.stops_inside and detour.stands_still():
         process.look_out(guard_forks.WAYS, on_fork)
 

@@ -71,7 +71,9 @@ def refuse_what_cannot_be_shared(members: dict[int, int]) -> None:
 
 
 def refuse_confined(process: Process) -> None:
-    process.is_confined = process.is_confined or guard_seccomp.is_confined()
+    is_known = process.is_confined or (target.is_remote() and process.is_confined is not None)
+    if not is_known and guard_seccomp.is_confined():
+        process.is_confined = True
     if process.is_confined:
         raise Refused(guard_seccomp.REASON)
 

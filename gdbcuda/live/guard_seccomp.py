@@ -7,11 +7,7 @@ Threads that are confined already are seen in their status. Who confines itself 
 
 from __future__ import annotations
 
-import glob
 import re
-from contextlib import suppress
-
-import gdb
 
 from gdbcuda.live import target
 from gdbcuda.live.libc_calls import Wanted
@@ -32,11 +28,5 @@ WAYS: dict[str, Wanted] = {"prctl": by_prctl, "syscall": by_syscall}
 
 
 def is_confined() -> bool:
-    """Whether a thread of the process is; of one at the far end of a link it is not known."""
-    if target.is_remote():
-        return False
-    for name in glob.glob(f"/proc/{gdb.selected_inferior().pid}/task/*/status"):
-        with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
-            if re.search(r"^Seccomp:\s*[12]", file.read(), re.MULTILINE):
-                return True
-    return False
+    """Whether a thread of the process is, as far as that is known."""
+    return any(re.search(r"^Seccomp:\s*[12]", one, re.MULTILINE) for one in target.statuses())

@@ -168,6 +168,17 @@ def test_a_program_that_confines_itself(scenario: Scenario, compile_c, tmp_path:
     assert "the program confines itself with seccomp" in text and "exited with code 07" in text, text
 
 
+
+@pytest.mark.parametrize("how", ["strict", "filter", "call"])
+def test_a_program_that_is_confined_already(scenario: Scenario, compile_c, tmp_path: Path, how: str) -> None:
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    program = compile_c("program", CONFINES, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    make = 'cuda-break cuGetProcAddress if symbol == "cuMemAlloc*"'
+    words = (ON, SILENT, "tbreak confined", "RUN", make, "cuda-guards", "continue")
+    text = scenario.run(program, *words, hook=hook, arguments=(how,))
+    assert "the program confines itself with seccomp" in text and "exited with code 07" in text, text
+
+
 FORKS = """
 #include <pthread.h>
 #include <stddef.h>

@@ -34,6 +34,7 @@ from gdbcuda.live.target.process import (
 )
 from gdbcuda.live.target.raw import RawMemory, raw_memory, unfollowed_children
 from gdbcuda.live.target.running import is_running, is_thread_running, pause, require_stopped
+from gdbcuda.live.target.status import statuses
 
 __all__ = [
     "PATCHED",
@@ -70,6 +71,7 @@ __all__ = [
     "require_stopped",
     "search_order",
     "shared_objects",
+    "statuses",
     "strip_prefix",
     "symbol_of",
     "unfollowed_children",
