@@ -126,7 +126,7 @@ class Session:
         self.size_of_call()
         if signal in HELD:
             self.hurt(signal)
-        if self.number <= 3 and not PLAN["inserted"]:
+        if self.number <= 3:
             self.look_at_code("stop")
         for deed in PLAN["at"].get(str(self.number), []):
             for line in deed[OURS]:
@@ -186,7 +186,8 @@ class Session:
         with open(PLAN["out"], "a+") as lines:
             lines.seek(0)
             patched = [int(line.split()[2], 16) for line in lines if line.startswith("# patched ")]
-        for one in segments.changed(gdb.selected_inferior().pid, PLAN["mine"], [(one, one + 12) for one in patched]):
+        pid, but = gdb.selected_inferior().pid, [(one, one + 12) for one in patched]
+        for one in segments.changed(pid, PLAN["mine"], but, shown if when == "stop" else None):
             if one.inside(PLAN["bodies"]):  # between functions and behind them tests may be
                 note("bytes", when=when, text=str(one))
 
@@ -195,6 +196,11 @@ class Session:
         for line in PLAN["finish"] if OURS == "cuda" else ():
             run(line)
         note("finished")
+
+
+def shown(address, size):
+    """Memory as gdb shows it, its breakpoints hidden."""
+    return bytes(gdb.selected_inferior().read_memory(address, size))
 
 
 def function_here():

@@ -15,7 +15,7 @@ from sessions import Session
 from watches import values
 
 AGAIN = "torture: the program runs again"
-ATTACHED, REMOTE = ("attach", "attach_server"), ("server", "multi", "attach_server")
+ATTACHED = ("attach", "attach_server")
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,6 @@ def plan(build: Build, session: Session, tools: Tools, place: Place, pid: int, c
         "before": session.before, "watches": [watch.plan() for watch in session.watches], "at": session.at,
         "stops": session.stops, "last": session.last, "end": session.end, "again": AGAIN, "values": values(build),
         "mine": [str(build.library), str(build.program)], "bodies": bodies(build),
-        "inserted": logging and session.start in REMOTE,  # there breakpoints stay inserted while the log is on
         "finish": ["cuda-guards", "info breakpoints", *([f"cuda-log save {place.log}"] if logging else [])],
     }  # fmt: skip
 

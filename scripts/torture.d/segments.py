@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 PAGE = 4096
+Read = Callable[[int, int], bytes]  # (address, size)
 
 
 class Change(NamedTuple):
@@ -36,24 +37,27 @@ def mappings(pid: int) -> Iterator[tuple[int, int, int, str]]:
                 yield int(start, 16), int(end, 16), int(words[2], 16), words[5].strip()
 
 
-def changed(pid: int, only: Iterable[str] = (), but: Iterable[tuple[int, int]] = ()) -> list[Change]:
-    """``only`` in these files, ``but`` for these ranges of addresses."""
+def changed(
+    pid: int, only: Iterable[str] = (), but: Iterable[tuple[int, int]] = (), read: Read | None = None
+) -> list[Change]:
+    """``only`` in these files, ``but`` for these ranges of addresses; as ``read`` says, or as it really is."""
     wanted, left_out = set(only), list(but)
     found: list[Change] = []
     try:
         with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
             for start, end, offset, file in mappings(pid):
                 if not wanted or file in wanted:
-                    found += differences(memory.fileno(), start, end, offset, file, left_out)
+                    size = end - start
+                    have = read(start, size) if read is not None else os.pread(memory.fileno(), size, start)
+                    found += differences(have, start, offset, file, left_out)
     except OSError:  # the process has ended meanwhile
         return []
     return found
 
 
-def differences(memory: int, start: int, end: int, offset: int, file: str, but: list[tuple[int, int]]) -> list[Change]:
+def differences(have: bytes, start: int, offset: int, file: str, but: list[tuple[int, int]]) -> list[Change]:
     with open(file, "rb") as source:
-        want = os.pread(source.fileno(), end - start, offset).ljust(end - start, b"\0")
-    have = os.pread(memory, end - start, start)
+        want = os.pread(source.fileno(), len(have), offset).ljust(len(have), b"\0")
     if have == want:
         return []
     code_ends = code_end(file, offset)

@@ -54,6 +54,19 @@ ONE_BYTE = """
 at_stop(3, lambda: write(address("(unsigned long)&cuMemAlloc_v2 - 1"), b"\\x90"))
 """
 
+# In the code that the user looks at at a stop, and gone again as soon as the program goes on.
+SHOWN = """
+def change():
+    at = address("(unsigned long)&cuMemAlloc_v2 + 1")
+    own = bytes(gdb.selected_inferior().read_memory(at, 1))
+    def undo(event):
+        write(at, own)
+        gdb.events.cont.disconnect(undo)
+    write(at, b"\\x90")
+    gdb.events.cont.connect(undo)
+at_stop(3, change)
+"""
+
 # The child of a fork is stopped where the catchpoint stops.
 CHILD = """
 gdb.execute("catch fork")
@@ -120,13 +133,14 @@ def test_nothing_is_found_where_nothing_is_wrong(torture: Torture, watch: Watch,
     ("sabotage", "kind", "text"),
     [
         (CHILD, "child", "signal 15, not"),
+        (SHOWN, "code at a stop", "code of libhook.so"),
         (HIT, "hits", "hits of"),
         (ARGUMENT, "result", "wrong: cuMemAlloc_v2"),
         (RAISE, "python", "no such thing"),
         (KILL, "died", ""),
         (ABORT, "gdb died", "signal 6"),
     ],
-    ids=["child", "hit", "argument", "raise", "kill", "abort"],
+    ids=["child", "shown", "hit", "argument", "raise", "kill", "abort"],
 )
 def test_sabotage_is_found(torture: Torture, watch: Watch, tmp_path: Path, sabotage: str, kind: str, text: str) -> None:
     found = torture.play(extension(tmp_path, sabotage), session(watch, "exits"))
