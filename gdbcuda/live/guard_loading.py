@@ -6,7 +6,7 @@ import gdb
 
 from gdbcuda.live import loader_watch, room, settings, target
 from gdbcuda.live.guard_making import remove, renew
-from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process, on_end
+from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
 from gdbcuda.live.guard_watch import trash
 
 
@@ -42,6 +42,3 @@ def watch_or_not() -> None:
         loader_watch.want(on_loaded)
     else:
         trash.extend(loader_watch.unwant(on_loaded))
-
-
-on_end.append(loader_watch.begin_again)

@@ -44,8 +44,6 @@ class Process:
             one.forget()
         ended[:] = self.guards.values() or ended
         trash.extend(one for watches in self.lookouts.values() for one in watches)
-        for action in on_end:
-            action()
         sweep()
 
     def guards_of(self, number: int) -> list[Guard]:
@@ -68,7 +66,6 @@ def is_stopped() -> bool:
 FILTERS: dict[int, Filter] = {}
 PROCESSES: PerInferior[Process] = PerInferior(Process, Process.end)
 ended: list[Guard] = []  # of the last process that gdb has left: where it follows a fork, that one
-on_end: list[Callable[[], None]] = []
 
 
 def calls_seen(number: int) -> int | None:

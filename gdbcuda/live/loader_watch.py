@@ -31,7 +31,7 @@ class Place(gdb.Breakpoint):
 
     @safely.looking_on
     def stop(self) -> bool:
-        if self.spec == START or (self.spec == NO_PROBES and any(map(is_probe, _places.values()))):
+        if self.spec == NO_PROBES and any(map(is_probe, _places.values())):
             self.enabled = False
         gdb_cli.catch_up()
         for action in list(_wanted):
@@ -71,9 +71,3 @@ def on_objfile(event: gdb.NewObjFileEvent) -> None:
     """The loader is there, and no command could be executed before: what every one of them has."""
     if _wanted and not _places and vendor.is_loader(event.new_objfile.filename or ""):
         Place(NO_PROBES)
-
-
-def begin_again() -> None:
-    """Another process: what was over is to come."""
-    for place in _places.values():
-        place.enabled = True

@@ -106,6 +106,41 @@ def test_somebody_else_patches_the_function(
     assert said.read_text() == "100 of 100\n" and "SIG" not in text
 
 
+EXECUTES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+int main(int count, char **words)
+{
+    unsigned long long block = 0;
+    dlopen(words[1], RTLD_NOW);
+    for (int i = 0; i < 1000; i++)
+        cuMemAlloc_v2(&block, i == 500 && count < 3 ? 1ul << 40 : i);
+    if (count > 2)
+        execl("/proc/self/exe", words[0], words[1], (char *)0);
+    puts("the end");
+    return 4;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_a_program_that_becomes_another_elsewhere(scenario: Scenario, compile_c, tmp_path: Path, flags: str) -> None:
+    """The guard goes when an object is loaded, and there is no stop in which its breakpoints could go before the exec:
+    gdb must not be made to write where they were."""
+    hook = compile_c("libguardhook.so", HOOK, "-shared", flags)
+    other = compile_c("libother.so", "int other;", "-shared")
+    program = compile_c("program", EXECUTES, str(hook), f"-Wl,-rpath,{tmp_path}", "-ldl")
+    want = "cuda-break cuMemAlloc if bytesize >= 1T && caller in main"
+    words = (ON, "set disable-randomization off", "tbreak main", "RUN", want, "continue", "cuda-guards", "continue")
+    text = scenario.run(program, *words, hook=hook, arguments=(str(other), "again"))
+    assert re.findall(r"^Breakpoint 2  hook .*bytesize=(\d+) ", text, re.MULTILINE) == [str(1 << 40)], text
+    assert "annot" not in text and "failed" not in text and "exited with code 04" in text
+    assert re.search("^2 +in the process ", text, re.MULTILINE), text
+
+
 CONFINES = """
 #define _GNU_SOURCE
 #include <linux/audit.h>
