@@ -26,10 +26,11 @@ def on_inferior_deleted(event: gdb.InferiorDeletedEvent) -> None:
 
 
 def on_new_thread(event: gdb.ThreadEvent) -> None:
-    """The first thread of a process. (gdb adds the leader of a dying process a second time: that is no new one.)"""
+    """The first thread of a process that gdb tells of: where gdbserver has attached to several, all are there already.
+    (gdb adds the leader of a dying process a second time: that is no new one.)"""
     thread = event.inferior_thread
     inferior = getattr(thread, "inferior", thread)  # gdb 10 gives the inferior itself
-    if len(inferior.threads()) <= 1 and inferiors.begin_process(inferior):
+    if (inferior.pid or len(inferior.threads()) <= 1) and inferiors.begin_process(inferior):
         begin(inferior)
 
 

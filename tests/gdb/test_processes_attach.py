@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from guard_programs import HOOK
 from scenario import Scenario
 
 WORK = """
@@ -86,3 +88,61 @@ def test_without_the_hook_it_is_said(local: Scenario, started) -> None:
     assert "work: the hook is inert (preload-lost)" in text
     assert f"hook {local.hook.name} (pending: it is not in this process; --in driver stops without it)" in text
     assert (out, status) == ("variables 1, preload (null)\n", 0)
+
+
+EXECUTES = """
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+static void *wait_for_ever(void *nothing)
+{
+    for (;;)
+        pause();
+    return nothing;
+}
+static int tracer(void)
+{
+    char line[256];
+    int pid = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof(line), file) && sscanf(line, "TracerPid: %d", &pid) != 1)
+        ;
+    fclose(file);
+    return pid;
+}
+int main(int count, char **words)
+{
+    unsigned long long block = 0;
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_ever, NULL);
+    if (count == 1) {
+        puts("ready");
+        fflush(stdout);
+        while (!tracer())
+            usleep(10000);
+        execl("/proc/self/exe", words[0], "again", (char *)0);
+    }
+    for (int i = 0; i < 1000; i++)
+        cuMemAlloc_v2(&block, i == 500 ? 1ul << 40 : i);
+    return 4;
+}
+"""
+
+
+@pytest.mark.parametrize("way", ["attach", "target remote | gdbserver --once --attach -"])
+def test_several_threads_and_an_exec(local: Scenario, compile_c, tmp_path: Path, way: str) -> None:
+    """gdbserver shows all threads of the process at once."""
+    hook = compile_c("libthreadshook.so", HOOK, "-shared", "-O2")
+    program = compile_c("program", EXECUTES, str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
+    running = Running(program, {"LC_ALL": "C.UTF-8"})
+    try:
+        text = local.run(
+            program, f"{way} {running.process.pid}", f"cuda-load {hook}", "cuda-break cuMemAlloc if bytesize >= 1T",
+            "continue", "cuda-guards", "continue", hook=None,
+        )  # fmt: skip
+    finally:
+        running.process.kill()
+        running.end()
+    assert re.search(r"^Breakpoint 1  hook .*bytesize=1099511627776 ", text, re.MULTILINE), text
+    assert "annot insert" not in text and "failed" not in text and "exited with code 04" in text, text
