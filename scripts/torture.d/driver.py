@@ -186,9 +186,12 @@ class Session:
         with open(PLAN["out"], "a+") as lines:
             lines.seek(0)
             patched = [int(line.split()[2], 16) for line in lines if line.startswith("# patched ")]
-        pid, but = gdb.selected_inferior().pid, [(one, one + 12) for one in patched]
+        pid, but = gdb.selected_inferior().pid, segments.around(patched)
+        bodies = PLAN["bodies"]
+        if when == "stop" and PLAN["far"]:  # of many guards only that of the function where it stops is lifted there
+            bodies = {name: body for name, body in bodies.items() if name == function_here()}
         for one in segments.changed(pid, PLAN["mine"], but, shown if when == "stop" else None):
-            if one.inside(PLAN["bodies"]):  # between functions and behind them tests may be
+            if one.inside(bodies.values()):  # between functions and behind them tests may be
                 note("bytes", when=when, text=str(one))
 
     def finish(self):

@@ -15,7 +15,7 @@ from sessions import Session
 from watches import values
 
 AGAIN = "torture: the program runs again"
-ATTACHED = ("attach", "attach_server")
+ATTACHED, REMOTE = ("attach", "attach_server"), ("server", "multi", "attach_server")
 
 
 @dataclass(frozen=True)
@@ -110,23 +110,23 @@ def plan(build: Build, session: Session, tools: Tools, place: Place, pid: int, c
         "before": session.before, "watches": [watch.plan() for watch in session.watches], "at": session.at,
         "stops": session.stops, "last": session.last, "end": session.end, "again": AGAIN, "values": values(build),
         "mine": [str(build.library), str(build.program)], "bodies": bodies(build),
+        "far": session.start in REMOTE,
         "finish": ["cuda-guards", "info breakpoints", *([f"cuda-log save {place.log}"] if logging else [])],
     }  # fmt: skip
 
 
-def bodies(build: Build) -> list[tuple[int, int]]:
+def bodies(build: Build) -> dict[str, tuple[int, int]]:
     """Where in the library's file the hooked functions are."""
     with build.library.open("rb") as file:
         elf = ELFFile(file)
         symbols = {one.name: one for one in elf.get_section_by_name(".dynsym").iter_symbols()}
         code = [one for one in elf.iter_segments("PT_LOAD") if one["p_flags"] & 1]
-        found = []
+        found = {}
         for name in build.names:
             at, size = symbols[name]["st_value"], symbols[name]["st_size"]
             segment = next(one for one in code if one["p_vaddr"] <= at < one["p_vaddr"] + one["p_memsz"])
-            found.append(
-                (at - segment["p_vaddr"] + segment["p_offset"], at - segment["p_vaddr"] + segment["p_offset"] + size)
-            )
+            offset = at - segment["p_vaddr"] + segment["p_offset"]
+            found[name] = offset, offset + size
     return found
 
 

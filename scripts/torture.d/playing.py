@@ -17,7 +17,7 @@ import segments
 import stuck
 from building import Build
 from lines import ATTACHED, Place, Tools
-from processes import alive, mine, send
+from processes import alive, descendants, mine, send
 from sessions import Session
 
 TICK = 0.004  # seconds between looks
@@ -39,6 +39,7 @@ class Outcome:
     stuck: str = ""
     seconds: float = 0
     terminal: bool = False
+    killed: bool = False  # by the harness, at a random time
 
     @property
     def same(self) -> list[str]:
@@ -163,7 +164,7 @@ class Run:
         self.started = self.started or time.monotonic()
         now = time.monotonic() - self.started
         if self.pid and self.kill_after and now > self.kill_after:
-            self.kill_after = 0
+            self.kill_after, self.outcome.killed = 0, True
             send(self.pid, signal.SIGKILL)
         while self.pid and self.pokes and now > self.pokes[0]:
             self.pokes.pop(0)
@@ -186,7 +187,9 @@ class Run:
 
     def compare_code(self, only: list[str]) -> None:
         patched = [int(line.split()[2], 16) for line in read(self.place.out) if line.startswith("# patched ")]
-        found = segments.changed(self.pid, only, [(one, one + 12) for one in patched])
+        found = segments.changed(self.pid, only, segments.around(patched))
+        if patched:  # a trampoline stays too, and its mprotect makes data look like code
+            found = [one for one in found if not one.filling]
         self.outcome.memory += [str(one) for one in found if str(one) not in self.outcome.memory]
 
     def release(self, name: str) -> None:
@@ -214,8 +217,8 @@ class Run:
     def clear_up(self) -> None:
         for name in list(self.pipes):
             self.release(name)
-        if self.outcome.stuck:
-            send(self.gdb.pid, signal.SIGKILL)
+        for pid in (*descendants(self.gdb.pid), self.gdb.pid) if self.outcome.stuck else ():
+            send(pid, signal.SIGKILL)
         self.outcome.left = [] if self.outcome.stuck else self.leftovers(3)
         for pid in mine(self.place.out):
             send(pid, signal.SIGKILL)

@@ -37,6 +37,15 @@ def below(folder: Path) -> list[int]:
     return with_text(os.fsencode(folder) + b"/")
 
 
+def descendants(pid: int) -> list[int]:
+    """A gdb that is killed leaves its gdbserver."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [one for child in map(int, task.read_text().split()) for one in (child, *descendants(child))]
+    return found
+
+
 def with_text(text: bytes) -> list[int]:
     found = []
     for entry in os.scandir("/proc"):

@@ -77,6 +77,17 @@ def test_a_program_that_was_killed_owes_no_lines(build: Build, watch: Watch) -> 
 
 
 @pytest.mark.parametrize(
+    ("text", "killed", "found"),
+    [("No such process.", True, set()), ("No such process.", False, {"error"}), ("No symbol", True, {"error"})],
+)
+def test_errors_about_a_process_that_was_killed(
+    build: Build, watch: Watch, text: str, killed: bool, found: set[str]
+) -> None:
+    error = {"what": "error", "command": "continue", "text": text}
+    assert kinds(build, watch, played([], error, status=-9, killed=killed), end="killed") == found
+
+
+@pytest.mark.parametrize(
     ("sizes", "found"),
     [([(10, 9)], set()), ([(10, 8)], {"log"}), ([(10, 9), (1, 1)], {"log"}), ([(10, 8), (11, 1)], {"log"})],
     ids=["all", "one lost", "one twice", "a wrong size"],
