@@ -85,6 +85,9 @@ class Guard:
             self.enter(call)
 
     def on_entry(self) -> None:
+        if self.trouble:
+            self.raise_()
+            return
         call = here()
         is_match = self.has_matched() and self.stop == self.function and call != self.put_off
         is_counted, self.left_to_gdb = call == self.left_to_gdb, None
@@ -101,7 +104,7 @@ class Guard:
 
     def on_boundary(self) -> None:
         thread, sp = here()
-        if not any(one == thread and at >= sp for one, at in self.inside):
+        if not self.trouble and not any(one == thread and at >= sp for one, at in self.inside):
             self.enter((thread, sp))
         self.raise_()
 

@@ -91,13 +91,17 @@ class NativeGuard(Guard):
 
     def put(self, wanted: dict[int, int]) -> bool:
         """Writes these bytes, in this order, past gdb; False where what is there is not ours."""
+        if self.trouble == FOREIGN:
+            self.leave_alone()
+            return False
         memory = target.raw_memory()
         try:
             if memory is None:
                 raise Unreadable(self.function, 1)
             there = {at: memory.read(at, 1)[0] for at in wanted}
             if not self.are_ours(there):
-                self.leave_alone(FOREIGN)
+                self.trouble = FOREIGN
+                self.leave_alone()
                 return False
             for at, byte in wanted.items():
                 if there[at] != byte:
@@ -118,24 +122,33 @@ class NativeGuard(Guard):
         if inserted.now():
             super().put_back()
 
-    def leave_alone(self, why: str) -> None:
+    def leave_alone(self) -> None:
         """Somebody else's bytes are there now: gdb learns them as those below its breakpoints, or it would put the
-        function's own back. They may lead to our trampoline still, which stays."""
-        self.trouble, memory = why, target.raw_memory()
-        assert memory is not None
-        for at in self.own:
+        function's own back. He may put back what he has found, our jump or our int3s, below which are the function's.
+        They may lead to our trampoline still, which stays."""
+        memory = target.raw_memory()
+        for at, own in self.own.items() if memory is not None else ():
             with suppress(Unreadable, gdb.error):
                 byte = memory.read(at, 1)
-                if byte[0] != INT3:
-                    gdb.selected_inferior().write_memory(at, byte)
-                    memory.write(at, byte)
+                gdb.selected_inferior().write_memory(at, byte if byte[0] != INT3 else bytes([own]))
+                memory.write(at, byte)
         if self.hit:
             gdb.selected_inferior().write_memory(self.trampoline.hit, self.trampoline.passing_on())
+
+    def stand(self, pc: int) -> None:
+        super().stand(pc)
+        if self.trouble == FOREIGN:
+            self.leave_alone()
 
     def retire(self) -> None:
         """gdb's table is as it was until the next stop; a child that is made meanwhile needs the function's bytes, and
         who comes to the entry too: the program may be about to go on, and gdb to put all of its int3s there."""
         super().retire()
+        if self.trouble == FOREIGN:
+            self.leave_alone()
+            for one in (*self.cover, *self.leaving):
+                one.look = self.leave_alone
+            return
         for one in self.cover if not self.trouble else ():
             one.look = self.raise_
         leave_to_children({at: bytes([byte]) for at, byte in self.own.items()})

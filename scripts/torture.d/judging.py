@@ -28,7 +28,7 @@ FAULTS = {
 UNKNOWN = "is not known here"  # said where optimised code has moved a value: that is honest
 GONE = re.compile(  # what gdb and we say of a process that somebody has killed meanwhile
     "No such process|without a live selected thread|not being run|PC not available|annot read|"
-    "Cannot access memory|Cannot insert breakpoint|Command aborted|connection closed|is running: pause it first"
+    "Cannot access memory|Cannot insert breakpoint|Command aborted|connection closed|user-level thread|is running: pause it first"
 )
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
 
@@ -60,9 +60,10 @@ def of_gdb(run: Outcome) -> list[Difference]:
              if words in line][:3]  # fmt: skip
     if "\x1b" in run.text and not run.terminal:
         found.append(Difference("escape", next(repr(line) for line in run.text.splitlines() if "\x1b" in line)))
-    found += [Difference("error", f"{note['command']}: {shortened(note['text'])}") for note in run.noted("error")]
     if run.killed:
         found = [one for one in found if one.kind != "error" or not GONE.search(one.text)]
+    found += [Difference("error", f"{note['command']}: {shortened(note['text'])}") for note in run.noted("error")
+              if not (run.killed and GONE.search(note["text"]))]  # fmt: skip
     if run.gdb_status is not None and run.gdb_status < 0:
         found.append(Difference("gdb died", f"of signal {-run.gdb_status}"))
     found += [Difference("not started", "the program did not come to main") for _ in run.noted("not started")]

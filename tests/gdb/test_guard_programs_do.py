@@ -106,6 +106,68 @@ def test_somebody_else_patches_the_function(
     assert said.read_text() == "100 of 100\n" and "SIG" not in text
 
 
+# It puts its jump there and what it has found there back, ten times. Every 50th call of the function's own matches.
+TAKES_BACK = """
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
+static int mine(unsigned long long *dptr, size_t bytesize)
+{
+    *dptr = bytesize;
+    return 42;
+}
+__attribute__((noinline)) static void patched(void)
+{
+    __asm__ volatile("");
+}
+int main(int count, char **words)
+{
+    unsigned long long block = 0, wrong = 0, address = (unsigned long long)mine;
+    unsigned char jump[12] = {0x48, 0xb8, [10] = 0xff, 0xe0}, before[12];
+    char *entry = dlsym(RTLD_DEFAULT, "cuMemAlloc_v2");
+    memcpy(jump + 2, &address, sizeof(address));
+    mprotect((void *)((uintptr_t)entry & ~4095ul), 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+    for (int round = 0; round < 10; round++) {
+        for (int i = 1; i <= 100; i++) {
+            unsigned long long size = i % 50 == 25 ? 1ul << 40 : i, next = block * 31 + size;
+            wrong += cuMemAlloc_v2(&block, size) != 0 || block != next;
+        }
+        memcpy(before, entry, sizeof(before));
+        memcpy(entry, jump, sizeof(jump));
+        for (int i = 1; i <= 100; i++)
+            wrong += cuMemAlloc_v2(&block, i % 50 == 25 ? 1ul << 40 : i) != 42;
+        patched();
+        memcpy(entry, before, sizeof(before));
+    }
+    FILE *file = fopen(words[count - 1], "w");
+    fprintf(file, "%llu wrong\\n", wrong);
+    return fclose(file);
+}
+"""
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+@pytest.mark.parametrize("end", ["detach", "delete"])
+def test_somebody_else_patches_and_takes_it_back(
+    scenario: Scenario, compile_c, tmp_path: Path, flags: str, end: str
+) -> None:
+    hook = compile_c("libguardhook.so", HOOK, "-shared", flags)
+    program = compile_c("program", TAKES_BACK, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-ldl")
+    said = tmp_path / "said"
+    on = ["continue"] * 6
+    words = (ON, "tbreak main", "RUN", LARGE, "break patched", *on, "cuda-guards", *on, end, "continue")
+    text = scenario.run(program, *words, hook=hook, arguments=(str(said),))
+    assert re.search("^2 +by gdb.* its function was patched by someone else meanwhile$", text, re.MULTILINE), text
+    for _ in range(100):
+        if said.exists() and said.read_text():
+            break
+        time.sleep(0.1)
+    assert said.exists() and said.read_text() == "0 wrong\n" and "SIG" not in text, text
+
+
 EXECUTES = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
