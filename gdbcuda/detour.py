@@ -196,7 +196,7 @@ class Planner:
             raise Refused("gdb's breakpoint is behind a jump")
         found = list(needed)
         for at, one in behind[len(needed) : 2]:
-            if one.kind == "call" or (found and (found[-1][1].kind == "call" or not falls_through(found[-1][1]))):
+            if one.kind == "call" or not is_movable(one) or (found and (found[-1][1].kind == "call" or not falls_through(found[-1][1]))):
                 break
             found.append((at, one))
         return found
@@ -225,6 +225,10 @@ def is_fixed_call(one: Instruction) -> bool:
 
 def refuse_unmovable(found: Sequence[Instruction]) -> None:
     for one in found:
-        is_plain = one.relative is None or not one.kind
-        if one.kind == "call" or not (is_plain or MOVABLE.match(one.raw) or is_through_pointer(one)):
+        if one.kind == "call" or not is_movable(one):
             raise Refused(f"a {one.kind} is among the function's first instructions")
+
+
+def is_movable(one: Instruction) -> bool:
+    """Not loop and jrcxz, which reach no further than a byte says."""
+    return one.relative is None or not one.kind or bool(MOVABLE.match(one.raw)) or is_through_pointer(one)

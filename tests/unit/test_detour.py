@@ -77,6 +77,13 @@ def test_room_elsewhere(text: str, after: str, island: int | None) -> None:
     assert found.jump_to(AT + 0x1000) == bytes([0xEB, island - 2])
 
 
+@pytest.mark.parametrize("branch", ["e303", "e203", "e103", "e003", "3e7403"])
+def test_what_reaches_no_further_than_a_byte_says_stays(branch: str) -> None:
+    """jrcxz, loop, loope, loopne; a branch with a prefix."""
+    found = detour.plan(AT, code("89f1" + branch + "83e107 ffc1 c3"), AT, Surroundings(FILLED))
+    assert [one.raw for _, one in found.moved] == [b"\x89\xf1"] and found.resume == AT + 2
+
+
 def test_room_in_the_function_in_front() -> None:
     """As in the vendor's driver: entry functions of one shape, one byte of filling between them."""
     neighbour = (AT - 0x20, code("55 4889e5 750a c3 660f1f840000000000 4489e0 c9 c3" + "90" * 12))
