@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
+from gdbcuda.errors import UserError
 from gdbcuda.live import gdb_cli, inferiors, layers, loader_watch, target, user_hooks
 
 LISTS_LOCATIONS = hasattr(gdb, "BreakpointLocation")  # before gdb 13 only its commands know the places of one
@@ -55,6 +56,7 @@ class Wish:
     by_user: dict[tuple[str, str], bool] = field(default_factory=dict)  # by file and function: other addresses next run
 
 
+IS_INDIRECT = "that is an indirect function (IFUNC): which code it stands for only gdb's own break can tell"
 WISHES: dict[int, Wish] = {}  # by breakpoint number: what gdb does not keep
 _created: list[gdb.Breakpoint] = []
 
@@ -108,9 +110,13 @@ def pending_allowed() -> Iterator[None]:
 
 
 def execute_break(line: str) -> gdb.Breakpoint:
+    """(gdb tells nobody of a breakpoint on the resolver of an indirect function.)"""
     _created.clear()
     allowed = gdb.parameter("breakpoint pending")
     gdb_cli.execute(line if allowed else f"with breakpoint pending on -- {line}")
+    if not _created:
+        gdb_cli.execute("delete $bpnum")
+        raise UserError(IS_INDIRECT)
     return _created[-1]
 
 

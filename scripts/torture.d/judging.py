@@ -30,6 +30,7 @@ GONE = re.compile(  # what gdb and we say of a process that somebody has killed 
     "No such process|without a live selected thread|not being run|PC not available|annot read|"
     "Cannot access memory|Cannot insert breakpoint|Command aborted|connection closed|user-level thread|is running: pause it first"
 )
+INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
 
 
@@ -63,7 +64,7 @@ def of_gdb(run: Outcome) -> list[Difference]:
     if run.killed:
         found = [one for one in found if one.kind != "error" or not GONE.search(one.text)]
     found += [Difference("error", f"{note['command']}: {shortened(note['text'])}") for note in run.noted("error")
-              if not (run.killed and GONE.search(note["text"]))]  # fmt: skip
+              if not (run.killed and GONE.search(note["text"])) and INDIRECT not in note["text"]]  # fmt: skip
     if run.gdb_status is not None and run.gdb_status < 0:
         found.append(Difference("gdb died", f"of signal {-run.gdb_status}"))
     found += [Difference("not started", "the program did not come to main") for _ in run.noted("not started")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from scenario import Scenario
@@ -211,3 +212,35 @@ def test_a_layer_with_a_typo(local: Scenario, option: str) -> None:
     assert re.search(r"cuda-break: no layer '\w+'; did you mean \w+\?", text)
     assert "No breakpoints" in text
     assert "in libx.so" in local.run("test_alloc", "cuda-break cuMemAlloc --in libx.so")
+
+
+INDIRECT = """
+static int one(unsigned long long *dptr, unsigned long bytesize)
+{
+    *dptr += bytesize;
+    return 0;
+}
+static void *choose(void)
+{
+    return one;
+}
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize) __attribute__((ifunc("choose")));
+"""
+CALLS_IT = """
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+int main(void)
+{
+    unsigned long long sum = 0;
+    cuMemAlloc_v2(&sum, 1);
+    return (int)sum;
+}
+"""
+
+
+def test_an_indirect_function(scenario: Scenario, compile_c, tmp_path: Path) -> None:
+    """gdb knows no code of it before somebody has called it, and makes a breakpoint of which it tells nobody."""
+    hook = compile_c("libindirect.so", INDIRECT, "-shared")
+    program = compile_c("program", CALLS_IT, str(hook), "-Wl,-z,lazy", f"-Wl,-rpath,{tmp_path}")
+    text = scenario.run(program, "tbreak main", "RUN", "cuda-break cuMemAlloc", "info breakpoints", hook=hook)
+    assert "cuda-break: that is an indirect function (IFUNC): which code it stands for only gdb's own break" in text
+    assert "No breakpoints" in text and "fault of gdbcuda" not in text, text
