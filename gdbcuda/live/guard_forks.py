@@ -10,6 +10,7 @@ from gdbcuda.live.libc_calls import Wanted
 
 REASON = "the program forks; there will be one after the next stop"
 CLONE_THREAD = 0x10000
+SYS_CLONE, SYS_FORK, SYS_VFORK, SYS_CLONE3 = 56, 57, 58, 435  # (asm/unistd_64.h)
 
 
 def always(first: int, second: int, third: int) -> bool:
@@ -20,4 +21,10 @@ def makes_process(function: int, stack: int, flags: int) -> bool:
     return not flags & CLONE_THREAD
 
 
-WAYS: dict[str, Wanted] = {"fork": always, "_Fork": always, "vfork": always, "clone": makes_process}
+def by_syscall(number: int, first: int, second: int) -> bool:
+    return number in (SYS_FORK, SYS_VFORK, SYS_CLONE3) or (number == SYS_CLONE and not first & CLONE_THREAD)
+
+
+WAYS: dict[str, Wanted] = {
+    "fork": always, "_Fork": always, "vfork": always, "clone": makes_process, "syscall": by_syscall,
+}  # fmt: skip

@@ -21,6 +21,7 @@ from gdbcuda.live import (
     guard_threads,
     inferiors,
     inserted,
+    link,
     mapping,
     positions,
     room,
@@ -147,7 +148,8 @@ def on_entry_watched(address: int, on: bool) -> None:
     """Somebody of ours looks at every call of the function from now on, or does not any more."""
     process = PROCESSES()
     if on and address in process.guards:
-        give_way(process.guards[address])
+        with link.as_it_is():
+            give_way(process.guards[address])
     process.waiting.update(process.stops.get(address, ()))
 
 

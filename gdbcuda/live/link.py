@@ -34,6 +34,24 @@ def planting() -> Iterator[None]:
         gdb_cli.execute(f"set {TRUST} off")
 
 
+@contextlib.contextmanager
+def as_it_is() -> Iterator[None]:
+    """Code is read from the process, within `planting` too."""
+    if not gdb.parameter(TRUST) or not gdb_cli.is_possible():
+        yield
+        return
+    gdb_cli.execute(f"set {TRUST} off")
+    try:
+        yield
+    finally:
+        gdb_cli.execute(f"set {TRUST} on")
+
+
+def trusts_files() -> bool:
+    """What gdb reads may be the file's code, whatever is in the process."""
+    return bool(gdb.parameter(TRUST))
+
+
 def keep_inserted(count: int) -> None:
     """Breakpoints stay in the process while it stands, until `as_before`."""
     if count > MANY and target.is_remote():

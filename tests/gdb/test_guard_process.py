@@ -98,3 +98,40 @@ def test_over_the_machine_interface(local: Scenario, build, flags: str) -> None:
     assert [s["reason"] for s in stops] == ["breakpoint-hit", "breakpoint-hit", "exited-normally"]
     assert [s["bkptno"] for s in stops[:2]] == ["1", "1"]
     assert [s["frame"]["func"] for s in stops[:2]] == ["cuMemAlloc_v2"] * 2
+
+
+FOUR = """
+#include <stddef.h>
+#define ONE(name) int name(unsigned long long *p, size_t bytesize) { *p = *p * 31 + bytesize; return 0; }
+ONE(cuMemAlloc_v2) ONE(cuMemAllocHost_v2) ONE(cuMemAllocAsync) ONE(cuMemAllocManaged)
+"""
+CALLS_FOUR = """
+#include <stddef.h>
+#define ONE(name) int name(unsigned long long *p, size_t bytesize);
+ONE(cuMemAlloc_v2) ONE(cuMemAllocHost_v2) ONE(cuMemAllocAsync) ONE(cuMemAllocManaged)
+int main(void)
+{
+    unsigned long long sum = 0;
+    for (int i = 0; i < 200; i++) {
+        cuMemAllocHost_v2(&sum, i == 50 ? 1ul << 40 : i);
+        cuMemAlloc_v2(&sum, i == 60 || i == 70 ? (1ul << 40) + i : i);
+        cuMemAllocAsync(&sum, i);
+        cuMemAllocManaged(&sum, i);
+    }
+    return sum == 0;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_the_log_begins_on_a_guarded_function(scenario: Scenario, build, flags: str) -> None:  # noqa: F811
+    """Through a link gdb reads code from files meanwhile: what is in the process has to be seen all the same, or the
+    guard's jump stays there, and leads to the breakpoint again and again."""
+    hook, program = build(FOUR, CALLS_FOUR, flags)
+    words = (ON, "set sysroot /", "cuda-break 'cuMemAlloc*' if bytesize >= 1T", "RUN", "cuda-guards")
+    words += ("cuda-log start cuMemAlloc", "cuda-guards", *["continue"] * 3)
+    text = scenario.run(program, *words, hook=hook)
+    assert len(re.findall("in the process", text)) >= 4, text
+    assert "patched by someone else" not in text and "exited normally" in text, text
+    sizes = re.findall(r"^Breakpoint \d+  hook .*bytesize=(\d+) ", text, re.MULTILINE)
+    assert [int(one) - (1 << 40) for one in sizes] == [0, 60, 70], text
