@@ -39,9 +39,9 @@ NOTHING = Surroundings()
 
 def islands(function: int, body: Body, around: Surroundings) -> Iterator[Island]:
     """Bytes that nothing executes: in front of the function, between its blocks, behind it, in its neighbour."""
-    if padding_size(around.before) >= JUMP_SIZE:
-        yield function - JUMP_SIZE, around.before[-JUMP_SIZE:]
-    found = list(filling(function, [*body, *fillers(body, around.after)]))
+    is_room = padding_size(around.before) >= JUMP_SIZE
+    found = [(function - JUMP_SIZE, around.before[-JUMP_SIZE:])] if is_room else []
+    found += filling(function, [*body, *fillers(body, around.after)])
     if around.neighbour is not None:
         with suppress(Unknown):
             found += filling(around.neighbour[0], list(instructions(around.neighbour[1])))

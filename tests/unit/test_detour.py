@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import platform
 import struct
+from collections.abc import Iterable
 
 import condition_cases
 import pytest
@@ -75,6 +76,14 @@ def test_room_elsewhere(text: str, after: str, island: int | None) -> None:
         return
     assert not found.stops_inside and found.island is not None and found.island[0] - AT == island
     assert found.jump_to(AT + 0x1000) == bytes([0xEB, island - 2])
+
+
+@pytest.mark.parametrize("taken", [[AT - 5], [AT - 1], range(AT - 8, AT - 3)])
+def test_room_in_front_that_another_one_has_taken(taken: Iterable[int]) -> None:
+    """Its neighbour's island may be behind that."""
+    found = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(FILLED, taken=frozenset(taken)))
+    assert found.island is None and found.stops_inside
+    assert detour.plan(AT, code(VENDOR), AT + 4, Surroundings(FILLED, taken=frozenset([AT - 6, AT]))).island
 
 
 @pytest.mark.parametrize("branch", ["e303", "e203", "e103", "e003", "3e7403"])
