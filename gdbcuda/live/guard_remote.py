@@ -134,8 +134,12 @@ class RemoteGuard(Guard):
     # -- ends
 
     def retire(self) -> None:
+        """(Its breakpoints are off at once: the next guard's jump must not be written below them, and a child that is
+        about to be made must not have them.)"""
         target.PATCHED().pop(self.function, None)
         super().retire()
+        for one in self.watches():
+            one.switch(False)
 
     def forget(self) -> None:
         """(Where the process has executed another program, gdb may try to set breakpoints at the old addresses when one

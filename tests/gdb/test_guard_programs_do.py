@@ -203,6 +203,37 @@ def test_a_program_that_becomes_another_elsewhere(scenario: Scenario, compile_c,
     assert re.search("^2 +in the process ", text, re.MULTILINE), text
 
 
+LOADS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+int main(int count, char **words)
+{
+    unsigned long long block = 0;
+    cuMemAlloc_v2(&block, 1);
+    dlopen(words[1], RTLD_NOW);
+    for (int i = 0; i < 1000; i++)
+        cuMemAlloc_v2(&block, i == 500 ? 1ul << 40 : i);
+    return 4;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+def test_a_guard_that_is_made_anew_finds_nothing_of_the_old_one(compile_c, shim, tmp_path: Path, flags: str) -> None:
+    """Through gdbserver a breakpoint of the guard that has gone, still on, would be in the new guard's jump."""
+    scenario = Scenario(shim, "gdbserver")
+    hook = compile_c("libguardhook.so", HOOK, "-shared", flags)
+    other = compile_c("libother.so", "int other;", "-shared")
+    program = compile_c("program", LOADS, str(hook), f"-Wl,-rpath,{tmp_path}", "-ldl")
+    want, packets = "cuda-break cuMemAlloc if bytesize >= 1T && caller in program", tmp_path / "packets"
+    words = (ON, f"set remotelogfile {packets}", "tbreak main", "RUN", want, "continue", "cuda-guards", "continue")
+    text = scenario.run(program, *words, hook=hook, arguments=(str(other),))
+    assert "bytesize=1099511627776 " in text and "exited with code 04" in text, text
+    assert re.search("^2 +in the process ", text, re.MULTILINE), text
+    assert packets.read_text(errors="replace").count("w $vCont") < 100
+
+
 CONFINES = """
 #define _GNU_SOURCE
 #include <linux/audit.h>
