@@ -196,7 +196,9 @@ class Planner:
             raise Refused("gdb's breakpoint is behind a jump")
         found = list(needed)
         for at, one in behind[len(needed) : 2]:
-            if one.kind == "call" or not is_movable(one) or (found and (found[-1][1].kind == "call" or not falls_through(found[-1][1]))):
+            if one.kind == "call" or not is_movable(one):
+                break
+            if found and (found[-1][1].kind == "call" or not falls_through(found[-1][1])):
                 break
             found.append((at, one))
         return found

@@ -28,7 +28,8 @@ FAULTS = {
 UNKNOWN = "is not known here"  # said where optimised code has moved a value: that is honest
 GONE = re.compile(  # what gdb and we say of a process that somebody has killed meanwhile
     "No such process|without a live selected thread|not being run|PC not available|annot read|"
-    "Cannot access memory|Cannot insert breakpoint|Command aborted|connection closed|user-level thread|is running: pause it first"
+    "Cannot access memory|Cannot insert breakpoint|Command aborted|connection closed|user-level thread|"
+    "is running: pause it first"
 )
 INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
