@@ -149,5 +149,5 @@ def gdb_line(build: Build, session: Session, tools: Tools, place: Place, pid: in
 def environment(build: Build, base: dict[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in base.items()
             if not name.startswith(("LD_", "GDBCUDA_", "PYTHON", "DEBUGINFOD_", "COLUMNS"))}  # fmt: skip
-    return kept | {"LC_ALL": "C.UTF-8", "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
+    return kept | {"LC_ALL": "C.UTF-8", "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0:use_sigaltstack=0",
                    "TSAN_OPTIONS": "report_bugs=0"}  # fmt: skip
