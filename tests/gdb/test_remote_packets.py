@@ -53,10 +53,18 @@ def steps(*commands: str) -> list[str]:
 
 
 def costs(link: Link, count: int) -> list[int]:
-    """Newer gdbs tell the server, besides, whose memory they mean, and at each step which events they want."""
+    """Newer gdbs tell the server, besides, whose memory they mean, and at each step which events they want. And what
+    gdb 15 and newer have inserted they insert again as they learn which process a breakpoint is for."""
     found = [link.between(str(number), str(number + 1)) for number in range(count)]
     besides = ("Hg", "QThreadEvents", "QThreadOptions")
-    return [sum(not packet.startswith(besides) for packet in packets) for packets in found]
+    packets = [[packet for packet in one if not packet.startswith(besides)] for one in found]
+    return [len(one) - 2 * inserted_again(one) for one in packets]
+
+
+def inserted_again(packets: list[str]) -> int:
+    """A read of the byte and a Z0, and at once the same two."""
+    fours = zip(packets, packets[1:], packets[2:], packets[3:])
+    return sum(four[:2] == four[2:] and four[0].startswith("m") and four[1].startswith("Z0") for four in fours)
 
 
 def reads(packets: list[str]) -> list[str]:
