@@ -122,6 +122,13 @@ class NativeGuard(Guard):
         if inserted.now():
             super().put_back()
 
+    def mend(self) -> None:
+        """Of a guard that has gone, if nobody has written there since gdb has: the next guard may have."""
+        memory = target.raw_memory()
+        with suppress(Unreadable):
+            if memory is not None and all(memory.read(at, 1)[0] == INT3 for at in self.detour.replaced):
+                self.raise_()
+
     def leave_alone(self) -> None:
         """Somebody else's bytes are there now: gdb learns them as those below its breakpoints, or it would put the
         function's own back. He may put back what he has found, our jump or our int3s, below which are the function's.
@@ -150,5 +157,5 @@ class NativeGuard(Guard):
                 one.look = self.leave_alone
             return
         for one in self.cover if not self.trouble else ():
-            one.look = self.raise_
+            one.look = self.mend
         leave_to_children({at: bytes([byte]) for at, byte in self.own.items()})
