@@ -13,7 +13,7 @@ from typing import Callable
 
 import gdb
 
-from gdbcuda.live import safely, unloading
+from gdbcuda.live import children, safely, unloading
 from gdbcuda.live.inferiors import PerInferior
 
 # gdb 10 to 12 cannot switch locations of internal breakpoints: there one process at a time is watched
@@ -45,9 +45,9 @@ class Internal(gdb.Breakpoint):
             ENTRIES().add(address)
             for tell in ON_ENTRY:
                 tell(address, True)
+        self.address = address
         super().__init__(f"*{address:#x}", internal=True)
         confine(self, address)
-        self.address = address
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -56,6 +56,8 @@ class Internal(gdb.Breakpoint):
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
+    if isinstance(breakpoint, Internal) and not breakpoint.enabled:
+        children.take_out(breakpoint.address)
     owner = _owners.get(breakpoint.number)
     if owner is None or not CAN_CONFINE:
         return
@@ -69,6 +71,8 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
 
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
+    if isinstance(breakpoint, Internal):
+        children.take_out(breakpoint.address)
     if isinstance(breakpoint, Internal) and breakpoint.sees_all_calls:
         ENTRIES().discard(breakpoint.address)
         for tell in ON_ENTRY:

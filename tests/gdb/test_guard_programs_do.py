@@ -368,3 +368,16 @@ def test_children_while_threads_match(
     assert alone == "children 40 of 40\n"
     text = scenario.run(program, ON, SILENT, f"cuda-break cuMemAlloc {make}", "ignore 1 100000", "RUN", hook=hook)
     assert alone in text and "exited normally" in text, text
+
+
+@pytest.mark.usefixtures("forks_live")
+@pytest.mark.parametrize("guard", ["off", "auto"])
+def test_children_while_shown_calls_end(scenario: Scenario, compile_c, tmp_path: Path, guard: str) -> None:
+    """The breakpoints that see shown calls end come and go, while gdb has not heard of a child that has them."""
+    hook = compile_c("libguardhook.so", HOOK, "-shared")
+    same = FORKS.replace("_exit(child());", "_exit(work(NULL) ? 5 : 4 + 0 * child());")
+    program = compile_c("program", same, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
+    go_on = "python while gdb.selected_inferior().pid: gdb.execute('continue')"
+    words = (f"set cuda-guard {guard}", "cuda-break cuMemAlloc if bytesize >= 1T", "RUN", go_on)
+    text = scenario.run(program, *words, hook=hook)
+    assert text.count("Breakpoint 1  hook") > 20 and "children 40 of 40\n" in text, text

@@ -1,0 +1,43 @@
+"""Children that the program has made, and of which gdb has not heard yet: what they have of our breakpoints.
+
+gdb takes out of a child, when it comes to it, the breakpoints that are in its table then. One that was in the process
+at the fork, and has gone from the table since, would stay in the child and end it. Until gdb comes such a child stands
+still. (ptrace(2): PTRACE_O_TRACEFORK; gdb's infrun.c: follow_fork.)
+"""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import target
+from gdbcuda.live.inferiors import PerInferior
+
+INT3 = b"\xcc"
+_waiting: PerInferior[list[tuple[int, ...]]] = PerInferior(list)  # looked for once a stop
+
+
+def waiting() -> tuple[int, ...]:
+    if target.connection() != "native":
+        return ()
+    if target.is_thread_running():
+        return tuple(target.unfollowed_children())
+    known = _waiting()
+    if not known:
+        known.append(tuple(target.unfollowed_children()))
+    return known[0]
+
+
+def forget(event: object = None) -> None:
+    """The process goes on, or has."""
+    _waiting().clear()
+
+
+def take_out(address: int) -> None:
+    """A breakpoint there leaves gdb's table, which knows the byte below it still."""
+    for child in waiting():
+        with suppress(OSError, Unreadable):
+            own = target.InferiorMemory().read(address, 1)
+            with closing(target.RawMemory(child)) as memory:
+                if memory.read(address, 1) == INT3:
+                    memory.write(address, own)
