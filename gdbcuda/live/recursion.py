@@ -79,10 +79,6 @@ DEPTHS: PerInferior[Depths] = PerInferior(Depths, Depths.end)
 class Counting(confined.Internal):
     """At a hook function's first instruction. Internal, for it never stops."""
 
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.address = address
-
     def stop(self) -> bool:
         entered = enter(calling.thread_number(), calling.current_stack_pointer(), self.address)
         stopping = DEPTHS().stopping

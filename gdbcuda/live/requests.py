@@ -82,7 +82,6 @@ class Entry(Silent):
 
     def __init__(self, address: int, shape: Shape, file: str) -> None:
         super().__init__(address)
-        self.address = address
         self.shape, self.file, self.layer = shape, file, layers.layer_of_object(file)
 
     def look(self) -> None:

@@ -51,10 +51,6 @@ class Entry(Silent):
 class Return(Silent):
     """Where a caller goes on."""
 
-    def __init__(self, recorder: Recorder, address: int) -> None:
-        super().__init__(recorder, address)
-        self.address = address
-
     def look(self) -> bool:
         self.recorder.returned(self.address)
         return False
