@@ -34,7 +34,8 @@ def forget(event: object = None) -> None:
 
 
 def take_out(address: int) -> None:
-    """A breakpoint there leaves gdb's table, which knows the byte below it still."""
+    """A breakpoint there leaves gdb's table, or has just been taken out of the process: gdb knows the byte below it.
+    (Who has forked before that is a child by now: that takes the kernel less time than us.)"""
     for child in waiting():
         with suppress(OSError, Unreadable):
             own = target.InferiorMemory().read(address, 1)

@@ -35,14 +35,15 @@ def returns_to(call: frames.Call, address: int) -> bool:
 
 
 class Ending(confined.Internal):
-    """Where a shown call returns to. Internal, for it never stops. It stays as it is until the user's next stop: a fork
-    may be under way in another thread."""
+    """Where a shown call returns to. Internal, for it never stops."""
 
     def stop(self) -> bool:
         calls, thread, now = CALLS(), calling.thread_number(), calling.current_stack_pointer()
         for key, call in list(calls.open.items()):
             if key[0] == thread and (key[1] < now or (key[1] == now and returns_to(call, self.address))):
                 calls.over[thread] = calls.open.pop(key)
+        if not any(returns_to(call, self.address) for call in calls.open.values()):
+            self.enabled = False  # deleted by `sweep`, for nothing may be deleted here
         return False
 
 
@@ -51,8 +52,11 @@ def remember(call: frames.Call, frame: gdb.Frame) -> None:
     if older is None:
         return
     calls.open[(calling.thread_number(), calling.stack_pointer(older))] = call
-    if older.pc() not in calls.endings:
+    ending = calls.endings.get(older.pc())
+    if ending is None:
         calls.endings[older.pc()] = Ending(older.pc())
+    else:
+        ending.enabled = True
 
 
 def forget_unloaded(addresses: set[int]) -> None:
@@ -74,8 +78,7 @@ def remembered(frame: gdb.Frame) -> frames.Call | None:
 def sweep(event: object = None) -> None:
     """At a stop, and between commands: deletes what waits for no call."""
     for calls in CALLS.all():
-        awaited = {call.caller.address for call in calls.open.values() if call.caller is not None}
-        for address in calls.endings.keys() - awaited:
-            ending = calls.endings.pop(address)
+        for address, ending in [(a, e) for a, e in calls.endings.items() if not e.is_valid() or not e.enabled]:
+            del calls.endings[address]
             if ending.is_valid():
                 ending.delete()

@@ -372,12 +372,13 @@ def test_children_while_threads_match(
 
 @pytest.mark.usefixtures("forks_live")
 @pytest.mark.parametrize("guard", ["off", "auto"])
-def test_children_while_shown_calls_end(scenario: Scenario, compile_c, tmp_path: Path, guard: str) -> None:
-    """The breakpoints that see shown calls end come and go, while gdb has not heard of a child that has them."""
+def test_children_while_shown_calls_end(local: Scenario, compile_c, tmp_path: Path, guard: str) -> None:
+    """What sees that shown calls are over comes and goes, while gdb has not heard of a child that has it. (Such a child
+    of gdbserver's nobody can reach.)"""
     hook = compile_c("libguardhook.so", HOOK, "-shared")
     same = FORKS.replace("_exit(child());", "_exit(work(NULL) ? 5 : 4 + 0 * child());")
     program = compile_c("program", same, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
     go_on = "python while gdb.selected_inferior().pid: gdb.execute('continue')"
     words = (f"set cuda-guard {guard}", "cuda-break cuMemAlloc if bytesize >= 1T", "RUN", go_on)
-    text = scenario.run(program, *words, hook=hook)
+    text = local.run(program, *words, hook=hook)
     assert text.count("Breakpoint 1  hook") > 20 and "children 40 of 40\n" in text, text
