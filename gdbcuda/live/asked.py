@@ -16,7 +16,7 @@ import gdb
 
 from gdbcuda import decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import environment, gdb_cli, planting, target, versions
+from gdbcuda.live import environment, gdb_cli, inferiors, planting, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.inferiors import PerInferior
 
@@ -76,7 +76,7 @@ def other_threads_held() -> Iterator[None]:
         try:
             held.enter_context(setting("scheduler-locking", "on"))
         except gdb.error as problem:
-            if len(gdb.selected_inferior().threads()) > 1:
+            if len(inferiors.threads()) > 1:
                 raise UserError(f"the other threads cannot be held meanwhile: {problem}") from None
         yield
 

@@ -8,7 +8,7 @@ import gdb
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import console, frames, request_values, settings, stops, target, versions
+from gdbcuda.live import console, frames, layers, request_values, settings, stops, target, versions
 from gdbcuda.live.functions import function
 from gdbcuda.routes import request_report
 from gdbcuda.routes.requests import Request
@@ -56,8 +56,10 @@ def on_stop(event: gdb.StopEvent) -> None:
     if not isinstance(event, gdb.BreakpointEvent) or not settings.value("cuda-stop-info"):
         return
     try:
+        if not layers.is_cuda_here() or not frames.is_entry(target.register("pc")):
+            return
         frame = gdb.newest_frame()
-        request = request_here(frame) if frames.is_at_entry(frame) else None
+        request = request_here(frame)
         if request is not None and request.resolver in {shape.symbol for shape in LOADERS}:
             console.write(stop_text(stops.number_of(event), frames.place_of(frame), request))
     except (UserError, Unreadable, gdb.error):

@@ -62,10 +62,13 @@ def api_function(frame: gdb.Frame, known: Prototypes | None = None) -> api.Funct
 
 def is_at_entry(frame: gdb.Frame) -> bool:
     """At the first instruction, or where gdb's own breakpoint sits behind the prologue."""
-    if frame.newer() is not None:
-        return False
-    start = target.function_start(frame.pc())
-    return start is not None and start <= frame.pc() <= target.behind_prologue(start)
+    return frame.newer() is None and is_entry(frame.pc())
+
+
+def is_entry(pc: int) -> bool:
+    """The same of the address where a thread is."""
+    start = target.function_start(pc)
+    return start is not None and start <= pc <= target.behind_prologue(start)
 
 
 def registers_hold(frame: gdb.Frame) -> bool:

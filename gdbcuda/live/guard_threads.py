@@ -10,7 +10,7 @@ import gdb
 
 from gdbcuda.detour import Refused
 from gdbcuda.errors import Unreadable
-from gdbcuda.live import target, words
+from gdbcuda.live import inferiors, target, words
 
 PURPOSE = "thread"
 
@@ -21,7 +21,7 @@ class NotYet(Refused):
 
 def known_by(number: int) -> int:
     """Address of the thread's word."""
-    thread = next((one for one in gdb.selected_inferior().threads() if one.num == number), None)
+    thread = next((one for one in inferiors.threads() if one.num == number), None)
     if thread is None and target.raw_memory() is None:  # gdbserver tells of threads at stops alone
         raise NotYet(f"there is no thread {number} yet")
     address = words.word((PURPOSE, number))

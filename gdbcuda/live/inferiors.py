@@ -22,6 +22,7 @@ from typing import Any, Callable, Generic, TypeVar
 import gdb
 
 T = TypeVar("T")
+MOST_TRIES = 5
 _all: list[PerInferior[Any]] = []  # in the order in which they were made
 _processes: dict[int, int] = {}  # inferior number -> pid
 _forked: set[int] = set()  # pids
@@ -139,19 +140,27 @@ def thread_label(number: int) -> str:
     return f"{gdb.selected_inferior().num}.{number}" if are_several() else str(number)
 
 
+def threads(inferior: gdb.Inferior | None = None) -> tuple[gdb.InferiorThread, ...]:
+    """Of the selected one, else. (gdb 13 fails where a thread that it does not know to be gone is among them.)"""
+    for _ in range(MOST_TRIES):
+        with contextlib.suppress(SystemError):
+            return tuple((inferior or gdb.selected_inferior()).threads())
+    return ()
+
+
 @contextlib.contextmanager
 def selected(inferior: gdb.Inferior) -> Iterator[None]:
     """Looks at that inferior for a while, silently. One without a process cannot be looked at: nothing changes."""
     if inferior.num == gdb.selected_inferior().num:  # asking for its threads would be a packet
         yield
         return
-    threads = inferior.threads()
-    before = gdb.selected_thread() or next(iter(gdb.selected_inferior().threads()), None)  # none yet at a start
-    if not threads or before is None:
+    others = threads(inferior)
+    before = gdb.selected_thread() or next(iter(threads()), None)  # none yet at a start
+    if not others or before is None:
         yield
         return
     frame = selected_frame()
-    threads[0].switch()
+    others[0].switch()
     try:
         yield
     finally:

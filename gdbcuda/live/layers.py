@@ -45,6 +45,12 @@ def hooks_here() -> list[str]:
     return [name for name in target.shared_objects() if any(is_same_file(name, one) for one in found)] if found else []
 
 
+@target.until_objects_change
+def is_cuda_here() -> bool:
+    """Has the process a library that is a part of CUDA, or a hook library?"""
+    return bool(hooks_here()) or any(vendor.layer_of(one) in ("runtime", "driver") for one in target.shared_objects())
+
+
 def other_hooks() -> list[str]:
     """Noticed beside those that were named."""
     from gdbcuda.live import notice

@@ -12,7 +12,7 @@ import gdb
 from gdbcuda import api
 from gdbcuda.api.notes import Notes
 from gdbcuda.errors import UserError
-from gdbcuda.live import gdb_cli, layers, target, versions
+from gdbcuda.live import gdb_cli, inferiors, layers, target, versions
 
 EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as the table's prototypes are written
     "dlsym": "void *;handle void *;symbol const char *",
@@ -159,7 +159,7 @@ def complete_places(token: str) -> Iterable[str]:
 
 
 def complete_threads(token: str) -> Iterable[str]:
-    return [str(thread.num) for thread in gdb.selected_inferior().threads()]
+    return [str(thread.num) for thread in inferiors.threads()]
 
 
 def complete_variables(token: str) -> Iterable[str]:

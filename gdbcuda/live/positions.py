@@ -25,7 +25,7 @@ def step_out(inside: Callable[[int], bool]) -> None:
     """Moves threads out of some instructions, one by one, the others standing still. Only where all are stopped.
     A debugger that cannot hold the others (cuda-gdb 13) moves none: the instructions stay while a thread is in them."""
     with same_thread(), suppress(gdb.error):
-        for thread in gdb.selected_inferior().threads():
+        for thread in inferiors.threads():
             for _ in range(LONGEST_WAY):
                 where = switched_positions(thread)
                 if where is None or not inside(where[0][0]):
@@ -47,7 +47,7 @@ def same_thread() -> Iterator[None]:
 
 def standing() -> dict[int, list[Position] | None]:
     """Where every thread is, and where the signal handlers that it is in return to; None for one that is running."""
-    threads = gdb.selected_inferior().threads()
+    threads = inferiors.threads()
     if len(threads) <= 1:
         return {one.num: positions_here() for one in threads}
     with same_thread():
@@ -60,7 +60,7 @@ def positions(thread: int) -> list[Position] | None:
     if selected is not None and selected.num == thread:
         return positions_here()
     with same_thread():
-        found = next((one for one in gdb.selected_inferior().threads() if one.num == thread), None)
+        found = next((one for one in inferiors.threads() if one.num == thread), None)
         return switched_positions(found) if found is not None else []
 
 

@@ -30,7 +30,7 @@ def on_new_thread(event: gdb.ThreadEvent) -> None:
     (gdb adds the leader of a dying process a second time: that is no new one.)"""
     thread = event.inferior_thread
     inferior = getattr(thread, "inferior", thread)  # gdb 10 gives the inferior itself
-    if (inferior.pid or len(inferior.threads()) <= 1) and inferiors.begin_process(inferior):
+    if (inferior.pid or len(inferiors.threads(inferior)) <= 1) and inferiors.begin_process(inferior):
         begin(inferior)
 
 

@@ -19,7 +19,7 @@ import gdb
 
 from gdbcuda import abi, api, decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import frames, jumps, link, planting, sites, surroundings, target, unloading, versions
+from gdbcuda.live import frames, inferiors, jumps, link, planting, sites, surroundings, target, unloading, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.calling import Machine, read
 from gdbcuda.live.footprint import Process, Wish
@@ -182,7 +182,7 @@ class Recorder:
     def end_threads(self) -> None:
         """Ends what threads of the selected process that are no more have left open."""
         threads = self.processes().threads
-        alive = {thread.global_num for thread in gdb.selected_inferior().threads()}
+        alive = {thread.global_num for thread in inferiors.threads()}
         for number in [number for number in threads if number not in alive]:
             self.abandon(threads.pop(number).all(), record.THREAD_GONE)
 

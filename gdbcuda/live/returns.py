@@ -104,13 +104,14 @@ def forget_unloaded(addresses: set[int]) -> None:
 unloading.ON_UNLOADED.append(forget_unloaded)
 
 
-def just_returned(frame: gdb.Frame) -> tuple[frames.Call, int] | None:
-    """The call that returned to this very place and the breakpoint that asked (0: finish or step), if any did."""
+def just_returned(pc: int) -> tuple[frames.Call, int] | None:
+    """The call that returned to this very place, where the selected thread is, and the breakpoint that asked (0: finish
+    or step), if any did."""
     waited = CALLS().returned.get(thread_number())
-    if waited is not None and returns_to(waited.call, frame.pc()):
+    if waited is not None and returns_to(waited.call, pc):
         return waited.call, waited.number
     over = shown_calls.CALLS().over.get(thread_number())
-    if over is not None and returns_to(over, frame.pc()):
+    if over is not None and returns_to(over, pc):
         over.result = result_register()  # all registers, a packet that only this stop has to cost
         return over, 0
     return None

@@ -38,7 +38,7 @@ _sites: dict[int, dict[int, set[int]]] = {}  # by inferior, then by address: who
 
 def before() -> None:
     after()
-    if any(thread.is_running() for thread in gdb.selected_inferior().threads()):
+    if any(thread.is_running() for thread in inferiors.threads()):
         return  # gdb could not change them now
     for inferior in gdb.inferiors():
         _sites[inferior.num] = call_sites.take(inferior)

@@ -6,7 +6,7 @@ import gdb
 
 from gdbcuda import decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import console, frames, inferiors, returns, settings, shown_calls, target, versions
+from gdbcuda.live import console, frames, inferiors, layers, returns, settings, shown_calls, target, versions
 from gdbcuda.printable import visible
 from gdbcuda.render import colour
 
@@ -86,18 +86,24 @@ def on_stop(event: gdb.StopEvent) -> None:
 
 def stop_text(event: gdb.StopEvent) -> str | None:
     try:
-        frame = gdb.newest_frame()
-        ended = returns.just_returned(frame)
+        pc = target.register("pc")
+        ended = returns.just_returned(pc)
         if ended is not None:
             return describe(ended[0], f"Breakpoint {ended[1]}" if ended[1] else "Returned")
         number = number_of(event) if isinstance(event, gdb.BreakpointEvent) else 0  # 0: we alone look on there
-        if not number or not frames.is_at_entry(frame):
+        if not number or not frames.is_entry(pc) or not is_of_interest(pc):
             return None
+        frame = gdb.newest_frame()
         call = frames.read_call(frame)
     except (UserError, gdb.error):
         return None
     shown_calls.remember(call, frame)
     return describe(call, f"Breakpoint {number}")
+
+
+def is_of_interest(pc: int) -> bool:
+    """(A frame that Python sees is unwound: that is not for programs without CUDA. gdb says there what it knows.)"""
+    return layers.is_cuda_here() or bool(versions.table().function(target.symbol_of(pc)[0]))
 
 
 def number_of(event: gdb.BreakpointEvent) -> int:

@@ -13,7 +13,7 @@ import gdb
 from gdbcuda import image, vendor
 from gdbcuda.check.finding import Finding
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import environment, layers, target
+from gdbcuda.live import environment, inferiors, layers, target
 from gdbcuda.live import world as worlds
 from gdbcuda.routes import truths
 from gdbcuda.routes.truths import Facts
@@ -58,7 +58,7 @@ def preload() -> str | None:
 def is_initialised() -> bool | None:
     """False while the first thread's stack begins in ld.so: it calls the constructors, and then the program's start."""
     selected = gdb.selected_thread()
-    first = next((thread for thread in gdb.selected_inferior().threads() if thread.num == 1), None)
+    first = next((thread for thread in inferiors.threads() if thread.num == 1), None)
     if first is None or selected is None:
         return None
     try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
-from scenario import Scenario
+from scenario import GDB, ROOT, Scenario
 
 HOOK_THAT_BEGINS_EARLY = """
 #define _GNU_SOURCE
@@ -101,3 +102,17 @@ def test_frames_that_are_no_functions_have_no_layer(local: Scenario, compile_c) 
     text = local.run(program, "break asked", "handle SIGUSR1 nostop noprint", "run", "bt", hook=None)
     assert "[app] handle (signal=10)" in text
     assert re.search(r"^#2 +<signal handler called> \(\)$", text, re.MULTILINE)
+
+
+def test_a_stop_in_a_program_without_cuda_is_not_unwound(compile_c) -> None:
+    """gdb asks for the caller when the user does: here the process is gone by then."""
+    program = compile_c("program", "int i;\nint main(void)\n{\n    i = 1;\n    i = 2;\n    return 0;\n}\n", "-O0")
+    kill = "python import os, time; os.kill(gdb.selected_inferior().pid, 9); time.sleep(0.5)"
+    server = f"target remote | gdbserver --once - {program}"
+    typed = (server, "break 5", "continue", kill, "echo killed\\n", "bt")
+    said = []
+    for sourced in ([], ["-x", str(ROOT / "gdbcuda.py")]):
+        line = [GDB, "-nx", "-q", "-batch", *sourced, *(part for one in typed for part in ("-ex", one)), str(program)]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+        said.append(re.sub(r"pid = \d+", "", (done.stdout + done.stderr).partition("killed")[2]))
+    assert said[0] == said[1]

@@ -32,7 +32,7 @@ def cuda_call(json: bool) -> str:
     if target.is_thread_running():  # between two stops of the recorder's it could be read, and would be over already
         raise UserError(target.pause())
     frame = gdb.selected_frame()
-    ended = returns.just_returned(frame) if frame == gdb.newest_frame() else None
+    ended = returns.just_returned(frame.pc()) if frame == gdb.newest_frame() else None
     if ended is None and frames.api_function(frame) is None:
         raise UserError(no_call(frame))
     call = ended[0] if ended is not None else frames.read_call(frame)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gdb
 
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import inferiors
 from gdbcuda.live.target.auxiliary import auxiliary
 from gdbcuda.live.target.memory import InferiorMemory
 from gdbcuda.live.target.process import is_alive, is_remote
@@ -17,7 +18,7 @@ def is_running() -> bool:
     if thread is not None and thread.is_valid() and not gdb.parameter("non-stop"):
         return bool(thread.is_running())
     try:
-        return any(thread.is_running() for thread in gdb.selected_inferior().threads())
+        return any(thread.is_running() for thread in inferiors.threads())
     except gdb.error:
         return True
 

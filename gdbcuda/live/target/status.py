@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import gdb
 
-from gdbcuda.live import gdb_cli
+from gdbcuda.live import gdb_cli, inferiors
 from gdbcuda.live.target.auxiliary import unescaped
 from gdbcuda.live.target.process import connection, is_remote
 from gdbcuda.live.target.running import is_thread_running
@@ -23,7 +23,7 @@ def statuses() -> Iterator[str]:
     if connection() == "core":
         return
     pid, is_far = gdb.selected_inferior().pid, is_remote()
-    threads = sorted(one.ptid[1] or pid for one in gdb.selected_inferior().threads())
+    threads = sorted(one.ptid[1] or pid for one in inferiors.threads())
     for thread in threads[: MOST_FAR_THREADS if is_far else None]:
         name = f"/proc/{pid}/task/{thread}/status"
         yield far(name, thread) if is_far else near(name)
