@@ -72,9 +72,9 @@ def after(event: object = None) -> None:
         one.breakpoint.condition = one.condition
         switch(one, False)
     _aside.clear()
-    for inferior in gdb.inferiors():
+    for inferior in [one for one in gdb.inferiors() if _sites.get(one.num)]:
         with inferiors.selected(inferior):
-            for address, owners in _sites.get(inferior.num, {}).items():
+            for address, owners in _sites[inferior.num].items():
                 for number in owners:
                     call_sites.watch(address, number)
     _sites.clear()
