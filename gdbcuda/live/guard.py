@@ -97,7 +97,7 @@ class Guard:
                 self.inside.discard(call)
         else:
             self.tested.pop(call[0], None)
-            if not is_match and not is_counted and self.send_through():
+            if not is_match and not is_counted and self.send_through(call):
                 return
             self.skipped += call not in self.inside
         self.enter(call)
@@ -141,10 +141,13 @@ class Guard:
         before, self.hits = self.hits, sum(one.hit_count for one in map(by_number, self.members) if one is not None)
         return self.hits != before
 
-    def send_through(self) -> bool:
+    def send_through(self, call: Call) -> bool:
         """The call that has come to the raised entry goes through the trampoline after all, and the guard is lowered.
         Not one that is stepped there, by the user maybe."""
-        return not is_stepped() and self.take_jump()
+        if is_stepped():
+            return False
+        self.inside.discard(call)
+        return self.take_jump()
 
     def take_jump(self) -> bool:
         raise NotImplementedError
@@ -182,8 +185,8 @@ class Guard:
         self.is_shown = False
 
     def let_pass(self, thread: int, pc: int, sp: int) -> None:
-        """The thread is there."""
-        if pc in self.detour.boundaries:
+        """The thread is there. (One at the entry may be about to be stepped over what gdb has there.)"""
+        if pc in self.detour.boundaries or (pc == self.function and self.detour.boundaries):
             self.inside.add((thread, sp))
 
     def begin(self) -> None:

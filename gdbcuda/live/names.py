@@ -7,8 +7,6 @@ import os
 import re
 from collections.abc import Iterable
 
-import gdb
-
 from gdbcuda import api
 from gdbcuda.api.notes import Notes
 from gdbcuda.errors import UserError
