@@ -21,16 +21,16 @@ def is_met_again(breakpoint: int) -> bool:
     key = breakpoint, calling.thread_number()
     before, now = LAST().get(key), registers()
     LAST()[key] = now
-    return before == now and is_resumed_here()
+    return before == now and is_resumed_at(now[0])
 
 
 def registers() -> tuple[int, ...]:
     return (target.register("pc"), calling.current_stack_pointer(), *calling.here().moment())
 
 
-def is_resumed_here() -> bool:
-    table = gdb_cli.execute_in_condition("maintenance info breakpoints")
-    return bool(re.search(rf"step resume .* 0x0*{target.register('pc'):x}\b", table))
+def is_resumed_at(pc: int) -> bool:
+    table = gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints")
+    return bool(re.search(rf"step resume .* 0x0*{pc:x}\b", table))
 
 
 def forget(breakpoint: int) -> None:

@@ -72,9 +72,7 @@ def take(inferior: gdb.Inferior) -> dict[int, set[int]]:
 
 def forget_unloaded(addresses: set[int]) -> None:
     """(`unloading` deletes the breakpoints.)"""
-    known = SITES().known
-    for address in addresses & known.keys():
-        del known[address]
+    unloading.drop(addresses, SITES().known)
 
 
 unloading.ON_UNLOADED.append(forget_unloaded)

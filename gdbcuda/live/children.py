@@ -8,6 +8,7 @@ still. (ptrace(2): PTRACE_O_TRACEFORK; gdb's infrun.c: follow_fork.)
 from __future__ import annotations
 
 from contextlib import closing, suppress
+from typing import Callable
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import target
@@ -36,9 +37,17 @@ def forget(event: object = None) -> None:
 def take_out(address: int) -> None:
     """A breakpoint there leaves gdb's table, or has just been taken out of the process: gdb knows the byte below it.
     (Who has forked before that is a child by now: that takes the kernel less time than us.)"""
+
+    def put_back(memory: target.RawMemory) -> None:
+        own = target.InferiorMemory().read(address, 1)
+        if memory.read(address, 1) == INT3:
+            memory.write(address, own)
+
+    in_each(put_back)
+
+
+def in_each(action: Callable[[target.RawMemory], None]) -> None:
+    """With each child's memory, as far as it can be had."""
     for child in waiting():
-        with suppress(OSError, Unreadable):
-            own = target.InferiorMemory().read(address, 1)
-            with closing(target.RawMemory(child)) as memory:
-                if memory.read(address, 1) == INT3:
-                    memory.write(address, own)
+        with suppress(OSError, Unreadable), closing(target.RawMemory(child)) as memory:
+            action(memory)

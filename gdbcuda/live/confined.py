@@ -73,9 +73,9 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     if isinstance(breakpoint, Internal):
         children.take_out(breakpoint.address)
-    if isinstance(breakpoint, Internal) and breakpoint.sees_all_calls:
-        ENTRIES().discard(breakpoint.address)
-        for tell in ON_ENTRY:
-            tell(breakpoint.address, False)
+        if breakpoint.sees_all_calls:
+            ENTRIES().discard(breakpoint.address)
+            for tell in ON_ENTRY:
+                tell(breakpoint.address, False)
     _owners.pop(breakpoint.number, None)
     _switched.discard(breakpoint.number)

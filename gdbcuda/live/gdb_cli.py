@@ -40,13 +40,9 @@ def execute_aloud(line: str) -> None:
     gdb.execute(line)
 
 
-def execute_on_core(line: str) -> str:
-    """Where the selected target is a core file: nothing there can be resumed too early."""
-    return str(gdb.execute(line, to_string=True))
-
-
-def execute_in_condition(line: str) -> str:
-    """A condition is asked while gdb holds the thread to be running: no breakpoint's ``commands`` follow."""
+def execute_where_nothing_goes_on(line: str) -> str:
+    """No breakpoint's ``commands`` follow: the selected target is a core file, of which nothing can be resumed; or a
+    condition is asked, while gdb holds the thread to be running."""
     return str(gdb.execute(line, to_string=True))
 
 

@@ -21,8 +21,8 @@ class Process:
     ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it
     was not the moment; ``roomless``: those for which there was no room; ``fresh``: objects loaded since the process
     last ran, in whose functions no thread can be; ``inherited``: guards of the process that it is a fork of, perhaps:
-    their patches, and nobody's now; ``is_confined``: by seccomp, None while
-    nobody looks out for that; ``lookouts``: for libc's calls that matter."""
+    their patches, and nobody's now; ``is_confined``: by seccomp, None while nobody looks out for that; ``lookouts``:
+    for libc's calls that matter."""
 
     guards: dict[int, Guard] = field(default_factory=dict)
     stale: set[int] = field(default_factory=lambda: set(FILTERS))

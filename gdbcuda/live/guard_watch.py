@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from typing import Callable
 
 import gdb
 
-from gdbcuda.errors import Unreadable
-from gdbcuda.live import breakpoints, confined, gdb_cli, target
+from gdbcuda.live import breakpoints, children, confined, gdb_cli, target
 
 switching: list[bool] = []  # what we switch is modified too
 _left_to_children: dict[int, bytes] = {}
@@ -88,8 +87,7 @@ def leave_to_children(own: dict[int, bytes]) -> None:
 def sweep() -> None:
     """Where all threads stand still."""
     if _left_to_children:
-        for child in target.unfollowed_children():
-            put_back_in(child)
+        children.in_each(put_back)
         _left_to_children.clear()
     while trash:
         one = trash.pop()
@@ -97,7 +95,6 @@ def sweep() -> None:
             one.delete()
 
 
-def put_back_in(child: int) -> None:
-    with suppress(OSError, Unreadable), closing(target.RawMemory(child)) as memory:
-        for address, own in _left_to_children.items():
-            memory.write(address, own)
+def put_back(memory: target.RawMemory) -> None:
+    for address, own in _left_to_children.items():
+        memory.write(address, own)

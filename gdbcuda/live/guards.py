@@ -131,7 +131,7 @@ def give_way(guard: Guard) -> None:
 
 def on_new_thread(event: gdb.ThreadEvent) -> None:
     """It has executed nothing yet."""
-    inferior = getattr(event.inferior_thread, "inferior", event.inferior_thread)  # gdb 10 gives the inferior itself
+    inferior = inferiors.of_event(event)
     threads = inferiors.threads(inferior)
     if len(threads) < 2 or inferior.num != gdb.selected_inferior().num:
         return

@@ -140,6 +140,11 @@ def thread_label(number: int) -> str:
     return f"{gdb.selected_inferior().num}.{number}" if are_several() else str(number)
 
 
+def of_event(event: gdb.ThreadEvent) -> gdb.Inferior:
+    """The one whose thread the event is about. (gdb 10 gives the inferior itself.)"""
+    return getattr(event.inferior_thread, "inferior", event.inferior_thread)
+
+
 def threads(inferior: gdb.Inferior | None = None) -> tuple[gdb.InferiorThread, ...]:
     """Of the selected one, else. (gdb 13 fails where a thread that it does not know to be gone is among them.)"""
     for _ in range(MOST_TRIES):

@@ -230,9 +230,7 @@ class Recorder:
     def forget_unloaded(self, addresses: set[int]) -> None:
         """Their breakpoints are gone. An object that comes again gets new ones; nobody returns to one that has gone."""
         process = self.processes()
-        for known in (process.entries, process.returns, process.jumps):
-            for address in addresses & known.keys():
-                del known[address]
+        unloading.drop(addresses, process.entries, process.returns, process.jumps)
         process.planted = unloading.still_there(process.planted)
         for stacks in process.threads.values():
             self.abandon(stacks.without_callers(addresses), record.UNWOUND)

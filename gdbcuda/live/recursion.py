@@ -66,11 +66,10 @@ class Depths:
             if breakpoint.is_valid():
                 breakpoint.delete()
 
-    def forget(self, address: int) -> None:
-        for known in (self.watched, self.counters, self.stopping):
-            known.pop(address, None)
+    def forget(self, addresses: set[int]) -> None:
+        unloading.drop(addresses, self.watched, self.counters, self.stopping)
         for thread, levels in self.levels.items():
-            self.levels[thread] = [level for level in levels if level.address != address]
+            self.levels[thread] = [level for level in levels if level.address not in addresses]
 
 
 DEPTHS: PerInferior[Depths] = PerInferior(Depths, Depths.end)
@@ -121,8 +120,7 @@ def apply(event: object = None) -> None:
 
 
 def forget_unloaded(addresses: set[int]) -> None:
-    for address in addresses:
-        DEPTHS().forget(address)
+    DEPTHS().forget(addresses)
 
 
 unloading.ON_UNLOADED.append(forget_unloaded)

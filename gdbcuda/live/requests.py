@@ -162,9 +162,7 @@ def plant_in(linkage: Linkage) -> None:
 def forget_unloaded(addresses: set[int]) -> None:
     """What was unloaded may come again."""
     planted = PLANTED()
-    for known in (planted.entries, planted.returns):
-        for address in addresses & known.keys():
-            del known[address]
+    unloading.drop(addresses, planted.entries, planted.returns)
     planted.objects = unloading.still_there(planted.objects)
 
 

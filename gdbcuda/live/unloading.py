@@ -10,7 +10,7 @@ for nothing is deleted inside ``stop``. Who planted it is told, and plants anew 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Callable, NamedTuple, TypeVar
+from typing import Any, Callable, NamedTuple, TypeVar
 
 import gdb
 
@@ -62,6 +62,13 @@ def is_there(address: int, name: str) -> bool:
 def still_there(objects: dict[Key, int]) -> dict[Key, int]:
     """Of objects with an address in each. (The program is in no list of gdb's.)"""
     return {key: at for key, at in objects.items() if gdb.solib_name(at) or target.in_program(at)}
+
+
+def drop(addresses: set[int], *by_address: dict[int, Any]) -> None:
+    """For those that are told: what they know by these addresses."""
+    for known in by_address:
+        for address in addresses & known.keys():
+            del known[address]
 
 
 def forget(gone: list[Placed]) -> None:

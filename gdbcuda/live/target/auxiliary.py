@@ -13,6 +13,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import gdb_cli
+from gdbcuda.live.target import packets
 from gdbcuda.live.target.caching import until_objects_change
 from gdbcuda.live.target.memory import InferiorMemory
 from gdbcuda.live.target.process import connection, is_remote
@@ -21,17 +22,16 @@ NAMES = {3: "AT_PHDR", 5: "AT_PHNUM", 7: "AT_BASE", 9: "AT_ENTRY", 23: "AT_SECUR
 AT_NULL, LOADER_FUNCTION = 0, "__tls_get_addr"
 ENTRY, POINTER = struct.Struct("<QQ"), struct.Struct("<Q")
 MOST_BYTES, MOST_ENTRIES, MOST_POINTERS = 0x1000, 24, 1 << 16
-ESCAPE = 0x7D  # in a packet: the next byte is meant, exclusive-or 0x20 (gdb manual: "Overview" of the remote protocol)
 
 
 @until_objects_change
 def auxiliary() -> dict[str, int]:
     """AT_... entries of the auxiliary vector; {} where the target has none."""
     if connection() == "core":
-        return by_command(gdb_cli.execute_on_core)
+        return by_command(gdb_cli.execute_where_nothing_goes_on)
     if not is_remote():
         return entries(by_kernel())
-    if hasattr(gdb, "RemoteTargetConnection"):  # gdb 12
+    if packets.CAN_SEND:
         return entries(by_packet())
     return by_command(gdb_cli.execute) if gdb_cli.is_possible() else entries(by_stack())
 
@@ -45,18 +45,8 @@ def by_kernel() -> bytes:
 
 
 def by_packet() -> bytes:
-    try:
-        answer = gdb.selected_inferior().connection.send_packet(f"qXfer:auxv:read::0,{MOST_BYTES:x}")
-    except (gdb.error, AttributeError, ValueError):
-        return b""
-    return unescaped(answer[1:]) if answer and answer[:1] in (b"l", b"m") else b""
-
-
-def unescaped(packet: bytes) -> bytes:
-    found, raw = bytearray(), iter(packet)
-    for byte in raw:
-        found.append(next(raw, 0) ^ 0x20 if byte == ESCAPE else byte)
-    return bytes(found)
+    answer = packets.send(f"qXfer:auxv:read::0,{MOST_BYTES:x}")
+    return packets.unescaped(answer[1:]) if answer[:1] in (b"l", b"m") else b""
 
 
 def entries(raw: bytes) -> dict[str, int]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 import gdb
 
 from gdbcuda.live import gdb_cli, inferiors
-from gdbcuda.live.target.auxiliary import unescaped
+from gdbcuda.live.target import packets
 from gdbcuda.live.target.process import connection, is_remote
 from gdbcuda.live.target.running import is_thread_running
 
@@ -38,7 +38,7 @@ def near(name: str) -> str:
 
 
 def far(name: str, thread: int) -> str:
-    if hasattr(gdb, "RemoteTargetConnection"):  # gdb 12
+    if packets.CAN_SEND:
         return by_packets(name)
     if gdb_cli.is_possible() and not is_thread_running():
         with suppress(gdb.error):
@@ -48,14 +48,10 @@ def far(name: str, thread: int) -> str:
 
 def by_packets(name: str) -> str:
     """"" where the far end reads no files, or runs."""
-    try:
-        send = gdb.selected_inferior().connection.send_packet
-        opened = send(f"vFile:open:{name.encode().hex()},0,0")
-        if not opened.startswith(b"F") or opened.startswith(b"F-"):
-            return ""
-        number = opened[1:].decode()
-        found = send(f"vFile:pread:{number},{MOST_BYTES:x},0")
-        send(f"vFile:close:{number}")
-    except (gdb.error, AttributeError, ValueError):
+    opened = packets.send(f"vFile:open:{name.encode().hex()},0,0")
+    if not opened.startswith(b"F") or opened.startswith(b"F-"):
         return ""
-    return unescaped(found.partition(b";")[2]).decode(errors="replace")
+    number = opened[1:].decode()
+    found = packets.send(f"vFile:pread:{number},{MOST_BYTES:x},0")
+    packets.send(f"vFile:close:{number}")
+    return packets.unescaped(found.partition(b";")[2]).decode(errors="replace")

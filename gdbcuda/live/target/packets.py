@@ -1,0 +1,26 @@
+"""Packets that we send ourselves, where gdb has no other way to ask the far end of a link inside its events.
+
+(gdb manual: "Connections In Python", send_packet; "Overview" of the remote protocol.)
+"""
+
+from __future__ import annotations
+
+import gdb
+
+CAN_SEND = hasattr(gdb, "RemoteTargetConnection")  # gdb 12
+ESCAPE = 0x7D  # the next byte is meant, exclusive-or 0x20
+
+
+def send(packet: str) -> bytes:
+    """The answer; b"" where the far end does not know the packet, is gone, or runs."""
+    try:
+        return bytes(gdb.selected_inferior().connection.send_packet(packet) or b"")
+    except (gdb.error, AttributeError, ValueError):
+        return b""
+
+
+def unescaped(packet: bytes) -> bytes:
+    found, raw = bytearray(), iter(packet)
+    for byte in raw:
+        found.append(next(raw, 0) ^ 0x20 if byte == ESCAPE else byte)
+    return bytes(found)
