@@ -217,3 +217,13 @@ int main(int count, char **words)
     return 0;
 }
 """
+
+# A file of gdb commands: at each stop the size is noted.
+STOPS = """python
+sizes = []
+def note(event):
+    if isinstance(event, gdb.BreakpointEvent): sizes.append(int(gdb.parse_and_eval('bytesize')))
+gdb.events.stop.connect(note)
+end
+"""
+GO_ON = "python while gdb.selected_inferior().pid: gdb.execute('continue', to_string=True)"

@@ -7,20 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from guard_programs import CALLS, HOOK
+from guard_programs import CALLS, GO_ON, HOOK, STOPS
 from scenario import Scenario
 from test_guard import LARGE, ON, build  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 
-STOPS = """python
-sizes = []
-def note(event):
-    if isinstance(event, gdb.BreakpointEvent): sizes.append(int(gdb.parse_and_eval('bytesize')))
-gdb.events.stop.connect(note)
-end
-"""
-GO_ON = "python while gdb.selected_inferior().pid: gdb.execute('continue', to_string=True)"
 SIZES = "python print('sizes', len(sizes), len(set(sizes)), min(sizes) >> 40, max(sizes) >> 40)"
 
 

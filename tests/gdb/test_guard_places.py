@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from guard_programs import HOOK
+from guard_programs import GO_ON, HOOK, STOPS
 from scenario import Scenario, version
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
@@ -44,14 +44,6 @@ int main(int count, char **words)
     return 0;
 }
 """
-COUNTED = """python
-sizes = []
-def note(event):
-    if isinstance(event, gdb.BreakpointEvent): sizes.append(int(gdb.parse_and_eval('bytesize')))
-gdb.events.stop.connect(note)
-end
-"""
-GO_ON = "python while gdb.selected_inferior().pid: gdb.execute('continue', to_string=True)"
 GUARDED = "python import gdbcuda.live.guards as g; print('guards', len(g.PROCESSES().guards), g.state_of(2))"
 COMMANDS_ALONE = "guards 0 not guarded: this gdb switches places of a breakpoint by commands alone"
 
@@ -88,7 +80,7 @@ def test_a_count_over_several_places_is_one(scenario: Scenario, compile_c, tmp_p
 def test_threads_count_together_at_several_places(scenario: Scenario, compile_c, tmp_path: Path, flags: str) -> None:
     """4 times 200 calls match: every tenth stops, though threads call on at the other place while one has stopped."""
     hook, program = both(compile_c, tmp_path, flags)
-    (tmp_path / "note.gdb").write_text(COUNTED)
+    (tmp_path / "note.gdb").write_text(STOPS)
     words = ("set cuda-stop-info off", "tbreak main", "RUN", f"source {tmp_path}/note.gdb")
     words += ("cuda-break cuMemAlloc if bytesize >= 1T && every 10", GUARDED, GO_ON)
     text = scenario.run(program, *words, "python print('stops', len(sizes), len(set(sizes)))", "info breakpoints",

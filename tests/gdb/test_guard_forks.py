@@ -1,0 +1,91 @@
+"""Guards in programs that fork while threads match: every child runs as it does alone."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+from guard_programs import HOOK
+from scenario import Scenario
+from test_guard import ON
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
+SILENT = "set cuda-stop-info off"
+
+FORKS = """
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
+static size_t bytes(long i)
+{
+    return i % 50 == 7 ? (size_t)1 << 40 : i;
+}
+static void *work(void *unused)
+{
+    unsigned long long sum = 0;
+    for (long i = 0; i < 2000; i++)
+        cuMemAlloc_v2(&sum, bytes(i));
+    return unused;
+}
+static int child(void)
+{
+    unsigned long long sum = 0, expected = 0;
+    for (long i = 0; i < 100; i++) {
+        cuMemAlloc_v2(&sum, bytes(i));
+        expected = expected * 31 + bytes(i);
+    }
+    return sum == expected ? 4 : 5;
+}
+int main(void)
+{
+    pthread_t thread[4];
+    int status, good = 0;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&thread[i], NULL, work, NULL);
+    for (int i = 0; i < 40; i++) {
+        pid_t made = fork();
+        if (made == 0)
+            _exit(child());
+        waitpid(made, &status, 0);
+        good += WIFEXITED(status) && WEXITSTATUS(status) == 4;
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    printf("children %d of 40\\n", good);
+    return 0;
+}
+"""
+MAKES = ("if bytesize >= 1T", "--on return if bytesize >= 1T", "if bytesize >= 1T && every 3")
+
+
+@pytest.mark.usefixtures("forks_live")
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+@pytest.mark.parametrize("make", MAKES)
+def test_children_while_threads_match(
+    scenario: Scenario, compile_c, tmp_path: Path, flags: str, make: str
+) -> None:  # fmt: skip
+    hook = compile_c("libguardhook.so", HOOK, "-shared", flags)
+    program = compile_c("program", FORKS, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
+    alone = subprocess.run([program], capture_output=True, text=True, check=False).stdout
+    assert alone == "children 40 of 40\n"
+    text = scenario.run(program, ON, SILENT, f"cuda-break cuMemAlloc {make}", "ignore 1 100000", "RUN", hook=hook)
+    assert alone in text and "exited normally" in text, text
+
+
+@pytest.mark.usefixtures("forks_live")
+@pytest.mark.parametrize("guard", ["off", "auto"])
+def test_children_while_shown_calls_end(local: Scenario, compile_c, tmp_path: Path, guard: str) -> None:
+    """What sees that shown calls are over comes and goes, while gdb has not heard of a child that has it. (Such a child
+    of gdbserver's nobody can reach.)"""
+    hook = compile_c("libguardhook.so", HOOK, "-shared")
+    same = FORKS.replace("_exit(child());", "_exit(work(NULL) ? 5 : 4 + 0 * child());")
+    program = compile_c("program", same, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
+    go_on = "python while gdb.selected_inferior().pid: gdb.execute('continue')"
+    words = (f"set cuda-guard {guard}", "cuda-break cuMemAlloc if bytesize >= 1T", "RUN", go_on)
+    text = local.run(program, *words, hook=hook)
+    assert text.count("Breakpoint 1  hook") > 20 and "children 40 of 40\n" in text, text
