@@ -123,11 +123,12 @@ def falls_through(instruction: Instruction) -> bool:
 
 def plan(
     function: int, code: bytes, stop: int, around: Surroundings = NOTHING, elsewhere: Body = (),
-    steps_in_place: bool = False,
+    steps_in_place: bool = False, is_unwound: bool = False,
 ) -> Detour:  # fmt: skip
     """The detour of ``function``, whose bytes are ``code``, for a breakpoint at ``stop``; `Refused` where there is none
     that is safe. ``elsewhere``: (address, instruction) of parts of the function that are not behind its entry;
-    ``steps_in_place``: the debugger takes a breakpoint out to step over it, and puts it back at the next step."""
+    ``steps_in_place``: the debugger takes a breakpoint out to step over it, and puts it back at the next step;
+    ``is_unwound``: unwinders find the caller in the trampoline, as they do not in an island: that is a last resort."""
     try:
         body = [(function + at, one) for at, one in instructions(code)]
     except Unknown as reason:
@@ -143,7 +144,7 @@ def plan(
             why = why or str(reason)
     if not found:
         raise Refused(why)
-    return min(found, key=lambda one: one.stops_inside and bool(one.boundaries))
+    return found[0] if is_unwound else min(found, key=lambda one: one.stops_inside and bool(one.boundaries))
 
 
 @dataclass(frozen=True)

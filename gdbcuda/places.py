@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gdbcuda.errors import UserError
 
+AGENT = "libgdbcuda.so"
 OWN, DROP_IN = "gdbcuda", "gdbcuda-gdb"
 
 
@@ -24,6 +25,14 @@ def sourced_file() -> Path:
         if candidate.is_file():
             return candidate
     raise UserError(f"gdbcuda.py is neither beside nor in {package}: install gdbcuda again")
+
+
+def agent() -> str:
+    """Our library for the program under debug: where `gdbcuda demo` or a clone's make has built it; "" if nowhere."""
+    from gdbcuda.demo import folder  # loaded when first used
+
+    found = folder.clone_or_cache() / "shim" / "build" / AGENT
+    return str(found) if found.is_file() else ""
 
 
 def wanted_gdb() -> str:

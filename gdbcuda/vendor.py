@@ -18,6 +18,7 @@ _LAYERS = (
     ("system", _LOADER),
     ("system", _VDSO),
     ("system", re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]")),
+    ("system", re.compile(r"libgdbcuda\.so")),  # ours, for guards
     ("system", re.compile(r"lib(asan|tsan|ubsan|lsan|hwasan)\.so")),
 )
 # The words that people know them by.

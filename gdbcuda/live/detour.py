@@ -22,13 +22,13 @@ FIRST_BYTES = 16  # that have to be as the file has them
 NON_STOP = "maintenance show target-non-stop"
 
 
-def plan(function: int, stop: int) -> Detour:
+def plan(function: int, stop: int, is_unwound: bool = False) -> Detour:
     """The detour for the function that starts there; `Refused` with the reason."""
     code, around = read(function)
     if target.differs_from_file(function, FIRST_BYTES):
         raise Refused("its first bytes are not those of its file: somebody else has patched it already")
     in_place = not stands_still() and steps_in_place()
-    return detour.plan(function, code, stop, around, cold_part(function), in_place)
+    return detour.plan(function, code, stop, around, cold_part(function), in_place, is_unwound)
 
 
 def read(function: int) -> tuple[bytes, Surroundings]:

@@ -54,7 +54,7 @@ def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
     refuse_more_than_gdb_bears(process)
     if any(FILTERS[number].asks_kernel for number in members):
         refuse_confined(process)
-    found = detour.plan(function, next(iter(members.values())))
+    found = detour.plan(function, next(iter(members.values())), room.is_unwound(function))
     if found.stops_inside and detour.stands_still():
         refuse_what_cannot_be_switched(members)
     refuse_other_breakpoints(found, others)

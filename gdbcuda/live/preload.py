@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 import gdb
 
+from gdbcuda import places
 from gdbcuda.errors import UserError
-from gdbcuda.live import gdb_cli, link, target, user_hooks
+from gdbcuda.live import gdb_cli, link, settings, target, user_hooks
 from gdbcuda.printable import visible
 
 
@@ -32,6 +33,7 @@ class Preload:
     user_wrapper: str = ""
     user_values: dict[int, str] = field(default_factory=dict)  # LD_PRELOAD, by inferior: each has its own environment
     user_shell: bool = False  # startup-with-shell was on, and is off because of us
+    beside: str = ""  # our own library, preloaded behind all others
     is_remote: bool = False  # gdb's settings are now those for a gdbserver that starts the program
 
     @property
@@ -40,6 +42,7 @@ class Preload:
 
 
 STATE = Preload()
+GUARDED_MACHINE = "x86-64"
 
 
 def add(path: str, behind: bool, there: str = "") -> None:
@@ -82,8 +85,9 @@ def environment(name: str) -> str | None:
 def apply() -> None:
     """gdb counts the execs until the program: one shell, one wrapper. So ours is merged into the user's ``env``."""
     leave_shell_out()
+    STATE.beside = ours()
     words = wrapper_words()
-    value = ":".join([*STATE.first, *filter(None, [wrapper_value(words) or user_value()]), *STATE.last])
+    value = ":".join(filter(None, [*STATE.first, wrapper_value(words) or user_value(), *STATE.last, STATE.beside]))
     if uses_environment():
         gdb_cli.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD")
     elif STATE.files:
@@ -97,9 +101,29 @@ def user_value() -> str:
     """What the user has the selected inferior preload anyway. (A cloned one has a copy of ours.)"""
     number = gdb.selected_inferior().num
     if number not in STATE.user_values:
-        found = (environment("LD_PRELOAD") or "").split(":")
-        STATE.user_values[number] = ":".join(name for name in found if name not in STATE.files)
+        found, not_his = (environment("LD_PRELOAD") or "").split(":"), [*STATE.files, STATE.beside]
+        STATE.user_values[number] = ":".join(name for name in found if name not in not_his)
     return STATE.user_values[number]
+
+
+def ours() -> str:
+    """libgdbcuda.so, where guards may need it: beside a library of its machine, on this one."""
+    from gdbcuda import elf  # loaded when first used
+    from gdbcuda.remote.plan import require_preloadable
+
+    is_wanted = settings.value("cuda-guard-stacks") and settings.value("cuda-guard") != "off" and not STATE.is_remote
+    found = places.agent() if is_wanted and STATE.files else ""
+    try:
+        require_preloadable(found or "none")
+        return found if found and all(elf.open(one).machine == GUARDED_MACHINE for one in STATE.there) else ""
+    except UserError:
+        return ""
+
+
+def on_setting() -> None:
+    """set cuda-guard-stacks"""
+    if STATE.files:
+        apply()
 
 
 def watch_run() -> None:
@@ -182,3 +206,6 @@ def remote_advice(path: str) -> str:
         f"  {visible(line)}\n"
         f"or gdb starts it, as often as you like:  target extended-remote  to a  {server} --multi,  cuda-load,  run"
     )
+
+
+settings.ON_CHANGE["cuda-guard-stacks"] = on_setting

@@ -1,9 +1,10 @@
 """Room for trampolines: what of the process's memory is ours, and gets its own bytes back.
 
-They live in the zero bytes between the end of an executable segment and the end of its page, so that no code of the
-program runs to make room; where those are used up, in pages that the program is made to map (`mapping`), if gdb may
-call a function in it then. No other object that can be unloaded takes them away. Nor does the function's own where one
-has a breakpoint: gdb does not see that those bytes are gone with the object, and would write there.
+They live in our own library, where that is preloaded and near (`agent`); else in the zero bytes between the end of an
+executable segment and the end of its page, so that no code of the program runs to make room; where those are used up,
+in pages that the program is made to map (`mapping`), if gdb may call a function in it then. No other object that can be
+unloaded takes them away. Nor does the function's own where one has a breakpoint: gdb does not see that those bytes are
+gone with the object, and would write there.
 (ELF gABI, "Program Loading"; gdb's solib.c: solib_contains_address_p.)
 """
 
@@ -19,13 +20,14 @@ from gdbcuda import trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import Unreadable
 from gdbcuda.islands import Island
-from gdbcuda.live import detour, mapping, positions, target
+from gdbcuda.live import agent, detour, mapping, positions, target
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.memory import PAGE
 from gdbcuda.spare import Range, aligned, fit
 
 PF_X = 1
 NEAR = (1 << 31) - (1 << 20)
+MOST_TRIES = 64
 _calling_allowed: list[bool] = []
 
 
@@ -36,11 +38,13 @@ class NoRoom(Refused):
 @dataclass
 class Room:
     """``taken``: address -> size; ``left``: where nothing leads to any more, address -> what is and what belongs there;
-    ``mapped``: pages that are there for us, address -> size."""
+    ``mapped``: pages that are there for us, address -> size; ``tables``: of the trampolines in our own library, what is
+    written beside them."""
 
     taken: dict[int, int] = field(default_factory=dict)
     left: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
     mapped: dict[int, int] = field(default_factory=dict)
+    tables: dict[int, agent.Tables] = field(default_factory=dict)
 
 
 ROOM: PerInferior[Room] = PerInferior(Room)
@@ -65,10 +69,46 @@ def place(
 ) -> trampoline.Trampoline:
     """Writes the trampoline where there is room within reach; the function does not use it yet."""
     size = len(trampoline.build(found, tests, aligned(found.function), counter).raw)
-    made = trampoline.build(found, tests, room_for(found.function, size, has_breakpoint), counter)
+    made = in_library(found, tests, counter, size)
+    if made is None:
+        made = trampoline.build(found, tests, room_for(found.function, size, has_breakpoint), counter)
     detour.write(made.address, made.raw)
     ROOM().taken[made.address] = size
     return made
+
+
+def in_library(
+    found: Detour, tests: list[trampoline.Test], counter: int | None, size: int
+) -> trampoline.Trampoline | None:
+    """In our own library: what belongs beside it is written."""
+    address = unused(size) if is_unwound(found.function) else None
+    if address is None:
+        return None
+    made = trampoline.build(found, tests, address, counter)
+    try:
+        tables = agent.tables(made)
+        agent.write(tables)
+    except (Refused, Unreadable):
+        return None
+    ROOM().tables[address] = tables
+    return made
+
+
+def unused(size: int) -> int | None:
+    """In our own library. (In the child of a fork there is what the parent had.)"""
+    area, taken = agent.area(), dict(ROOM().taken)
+    for _ in range(MOST_TRIES):
+        address = fit(area.address, area.address + area.size, size, taken) if area is not None else None
+        if address is None or is_zero(address, size):
+            return address
+        taken[address] = size
+    return None
+
+
+def is_unwound(function: int) -> bool:
+    """Can unwinders find the caller of a thread that is in its trampoline?"""
+    area = agent.area()
+    return area is not None and abs(area.address - function) < NEAR
 
 
 def room_for(function: int, size: int, has_breakpoint: bool) -> int:
@@ -136,6 +176,7 @@ def clean() -> None:
             with suppress(Refused, Unreadable):
                 if target.InferiorMemory().read(address, len(ours)) == ours:
                     detour.write(address, own)
+                    agent.take_back(room.tables.pop(address, {}))
 
 
 def is_left(pc: int) -> bool:

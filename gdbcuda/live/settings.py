@@ -61,6 +61,9 @@ def register() -> None:
     Setting("cuda-guard", "whether cuda-break's conditions are compiled into the process",
             "auto, on: where that is safe; then a call that does not match costs no stop (see cuda-guards)\n"
             "off: gdbserver or gdb looks at each call", enum, "auto", ["auto", "on", "off"])  # fmt: skip
+    Setting("cuda-guard-stacks", "whether stacks that are taken inside a guard lead to the caller",
+            "on: cuda-load preloads libgdbcuda.so too, the last of all; guards are in it, and unwinders know it\n"
+            "off: it does not, and backtrace(), profilers and core files lose the caller there", flag, True)  # fmt: skip
     Setting("cuda-log-limit", "how many of the last calls cuda-log keeps in memory",
             "A number, or unlimited. cuda-log start --to FILE keeps all in a file.", gdb.PARAM_UINTEGER,
             100_000)  # fmt: skip
