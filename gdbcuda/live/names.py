@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable
 
-from gdbcuda import api
+from gdbcuda import api, places
 from gdbcuda.api.notes import Notes
 from gdbcuda.errors import UserError
 from gdbcuda.live import gdb_cli, inferiors, layers, target, versions
@@ -153,7 +153,7 @@ def complete_functions(token: str) -> Iterable[str]:
 def complete_places(token: str) -> Iterable[str]:
     """Layers and the loaded libraries."""
     names = [n.rsplit("/", 1)[-1] for n in target.shared_objects()] if target.is_alive() else []
-    return [*layers.LAYERS, *names]
+    return [*layers.LAYERS, *(name for name in names if name != places.AGENT)]
 
 
 def complete_threads(token: str) -> Iterable[str]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 import gdb
 
 from gdbcuda import render
-from gdbcuda.live import console, gdb_cli, guards, later, settings, target
+from gdbcuda.live import console, gdb_cli, guard_stacks, guards, later, settings, target
 from gdbcuda.live.breakpoints import by_number
 from gdbcuda.live.command import command
 from gdbcuda.printable import visible
@@ -22,6 +22,8 @@ def cuda_guards() -> str:
     While the program runs, a guarded function begins with a jump to the test; 'set cuda-guard off', disable, delete
     and detach put its own bytes back for good. Without a guard the breakpoint works all the same, at the price of a
     stop for every call. Calls are those that cuda-break --count has seen. 'info breakpoints' says the same, shorter.
+    The last line says where backtrace(), profilers and core files lose the caller, if anywhere: guards that are in
+    libgdbcuda.so, which cuda-load preloads (set cuda-guard-stacks), lose none.
 
     Examples:
       cuda-guards
@@ -29,7 +31,8 @@ def cuda_guards() -> str:
     if not guards.FILTERS:
         return "no breakpoints of cuda-break"
     guards.refresh()
-    return render.table([row(number) for number in sorted(guards.FILTERS)], ["breakpoint", "tested", "calls", "where"])
+    shown = render.table([row(number) for number in sorted(guards.FILTERS)], ["breakpoint", "tested", "calls", "where"])
+    return "\n".join(filter(None, [shown, visible(guard_stacks.lost())]))
 
 
 def row(number: int) -> tuple[str, str, str, str]:

@@ -1,0 +1,110 @@
+"""Stacks that are taken while a thread is in a guard: they lead to the caller, as without one."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
+HOOK = """
+#include <stddef.h>
+int later(int);
+int cuMemAlloc_v2(unsigned long long *p, size_t n) { *p += n; return 0; }
+int cuMemFree_v2(unsigned long long p)
+{
+    int first = later(1), second = later(2), third = later(first + second);
+    return later(third * second + first + (int)p);
+}
+int cuMemcpyHtoD_v2(unsigned long long p, const void *from, size_t n)
+{
+    volatile char space[300];
+    space[n & 255] = 3;
+    return later(space[n & 255] + (int)p + (int)(size_t)from);
+}
+int cuInit(unsigned n) { return n ? later((int)n) : 0; }
+"""
+LATER = "__attribute__((noipa)) int later(int n) { return n > 1 << 30; }\n"
+CALLS = """
+unsigned long long block;
+__attribute__((noipa)) int calls(int n)
+{
+    return cuMemAlloc_v2(&block, n) + cuMemFree_v2(n) + cuMemcpyHtoD_v2(n, &block, n) + cuInit(n);
+}
+"""
+HEAD = """
+#include <execinfo.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+int cuMemAlloc_v2(unsigned long long *, size_t), cuMemFree_v2(unsigned long long);
+int cuMemcpyHtoD_v2(unsigned long long, const void *, size_t), cuInit(unsigned);
+"""
+STEPS = """
+int main(void);
+__attribute__((noipa)) void ready(void) { } // gdb's own breakpoints are behind us: it would pass their SIGTRAP on
+static int walks, lost;
+static void on_trap(int number)
+{
+    void *stack[40];
+    int depth = backtrace(stack, 40), is_found = 0;
+    (void)number;
+    for (int i = 0; i < depth; i++)
+        is_found |= (char *)stack[i] > (char *)main && (char *)stack[i] < (char *)main + 256;
+    walks++;
+    lost += !is_found;
+}
+int main(void)
+{
+    void *stack[4];
+    backtrace(stack, 4);
+    signal(SIGTRAP, on_trap);
+    ready();
+    for (int n = 0; n < 4; n++) {
+        __asm__ volatile("sub $128, %%rsp; pushf; orl $0x100, (%%rsp); popf; add $128, %%rsp" ::: "cc", "memory");
+        calls(n);
+        __asm__ volatile("sub $128, %%rsp; pushf; andl $~0x100, (%%rsp); popf; add $128, %%rsp" ::: "cc", "memory");
+    }
+    printf("walks %d, lost %d\\n", walks, lost);
+    fflush(stdout);
+    return 0;
+}
+"""
+PASS = "handle SIGTRAP nostop noprint pass"
+BREAKS = (
+    "cuda-break cuMemAlloc if bytesize > 1G",
+    "cuda-break cuMemFree if dptr * 3 > 1G",
+    "cuda-break cuMemcpyHtoD --count if ByteCount > 1G && caller in calls",
+    "cuda-break cuInit if Flags % 7 == 6 && Flags > 1000",
+)
+PLACES = "test at (0x[0-9a-f]+), "
+AREA = "python print('area %#x' % int(gdb.parse_and_eval('(long)&gdbcuda_guards_v1')))"
+
+
+@pytest.fixture(params=["-O0", "-O2", "-O2 -fno-omit-frame-pointer"])
+def walker(request: pytest.FixtureRequest, compile_c, tmp_path: Path) -> tuple[Path, Path]:
+    flags = request.param.split()
+    hook = compile_c("libwalked.so", HOOK + LATER, "-shared", "-Wl,-z,now", "-Wl,-Bsymbolic", *flags)
+    return hook, compile_c("walker", HEAD + CALLS + STEPS, str(hook), "-Wl,-z,now", f"-Wl,-rpath,{tmp_path}", *flags)
+
+
+def guards_in_area(text: str, count: int) -> None:
+    area = int(re.search(r"^area (0x\w+)$", text, re.MULTILINE)[1], 16)
+    found = [int(at, 16) for at in re.findall(PLACES, text)]
+    assert len(found) == count and all(area <= at < area + (1 << 16) for at in found), text
+    assert "end there, without the caller" not in text, text
+
+
+def test_backtrace_at_every_instruction(local: Scenario, walker: tuple[Path, Path]) -> None:
+    """The program steps itself."""
+    hook, program = walker
+    alone = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
+    walks = int(re.fullmatch(r"walks (\d+), lost 0\n", alone)[1])
+    text = local.run(program, *BREAKS, "break ready", "run", "cuda-guards", AREA, PASS, "signal 0", hook=hook)
+    guards_in_area(text, 4)
+    guarded = re.search(r"^walks (\d+), lost 0$", text, re.MULTILINE)
+    assert guarded and int(guarded[1]) > walks + 16, (text, alone)
