@@ -108,3 +108,87 @@ def test_backtrace_at_every_instruction(local: Scenario, walker: tuple[Path, Pat
     guards_in_area(text, 4)
     guarded = re.search(r"^walks (\d+), lost 0$", text, re.MULTILINE)
     assert guarded and int(guarded[1]) > walks + 16, (text, alone)
+
+
+SPINS = """
+#include <pthread.h>
+void ready(void) { }
+static void *spins(void *unused)
+{
+    for (;;)
+        calls(5);
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, spins, NULL);
+    for (;;)
+        ready();
+}
+"""
+IN_GUARD = """
+area = int(gdb.parse_and_eval("(long)&gdbcuda_guards_v1"))
+for _ in range(300):
+    gdb.execute("continue", to_string=True)
+    gdb.execute("thread 2", to_string=True)
+    if area <= int(gdb.parse_and_eval("(long)$pc")) < area + (1 << 16):
+        break
+"""
+IN_CALLER = r"#0 +0x\w+ in (?:\[\w+ ?[\w.]*\] )?gdbcuda_guards_v1 \(\).*\n#1 +0x\w+ in (?:\[\w+\] )?calls \(n=5\).*\n#2 .* spins "
+
+
+@pytest.fixture
+def spinner(compile_c, tmp_path: Path) -> tuple[Path, Path]:
+    hook = compile_c("libspun.so", HOOK + LATER, "-shared", "-Wl,-Bsymbolic", "-O2")
+    return hook, compile_c("spinner", HEAD + CALLS + SPINS, str(hook), f"-Wl,-rpath,{tmp_path}")
+
+
+def test_gdb_and_a_core_file(local: Scenario, spinner: tuple[Path, Path], tmp_path: Path) -> None:
+    """The thread is in a guard: gdb finds the caller, and another gdb, which knows nothing of us, in the core file."""
+    hook, program = spinner
+    script, core = tmp_path / "in_guard.py", tmp_path / "core"
+    script.write_text(IN_GUARD)
+    words = (*BREAKS, "break ready", "run", "cuda-guards", AREA, f"python exec(open('{script}').read())", "bt")
+    text = local.run(program, *words, "up", "info frame", f"gcore {core}", "kill", hook=hook)
+    guards_in_area(text, 4)
+    assert re.search(IN_CALLER, text), text
+    assert "Saved corefile" in text, text
+    plain = ["gdb", "-nx", "-q", "-batch", "-ex", "thread apply all bt", str(program), str(core)]
+    seen = subprocess.run(plain, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert re.search(IN_CALLER, seen), seen
+
+
+def test_what_is_lost_is_said(local: Scenario, walker: tuple[Path, Path]) -> None:
+    hook, program = walker
+    words = ("set cuda-guard-stacks off", *BREAKS, "break ready", "run", "cuda-guards", "info sharedlibrary")
+    text = local.run(program, *words, hook=hook)
+    lost = "stacks taken inside a guard end there, without the caller: libgdbcuda.so is not in the process ({})"
+    assert lost.format("'set cuda-guard-stacks' is off") in text, text
+    assert "/libgdbcuda.so" not in text
+    text = local.run(program, *BREAKS, "break ready", "run", "cuda-guards", hook=None)
+    assert lost.format("cuda-load preloads it, at a start") in text, text
+
+
+def test_a_guard_out_of_reach(local: Scenario, compile_c) -> None:
+    """The function is in the program: one guard of two."""
+    program = compile_c("holds", HEAD + HOOK + LATER + CALLS + STEPS, "-O2")
+    words = ("cuda-break cuMemAlloc --in app if bytesize > 1G", "break ready", "run", "cuda-guards")
+    text = local.run(program, *words, hook=local.hook)
+    assert (
+        "stacks taken inside the guards of breakpoint 1 end there, without the caller: "
+        "the program's own code is more than 2 GB away from libgdbcuda.so" in text
+    ), text
+
+
+def test_detached_nothing_stays(local: Scenario, walker: tuple[Path, Path], tmp_path: Path) -> None:
+    """Neither code nor tables."""
+    hook, program = walker
+    look = (
+        "python area = int(gdb.parse_and_eval('(long)&gdbcuda_guards_v1')); "
+        "print('nonzero', sum(map(bool, bytes(gdb.selected_inferior().read_memory(area, 9 << 16)))))"
+    )
+    words = (*BREAKS, "break ready", "run", "cuda-guards", look, "set cuda-guard off", look)
+    text = local.run(program, *words, hook=hook)
+    found = [int(count) for count in re.findall(r"^nonzero (\d+)$", text, re.MULTILINE)]
+    assert len(found) == 2 and found[0] > 400 and found[1] == 0, text
