@@ -24,7 +24,7 @@ def lost() -> str:
 
 
 def why(guard: Guard) -> str:
-    """"" where unwinders find the caller at each of its instructions."""
+    """ "" where unwinders find the caller at each of its instructions."""
     if not room.is_unwound(guard.function):
         return f"the program's own code is more than 2 GB away from {places.AGENT}"
     if not agent.is_inside(guard.trampoline.address):

@@ -63,7 +63,7 @@ def register() -> None:
             "off: gdbserver or gdb looks at each call", enum, "auto", ["auto", "on", "off"])  # fmt: skip
     Setting("cuda-guard-stacks", "whether stacks that are taken inside a guard lead to the caller",
             "on: cuda-load preloads libgdbcuda.so too, the last of all; guards are in it, and unwinders know it\n"
-            "off: it does not, and backtrace(), profilers and core files lose the caller there", flag, True)  # fmt: skip
+            "off: it does not, and backtrace(), profilers, core files lose the caller there", flag, True)  # fmt: skip
     Setting("cuda-log-limit", "how many of the last calls cuda-log keeps in memory",
             "A number, or unlimited. cuda-log start --to FILE keeps all in a file.", gdb.PARAM_UINTEGER,
             100_000)  # fmt: skip

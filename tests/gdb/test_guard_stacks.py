@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -110,6 +111,48 @@ def test_backtrace_at_every_instruction(local: Scenario, walker: tuple[Path, Pat
     assert guarded and int(guarded[1]) > walks + 16, (text, alone)
 
 
+def test_through_gdbserver(local: Scenario, walker: tuple[Path, Path]) -> None:
+    """Whoever starts the server may preload our library there."""
+    hook, program = walker
+    server = f"gdbserver --once --wrapper env LD_PRELOAD={hook}:{local.shim}/libgdbcuda.so -- - {program}"
+    start = f"python gdb.execute('set remotetimeout 60'); gdb.execute('target remote | {server}')"
+    words = (f"cuda-load {hook}", *BREAKS, start, "break ready", "continue", "cuda-guards", AREA, PASS, "signal 0")
+    text = local.run(program, *words, hook=None)
+    guards_in_area(text, 4)
+    assert re.search(r"^walks (\d+), lost 0$", text, re.MULTILINE), text
+
+
+THROWS = """
+#include <cstdio>
+#include <stdexcept>
+extern "C" int cuInit(unsigned), cuMemFree_v2(unsigned long long);
+extern "C" int later(int n) { if (n > 3) throw std::runtime_error("thrown"); return n; }
+static int caught;
+int main()
+{
+    for (int n = 0; n < 100; n++)
+        try { cuInit(n); cuMemFree_v2(n); } catch (const std::runtime_error &) { caught++; }
+    std::printf("caught %d\\n", caught);
+}
+"""
+
+
+def test_exceptions_fly_through(local: Scenario, compile_c, tmp_path: Path) -> None:
+    flags = ("-O2", "-fexceptions", "-Wl,--unresolved-symbols=ignore-all")
+    hook = compile_c("libthrown.so", HOOK, "-shared", *flags)
+    source, program = tmp_path / "throws.cc", tmp_path / "throws"
+    source.write_text(THROWS)
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++ here")
+    line = [compiler, "-g", "-O0", "-rdynamic", "-o", str(program), str(source), str(hook), f"-Wl,-rpath,{tmp_path}"]
+    subprocess.run(line, check=True)
+    alone = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
+    text = local.run(program, BREAKS[1], BREAKS[3], "break main", "run", "cuda-guards", AREA, "continue", hook=hook)
+    guards_in_area(text, 2)
+    assert alone == "caught 100\n" and alone in text, text
+
+
 SPINS = """
 #include <pthread.h>
 void ready(void) { }
@@ -135,7 +178,10 @@ for _ in range(300):
     if area <= int(gdb.parse_and_eval("(long)$pc")) < area + (1 << 16):
         break
 """
-IN_CALLER = r"#0 +0x\w+ in (?:\[\w+ ?[\w.]*\] )?gdbcuda_guards_v1 \(\).*\n#1 +0x\w+ in (?:\[\w+\] )?calls \(n=5\).*\n#2 .* spins "
+IN_CALLER = (
+    r"#0 +0x\w+ in (?:\[\w+ ?[\w.]*\] )?gdbcuda_guards_v1 \(\).*\n"
+    r"#1 +0x\w+ in (?:\[\w+\] )?calls \(n=5\).*\n#2 .* spins "
+)
 
 
 @pytest.fixture
