@@ -100,8 +100,8 @@ import zlib, gdb
 from gdbcuda.live import target
 def look():
     entry, read = int(gdb.parse_and_eval('(long)&cuMemAlloc_v2')), gdb.selected_inferior().read_memory
-    [hook] = [one for one in target.images() if one.holds(entry)]
-    pages = [(start, -(-end // 4096) * 4096) for start, end, flags in hook.segments if flags & 1]
+    objects = [one for one in target.images() if one.holds(entry) or one.name.endswith('/libgdbcuda.so')]
+    pages = [(start, -(-end // 4096) * 4096) for one in objects for start, end, flags in one.segments if flags & 1]
     print('entry', bytes(read(entry, 12)).hex(), [zlib.crc32(read(start, end - start)) for start, end in pages])
 end
 """
