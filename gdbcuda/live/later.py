@@ -16,6 +16,7 @@ MODULES = (
     "gdbcuda.log.tree",
     "gdbcuda.log.where",
     "gdbcuda.live.guards",
+    "gdbcuda.live.guard_stacks",
     "gdbcuda.live.recording",
     "gdbcuda.live.recorder",
     "gdbcuda.live.words",
