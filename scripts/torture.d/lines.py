@@ -14,6 +14,7 @@ from kinds import HERE
 from sessions import Session
 from watches import values
 
+AGENT = HERE.parents[1] / "shim" / "build" / "libgdbcuda.so"
 AGAIN = "torture: the program runs again"
 ATTACHED, REMOTE = ("attach", "attach_server"), ("server", "multi", "attach_server")
 
@@ -63,21 +64,32 @@ def setup(build: Build, session: Session, control: bool) -> list[str]:
     lines = ["set pagination off", "set width 0", "set remotetimeout 60", f"set disable-randomization {randomize}",
              "handle SIGUSR2 stop noprint nopass", f"handle {quiet} nostop noprint pass"]  # fmt: skip
     lines += ["set sysroot /"] if session.local_files else []
-    if build.way == "preloaded" and session.start not in (*ATTACHED, "server", "multi"):
+    if session.start not in (*ATTACHED, "server", "multi"):
         lines += preloading(build, session, control)
     return lines
 
 
+def preloaded(build: Build) -> str:
+    """LD_PRELOAD, where cuda-load is not there to say it: who wants stacks out of guards names our library too."""
+    is_wanted = AGENT.is_file() and any(part.name == "backtraces" for part in build.parts)
+    names = [build.library] * (build.way == "preloaded") + [AGENT] * is_wanted
+    return ":".join(map(str, names))
+
+
 def preloading(build: Build, session: Session, control: bool) -> list[str]:
-    if not control:
-        return [f"cuda-load {build.library}"]
+    load = [f"cuda-load {build.library}"] if build.way == "preloaded" and not control else []
+    value = preloaded(build)
+    if not value or (load and session.start != "multi"):
+        return load
     if session.start == "multi":
-        return ["set startup-with-shell off", f"set environment LD_PRELOAD={build.library}"]
-    return [f"set exec-wrapper env LD_PRELOAD={build.library}"]
+        value = value if not load else str(AGENT) if str(AGENT) in value else ""
+        start = ["set startup-with-shell off", f"set environment LD_PRELOAD={value}"] if value else []
+        return [*start, *load]
+    return [f"set exec-wrapper env LD_PRELOAD={value}"]
 
 
 def begin(build: Build, session: Session, tools: Tools, line: list[str], pid: int, control: bool) -> list[str]:
-    wrapper = ["--wrapper", "env", f"LD_PRELOAD={build.library}", "--"] if build.way == "preloaded" else []
+    wrapper = ["--wrapper", "env", f"LD_PRELOAD={preloaded(build)}", "--"] if preloaded(build) else []
     server = shlex.quote(tools.gdbserver)
     if session.start == "attach":
         return [f"attach {pid}"]
@@ -90,7 +102,7 @@ def begin(build: Build, session: Session, tools: Tools, line: list[str], pid: in
             "continue",
         ]
     if session.start == "multi":
-        load = preloading(build, session, control) if build.way == "preloaded" else []
+        load = preloading(build, session, control)
         return [
             f"target extended-remote | {server} --multi -",
             f"set remote exec-file {line[0]}",

@@ -71,7 +71,7 @@ def plainly(build: Build, folder: Path, limit: float) -> Outcome:
 
 
 def own_environment(build: Build) -> dict[str, str]:
-    preload = {"LD_PRELOAD": str(build.library)} if build.way == "preloaded" else {}
+    preload = {"LD_PRELOAD": lines.preloaded(build)} if lines.preloaded(build) else {}
     return lines.environment(build, dict(os.environ)) | preload
 
 
