@@ -7,9 +7,11 @@ behind it, what `unwinding` says of it. (shim/agent/guards.S)
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from gdbcuda import places, unwinding
 from gdbcuda.detour import Refused
+from gdbcuda.errors import Unreadable
 from gdbcuda.image import Symbol
 from gdbcuda.live import detour, preload, settings, target
 from gdbcuda.trampoline import Trampoline
@@ -20,9 +22,10 @@ Tables = dict[int, bytes]  # address -> what is to be there; zeros are there alr
 @target.until_objects_change
 def area() -> Symbol | None:
     """Where the code goes; None where the process has not the library."""
-    for one in target.lasting_images():
-        if os.path.basename(one.name) == places.AGENT:
-            return one.lookup(unwinding.AREA)
+    with suppress(Unreadable):  # the process may be dying
+        for one in target.lasting_images():
+            if os.path.basename(one.name) == places.AGENT:
+                return one.lookup(unwinding.AREA)
     return None
 
 
