@@ -110,8 +110,8 @@ class Guard:
 
     def enter(self, call: Call) -> None:
         if self.leaving:
-            gone = {(thread, sp) for thread, sp in self.inside if thread == call[0] and sp < call[1]}
-            self.inside = (self.inside - gone) | {call}
+            self.forget_others(call)
+            self.inside.add(call)
         if self.leaving or self.detour.stops_inside:
             self.raise_()
 
@@ -147,6 +147,7 @@ class Guard:
         if is_stepped():
             return False
         self.inside.discard(call)
+        self.forget_others(call)
         return self.take_jump()
 
     def take_jump(self) -> bool:
@@ -167,26 +168,36 @@ class Guard:
     def look_again(self) -> None:
         """Forgets calls that have left their way: by the user's ``return`` or ``jump``, longjmp out of a handler."""
         for thread in {thread for thread, _ in self.inside}:
-            where = positions.positions(thread)
-            if where is not None and positions.UNKNOWN not in where and not any(map(self.is_inside, where)):
-                self.inside = {call for call in self.inside if call[0] != thread}
+            self.forget_left(thread, positions.positions(thread))
 
-    def is_inside(self, position: positions.Position) -> bool:
-        """Or about to be: on the way from `hit`, or gdb may have to step it over a breakpoint there."""
-        pc, code = position[0], self.trampoline
-        is_on_the_way = code.hit <= pc < code.address + len(code.raw)
-        return is_on_the_way or self.function <= pc < max((*self.detour.leaving, self.detour.replaced.stop))
+    def forget_others(self, call: Call) -> None:
+        """The same for the selected thread, that comes to the entry. (How deep its stack is does not tell: a handler may
+        have a stack of its own.)"""
+        if any(one[0] == call[0] and one != call for one in self.inside):
+            self.forget_left(call[0], (positions.positions_here() or [positions.UNKNOWN])[1:])
+
+    def forget_left(self, thread: int, where: list[positions.Position] | None) -> None:
+        if where is not None and positions.UNKNOWN not in where and not any(self.is_inside(pc) for pc, _ in where):
+            self.inside = {call for call in self.inside if call[0] != thread}
+
+    def is_inside(self, pc: int) -> bool:
+        """Or about to be, by this trampoline or an earlier one; or about to leave. (gdb may have to step it over what is
+        at the entry.)"""
+        code = self.trampoline
+        is_on_the_way = code.hit <= pc < code.address + len(code.raw) or room.is_left(pc)
+        return is_on_the_way or self.function <= pc < self.detour.resume or pc in self.detour.leaving
 
     def go_on(self, thread: int, pc: int, sp: int) -> None:
         """The program goes on; there the selected thread is."""
-        self.let_pass(thread, pc, sp)
+        if self.detour.boundaries and pc in (self.function, *self.detour.boundaries):
+            self.inside.add((thread, sp))
         if not self.is_shown:
             self.lower()
         self.is_shown = False
 
     def let_pass(self, thread: int, pc: int, sp: int) -> None:
-        """The thread is there. (One at the entry may be about to be stepped over what gdb has there.)"""
-        if pc in self.detour.boundaries or (pc == self.function and self.detour.boundaries):
+        """The thread was there before the guard: it is inside until it is known not to be."""
+        if self.detour.boundaries and self.is_inside(pc):
             self.inside.add((thread, sp))
 
     def begin(self) -> None:
