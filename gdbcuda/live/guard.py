@@ -16,13 +16,13 @@ import gdb
 
 from gdbcuda import trampoline
 from gdbcuda.detour import Detour
-from gdbcuda.live import calling, positions, room
+from gdbcuda.live import room
 from gdbcuda.live.breakpoints import by_number
+from gdbcuda.live.guard_inside import Call, Inside, here
 from gdbcuda.live.guard_watch import Watch, trash
 
 TRAP_TRACE = 2  # siginfo's si_code behind a single step (sigaction(2))
 FOREIGN = "its function was patched by someone else meanwhile"
-Call = tuple[int, int]  # gdb's number of the thread, stack pointer at the entry
 
 
 @dataclass
@@ -46,14 +46,14 @@ class Guard:
     trouble: str = ""
     is_lowered: bool = False
     is_shown: bool = False
-    inside: set[Call] = field(default_factory=set)
+    inside: Inside = field(init=False)
     tested: dict[int, int] = field(default_factory=dict)
     hits: int = 0
     left_to_gdb: Call | None = None
     put_off: Call | None = None
 
     def __post_init__(self) -> None:
-        found = self.detour
+        found, self.inside = self.detour, Inside(self.is_inside)
         self.hit = [Watch(self.trampoline.hit, self.on_hit)] if found.stops_inside or self.is_counting else []
         self.leaving = [Watch(at, self.on_leaving) for at in self.ways_out()]
         self.cover = [
@@ -103,21 +103,21 @@ class Guard:
         self.enter(call)
 
     def on_boundary(self) -> None:
-        thread, sp = here()
-        if not self.trouble and not any(one == thread and at >= sp for one, at in self.inside):
-            self.enter((thread, sp))
+        call = here()
+        if not self.trouble and not self.inside.innermost(call):
+            self.enter(call)
         self.raise_()
 
     def enter(self, call: Call) -> None:
         if self.leaving:
-            self.forget_others(call)
+            self.inside.forget_others(call)
             self.inside.add(call)
         if self.leaving or self.detour.stops_inside:
             self.raise_()
 
     def on_leaving(self) -> None:
         thread, sp = here()
-        self.inside.discard(min((call for call in self.inside if call[0] == thread and call[1] >= sp), default=(0, 0)))
+        self.inside.leave((thread, sp))
         if self.detour.stops_inside and sp <= self.tested.get(thread, -1):
             del self.tested[thread]
         self.lower()
@@ -147,7 +147,7 @@ class Guard:
         if is_stepped():
             return False
         self.inside.discard(call)
-        self.forget_others(call)
+        self.inside.forget_others(call)
         return self.take_jump()
 
     def take_jump(self) -> bool:
@@ -158,31 +158,16 @@ class Guard:
     def stand(self, pc: int) -> None:
         """The user's stop, at ``pc`` of the selected thread."""
         if self.inside:
-            self.look_again()
+            self.inside.look_again()
 
     def lift(self) -> None:
         """Raised, so that step, advance and until see the next call whether it matches or not."""
         self.is_shown = True
         self.raise_()
 
-    def look_again(self) -> None:
-        """Forgets calls that have left their way: by the user's ``return`` or ``jump``, longjmp out of a handler."""
-        for thread in {thread for thread, _ in self.inside}:
-            self.forget_left(thread, positions.positions(thread))
-
-    def forget_others(self, call: Call) -> None:
-        """The same for the selected thread, that comes to the entry. (How deep its stack is does not tell: a handler may
-        have a stack of its own.)"""
-        if any(one[0] == call[0] and one != call for one in self.inside):
-            self.forget_left(call[0], (positions.positions_here() or [positions.UNKNOWN])[1:])
-
-    def forget_left(self, thread: int, where: list[positions.Position] | None) -> None:
-        if where is not None and positions.UNKNOWN not in where and not any(self.is_inside(pc) for pc, _ in where):
-            self.inside = {call for call in self.inside if call[0] != thread}
-
     def is_inside(self, pc: int) -> bool:
-        """Or about to be, by this trampoline or an earlier one; or about to leave. (gdb may have to step it over what is
-        at the entry.)"""
+        """Or about to be, by this trampoline or an earlier one, or about to leave. (gdb may have to step a thread over
+        what is at the entry.)"""
         code = self.trampoline
         is_on_the_way = code.hit <= pc < code.address + len(code.raw) or room.is_left(pc)
         return is_on_the_way or self.function <= pc < self.detour.resume or pc in self.detour.leaving
@@ -267,7 +252,3 @@ def is_stepped() -> bool:
 
 def nothing() -> None:
     pass
-
-
-def here() -> Call:
-    return calling.thread_number(), calling.current_stack_pointer()

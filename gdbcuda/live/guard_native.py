@@ -18,7 +18,8 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import counting, inserted, target
-from gdbcuda.live.guard import FOREIGN, Guard, here, is_stepped
+from gdbcuda.live.guard import FOREIGN, Guard, is_stepped
+from gdbcuda.live.guard_inside import here
 from gdbcuda.live.guard_watch import leave_to_children
 
 INT3 = 0xCC

@@ -12,7 +12,7 @@ from test_guard import ON
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 
-# It calls ten times, in a thread whose signal handler calls too, on a stack that is above the thread's if WORD is "above".
+# It calls ten times, in a thread whose signal handler calls too: with the word "above" on a stack above the thread's.
 INTERRUPTED = """
 #include <pthread.h>
 #include <signal.h>
