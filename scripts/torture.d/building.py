@@ -52,6 +52,10 @@ class Build:
     def words(self) -> frozenset[str]:
         return frozenset().union(*(part.words for part in self.parts))
 
+    @property
+    def is_sanitized(self) -> bool:
+        return any(OPTIONS[name].sanitizer for name in self.options)
+
     def shape_words(self, name: str) -> frozenset[str]:
         return next((shape.words for symbol, shape in self.functions if symbol == name), frozenset())
 

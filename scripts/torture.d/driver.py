@@ -12,6 +12,7 @@ with open(TORTURE_PLAN) as plan:  # noqa: F821 (set by the command line)
     PLAN = json.load(plan)
 OURS = "plain" if PLAN["control"] else "cuda"
 HELD = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE", "SIGSYS")
+MOST_PLACES = 1000
 FILE = open(PLAN["notes"], "a", buffering=1)  # noqa: SIM115 (until gdb ends)
 sys.path.insert(0, PLAN["here"])
 
@@ -52,14 +53,16 @@ class Session:
     def on_stop(self, event):
         signal = getattr(event, "stop_signal", None)
         self.stopped.append(signal)
-        note("stop", signal=signal, watches=self.newly_hit())
+        here = {one.number for one in getattr(event, "breakpoints", ())}
+        note("stop", signal=signal, watches=self.newly_hit(here))
 
-    def newly_hit(self):
-        """Watches with a hit more than at the last stop: the event itself names all of the place, hit or not."""
+    def newly_hit(self, here):
+        """Watches of this place with a hit more than at the last stop: the event names all of the place, hit or not.
+        Of a place that is left gdb counts one hit more, and does not stop, where a signal comes as it steps off."""
         found = []
         for one in gdb.breakpoints():
             if one.number in self.owner and one.hit_count != self.hits.get(one.number, 0):
-                found.append(self.owner[one.number])
+                found += [self.owner[one.number]] if one.number in here else []
                 self.hits[one.number] = one.hit_count
         return sorted(found)
 
@@ -168,6 +171,7 @@ class Session:
             self.hits.clear()  # gdb counts from 0 in each run
             run("run")
         elif kind == "deletes":
+            note("standing", places=standing())
             self.take_back()
             self.look_at_code("deleted")
         elif kind in ("detaches", "kills", "quits"):
@@ -203,7 +207,24 @@ class Session:
 
 def shown(address, size):
     """Memory as gdb shows it, its breakpoints hidden."""
-    return bytes(gdb.selected_inferior().read_memory(address, size))
+    try:
+        return bytes(gdb.selected_inferior().read_memory(address, size))
+    except gdb.MemoryError as problem:  # somebody has killed the process
+        note("error", command=f"read {size} bytes at {address:#x}", text=str(problem))
+        raise OSError(str(problem)) from None
+
+
+def standing():
+    """Where threads are, and where what they have called returns to."""
+    selected, found = gdb.selected_thread(), []
+    for thread in gdb.selected_inferior().threads():
+        thread.switch()
+        frame = gdb.newest_frame()
+        while frame is not None and len(found) < MOST_PLACES:
+            found.append(frame.pc())
+            frame = frame.older()
+    selected.switch()
+    return found
 
 
 def function_here():

@@ -32,11 +32,12 @@ GONE = re.compile(  # what gdb and we say of a process that somebody has killed 
     "is running: pause it first"
 )
 INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
+SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that it traces: without us as often
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
 
 
 def what(line: str) -> str:
-    return WORDS.get(line.split()[1].strip(":"), "output")
+    return WORDS.get(line.split()[1].strip(":,"), "output")
 
 
 @dataclass(frozen=True, order=True)
@@ -64,6 +65,7 @@ def of_gdb(run: Outcome) -> list[Difference]:
         found.append(Difference("escape", next(repr(line) for line in run.text.splitlines() if "\x1b" in line)))
     if run.killed:
         found = [one for one in found if one.kind != "error" or not GONE.search(one.text)]
+        found = [one for one in found if SERVERS_OWN not in one.text]
     found += [Difference("error", f"{note['command']}: {shortened(note['text'])}") for note in run.noted("error")
               if not (run.killed and GONE.search(note["text"])) and INDIRECT not in note["text"]]  # fmt: skip
     if run.gdb_status is not None and run.gdb_status < 0:

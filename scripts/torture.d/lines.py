@@ -62,7 +62,7 @@ def setup(build: Build, session: Session, control: bool) -> list[str]:
     quiet = "SIGALRM SIGPROF SIGUSR1" + (" SIGSEGV" if "faults" in build.words else "")
     randomize = "off" if session.aslr else "on"
     lines = ["set pagination off", "set width 0", "set remotetimeout 60", f"set disable-randomization {randomize}",
-             "handle SIGUSR2 stop noprint nopass", f"handle {quiet} nostop noprint pass"]  # fmt: skip
+             "handle SIGUSR2 stop print nopass", f"handle {quiet} nostop noprint pass"]  # fmt: skip
     lines += ["set sysroot /"] if session.local_files else []
     if session.start not in (*ATTACHED, "server", "multi"):
         lines += preloading(build, session, control)

@@ -190,6 +190,8 @@ class Run:
         found = segments.changed(self.pid, only, segments.around(patched))
         if patched:  # a trampoline stays too, and its mprotect makes data look like code
             found = [one for one in found if not one.filling]
+        inside = segments.places(self.pid, [pc for note in self.outcome.noted("standing") for pc in note["places"]])
+        found = [one for one in found if not (one.filling and one.holds(inside))]  # until the next stop it has to stay
         self.outcome.memory += [str(one) for one in found if str(one) not in self.outcome.memory]
 
     def release(self, name: str) -> None:

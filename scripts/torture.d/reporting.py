@@ -22,6 +22,8 @@ def tell(args: argparse.Namespace, results: Sequence[Result]) -> None:
     say(f"torture: {played} cases, {found} findings")
     for finding in results[-1].findings if not args.json else ():
         print(line_of(args, finding), flush=True)
+    if results[-1].left_out:
+        say(f"torture: left out: {results[-1].left_out}")
     if results[-1].error:
         say(f"torture: not played: {results[-1].error}")
 

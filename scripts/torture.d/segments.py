@@ -29,6 +29,10 @@ class Change(NamedTuple):
         where = f"{'filling' if self.filling else 'code'} of {os.path.basename(self.file)}+{self.offset:#x}"
         return f"{where}, {len(self.have)} bytes: {self.have[:16].hex()}, not {self.want[:16].hex()}"
 
+    def holds(self, places: Iterable[tuple[str, int]]) -> bool:
+        """Of (file, offset)."""
+        return any(file == self.file and 0 <= at - self.offset < len(self.have) for file, at in places)
+
     def inside(self, ranges: Iterable[Iterable[int]]) -> bool:
         return any(low < self.offset + len(self.have) and self.offset < high for low, high in ranges)
 
@@ -41,6 +45,15 @@ def mappings(pid: int) -> Iterator[tuple[int, int, int, str]]:
             if "x" in words[1] and len(words) == 6 and words[5].startswith("/"):
                 start, _, end = words[0].partition("-")
                 yield int(start, 16), int(end, 16), int(words[2], 16), words[5].strip()
+
+
+def places(pid: int, addresses: Iterable[int]) -> list[tuple[str, int]]:
+    """(file, offset) of addresses in code."""
+    mapped = list(mappings(pid))
+    return [
+        (file, address - start + offset)
+        for address in addresses for start, end, offset, file in mapped if start <= address < end
+    ]  # fmt: skip
 
 
 def changed(
