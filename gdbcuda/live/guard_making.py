@@ -176,7 +176,7 @@ def look_out(process: Process, found: Detour, members: Iterable[int]) -> None:
     if any(FILTERS[number].asks_kernel for number in members):
         process.look_out(guard_seccomp.WAYS, on_confined)
         process.is_confined = False
-    if found.stops_inside and detour.stands_still():
+    if detour.stands_still():
         process.look_out(guard_forks.WAYS, on_fork)
 
 
@@ -191,6 +191,7 @@ def on_confined() -> None:
 
 def on_fork() -> None:
     process = PROCESSES()
+    guard_forks.remember()
     for guard in list(process.guards.values()):
         if guard.detour.stops_inside:
             process.waiting.update(guard.members)

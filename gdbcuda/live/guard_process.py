@@ -53,6 +53,13 @@ class Process:
         if notice not in self.lookouts:
             self.lookouts[notice] = libc_calls.watches(ways, notice)
 
+    def look_no_more(self) -> None:
+        """Nothing wants a guard any more."""
+        while self.lookouts:
+            for one in self.lookouts.popitem()[1]:
+                one.switch(False)
+                trash.append(one)
+
     def trouble_of(self, number: int) -> str:
         """Why one of its functions stays as it is, though it has a guard."""
         return next((one.trouble for one in self.guards_of(number) if one.trouble), "")

@@ -14,7 +14,7 @@ import gdb
 
 from gdbcuda.detour import Refused
 from gdbcuda.errors import Unreadable
-from gdbcuda.live import detour, link, target
+from gdbcuda.live import detour, guard_forks, link, target
 from gdbcuda.live.breakpoints import LISTS_LOCATIONS
 from gdbcuda.live.guard import FOREIGN, Guard
 from gdbcuda.live.guard_watch import switch_locations
@@ -79,6 +79,10 @@ class RemoteGuard(Guard):
                 self.is_lowered = False
 
     # -- what is really there
+
+    def lower(self) -> None:
+        if self.is_lowered or not guard_forks.is_going_on():
+            super().lower()
 
     def take_jump(self) -> bool:
         """It stands there."""

@@ -166,6 +166,7 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
         remove(guard)
     if not FILTERS:
         watch_or_not()
+        process.look_no_more()
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
