@@ -147,15 +147,21 @@ def works(args: argparse.Namespace, tools: Tools) -> Iterator[Work]:
     in_time = args.cases is None and args.case is None
     until = time.monotonic() + args.minutes * 60 if in_time else float("inf")
     number, left = (args.case // PER_BUILD, 1) if args.case is not None else (0, args.cases or 1 << 40)
-    last = number
+    last, alone = number, by_hand(args)
     while time.monotonic() < until and left > 0 and number < last + ENOUGH:
-        build = building.choose(args.seed, number, args.folder)
+        build = building.choose(args.seed, number, args.folder, alone)
         wanted = [one for one in range(PER_BUILD) if is_wanted(args, build, one)][:left]
         left -= len(wanted)
         if wanted:
             last = number
-            yield Work(args.seed, number, wanted * args.repeat, tools, args.folder, until, not args.quick, args.control)
+            yield Work(args.seed, number, wanted * args.repeat, tools, args.folder, until, not args.quick, alone,
+                       args.control)  # fmt: skip
         number += 1
+
+
+def by_hand(args: argparse.Namespace) -> Kind | None:
+    named = [part for part in files("parts") if part.name in args.only and "byhand" in part.words]
+    return named[0] if named else None
 
 
 def is_wanted(args: argparse.Namespace, build: building.Build, session: int) -> bool:

@@ -17,6 +17,8 @@ from gdbcuda import api
 SIMPLE = frozenset(["calls", "strings", "churn", "loads"])  # what sanitizers have no opinion on
 SANITIZED = 5  # every so manieth build has one
 SPECIALS = ("cuGetProcAddress_v2", "cuMemcpy2D_v2", "cuLaunchHostFunc")
+CHILDREN = 10000, 1000  # where gdb runs the program, through gdbserver
+MOST_CALLS = 1 << 30
 FUNCTIONS, SHAPES, PARTS = 7, 5, 3  # functions of a library, of which so many have the shapes whose turn it is
 
 
@@ -34,6 +36,7 @@ class Build:
     workers: int = 0
     rare: int = 60
     status: int = 0
+    children: int = 0
     matching: int = 400  # of each worker's calls, the first so many may match
 
     @property
@@ -84,14 +87,20 @@ def symbols() -> dict[str, str]:
     return {name: size for name, size in found.items() if size in ("bytesize", "size")}
 
 
-def choose(seed: int, number: int, folder: Path) -> Build:
+def choose(seed: int, number: int, folder: Path, alone: Kind | None = None) -> Build:
+    """``alone``: the only part, in the simplest of builds; every other one has fewer children."""
     dice = random.Random(f"build {seed} {number}")
     build = Build(seed, number, folder / f"build-{number}")
+    if alone is not None:
+        build.parts, build.workers, build.children = [alone], 8, CHILDREN[number % 2]
+        build.matching = MOST_CALLS
+        choose_shapes(build, dice)
+        return build
     if number % SANITIZED == SANITIZED - 1:
         build.options = [turn(sanitizers(), seed, number // SANITIZED, 1)[0].name]
         build.parts = [part for part in files("parts") if part.name in SIMPLE]
     else:
-        build.parts = turn(files("parts"), seed, number - number // SANITIZED, PARTS, alone="late")
+        build.parts = turn(random_parts(), seed, number - number // SANITIZED, PARTS, alone="late")
     if "late" not in build.words and not {"calls"} & {part.name for part in build.parts}:
         build.parts = [*build.parts, next(part for part in files("parts") if part.name == "calls")]
     dice.shuffle(build.parts)
@@ -106,6 +115,10 @@ def choose(seed: int, number: int, folder: Path) -> Build:
     choose_compiler(build, dice)
     choose_shapes(build, dice)
     return build
+
+
+def random_parts() -> list[Kind]:
+    return [part for part in files("parts") if "byhand" not in part.words]
 
 
 def choose_compiler(build: Build, dice: random.Random) -> None:
@@ -186,6 +199,7 @@ def program_source(build: Build) -> str:
         "RESERVED": 0 if "reserves" in build.words else -1,
         "SEED": build.seed * 1000 + build.number,
         "STATUS": build.status,
+        "CHILDREN": build.children,
     } | ({"LATE": 1} if late else {})
     names = list(enumerate(build.names))
     cases = "" if late else "".join(f"    case {i}: result = {name}(ARGUMENTS(p, n)); break;\n" for i, name in names)

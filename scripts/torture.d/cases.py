@@ -19,10 +19,12 @@ import terminal
 from building import Build
 from compilers import Failed
 from judging import Difference
+from kinds import Kind
 from lines import REMOTE, Tools
 from playing import Outcome
 from sessions import PER_BUILD, Session
 
+CHILDREN_A_SECOND = 20  # at least
 LIMIT, TIMES_PLAIN = 25, 60  # seconds that a run may take, and times the plain run's besides
 AGAIN, CONTROLS, MORE_CONTROLS = 2, 3, 12
 
@@ -70,13 +72,14 @@ class Work:
     folder: Path
     until: float  # on the monotonic clock: no case begins later
     confirm: bool = True
+    alone: Kind | None = None  # the only part
     control: bool = False  # without us from the first
 
 
 def play(work: Work) -> Result:
     processes.adopt_orphans()
     began, result = time.monotonic(), Result()
-    build = building.choose(work.seed, work.build, work.folder)
+    build = building.choose(work.seed, work.build, work.folder, work.alone)
     try:
         building.write(build)
         compiling.compile_all(build)
@@ -96,7 +99,10 @@ def play(work: Work) -> Result:
 
 def measure(build: Build) -> Outcome:
     """The program alone, twice: what it prints must be the same, else it is no measure."""
-    first, second = (playing.plainly(build, build.folder / name, LIMIT * 2) for name in ("plain", "plain-again"))
+    first, second = (
+        playing.plainly(build, build.folder / name, LIMIT * 2 + build.children / CHILDREN_A_SECOND)
+        for name in ("plain", "plain-again")
+    )
     for one in (first, second):
         if one.stuck or one.status != build.status or one.same != first.same or "= wrong" in "".join(one.same):
             raise (Unfit if build.is_sanitized else Failed)(

@@ -24,6 +24,7 @@ class Kind:
     confined  it calls where no lock can be waited for (without system calls, in a signal handler, in a clone)
     faults    its SIGSEGVs are its own
     executes  it becomes another program, in which calls are counted from 1 again
+    byhand    it takes minutes: only where --only names it
     """
 
     group: str

@@ -45,6 +45,8 @@ class Session:
 def choose(build: Build, number: int) -> Session:
     """The ``number``-th session of a build; kinds take turns over all cases."""
     case = build.number * PER_BUILD + number
+    if build.children:
+        return under_matches(build)
     dice = random.Random(f"session {build.seed} {case}")
     pick = [turn(registry.kinds, build.seed, case, 1)[0] for registry in (starts, deeds, ends)]
     session = Session(pick[0].name, pick[2].name, pick[1].name)
@@ -64,6 +66,16 @@ def choose(build: Build, number: int) -> Session:
         stopping = [one for one in session.watches if one.on == "enter" and not one.auto]
         session.watches = (stopping or session.watches)[:2]
     return session
+
+
+def under_matches(build: Build) -> Session:
+    """The program's own threads match at two functions until the last child has ended."""
+    found = [watches.sized(watches.Terms(name), watches.SECOND, exact=False) for name in build.names[:2]]
+    special = watches.SPECIALS[2]
+    found.append(Watch("", f"cuda-break {special} if hStream == 1", f"break {special} if $rdi == 1", [special],
+                       never=True))  # fmt: skip
+    start = "local" if build.number % 2 == 0 else "server"
+    return Session(start, "exits", "nothing", found, stops=1 << 30)
 
 
 def do(session: Session, stop: int, cuda: list[str], plain: list[str] | None = None) -> None:
