@@ -53,7 +53,7 @@ class Session:
     def on_stop(self, event):
         signal = getattr(event, "stop_signal", None)
         self.stopped.append(signal)
-        here = {one.number for one in getattr(event, "breakpoints", ())}
+        here = {one.number for one in getattr(event, "breakpoints", ()) if one.is_valid()}
         note("stop", signal=signal, watches=self.newly_hit(here))
 
     def newly_hit(self, here):

@@ -33,6 +33,8 @@ GONE = re.compile(  # what gdb and we say of a process that somebody has killed 
 )
 INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that it traces: without us as often
+# A child that shares the program's memory and that nobody traces runs into breakpoints: without us as often.
+SHARING = re.compile(r"^(= clone, vm \d+: )signal 5$")
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
 
 
@@ -88,7 +90,7 @@ def went_to_its_end(session: Session, run: Outcome) -> bool:
 
 
 def of_lines(session: Session, plain: Outcome, run: Outcome) -> list[Difference]:
-    want, have = Counter(plain.same), Counter(run.same)
+    want, have = Counter(plain.same), Counter(SHARING.sub(r"\1exit 40", line) for line in run.same)
     new, missing = sorted((have - want).elements()), sorted((want - have).elements())
     if not went_to_its_end(session, run):
         missing = []
