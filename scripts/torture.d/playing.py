@@ -20,6 +20,7 @@ from lines import ATTACHED, Place, Tools
 from processes import alive, descendants, mine, send
 from sessions import Session
 
+END_OF_CALL = b"\xcc"  # of a shown one: it stays until the next stop, as a trampoline does in which a thread is
 TICK = 0.004  # seconds between looks
 
 
@@ -191,7 +192,7 @@ class Run:
         if patched:  # a trampoline stays too, and its mprotect makes data look like code
             found = [one for one in found if not one.filling]
         inside = segments.places(self.pid, [pc for note in self.outcome.noted("standing") for pc in note["places"]])
-        found = [one for one in found if not (one.filling and one.holds(inside))]  # until the next stop it has to stay
+        found = [one for one in found if not (one.holds(inside) and (one.filling or one.have == END_OF_CALL))]
         self.outcome.memory += [str(one) for one in found if str(one) not in self.outcome.memory]
 
     def release(self, name: str) -> None:

@@ -45,7 +45,7 @@ def test_every_kind_has_its_turn(tmp_path: Path) -> None:
         build = building.choose(5, case // PER_BUILD, tmp_path)
         tried |= build.kinds() | sessions.choose(build, case % PER_BUILD).kinds()
     registries = (sessions.starts, watches.watches, sessions.deeds, sessions.ends)
-    there = [*files("shapes"), *files("parts"), *(kind for registry in registries for kind in registry.kinds)]
+    there = [*files("shapes"), *building.random_parts(), *(kind for registry in registries for kind in registry.kinds)]
     there += [kind for kind in compilers.kinds() if kind.group != "option" or compilers.works("gcc", kind.name)]
     assert {kind.name for kind in there} - tried <= impossible()
 
