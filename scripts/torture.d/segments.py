@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import Callable, NamedTuple
 
 PAGE = 4096
+ENTRY = 16  # bytes that a patch may replace
+NOP = re.compile(rb"[\x66\x2e]*(\x0f\x1f|\x90)")
 Read = Callable[[int, int], bytes]  # (address, size)
 
 
@@ -34,7 +37,9 @@ class Change(NamedTuple):
         return any(file == self.file and 0 <= at - self.offset < len(self.have) for file, at in places)
 
     def inside(self, ranges: Iterable[Iterable[int]]) -> bool:
-        return any(low < self.offset + len(self.have) and self.offset < high for low, high in ranges)
+        """Not in filling that nobody executes, far behind the entry: an island may be there."""
+        return any(low < self.offset + len(self.have) and self.offset < high
+                   and not (self.offset - low > ENTRY and NOP.match(self.want)) for low, high in ranges)  # fmt: skip
 
 
 def mappings(pid: int) -> Iterator[tuple[int, int, int, str]]:
