@@ -7,6 +7,7 @@ still. (ptrace(2): PTRACE_O_TRACEFORK; gdb's infrun.c: follow_fork.)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import Callable
 
@@ -15,6 +16,7 @@ from gdbcuda.live import target
 from gdbcuda.live.inferiors import PerInferior
 
 INT3 = b"\xcc"
+IS_BEING_MADE: list[Callable[[], bool]] = []  # asked where gdb cannot be told of a child that waits
 _waiting: PerInferior[list[tuple[int, ...]]] = PerInferior(list)  # looked for once a stop
 
 
@@ -27,6 +29,10 @@ def waiting() -> tuple[int, ...]:
     if not known:
         known.append(tuple(target.unfollowed_children()))
     return known[0]
+
+
+def is_one_being_made() -> bool:
+    return any(ask() for ask in IS_BEING_MADE)
 
 
 def forget(event: object = None) -> None:

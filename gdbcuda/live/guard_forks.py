@@ -7,7 +7,7 @@ when the call that forks has returned; another is not lowered meanwhile. (gdb ma
 
 from __future__ import annotations
 
-from gdbcuda.live import calling, positions
+from gdbcuda.live import calling, children, positions
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.live.libc_calls import Wanted
 
@@ -49,3 +49,6 @@ def is_going_on() -> bool:
         if where is not None and not any(sp <= before for _, sp in where[:1]):
             del forking[thread]
     return bool(forking)
+
+
+children.IS_BEING_MADE.append(is_going_on)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import calling, confined, frames, unloading
+from gdbcuda.live import calling, children, confined, frames, unloading
 from gdbcuda.live.inferiors import PerInferior
 
 Key = tuple[int, int]  # thread number, stack pointer after the return
@@ -76,7 +76,9 @@ def remembered(frame: gdb.Frame) -> frames.Call | None:
 
 
 def sweep(event: object = None) -> None:
-    """At a stop, and between commands: deletes what waits for no call."""
+    """At a stop, and between commands: deletes what waits for no call. A child that is being made has it too."""
+    if children.is_one_being_made():
+        return
     for calls in CALLS.all():
         for address, ending in [(a, e) for a, e in calls.endings.items() if not e.is_valid() or not e.enabled]:
             del calls.endings[address]
