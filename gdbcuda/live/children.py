@@ -7,7 +7,6 @@ still. (ptrace(2): PTRACE_O_TRACEFORK; gdb's infrun.c: follow_fork.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import Callable
 

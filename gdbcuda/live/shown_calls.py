@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import calling, children, confined, frames, unloading
+from gdbcuda.live import calling, children, confined, frames, silence, target, unloading
 from gdbcuda.live.inferiors import PerInferior
 
 Key = tuple[int, int]  # thread number, stack pointer after the return
@@ -42,9 +42,19 @@ class Ending(confined.Internal):
         for key, call in list(calls.open.items()):
             if key[0] == thread and (key[1] < now or (key[1] == now and returns_to(call, self.address))):
                 calls.over[thread] = calls.open.pop(key)
-        if not any(returns_to(call, self.address) for call in calls.open.values()):
-            self.enabled = False  # deleted by `sweep`, for nothing may be deleted here
+        if not self.is_awaited(calls):
+            self.fall_silent()
         return False
+
+    def is_awaited(self, calls: Shown) -> bool:
+        return any(returns_to(call, self.address) for call in calls.open.values())
+
+    def fall_silent(self) -> None:
+        """Or each later return to the same place would stop. (Deleted by `sweep`, for nothing may be deleted here.)"""
+        if target.raw_memory() is not None:
+            silence.silence(self.address)
+        elif not children.is_one_being_made():
+            self.enabled = False
 
 
 def remember(call: frames.Call, frame: gdb.Frame) -> None:
@@ -57,6 +67,7 @@ def remember(call: frames.Call, frame: gdb.Frame) -> None:
         calls.endings[older.pc()] = Ending(older.pc())
     else:
         ending.enabled = True
+        silence.wake(older.pc())
 
 
 def forget_unloaded(addresses: set[int]) -> None:
@@ -80,7 +91,9 @@ def sweep(event: object = None) -> None:
     if children.is_one_being_made():
         return
     for calls in CALLS.all():
-        for address, ending in [(a, e) for a, e in calls.endings.items() if not e.is_valid() or not e.enabled]:
+        for address, ending in list(calls.endings.items()):
+            if ending.is_valid() and ending.is_awaited(calls):
+                continue
             del calls.endings[address]
             if ending.is_valid():
                 ending.delete()
