@@ -54,6 +54,12 @@ def standing() -> dict[int, list[Position] | None]:
         return {one.num: switched_positions(one) for one in threads}
 
 
+def busy() -> set[int]:
+    """Addresses where a thread is, or goes on behind a signal handler: gdb may have a breakpoint of its own there, for
+    that moment. (gdb's infrun.c: insert_hp_step_resume_breakpoint_at_frame.)"""
+    return {pc for found in standing().values() for pc, _ in found or ()}
+
+
 def positions(thread: int) -> list[Position] | None:
     """The same for one thread, [] if there is none with that number."""
     selected = gdb.selected_thread()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import calling, children, confined, frames, silence, target, unloading
+from gdbcuda.live import calling, children, confined, frames, positions, silence, target, unloading
 from gdbcuda.live.inferiors import PerInferior
 
 Key = tuple[int, int]  # thread number, stack pointer after the return
@@ -35,7 +35,9 @@ def returns_to(call: frames.Call, address: int) -> bool:
 
 
 class Ending(confined.Internal):
-    """Where a shown call returns to. Internal, for it never stops."""
+    """Where a shown call returns to. Internal, for it never stops. ``in_vain``: how often it has."""
+
+    in_vain = 0
 
     def stop(self) -> bool:
         calls, thread, now = CALLS(), calling.thread_number(), calling.current_stack_pointer()
@@ -51,8 +53,10 @@ class Ending(confined.Internal):
 
     def fall_silent(self) -> None:
         """Or each later return to the same place would stop. (Deleted by `sweep`, for nothing may be deleted here.)"""
+        self.in_vain += 1
         if target.raw_memory() is not None:
-            silence.silence(self.address)
+            if is_power_of_two(self.in_vain):  # to look is slow, and what is in the way may stay
+                silence.silence(self.address)
         elif not children.is_one_being_made():
             self.enabled = False
 
@@ -87,13 +91,20 @@ def remembered(frame: gdb.Frame) -> frames.Call | None:
 
 
 def sweep(event: object = None) -> None:
-    """At a stop, and between commands: deletes what waits for no call. A child that is being made has it too."""
+    """At a stop, and between commands: deletes what waits for no call. A child that is being made has it too; and where
+    a thread is, gdb may have one of its own there, which would be alone then."""
     if children.is_one_being_made():
         return
     for calls in CALLS.all():
-        for address, ending in list(calls.endings.items()):
-            if ending.is_valid() and ending.is_awaited(calls):
+        idle = {at: one for at, one in calls.endings.items() if not (one.is_valid() and one.is_awaited(calls))}
+        busy = positions.busy() if idle else set()
+        for address, ending in idle.items():
+            if address in busy and ending.is_valid():
                 continue
             del calls.endings[address]
             if ending.is_valid():
                 ending.delete()
+
+
+def is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0

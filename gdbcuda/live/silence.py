@@ -30,7 +30,7 @@ def wake(address: int) -> None:
 
 def is_alone(address: int) -> bool:
     table = gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints")
-    return len(re.findall(rf"\b0x0*{address:x}\b", table)) == 1
+    return len(set(re.findall(rf"^(-?\d+)\b.*\b0x0*{address:x}\b", table, re.MULTILINE))) == 1
 
 
 def put(address: int, is_met: bool) -> None:
