@@ -20,17 +20,19 @@ PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_PHDR = 1, 2, 4, 6
 DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_DEBUG, DT_GNU_HASH = 0, 4, 5, 6, 21, 0x6FFFFEF5
 DT_FLAGS_1, DF_1_NODELETE = 0x6FFFFFFB, 8
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, shndx, value, size
-STT_TLS = 6
+STT_TLS, STT_GNU_IFUNC = 6, 10
 MOST_OBJECTS, MOST_ENTRIES, MOST_NOTES, LONGEST_CHAIN = 4096, 512, 4096, 10_000
 FEW_STRINGS = 16  # bytes: no string table begins with so many zeros
 
 
 class Symbol(NamedTuple):
-    """A dynamic symbol; ``address`` is where it is in the process, ``size`` in bytes."""
+    """A dynamic symbol; ``address`` is where it is in the process, ``size`` in bytes. ``is_indirect``: there is what
+    says which code it stands for (STT_GNU_IFUNC)."""
 
     name: str
     address: int
     size: int
+    is_indirect: bool = False
 
 
 class Image:
@@ -166,7 +168,8 @@ class Image:
         name, info, _, section, value, size = SYMBOL.unpack(raw)
         if section == 0 or info & 15 == STT_TLS:
             return None
-        return Symbol(string_at(self.memory, self.address(DT_STRTAB) + name), self.base + value, size)
+        text, kind = string_at(self.memory, self.address(DT_STRTAB) + name), info & 15
+        return Symbol(text, self.base + value, size, kind == STT_GNU_IFUNC)
 
 
 def images(memory: Memory, headers: int, count: int) -> list[Image]:

@@ -192,10 +192,13 @@ def parse_locations(number: int) -> list[Location]:
 
 
 def is_of(place: Location, function: str) -> bool:
-    """C++ overloads and PLT entries are other functions; libc's dlsym is ___dlsym in its debug info, and is not."""
+    """C++ overloads and PLT entries are other functions; libc's dlsym is ___dlsym in its debug info, and is not. The
+    code that an indirect function stands for has any name."""
     if place.is_plt:
         return False
-    return place.function.partition("(")[0] == function or target.exports(place.file, function, place.address)
+    if place.function.partition("(")[0] == function or target.exports(place.file, function, place.address):
+        return True
+    return target.is_indirect(place.file, function)
 
 
 def is_wanted(place: Location, wish: Wish, chosen: str) -> bool:

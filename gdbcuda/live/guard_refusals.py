@@ -7,7 +7,7 @@ import gdb
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
 from gdbcuda.live import confined, detour, guard_forks, guard_seccomp, positions, room, target
-from gdbcuda.live.breakpoints import LISTS_LOCATIONS
+from gdbcuda.live.breakpoints import LISTS_LOCATIONS, WISHES
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
 from gdbcuda.live.guard_watch import places
 
@@ -51,6 +51,7 @@ def everywhere(function: int, members: dict[int, int], others: list[gdb.Breakpoi
 def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> tuple[Detour, Threads]:
     process = PROCESSES()
     refuse_what_cannot_be_shared(members)
+    refuse_resolver(function, members)
     refuse_more_than_gdb_bears(process)
     if any(FILTERS[number].asks_kernel for number in members):
         refuse_confined(process)
@@ -70,6 +71,14 @@ def refuse_what_cannot_be_shared(members: dict[int, int]) -> None:
     if counting_ones and len(members) > 1:
         alone = "it counts calls, and another breakpoint is on the same function"
         raise OfOne(counting_ones[0], alone, "and counts calls")
+
+
+def refuse_resolver(function: int, members: dict[int, int]) -> None:
+    """gdb has to see its end, to learn where the breakpoint belongs."""
+    file = target.object_of(function)
+    for name in {WISHES[number].function for number in members if number in WISHES}:
+        if target.is_indirect(file, name) and target.exports(file, name, function):
+            raise NotNow("it is an indirect function (IFUNC) that nobody has called yet")
 
 
 def refuse_confined(process: Process) -> None:

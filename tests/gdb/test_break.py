@@ -231,7 +231,8 @@ int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
 int main(void)
 {
     unsigned long long sum = 0;
-    cuMemAlloc_v2(&sum, 1);
+    for (int i = 1; i < 4; i++)
+        cuMemAlloc_v2(&sum, (unsigned long)i);
     return (int)sum;
 }
 """
@@ -244,3 +245,12 @@ def test_an_indirect_function(scenario: Scenario, compile_c, tmp_path: Path) -> 
     text = scenario.run(program, "tbreak main", "RUN", "cuda-break cuMemAlloc", "info breakpoints", hook=hook)
     assert "cuda-break: that is an indirect function (IFUNC): which code it stands for only gdb's own break" in text
     assert "No breakpoints" in text and "fault of gdbcuda" not in text, text
+
+
+def test_an_indirect_function_that_was_not_loaded_yet(scenario: Scenario, compile_c, tmp_path: Path) -> None:
+    """The loader asks it for its code: there gdb puts the breakpoint, and it is the function all the same."""
+    hook = compile_c("libindirect.so", INDIRECT, "-shared")
+    program = compile_c("program", CALLS_IT, str(hook), "-Wl,-z,lazy", f"-Wl,-rpath,{tmp_path}")
+    text = scenario.run(program, "cuda-break cuMemAlloc if bytesize == 2", "RUN", "continue", hook=hook)
+    assert "one (dptr=" in text and "bytesize=2)" in text, text
+    assert len(re.findall(r"^Breakpoint 1, ", text, re.MULTILINE)) == 1 and "exited with code 06" in text, text

@@ -116,11 +116,19 @@ def ranges_in_file(name: str) -> list[tuple[int, int]]:
 @until_objects_change
 def exports(file: str, name: str, address: int) -> bool:
     """Is the address in the function that the object exports under that name?"""
-    for one in images():
-        if (one.name or strip_prefix(program())) == file:
-            found = one.lookup(name)
-            return found is not None and found.address <= address < found.address + max(found.size, 1)
-    return False
+    found = exported(file, name)
+    return found is not None and found.address <= address < found.address + max(found.size, 1)
+
+
+def is_indirect(file: str, name: str) -> bool:
+    """Does the object export a function of that name that says at run time which code it stands for (IFUNC)?"""
+    found = exported(file, name)
+    return found is not None and found.is_indirect
+
+
+def exported(file: str, name: str) -> image.Symbol | None:
+    owner = next((one for one in images() if (one.name or strip_prefix(program())) == file), None)
+    return owner.lookup(name) if owner is not None else None
 
 
 def on_stop(event: object) -> None:
