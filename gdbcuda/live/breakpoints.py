@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import gdb_cli, inferiors, layers, loader_watch, target, user_hooks
+from gdbcuda.live import gdb_cli, indirect, inferiors, layers, loader_watch, target, user_hooks
 
 LISTS_LOCATIONS = hasattr(gdb, "BreakpointLocation")  # before gdb 13 only its commands know the places of one
 ORDER = ("hook", "runtime", "driver", "app", "system")
@@ -198,7 +198,7 @@ def is_of(place: Location, function: str) -> bool:
         return False
     if place.function.partition("(")[0] == function or target.exports(place.file, function, place.address):
         return True
-    return target.is_indirect(place.file, function)
+    return indirect.is_code_of(place.file, place.address, function)
 
 
 def is_wanted(place: Location, wish: Wish, chosen: str) -> bool:

@@ -14,7 +14,7 @@ import gdb
 
 from gdbcuda import abi, api
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live import layers, target, versions
+from gdbcuda.live import indirect, layers, target, versions
 
 
 @dataclass
@@ -56,8 +56,10 @@ Prototypes = Callable[[str], Optional[api.Function]]
 def api_function(frame: gdb.Frame, known: Prototypes | None = None) -> api.Function | None:
     """The API function of the frame by its ELF symbol; look-alikes that are not in the table give None. ``known``:
     other functions count as well."""
+    look_up = known or versions.table().function
     name = frame.name()
-    return (known or versions.table().function)(name.partition("(")[0]) if name else None
+    found = look_up(name.partition("(")[0]) if name else None
+    return found or look_up(indirect.name_of(frame))
 
 
 def is_at_entry(frame: gdb.Frame) -> bool:

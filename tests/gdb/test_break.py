@@ -252,5 +252,13 @@ def test_an_indirect_function_that_was_not_loaded_yet(scenario: Scenario, compil
     hook = compile_c("libindirect.so", INDIRECT, "-shared")
     program = compile_c("program", CALLS_IT, str(hook), "-Wl,-z,lazy", f"-Wl,-rpath,{tmp_path}")
     text = scenario.run(program, "cuda-break cuMemAlloc if bytesize == 2", "RUN", "continue", hook=hook)
-    assert "one (dptr=" in text and "bytesize=2)" in text, text
+    assert "hook libindirect.so  cuMemAlloc_v2(dptr=" in text and "bytesize=2)" in text, text
     assert len(re.findall(r"^Breakpoint 1, ", text, re.MULTILINE)) == 1 and "exited with code 06" in text, text
+
+
+def test_an_indirect_function_on_return(scenario: Scenario, compile_c, tmp_path: Path) -> None:
+    hook = compile_c("libindirect.so", INDIRECT, "-shared")
+    program = compile_c("program", CALLS_IT, str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = scenario.run(program, "cuda-break cuMemAlloc --on return if bytesize == 2", "RUN", "continue", hook=hook)
+    assert re.search(r"hook libindirect.so  cuMemAlloc_v2\(.*bytesize=2\) = CUDA_SUCCESS", text), text
+    assert "exited with code 06" in text, text
