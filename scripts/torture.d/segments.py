@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Callable, NamedTuple
 
 PAGE = 4096
+OUR_LIBRARY = "libgdbcuda.so"
 ENTRY = 16  # bytes that a patch may replace
 NOP = re.compile(rb"[\x66\x2e]*(\x0f\x1f|\x90)")
 Read = Callable[[int, int], bytes]  # (address, size)
@@ -26,7 +27,7 @@ class Change(NamedTuple):
     offset: int
     have: bytes
     want: bytes
-    filling: bool  # behind the segment's last byte, up to the end of its page
+    filling: bool  # behind the segment's last byte, up to the end of its page; or in our library's room for guards
 
     def __str__(self) -> str:
         where = f"{'filling' if self.filling else 'code'} of {os.path.basename(self.file)}+{self.offset:#x}"
@@ -87,7 +88,7 @@ def differences(have: bytes, start: int, offset: int, file: str, but: list[tuple
         have = have[:low] + want[low:high] + have[high:]
     if have == want:
         return []
-    code_ends = code_end(file, offset)
+    code_ends = 0 if os.path.basename(file) == OUR_LIBRARY else code_end(file, offset)
     found = []
     for first, last in runs(have, want):
         found.append(Change(file, offset + first, have[first:last], want[first:last], offset + first >= code_ends))
