@@ -55,6 +55,7 @@ class Process:
 
     def look_no_more(self) -> None:
         """Nothing wants a guard any more."""
+        self.is_confined = self.is_confined or None
         while self.lookouts:
             for one in self.lookouts.popitem()[1]:
                 one.switch(False)
