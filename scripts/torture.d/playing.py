@@ -223,7 +223,7 @@ class Run:
         for pid in (*descendants(self.gdb.pid), self.gdb.pid) if self.outcome.stuck else ():
             send(pid, signal.SIGKILL)
         self.outcome.left = [] if self.outcome.stuck else self.leftovers(3)
-        for pid in mine(self.place.out):
+        for pid in {*mine(self.place.out), *descendants(os.getpid())}:  # a gdbserver names no file and outlives gdb
             send(pid, signal.SIGKILL)
         self.gdb.wait()
         if self.parent is not None:
