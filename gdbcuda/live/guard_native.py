@@ -134,14 +134,25 @@ class NativeGuard(Guard):
         """Somebody else's bytes are there now: gdb learns them as those below its breakpoints, or it would put the
         function's own back. He may put back what he has found, our jump or our int3s, below which are the function's.
         They may lead to our trampoline still, which stays."""
-        memory = target.raw_memory()
-        for at, own in self.own.items() if memory is not None else ():
+        memory, found = target.raw_memory(), dict(self.own)
+        if self.hit and not self.let_all_pass():
+            found[self.trampoline.hit] = INT3
+        for at, own in found.items() if memory is not None else ():
             with suppress(Unreadable, gdb.error):
                 byte = memory.read(at, 1)
                 gdb.selected_inferior().write_memory(at, byte if byte[0] != INT3 else bytes([own]))
                 memory.write(at, byte)
-        if self.hit:
-            gdb.selected_inferior().write_memory(self.trampoline.hit, self.trampoline.passing_on())
+
+    def let_all_pass(self) -> bool:
+        """Who still comes to the trampoline. False where that is not there: unmapped, with what it was in."""
+        code, wanted = self.trampoline, self.trampoline.passing_on()
+        ours = code.raw[code.hit - code.address :][: len(wanted)]
+        with suppress(Unreadable, gdb.error):
+            there = target.InferiorMemory().read(code.hit, len(wanted))
+            if there == ours:
+                gdb.selected_inferior().write_memory(code.hit, wanted)
+            return there in (ours, wanted)
+        return False
 
     def stand(self, pc: int) -> None:
         super().stand(pc)
