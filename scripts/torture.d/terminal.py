@@ -15,7 +15,7 @@ import stuck
 from building import Build
 from lines import Place, Tools
 from playing import Outcome, read
-from processes import alive, mine, send
+from processes import mine, send
 from sessions import Session
 
 PROMPT = "(gdb) "
@@ -35,15 +35,13 @@ def play(build: Build, session: Session, tools: Tools, folder: Path, control: bo
         for word in [*lines.setup(build, session, control), *watched(session, control), "run"]:
             typed.type(word)
         for _ in range(session.stops):
-            if not running(place):
+            if not typed.programs():
                 break
             typed.type("continue")
-        for word in ("delete", "continue", "info breakpoints") if running(place) else ("info breakpoints",):
+        for word in ("delete", "continue", "info breakpoints") if typed.programs() else ("info breakpoints",):
             typed.type(word)
     except TimeoutError:
-        outcome.stuck = stuck.stacks(
-            typed.gdb.pid, next((one for one in mine(place.out) if one != typed.gdb.pid), 0), folder
-        )
+        outcome.stuck = stuck.stacks(typed.gdb.pid, next(iter(typed.programs()), 0), folder)
     finally:
         typed.close()
         for pid in mine(place.out):
@@ -63,16 +61,6 @@ def watched(session: Session, control: bool) -> list[str]:
     return found
 
 
-def program_of(place: Place) -> int:
-    ready = [line for line in read(place.out) if line.startswith("# ready ")]
-    return int(ready[-1].split()[2]) if ready else 0
-
-
-def running(place: Place) -> bool:
-    pid = program_of(place)
-    return bool(pid) and alive(pid)
-
-
 class Typed:
     """gdb in a pseudo-terminal. ``type`` waits for the next prompt; within commands the prompt is ">"."""
 
@@ -85,6 +73,10 @@ class Typed:
         self.began = time.monotonic()
         self.until = self.began + limit
         self.out, self.progress = out, stuck.Progress()
+
+    def programs(self) -> list[int]:
+        """(It may be stopped before it has said who it is.)"""
+        return [one for one in mine(self.out) if one != self.gdb.pid]
 
     def pids(self) -> list[int]:
         return sorted({self.gdb.pid, *mine(self.out)})
