@@ -10,7 +10,7 @@ from gdbcuda import detour, trampoline
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.islands import PADDING, Surroundings
-from gdbcuda.live import gdb_cli, inferiors, target
+from gdbcuda.live import inferiors, standstill, target
 from gdbcuda.spare import ALIGN
 from gdbcuda.x86 import jump
 from gdbcuda.x86_decode import Instruction, Unknown, instructions
@@ -19,7 +19,6 @@ LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the ent
 OTHER_MACHINE = "guards are made for x86-64, not for"
 LARGEST_NEIGHBOUR = 4096
 FIRST_BYTES = 16  # that have to be as the file has them
-NON_STOP = "maintenance show target-non-stop"
 
 
 def plan(function: int, stop: int, is_unwound: bool = False) -> Detour:
@@ -27,7 +26,7 @@ def plan(function: int, stop: int, is_unwound: bool = False) -> Detour:
     code, around = read(function)
     if target.differs_from_file(function, FIRST_BYTES):
         raise Refused("its first bytes are not those of its file: somebody else has patched it already")
-    in_place = not stands_still() and steps_in_place()
+    in_place = not standstill.stands_still() and steps_in_place()
     return detour.plan(function, code, stop, around, cold_part(function), in_place, is_unwound)
 
 
@@ -66,21 +65,7 @@ def steps_in_place() -> bool:
     it lets the thread execute the instruction elsewhere. (gdb manual: "Maintenance Commands", displaced-stepping.)"""
     if gdb.parameter("displaced-stepping") != "auto":
         return gdb.parameter("displaced-stepping") == "off"
-    return stands_still()
-
-
-def stands_still() -> bool:
-    """Whether all of the process does whenever gdb looks; else the other threads run on. (gdb manual: "Maintenance
-    Commands", target-non-stop.)"""
-    if target.raw_memory() is None:
-        return True
-    known = IS_NON_STOP()
-    if not known and gdb_cli.is_possible():
-        known.append("is off" not in gdb_cli.execute(NON_STOP))
-    return known == [False]
-
-
-IS_NON_STOP: inferiors.PerInferior[list[bool]] = inferiors.PerInferior(list)  # it cannot be changed while one runs
+    return standstill.stands_still()
 
 
 def previous_function(function: int) -> tuple[int, bytes] | None:

@@ -27,6 +27,7 @@ from gdbcuda.live import (
     inserted,
     room,
     settings,
+    standstill,
     target,
 )
 from gdbcuda.live.guard import Guard
@@ -176,7 +177,7 @@ def look_out(process: Process, found: Detour, members: Iterable[int]) -> None:
     if any(FILTERS[number].asks_kernel for number in members):
         process.look_out(guard_seccomp.WAYS, on_confined)
         process.is_confined = False
-    if detour.stands_still():
+    if standstill.stands_still():
         process.look_out(guard_forks.WAYS, on_fork)
 
 
@@ -218,7 +219,7 @@ def written(
 def guard_of(
     function: int, found: Detour, members: dict[int, int], made: trampoline.Trampoline, is_counting: bool
 ) -> Guard:
-    kind: type[Guard] = RemoteGuard if detour.stands_still() else NativeGuard
+    kind: type[Guard] = RemoteGuard if standstill.stands_still() else NativeGuard
     inserted.keep(GUARDS)
     stop = next(iter(members.values()))
     return kind(function, stop, tuple(members), found, made, is_counting)

@@ -6,7 +6,7 @@ import gdb
 
 from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
-from gdbcuda.live import confined, detour, guard_forks, guard_seccomp, positions, room, target
+from gdbcuda.live import confined, detour, guard_forks, guard_seccomp, positions, room, standstill, target
 from gdbcuda.live.breakpoints import LISTS_LOCATIONS, WISHES
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
 from gdbcuda.live.guard_watch import places
@@ -56,10 +56,10 @@ def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
     if any(FILTERS[number].asks_kernel for number in members):
         refuse_confined(process)
     found = detour.plan(function, next(iter(members.values())), room.is_unwound(function))
-    if found.stops_inside and detour.stands_still():
+    if found.stops_inside and standstill.stands_still():
         refuse_what_cannot_be_switched(members)
     refuse_other_breakpoints(found, others)
-    if found.stops_inside and detour.stands_still() and guard_forks.is_going_on():
+    if found.stops_inside and standstill.stands_still() and guard_forks.is_going_on():
         raise NotNow(guard_forks.REASON)
     return found, standing(found)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.live import calling, children, confined, detour, frames, positions, silence, unloading
+from gdbcuda.live import calling, children, confined, frames, positions, silence, standstill, unloading
 from gdbcuda.live.inferiors import PerInferior
 
 Key = tuple[int, int]  # thread number, stack pointer after the return
@@ -55,7 +55,7 @@ class Ending(confined.Internal):
         """Or each later return to the same place would stop. (Deleted by `sweep`, for nothing may be deleted here.) In
         a process that stands still gdb puts them back at each step; and no child is made meanwhile."""
         self.in_vain += 1
-        if not detour.stands_still():
+        if not standstill.stands_still():
             if is_power_of_two(self.in_vain):  # to look is slow, and what is in the way may stay
                 silence.silence(self.address)
         elif not children.is_one_being_made():
