@@ -7,12 +7,11 @@ import json
 from typing import Any
 
 from gdbcuda import api, output, render
+from gdbcuda.check import check
+from gdbcuda.check.finding import JSON_VERSION, Report
+from gdbcuda.check.text import report_text, verdict_line
 from gdbcuda.errors import UserError
 from gdbcuda.printable import visible
-
-from . import check
-from .finding import JSON_VERSION, Report
-from .text import report_text, verdict_line
 
 _DESCRIPTION = """\
 Tells what readelf, nm and an hour of doubt tell about a hook library: debug

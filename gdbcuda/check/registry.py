@@ -12,10 +12,9 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Callable, NamedTuple, Union
 
+from gdbcuda.check.finding import SEVERITIES, Finding
+from gdbcuda.check.subject import Subject
 from gdbcuda.errors import UserError
-
-from .finding import SEVERITIES, Finding
-from .subject import Subject
 
 # What a check looks at: every file; a hook library; a program; a program together with a hook library.
 ANY, LIBRARY, PROGRAM, PAIR = "any", "library", "program", "pair"
@@ -64,7 +63,7 @@ def check(
 
 def load_checks() -> dict[str, Check]:
     """Every check of every file in ``checks/``."""
-    from . import checks
+    from gdbcuda.check import checks
 
     for module in pkgutil.iter_modules(checks.__path__):
         importlib.import_module(f"{checks.__name__}.{module.name}")

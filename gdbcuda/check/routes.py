@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from gdbcuda.check.subject import Subject, important_first
+from gdbcuda.check.words import some
 from gdbcuda.vendor import NAMES
-
-from .subject import Subject, important_first
-from .words import some
 
 RESOLVERS = ("cuGetProcAddress", "cuGetProcAddress_v2")
 

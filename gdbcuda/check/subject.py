@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from gdbcuda import api, elf
+from gdbcuda.check.uses import Uses
 from gdbcuda.elf import separate
 from gdbcuda.elf.dwarf import Unit
 from gdbcuda.elf.dwarf_functions import TooMuch, defined_functions
 from gdbcuda.errors import UserError
 from gdbcuda.reading import open_source
-
-from .uses import Uses
 
 # In this order things are named: what a hook library is mostly made for comes first.
 IMPORTANT_ROLES = ("alloc", "free", "copy", "launch")

@@ -6,9 +6,8 @@ import os
 import textwrap
 
 from gdbcuda import render
+from gdbcuda.check.finding import Finding, Report
 from gdbcuda.printable import visible
-
-from .finding import Finding, Report
 
 _COPY = "    "  # a line that begins so is to be copied: never wrapped
 _GAP = 2

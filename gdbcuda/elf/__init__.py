@@ -4,9 +4,9 @@
 anything but UserError for what is wrong with the file.
 """
 
-from .file import Elf
-from .file import open_elf as open
-from .search import Libraries, Root
-from .symbols import Symbol
+from gdbcuda.elf.file import Elf
+from gdbcuda.elf.file import open_elf as open
+from gdbcuda.elf.search import Libraries, Root
+from gdbcuda.elf.symbols import Symbol
 
 __all__ = ["Elf", "Libraries", "Root", "Symbol", "open"]

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from elftools.dwarf.enums import ENUM_DW_AT, ENUM_DW_TAG
 
+from gdbcuda.elf.cursor import FORM_NAMES, Cursor, names_by_number
 from gdbcuda.errors import UserError
-
-from .cursor import FORM_NAMES, Cursor, names_by_number
 
 _TAGS = names_by_number(ENUM_DW_TAG, "DW_TAG_")
 # from before DWARF 5, and not in older versions of pyelftools

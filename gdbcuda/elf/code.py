@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
+from gdbcuda.elf import code_arm, code_x86
+from gdbcuda.elf.layout import Addresses
 from gdbcuda.errors import UserError
-
-from . import code_arm, code_x86
-from .layout import Addresses
 
 _LARGEST_FUNCTION = 1 << 20
 _LONGEST_STUB = 24  # bytes of a PLT entry

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from .abbreviations import Abbreviations
-from .contents import Contents
-from .cursor import Cursor
-from .records import text
+from gdbcuda.elf.abbreviations import Abbreviations
+from gdbcuda.elf.contents import Contents
+from gdbcuda.elf.cursor import Cursor
+from gdbcuda.elf.records import text
 
 MOST_UNITS = 2048
 _FIRST_ENTRY = 4096  # bytes that hold a unit's header and first entry, strings inside it included

@@ -6,11 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Union
 
+from gdbcuda.elf.abbreviations import Declaration
+from gdbcuda.elf.cursor import Cursor
+from gdbcuda.elf.dwarf import Dwarf, Unit
 from gdbcuda.errors import UserError
-
-from .abbreviations import Declaration
-from .cursor import Cursor
-from .dwarf import Dwarf, Unit
 
 # About a second of work. What is larger is told as not looked at.
 MOST_ENTRIES = 60_000

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+from gdbcuda.elf import notes, separate, symbols, versions
+from gdbcuda.elf.code import Code
+from gdbcuda.elf.contents import Contents
+from gdbcuda.elf.dwarf import Dwarf
+from gdbcuda.elf.dynamic import read_dynamic
+from gdbcuda.elf.header import read_header
+from gdbcuda.elf.layout import Addresses, Section, read_sections, read_segments
+from gdbcuda.elf.relocations import Relocation, read_relocations
+from gdbcuda.elf.symbols import Symbol, SymbolTable
 from gdbcuda.reading import PathOrBytes, Source, open_source
-
-from . import notes, separate, symbols, versions
-from .code import Code
-from .contents import Contents
-from .dwarf import Dwarf
-from .dynamic import read_dynamic
-from .header import read_header
-from .layout import Addresses, Section, read_sections, read_segments
-from .relocations import Relocation, read_relocations
-from .symbols import Symbol, SymbolTable
 
 _DF_1_PIE = 0x08000000
 _SHF_EXECINSTR = 4

@@ -6,11 +6,10 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gdbcuda.elf.header import Header
+from gdbcuda.elf.records import Record, Records, string_at
 from gdbcuda.errors import UserError
 from gdbcuda.reading import Source
-
-from .header import Header
-from .records import Record, Records, string_at
 
 _SHN_XINDEX = 0xFFFF
 _PN_XNUM = 0xFFFF

@@ -6,11 +6,10 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gdbcuda.elf.layout import Section, Segment
+from gdbcuda.elf.records import Records
 from gdbcuda.errors import UserError
 from gdbcuda.reading import Source
-
-from .layout import Section, Segment
-from .records import Records
 
 _LARGEST = 1 << 20
 _NT_GNU_BUILD_ID = 3

@@ -6,9 +6,9 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .dynamic import Dynamic
-from .layout import Addresses
-from .records import Records
+from gdbcuda.elf.dynamic import Dynamic
+from gdbcuda.elf.layout import Addresses
+from gdbcuda.elf.records import Records
 
 # (table, its size in bytes, has addends); the kind of DT_JMPREL is said by DT_PLTREL
 _TABLES = (("DT_RELA", "DT_RELASZ", True), ("DT_REL", "DT_RELSZ", False))

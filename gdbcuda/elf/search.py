@@ -7,9 +7,8 @@ import os
 from collections.abc import Iterator
 from functools import cached_property
 
+from gdbcuda.elf.file import Elf, open_elf
 from gdbcuda.errors import UserError
-
-from .file import Elf, open_elf
 
 _MOST_LINKS = 40
 _MOST_LIBRARIES = 300

@@ -11,10 +11,9 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gdbcuda.elf.contents import Contents
+from gdbcuda.elf.records import text
 from gdbcuda.reading import Source
-
-from .contents import Contents
-from .records import text
 
 DEBUG_DIRECTORY = "/usr/lib/debug"
 _CHUNK = 1 << 20

@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from gdbcuda.elf.dynamic import Dynamic
+from gdbcuda.elf.layout import Addresses
+from gdbcuda.elf.records import Record, Records, string_at
 from gdbcuda.errors import UserError
 from gdbcuda.reading import Source
-
-from .dynamic import Dynamic
-from .layout import Addresses
-from .records import Record, Records, string_at
 
 HIDDEN = 0x8000  # in the version index of a symbol: not the default (name@VERSION, not name@@VERSION)
 _BASE = 1  # flag of the definition that names the file itself

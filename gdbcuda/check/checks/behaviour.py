@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from gdbcuda import api, elf
+from gdbcuda.check.registry import LIBRARY, Answer, Seen, check
+from gdbcuda.check.subject import Subject
+from gdbcuda.check.words import some
 from gdbcuda.vendor import api_of
-
-from ..registry import LIBRARY, Answer, Seen, check
-from ..subject import Subject
-from ..words import some
 
 _STATUS = {"CUresult", "cudaError_t", "nvmlReturn_t"}
 _RESOLVERS = {"cuGetProcAddress", "cuGetProcAddress_v2"}

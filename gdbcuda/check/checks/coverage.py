@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from gdbcuda import api
-
-from ..registry import LIBRARY, Answer, Seen, check
-from ..subject import IMPORTANT_ROLES, Subject, important_first
-from ..words import some
+from gdbcuda.check.registry import LIBRARY, Answer, Seen, check
+from gdbcuda.check.subject import IMPORTANT_ROLES, Subject, important_first
+from gdbcuda.check.words import some
 
 _STREAMS = ("_ptsz", "_ptds")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..registry import ANY, LIBRARY, Answer, check
-from ..subject import Subject
+from gdbcuda.check.registry import ANY, LIBRARY, Answer, check
+from gdbcuda.check.subject import Subject
 
 _EXECUTE, _NOW = 1, 8
 _DF_1_NOW, _DF_TEXTREL = 1, 4

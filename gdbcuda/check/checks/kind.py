@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import platform
 
+from gdbcuda.check.registry import ANY, LIBRARY, Answer, Seen, check
+from gdbcuda.check.subject import Subject
 from gdbcuda.vendor import NAMES, api_of
-
-from ..registry import ANY, LIBRARY, Answer, Seen, check
-from ..subject import Subject
 
 _HOST = {"amd64": "x86-64", "x86_64": "x86-64", "arm64": "aarch64"}
 _WRONG_KINDS = {

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
+from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Seen, check, findings
+from gdbcuda.check.routes import Routes
+from gdbcuda.check.subject import Subject
+from gdbcuda.check.words import counted, some
 from gdbcuda.vendor import NAMES
-
-from ..registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Seen, check, findings
-from ..routes import Routes
-from ..subject import Subject
-from ..words import counted, some
 
 
 def _library(subject: Subject) -> str:

@@ -6,12 +6,11 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
+from gdbcuda.check.registry import ANY, Answer, Seen, check
+from gdbcuda.check.subject import Subject
+from gdbcuda.check.words import some
 from gdbcuda.elf.dwarf import Unit
 from gdbcuda.faults import has_folder
-
-from ..registry import ANY, Answer, Seen, check
-from ..subject import Subject
-from ..words import some
 
 _MOST_DIRECTORIES = 2000
 _DEEPEST = 4
