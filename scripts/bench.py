@@ -24,7 +24,8 @@ from bench_tools import (
     with_many_libraries,
 )
 
-from gdbcuda import api, render
+from gdbcuda import api
+from gdbcuda.text import render
 
 Row = tuple[str, str, str]
 MEASUREMENTS: dict[str, Callable[[], list[Row]]] = {}
@@ -120,7 +121,7 @@ def check() -> list[Row]:
         line = [sys.executable, str(ROOT / "scripts" / "large_library.py"), folder]
         library = subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()
         lines = {
-            "gdbcuda check": [sys.executable, "-m", "gdbcuda.cli", "check", "--quiet", library],
+            "gdbcuda check": [sys.executable, "-m", "gdbcuda.shell.cli", "check", "--quiet", library],
             "readelf --symbols": ["readelf", "--wide", "--symbols", library],
             "readelf --debug-dump=info": ["readelf", "--debug-dump=info", library],
         }

@@ -147,7 +147,7 @@ def views() -> dict[str, tuple[float, int]]:
         log = Path(folder) / "log"
         write(log, CALLS)
         also = {"diff": [str(log)], "report": ["-o", f"{folder}/report.html"]}
-        return {view: cost([sys.executable, "-m", "gdbcuda.cli", "log", view, str(log), *also.get(view, [])])
+        return {view: cost([sys.executable, "-m", "gdbcuda.shell.cli", "log", view, str(log), *also.get(view, [])])
                 for view in VIEWS}  # fmt: skip
 
 

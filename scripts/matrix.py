@@ -19,7 +19,7 @@ import gdb_suite
 import suite_shown
 from debian_gdb import RELEASES, Unavailable, say
 
-from gdbcuda.render import table
+from gdbcuda.text.render import table
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ("tests/gdb", "tests/clients")

@@ -8,7 +8,7 @@ from gdb_suite import Outcome
 from suite_run import BARE, WITH
 from suite_verdict import totals
 
-from gdbcuda.render import table
+from gdbcuda.text.render import table
 
 SHOWN = 8  # names of a file; after a hang all that follow are other
 

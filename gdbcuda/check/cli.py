@@ -6,12 +6,13 @@ import argparse
 import json
 from typing import Any
 
-from gdbcuda import api, output, render
+from gdbcuda import api
 from gdbcuda.check import check
 from gdbcuda.check.finding import JSON_VERSION, Report
 from gdbcuda.check.text import report_text, verdict_line
 from gdbcuda.errors import UserError
-from gdbcuda.printable import visible
+from gdbcuda.text import output, render
+from gdbcuda.text.printable import visible
 
 _DESCRIPTION = """\
 Tells what readelf, nm and an hour of doubt tell about a hook library: debug

@@ -9,10 +9,10 @@ from functools import cached_property
 from gdbcuda import api, elf
 from gdbcuda.check.uses import Uses
 from gdbcuda.elf import separate
-from gdbcuda.elf.dwarf import Unit
-from gdbcuda.elf.dwarf_functions import TooMuch, defined_functions
+from gdbcuda.elf.dwarf.functions import TooMuch, defined_functions
+from gdbcuda.elf.dwarf.units import Unit
 from gdbcuda.errors import UserError
-from gdbcuda.reading import open_source
+from gdbcuda.files.reading import open_source
 
 # In this order things are named: what a hook library is mostly made for comes first.
 IMPORTANT_ROLES = ("alloc", "free", "copy", "launch")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import textwrap
 
-from gdbcuda import render
 from gdbcuda.check.finding import Finding, Report
-from gdbcuda.printable import visible
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
 
 _COPY = "    "  # a line that begins so is to be copied: never wrapped
 _GAP = 2

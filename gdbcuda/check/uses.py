@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from gdbcuda import api, elf
+from gdbcuda.api.vendor import FILES, api_of, major_version
 from gdbcuda.errors import UserError
-from gdbcuda.vendor import FILES, api_of, major_version
 
 _CHUNK = 1 << 20
 _OVERLAP = 64

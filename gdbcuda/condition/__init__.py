@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 
-from gdbcuda import abi, api
+from gdbcuda import api
 from gdbcuda.condition import parser, syntax, to_gdb, to_python, typed
 from gdbcuda.condition.bind import Bound, bind
 from gdbcuda.condition.place import Surroundings
@@ -39,6 +39,7 @@ from gdbcuda.condition.to_gdb import Native
 from gdbcuda.condition.to_python import Call, Value
 from gdbcuda.condition.words import parse_count
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.machine import abi
 from gdbcuda.memory import Memory
 
 SHOWN_FUNCTIONS = 4  # in an error message

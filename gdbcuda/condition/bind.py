@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gdbcuda import abi, api
+from gdbcuda import api
 from gdbcuda.condition import syntax, typed, words
 from gdbcuda.condition.lexer import INT_MAX, Integer, Text
 from gdbcuda.condition.numbers import (
@@ -25,6 +25,7 @@ from gdbcuda.condition.show import show
 from gdbcuda.condition.typed import Typed
 from gdbcuda.condition.unknown import unknown
 from gdbcuda.errors import UserError
+from gdbcuda.machine import abi
 
 WORDS = {"NULL": 0, "nullptr": 0, "true": 1, "false": 0}
 BOOLEANS = (typed.Compare, typed.Logic, typed.Not, typed.Matches, typed.CallerIn, typed.Thread, typed.Count)

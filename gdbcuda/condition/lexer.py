@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from gdbcuda.errors import UserError
-from gdbcuda.units import multiplier
+from gdbcuda.text.units import multiplier
 
 MOST_TOKENS = 400
 INT_MAX, UINT_MAX = (1 << 63) - 1, (1 << 64) - 1

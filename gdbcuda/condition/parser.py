@@ -7,7 +7,7 @@ from gdbcuda.condition.lexer import Integer, Token
 from gdbcuda.condition.numbers import COMPARISONS
 from gdbcuda.condition.syntax import COUNTING, LEVELS, Binary, CallerIn, Counting, Name, Node, Path, Unary, fold
 from gdbcuda.errors import UserError
-from gdbcuda.units import multiplier
+from gdbcuda.text.units import multiplier
 
 DEEPEST = 40
 UNARY = ("!", "-", "~", "+")

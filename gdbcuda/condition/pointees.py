@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from gdbcuda import abi, api
+from gdbcuda import api
 from gdbcuda.condition import syntax, typed
 from gdbcuda.condition.numbers import DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.parser import ONE_LEVEL
 from gdbcuda.condition.typed import Typed
 from gdbcuda.condition.unknown import alike
 from gdbcuda.errors import UserError
+from gdbcuda.machine import abi
 
 FRACTIONS = (4, 8)
 NULL = typed.Constant(0, UNSIGNED)

@@ -12,11 +12,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gdbcuda import abi
 from gdbcuda.condition import typed
 from gdbcuda.condition.numbers import DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.show import escaped
 from gdbcuda.condition.typed import Typed
+from gdbcuda.machine import abi
 
 C_NAMES = {SIGNED: "long", UNSIGNED: "unsigned long", DOUBLE: "double"}
 SUFFIXES = {SIGNED: "l", UNSIGNED: "ul"}

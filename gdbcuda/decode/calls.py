@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from gdbcuda import abi, api
+from gdbcuda import api
 from gdbcuda.decode.pointers import Moment, pointer
 from gdbcuda.decode.text import Decoded
 from gdbcuda.decode.values import Hints, shower
 from gdbcuda.errors import Unreadable
+from gdbcuda.machine import abi
 from gdbcuda.memory import Memory
 
 UNKNOWN = Decoded("(not known here)", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 STRING_LIMIT = 200  # characters of a string
 ELEMENT_LIMIT = 16  # elements of an array, bytes of a binary block

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple, Optional
 
-from gdbcuda import abi, api
+from gdbcuda import api
 from gdbcuda.decode import special
 from gdbcuda.decode.text import ELEMENT_LIMIT, ELLIPSIS, Decoded, address, binary, in_brackets, quoted
-from gdbcuda.units import human
+from gdbcuda.machine import abi
+from gdbcuda.text.units import human
 
 Show = Callable[[bytes], Decoded]
 DEPTH = 3  # structs in structs

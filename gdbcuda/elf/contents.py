@@ -7,7 +7,7 @@ import zlib
 from gdbcuda.elf.layout import SHF_COMPRESSED, Section
 from gdbcuda.elf.records import Records
 from gdbcuda.errors import UserError
-from gdbcuda.reading import Source
+from gdbcuda.files.reading import Source
 
 # Of a compressed section only the beginning is unpacked: enough for tens of thousands of symbols' debug info.
 MOST_UNPACKED = 24 << 20

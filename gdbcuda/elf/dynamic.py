@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gdbcuda.elf.layout import Addresses, Section, Segment
 from gdbcuda.elf.records import Records, string_at
 from gdbcuda.errors import UserError
-from gdbcuda.reading import Source
+from gdbcuda.files.reading import Source
 
 _MOST_ENTRIES = 20_000
 _STRING_TAGS = frozenset(("DT_NEEDED", "DT_SONAME", "DT_RPATH", "DT_RUNPATH", "DT_AUXILIARY", "DT_FILTER", "DT_AUDIT"))

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from gdbcuda.elf import notes, separate, symbols, versions
-from gdbcuda.elf.code import Code
 from gdbcuda.elf.contents import Contents
-from gdbcuda.elf.dwarf import Dwarf
+from gdbcuda.elf.dwarf.units import Dwarf
 from gdbcuda.elf.dynamic import read_dynamic
 from gdbcuda.elf.header import read_header
 from gdbcuda.elf.layout import Addresses, Section, read_sections, read_segments
 from gdbcuda.elf.relocations import Relocation, read_relocations
 from gdbcuda.elf.symbols import Symbol, SymbolTable
-from gdbcuda.reading import PathOrBytes, Source, open_source
+from gdbcuda.files.reading import PathOrBytes, Source, open_source
+from gdbcuda.machine.code import Code
 
 _DF_1_PIE = 0x08000000
 _SHF_EXECINSTR = 4

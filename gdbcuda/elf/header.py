@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gdbcuda.elf.records import Record, Records, text
 from gdbcuda.errors import UserError
-from gdbcuda.reading import Source
+from gdbcuda.files.reading import Source
 
 _MACHINES = {"EM_X86_64": "x86-64", "EM_AARCH64": "aarch64", "EM_386": "i386"}
 _KINDS = {"ET_REL": "relocatable", "ET_EXEC": "executable", "ET_DYN": "shared", "ET_CORE": "core"}

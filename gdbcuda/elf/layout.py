@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gdbcuda.elf.header import Header
 from gdbcuda.elf.records import Record, Records, string_at
 from gdbcuda.errors import UserError
-from gdbcuda.reading import Source
+from gdbcuda.files.reading import Source
 
 _SHN_XINDEX = 0xFFFF
 _PN_XNUM = 0xFFFF

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gdbcuda.elf.layout import Section, Segment
 from gdbcuda.elf.records import Records
 from gdbcuda.errors import UserError
-from gdbcuda.reading import Source
+from gdbcuda.files.reading import Source
 
 _LARGEST = 1 << 20
 _NT_GNU_BUILD_ID = 3

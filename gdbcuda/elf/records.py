@@ -12,8 +12,8 @@ from elftools.construct import ConstructError
 from elftools.elf.structs import ELFStructs
 
 from gdbcuda.errors import UserError
-from gdbcuda.printable import visible
-from gdbcuda.reading import Source
+from gdbcuda.files.reading import Source
+from gdbcuda.text.printable import visible
 
 Record = Any  # a pyelftools Container: fields by the names of the ELF specification (e_type, sh_name ...)
 

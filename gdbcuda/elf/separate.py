@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gdbcuda.elf.contents import Contents
 from gdbcuda.elf.records import text
-from gdbcuda.reading import Source
+from gdbcuda.files.reading import Source
 
 DEBUG_DIRECTORY = "/usr/lib/debug"
 _CHUNK = 1 << 20

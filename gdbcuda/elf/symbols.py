@@ -11,7 +11,7 @@ from gdbcuda.elf.layout import Addresses, Section
 from gdbcuda.elf.records import Records, string_at
 from gdbcuda.elf.versions import HIDDEN, Versions
 from gdbcuda.errors import UserError
-from gdbcuda.reading import Source
+from gdbcuda.files.reading import Source
 
 _TYPES = {0: "NOTYPE", 1: "OBJECT", 2: "FUNC", 3: "SECTION", 4: "FILE", 5: "COMMON", 6: "TLS", 10: "IFUNC"}
 _BINDINGS = {0: "LOCAL", 1: "GLOBAL", 2: "WEAK", 10: "UNIQUE"}

@@ -9,7 +9,7 @@ from gdbcuda.elf.dynamic import Dynamic
 from gdbcuda.elf.layout import Addresses
 from gdbcuda.elf.records import Record, Records, string_at
 from gdbcuda.errors import UserError
-from gdbcuda.reading import Source
+from gdbcuda.files.reading import Source
 
 HIDDEN = 0x8000  # in the version index of a symbol: not the default (name@VERSION, not name@@VERSION)
 _BASE = 1  # flag of the definition that names the file itself

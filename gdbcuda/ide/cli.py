@@ -7,13 +7,14 @@ import json
 import os
 from typing import Any
 
-from gdbcuda import files, output, places
 from gdbcuda.errors import UserError
+from gdbcuda.files import places, user_files
 from gdbcuda.ide.plan import IDES, NEXT, Plan, Request, names, plan_for
-from gdbcuda.parsing import Parser
-from gdbcuda.printable import visible
 from gdbcuda.remote import sources
 from gdbcuda.remote.plan import missing, require_preloadable
+from gdbcuda.text import output
+from gdbcuda.text.parsing import Parser
+from gdbcuda.text.printable import visible
 
 _DESCRIPTION = """\
 Prints what an IDE needs to debug PROGRAM with its hook library through gdbcuda, or with --write puts it into the
@@ -90,9 +91,9 @@ def path_map(text: str) -> tuple[str, str]:
 def write(plan: Plan, folder: str) -> list[str]:
     """All files or none: each is made in memory before the first is written."""
     paths = [os.path.join(folder, file.path) for file in plan.files]
-    texts = [file.merged(files.read(path), path) for file, path in zip(plan.files, paths)]
+    texts = [file.merged(user_files.read(path), path) for file, path in zip(plan.files, paths)]
     for path, text in zip(paths, texts):
-        files.write(path, text)
+        user_files.write(path, text)
     return paths
 
 

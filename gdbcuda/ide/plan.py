@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Callable, NamedTuple
 
-from gdbcuda import places
 from gdbcuda.errors import UserError
+from gdbcuda.files import places
 from gdbcuda.remote import plan as servers
 from gdbcuda.remote.way import Way
 

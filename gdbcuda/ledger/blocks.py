@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from gdbcuda.calls.record import Call
 from gdbcuda.ledger.roles import MEMORY, ON_DEVICE, SPACES
-from gdbcuda.log.record import Call
-from gdbcuda.units import human
+from gdbcuda.text.units import human
 
 KEPT = 20_000  # freed blocks that are remembered
 NEAR = 16  # blocks in front of an address that may reach up to it, where blocks have overlapped in time

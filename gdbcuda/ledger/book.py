@@ -11,13 +11,13 @@ from collections import Counter
 from typing import NamedTuple
 
 from gdbcuda import api
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Notes
 from gdbcuda.ledger import extents, mappings, roles, trouble
+from gdbcuda.ledger.accesses import touches
 from gdbcuda.ledger.blocks import Block, Blocks, where
 from gdbcuda.ledger.devices import Devices
 from gdbcuda.ledger.roles import Role, number
-from gdbcuda.ledger.touches import touches
-from gdbcuda.log.notes import Notes
-from gdbcuda.log.record import Call
 
 OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
 MOST_PROBLEMS = 10_000

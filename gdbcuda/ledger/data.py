@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gdbcuda.calls import data
+from gdbcuda.calls.text import Writer
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.book import Ledger, Problem, Snapshot
-from gdbcuda.log import data
-from gdbcuda.log.text import Writer
 
 Data = dict[str, Any]
 

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from gdbcuda import api
+from gdbcuda.calls.record import Call
 from gdbcuda.ledger.extents import behind
 from gdbcuda.ledger.roles import number
-from gdbcuda.log.record import Call
 
 SET_DEVICE, CREATE, RETAIN = "cudaSetDevice", "cuCtxCreate", "cuDevicePrimaryCtxRetain"
 SET, PUSH, POP = "cuCtxSetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent"

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from gdbcuda import api
+from gdbcuda.calls.record import Call
 from gdbcuda.ledger.roles import GRAPH_ALLOC, GRAPH_NODE, number
-from gdbcuda.log.record import Call
 
 Data = Mapping[str, Any]
 SHAPES = frozenset({"extent", "desc", "pAllocateArray", "pMipmappedArrayDesc"})  # parameters

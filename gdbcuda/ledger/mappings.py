@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Optional
 
+from gdbcuda.calls.record import Call
+from gdbcuda.ledger.accesses import Touch
 from gdbcuda.ledger.blocks import Block, Blocks, by, where
 from gdbcuda.ledger.roles import number
-from gdbcuda.ledger.touches import Touch
-from gdbcuda.log.record import Call
-from gdbcuda.units import human
+from gdbcuda.text.units import human
 
 KIND = "mapping"
 Trouble = Optional[tuple[str, str, Optional[Block]]]

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from gdbcuda import api
+from gdbcuda.calls.reader import BEGIN, Event
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Notes, Process
 from gdbcuda.ledger.book import Ledger
-from gdbcuda.log.notes import Notes, Process
-from gdbcuda.log.reader import BEGIN, Event
-from gdbcuda.log.record import Call
 
 Key = tuple[Process, int]  # which program of the process: after an exec nothing of the one before is left
 

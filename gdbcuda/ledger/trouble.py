@@ -6,9 +6,9 @@ from typing import Optional
 
 from gdbcuda import api
 from gdbcuda.ledger import mappings, roles
+from gdbcuda.ledger.accesses import Touch
 from gdbcuda.ledger.blocks import Block, Blocks, by, where
-from gdbcuda.ledger.touches import Touch
-from gdbcuda.log.summary import counted
+from gdbcuda.text.words import counted
 
 Found = tuple[str, str, Optional[Block]]  # kind, text, the block that it is about
 Trouble = Optional[Found]

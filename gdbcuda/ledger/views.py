@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Callable
 
-from gdbcuda import render
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import Writer, duration, value
 from gdbcuda.errors import UserError
 from gdbcuda.ledger.blocks import Block, by, where
 from gdbcuda.ledger.book import Ledger, Problem
-from gdbcuda.log.record import Call
-from gdbcuda.log.summary import counted
-from gdbcuda.log.text import Writer, duration, value
-from gdbcuda.printable import visible
-from gdbcuda.units import human
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
+from gdbcuda.text.units import human
+from gdbcuda.text.words import counted
 
 ROWS = 40
 View = Callable[[Ledger, Writer], str]

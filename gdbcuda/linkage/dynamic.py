@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from functools import cached_property
 
-from gdbcuda.image import DT_STRTAB, Image
+from gdbcuda.linkage.image import DT_STRTAB, Image
 from gdbcuda.memory import string_at
 
 DT_NEEDED, DT_STRSZ, DT_SONAME, DT_RPATH, DT_SYMBOLIC, DT_RUNPATH, DT_FLAGS = 1, 10, 14, 15, 16, 29, 30

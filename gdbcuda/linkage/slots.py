@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.image import Image
 from gdbcuda.linkage.dynamic import Dynamic
+from gdbcuda.linkage.image import Image
 from gdbcuda.linkage.symbols import Symbols
 from gdbcuda.memory import Memory
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import NamedTuple
 
-from gdbcuda.image import DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, STT_TLS, SYMBOL
 from gdbcuda.linkage.dynamic import Dynamic
+from gdbcuda.linkage.image import DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, STT_TLS, SYMBOL
 from gdbcuda.linkage.versions import Versions
 
 MOST_SYMBOLS = 2_000_000

@@ -8,7 +8,7 @@ import pkgutil
 
 import gdb
 
-from gdbcuda import faults
+from gdbcuda.text import faults
 
 
 def start() -> None:

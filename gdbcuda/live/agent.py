@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from gdbcuda import places, unwinding
-from gdbcuda.detour import Refused
 from gdbcuda.errors import Unreadable
-from gdbcuda.image import Symbol
+from gdbcuda.files import places
+from gdbcuda.linkage.image import Symbol
 from gdbcuda.live import detour, preload, settings, target
-from gdbcuda.trampoline import Trampoline
+from gdbcuda.machine import unwinding
+from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.trampoline import Trampoline
 
 Tables = dict[int, bytes]  # address -> what is to be there; zeros are there already
 

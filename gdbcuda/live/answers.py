@@ -18,10 +18,10 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import calling, console, environment, layers, request_values, settings, stubs, target
 from gdbcuda.live.asking import means
 from gdbcuda.live.inferiors import PerInferior
-from gdbcuda.printable import visible
 from gdbcuda.routes import judge, stub
 from gdbcuda.routes.requests import Request
-from gdbcuda.routes.world import World
+from gdbcuda.routes.snapshot import World
+from gdbcuda.text.printable import visible
 
 POINTER = struct.Struct("<Q")
 LAYERS = ("hook", "driver")

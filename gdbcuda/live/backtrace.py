@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 import gdb
 from gdb.FrameDecorator import FrameDecorator
 
-from gdbcuda import vendor
+from gdbcuda.api import vendor
 from gdbcuda.live import console, frames, layers, notice, safely, settings, target
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 NAMED = ("app", "runtime", "hook", "driver")
 OF_GDB = (gdb.SIGTRAMP_FRAME, gdb.DUMMY_FRAME)  # "<signal handler called>", "<function called from gdb>"

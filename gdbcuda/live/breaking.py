@@ -6,11 +6,11 @@ from collections.abc import Callable, Container
 
 import gdb
 
-from gdbcuda import abi
 from gdbcuda import condition as conditions
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import breakpoints, counting, frames, guards, layers, names, returns, surroundings, target, versions
 from gdbcuda.live.expressions import quoted
+from gdbcuda.machine import abi
 
 MOST_FRAMES = 200
 # Of a command's words, those that `save breakpoints` keeps: makes a breakpoint what they ask for.

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gdbcuda import trampoline
 from gdbcuda.condition.place import EVERYWHERE, Range, complement, union
-from gdbcuda.detour import Refused
-from gdbcuda.image import Image
+from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, surroundings, target, world
+from gdbcuda.machine import trampoline
+from gdbcuda.machine.detour import Refused
 from gdbcuda.memory import PAGE
 
 FOREIGN = ("hook", "driver", "system")  # to --from app

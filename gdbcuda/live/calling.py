@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import gdb
 
-from gdbcuda import abi
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import target
+from gdbcuda.machine import abi
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from typing import Any, Callable, NoReturn
 
 import gdb
 
-from gdbcuda import parsing
 from gdbcuda.errors import UserError
 from gdbcuda.live import console, gdb_cli, safely
+from gdbcuda.text import parsing
 
 Completer = Callable[[str], Iterable[str]]
 Action = Callable[..., "str | None"]

@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda.printable import screened
+from gdbcuda.text.printable import screened
 
 EVALUATE = "gdb.dap.evaluate"
 

@@ -10,8 +10,8 @@ import os
 
 import gdb
 
-from gdbcuda import vendor
-from gdbcuda.image import Image
+from gdbcuda.api import vendor
+from gdbcuda.linkage.image import Image
 from gdbcuda.live import target
 
 NAME_IT = "name it (file PROGRAM) and open the core file again"

@@ -6,14 +6,14 @@ from contextlib import suppress
 
 import gdb
 
-from gdbcuda import detour, trampoline
-from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.islands import PADDING, Surroundings
 from gdbcuda.live import inferiors, standstill, target
-from gdbcuda.spare import ALIGN
-from gdbcuda.x86 import jump
-from gdbcuda.x86_decode import Instruction, Unknown, instructions
+from gdbcuda.machine import detour, trampoline
+from gdbcuda.machine.detour import Detour, Refused
+from gdbcuda.machine.free_ranges import ALIGN
+from gdbcuda.machine.unexecuted import PADDING, Surroundings
+from gdbcuda.machine.x86_read import Instruction, Unknown, instructions
+from gdbcuda.machine.x86_write import jump
 
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
 OTHER_MACHINE = "guards are made for x86-64, not for"

@@ -11,13 +11,13 @@ import struct
 
 import gdb
 
-from gdbcuda import vendor
-from gdbcuda.blocks import Blocks
+from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import target
 from gdbcuda.live.expressions import quoted
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.memory import PAGE, read_string
+from gdbcuda.memory.pages import Blocks
 
 POINTER = 8
 MOST_VARIABLES = 65536

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import gdb
 
 from gdbcuda import condition as conditions
+from gdbcuda.calls.stacks import Stacks
 from gdbcuda.live.calling import Machine, here
-from gdbcuda.log.stacks import Stacks
 
 if TYPE_CHECKING:
     from gdbcuda.live.watchers import Entry, Jump, Return

@@ -12,9 +12,10 @@ from typing import Callable, Optional
 
 import gdb
 
-from gdbcuda import abi, api
+from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import indirect, layers, target, versions
+from gdbcuda.machine import abi
 
 
 @dataclass

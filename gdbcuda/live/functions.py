@@ -11,10 +11,11 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda import abi, api
+from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import counting, frames, layers, names, returns, safely, surroundings, target, versions
+from gdbcuda.machine import abi
 
 APIS = ("driver", "runtime", "nvml")
 

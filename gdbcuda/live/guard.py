@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda import trampoline
-from gdbcuda.detour import Detour
 from gdbcuda.live import room
 from gdbcuda.live.breakpoints import by_number
 from gdbcuda.live.guard_inside import Call, Inside, here
 from gdbcuda.live.guard_watch import Watch, trash
+from gdbcuda.machine import trampoline
+from gdbcuda.machine.detour import Detour
 
 TRAP_TRACE = 2  # siginfo's si_code behind a single step (sigaction(2))
 FOREIGN = "its function was patched by someone else meanwhile"

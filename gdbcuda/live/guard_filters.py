@@ -9,13 +9,14 @@ from typing import Callable
 
 import gdb
 
-from gdbcuda import abi, trampoline
 from gdbcuda import condition as conditions
-from gdbcuda.condition import to_x86, typed
-from gdbcuda.detour import Refused
+from gdbcuda.condition import typed
+from gdbcuda.condition.machine_code import translate
 from gdbcuda.live import callers, names, target
 from gdbcuda.live.guard_places import Place
-from gdbcuda.x86 import Code
+from gdbcuda.machine import abi, trampoline
+from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.x86_write import Code
 
 Term = Callable[[], trampoline.Test]
 EVERY_CALL = "every call is wanted"
@@ -52,7 +53,7 @@ def of_function(
         base, count = typed.split(tree)
         locations = abi.locate(function, MACHINE)
         own = [tree_term(made.number, part, locations) for part in (base,) if part is not None]
-        asks_kernel = to_x86.may_read(tree)
+        asks_kernel = translate.may_read(tree)
         terms = terms + own if asks_kernel else own + terms  # that costs more
         terms += [tree_term(made.number, count, locations)] if count is not None else []
         names_callers = any(isinstance(one, typed.CallerIn) for one in typed.nodes(tree))
@@ -78,8 +79,8 @@ def of_name(native: str, argument: int, pattern: str | None, wanted_callers: str
 def tree_term(number: int, tree: typed.Typed, locations: Sequence[abi.Location]) -> Term:
     def write(code: Code, true: str, false: str, pushed: int) -> None:
         try:
-            to_x86.branch(code, tree, locations, true, false, pushed, Place(number))
-        except to_x86.Refused as reason:
+            translate.branch(code, tree, locations, true, false, pushed, Place(number))
+        except translate.Refused as reason:
             raise Refused(str(reason)) from None
 
     return lambda: write

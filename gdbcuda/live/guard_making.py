@@ -13,8 +13,6 @@ from contextlib import suppress
 
 import gdb
 
-from gdbcuda import trampoline
-from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
 from gdbcuda.live import (
     counting,
@@ -36,6 +34,8 @@ from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
 from gdbcuda.live.guard_refusals import NOT_EVERYWHERE, NotNow, OfOne, everywhere, strangers
 from gdbcuda.live.guard_remote import RemoteGuard
 from gdbcuda.live.guard_watch import are_places_known, places
+from gdbcuda.machine import trampoline
+from gdbcuda.machine.detour import Detour, Refused
 
 GUARDS = "guards"  # who wants breakpoints to stay in the process
 SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gdb
 
-from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import UserError
 from gdbcuda.live import confined, detour, guard_forks, guard_seccomp, positions, room, standstill, target
 from gdbcuda.live.breakpoints import LISTS_LOCATIONS, WISHES
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
 from gdbcuda.live.guard_watch import places
+from gdbcuda.machine.detour import Detour, Refused
 
 MOST = 256  # guards: gdb takes ever longer over our breakpoints, 1,000 guards made each continue two seconds slower
 COMMANDS_ALONE = "this gdb switches places of a breakpoint by commands alone, which no event may execute (gdb 13 can)"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import gdb
 
-from gdbcuda.detour import Refused
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import detour, guard_forks, link, target
 from gdbcuda.live.breakpoints import LISTS_LOCATIONS
 from gdbcuda.live.guard import FOREIGN, Guard
 from gdbcuda.live.guard_watch import switch_locations
+from gdbcuda.machine.detour import Refused
 
 
 @dataclass

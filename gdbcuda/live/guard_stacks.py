@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gdbcuda import places
+from gdbcuda.files import places
 from gdbcuda.live import agent, room
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_process import PROCESSES

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import gdb
 
-from gdbcuda.detour import Refused
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import inferiors, target, words
+from gdbcuda.machine.detour import Refused
 
 PURPOSE = "thread"
 

@@ -11,7 +11,6 @@ from typing import Callable
 import gdb
 
 from gdbcuda import condition as conditions
-from gdbcuda.detour import Refused
 from gdbcuda.live import (
     confined,
     console,
@@ -37,6 +36,7 @@ from gdbcuda.live.guard_loading import watch_or_not
 from gdbcuda.live.guard_making import SWITCHED_OFF, clean, refresh, release_unneeded, remove, renew, undo_inherited
 from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process, calls_seen, ended
 from gdbcuda.live.guard_watch import places, sweep, switching
+from gdbcuda.machine.detour import Refused
 
 __all__ = ["FILTERS", "PROCESSES", "calls_seen", "refresh"]
 

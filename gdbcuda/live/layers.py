@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from fnmatch import fnmatchcase
 
-from gdbcuda import vendor
+from gdbcuda.api import vendor
+from gdbcuda.linkage.hook_library import RESOLVERS, TELLTALES
 from gdbcuda.live import target
-from gdbcuda.noticing import RESOLVERS, TELLTALES
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 LAYERS = ("app", "runtime", "hook", "driver", "system")
 _hooks: list[str] = []

@@ -9,7 +9,7 @@ from typing import Callable
 import gdb
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.image import Symbol
+from gdbcuda.linkage.image import Symbol
 from gdbcuda.live import target
 from gdbcuda.live.guard_watch import Watch
 

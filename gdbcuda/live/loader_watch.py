@@ -11,7 +11,7 @@ from typing import Callable
 
 import gdb
 
-from gdbcuda import vendor
+from gdbcuda.api import vendor
 from gdbcuda.live import gdb_cli, safely
 
 START = "-probe-stap rtld:init_complete"

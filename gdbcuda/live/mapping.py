@@ -12,11 +12,12 @@ from collections.abc import Iterator
 
 import gdb
 
-from gdbcuda import spare, vendor
-from gdbcuda.detour import Refused
+from gdbcuda.api import vendor
 from gdbcuda.errors import UserError
-from gdbcuda.image import Image
+from gdbcuda.linkage.image import Image
 from gdbcuda.live import frames, gdb_cli, layers, positions, target
+from gdbcuda.machine import free_ranges
+from gdbcuda.machine.detour import Refused
 
 SIZE = 1 << 16
 READ_WRITE, READ_EXECUTE, PRIVATE_ANONYMOUS = 3, 5, 0x22
@@ -38,7 +39,7 @@ def map_near(near: int, reach: int, protection: int = READ_EXECUTE) -> tuple[int
     with undisturbed():
         errno = call(libc, "__errno_location")
         before = target.InferiorMemory().read(errno, 4)
-        hints = [] if reach == ANYWHERE else spare.gaps(segments, SIZE, near, reach)[:MOST_TRIES]
+        hints = [] if reach == ANYWHERE else free_ranges.gaps(segments, SIZE, near, reach)[:MOST_TRIES]
         for hint in [*hints, 0]:
             found = call(libc, "mmap", hint, SIZE, protection, PRIVATE_ANONYMOUS, -1, 0)
             if found < FAILED and abs(found - near) < reach - SIZE:

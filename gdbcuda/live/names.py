@@ -7,9 +7,10 @@ import os
 import re
 from collections.abc import Iterable
 
-from gdbcuda import api, places
+from gdbcuda import api
 from gdbcuda.api.notes import Notes
 from gdbcuda.errors import UserError
+from gdbcuda.files import places
 from gdbcuda.live import gdb_cli, inferiors, layers, target, versions
 
 EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as the table's prototypes are written
@@ -130,7 +131,7 @@ def read_defined(path: str, version: tuple[int, ...]) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=16)
 def look_for_names(path: str, version: tuple[int, ...], table: api.Table) -> bool:
-    from gdbcuda.routes.world import API_RESOLVERS
+    from gdbcuda.routes.snapshot import API_RESOLVERS
 
     names = read_defined(path, version)
     functions = (name for name in names if name not in API_RESOLVERS and table.function(name) is not None)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda import vendor
+from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable
-from gdbcuda.image import Image
+from gdbcuda.linkage.image import Image
 from gdbcuda.live import console, inferiors, layers, settings, target
 from gdbcuda.live.inferiors import PerInferior
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 
 @dataclass
@@ -65,16 +65,16 @@ def keep(state: Objects, asked: dict[str, frozenset[str]]) -> None:
 
 
 def exported_by_file(name: str) -> frozenset[str]:
-    from gdbcuda import noticing
+    from gdbcuda.linkage import hook_library
 
-    return noticing.exported_by_file(name, is_api)
+    return hook_library.exported_by_file(name, is_api)
 
 
 def exported_by_memory(image: Image | None) -> frozenset[str]:
-    from gdbcuda import noticing
+    from gdbcuda.linkage import hook_library
 
     try:
-        return noticing.exported(image, is_api) if image else frozenset()
+        return hook_library.exported(image, is_api) if image else frozenset()
     except Unreadable:
         return frozenset()
 

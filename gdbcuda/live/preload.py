@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda import places
 from gdbcuda.errors import UserError
+from gdbcuda.files import places
 from gdbcuda.live import gdb_cli, link, settings, target, user_hooks
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 
 @dataclass

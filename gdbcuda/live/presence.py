@@ -10,7 +10,7 @@ import gdb
 from gdbcuda.live import console, cores, inferiors, layers, preload, target
 from gdbcuda.live import environment as environments
 from gdbcuda.live.inferiors import PerInferior
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 
 @dataclass

@@ -17,7 +17,12 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda import abi, api, decode
+from gdbcuda import api, decode
+from gdbcuda.calls import record
+from gdbcuda.calls.kernels import HOST_FUNCTION, NAMING, mangled_names
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.sinks import Sink
+from gdbcuda.calls.stacks import Open, Stacks
 from gdbcuda.errors import UserError
 from gdbcuda.live import frames, inferiors, jumps, link, planting, sites, surroundings, target, unloading, versions
 from gdbcuda.live import world as worlds
@@ -25,11 +30,7 @@ from gdbcuda.live.calling import Machine, read
 from gdbcuda.live.footprint import Process, Wish
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.live.watchers import Entry, Jump, Return
-from gdbcuda.log import record
-from gdbcuda.log.kernels import HOST_FUNCTION, NAMING, mangled_names
-from gdbcuda.log.record import Call
-from gdbcuda.log.stacks import Open, Stacks
-from gdbcuda.sinks import Sink
+from gdbcuda.machine import abi
 
 # tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
 IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)

@@ -6,15 +6,16 @@ from typing import Any
 
 import gdb
 
-from gdbcuda import __version__, render, sinks
+from gdbcuda import __version__
+from gdbcuda.calls import record, sinks, text
+from gdbcuda.calls.record import Call
 from gdbcuda.errors import UserError
 from gdbcuda.ledger import Ledger, Ledgers, views
 from gdbcuda.live import console, inferiors, settings, target, unloading, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.recorder import Recorder, Wish
-from gdbcuda.log import record, text
-from gdbcuda.log.record import Call
-from gdbcuda.printable import visible
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
 
 LAST_CALLS = 10  # shown when a signal kills the program
 FATAL = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS")

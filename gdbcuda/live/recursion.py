@@ -31,7 +31,7 @@ from gdbcuda.live import (
 from gdbcuda.live import world as worlds
 from gdbcuda.live.functions import function
 from gdbcuda.live.inferiors import PerInferior
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 LIMIT = "cuda-recursion-limit"
 RESOLVERS = ("dlsym", "dlvsym")

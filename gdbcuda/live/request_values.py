@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import struct
 
-from gdbcuda import abi
 from gdbcuda.live import calling, sites, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.machine import abi
 from gdbcuda.memory import string_at
 from gdbcuda.routes import judge
 from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, Shape, shapes
-from gdbcuda.routes.world import API_RESOLVERS, Reached, World
+from gdbcuda.routes.snapshot import API_RESOLVERS, Reached, World
 
 LEARNED: PerInferior[dict[int, str]] = PerInferior(dict)  # what an address without a name was answered for
 

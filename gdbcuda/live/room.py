@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda import trampoline
-from gdbcuda.detour import Detour, Refused
 from gdbcuda.errors import Unreadable
-from gdbcuda.islands import Island
 from gdbcuda.live import agent, detour, mapping, positions, target
 from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.machine import trampoline
+from gdbcuda.machine.detour import Detour, Refused
+from gdbcuda.machine.free_ranges import Range, aligned, fit
+from gdbcuda.machine.unexecuted import Island
 from gdbcuda.memory import PAGE
-from gdbcuda.spare import Range, aligned, fit
 
 PF_X = 1
 NEAR = (1 << 31) - (1 << 20)

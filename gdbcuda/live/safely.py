@@ -12,10 +12,10 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda import faults
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import console, target
-from gdbcuda.printable import visible
+from gdbcuda.text import faults
+from gdbcuda.text.printable import visible
 
 HOW = "after 'set cuda-debug on' it shows the traceback"
 EXPECTED = (UserError, Unreadable, gdb.error)

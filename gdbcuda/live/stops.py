@@ -7,8 +7,8 @@ import gdb
 from gdbcuda import decode
 from gdbcuda.errors import UserError
 from gdbcuda.live import console, frames, inferiors, layers, returns, settings, shown_calls, target, versions
-from gdbcuda.printable import visible
-from gdbcuda.render import colour
+from gdbcuda.text.printable import visible
+from gdbcuda.text.render import colour
 
 LONGEST = 300  # characters of one argument in the line at a stop; no string gets there
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda import vendor
+from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.image import Image
+from gdbcuda.linkage.image import Image
 from gdbcuda.live import target
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.memory import PAGE

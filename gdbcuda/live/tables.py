@@ -20,8 +20,8 @@ from gdbcuda.live import target
 from gdbcuda.live import world as worlds
 from gdbcuda.memory import string_at
 from gdbcuda.routes.collect import Route
+from gdbcuda.routes.snapshot import World
 from gdbcuda.routes.verdicts import Verdict
-from gdbcuda.routes.world import World
 
 LARGEST = 1 << 20  # bytes of one array
 

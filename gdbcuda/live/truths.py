@@ -10,13 +10,14 @@ from collections.abc import Iterator
 
 import gdb
 
-from gdbcuda import image, vendor
+from gdbcuda.api import vendor
+from gdbcuda.check import process
 from gdbcuda.check.finding import Finding
+from gdbcuda.check.process import Facts
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.linkage import image
 from gdbcuda.live import environment, inferiors, layers, target
 from gdbcuda.live import world as worlds
-from gdbcuda.routes import truths
-from gdbcuda.routes.truths import Facts
 
 MOST_FRAMES, MOST_NAMESPACES = 300, 16
 
@@ -27,8 +28,8 @@ def findings() -> list[Finding]:
         raise UserError("no process: run the program first, or open a core file")
     vector = target.auxiliary()
     if not target.images():
-        return truths.without_loader(Facts(is_static=vector.get("AT_BASE") == 0))
-    return truths.findings(worlds.now(), facts(vector))
+        return process.without_loader(Facts(is_static=vector.get("AT_BASE") == 0))
+    return process.findings(worlds.now(), facts(vector))
 
 
 def facts(vector: dict[str, int]) -> Facts:

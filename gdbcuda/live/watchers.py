@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import gdb
 
-from gdbcuda import abi, api
+from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import breakpoints, confined, planting, target
+from gdbcuda.machine import abi
 
 if TYPE_CHECKING:
     from gdbcuda.live.recorder import Recorder

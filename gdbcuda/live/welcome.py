@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gdbcuda import render
 from gdbcuda.live import console, layers, settings
+from gdbcuda.text import render
 
 HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; help user-defined"
 _prompted = False
@@ -27,6 +27,6 @@ def is_for_a_person() -> bool:
     go on and load a hook library."""
     if not (os.isatty(0) and os.isatty(1)) or settings.is_machine_interface() or layers.named_hooks():
         return False
-    from gdbcuda import install
+    from gdbcuda.shell import install
 
     return not install.is_installed()

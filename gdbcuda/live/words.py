@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import gdb
 
-from gdbcuda.detour import Refused
 from gdbcuda.live import environment, mapping, room, target
 from gdbcuda.live.inferiors import PerInferior
+from gdbcuda.machine.detour import Refused
 
 SIZE = 8
 Purpose = tuple[str, int]

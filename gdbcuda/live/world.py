@@ -7,13 +7,13 @@ from typing import Any
 
 import gdb
 
-from gdbcuda.blocks import Blocks
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage, Objects
 from gdbcuda.live import gdb_cli, layers, target, unloading, versions
 from gdbcuda.live.expressions import quoted
 from gdbcuda.live.inferiors import PerInferior
-from gdbcuda.routes.world import World
+from gdbcuda.memory.pages import Blocks
+from gdbcuda.routes.snapshot import World
 
 # dlopen of one object leaves what is known of the others; the next process may map other files at the same places
 _linkages: PerInferior[dict[tuple[int, str, int], Linkage]] = PerInferior(dict)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gdbcuda.log.record import Call
-from gdbcuda.log.text import Writer, parameters, value
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import Writer, parameters, value
 from gdbcuda.log.tree import Node
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 HOOK = "hook"
 RESOLVING = "proc-address"  # its answers differ because hooking is its job

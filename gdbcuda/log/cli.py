@@ -7,9 +7,10 @@ import gc
 import os
 from typing import Any
 
-from gdbcuda import api, output, render
+from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.log import export, views
+from gdbcuda.text import output, render
 
 FILTERED = ("show", "tree", "changes", "summary")
 STREAMED = ("show", "tree", "changes", "export")  # they print while they read

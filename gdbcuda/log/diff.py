@@ -10,11 +10,11 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gdbcuda import render
-from gdbcuda.log.reader import BEGIN, Event
-from gdbcuda.log.record import Call
-from gdbcuda.log.text import Writer, value
-from gdbcuda.printable import visible
+from gdbcuda.calls.reader import BEGIN, Event
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import Writer, value
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
 
 CONTEXT = 3
 ORDER, ARGUMENTS, RESULT, OUT, END = "order", "arguments", "result", "out-values", "length"

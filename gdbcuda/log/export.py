@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
-from gdbcuda.log.reader import BEGIN, Event, Log
-from gdbcuda.log.record import Call
-from gdbcuda.log.text import Writer
+from gdbcuda.calls.reader import BEGIN, Event, Log
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import Writer
 
 # Names of colours that the format reserves (Trace Event Format, "cname").
 COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_state_unknown",

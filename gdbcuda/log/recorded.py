@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gdbcuda import api
+from gdbcuda.calls.record import Call
 from gdbcuda.condition.to_python import Value
 from gdbcuda.errors import Unreadable
-from gdbcuda.log.record import Call
 from gdbcuda.memory import DictMemory
 
 Piece = tuple[int, bytes]  # offset or address, and what is there

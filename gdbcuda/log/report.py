@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from gdbcuda import api
+from gdbcuda.calls.reader import BEGIN, Event, Log
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import Writer
 from gdbcuda.ledger import Ledgers
 from gdbcuda.ledger.blocks import Block
-from gdbcuda.log.reader import BEGIN, Event, Log
-from gdbcuda.log.record import Call
-from gdbcuda.log.summary import Summary, counted
-from gdbcuda.log.text import Writer
+from gdbcuda.log.summary import Summary
+from gdbcuda.text.words import counted
 
 MOST_CALLS, MOST_BLOCKS, MOST_POINTS, MOST_ROWS = 50_000, 5_000, 20_000, 1_000
 DEEPEST = 40  # rows of a lane; a hook that calls itself without end is not drawn further down

@@ -8,11 +8,11 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeVar
 
 from gdbcuda import api
+from gdbcuda.calls.reader import BEGIN, Event
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Notes
 from gdbcuda.errors import UserError
 from gdbcuda.log import where as conditions  # loaded when the first is asked (live/later.py)
-from gdbcuda.log.notes import Notes
-from gdbcuda.log.reader import BEGIN, Event
-from gdbcuda.log.record import Call
 
 MOST_HELD = 100_000
 T = TypeVar("T")

@@ -6,13 +6,16 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from gdbcuda import api, render
-from gdbcuda.log.kernels import NAMING, Kernels, Launch
-from gdbcuda.log.notes import Notes, Process
-from gdbcuda.log.reader import BEGIN, Event, Log
-from gdbcuda.log.record import STILL_OPEN, Call
-from gdbcuda.log.text import Writer, duration
-from gdbcuda.units import human
+from gdbcuda import api
+from gdbcuda.calls.kernels import NAMING, Kernels, Launch
+from gdbcuda.calls.reader import BEGIN, Event, Log
+from gdbcuda.calls.record import STILL_OPEN, Call
+from gdbcuda.calls.references import Notes, Process
+from gdbcuda.calls.text import Writer, duration
+from gdbcuda.ledger import copied, extents
+from gdbcuda.text import render
+from gdbcuda.text.units import human
+from gdbcuda.text.words import counted
 
 ROWS, CALLERS = 30, 10
 WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it
@@ -37,9 +40,6 @@ class Function:
 
 class Summary:
     def __init__(self, table: api.Table, notes: Notes) -> None:
-        from gdbcuda.ledger import extents, moved  # the ledger reads logs, so it is above this module
-
-        self._extents, self._moved = extents, moved.moved
         self.table = table
         self.functions: dict[tuple[str, str], Function] = {}
         self.callers: Counter[tuple[Process, int]] = Counter()
@@ -117,12 +117,12 @@ class Summary:
 
     def add_bytes(self, role: str, call: Call) -> None:
         if role == "alloc":
-            self.allocated[call.base] += self._extents.size(self.function(call), call)
-            each = self._extents.element(call)
+            self.allocated[call.base] += extents.size(self.function(call), call)
+            each = extents.element(call)
             if each:
-                self.elements.update(((call.process, number), each) for number in self._extents.handles(call))
+                self.elements.update(((call.process, number), each) for number in extents.handles(call))
         elif role == "copy":
-            way, count = self._moved(call, lambda array: self.elements.get((call.process, array), 0))
+            way, count = copied.moved(call, lambda array: self.elements.get((call.process, array), 0))
             if count:
                 self.moved[way] += count
 
@@ -141,10 +141,6 @@ def text(summary: Summary, writer: Writer, log: Log | None = None) -> str:
     if log is not None and log.problems:
         parts.append(problems_text(log))
     return "\n\n".join(parts)
-
-
-def counted(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 TITLES = ("function", "layer", "calls", "failed", "total", "min", "median", "p99", "max")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gdbcuda import api
-from gdbcuda.log.reader import BEGIN, Event
-from gdbcuda.log.record import Call
-from gdbcuda.log.text import Paint, duration, plainly
+from gdbcuda.calls.reader import BEGIN, Event
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import Paint, duration, plainly
 
 LETTERS = {"alloc": "A", "free": "F", "copy": "C", "set": "S", "launch": "K", "stream": "s", "event": "e",
            "module": "m", "library": "m", "context": "c", "init": "i", "device": "d", "memory-info": "q"}  # fmt: skip

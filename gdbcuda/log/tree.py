@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gdbcuda.log.reader import BEGIN, END, Event
-from gdbcuda.log.record import Call
-from gdbcuda.log.text import Writer
+from gdbcuda.calls.reader import BEGIN, END, Event
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import Writer
 
 
 @dataclass

@@ -8,14 +8,17 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from gdbcuda import api, files, output, render
+from gdbcuda import api
+from gdbcuda.calls import data, reader
+from gdbcuda.calls.reader import Event, Log
+from gdbcuda.calls.references import Process
+from gdbcuda.calls.text import Paint, Writer, plainly
 from gdbcuda.errors import UserError
-from gdbcuda.log import changes, data, diff, export, reader, select, summary, timeline, tree
-from gdbcuda.log.notes import Process
+from gdbcuda.files import user_files
+from gdbcuda.log import changes, diff, export, select, summary, timeline, tree, view_data
 from gdbcuda.log.progress import Progress
-from gdbcuda.log.reader import Event, Log
-from gdbcuda.log.text import Paint, Writer, plainly
-from gdbcuda.printable import visible
+from gdbcuda.text import output, render
+from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
@@ -112,7 +115,7 @@ def show_changes(args: argparse.Namespace, sources: list[Source]) -> None:
         found = changes.Changes(source.writer, chosen.takes)
         for call, changed in found.find(tree.stream(source.events())):
             as_json = out.as_json
-            out.put(source, data.changes(call, changed, source.writer) if as_json else found.text(call, changed))
+            out.put(source, view_data.changes(call, changed, source.writer) if as_json else found.text(call, changed))
         if not args.json:
             output.say(found.conclusion())
 
@@ -123,14 +126,14 @@ def show_summary(args: argparse.Namespace, sources: list[Source]) -> None:
         is_all = chosen == select.Filter()
         events = source.events() if is_all else tree.some(source.events(), chosen.takes)
         found = summary.Summary(source.table, source.log.notes).feed(events)
-        out.put(source, data.summary(found, source.writer) if out.as_json else summary.text(found, source.writer))
+        out.put(source, view_data.summary(found, source.writer) if out.as_json else summary.text(found, source.writer))
 
 
 def show_timeline(args: argparse.Namespace, sources: list[Source]) -> None:
     out = Printer(args, sources)
     for source in out.each(sources):
         lanes = timeline.Timeline(source.table, render.terminal_width()).feed(source.events())
-        out.put(source, data.timeline(lanes) if out.as_json else lanes.text(source.writer.paint))
+        out.put(source, view_data.timeline(lanes) if out.as_json else lanes.text(source.writer.paint))
 
 
 def write_export(args: argparse.Namespace, sources: list[Source]) -> None:
@@ -144,7 +147,7 @@ def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
     sides = (select.within(one.events(progress), args.places, args.function) for one in (first, second))
     found = diff.Diff().feed(*sides)
     writers, out = (first.writer, second.writer), Printer(args, [first])
-    out.put(first, data.diff(found, writers) if out.as_json else diff.text(found, writers))
+    out.put(first, view_data.diff(found, writers) if out.as_json else diff.text(found, writers))
 
 
 def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
@@ -198,7 +201,7 @@ def write_report(args: argparse.Namespace, sources: list[Source]) -> None:
 
     for source, path in zip(sources, pages(args.output, [source.path for source in sources])):
         page = Report(source.table, source.log, source.writer).feed(source.events()).html()
-        files.save(path, page)
+        user_files.save(path, page)
 
 
 def pages(output: str, logs: list[str]) -> list[str]:

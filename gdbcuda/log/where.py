@@ -9,12 +9,12 @@ from itertools import count
 
 from gdbcuda import api
 from gdbcuda import condition as conditions
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Details, Notes
 from gdbcuda.condition import parser, syntax
 from gdbcuda.condition.unknown import RESULTS
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.log import recorded
-from gdbcuda.log.notes import Details, Notes
-from gdbcuda.log.record import Call
 
 
 class Where:

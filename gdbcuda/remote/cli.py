@@ -7,12 +7,13 @@ import json
 import os
 from typing import Any
 
-from gdbcuda import output, places
 from gdbcuda.errors import UserError
-from gdbcuda.parsing import Parser
+from gdbcuda.files import places
 from gdbcuda.remote.options import OPTIONS
 from gdbcuda.remote.plan import Plan, Request, plan
 from gdbcuda.remote.way import Way
+from gdbcuda.text import output
+from gdbcuda.text.parsing import Parser
 
 _DESCRIPTION = """\
 Prints the line that starts PROGRAM under a gdbserver on another machine, the hook library preloaded into it alone, and

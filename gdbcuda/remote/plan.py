@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from gdbcuda import elf
 from gdbcuda.check.checks.sources import common
 from gdbcuda.errors import UserError
-from gdbcuda.printable import visible
 from gdbcuda.remote import sources
 from gdbcuda.remote.way import Way
+from gdbcuda.text.printable import visible
 
 NO_PRELOAD = (
     "the process runs already, so nothing can be preloaded into it: the hook is there only if LD_PRELOAD named it at "

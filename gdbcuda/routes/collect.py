@@ -11,8 +11,8 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Linkage, Slot
 from gdbcuda.linkage.slots import slot_values
 from gdbcuda.routes import verdicts
+from gdbcuda.routes.snapshot import Reached, World
 from gdbcuda.routes.verdicts import Verdict
-from gdbcuda.routes.world import Reached, World
 
 WRITABLE = 2  # PF_W
 MOST_DATA = 256 << 10  # bytes of one segment that are searched for pointers

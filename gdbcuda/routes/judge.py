@@ -10,8 +10,8 @@ from gdbcuda.routes import verdicts
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.requests import Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT
+from gdbcuda.routes.snapshot import Reached, World
 from gdbcuda.routes.verdicts import Verdict
-from gdbcuda.routes.world import Reached, World
 
 STATUS_TYPE = "CUdriverProcAddressQueryResult"
 DLSYMS = ("dlsym", "dlvsym")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Callable
 
-from gdbcuda import render
-from gdbcuda.printable import visible
 from gdbcuda.routes.collect import Route
+from gdbcuda.routes.snapshot import Reached, World
 from gdbcuda.routes.verdicts import ROLES, runtime
-from gdbcuda.routes.world import Reached, World
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
 
 HEADERS = ("function", "asked by", "way", "reaches", "verdict", "why")
 Paint = Callable[[str, str], str]

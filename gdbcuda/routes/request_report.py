@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from gdbcuda import render
-from gdbcuda.printable import visible
 from gdbcuda.routes.report import Paint, reached
 from gdbcuda.routes.requests import Request
 from gdbcuda.routes.verdicts import ROLES, WORDS
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
 
 HEADERS = ("#", "resolver", "asked for", "asked by", "answer", "verdict", "why")
 STREAMS = {1: "legacy stream", 2: "per-thread stream"}  # CUdriverProcAddress_flags

@@ -10,8 +10,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gdbcuda.routes.snapshot import Reached
 from gdbcuda.routes.verdicts import Verdict
-from gdbcuda.routes.world import Reached
 
 MOST_REQUESTS = 50_000
 UNKNOWN = Verdict("", "")

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from gdbcuda import render
 from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect, report
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.report import Paint
-from gdbcuda.routes.world import LOADERS_RESOLVERS, World
+from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, World
+from gdbcuda.text import render
 
 
 class Implementation(NamedTuple):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from gdbcuda import api
 from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.objects import fits
-from gdbcuda.routes.world import Reached, World
+from gdbcuda.routes.snapshot import Reached, World
 
 WORDS = ("hooked", "driver", "runtime", "other", "missing", "wrong version", "wrong object", "real")
 ROLES = {"hooked": "ok", "real": "ok", "driver": "warning", "runtime": "note", "other": "warning", "missing": "dim",

@@ -7,7 +7,7 @@
  *   3 to 8     rbp, rbx, r12, r13, r14, r15: the caller's value is so many eight bytes below the CFA; 0: in the register
  * So nothing but zeros says: as at a function's entry. The one FDE reads them, relative to rip. The tables are in the
  * file, in its executable segment, because perf looks for what an expression reads in the file alone.
- * (DWARF 5, sections 2.5 and 6.4; System V ABI for x86-64, section 3.6. gdbcuda/unwinding.py writes the tables.)
+ * (DWARF 5, sections 2.5 and 6.4; System V ABI for x86-64, section 3.6. gdbcuda/machine/unwinding.py writes the tables.)
  */
 
 #define SIZE 65536 /* SLEB128: 0x80, 0x80, 4 */

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from scenario import GDB, Scenario, execute
 
-from gdbcuda import cli, places
+from gdbcuda.files import places
+from gdbcuda.shell import cli
 
 pygdbmi = pytest.importorskip("pygdbmi.gdbcontroller", reason="pygdbmi is not installed (scripts/test installs it)")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from scenario import GDB, ROOT, execute
 
-from gdbcuda import places
+from gdbcuda.files import places
 
 NAME = places.init_name(GDB)
 LINE = f"source {ROOT}/gdbcuda.py\n"
@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(*words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "gdbcuda.cli", "install", *words]
+    line = [sys.executable, "-m", "gdbcuda.shell.cli", "install", *words]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(line, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, check=False)
 
@@ -131,7 +131,7 @@ def test_loaded_from_everywhere_once_and_silently(home: Path) -> None:
     """The gdbinit, gdbcuda-gdb and a project's own may all source it."""
     install("--yes")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    line = [sys.executable, "-c", "from gdbcuda.cli import gdb_main; gdb_main()", "-q", "-batch"]
+    line = [sys.executable, "-c", "from gdbcuda.shell.cli import gdb_main; gdb_main()", "-q", "-batch"]
     source = f"source {ROOT}/gdbcuda.py"
     done = subprocess.run(
         [*line, "-ex", source, "-ex", "echo done"], env=environment, text=True, capture_output=True, check=True

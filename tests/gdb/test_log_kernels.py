@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scenario import Scenario
 
-from gdbcuda import cli
+from gdbcuda.shell import cli
 
 PROGRAM = """
 struct dim3 { unsigned int x, y, z; };

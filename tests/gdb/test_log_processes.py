@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-from gdbcuda import cli
+from gdbcuda.shell import cli
 
 # The same code at the same addresses, under other names and with other sizes.
 PROGRAM = """

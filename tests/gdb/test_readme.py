@@ -10,7 +10,7 @@ import shlex
 import pytest
 from scenario import ROOT, Scenario
 
-from gdbcuda.cli import make_parser
+from gdbcuda.shell.cli import make_parser
 
 TEXT = (ROOT / "README.md").read_text()
 TYPED = [line for line in re.findall(r"^\s*\(gdb\) (.*?)(?:  +#.*)?$", TEXT, re.MULTILINE) if "…" not in line]

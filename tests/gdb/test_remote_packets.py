@@ -13,7 +13,7 @@ from guard_programs import CALLS, HOOK
 from link import Link, Server, mark, preloading
 from scenario import GDB, ROOT, Scenario, execute, is_cuda_gdb
 
-from gdbcuda.routes.world import LOADERS_RESOLVERS
+from gdbcuda.routes.snapshot import LOADERS_RESOLVERS
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")
 

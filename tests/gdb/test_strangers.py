@@ -120,8 +120,8 @@ def evil_files(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> tuple[Pa
 def controls(text: str) -> str:
     """What is not printable but the ends of lines, and our own colours."""
     sys.path.insert(0, str(ROOT))
-    from gdbcuda.printable import visible
-    from gdbcuda.render import ROLES
+    from gdbcuda.text.printable import visible
+    from gdbcuda.text.render import ROLES
 
     for code in {"0", *ROLES.values()}:
         text = text.replace(f"\x1b[{code}m", "")

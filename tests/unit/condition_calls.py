@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from condition_cases import STRINGS, Conditions
 
-from gdbcuda import abi, api
+from gdbcuda import api
+from gdbcuda.machine import abi
 from gdbcuda.memory import DictMemory
 
 STACK = 192  # bytes above the return address

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from condition_calls import ARENA, STACK
 
-from gdbcuda import abi
+from gdbcuda.machine import abi
 
 GDB = os.environ.get("GDBCUDA_GDB", "gdb")
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gdbcuda import cli, sinks
-from gdbcuda.log import reader, record
-from gdbcuda.log.record import Call
+from gdbcuda.calls import reader, record, sinks
+from gdbcuda.calls.record import Call
+from gdbcuda.shell import cli
 
 HEADER = {**record.header("13.0", "13.5", "/bin/program", "0"), "started": 0.0}
 

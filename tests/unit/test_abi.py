@@ -2,8 +2,9 @@ import struct
 
 import pytest
 
-from gdbcuda import abi, api
+from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.machine import abi
 from gdbcuda.memory import DictMemory
 
 TABLE = api.load()

@@ -10,10 +10,11 @@ from pathlib import Path
 import abi_capture
 import pytest
 
-from gdbcuda import abi, api
+from gdbcuda import api
 from gdbcuda.api.functions import Function
 from gdbcuda.api.notes import Notes
 from gdbcuda.api.spelling import BASE_TYPES, Types
+from gdbcuda.machine import abi
 
 MACHINES = [
     pytest.param(

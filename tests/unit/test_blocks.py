@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gdbcuda.blocks import Blocks
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import PAGE, DictMemory
+from gdbcuda.memory.pages import Blocks
 
 
 class Counted:

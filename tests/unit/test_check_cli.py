@@ -14,7 +14,7 @@ import pytest
 from elf_build import compiled
 
 from gdbcuda.check import cli
-from gdbcuda.cli import make_parser
+from gdbcuda.shell.cli import make_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 ALLOC = "int cuMemAlloc_v2(void **p, unsigned long n) { *p = (void *)n; return 0; }\n"
@@ -23,7 +23,7 @@ ALLOC = "int cuMemAlloc_v2(void **p, unsigned long n) { *p = (void *)n; return 0
 def typed(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """gdbcuda check WORDS in a process of its own."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    command = [sys.executable, "-m", "gdbcuda.cli", "check", *map(str, words)]
+    command = [sys.executable, "-m", "gdbcuda.shell.cli", "check", *map(str, words)]
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
 
 

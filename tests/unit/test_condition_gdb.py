@@ -15,8 +15,9 @@ import condition_cases
 import pytest
 from condition_cases import Conditions
 
-from gdbcuda import abi, api, condition
+from gdbcuda import api, condition
 from gdbcuda.errors import UserError
+from gdbcuda.machine import abi
 from gdbcuda.memory import DictMemory
 
 GDB = os.environ.get("GDBCUDA_GDB", "gdb")

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_condition_x86 import compiled
 
-from gdbcuda import abi, condition
+from gdbcuda import condition
 from gdbcuda.errors import UserError
+from gdbcuda.machine import abi
 
 TABLE = condition_cases.TABLE
 CALLER = '"caller" is written like caller in app, caller in libfoo.so, caller in main'

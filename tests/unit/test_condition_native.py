@@ -5,8 +5,9 @@ from __future__ import annotations
 import condition_cases
 import pytest
 
-from gdbcuda import abi, condition
+from gdbcuda import condition
 from gdbcuda.condition.to_gdb import Native
+from gdbcuda.machine import abi
 
 TABLE = condition_cases.TABLE
 

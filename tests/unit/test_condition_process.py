@@ -23,10 +23,11 @@ from hypothesis import strategies as st
 from machine import Machine
 from test_condition_x86 import COUNTER, called, compiled, parsed_or_none, predicted, pthread_self
 
-from gdbcuda import abi, condition
+from gdbcuda import condition
 from gdbcuda.condition import typed
 from gdbcuda.condition.numbers import COMPARISONS, DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.place import within
+from gdbcuda.machine import abi
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(GDB) is None or shutil.which("gcc") is None, reason="needs gdb and gcc"),

@@ -17,11 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import SIZE, Machine
 
-from gdbcuda import abi, condition
-from gdbcuda.condition import to_x86, typed
+from gdbcuda import condition
+from gdbcuda.condition import typed
+from gdbcuda.condition.machine_code import translate
 from gdbcuda.condition.place import Place, within
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.x86 import Code
+from gdbcuda.machine import abi
+from gdbcuda.machine.x86_write import Code
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="runs x86-64 machine code")
 STACKED = condition_cases.function(
@@ -41,7 +43,7 @@ def machine() -> Machine:
 
 def compiled(parsed: condition.Condition, function, place: Place | None = None) -> Code:
     code = Code()
-    to_x86.branch(code, parsed.trees[function.symbol], abi.locate(function), "true", "false", 0, place, "unknown")
+    translate.branch(code, parsed.trees[function.symbol], abi.locate(function), "true", "false", 0, place, "unknown")
     code.label("true")
     code.emit(b"\xf9\xc3")  # stc; ret
     code.label("false")
@@ -207,7 +209,7 @@ def test_one_comparison_is_two_instructions() -> None:
 @pytest.mark.parametrize("text", ["caller in hook", "thread == 2", "nth == 3"])
 def test_no_code_without_the_process(text: str) -> None:
     function = condition_cases.TABLE.functions["cuMemAlloc_v2"]
-    with pytest.raises(to_x86.Refused, match=r"^the (caller|thread|count) is not known here$"):
+    with pytest.raises(translate.Refused, match=r"^the (caller|thread|count) is not known here$"):
         compiled(condition.parse(text, condition_cases.TABLE, [function]), function)
 
 

@@ -11,11 +11,12 @@ import condition_cases
 import pytest
 from machine import SIZE, Machine
 
-from gdbcuda import abi, condition, detour, islands, trampoline
-from gdbcuda.condition import to_x86
-from gdbcuda.islands import Surroundings
-from gdbcuda.x86 import jump
-from gdbcuda.x86_decode import instructions
+from gdbcuda import condition
+from gdbcuda.condition.machine_code import translate
+from gdbcuda.machine import abi, detour, trampoline, unexecuted
+from gdbcuda.machine.unexecuted import Surroundings
+from gdbcuda.machine.x86_read import instructions
+from gdbcuda.machine.x86_write import jump
 
 AT = 0x7F0000001000
 NOP_HOOK = "0f1f440000 55 4889e5 4883ec30 48897dd8 488975d0 e8f6210000 89c1 c9 c3"  # ours, -O0
@@ -169,10 +170,10 @@ def test_a_debugger_that_steps_in_place() -> None:
 
 
 def test_padding() -> None:
-    assert islands.padding_size(FILLED) == 14
-    assert islands.padding_size(code("c3 6666662e0f1f840000000000")) == 12
-    assert islands.padding_size(b"\xc3\x90\x90\xcc") == 3
-    assert islands.padding_size(b"") == 0
+    assert unexecuted.padding_size(FILLED) == 14
+    assert unexecuted.padding_size(code("c3 6666662e0f1f840000000000")) == 12
+    assert unexecuted.padding_size(b"\xc3\x90\x90\xcc") == 3
+    assert unexecuted.padding_size(b"") == 0
 
 
 def test_merged_ranges() -> None:
@@ -232,7 +233,7 @@ def guard(machine: Machine, text: str, hits: int) -> trampoline.Test:
     tree = condition.parse(text, condition_cases.TABLE, [function]).trees["made"]
 
     def test(code, true, false, pushed):
-        to_x86.branch(code, tree, abi.locate(function), true, false, pushed)
+        translate.branch(code, tree, abi.locate(function), true, false, pushed)
 
     def counting(code, true, false, pushed):
         trampoline.count(code, machine.words.address(hits))

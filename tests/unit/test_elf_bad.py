@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gdbcuda import elf
-from gdbcuda.elf.dwarf_functions import TooMuch, defined_functions
+from gdbcuda.elf.dwarf.functions import TooMuch, defined_functions
 from gdbcuda.errors import UserError
-from gdbcuda.reading import Source
+from gdbcuda.files.reading import Source
 
 SOURCE = """
 #include <stdio.h>

@@ -9,7 +9,7 @@ import pytest
 from elf_build import compiled
 
 from gdbcuda import elf
-from gdbcuda.elf import code_arm, code_x86
+from gdbcuda.machine import code_arm, code_x86
 
 MOV_W0_MINUS_1, MOV_X0_MINUS_1, RET, NOP = 0x12800000, 0x92800000, 0xD65F03C0, 0xD503201F
 

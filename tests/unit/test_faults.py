@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from log_files import alloc_of, write
 
-from gdbcuda import cli, install
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.shell import cli, install
 
-COMMAND = [sys.executable, "-m", "gdbcuda.cli"]
+COMMAND = [sys.executable, "-m", "gdbcuda.shell.cli"]
 KEPT = {name: value for name, value in os.environ.items() if name not in ("GDBCUDA_DEBUG", "PYTHONUNBUFFERED")}
 
 
@@ -59,14 +59,15 @@ def test_in_a_command(
     def fail(*_: object) -> None:
         raise problem
 
-    monkeypatch.setattr("gdbcuda.cli.sourced_file", fail)
+    monkeypatch.setattr("gdbcuda.shell.cli.sourced_file", fail)
     monkeypatch.setenv("GDBCUDA_DEBUG", "1" if way == "GDBCUDA_DEBUG" else "0")
     status = cli.main(["--debug", "path"] if way == "--debug" else ["path"])
     shown = capsys.readouterr()
     *history, line = shown.err.splitlines()
     assert line.startswith(f"gdbcuda: {said}") and shown.out == ""
     is_ours = "fault of" in said
-    assert bool(re.search(r", cli\.py:\d+\); with GDBCUDA_DEBUG=1 in front it shows the traceback$", line)) == is_ours
+    fault = re.search(r", shell/cli\.py:\d+\); with GDBCUDA_DEBUG=1 in front it shows the traceback$", line)
+    assert bool(fault) == is_ours
     assert status == (2 if isinstance(problem, (UserError, OSError, MemoryError)) else 70)
     assert (history[:1] == ["Traceback (most recent call last):"]) == bool(way)
     assert "\x1b" not in shown.err
@@ -138,7 +139,7 @@ FOLDER = "gdbcuda: the current folder is not there any more: cd to one that is\n
 def test_a_folder_that_was_deleted(
     words: tuple[str, ...], status: int, said: str, hook: Path, log: Path, tmp_path: Path
 ) -> None:
-    done = shell(GONE, *named(words, hook, log), HOME=str(tmp_path), PYTHONPATH=str(Path(cli.__file__).parents[1]))
+    done = shell(GONE, *named(words, hook, log), HOME=str(tmp_path), PYTHONPATH=str(Path(cli.__file__).parents[2]))
     assert (done.returncode, done.stderr) == (status, said)
 
 

@@ -30,7 +30,7 @@ def test_only_live_imports_gdb(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_no_file_is_mapped(path: Path) -> None:
-    """One that is rebuilt meanwhile would end gdb with SIGBUS (gdbcuda/reading.py)."""
+    """One that is rebuilt meanwhile would end gdb with SIGBUS (gdbcuda/files/reading.py)."""
     assert "mmap" not in imported(path)
 
 

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gdbcuda import cli
 from gdbcuda.ide import names
+from gdbcuda.shell import cli
 
 DATA = Path(__file__).resolve().parent / "ide"
 PUBLISHED = json.loads((DATA / "attributes.json").read_text())["types"]

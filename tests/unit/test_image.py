@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gdbcuda import image
 from gdbcuda.errors import Unreadable
+from gdbcuda.linkage import image
 
 AT_PHDR, AT_PHNUM = 3, 5
 

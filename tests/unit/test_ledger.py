@@ -9,13 +9,13 @@ import pytest
 from log_files import call, failed
 
 from gdbcuda import api
+from gdbcuda.calls.reader import BEGIN, END
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Notes
+from gdbcuda.calls.sinks import in_order
+from gdbcuda.calls.text import Writer
 from gdbcuda.ledger import Ledger, Ledgers, matters, roles, views
 from gdbcuda.ledger.blocks import KEPT
-from gdbcuda.log.notes import Notes
-from gdbcuda.log.reader import BEGIN, END
-from gdbcuda.log.record import Call
-from gdbcuda.log.text import Writer
-from gdbcuda.sinks import in_order
 
 TABLE = api.load()
 NOTES = Notes()

@@ -10,10 +10,10 @@ from log_files import call
 from test_ledger import TABLE, alloc, at, kinds, ledger_of
 
 from gdbcuda import decode
-from gdbcuda.ledger.touches import Touch, touches
-from gdbcuda.log.notes import Notes
-from gdbcuda.log.reader import BEGIN, END
-from gdbcuda.log.record import Call
+from gdbcuda.calls.reader import BEGIN, END
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Notes
+from gdbcuda.ledger.accesses import Touch, touches
 from gdbcuda.log.summary import Summary
 from gdbcuda.memory import DictMemory
 

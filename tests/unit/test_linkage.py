@@ -11,10 +11,9 @@ import pytest
 from elf_build import compiled
 from test_image import AT_PHDR, AT_PHNUM, OwnMemory, auxiliary
 
-from gdbcuda import image
-from gdbcuda.blocks import Blocks
-from gdbcuda.linkage import Linkage, Objects
+from gdbcuda.linkage import Linkage, Objects, image
 from gdbcuda.linkage.slots import Slot, clusters, slot_values
+from gdbcuda.memory.pages import Blocks
 
 INNER = "int answer(void) { return 42; } int other(void) { return answer(); }"
 OUTER = "int answer(void); int (*kept)(void) = answer; int ask(void) { return answer(); }"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from log_files import alloc_of, call, failed, free_of, pointer, run, write
 
-from gdbcuda.log.record import Call
+from gdbcuda.calls.record import Call
 
 
 def diff_of(capsys: pytest.CaptureFixture[str], tmp_path: Path, first: list[Call], second: list[Call]) -> str:

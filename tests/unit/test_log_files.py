@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from log_files import HEADER, append, call, lines, read, write
 
-from gdbcuda import cli, sinks
+from gdbcuda.calls import reader, record, sinks
 from gdbcuda.errors import UserError
-from gdbcuda.log import reader, record
+from gdbcuda.shell import cli
 
 ALLOC = {"dptr": {"address": "0x10"}, "bytesize": 4096}
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from log_files import call, failed, write
 
-from gdbcuda import cli
 from gdbcuda.log import report
+from gdbcuda.shell import cli
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 EVIL = "</script><b>main</b>"

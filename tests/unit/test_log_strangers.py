@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from log_files import HEADER
 
-from gdbcuda import cli, render
 from gdbcuda.log import report
+from gdbcuda.shell import cli
+from gdbcuda.text import render
 
 EVIL = "\x1b[32mfree\x1b]0;title\x07\x9b2J\nready: yes\t\u202etxt\r\u2028\x00<!--<script>"
 OURS = re.compile(r"\x1b\[(?:0|" + "|".join(set(render.ROLES.values())) + ")m")

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from log_files import alloc_of, call, failed, pointer, run, write
 
-from gdbcuda import cli
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import value
 from gdbcuda.log import cli as cli_module
 from gdbcuda.log import summary
 from gdbcuda.log.progress import Progress
-from gdbcuda.log.record import Call
-from gdbcuda.log.text import value
+from gdbcuda.shell import cli
 
 MAIN = {0x400: {"function": "main", "source": "a.c:3", "object": "/bin/a", "layer": "app"}}
 
@@ -224,15 +224,15 @@ def test_the_last_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
 def test_a_full_disk_is_one_line(tmp_path: Path, view: str) -> None:
     path = write(tmp_path / "log", nested() * 200)
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-m", "gdbcuda.cli", "log", view, str(path)], stdout=full, check=False,
-                              stderr=subprocess.PIPE, text=True)  # fmt: skip
+        done = subprocess.run([sys.executable, "-m", "gdbcuda.shell.cli", "log", view, str(path)],
+                              stdout=full, check=False, stderr=subprocess.PIPE, text=True)  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "gdbcuda: cannot write the output: No space left on device\n")
 
 
 def test_a_log_that_comes_through_a_pipe(tmp_path: Path) -> None:
     text = write(tmp_path / "log", nested(), MAIN).read_bytes()
-    done = subprocess.run([sys.executable, "-m", "gdbcuda.cli", "log", "summary", "-"], input=text, capture_output=True,
-                          check=True)  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "gdbcuda.shell.cli", "log", "summary", "-"],
+                          input=text, capture_output=True, check=True)  # fmt: skip
     assert done.stdout.startswith(b"3 calls of 2 functions") and not done.stderr
 
 
@@ -289,7 +289,7 @@ def test_values(data: Any, text: str) -> None:
 # VmHWM, not ru_maxrss: that one still counts the process that was forked before the exec
 SUMMARISE = """
 import re, sys
-from gdbcuda import cli
+from gdbcuda.shell import cli
 cli.main(sys.argv[1:])
 print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read()).group(1))
 """

@@ -8,10 +8,10 @@ import pytest
 from log_files import call, write
 from test_log_views import MAIN, alloc_of, copy, nested, run
 
-from gdbcuda import cli
-from gdbcuda.log.reader import BEGIN, END
-from gdbcuda.log.record import Call
+from gdbcuda.calls.reader import BEGIN, END
+from gdbcuda.calls.record import Call
 from gdbcuda.log.select import by_beginning
+from gdbcuda.shell import cli
 
 # -- conditions ----------------------------------------------------------------------------------------------------
 

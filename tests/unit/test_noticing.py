@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gdbcuda import api, noticing
+from gdbcuda import api
+from gdbcuda.linkage import hook_library
 
 IS_API = api.load().functions.__contains__
 
@@ -21,7 +22,7 @@ def built(folder: Path, source: str, *flags: str) -> Path:
 
 
 def exported(path: Path) -> set[str]:
-    return set(noticing.exported_by_file(str(path), IS_API))
+    return set(hook_library.exported_by_file(str(path), IS_API))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_what_it_exports(tmp_path: Path, source: str, found: set[str], style: st
 
 def test_of_long_strings_the_telltales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = built(tmp_path, "int cuInit(void) { return 0; } int cuMemcpyHtoD_v2(void) { return 0; }")
-    monkeypatch.setattr(noticing, "IN_FILE", 10)
+    monkeypatch.setattr(hook_library, "IN_FILE", 10)
     assert exported(library) == {"cuInit"}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gdbcuda import cli
+from gdbcuda.shell import cli
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdbcuda import render
-from gdbcuda.printable import coloured, screened, visible, visible_in_colour
+from gdbcuda.text import render
+from gdbcuda.text.printable import coloured, screened, visible, visible_in_colour
 
 ANY = st.text(st.characters(exclude_categories=()))  # with lone surrogates
 CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")  # what moves, paints, hides or turns round

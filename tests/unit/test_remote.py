@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gdbcuda import cli
 from gdbcuda.errors import UserError
 from gdbcuda.remote import sources
 from gdbcuda.remote.copies import Copy, findings
 from gdbcuda.remote.plan import Plan, Request, plan
 from gdbcuda.remote.way import Way
+from gdbcuda.shell import cli
 
 HOOK, PROGRAM = "/there/libhook.so", "/there/train"
 

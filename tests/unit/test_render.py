@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdbcuda import render
+from gdbcuda.text import render
 
 ROWS = [("cuMemAlloc_v2", 3, "hook libvgpu.so"), ("cuInit", 1200, "driver")]
 HEADERS = ("function", "calls", "layer")
@@ -47,7 +47,7 @@ def test_table_drops_colour_where_none_is_wanted() -> None:
 def test_same_rows_without_tabulate() -> None:
     script = (
         "import sys; sys.modules['tabulate'] = None; sys.modules['pygments'] = None\n"
-        "from gdbcuda import render\n"
+        "from gdbcuda.text import render\n"
         f"print(render.table({ROWS!r}, {HEADERS!r}, width=30)); print(render.code('int x;', True))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -56,7 +56,7 @@ def test_same_rows_without_tabulate() -> None:
 
 
 def test_importing_costs_neither_tabulate_nor_pygments() -> None:
-    script = "import sys; from gdbcuda import render; print({'tabulate', 'pygments'} & set(sys.modules))"
+    script = "import sys; from gdbcuda.text import render; print({'tabulate', 'pygments'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 

@@ -13,11 +13,12 @@ from test_image import OwnMemory
 from test_linkage import own_objects
 
 from gdbcuda import api
+from gdbcuda.check import process
+from gdbcuda.check.process import Facts
 from gdbcuda.linkage import Linkage
-from gdbcuda.routes import collect, report, resolvers, truths
-from gdbcuda.routes.truths import Facts
+from gdbcuda.routes import collect, report, resolvers
+from gdbcuda.routes.snapshot import Reached, World
 from gdbcuda.routes.verdicts import Verdict
-from gdbcuda.routes.world import Reached, World
 
 DRIVER = "int cuInit(unsigned f) { return (int)f; } int cuDeviceGet(int *d, int n) { return *d = n; }"
 HOOK = "int cuInit(unsigned f) { return (int)f + 1; } void *dlsym(void *h, const char *n) { return n[0] ? h : 0; }"
@@ -134,9 +135,9 @@ def test_implementations_of_dlsym(loaded: tuple) -> None:
 def test_the_hook_that_came_late_is_a_finding(loaded: tuple) -> None:
     libraries, _ = loaded
     ctypes.CDLL(str(libraries.hook))
-    found = truths.findings(libraries.world(), Facts())
+    found = process.findings(libraries.world(), Facts())
     assert [finding.id for finding in found] == ["hook-dlopened"]
-    elsewhere = truths.findings(libraries.world(), Facts(named_hooks=("/x/libother.so",), preload="/y/libthird.so"))
+    elsewhere = process.findings(libraries.world(), Facts(named_hooks=("/x/libother.so",), preload="/y/libthird.so"))
     assert elsewhere[0].id == "preload-lost"
 
 
@@ -147,9 +148,9 @@ def test_the_hook_that_came_late_is_a_finding(loaded: tuple) -> None:
     (Facts(namespaces=((("/lib/libcuda.so.1", "driver"),),)), "namespace"),
 ])
 def test_what_the_facts_alone_tell(loaded: tuple, facts: Facts, id: str) -> None:
-    assert truths.findings(loaded[0].world(), facts)[0].id == id
+    assert process.findings(loaded[0].world(), facts)[0].id == id
 
 
 def test_without_a_loader() -> None:
-    assert [f.id for f in truths.without_loader(Facts(is_static=True))] == ["static-program"]
-    assert [f.id for f in truths.without_loader(Facts())] == ["not-started"]
+    assert [f.id for f in process.without_loader(Facts(is_static=True))] == ["static-program"]
+    assert [f.id for f in process.without_loader(Facts())] == ["not-started"]

@@ -10,7 +10,7 @@ from gdbcuda.memory import DictMemory
 from gdbcuda.routes import judge, shapes
 from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_NEXT
-from gdbcuda.routes.world import API_RESOLVERS, Reached, World
+from gdbcuda.routes.snapshot import API_RESOLVERS, Reached, World
 
 APP = Asker(0x1000, 0, "main", "/bin/app", "app")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gdbcuda.routes import request_report
 from gdbcuda.routes.requests import Asker, Book, Request
+from gdbcuda.routes.snapshot import Reached
 from gdbcuda.routes.verdicts import Verdict
-from gdbcuda.routes.world import Reached
 
 APP, HOOK = Asker(0x1000, 0, "main", "/bin/app", "app", "app.c:3"), Asker(0x2000, 0x20, "", "/lib/libhook.so", "hook")
 DRIVER = Reached(0x3000, ("cuInit",), "/lib/libcuda.so.1", "driver")

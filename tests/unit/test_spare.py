@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gdbcuda.spare import fit, gaps
+from gdbcuda.machine.free_ranges import fit, gaps
 
 START, END = 0x1008, 0x1100
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gdbcuda import api
-from gdbcuda.log.record import Call
-from gdbcuda.log.stacks import Open, Stacks
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.stacks import Open, Stacks
 
 FUNCTION = api.load().functions["cuInit"]
 

@@ -11,7 +11,8 @@ import pytest
 from elf_build import compiled
 from log_files import alloc_of, write
 
-from gdbcuda import cli, render
+from gdbcuda.shell import cli
+from gdbcuda.text import render
 
 EVIL = "e\x1b[32m\x9b2J\nready\t\u202e\x07"
 HARMLESS = "h" * len(EVIL.encode())  # stands in the compiler's place for the other

@@ -15,9 +15,10 @@ import pytest
 from elf_build import compiled
 from log_files import alloc_of, write
 
-from gdbcuda import api, check, elf, noticing
+from gdbcuda import api, check, elf
+from gdbcuda.calls import reader
 from gdbcuda.errors import UserError
-from gdbcuda.log import reader
+from gdbcuda.linkage import hook_library
 
 SOURCE = "int cuInit(int n) { return n; } int dlsym(void) { return 0; } static int own(void) { return 1; }"
 IS_API = api.load().functions.__contains__
@@ -31,7 +32,7 @@ def symbols(path: Path) -> None:
 
 
 def notice(path: Path) -> None:
-    assert noticing.exported_by_file(str(path), IS_API) <= {"cuInit", "dlsym"}
+    assert hook_library.exported_by_file(str(path), IS_API) <= {"cuInit", "dlsym"}
 
 
 ACTIONS: dict[str, Callable[[Path], object]] = {"check": check.check, "symbols": symbols, "notice": notice}

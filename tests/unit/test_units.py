@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdbcuda.units import human, multiplier
+from gdbcuda.text.units import human, multiplier
 
 
 @pytest.mark.parametrize(

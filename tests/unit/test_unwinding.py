@@ -10,8 +10,9 @@ import condition_cases
 import pytest
 from shim_support import OLDER_LIBC
 
-from gdbcuda import abi, condition, detour, trampoline, unwinding
-from gdbcuda.condition import to_x86
+from gdbcuda import condition
+from gdbcuda.condition.machine_code import translate
+from gdbcuda.machine import abi, detour, trampoline, unwinding
 
 HERE = Path(__file__).resolve().parent
 SIZE = 1 << 16
@@ -69,7 +70,7 @@ def guard(text: str) -> trampoline.Test:
     tree = condition.parse(text, condition_cases.TABLE, [function]).trees["made"]
 
     def test(code, true, false, pushed):
-        to_x86.branch(code, tree, abi.locate(function), true, false, pushed)
+        translate.branch(code, tree, abi.locate(function), true, false, pushed)
 
     return test
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gdbcuda import x86_decode
 from gdbcuda.errors import UserError
-from gdbcuda.x86 import R10, RAX, RSI, RSP, At, Code, Word, jump
+from gdbcuda.machine import x86_read
+from gdbcuda.machine.x86_write import R10, RAX, RSI, RSP, At, Code, Word, jump
 
 LINE = re.compile(r"\s+[0-9a-f]+:\t((?:[0-9a-f]{2} )+)\s*\t?(.*)")
 BRANCH = re.compile(r"(?:(?:bnd|notrack|\w+) )*(?:j\w+|call|loop\w*)\s+[0-9a-f]+ ")
@@ -33,7 +33,7 @@ def test_every_instruction_of_a_library(shim: Path, name: str) -> None:
     assert len(rows) > 20000
     wrong = []
     for raw, shown in rows:
-        found = x86_decode.decode(bytes.fromhex(raw) + bytes(16))
+        found = x86_read.decode(bytes.fromhex(raw) + bytes(16))
         is_relative = "(%rip)" in shown or BRANCH.match(shown) is not None
         if len(found.raw) != len(bytes.fromhex(raw)) or (found.relative is not None) != is_relative:
             wrong.append((raw, shown, found))
@@ -47,14 +47,14 @@ def test_every_instruction_of_a_library(shim: Path, name: str) -> None:
      ("488b0510000000", "", 16), ("c70510000000ffffffff", "", 16), ("f30f1efa", "", None)],
 )  # fmt: skip
 def test_kinds(raw: str, kind: str, distance: int | None) -> None:
-    found = x86_decode.decode(bytes.fromhex(raw))
+    found = x86_read.decode(bytes.fromhex(raw))
     assert (found.kind, found.distance, found.raw.hex()) == (kind, distance, raw)
 
 
 @pytest.mark.parametrize("raw", ["06", "c7f800000000", "0f0a", "48", "e80000", "8fe8", "66" * 16 + "90"])
 def test_unknown(raw: str) -> None:
-    with pytest.raises(x86_decode.Unknown):
-        x86_decode.decode(bytes.fromhex(raw))
+    with pytest.raises(x86_read.Unknown):
+        x86_read.decode(bytes.fromhex(raw))
 
 
 @needs_objdump

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gdbcuda import api, elf
+from gdbcuda.api.vendor import api_of
 from gdbcuda.check.registry import LIBRARY, Answer, Seen, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.check.words import some
-from gdbcuda.vendor import api_of
+from gdbcuda.text.words import some
 
 _STATUS = {"CUresult", "cudaError_t", "nvmlReturn_t"}
 _RESOLVERS = {"cuGetProcAddress", "cuGetProcAddress_v2"}

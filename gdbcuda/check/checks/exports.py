@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 
 from gdbcuda import api
+from gdbcuda.api.vendor import NAMES, api_of
+from gdbcuda.check.reached import Routes
 from gdbcuda.check.registry import LIBRARY, Answer, Seen, check
-from gdbcuda.check.routes import Routes
 from gdbcuda.check.subject import Subject, important_first
-from gdbcuda.check.words import counted, some
-from gdbcuda.vendor import NAMES, api_of
+from gdbcuda.text.words import counted, some
 
 _EXPORT = 'write __attribute__((visibility("default"))) before each function, keep -fvisibility=hidden for the rest'
 _LOOKALIKE = re.compile(r"(cu|cuda|nvml)[A-Z]\w*$")

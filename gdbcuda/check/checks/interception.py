@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from gdbcuda.api.vendor import api_of
 from gdbcuda.check.registry import LIBRARY, Answer, Seen, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.check.words import some
-from gdbcuda.vendor import api_of
+from gdbcuda.text.words import some
 
 _PRIVATE = ("_dl_sym", "_dl_vsym", "__libc_dlsym", "__libc_dlopen_mode", "_dl_open")
 # Any of these can lead to the C library's dlsym without asking the own one.

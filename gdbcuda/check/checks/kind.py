@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import platform
 
+from gdbcuda.api.vendor import NAMES, api_of
 from gdbcuda.check.registry import ANY, LIBRARY, Answer, Seen, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.vendor import NAMES, api_of
 
 _HOST = {"amd64": "x86-64", "x86_64": "x86-64", "arm64": "aarch64"}
 _WRONG_KINDS = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from gdbcuda.api.vendor import NAMES, api_of
 from gdbcuda.check.registry import ANY, LIBRARY, Answer, Seen, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.check.words import some
-from gdbcuda.vendor import NAMES, api_of
+from gdbcuda.text.words import some
 
 _GLIBC = re.compile(r"GLIBC_(\d+(?:\.\d+)+)$")
 _SIGNED_WORD = {64: 8, 32: 4}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
+from gdbcuda.api.vendor import NAMES
+from gdbcuda.check.reached import Routes
 from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Seen, check, findings
-from gdbcuda.check.routes import Routes
 from gdbcuda.check.subject import Subject
-from gdbcuda.check.words import counted, some
-from gdbcuda.vendor import NAMES
+from gdbcuda.text.words import counted, some
 
 
 def _library(subject: Subject) -> str:

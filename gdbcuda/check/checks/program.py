@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 
+from gdbcuda.api.vendor import NAMES
 from gdbcuda.check.registry import PROGRAM, Answer, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.check.words import counted, some
-from gdbcuda.vendor import NAMES
+from gdbcuda.text.words import counted, some
 
 
 @check(

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from gdbcuda.check.registry import ANY, Answer, Seen, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.check.words import some
-from gdbcuda.elf.dwarf import Unit
-from gdbcuda.faults import has_folder
+from gdbcuda.elf.dwarf.units import Unit
+from gdbcuda.text.faults import has_folder
+from gdbcuda.text.words import some
 
 _MOST_DIRECTORIES = 2000
 _DEEPEST = 4

@@ -12,7 +12,7 @@ from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
 from gdbcuda.live import breaking, breakpoints, guards, layers, names, presence, surroundings, target
 from gdbcuda.live.command import Argument, Condition, Option, command
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 EXAMPLE = "cuda-break cuMemAlloc if bytesize > 1G"
 MOST_SHOWN = 3

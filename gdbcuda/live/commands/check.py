@@ -6,10 +6,10 @@ import json as jsonlib
 import os
 from typing import TYPE_CHECKING
 
-from gdbcuda import render
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, presence, settings, target, versions
 from gdbcuda.live.command import Argument, Option, command, file_names
+from gdbcuda.text import render
 
 if TYPE_CHECKING:
     from gdbcuda.check.finding import Report

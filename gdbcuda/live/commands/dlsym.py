@@ -10,7 +10,7 @@ from gdbcuda.live.command import Option, command
 from gdbcuda.routes import resolvers
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.resolvers import Implementation
-from gdbcuda.routes.world import LOADERS_RESOLVERS, World
+from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, World
 
 
 @command(

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 import gdb
 
-from gdbcuda import render
 from gdbcuda.errors import UserError
 from gdbcuda.live import answers, names, requests, settings, target, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.answers import ANSWERS, LAYERS, Answer
 from gdbcuda.live.command import Argument, Option, command
-from gdbcuda.printable import visible
 from gdbcuda.routes import judge
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
 
 NOTHING = ("NULL", "nothing", "0")
 PF_X = 1

@@ -12,7 +12,7 @@ from gdbcuda.live.asking import means
 from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.live.commands import breaks
 from gdbcuda.live.expressions import quoted
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 
 def complete_resolvers(token: str) -> Iterable[str]:

@@ -8,14 +8,14 @@ from fnmatch import fnmatchcase
 
 import gdb
 
-from gdbcuda import files
 from gdbcuda.errors import UserError
+from gdbcuda.files import user_files
 from gdbcuda.live import names, requests, stops, target
 from gdbcuda.live.command import Argument, Option, command
-from gdbcuda.printable import visible
 from gdbcuda.routes import judge
 from gdbcuda.routes import request_report as report
 from gdbcuda.routes.requests import Request
+from gdbcuda.text.printable import visible
 
 ACTIONS = ("on", "off", "show", "save", "clear")
 
@@ -114,5 +114,5 @@ def save(path: str | None, found: list[Request]) -> str:
     """On the machine of the debugger."""
     if not path:
         raise UserError("save where? cuda-dlsym log save FILE")
-    files.save(os.path.expanduser(path), as_lines(found) + "\n" if found else "")
+    user_files.save(os.path.expanduser(path), as_lines(found) + "\n" if found else "")
     return f"{len(found)} requests in {visible(path)}, one JSON object a line."

@@ -7,7 +7,7 @@ import re
 from gdbcuda.errors import UserError
 from gdbcuda.live import environment, gdb_cli, names, preload, target
 from gdbcuda.live.command import Argument, command
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 
 @command("cuda-env", Argument("assignment", "NAME=VALUE to set, NAME to show", None, names.complete_variables))

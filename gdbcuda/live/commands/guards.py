@@ -6,11 +6,11 @@ from collections import defaultdict
 
 import gdb
 
-from gdbcuda import render
 from gdbcuda.live import console, gdb_cli, guard_stacks, guards, later, settings, target
 from gdbcuda.live.breakpoints import by_number
 from gdbcuda.live.command import command
-from gdbcuda.printable import visible
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
 
 MOST_LINES = 8
 

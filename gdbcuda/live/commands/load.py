@@ -8,7 +8,7 @@ from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, names, preload, presence, target, versions
 from gdbcuda.live.command import Argument, Option, command, file_names
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
 

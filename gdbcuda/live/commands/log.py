@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterable, Iterator
 
 from gdbcuda import condition as conditions
-from gdbcuda import render
+from gdbcuda.calls.reader import BEGIN, END, Event
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
 from gdbcuda.live import names, recording, surroundings, target, versions
 from gdbcuda.live import recorder as recorders
 from gdbcuda.live.command import Argument, Condition, Option, command, file_names
 from gdbcuda.log import tree as trees
-from gdbcuda.log.reader import BEGIN, END, Event
-from gdbcuda.log.record import Call
 from gdbcuda.log.select import Filter, last
-from gdbcuda.printable import visible
-from gdbcuda.sinks import in_order
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
 
 SHOWN = 40
 
@@ -204,11 +204,13 @@ def cuda_log_show(
 
 def as_json(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: bool) -> str:
     """Of trees the calls, one by one: depth and parent tell how they nest."""
-    from gdbcuda.log import changes, data
+    from gdbcuda.calls import data
+    from gdbcuda.log import changes, view_data
 
     writer = recording.writer()
     if changed:
-        found = [data.changes(*one, writer) for one in changes.Changes(writer, wanted.takes).find(trees.roots(calls))]
+        several = changes.Changes(writer, wanted.takes).find(trees.roots(calls))
+        found = [view_data.changes(*one, writer) for one in several]
     elif tree:
         found = [data.call(node.call, writer) for root in last(roots(calls, wanted), count) for node in root.walk()]
     else:
@@ -257,7 +259,8 @@ def cuda_log_summary(function: list[str], json: bool, **chosen: object) -> str:
       cuda-log summary
       cuda-log summary --in driver
       cuda-log summary if caller in libtorch*.so"""
-    from gdbcuda.log import data, summary
+    from gdbcuda.calls import data
+    from gdbcuda.log import summary, view_data
 
     wanted = make_filter(function, chosen)
     writer = recording.writer()
@@ -265,7 +268,7 @@ def cuda_log_summary(function: list[str], json: bool, **chosen: object) -> str:
     chosen = told if wanted == Filter() else trees.some(told, wanted.takes)
     found = summary.Summary(writer.table, writer.notes).feed(chosen)
     if json:
-        return data.line(data.summary(found, writer))
+        return data.line(view_data.summary(found, writer))
     return "\n\n".join(filter(None, (summary.text(found, writer), wanted.remark())))
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import gdb
 
-from gdbcuda import render
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, recording
 from gdbcuda.live.command import Argument, Option, command, expressions
+from gdbcuda.text import render
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
@@ -73,8 +73,8 @@ def shown(view: str | None, address: list[str], ledger: Ledger) -> str:
 
 
 def as_json(ledger: Ledger, view: str | None) -> str:
+    from gdbcuda.calls.data import line
     from gdbcuda.ledger import data
-    from gdbcuda.log.data import line
 
     if view is not None:
         raise UserError("--json gives all views at once: cuda-memory --json")

@@ -11,8 +11,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import console, gdb_cli, layers, link, target
 from gdbcuda.live.command import Argument, Option, command, file_names
 from gdbcuda.live.safely import plain
-from gdbcuda.printable import visible
 from gdbcuda.remote.options import OPTIONS, Word
+from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda.remote.plan import Plan

@@ -12,8 +12,8 @@ from gdbcuda.live import world as worlds
 from gdbcuda.live.command import Argument, Option, command
 from gdbcuda.routes import collect, judge, report
 from gdbcuda.routes.collect import Route
+from gdbcuda.routes.snapshot import Reached, World
 from gdbcuda.routes.verdicts import Verdict
-from gdbcuda.routes.world import Reached, World
 
 
 @command(

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import gdb
 
-from gdbcuda import files
 from gdbcuda.errors import UserError
+from gdbcuda.files import user_files
 from gdbcuda.live import breakpoints, saving
 from gdbcuda.live.command import Argument, command, file_names
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 
 @command("cuda-save", Argument("file", "the file to write; source FILE reads it", complete=file_names))
@@ -29,7 +29,7 @@ def cuda_save(file: str) -> str:
     found = [one for one in gdb.breakpoints() if one.number in breakpoints.WISHES]
     if not found:
         raise UserError("there are no breakpoints of cuda-break to write")
-    files.save(os.path.expanduser(file), "".join(f"{line}\n" for one in found for line in lines_of(one)))
+    user_files.save(os.path.expanduser(file), "".join(f"{line}\n" for one in found for line in lines_of(one)))
     count = f"{len(found)} breakpoints" if len(found) > 1 else "1 breakpoint"
     return visible(f"{count} written to {file}; back with  source {file}")
 

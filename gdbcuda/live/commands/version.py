@@ -9,7 +9,7 @@ from typing import Any
 from gdbcuda import __version__
 from gdbcuda.live import gdb_cli, layers, settings, target, versions
 from gdbcuda.live.command import Option, command
-from gdbcuda.printable import visible
+from gdbcuda.text.printable import visible
 
 PACKAGES = ("pygments", "tabulate", "pyelftools")
 SHOWN_LAYERS = ("hook", "runtime", "driver")

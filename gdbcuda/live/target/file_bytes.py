@@ -11,7 +11,7 @@ import os
 import gdb
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.image import PT_NOTE, Image
+from gdbcuda.linkage.image import PT_NOTE, Image
 from gdbcuda.live.target.memory import InferiorMemory
 from gdbcuda.live.target.objects import images
 from gdbcuda.live.target.process import connection, program, strip_prefix

@@ -8,14 +8,15 @@ import os
 
 import gdb
 
-from gdbcuda import image, vendor
-from gdbcuda.blocks import Blocks
+from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.image import Image
+from gdbcuda.linkage import image
+from gdbcuda.linkage.image import Image
 from gdbcuda.live.target.auxiliary import auxiliary
 from gdbcuda.live.target.caching import forget, until_objects_change
 from gdbcuda.live.target.memory import InferiorMemory
 from gdbcuda.live.target.process import connection, is_alive, is_remote, program, strip_prefix
+from gdbcuda.memory.pages import Blocks
 
 
 @until_objects_change

@@ -56,8 +56,8 @@ def is_remote() -> bool:
 
 
 def machine() -> str:
-    """ "x86-64" or "aarch64", as gdbcuda.abi names them; UserError for anything else. Without a program: gdb's own,
-    for an IDE's commands may come before its program (gdb itself then assumes an i386)."""
+    """ "x86-64" or "aarch64", as gdbcuda.machine.abi names them; UserError for anything else. Without a program:
+    gdb's own, for an IDE's commands may come before its program (gdb itself then assumes an i386)."""
     name = architecture().name() if program() or is_alive() else os.uname().machine.replace("x86_64", "i386:x86-64")
     if name.startswith("i386:x86-64"):
         return "x86-64"

@@ -1,0 +1,32 @@
+"""A recorded call as data for scripts (--json): one object a line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import Writer
+
+Data = dict[str, Any]
+DIGITS = 7  # of seconds, as in a log
+FIELDS = ("number", "name", "base", "start", "seconds", "thread", "lwp", "inferior", "pid", "depth", "parent", "layer",
+          "object", "arguments", "out", "status", "result", "ended")  # fmt: skip
+
+
+def line(data: Data, file: str = "") -> str:
+    """JSON Lines; of several logs with the name of the file."""
+    return json.dumps({"file": file, **data} if file else data, separators=(",", ":"))
+
+
+def call(one: Call, writer: Writer) -> Data:
+    found = {name: getattr(one, name) for name in FIELDS}
+    found["start"] = round(one.start, DIGITS)
+    found["seconds"] = None if one.seconds is None else round(one.seconds, DIGITS)
+    found["caller"] = place(one, one.caller, writer)
+    return {**found, "stack": [place(one, at, writer) for at in one.stack]} if one.stack else found
+
+
+def place(one: Call, address: int, writer: Writer) -> Data:
+    known = writer.notes.place(one.process, address)
+    return {"address": hex(address)} | {name: known.get(name) for name in ("function", "object", "layer", "source")}

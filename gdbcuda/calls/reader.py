@@ -1,0 +1,205 @@
+"""Reading a log of any length, as a stream, as far as it can be read; what cannot is counted, never fatal."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable
+
+from gdbcuda.calls import record
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Notes
+from gdbcuda.errors import UserError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHUNK = 64 << 10  # bytes that are parsed in one go
+LONGEST = 4 << 20  # bytes of a line; a log has none like that, and a wrong file is not to fill the memory
+LINE_END = "\n"
+BEGIN, END = "B", "E"
+Event = tuple[str, Call]
+
+
+class Log:
+    """What a file says beside its calls; grows while `events` are read."""
+
+    def __init__(self) -> None:
+        self.header: dict[str, Any] = {}
+        self.notes = Notes()
+        self.problems: Counter[str] = Counter()
+        self.open: dict[int, Call] = {}
+
+    def add_header(self, line: dict[str, Any]) -> None:
+        if line["gdbcuda_log"] != record.FORMAT:
+            self.problems[f"written in format {line['gdbcuda_log']}, this is a reader for {record.FORMAT}"] += 1
+        self.header = self.header or line
+
+    def add_note(self, line: dict[str, Any]) -> None:
+        self.notes.add(line["name"], line["details"])
+
+
+class File:
+    """A log, opened once: what comes through a pipe comes only once. ``path`` "-" is the standard input.
+
+    ``header`` is its first line, if that is a header; `UserError` if the file cannot be read."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        try:
+            self.stream = standard_input() if str(path) == "-" else open(path, "rb")  # noqa: SIM115
+            self.size = os.fstat(self.stream.fileno()).st_size  # 0 for a pipe
+            self.read_ahead = self.stream.readline(CHUNK)
+        except OSError as problem:
+            raise UserError(f"cannot read {path}: {problem.strerror}") from None
+        self.read_ahead = self.read_ahead.removeprefix(codecs.BOM_UTF8)
+        self.header = header(self.read_ahead)
+
+    def chunks(self) -> Iterator[tuple[bytes, bool]]:
+        """Whole lines, many at a time, and whether too long a one was left out."""
+        rest, skipping = self.read_ahead, False
+        while True:
+            chunk = self.read()
+            lines, end, tail = (rest + chunk).rpartition(b"\n")
+            if skipping and end:  # of the long line only the end is here
+                lines, skipping = lines.partition(b"\n")[2], False
+            is_long = len(tail) > LONGEST
+            rest, skipping = b"" if is_long or skipping else tail, skipping or is_long
+            yield lines + end, is_long
+            if not chunk:
+                yield rest, False
+                return
+
+    def read(self) -> bytes:
+        try:
+            return self.stream.read(CHUNK)
+        except OSError as problem:
+            raise UserError(f"cannot read {self.path}: {problem.strerror}") from None
+
+
+def standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise UserError("cannot read -: the standard input is closed")
+    return sys.stdin.buffer
+
+
+def header(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) and "gdbcuda_log" in found else {}
+
+
+def version(head: Mapping[str, Any], library: str) -> str | None:
+    """Of "cuda" or "nvml", as a header says it; None for the newest where it says nothing that makes sense."""
+    found = head.get(library)
+    return found if isinstance(found, str) and re.match(r"\d+(\.\d+)?\Z", found) else None
+
+
+def events(path: str | Path, log: Log) -> Iterator[Event]:
+    """Begins and ends in the order of the file."""
+    return file_events(File(path), log)
+
+
+def file_events(file: File, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Event]:
+    """Begins and ends in the order of the file. ``progress`` gets the number of bytes read so far.
+
+    Calls that are still open at the end of the file (or when another log begins in it) are ended as such."""
+    for chunk, was_long in file.chunks():
+        if was_long:
+            log.problems["a line of more than 4 MiB"] += 1
+        for line in parsed(chunk, log):
+            if "gdbcuda_log" in line:
+                yield from close(log)
+                log.add_header(line)
+                continue
+            event = read(line, log)
+            if event is not None:
+                yield event
+        if progress is not None:
+            progress(len(chunk))
+    yield from close(log)
+    if not log.header:
+        log.problems["no header line: not written by gdbcuda, or the beginning is missing"] += 1
+
+
+def parsed(chunk: bytes, log: Log) -> list[dict[str, Any]]:
+    """All lines as one array, for that is twice as fast; one by one if something is wrong with any."""
+    text = chunk.decode("utf-8", "replace")
+    try:
+        found = json.loads(f"[{text.rstrip().replace(LINE_END, ',')}]", parse_constant=refuse)
+        if set(map(type, found)) <= {dict}:
+            return found  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        pass
+    *lines, last = text.split(LINE_END)
+    return [*(line for text in lines for line in one(text, log)), *one(last, log, is_last=True)]
+
+
+def refuse(constant: str) -> None:
+    """NaN and Infinity are no JSON. (RFC 8259, 6)"""
+    raise ValueError(constant)
+
+
+def one(text: str, log: Log, is_last: bool = False) -> Iterator[dict[str, Any]]:
+    if not text.strip():
+        return
+    try:
+        line = json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError):
+        log.problems["the last line is cut off" if is_last else "a line that is no JSON object"] += 1
+        return
+    if isinstance(line, dict):
+        yield line
+    else:
+        log.problems["a line that is no JSON object"] += 1
+
+
+def read(line: dict[str, Any], log: Log) -> Event | None:
+    phase = line.get("phase")
+    try:
+        if phase == BEGIN:
+            call = record.from_begin(line)
+            if call.number in log.open:
+                log.problems["a call that begins twice"] += 1
+            log.open[call.number] = call
+            return BEGIN, call
+        if phase == END:
+            return finish(line, log)
+        if phase == "M":
+            log.add_note(line)
+        else:
+            log.problems["a line of an unknown kind"] += 1
+    except (KeyError, TypeError, ValueError, AttributeError):
+        log.problems["a line with something missing"] += 1
+    return None
+
+
+def finish(line: dict[str, Any], log: Log) -> Event | None:
+    call = log.open.get(line["op_id"])
+    if call is None or call.name != line["name"]:
+        log.problems["an end without its begin"] += 1
+        return None
+    record.finish(call, line)
+    del log.open[call.number]
+    return END, call
+
+
+def close(log: Log) -> Iterator[Event]:
+    """What has begun and not ended: the program or the debugger was killed meanwhile."""
+    for call in sorted(log.open.values(), key=lambda call: -call.number):
+        call.end, call.ended = None, record.STILL_OPEN
+        log.problems["a call without its end"] += 1
+        yield END, call
+    log.open.clear()
+
+
+def calls(path: str | Path, log: Log) -> Iterator[Call]:
+    """Every call, once it is over: inner ones before outer ones."""
+    return (call for phase, call in events(path, log) if phase == END)

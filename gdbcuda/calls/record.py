@@ -1,0 +1,143 @@
+"""One recorded call, and the lines that it becomes in a file.
+
+A file is JSON Lines: one event a line, in the order of time. The header comes first, then
+
+    {"ts":0.5,"op_id":7,"phase":"B","name":"cuMemAlloc_v2","details":{"dptr":…,"bytesize":4096},"thread":2,…}
+    {"ts":0.6,"op_id":7,"phase":"E","name":"cuMemAlloc_v2","details":{"status":0,"result":"CUDA_SUCCESS","out":{…}}}
+    {"ts":0.5,"phase":"M","name":"place","details":{"address":…,"function":"main","source":"a.c:30",…}}
+
+``ts`` is seconds since the recording began, ``op_id`` joins a begin with its end. ``details`` of a begin are the
+arguments as `gdbcuda.decode` gives their data. M lines describe what other lines name by a number: a code address
+("place"), a thread, a process, a loaded object; they come before their first use and hold until the next of the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from gdbcuda import api
+from gdbcuda.calls.references import Process
+
+FORMAT = 1
+UNWOUND, THREAD_GONE, PROCESS_GONE, STILL_OPEN = "unwound", "thread ended", "process ended", "not over"
+
+
+class Call:
+    """One execution of an API function. ``ended`` says why there is no result: "" for a call that returned."""
+
+    __slots__ = ("arguments", "caller", "depth", "end", "ended", "inferior", "layer", "lwp", "name", "number", "object",
+                 "out", "parent", "pid", "result", "stack", "start", "status", "thread")  # fmt: skip
+
+    def __init__(self, number: int, name: str, start: float, thread: int = 0) -> None:
+        self.number, self.name, self.start, self.thread = number, name, start, thread
+        self.lwp = self.inferior = self.pid = self.depth = self.caller = 0
+        self.parent: int | None = None
+        self.layer = self.object = ""
+        self.arguments: dict[str, Any] = {}
+        self.stack: list[int] = []
+        self.end: float | None = None
+        self.status: int | None = None
+        self.result: Any = None
+        self.out: dict[str, Any] = {}
+        self.ended = STILL_OPEN
+
+    def __repr__(self) -> str:
+        return f"<Call {self.number} {self.name}>"
+
+    @property
+    def base(self) -> str:
+        return api.base_name(self.name)
+
+    @property
+    def process(self) -> Process:
+        return self.inferior, self.pid
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.end is None or self.ended else self.end - self.start
+
+    @property
+    def failed(self) -> bool:
+        """It returned a status, and that was not success: of all three APIs success is 0."""
+        return not self.ended and bool(self.status)
+
+
+def header(cuda: str, nvml: str, program: str, version: str, objects: Sequence[Any] = ()) -> dict[str, Any]:
+    """The first line. ``started`` is the wall clock of ts 0, ``objects`` the files known then, with their build-ids."""
+    return {"gdbcuda_log": FORMAT, "phase": "H", "version": version, "clock": "monotonic, of the debugger",
+            "started": time.time(), "program": program, "cuda": cuda, "nvml": nvml,
+            "objects": list(objects)}  # fmt: skip
+
+
+def begin(call: Call) -> dict[str, Any]:
+    line: dict[str, Any] = {"ts": round(call.start, 7), "op_id": call.number, "phase": "B", "name": call.name,
+                            "details": call.arguments, "thread": call.thread, "lwp": call.lwp,
+                            "inferior": call.inferior, "pid": call.pid, "depth": call.depth,
+                            "parent": call.parent, "layer": call.layer, "object": call.object,
+                            "caller": call.caller}  # fmt: skip
+    if call.stack:
+        line["stack"] = call.stack
+    return line
+
+
+def end(call: Call) -> dict[str, Any]:
+    details: dict[str, Any] = {"ended": call.ended} if call.ended else {"status": call.status, "result": call.result}
+    if call.out:
+        details["out"] = call.out
+    ts = call.start if call.end is None else call.end
+    return {"ts": round(ts, 7), "op_id": call.number, "phase": "E", "name": call.name, "details": details}
+
+
+def note(ts: float, kind: str, details: dict[str, Any]) -> dict[str, Any]:
+    return {"ts": round(ts, 7), "phase": "M", "name": kind, "details": details}
+
+
+def from_begin(line: dict[str, Any]) -> Call:
+    """From a B line; what another program's log does not have stays empty. KeyError or TypeError for nonsense."""
+    call, get = Call.__new__(Call), line.get  # every field once: this runs a million times
+    number, name, start, details = line["op_id"], line["name"], line["ts"], get("details") or {}
+    call.number, call.name, call.start, call.arguments = number, name, start, details
+    call.thread, call.lwp = thread, lwp = get("thread", 0), get("lwp", 0)
+    call.inferior, call.pid = inferior, pid = get("inferior", 0), get("pid", 0)
+    call.depth, call.parent, call.caller = depth, parent, caller = get("depth", 0), get("parent"), get("caller", 0)
+    call.layer, call.object = layer, file = get("layer", ""), get("object", "")
+    call.stack = stack = get("stack") or []
+    call.end = call.status = call.result = None
+    call.out, call.ended = {}, STILL_OPEN
+    kinds = (type(number), type(name), type(start), type(details), type(thread), type(lwp), type(inferior), type(pid),
+             type(depth), type(parent), type(caller), type(layer), type(file), type(stack))  # fmt: skip
+    if kinds not in SOUND:
+        require(kinds, BEGIN)
+    if not -LATEST < start < LATEST:
+        raise ValueError(start)
+    return call
+
+
+def finish(call: Call, line: dict[str, Any]) -> None:
+    """Adds what an E line says; as it was, where that is nonsense."""
+    details, end = line.get("details") or {}, line["ts"]
+    status, out, ended = details.get("status"), details.get("out") or {}, details.get("ended") or ""
+    kinds = type(end), type(status), type(out), type(ended)
+    if kinds not in SOUND:
+        require(kinds, END)
+    if not -LATEST < end < LATEST:
+        raise ValueError(end)
+    call.end, call.status, call.result = end, status, details.get("result", status)
+    call.out, call.ended = out, ended
+
+
+LATEST = 1e12  # seconds; also keeps infinity out
+INT, TEXT, TIME, NONE = (int,), (str,), (int, float), type(None)
+BEGIN = (INT, TEXT, TIME, (dict,), *[INT] * 5, (int, NONE), INT, TEXT, TEXT, (list,))
+END = (TIME, (int, NONE), (dict,), TEXT)
+SOUND: set[tuple[type, ...]] = set()  # what has been seen of a million lines: all have the same few
+
+
+def require(kinds: tuple[type, ...], wanted: Sequence[tuple[type, ...]]) -> None:
+    """TypeError where a field is of another type than it should be."""
+    for one, allowed in zip(kinds, wanted):
+        if one not in allowed:
+            raise TypeError(one)
+    SOUND.add(kinds)

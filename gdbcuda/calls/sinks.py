@@ -1,0 +1,117 @@
+"""Where recorded calls go. A sink has ``entry`` and ``exit`` for each call, ``note`` for what they refer to."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Callable, Protocol
+
+from gdbcuda.calls import record
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Notes, process_of
+from gdbcuda.errors import UserError
+from gdbcuda.files import user_files
+
+ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps makes an encoder for each line
+
+
+class Sink(Protocol):
+    def note(self, ts: float, kind: str, details: dict[str, Any]) -> None: ...
+
+    def entry(self, call: Call) -> None: ...
+
+    def exit(self, call: Call) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class JsonLines:
+    """A file, written as it happens: each event leaves this process at once, so a killed debugger loses none.
+
+    `UserError` if it cannot be written. Later, when the disk is full, ``complain`` gets that text, once, if it is
+    there: whoever records goes on without the file."""
+
+    def __init__(self, path: str, header: dict[str, Any], complain: Callable[[str], None] | None = None) -> None:
+        self.path, self.complain, self.is_broken = path, None, False  # type: str, Callable[[str], None] | None, bool
+        self.file = user_files.create(path)
+        self.write(header)
+        self.complain = complain
+
+    def write(self, line: dict[str, Any]) -> None:
+        if self.is_broken:
+            return
+        try:
+            self.file.write(ENCODE(line) + "\n")
+        except OSError as problem:
+            self.is_broken = True
+            text = f"cannot write {self.path}: {problem.strerror}"
+            if self.complain is None:
+                self.close()
+                raise UserError(text) from None
+            self.complain(text)
+
+    def note(self, ts: float, kind: str, details: dict[str, Any]) -> None:
+        self.write(record.note(ts, kind, details))
+
+    def entry(self, call: Call) -> None:
+        self.write(record.begin(call))
+
+    def exit(self, call: Call) -> None:
+        self.write(record.end(call))
+
+    def close(self) -> None:
+        with suppress(OSError):  # what could not be written is tried once more
+            self.file.close()
+
+
+class Kept:
+    """The last ``limit`` calls in memory (0: all), and everything they refer to."""
+
+    def __init__(self, limit: int) -> None:
+        self.calls: deque[Call] = deque(maxlen=limit or None)
+        self.notes = Notes()
+        self.lines: dict[tuple[str, Any], tuple[float, dict[str, Any]]] = {}
+        self.total = 0
+
+    def limit(self, count: int) -> None:
+        if self.calls.maxlen != (count or None):
+            self.calls = deque(self.calls, maxlen=count or None)
+
+    def clear(self) -> None:
+        self.calls.clear()
+        self.total = 0
+
+    def note(self, ts: float, kind: str, details: dict[str, Any]) -> None:
+        self.notes.add(kind, details)
+        thing = next((details[key] for key in ("address", "thread", "file", "name") if key in details), None)
+        self.lines[kind, (process_of(details), thing)] = (ts, details)
+
+    def entry(self, call: Call) -> None:
+        self.calls.append(call)
+        self.total += 1
+
+    def exit(self, call: Call) -> None:
+        """The call is kept since its entry."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    @property
+    def lost(self) -> int:
+        return self.total - len(self.calls)
+
+    def replay(self, sink: Sink) -> None:
+        """Writes what is kept to another sink, in the order of time."""
+        for (kind, _), (ts, details) in self.lines.items():
+            sink.note(ts, kind, details)
+        for is_end, call in in_order(self.calls):
+            (sink.exit if is_end else sink.entry)(call)
+
+
+def in_order(calls: Iterable[Call]) -> list[tuple[bool, Call]]:
+    """Begins and ends by time; at the same moment an outer call begins before and ends after an inner one."""
+    rows = [(call.start, 0, call.number, call) for call in calls]
+    rows += [(call.end, 1, -call.number, call) for call in calls if call.end is not None]
+    return [(bool(is_end), call) for _, is_end, _, call in sorted(rows, key=lambda row: row[:3])]

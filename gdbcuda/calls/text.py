@@ -1,0 +1,126 @@
+"""A recorded call as a line for people. Works from the data of the record alone, in gdb and over a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Callable
+
+from gdbcuda import api
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Notes, Process
+from gdbcuda.text.printable import visible
+from gdbcuda.text.render import ROLES
+from gdbcuda.text.units import human
+
+Paint = Callable[[str, str], str]
+
+
+def plainly(text: str, role: str) -> str:
+    return visible(text)
+
+
+def value(data: Any, parameter: api.Parameter | None = None) -> str:
+    """4096 [4.00 KiB], 0x7f00 -> 0x7f80, {x=1, y=2}: what `gdbcuda.decode` would say, from its data."""
+    if data is None:
+        return "NULL" if parameter is not None and is_address(parameter) else "(not known here)"
+    if isinstance(data, bool):
+        return str(data).lower()
+    if isinstance(data, int):
+        counts_bytes = parameter is not None and parameter.size_bytes and data >= 1024
+        return f"{data} [{human(data)}]" if counts_bytes else str(data)
+    if isinstance(data, str):
+        return json.dumps(data) if parameter is not None and parameter.string else data
+    if isinstance(data, list):
+        return f"[{', '.join(value(one) for one in data)}]"
+    if isinstance(data, dict) and "address" in data:
+        return behind(data, parameter)
+    if isinstance(data, dict):
+        return "{" + ", ".join(f"{name}={member(one)}" for name, one in data.items()) + "}"
+    return str(data)
+
+
+def behind(data: Mapping[str, Any], parameter: api.Parameter | None) -> str:
+    if data.get("unreadable"):
+        return f"{data['address']} -> (unreadable)"
+    if "value" not in data:
+        return str(data["address"])
+    found = data["value"]
+    return f"{data['address']} -> {'NULL' if found is None else value(found, parameter)}"
+
+
+def member(data: Any) -> str:
+    return "NULL" if data is None else value(data)
+
+
+def is_address(parameter: api.Parameter) -> bool:
+    return parameter.type.kind == "pointer" or parameter.handle or parameter.type.name.startswith("CUdeviceptr")
+
+
+def duration(seconds: float) -> str:
+    """Three digits: 12.3 us, 1.23 ms, 4.56 s."""
+    for factor, unit in ((1e6, "us"), (1e3, "ms")):
+        if seconds * factor < 999.5:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+class Writer:
+    """Lines of calls. ``notes`` name code addresses, ``paint`` colours a text by a role of `gdbcuda.text.render`.
+    In a line control characters are shown; `arguments`, `place` and `caller` are as the log has them."""
+
+    def __init__(self, table: api.Table, notes: Notes, paint: Paint = plainly) -> None:
+        self.table, self.notes, self.paint = table, notes, paint
+
+    def line(self, call: Call, indent: str = "") -> str:
+        """#12  0.001234  T2  hook  cuMemAlloc_v2(…) = CUDA_SUCCESS  12.3 us  by main at a.c:30"""
+        head = f"#{call.number:<5} {call.start:10.6f}  T{call.thread:<2} {self.layer(call)} "
+        took = f"  {duration(call.seconds)}" if call.seconds is not None else ""
+        by = visible(self.caller(call)) if not indent else ""
+        return f"{head} {indent}{self.call(call)}{self.paint(took, 'dim')}{'  by ' + by if by else ''}"
+
+    def with_stack(self, call: Call) -> str:
+        """And the recorded frames above the caller, outwards."""
+        above = (visible(self.place(call.process, at) or hex(at)) for at in call.stack[1:])
+        return "\n".join([self.line(call), *(f"         from {one}" for one in above)])
+
+    def layer(self, call: Call) -> str:
+        role = f"layer-{call.layer}"
+        return self.paint(f"{call.layer:<7}", role if role in ROLES else "dim") if call.layer else " " * 7
+
+    def call(self, call: Call) -> str:
+        return f"{visible(f'{call.name}({self.arguments(call)})')}{self.outcome(call)}"
+
+    def arguments(self, call: Call) -> str:
+        known = parameters(self.table, call.name)
+        merged = {**call.arguments, **call.out}
+        return ", ".join(f"{name}={value(data, known.get(name))}" for name, data in merged.items())
+
+    def outcome(self, call: Call) -> str:
+        if call.ended:
+            return self.paint(f" ... {call.ended}", "warning")
+        if call.result is None and call.status is None:
+            return ""
+        shown = value(call.result) if call.result is not None else "NULL"
+        if call.failed and str(call.status) != shown:
+            shown += f" ({call.status})"
+        return " = " + self.paint(shown, "error" if call.failed else "ok")
+
+    def caller(self, call: Call) -> str:
+        return self.place(call.process, call.caller)
+
+    def place(self, process: Process, address: int) -> str:
+        """ "main at a.c:30", "sum in libsum.so", or the address."""
+        place = self.notes.place(process, address)
+        name = place.get("function") or (f"{address:#x}" if address else "")
+        if place.get("source"):
+            return f"{name} at {place['source']}"
+        file = str(place.get("object", "")).rsplit("/", 1)[-1]
+        return f"{name} in {file}" if file and name else name
+
+
+@cache
+def parameters(table: api.Table, symbol: str) -> Mapping[str, api.Parameter]:
+    function = table.function(symbol)
+    return {p.name: p for p in function.parameters} if function is not None else {}

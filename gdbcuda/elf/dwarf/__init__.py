@@ -1,0 +1,1 @@
+"""Debug info, as much of it as the checks ask for."""

@@ -1,0 +1,1 @@
+"""Files of this machine: read in bounded pieces, changed whole or not at all, found."""

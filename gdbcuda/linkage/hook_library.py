@@ -1,0 +1,94 @@
+"""Is this shared object a hook library? Told by what it exports, from a file or from a process's memory.
+
+Cheap enough to ask for each library that any program loads: the names in a file's string table are searched as one
+block of bytes, and only what looks like an API function is looked up. (System V gABI, "Dynamic Section".)
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable
+from typing import Callable
+
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.files.reading import Source, open_source
+from gdbcuda.linkage.image import DT_STRTAB, PT_DYNAMIC, PT_LOAD, Image
+
+ELF64, ELF_HEADER = b"\x7fELF\x02\x01", 64
+PIECE = 16 << 10  # bytes of a file that are read at once
+DT_STRSZ = 10
+# Bytes of strings that are searched, where reading them costs little and where it costs packets; beyond: TELLTALES.
+IN_FILE, IN_MEMORY = 4 << 20, 16 << 10
+API_NAME = re.compile(rb"(?:cu|cuda|nvml)[A-Z]\w*(?=\0)")
+# One function of each kind that a hook library is likely to define, for where searching all strings costs too much.
+TELLTALES = ("cuInit", "cuMemAlloc_v2", "cuGetProcAddress", "cuLaunchKernel", "nvmlInit_v2", "nvmlInitWithFlags",
+             "cudaMalloc")  # fmt: skip
+RESOLVERS = ("dlsym", "dlvsym")
+EMBEDDED_RUNTIME = "__cudaRegisterFatBinary"  # what nvcc's code calls: libcudart has it, and who has libcudart inside
+
+
+class FileMemory:
+    """A `Memory` over an ELF file, as if it were mapped at 0. What is small is read in pieces, which are kept."""
+
+    def __init__(self, file: Source) -> None:
+        self.file = file
+        self.pieces: dict[int, bytes] = {}
+        head = self.bytes_at(0, ELF_HEADER)
+        start, count = struct.unpack_from("<Q", head, 32)[0], struct.unpack_from("<H", head, 56)[0]
+        rows = struct.iter_unpack("<IIQQQQQQ", self.bytes_at(start, 56 * count))  # Elf64_Phdr
+        self.segments = [(kind, address, offset, size) for kind, _, offset, address, _, size, _, _ in rows]
+
+    def read(self, address: int, size: int) -> bytes:
+        for kind, start, offset, length in self.segments:
+            begin = offset + address - start
+            is_there = start <= address and address + size <= start + length and begin + size <= self.file.size
+            if kind == PT_LOAD and is_there:
+                return self.bytes_at(begin, size)
+        raise Unreadable(address, size)
+
+    def bytes_at(self, offset: int, size: int) -> bytes:
+        number, begin = divmod(offset, PIECE)
+        if begin + size > PIECE:
+            return self.file.read(offset, size, "it")
+        if number not in self.pieces:
+            start = number * PIECE
+            self.pieces[number] = self.file.read(start, min(PIECE, self.file.size - start), "it")
+        return self.pieces[number][begin : begin + size]
+
+    def dynamic(self) -> int:
+        """Address of the dynamic section, 0 without one."""
+        return next((address for kind, address, _, _ in self.segments if kind == PT_DYNAMIC), 0)
+
+
+def exported_by_file(path: str, is_api: Callable[[str], bool]) -> frozenset[str]:
+    """The API functions by ``is_api``, and dlsym and dlvsym, that the shared object exports; none for what cannot be
+    read, or becomes shorter meanwhile."""
+    try:
+        file = open_source(path)
+        if file.read(0, len(ELF64), "its magic") != ELF64:
+            return frozenset()
+        memory = FileMemory(file)
+        return exported(Image(memory, path, 0, memory.dynamic()), is_api, IN_FILE)
+    except (UserError, ValueError, struct.error, Unreadable):
+        return frozenset()
+
+
+def exported(image: Image, is_api: Callable[[str], bool], largest: int = IN_MEMORY) -> frozenset[str]:
+    """As `exported_by_file`; only some functions if the object's strings are more than ``largest`` bytes."""
+    found = frozenset(name for name in (*candidates(image, is_api, largest), *RESOLVERS) if image.lookup(name))
+    return frozenset() if is_runtime(image, found) else found
+
+
+def candidates(image: Image, is_api: Callable[[str], bool], largest: int) -> Iterable[str]:
+    size = image.entries.get(DT_STRSZ, 0)
+    if size > largest:
+        return TELLTALES
+    strings = image.memory.read(image.address(DT_STRTAB), size)
+    return {name for name in (text.decode() for text in set(API_NAME.findall(strings))) if is_api(name)}
+
+
+def is_runtime(image: Image, found: frozenset[str]) -> bool:
+    """A library with libcudart inside that does not hide it: its cudaMalloc is the vendor's."""
+    of_runtime = all(name.startswith("cuda") for name in found)
+    return bool(found) and of_runtime and image.lookup(EMBEDDED_RUNTIME) is not None

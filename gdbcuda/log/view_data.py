@@ -1,0 +1,75 @@
+"""What the views of a log show, as data for scripts (--json)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gdbcuda.calls import data
+from gdbcuda.calls.data import Data
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import Writer
+from gdbcuda.log.changes import Change
+from gdbcuda.log.diff import Diff, Divergence
+from gdbcuda.log.summary import Function, Summary
+from gdbcuda.log.timeline import NAMES, Timeline
+
+
+def changes(one: Call, found: Iterable[Change], writer: Writer) -> Data:
+    return {**data.call(one, writer), "changes": [change(each, writer) for each in found]}
+
+
+def change(one: Change, writer: Writer) -> Data:
+    if one.call is not None:
+        return {"what": one.what, "call": data.call(one.call, writer)}
+    if not one.name and one.what != "result":
+        return {"what": one.what}
+    return {"what": one.what, "name": one.name, "asked": one.asked, "passed": one.passed}
+
+
+def summary(found: Summary, writer: Writer) -> Data:
+    return {
+        "calls": found.total,
+        "not_over": found.unfinished,
+        "threads": [{"thread": thread, "calls": count} for thread, count in sorted(found.threads.items())],
+        "functions": [{"function": name, "layer": layer, **function(one)}
+                      for (name, layer), one in found.functions.items()],
+        "copied": dict(found.moved),
+        "allocated": dict(found.allocated),
+        "launches": [{**launch._asdict(), "launches": count} for launch, count in found.launches.most_common()],
+        "callers": [{"from": writer.place(*at), "calls": count} for at, count in found.callers.most_common()],
+    }  # fmt: skip
+
+
+def function(one: Function) -> Data:
+    """Times in seconds."""
+    times = one.sorted_times()
+    shown = {"total": sum(times), "min": times[0], "median": one.quantile(0.5), "p99": one.quantile(0.99),
+             "max": times[-1]} if times else {}  # fmt: skip
+    return {"calls": one.count, "failures": dict(one.failures),
+            **{name: round(seconds, data.DIGITS) for name, seconds in shown.items()}}  # fmt: skip
+
+
+def timeline(lanes: Timeline) -> Data:
+    """For each thread, how many seconds of each column went into what."""
+
+    def seconds(cell: dict[str, float]) -> Data:
+        return {NAMES.get(letter, "failed"): round(spent, data.DIGITS) for letter, spent in cell.items()}
+
+    columns = {thread: list(map(seconds, lane)) for thread, lane in sorted(lanes.lanes.items())}
+    return {"start": lanes.start, "column": lanes.step, "threads": columns}
+
+
+def diff(found: Diff, writers: tuple[Writer, Writer]) -> Data:
+    first, second = found.after
+    return {
+        "alike": found.alike,
+        "differences": dict(found.counts),
+        "first": [divergence(one, writers) for one in sorted(found.firsts.values(), key=lambda one: one.start)],
+        "from_there_on": {name: [first[name], second[name]] for name in sorted({*first, *second})},
+    }
+
+
+def divergence(one: Divergence, writers: tuple[Writer, Writer]) -> Data:
+    both = zip((one.first, one.second), writers)
+    calls = [None if each is None else data.call(each, writer) for each, writer in both]
+    return {"what": one.what, "thread": one.thread + 1, "how": one.detail, "first": calls[0], "second": calls[1]}

@@ -1,0 +1,117 @@
+"""The code that a patched entry jumps to: tests, then the function; a call that passes one goes by `hit` first.
+
+Registers and stack are what they were when the patch was reached. (x86-64.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Callable
+
+from gdbcuda.machine.detour import Detour
+from gdbcuda.machine.x86_write import LOCK, RAX, RSP, At, Code, Word, jump
+
+NOP = b"\x90"
+LONG_JUMP = b"\xe9"
+Test = Callable[[Code, str, str, int], None]  # (code, label if true, label if false, bytes pushed since the entry)
+Range = tuple[int, int]  # addresses, the second one is behind the end
+
+
+@dataclass(frozen=True)
+class Trampoline:
+    """``raw`` is to be written at ``address``; every call that passes a test executes the one-byte nop at ``hit``, on
+    its way to gdb's breakpoint. ``onward``: what the others execute."""
+
+    address: int
+    raw: bytes
+    hit: int
+    onward: int
+
+    def passing_on(self) -> bytes:
+        """For ``hit``: the call goes on as one that does not match, whatever is in the function now."""
+        return NOP + jump(self.hit + len(NOP), self.onward)
+
+
+def build(detour: Detour, tests: Sequence[Test], address: int, counter: int | None = None) -> Trampoline:
+    """For any of the tests. ``counter``: address of 64 bits that count the calls."""
+    code = Code()
+    if counter is not None:
+        count(code, counter)
+    for test in tests:
+        following = code.new_label()
+        test(code, "hit", following, 0)
+        code.label(following)
+    code.label("onward")
+    detour.pass_by(code)
+    code.label("hit")
+    code.emit(NOP)
+    if detour.stops_inside:  # the way there leads here again, unless whoever looks at `hit` has changed it
+        compare(code, detour.function, detour.jump_to(address))
+        code.jump("e", "onward")
+    detour.go_to_stop(code)
+    raw = code.assemble(address)
+    return Trampoline(address, raw, address + code.labels["hit"], address + code.labels["onward"])
+
+
+def compare(code: Code, address: int, raw: bytes) -> None:
+    """cmpl $raw, address(%rip), or cmpw where it is the two bytes of a short jump"""
+    size = 4 if raw[:1] == LONG_JUMP else 2
+    code.emit(b"\x81\x3d" if size == 4 else b"\x66\x81\x3d")
+    code.distance(address, size)
+    code.emit(raw[:size])
+
+
+def count(code: Code, counter: int) -> None:
+    """One more, in one step for all threads. The counter may be anywhere; flags mean nothing at an entry."""
+    code.push(RAX)
+    code.constant(RAX, counter)
+    code.instruction(b"\xff", 0, At(RAX), prefix=LOCK)  # lock incq (%rax)
+    code.pop(RAX)
+
+
+def all_of(tests: Sequence[Test]) -> Test:
+    def write(code: Code, true: str, false: str, pushed: int) -> None:
+        for test in tests:
+            following = code.new_label()
+            test(code, following, false, pushed)
+            code.label(following)
+        code.jump("", true)
+
+    return write
+
+
+def returns_into(ranges: Sequence[Range], wanted: bool) -> Test:
+    """Whether the return address is in one of the ranges (``wanted``), or in none of them.
+
+    It is the address behind the call, which may be the last instruction of its object: low < address <= high."""
+
+    def write(code: Code, true: str, false: str, pushed: int) -> None:
+        inside, outside = code.new_label(), code.new_label()
+        code.push(RAX)
+        code.instruction(b"\x8b", RAX, At(RSP, pushed + 8))
+        for low, high in ranges:
+            following = code.new_label()
+            code.instruction(b"\x3b", RAX, Word(low))
+            code.jump("be", following)
+            code.instruction(b"\x3b", RAX, Word(high))
+            code.jump("be", inside)
+            code.label(following)
+        code.jump("", outside)
+        for label, target in ((inside, true if wanted else false), (outside, false if wanted else true)):
+            code.label(label)
+            code.pop(RAX)
+            code.jump("", target)
+
+    return write
+
+
+def merged(ranges: Sequence[Range], others: Sequence[Range]) -> list[Range]:
+    """Neighbours become one range where nothing of ``others`` lies between them: fewer comparisons."""
+    found: list[Range] = []
+    for low, high in sorted(ranges):
+        if found and not any(found[-1][1] <= start < low for start, _ in others):
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found

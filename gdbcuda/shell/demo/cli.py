@@ -1,0 +1,71 @@
+"""``gdbcuda demo``: from an installed wheel, or a clone, to a breakpoint inside a hook library. No GPU needed."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from gdbcuda.errors import UserError
+from gdbcuda.files.places import clone_or_cache, find_gdb, own_command, sourced_file
+from gdbcuda.shell.demo import folder
+from gdbcuda.text.parsing import Parser
+
+HERE = Path(__file__).resolve().parent
+STANDIN = "cuda-env LD_LIBRARY_PATH"
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds ``demo`` to the subcommands of ``gdbcuda``."""
+    about = (
+        "Builds a hook library, a stand-in driver and sample programs with gcc and make, and plays a session over them "
+        "in gdb: to a stop inside the hook library, arguments decoded. No GPU needed."
+    )
+    parser: Parser = subparsers.add_parser(
+        "demo", help="build a stand-in driver and samples, and play a first session over them", description=about
+    )
+    parser.examples = ("gdbcuda demo", "gdbcuda demo ~/cuda-without-a-gpu", "gdbcuda demo --build-only")
+    where = "the folder to build in, new or of an earlier demo (default: the clone, else one in ~/.cache/gdbcuda)"
+    parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, help=where)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--real", action="store_true", help="over the driver of this machine, not the stand-in")
+    what.add_argument("--build-only", action="store_true", help="build, say where, and play nothing")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.real and not ctypes.util.find_library("cuda"):
+        raise UserError("--real: no libcuda.so.1 on this machine; without --real the stand-in is used")
+    gdb = "" if args.build_only else find_gdb()
+    where = (args.folder or clone_or_cache()).absolute()
+    print(f"Building the hook library, the stand-in driver and the samples in {where}/shim/build ...", flush=True)
+    folder.built(where)
+    failed = play(gdb, where, "runtime_alloc", args.real) if gdb else 0
+    if gdb and not failed and shutil.which("nvcc"):
+        folder.built(where, "cuda")
+        failed = play(gdb, where, "vector_add", args.real)
+    if not failed:
+        print(next_steps(where))
+    return failed
+
+
+def play(gdb: str, where: Path, program: str, real: bool) -> int:
+    """In the folder, for its names are relative. gdb's exit status."""
+    script = f"from gdbcuda.live.played import play; play({f'{HERE}/{program}.gdb'!r}, {STANDIN if real else ''!r})"
+    line = [gdb, "-nx", "-q", "-batch", "-x", str(sourced_file()), "-ex", f"python {script}"]
+    kept = {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
+    print(flush=True)
+    return subprocess.run([*line, f"shim/build/sample/{program}"], cwd=where, env=kept, check=False).returncode
+
+
+def next_steps(where: Path) -> str:
+    built, gdb = where / "shim" / "build", f"gdb -x {sourced_file()}"
+    return f"""
+A program over the stand-in:     LD_LIBRARY_PATH={built}/standin {gdb} {built}/sample/test_alloc
+A hook library to start from:    {own_command()} new-hook myhook
+Your own, there already:         {gdb} YOUR_PROGRAM   then  cuda-load ./YOUR_LIBRARY.so"""

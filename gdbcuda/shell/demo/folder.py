@@ -1,0 +1,68 @@
+"""The folder in which the demo is built: a clone, or one that looks like it (shim/, gdbcuda/), made from a wheel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+from gdbcuda.errors import UserError
+from gdbcuda.files.places import CLONE, PACKAGE
+
+NEEDED = {"gcc": "gcc libc6-dev", "make": "make"}
+
+
+def built(folder: Path, *targets: str) -> None:
+    """``make`` in its shim/, which is filled first where it is not the clone's."""
+    require_tools()
+    try:
+        if folder.resolve() != CLONE:
+            fill(folder)
+        log = folder / "shim" / "build" / "make.log"
+        log.parent.mkdir(exist_ok=True)
+        with log.open("w") as output:
+            done = make(folder, *targets, output=output)
+    except OSError as problem:
+        raise UserError(f"nothing can be built in {folder}: {problem.strerror or problem}") from None
+    if done:
+        said = log.read_text(errors="replace").splitlines()
+        first = next((line for line in said if "error" in line), said[-1] if said else "")
+        raise UserError(f"make has failed: {first.strip()} (all that it said: {log})")
+
+
+def require_tools() -> None:
+    missing = [name for name in NEEDED if not shutil.which(name)]
+    if missing:
+        packages = " ".join(NEEDED[name] for name in missing)
+        raise UserError(f"the demo is built here, with gcc and make; missing: {', '.join(missing)} "
+                        f"(Debian: apt-get install {packages})")  # fmt: skip
+
+
+def make(folder: Path, *targets: str, output: IO[str]) -> int:
+    jobs = len(os.sched_getaffinity(0))
+    line = ["make", "-C", str(folder / "shim"), f"-j{jobs}", f"PYTHON={sys.executable}", *targets]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(line, env=kept, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+
+
+def fill(folder: Path) -> None:
+    """With the sources that the wheel carries, beside a link to the package whose generators they use."""
+    link = folder / "gdbcuda"
+    if folder.exists() and any(folder.iterdir()) and not link.is_symlink():
+        raise UserError(f"{folder} is not empty, and not of an earlier demo: name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(PACKAGE)
+    sources = PACKAGE / "shim"
+    for source in (path for path in sources.rglob("*") if path.is_file()):
+        refresh(folder / "shim" / source.relative_to(sources), source.read_bytes())
+
+
+def refresh(path: Path, content: bytes) -> None:
+    """Only where it differs, so that not everything is compiled again."""
+    if not path.is_file() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

@@ -1,0 +1,63 @@
+"""``gdbcuda new-hook DIR``: writes the sources of a small hook library, with what builds it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from gdbcuda.api import vendor
+from gdbcuda.errors import UserError
+from gdbcuda.files.places import own_command, sourced_file
+from gdbcuda.text.parsing import Parser
+
+TEMPLATE = Path(__file__).resolve().parent / "template"
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+-]*")
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds ``new-hook`` to the subcommands of ``gdbcuda``."""
+    about = (
+        "Writes a small hook library to start from: two functions of the driver, and the resolvers that lead programs "
+        "to them (linked, dlsym, cuGetProcAddress), with a Makefile and a CMakeLists.txt that build it with -g -O0."
+    )
+    parser: Parser = subparsers.add_parser(
+        "new-hook", help="write a small hook library to start from, with its Makefile and CMake file", description=about
+    )
+    parser.examples = ("gdbcuda new-hook myhook", "gdbcuda new-hook ~/src/quota --name vgpu")
+    parser.add_argument("folder", metavar="DIR", type=Path, help="a new or empty folder")
+    parser.add_argument("--name", help="NAME of the library, libNAME.so (default: the folder's)")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    name = args.name or args.folder.absolute().name
+    if not NAME.fullmatch(name):
+        raise UserError(f"lib{name}.so is no name for a library; give one with --name: letters, digits, _ + -")
+    if vendor.layer_of(f"lib{name}.so"):
+        raise UserError(f"lib{name}.so is the name of another library, of CUDA or the system; give one with --name")
+    try:
+        if args.folder.is_dir() and any(args.folder.iterdir()):
+            raise UserError(f"{args.folder} is not empty: name a new folder")
+        args.folder.mkdir(parents=True, exist_ok=True)
+        for file in sorted(TEMPLATE.iterdir()):
+            (args.folder / file.name).write_text(file.read_text().replace("@NAME@", name))
+    except OSError as problem:
+        raise UserError(f"{args.folder}: {problem.strerror or problem}") from None
+    print(next_steps(args.folder, name))
+    return 0
+
+
+def next_steps(folder: Path, name: str) -> str:
+    directory, library = shlex.quote(str(folder)), shlex.quote(str(folder / f"lib{name}.so"))
+    return f"""{folder}: hook.c is yours to change; resolve.c and hook.h lead programs to it
+Build it:             make -C {directory}
+Is it right:          {own_command()} check {library}
+Debug it:             gdb -x {sourced_file()} YOUR_PROGRAM
+                      (gdb) cuda-load {library}
+                      (gdb) cuda-break cuMemAlloc
+                      (gdb) run
+No GPU, no program:   {own_command()} demo   builds both, and says where"""

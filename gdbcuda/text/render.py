@@ -1,0 +1,186 @@
+"""Tables, colour and highlighted C, as text: nothing here prints.
+
+tabulate and pygments are imported when they are first needed (both cost gdb's start some 20 ms) and may be
+missing: then tables are plain columns and code stays as it is. Whether colour is wanted (NO_COLOR, a pipe, an
+IDE) is for the caller to decide.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import textwrap
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from gdbcuda.text.printable import coloured, visible, visible_in_colour, visible_without_colour
+
+# Roles to SGR codes of ECMA-48, the sixteen colours only: they follow the user's terminal theme.
+ROLES = {
+    "ok": "32",
+    "warning": "33",
+    "error": "1;31",
+    "note": "36",
+    "function": "1;33",
+    "number": "36",
+    "dim": "2",
+    "title": "1",
+    "layer-app": "32",
+    "layer-runtime": "34",
+    "layer-hook": "1;35",
+    "layer-driver": "36",
+    "layer-system": "2",
+}
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+FOLD = re.compile(r"\s*(?:[-+] )?(#\d+\s+)?")  # what a folded line stays behind
+WORD = re.compile(r"\s*\S+(?: [um]?s\b)?")  # 12.3 us stays together
+ELLIPSIS = "…"
+HEADER_PADDING = "  "  # tabulate makes a column two wider than its title
+NARROWEST = 16  # columns; narrower than that, wrapped text is hard to read
+SCREEN = 0  # a width: as wide as the terminal is, if there is one
+GAP = 2
+
+
+def colour(text: str, role: str, enabled: bool) -> str:
+    """``text``, its control characters shown, in the colour of one of `ROLES`, where colour is wanted; KeyError for an
+    unknown role. It is a colour once `printable.screened` has seen it."""
+    return coloured(text, ROLES[role]) if enabled and text else visible(text)
+
+
+def plain(text: str) -> str:
+    """``text`` without colour escapes."""
+    return ESCAPE.sub("", text)
+
+
+def visible_width(text: str) -> int:
+    """How many columns the longest line of ``text`` takes."""
+    return max(map(len, plain(text).split("\n")))
+
+
+def code(text: str, enabled: bool) -> str:
+    """C source highlighted for a terminal; as it is where colour is not wanted or pygments is missing."""
+    if not enabled:
+        return text
+    try:
+        from pygments import highlight
+        from pygments.formatters import TerminalFormatter
+        from pygments.lexers import CLexer
+    except ImportError:
+        return text
+    coloured = highlight(text, CLexer(ensurenl=False, stripnl=False), TerminalFormatter())
+    return str(coloured)
+
+
+def shorten(text: str, width: int) -> str:
+    """``text`` in at most ``width`` columns: the end gives way to an ellipsis, and colour with it."""
+    if visible_width(text) <= width:
+        return text
+    return plain(text)[: max(width - 1, 0)] + ELLIPSIS
+
+
+def wrap(text: str, width: int) -> str:
+    """``text`` in lines of at most ``width`` columns, broken at blanks where it can be; loses its colour."""
+    lines = plain(text).split("\n")
+    return "\n".join(part for line in lines for part in textwrap.wrap(line, width) or [""])
+
+
+def fold(text: str, width: int | None) -> str:
+    """Lines of ``text`` in at most ``width`` columns, broken at blanks, what follows further in; colour stays.
+
+    Behind a number (#12) as far in as what stands behind it. None: as wide as it is."""
+    if width is None or visible_width(text) <= width:
+        return text
+    return "\n".join(folded for line in text.split("\n") for folded in folds(line, width))
+
+
+def folds(line: str, width: int) -> list[str]:
+    if visible_width(line) <= width:
+        return [line]
+    start = FOLD.match(plain(line))
+    indent = min(start.end() if start and start.group(1) else (start.end() if start else 0) + GAP, width // 3)
+    lines, current = [], ""
+    for word in WORD.findall(line):
+        if current.strip() and visible_width(current + word) > width:
+            lines.append(current)
+            current, word = " " * indent, word.lstrip()
+        current += word
+    return [*lines, current]
+
+
+def terminal_width() -> int:
+    """Columns of the terminal, COLUMNS first, 80 where nobody knows."""
+    return shutil.get_terminal_size().columns
+
+
+def screen() -> int | None:
+    """Columns to fit into; None where nobody looks at a terminal: a pipe, a file, an IDE."""
+    return terminal_width() if os.isatty(1) else None
+
+
+def table(
+    rows: Sequence[Sequence[object]],
+    headers: Sequence[str],
+    *,
+    colour: bool = False,
+    lines: bool = False,
+    width: int | None = SCREEN,
+) -> str:
+    """Aligned columns under ``headers``; a column of numbers goes to the right. Cells hold text of others, so control
+    characters are shown in them; with ``colour`` our colours stay, with ``lines`` the ends of lines.
+
+    With a ``width`` the widest columns wrap until the table fits into it; what wraps loses its colour. If they would
+    be narrower than `NARROWEST`, each row becomes lines of its own, title and cell. None: as wide as it is."""
+    width = screen() if width == SCREEN else width
+    numeric = [all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(headers))]
+    shown = visible_in_colour if colour else visible_without_colour
+    cells = [["\n".join(map(shown, str(cell).split("\n") if lines else [str(cell)])) for cell in row] for row in rows]
+    if width is not None:
+        widths = fit([*cells, [title + HEADER_PADDING for title in headers]], width)
+        if sum(widths) + GAP * (len(widths) - 1) > width and cells:
+            return records(cells, headers, width)
+        cells = [[wrap(c, w) if visible_width(c) > w else c for c, w in zip(row, widths)] for row in cells]
+    titles = [coloured(title, ROLES["title"]) if colour else title for title in headers]
+    try:
+        from tabulate import tabulate
+    except ImportError:
+        return columns([titles, *cells], numeric)
+    sides = ["right" if number else "left" for number in numeric] if cells else None
+    return str(tabulate(cells, titles, tablefmt="simple", disable_numparse=True, colalign=sides))
+
+
+def records(rows: Sequence[Sequence[str]], headers: Sequence[str], width: int) -> str:
+    """One cell a line behind its title, a blank line between rows; empty cells are left out."""
+    indent = max(map(len, headers)) + GAP
+    blocks = []
+    for row in rows:
+        lines = []
+        for title, cell in zip(headers, row):
+            fits = visible_width(cell) <= width - indent
+            shown = (cell if fits else wrap(cell, max(width - indent, NARROWEST))).replace("\n", "\n" + " " * indent)
+            lines += [f"{title:<{indent}}{shown}"] if cell else []
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def fit(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Column widths that add up to ``width`` with a gap between them, the widest giving way first."""
+    widths = [max(map(visible_width, column)) for column in zip(*rows)]
+    spare = width - GAP * (len(widths) - 1)
+    while sum(widths) > spare and max(widths) > NARROWEST:
+        widest = widths.index(max(widths))
+        widths[widest] -= 1
+    return widths
+
+
+def columns(rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> str:
+    """What tabulate does, without its frills: the first row is the header, cells may have several lines."""
+    widths = [max(map(visible_width, column)) for column in zip(*rows)]
+    lines = [line for row in rows for line in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")]
+    lines.insert(1, tuple("-" * width for width in widths))
+    return "\n".join("  ".join(map(_padded, line, widths, numeric)).rstrip() for line in lines)
+
+
+def _padded(cell: str, width: int, right: bool) -> str:
+    blank = " " * (width - visible_width(cell))
+    return blank + cell if right else cell + blank
