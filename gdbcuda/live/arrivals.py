@@ -34,6 +34,6 @@ def is_resumed_at(pc: int) -> bool:
 
 
 def forget(breakpoint: int) -> None:
-    for process in LAST.all():
-        for key in [key for key in process if key[0] == breakpoint]:
-            del process[key]
+    for per_process in LAST.all():
+        for key in [key for key in per_process if key[0] == breakpoint]:
+            del per_process[key]

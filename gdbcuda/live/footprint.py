@@ -29,7 +29,7 @@ class Wish:
 
 
 @dataclass
-class Process:
+class Recorded:
     """What the recorder has in one process: none of it means anything in another."""
 
     number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))

@@ -6,31 +6,31 @@ import gdb
 
 from gdbcuda.live import loader_watch, room, settings, target
 from gdbcuda.live.guard_making import remove, renew
-from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
+from gdbcuda.live.guard_process import FILTERS, PROCESSES, Guarded
 from gdbcuda.live.guard_watch import trash
 
 
 def on_loaded() -> None:
-    process = PROCESSES()
-    forget_unloaded(process)
-    for guard in process.guards.values():
+    state = PROCESSES()
+    forget_unloaded(state)
+    for guard in state.guards.values():
         guard.veil()
-    if process.fresh:
-        for guard in [one for one in process.guards.values() if any(FILTERS[n].names_callers for n in one.members)]:
-            process.stale.update(guard.members)
+    if state.fresh:
+        for guard in [one for one in state.guards.values() if any(FILTERS[n].names_callers for n in one.members)]:
+            state.stale.update(guard.members)
             remove(guard)
-    renew(process.waiting)
-    process.fresh.clear()
+    renew(state.waiting)
+    state.fresh.clear()
 
 
-def forget_unloaded(process: Process) -> None:
+def forget_unloaded(state: Guarded) -> None:
     """What was written into an object has gone with it. (gdb 10 has no event for that.) gdb's own list is asked, which
     it has just read: ours would be read anew, packet by packet."""
-    for function, guard in list(process.guards.items()):
+    for function, guard in list(state.guards.items()):
         if not gdb.solib_name(function) and not target.in_program(function):
             target.forget()
-            del process.guards[function]
-            process.stale.update(guard.members)
+            del state.guards[function]
+            state.stale.update(guard.members)
             guard.forget()
             room.take_back(guard.detour.island, guard.trampoline)
             if guard.detour.island is not None:

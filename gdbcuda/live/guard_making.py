@@ -30,7 +30,7 @@ from gdbcuda.live import (
 )
 from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_native import NativeGuard
-from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
+from gdbcuda.live.guard_process import FILTERS, PROCESSES, Guarded
 from gdbcuda.live.guard_refusals import NOT_EVERYWHERE, NotNow, OfOne, everywhere, strangers
 from gdbcuda.live.guard_remote import RemoteGuard
 from gdbcuda.live.guard_watch import are_places_known, places
@@ -43,47 +43,47 @@ SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"
 
 def renew(numbers: Iterable[int] = ()) -> None:
     """Makes the guards of these breakpoints, and of those that have changed, what they should be now."""
-    process = PROCESSES()
-    undo_inherited(process)
-    wanted = set(numbers) & set(FILTERS) | process.stale
-    process.stale.clear()
-    reason = "detaching" if process.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
-    if not wanted or (reason == SWITCHED_OFF and not process.guards):
-        process.why.update(dict.fromkeys(wanted, reason))
+    state = PROCESSES()
+    undo_inherited(state)
+    wanted = set(numbers) & set(FILTERS) | state.stale
+    state.stale.clear()
+    reason = "detaching" if state.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
+    if not wanted or (reason == SWITCHED_OFF and not state.guards):
+        state.why.update(dict.fromkeys(wanted, reason))
         return
     reason = reason or detour.is_possible()
     if not reason and not are_places_known():
-        process.waiting |= wanted
+        state.waiting |= wanted
         gdb_cli.when_possible(renew_waiting)
         return
-    functions = {function for function, stops in process.stops.items() if not wanted.isdisjoint(stops)}
+    functions = {function for function, stops in state.stops.items() if not wanted.isdisjoint(stops)}
     for function in functions:
-        process.stops[function] = {n: s for n, s in process.stops[function].items() if n not in wanted}
+        state.stops[function] = {n: s for n, s in state.stops[function].items() if n not in wanted}
     for one in gdb.breakpoints():
         if one.number in wanted and one.number in FILTERS:
             for stop in stops_of(one, reason):
                 function = target.function_start(stop) or stop
                 functions.add(function)
-                process.stops.setdefault(function, {})[one.number] = stop
-    process.waiting -= wanted
-    process.roomless -= wanted
+                state.stops.setdefault(function, {})[one.number] = stop
+    state.waiting -= wanted
+    state.roomless -= wanted
     others = strangers()
-    process.why.update({number: "" for function in functions for number in process.stops[function]})
+    state.why.update({number: "" for function in functions for number in state.stops[function]})
     for function in sorted(functions):
         settle(function, others)
-    all_or_none(process)
+    all_or_none(state)
     release_unneeded()
 
 
 def release_unneeded() -> None:
     """Without guards ``breakpoint always-inserted`` is the user's again."""
-    if not any(process.guards for process in PROCESSES.all()):
+    if not any(state.guards for state in PROCESSES.all()):
         inserted.release(GUARDS)
 
 
-def undo_inherited(process: Process) -> None:
-    while process.inherited:
-        process.inherited.pop().undo_in_fork()
+def undo_inherited(state: Guarded) -> None:
+    while state.inherited:
+        state.inherited.pop().undo_in_fork()
 
 
 def renew_waiting() -> None:
@@ -93,35 +93,35 @@ def renew_waiting() -> None:
 
 def refresh() -> None:
     """The same in a command, where the program may be made to map pages."""
-    process = PROCESSES()
-    process.is_full = ""
+    state = PROCESSES()
+    state.is_full = ""
     with room.may_call():
-        renew(process.roomless)
+        renew(state.roomless)
 
 
 def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
     """Addresses of the breakpoint's locations that are on, or would be without their guard; says why there are none."""
-    process, number = PROCESSES(), breakpoint.number
+    state, number = PROCESSES(), breakpoint.number
     if reason:
-        process.why[number] = reason
+        state.why[number] = reason
         return []
     found = places(breakpoint)
     if not found:
-        process.why[number] = ""  # pending, and gdb does not even tell its condition
+        state.why[number] = ""  # pending, and gdb does not even tell its condition
     elif not breakpoint.enabled:
-        process.why[number] = "disabled"
+        state.why[number] = "disabled"
     elif (breakpoint.condition or "") != FILTERS[number].native:
-        process.why[number] = "its condition was changed"
+        state.why[number] = "its condition was changed"
     else:
-        switched_off = {one.stop for one in process.guards_of(number) if one.is_lowered}
+        switched_off = {one.stop for one in state.guards_of(number) if one.is_lowered}
         return [address for address, on in found if address and (on or address in switched_off)]
     return []
 
 
 def settle(function: int, others: list[gdb.Breakpoint]) -> None:
     """One function: the guard for all breakpoints on it, or none."""
-    process = PROCESSES()
-    members, old = process.stops[function], process.guards.get(function)
+    state = PROCESSES()
+    members, old = state.stops[function], state.guards.get(function)
     if old is not None and set(old.members) == set(members) and {old.stop} == set(members.values()):
         return
     if old is not None:
@@ -131,82 +131,82 @@ def settle(function: int, others: list[gdb.Breakpoint]) -> None:
     try:
         install(function, members, others)
     except OfOne as problem:
-        process.why.update(dict.fromkeys(members, problem.for_others))
-        process.why[problem.number] = str(problem)
-        process.waiting.update(members if problem.is_for_now else ())
+        state.why.update(dict.fromkeys(members, problem.for_others))
+        state.why[problem.number] = str(problem)
+        state.waiting.update(members if problem.is_for_now else ())
     except (Refused, UserError) as problem:
-        process.why.update(dict.fromkeys(members, str(problem)))
-        process.waiting.update(members if isinstance(problem, NotNow) else ())
-        process.roomless.update(members if isinstance(problem, room.NoRoom) else ())
+        state.why.update(dict.fromkeys(members, str(problem)))
+        state.waiting.update(members if isinstance(problem, NotNow) else ())
+        state.roomless.update(members if isinstance(problem, room.NoRoom) else ())
 
 
-def all_or_none(process: Process) -> None:
+def all_or_none(state: Guarded) -> None:
     """(`guard_refusals.everywhere` has seen what can be known before one is made.)"""
     for number in [number for number, one in FILTERS.items() if one.is_counting]:
-        guards = process.guards_of(number)
-        if 0 < len(guards) < sum(number in stops for stops in process.stops.values()):
-            process.why[number] = NOT_EVERYWHERE.format(process.why.get(number, ""))
+        guards = state.guards_of(number)
+        if 0 < len(guards) < sum(number in stops for stops in state.stops.values()):
+            state.why[number] = NOT_EVERYWHERE.format(state.why.get(number, ""))
             for guard in guards:
                 remove(guard)
 
 
 def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> None:
     """Only the trampoline is written: the guard begins lifted, and the function is changed when it first rests."""
-    process = PROCESSES()
+    state = PROCESSES()
     found, threads = everywhere(function, members, others)
-    look_out(process, found, members)
+    look_out(state, found, members)
     for number in members:
         if FILTERS[number].is_counting:
             guard_places.counter(number)
-    counter = process.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
+    counter = state.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
     is_counting = any(FILTERS[number].is_counting for number in members)
-    made = written(process, found, [test_of(number) for number in members], counter, is_counting)
+    made = written(state, found, [test_of(number) for number in members], counter, is_counting)
     guard = guard_of(function, found, members, made, is_counting)
     if counter is not None:
-        process.calls.begin(guard, counter)
+        state.calls.begin(guard, counter)
     for thread, where in threads.items():
         for pc, sp in where or ():
             guard.let_pass(thread, pc, sp)
-    process.guards[function] = guard
-    if not process.is_stopped:
+    state.guards[function] = guard
+    if not state.is_stopped:
         guard.begin()
 
 
-def look_out(process: Process, found: Detour, members: Iterable[int]) -> None:
+def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
     """For what the guard would not survive."""
     if any(FILTERS[number].asks_kernel for number in members):
-        process.look_out(guard_seccomp.WAYS, on_confined)
-        process.is_confined = False
+        state.look_out(guard_seccomp.WAYS, on_confined)
+        state.is_confined = False
     if standstill.stands_still():
-        process.look_out(guard_forks.WAYS, on_fork)
+        state.look_out(guard_forks.WAYS, on_fork)
 
 
 def on_confined() -> None:
-    process = PROCESSES()
-    process.is_confined = True
-    for guard in list(process.guards.values()):
+    state = PROCESSES()
+    state.is_confined = True
+    for guard in list(state.guards.values()):
         if any(FILTERS[number].asks_kernel for number in guard.members):
-            process.stale.update(guard.members)
+            state.stale.update(guard.members)
             remove(guard)
 
 
 def on_fork() -> None:
-    process = PROCESSES()
+    state = PROCESSES()
     guard_forks.remember()
-    for guard in list(process.guards.values()):
+    for guard in list(state.guards.values()):
         if guard.detour.stops_inside:
-            process.waiting.update(guard.members)
-            process.why.update(dict.fromkeys(guard.members, guard_forks.REASON))
+            state.waiting.update(guard.members)
+            state.why.update(dict.fromkeys(guard.members, guard_forks.REASON))
             remove(guard)
 
 
 def written(
-    process: Process, found: Detour, tests: list[trampoline.Test], counter: int | None, is_counting: bool
+    state: Guarded, found: Detour, tests: list[trampoline.Test], counter: int | None, is_counting: bool
 ) -> trampoline.Trampoline:
     try:
         made = room.place(found, tests, counter, found.stops_inside or is_counting)
     except room.NoRoom as problem:
-        process.is_full = str(problem)
+        state.is_full = str(problem)
         raise
     try:
         detour.prepare_island(found, made)
@@ -234,15 +234,15 @@ def test_of(number: int) -> trampoline.Test:
 
 
 def remove(guard: Guard) -> None:
-    process = PROCESSES()
-    del process.guards[guard.function]
-    process.is_full = ""
-    process.calls.end(guard)
+    state = PROCESSES()
+    del state.guards[guard.function]
+    state.is_full = ""
+    state.calls.end(guard)
     for number in guard.members:
-        if not process.guards_of(number):
+        if not state.guards_of(number):
             counting.take_back(number)
-    guard.take_back(process.is_stopped)
-    if process.is_stopped:
+    guard.take_back(state.is_stopped)
+    if state.is_stopped:
         clean()
 
 

@@ -16,7 +16,7 @@ from gdbcuda.live.inferiors import PerInferior
 
 
 @dataclass
-class Process:
+class Guarded:
     """``guards``: by address of the function; ``stops``: by function, which breakpoints want a guard there, and where;
     ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it
     was not the moment; ``roomless``: those for which there was no room; ``fresh``: objects loaded since the process
@@ -72,7 +72,7 @@ def is_stopped() -> bool:
 
 
 FILTERS: dict[int, Filter] = {}
-PROCESSES: PerInferior[Process] = PerInferior(Process, Process.end)
+PROCESSES: PerInferior[Guarded] = PerInferior(Guarded, Guarded.end)
 ended: list[Guard] = []  # of the last process that gdb has left: where it follows a fork, that one
 
 
@@ -80,5 +80,5 @@ def calls_seen(number: int) -> int | None:
     """With cuda-break --count: the calls of the function since then, those that did not match included."""
     if number not in FILTERS or not FILTERS[number].counts_calls or not target.is_alive():
         return None
-    process = PROCESSES()
-    return process.calls.seen(number, process.guards_of(number))
+    state = PROCESSES()
+    return state.calls.seen(number, state.guards_of(number))

@@ -7,7 +7,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import confined, detour, guard_forks, guard_seccomp, positions, room, standstill, target
 from gdbcuda.live.breakpoints import LISTS_LOCATIONS, WISHES
-from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process
+from gdbcuda.live.guard_process import FILTERS, PROCESSES, Guarded
 from gdbcuda.live.guard_watch import places
 from gdbcuda.machine.detour import Detour, Refused
 
@@ -33,13 +33,13 @@ class OfOne(Refused):
 def everywhere(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> tuple[Detour, Threads]:
     """The patch that the function may have, and where the threads are. The process counts a breakpoint's calls at all
     of its places, or gdb does: gdb cannot add to a number that threads add to meanwhile."""
-    process = PROCESSES()
+    state = PROCESSES()
     counted = {number for number in members if FILTERS[number].is_counting}
-    places_too = [at for at, stops in process.stops.items() if at != function and not counted.isdisjoint(stops)]
+    places_too = [at for at, stops in state.stops.items() if at != function and not counted.isdisjoint(stops)]
     try:
         for at in places_too:
-            if at not in process.guards:
-                allowed(at, process.stops[at], others)
+            if at not in state.guards:
+                allowed(at, state.stops[at], others)
         return allowed(function, members, others)
     except (Refused, UserError) as problem:
         if not places_too or isinstance(problem, OfOne):
@@ -49,12 +49,12 @@ def everywhere(function: int, members: dict[int, int], others: list[gdb.Breakpoi
 
 
 def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> tuple[Detour, Threads]:
-    process = PROCESSES()
+    state = PROCESSES()
     refuse_what_cannot_be_shared(members)
     refuse_resolver(function, members)
-    refuse_more_than_gdb_bears(process)
+    refuse_more_than_gdb_bears(state)
     if any(FILTERS[number].asks_kernel for number in members):
-        refuse_confined(process)
+        refuse_confined(state)
     found = detour.plan(function, next(iter(members.values())), room.is_unwound(function))
     if found.stops_inside and standstill.stands_still():
         refuse_what_cannot_be_switched(members)
@@ -81,11 +81,11 @@ def refuse_resolver(function: int, members: dict[int, int]) -> None:
             raise NotNow("it is an indirect function (IFUNC) that nobody has called yet")
 
 
-def refuse_confined(process: Process) -> None:
-    is_known = process.is_confined or (target.is_remote() and process.is_confined is not None)
+def refuse_confined(state: Guarded) -> None:
+    is_known = state.is_confined or (target.is_remote() and state.is_confined is not None)
     if not is_known and guard_seccomp.is_confined():
-        process.is_confined = True
-    if process.is_confined:
+        state.is_confined = True
+    if state.is_confined:
         raise Refused(guard_seccomp.REASON)
 
 
@@ -96,10 +96,10 @@ def refuse_what_cannot_be_switched(members: dict[int, int]) -> None:
             raise OfOne(number, COMMANDS_ALONE, COMMANDS_ALONE)
 
 
-def refuse_more_than_gdb_bears(process: Process) -> None:
-    if process.is_full:
-        raise room.NoRoom(process.is_full)
-    if len(process.guards) >= MOST:
+def refuse_more_than_gdb_bears(state: Guarded) -> None:
+    if state.is_full:
+        raise room.NoRoom(state.is_full)
+    if len(state.guards) >= MOST:
         raise room.NoRoom(f"{MOST} functions have one already, and more would make every stop slow")
 
 

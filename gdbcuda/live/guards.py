@@ -34,7 +34,7 @@ from gdbcuda.live.guard import Guard
 from gdbcuda.live.guard_filters import EVERY_CALL, Filter
 from gdbcuda.live.guard_loading import watch_or_not
 from gdbcuda.live.guard_making import SWITCHED_OFF, clean, refresh, release_unneeded, remove, renew, undo_inherited
-from gdbcuda.live.guard_process import FILTERS, PROCESSES, Process, calls_seen, ended
+from gdbcuda.live.guard_process import FILTERS, PROCESSES, Guarded, calls_seen, ended
 from gdbcuda.live.guard_watch import places, sweep, switching
 from gdbcuda.machine.detour import Refused
 
@@ -96,8 +96,8 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
     if breakpoint.number not in FILTERS:
         on_created(breakpoint)
         return
-    for process in PROCESSES.all():
-        process.stale.add(breakpoint.number)
+    for state in PROCESSES.all():
+        state.stale.add(breakpoint.number)
     for guard in PROCESSES().guards_of(breakpoint.number):
         if is_other(breakpoint):
             remove(guard)
@@ -112,8 +112,8 @@ def on_created(breakpoint: gdb.Breakpoint) -> None:
     """Somebody's breakpoint on bytes that we have replaced: it has the right of way."""
     if breakpoint.number <= 0 or breakpoint.number in FILTERS:
         return
-    process = PROCESSES()
-    for guard in list(process.guards.values()):
+    state = PROCESSES()
+    for guard in list(state.guards.values()):
         if breakpoint.number not in guard.members and any(
             at in guard.detour.claimed and on for at, on in places(breakpoint)
         ):
@@ -121,10 +121,10 @@ def on_created(breakpoint: gdb.Breakpoint) -> None:
 
 
 def give_way(guard: Guard) -> None:
-    process = PROCESSES()
-    process.stale.update(guard.members)
+    state = PROCESSES()
+    state.stale.update(guard.members)
     remove(guard)
-    for one in [other for number in guard.members for other in process.guards_of(number)]:
+    for one in [other for number in guard.members for other in state.guards_of(number)]:
         if one.is_counting:  # at all of its places, or at none
             remove(one)
 
@@ -146,36 +146,36 @@ def on_new_thread(event: gdb.ThreadEvent) -> None:
 
 def on_entry_watched(address: int, on: bool) -> None:
     """Somebody of ours looks at every call of the function from now on, or does not any more."""
-    process = PROCESSES()
-    if on and address in process.guards:
+    state = PROCESSES()
+    if on and address in state.guards:
         with link.as_it_is():
-            give_way(process.guards[address])
-    process.waiting.update(process.stops.get(address, ()))
+            give_way(state.guards[address])
+    state.waiting.update(state.stops.get(address, ()))
 
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     if breakpoint.number <= 0:
         return
     FILTERS.pop(breakpoint.number, None)
-    process = PROCESSES()
-    for stops in process.stops.values():
+    state = PROCESSES()
+    for stops in state.stops.values():
         if stops.pop(breakpoint.number, None) is not None:
-            process.stale.update(stops)  # it may have been what kept the others from having a guard
-    for guard in process.guards_of(breakpoint.number):
-        process.stale.update(set(guard.members) - {breakpoint.number})
+            state.stale.update(stops)  # it may have been what kept the others from having a guard
+    for guard in state.guards_of(breakpoint.number):
+        state.stale.update(set(guard.members) - {breakpoint.number})
         remove(guard)
     if not FILTERS:
         watch_or_not()
-        process.look_no_more()
+        state.look_no_more()
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
     """gdb is about to set its breakpoints again, where the prologues of the functions end."""
-    process = PROCESSES()
-    undo_inherited(process)
-    for guard in process.guards.values():
+    state = PROCESSES()
+    undo_inherited(state)
+    for guard in state.guards.values():
         guard.unveil()
-    process.fresh.add(target.strip_prefix(event.new_objfile.filename or ""))
+    state.fresh.add(target.strip_prefix(event.new_objfile.filename or ""))
 
 
 def on_process(inferior: gdb.Inferior) -> None:
@@ -192,18 +192,18 @@ def on_process(inferior: gdb.Inferior) -> None:
 def on_continue(event: object) -> None:
     if mapping.calling:
         return
-    process = PROCESSES()
-    if not process.is_stopped:
+    state = PROCESSES()
+    if not state.is_stopped:
         return  # gdb tells of every thread that goes on, new ones too
-    process.is_stopped = False
+    state.is_stopped = False
     sweep()
     with inserted.going_on():
-        renew(process.waiting)
-    process.fresh.clear()
-    here = positions.position_here() if process.guards else None
+        renew(state.waiting)
+    state.fresh.clear()
+    here = positions.position_here() if state.guards else None
     if here is not None:
         thread = gdb.selected_thread().num
-        for guard in list(process.guards.values()):
+        for guard in list(state.guards.values()):
             guard.go_on(thread, *here)
 
 
@@ -211,25 +211,25 @@ def on_stop(event: object = None) -> None:
     """All threads stand still: what had to wait is done, and breakpoints and code look as the user left them."""
     if _stepping:
         return
-    process = PROCESSES()
-    process.is_stopped = True
-    here = positions.position_here() if process.guards else None
-    for guard in list(process.guards.values()):
+    state = PROCESSES()
+    state.is_stopped = True
+    here = positions.position_here() if state.guards else None
+    for guard in list(state.guards.values()):
         guard.stand(here[0] if here is not None else 0)
     sweep()
     if FILTERS and target.is_alive() and not target.is_running():
-        lift_shown(process)
+        lift_shown(state)
         clean()
-        renew(process.waiting)
+        renew(state.waiting)
 
 
-def lift_shown(process: Process) -> None:
-    if not process.guards:
+def lift_shown(state: Guarded) -> None:
+    if not state.guards:
         return
     here = positions.position_here()
     function = target.function_start(here[0]) if here is not None else None
-    is_few = len(process.guards) <= (FEW_FAR if target.is_remote() else FEW)
-    for guard in process.guards.values():
+    is_few = len(state.guards) <= (FEW_FAR if target.is_remote() else FEW)
+    for guard in state.guards.values():
         if is_few or guard.function == function:
             guard.lift()
 
@@ -271,9 +271,9 @@ def take_all_back() -> None:
 
 
 def take_away_all() -> None:
-    process = PROCESSES()
-    process.is_leaving = True  # the stops on the way out would bring them back
-    for guard in list(process.guards.values()):
+    state = PROCESSES()
+    state.is_leaving = True  # the stops on the way out would bring them back
+    for guard in list(state.guards.values()):
         remove(guard)
     sweep()
 

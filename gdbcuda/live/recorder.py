@@ -27,7 +27,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import frames, inferiors, jumps, link, planting, sites, surroundings, target, unloading, versions
 from gdbcuda.live import world as worlds
 from gdbcuda.live.calling import Machine, read
-from gdbcuda.live.footprint import Process, Wish
+from gdbcuda.live.footprint import Recorded, Wish
 from gdbcuda.live.inferiors import PerInferior
 from gdbcuda.live.watchers import Entry, Jump, Return
 from gdbcuda.machine import abi
@@ -47,7 +47,7 @@ class Recorder:
         self.epoch = time.perf_counter()
         self.number = self.stops = self.missed = 0
         self.is_paused = False
-        self.processes: PerInferior[Process] = PerInferior(Process, self.end_process)
+        self.processes: PerInferior[Recorded] = PerInferior(Recorded, self.end_process)
         self.why_ended = record.PROCESS_GONE
 
     def now(self) -> float:
@@ -66,24 +66,24 @@ class Recorder:
 
     def entered(self, spot: planting.Spot, function: api.Function, arguments: Sequence[abi.Location]) -> Call | None:
         """At a function's first instruction; None where the call is not wanted."""
-        start, memory, process = self.now(), target.InferiorMemory(), self.processes()
-        stack = target.register(process.machine.stack_pointer)
-        back, sp = process.machine.return_place(stack, memory)
+        start, memory, state = self.now(), target.InferiorMemory(), self.processes()
+        stack = target.register(state.machine.stack_pointer)
+        back, sp = state.machine.return_place(stack, memory)
         if self.wish.callers and not self.is_wanted_caller(back):
             return None
         raws = [read(place, stack, memory) for place in arguments]
         thread = gdb.selected_thread()
-        stacks = self.stacks_of(thread, process)
-        moment = process.machine.moment()
+        stacks = self.stacks_of(thread, state)
+        moment = state.machine.moment()
         if stacks.is_met_again(spot.address, back, sp, raws, moment):
             return None
         called_by = sites.caller(back)
-        around = surroundings.Entry(called_by, lambda: next(process.passed))
+        around = surroundings.Entry(called_by, lambda: next(state.passed))
         if self.wish.condition is not None and not self.wish.condition.holds(function, raws, memory, around):
             return None
-        self.abandon(stacks.left_by(spot.address, back, sp, bool(process.jumps)), record.UNWOUND)
-        call = self.begin(thread, process, spot, start)
-        call.caller = self.place(called_by, process)
+        self.abandon(stacks.left_by(spot.address, back, sp, bool(state.jumps)), record.UNWOUND)
+        call = self.begin(thread, state, spot, start)
+        call.caller = self.place(called_by, state)
         call.arguments = {a.name: a.data for a in
                           decode.arguments(function, raws, memory, versions.table(), phase="enter")}  # fmt: skip
         if function.role in NAME_KERNELS:
@@ -91,34 +91,34 @@ class Recorder:
         if self.wish.stack:
             call.stack = self.backtrace()
         stacks.calls.append(Open(call, function, raws, spot.address, back, sp, moment))
-        if back not in process.returns:
-            process.returns[back] = Return(self, back)
+        if back not in state.returns:
+            state.returns[back] = Return(self, back)
         for sink in self.sinks:
             sink.entry(call)
         return call
 
-    def stacks_of(self, thread: gdb.InferiorThread, process: Process) -> Stacks:
+    def stacks_of(self, thread: gdb.InferiorThread, state: Recorded) -> Stacks:
         """A thread that is new is the time to look which others are gone: no event of gdb 10 to 13 tells that."""
-        found = process.threads.get(thread.global_num)
+        found = state.threads.get(thread.global_num)
         if found is None:
             self.end_threads()
-            found = process.threads[thread.global_num] = Stacks()
+            found = state.threads[thread.global_num] = Stacks()
         return found
 
-    def begin(self, thread: gdb.InferiorThread, process: Process, spot: planting.Spot, start: float) -> Call:
-        open_calls = process.threads[thread.global_num].calls
+    def begin(self, thread: gdb.InferiorThread, state: Recorded, spot: planting.Spot, start: float) -> Call:
+        open_calls = state.threads[thread.global_num].calls
         call = Call(self.number, spot.symbol, start, thread.global_num)
         self.number += 1
         call.pid, call.lwp, _ = thread.ptid
-        call.inferior = process.number
+        call.inferior = state.number
         call.depth, call.parent = len(open_calls), open_calls[-1].call.number if open_calls else None
         call.layer, call.object = spot.layer, os.path.basename(spot.file)
-        if ("thread", call.thread) not in process.noted:
+        if ("thread", call.thread) not in state.noted:
             self.note("thread", call.thread, {"thread": call.thread, "lwp": call.lwp, "name": thread.name})
         return call
 
-    def place(self, place: frames.Place, process: Process) -> int:
-        if ("place", place.address) not in process.noted:
+    def place(self, place: frames.Place, state: Recorded) -> int:
+        if ("place", place.address) not in state.noted:
             self.note("place", place.address, sites.details(place))
         return place.address
 
@@ -145,15 +145,15 @@ class Recorder:
 
     def returned(self, address: int) -> None:
         """At a return address: ends every call of this thread that returns here now (several after a tail call)."""
-        process = self.processes()
-        stacks = process.threads.get(gdb.selected_thread().global_num)
+        state = self.processes()
+        stacks = state.threads.get(gdb.selected_thread().global_num)
         if stacks is None or not stacks.calls:
             return
-        sp, end = target.register(process.machine.stack_pointer), self.now()
+        sp, end = target.register(state.machine.stack_pointer), self.now()
         lost, ended = stacks.over(address, sp)
         self.abandon(lost, record.UNWOUND)
         for one in ended:
-            self.finish(one, end, process.machine)
+            self.finish(one, end, state.machine)
 
     def finish(self, ended: Open, end: float, machine: Machine) -> None:
         call, function, table, memory = ended.call, ended.function, versions.table(), target.InferiorMemory()
@@ -197,50 +197,50 @@ class Recorder:
             objects = worlds.objects().all
         except UserError:  # the loader has not begun
             return
-        process = self.processes()
+        state = self.processes()
         self.note("process", "", {"program": target.strip_prefix(target.program()), "image": IMAGE()})
         with link.planting():
             for linkage in objects:
                 key = (linkage.image.name, linkage.image.base)
-                if key not in process.planted:
-                    process.planted[key] = linkage.image.dynamic
-                    self.plant_in(linkage, process)
+                if key not in state.planted:
+                    state.planted[key] = linkage.image.dynamic
+                    self.plant_in(linkage, state)
         link.keep_inserted(self.places())
 
-    def plant_in(self, linkage: Any, process: Process) -> None:
+    def plant_in(self, linkage: Any, state: Recorded) -> None:
         table, file = versions.table(), worlds.file_of(linkage)
         self.note("object", file, {"file": file, "layer": worlds.layer_of(linkage), "base": linkage.image.base,
                                    "build_id": linkage.image.build_id})  # fmt: skip
         for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
             function = table.function(spot.symbol)
-            if function is not None and spot.address not in process.entries:
-                process.entries[spot.address] = Entry(self, spot, function)
+            if function is not None and spot.address not in state.entries:
+                state.entries[spot.address] = Entry(self, spot, function)
         for address, name in jumps.spots(linkage).items():
-            if address not in process.jumps:
-                process.jumps[address] = Jump(self, address, name)
+            if address not in state.jumps:
+                state.jumps[address] = Jump(self, address, name)
 
     def places(self) -> int:
         """How many functions are watched, in all processes."""
-        return sum(len(process.entries) for process in self.processes.all())
+        return sum(len(state.entries) for state in self.processes.all())
 
     def forget_places(self) -> None:
         """Objects have come or gone: an address may be another's now."""
-        for process in self.processes.all():
-            process.noted = {key for key in process.noted if key[0] != "place"}
+        for state in self.processes.all():
+            state.noted = {key for key in state.noted if key[0] != "place"}
 
     def forget_unloaded(self, addresses: set[int]) -> None:
         """Their breakpoints are gone. An object that comes again gets new ones; nobody returns to one that has gone."""
-        process = self.processes()
-        unloading.drop(addresses, process.entries, process.returns, process.jumps)
-        process.planted = unloading.still_there(process.planted)
-        for stacks in process.threads.values():
+        state = self.processes()
+        unloading.drop(addresses, state.entries, state.returns, state.jumps)
+        state.planted = unloading.still_there(state.planted)
+        for stacks in state.threads.values():
             self.abandon(stacks.without_callers(addresses), record.UNWOUND)
 
-    def end_process(self, process: Process) -> None:
+    def end_process(self, state: Recorded) -> None:
         """Addresses and stacks mean nothing any more."""
-        for stacks in process.threads.values():
+        for stacks in state.threads.values():
             self.abandon(stacks.all(), self.why_ended)
-        for breakpoint in process.breakpoints():
+        for breakpoint in state.breakpoints():
             if breakpoint.is_valid():
                 breakpoint.delete()
 
