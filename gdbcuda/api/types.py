@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from gdbcuda.api.spelling import Types
+from typing import NamedTuple, Protocol
 
 TAG = re.compile(r"\b(struct|union|enum) ")
 
@@ -61,6 +58,13 @@ class Field(NamedTuple):
     bit_width: int | None = None
 
 
+class Spelled(Protocol):
+    """The types of a table, by their spelling."""
+
+    def get(self, spelling: str) -> Type | None: ...
+    def __getitem__(self, spelling: str) -> Type: ...
+
+
 class Type:
     """A C type. `name` is what the API calls it without struct, union and enum; kind, size and fields are
     those behind the typedefs. An opaque handle is a pointer to a struct that is `incomplete`.
@@ -73,7 +77,7 @@ class Type:
 
     def __init__(
         self,
-        types: Types,
+        types: Spelled,
         spelling: str,
         kind: str,
         size: int = 0,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from gdbcuda.elf import notes, separate, symbols, versions
+from gdbcuda.elf.code.questions import Code
 from gdbcuda.elf.contents import Contents
 from gdbcuda.elf.dwarf.units import Dwarf
 from gdbcuda.elf.dynamic import read_dynamic
@@ -14,7 +15,6 @@ from gdbcuda.elf.layout import Addresses, Section, read_sections, read_segments
 from gdbcuda.elf.relocations import Relocation, read_relocations
 from gdbcuda.elf.symbols import Symbol, SymbolTable
 from gdbcuda.files.reading import PathOrBytes, Source, open_source
-from gdbcuda.machine.code import Code
 
 _DF_1_PIE = 0x08000000
 _SHF_EXECINSTR = 4

@@ -13,10 +13,14 @@ from gdbcuda.text import faults
 
 def start() -> None:
     keep_folder()
-    from gdbcuda.live.later import load_later
+    from gdbcuda.live.host.lazily import load_later
 
     load_later()
-    from gdbcuda.live import commands, console, events, functions, link, settings  # noqa: F401  (functions register)
+    from gdbcuda.live import commands, events
+    from gdbcuda.live.host import console
+    from gdbcuda.live.placing import link
+    from gdbcuda.live.prompt import settings
+    from gdbcuda.live.stopping import functions  # noqa: F401  (they register)
 
     link.is_cuda_gdb()
     settings.register()
@@ -30,7 +34,7 @@ def start() -> None:
 def keep_folder() -> None:
     """gdb dies over each relative name of a source where its current folder was deleted before it started: it has no
     name for that folder. This one leads to the same, and changes nothing for the program."""
-    from gdbcuda.live import gdb_cli
+    from gdbcuda.live.host import gdb_cli
 
     if not faults.has_folder() and os.path.isdir("/proc/self/cwd"):
         gdb_cli.execute("cd /proc/self/cwd")

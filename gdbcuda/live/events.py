@@ -9,69 +9,54 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda.live import (
-    asking,
-    backtrace,
-    breakpoints,
-    call_sites,
-    children,
-    confined,
-    gdb_cli,
-    inferiors,
-    loader_watch,
-    notice,
-    preload,
-    presence,
-    processes,
-    recursion,
-    requests,
-    returns,
-    safely,
-    saving,
-    shown_calls,
-    stops,
-    target,
-    unloading,
-    welcome,
-)
-from gdbcuda.live.later import if_loaded
+from gdbcuda.live import breakpoints, process, processes, welcome
+from gdbcuda.live.breaking import recursion, saving
+from gdbcuda.live.dlsym import request_stops, requests
+from gdbcuda.live.host import gdb_cli, inferiors
+from gdbcuda.live.host.lazily import if_loaded
+from gdbcuda.live.layers import notice
+from gdbcuda.live.placing import loader_watch, own_process, unloading
+from gdbcuda.live.preloading import preload, presence
+from gdbcuda.live.prompt import safely
+from gdbcuda.live.stopping import backtrace, call_sites, returns, shown_calls, stops
+from gdbcuda.live.threads import children
 
 HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "new_objfile": (
-        target.forget,
+        process.forget,
         unloading.sweep,
         loader_watch.on_objfile,
         presence.on_objfile,
         notice.on_objfile,
         backtrace.on_objfile,
-        if_loaded("guards", "on_objfile"),
+        if_loaded("guarding.guards", "on_objfile"),
         requests.on_objects_change,
         recursion.apply,
-        if_loaded("recording", "on_objfile"),
+        if_loaded("recording.call_log", "on_objfile"),
         inferiors.on_objfile,
     ),
-    "clear_objfiles": (target.forget, backtrace.on_clear_objfiles, processes.on_clear_objfiles),
-    "free_objfile": (target.forget,),
+    "clear_objfiles": (process.forget, backtrace.on_clear_objfiles, processes.on_clear_objfiles),
+    "free_objfile": (process.forget,),
     "new_inferior": (inferiors.added,),
-    "new_thread": (processes.on_new_thread, if_loaded("guards", "on_new_thread")),
-    "exited": (presence.on_exit, processes.on_exit, if_loaded("recording", "on_exit")),
+    "new_thread": (processes.on_new_thread, if_loaded("guarding.guards", "on_new_thread")),
+    "exited": (presence.on_exit, processes.on_exit, if_loaded("recording.call_log", "on_exit")),
     "inferior_deleted": (processes.on_inferior_deleted,),
-    "cont": (children.forget, returns.on_continue, if_loaded("guards", "on_continue")),
+    "cont": (children.forget, returns.on_continue, if_loaded("guarding.guards", "on_continue")),
     "stop": (
-        target.on_stop,
+        process.on_stop,
         children.forget,
         presence.on_stop,
         notice.on_stop,
         backtrace.on_stop,
         stops.on_stop,
-        asking.on_stop,
+        request_stops.on_stop,
         recursion.on_stop,
         unloading.sweep,
-        if_loaded("recording", "on_stop"),
+        if_loaded("recording.call_log", "on_stop"),
         returns.on_stop,
         call_sites.sweep,
         shown_calls.sweep,
-        if_loaded("guards", "on_stop"),
+        if_loaded("guarding.guards", "on_stop"),
     ),
     "before_prompt": (
         gdb_cli.catch_up,
@@ -81,25 +66,25 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         unloading.sweep,
         call_sites.sweep,
         shown_calls.sweep,
-        if_loaded("guards", "on_prompt"),
+        if_loaded("guarding.guards", "on_prompt"),
     ),
-    "inferior_call": (if_loaded("guards", "on_call"),),
-    "breakpoint_created": (breakpoints.on_created, if_loaded("guards", "on_created")),
+    "inferior_call": (if_loaded("guarding.guards", "on_call"),),
+    "breakpoint_created": (breakpoints.on_created, if_loaded("guarding.guards", "on_created")),
     "breakpoint_modified": (
-        confined.on_modified,
+        own_process.on_modified,
         saving.on_modified,
         breakpoints.on_modified,
         call_sites.on_breakpoint_modified,
-        if_loaded("guards", "on_modified"),
+        if_loaded("guarding.guards", "on_modified"),
     ),
     "breakpoint_deleted": (
-        confined.on_deleted,
+        own_process.on_deleted,
         unloading.on_deleted,
         breakpoints.on_deleted,
-        if_loaded("guards", "on_deleted"),
+        if_loaded("guarding.guards", "on_deleted"),
         call_sites.on_breakpoint_deleted,
     ),
-    "gdb_exiting": (if_loaded("guards", "on_exiting"),),
+    "gdb_exiting": (if_loaded("guarding.guards", "on_exiting"),),
 }
 SINCE_GDB_12 = ("free_objfile", "gdb_exiting")
 AFTER_COMMANDS = ("before_prompt",)  # the breakpoint's own commands have run: others may be executed

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gdb
 
-from gdbcuda.live import confined, console, inferiors, presence, stops, target
-from gdbcuda.live.later import if_loaded
+from gdbcuda.live import process
+from gdbcuda.live.host import console, inferiors
+from gdbcuda.live.host.lazily import if_loaded
+from gdbcuda.live.placing import own_process
+from gdbcuda.live.preloading import presence
+from gdbcuda.live.stopping import stops
 
 ONE_AT_A_TIME = (
     "gdbcuda: this gdb watches one process at a time: with several, returns, the log and cuda-dlsym may miss calls or "
@@ -16,7 +20,7 @@ ONE_AT_A_TIME = (
 def on_exit(event: gdb.ExitedEvent) -> None:
     """Exited, killed, or detached from: for gdb the process is no more."""
     inferiors.end_process(event.inferior)
-    target.forget()
+    process.forget()
     inferiors.forget_ended(event.inferior.num)
 
 
@@ -41,19 +45,19 @@ def on_clear_objfiles(event: gdb.ClearObjFilesEvent) -> None:
 
 
 def begin(inferior: gdb.Inferior) -> None:
-    target.forget()
+    process.forget()
     inferiors.forget_all(inferior.num)
     # gdb 10 to 12 cannot keep the breakpoints of several processes apart: the newest is watched alone. Not while one
     # forks, for there gdb is in the middle of its list of breakpoints.
-    if not confined.CAN_CONFINE and not inferiors.is_forked(inferior):
+    if not own_process.CAN_CONFINE and not inferiors.is_forked(inferior):
         for other in gdb.inferiors():
             inferiors.forget_ended(other.num)
     stops.new_process()
-    if not confined.CAN_CONFINE and stay_several(inferior):
+    if not own_process.CAN_CONFINE and stay_several(inferior):
         console.write(ONE_AT_A_TIME)
         if inferiors.is_forked(inferior):  # gdb 10 aborts if another process is selected within its fork
             return
-    if_loaded("guards", "on_process")(inferior)
+    if_loaded("guarding.guards", "on_process")(inferior)
 
 
 def stay_several(newest: gdb.Inferior) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from gdbcuda.live import console, layers, settings
+from gdbcuda.live import layers
+from gdbcuda.live.host import console
+from gdbcuda.live.prompt import settings
 from gdbcuda.text import render
 
 HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; help user-defined"

@@ -12,7 +12,7 @@ from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import Notes
 from gdbcuda.errors import UserError
-from gdbcuda.log import where as conditions  # loaded when the first is asked (live/later.py)
+from gdbcuda.log import where as conditions  # loaded when the first is asked (live/host/lazily.py)
 
 MOST_HELD = 100_000
 T = TypeVar("T")

@@ -51,7 +51,7 @@ def what(problem: BaseException) -> str:
 
 
 def place(problem: BaseException) -> str:
-    """ "live/stops.py:88", the innermost line of ours."""
+    """ "live/stopping/stops.py:88", the innermost line of ours."""
     ours = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(problem.__traceback__)
             if frame.f_code.co_filename.startswith(HERE)]  # fmt: skip
     return f"{ours[-1][0][len(HERE) + 1 :]}:{ours[-1][1]}" if ours else "outside of it"

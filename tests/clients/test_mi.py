@@ -156,7 +156,8 @@ def test_pause_first_while_a_remote_program_runs(open_ide, server) -> None:
     ide.do("-exec-continue")
     for command in NEED_A_PAUSE:
         assert PAUSE in ide.error(command), command
-    for command in ide.do("python print(*sys.modules['gdbcuda.live.command'].REGISTRY, sep=',')").strip().split(","):
+    registered = ide.do("python print(*sys.modules['gdbcuda.live.prompt.command'].REGISTRY, sep=',')")
+    for command in registered.strip().split(","):
         result = ide.say(command)
         assert result["message"] == "done" or "\n" not in result["payload"]["msg"], result
     ide.do("-exec-interrupt")

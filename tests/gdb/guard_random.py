@@ -3,7 +3,6 @@
 import random
 
 import gdb
-
 import gdbcuda.live.guards as guards
 
 ROUNDS = 150

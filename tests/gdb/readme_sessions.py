@@ -73,7 +73,7 @@ def shell(line: str, inside: list[str], folder: Path, environment: dict[str, str
     if inside:
         script = folder / "typed.gdb"
         script.write_text("\n".join(inside) + "\n")
-        play = f"python from gdbcuda.live.played import play; play({str(script)!r})"
+        play = f"python from gdbcuda.live.prompt.script import play; play({str(script)!r})"
         line = OPENS_GDB.sub(lambda gdb: f'{gdb[0]}-nx -batch -ex "{play}" ', line, count=1)
     done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, text=True, timeout=SECONDS, check=False,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip

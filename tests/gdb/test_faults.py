@@ -79,7 +79,8 @@ def test_with_the_traceback(local: Scenario) -> None:
 
 @pytest.mark.parametrize("what", RAISED)
 def test_in_a_function(local: Scenario, what: str) -> None:
-    text = session(local, breaking("versions.table", what), "print $_cuda_error_name(2)", "print 1 + 1", hook=False)
+    break_it = breaking("layers.versions.table", what)
+    text = session(local, break_it, "print $_cuda_error_name(2)", "print 1 + 1", hook=False)
     assert f"\n{RAISED[what]}" in "\n" + text
     assert "$1 = 2" in text and "Traceback" not in text
 
@@ -87,7 +88,8 @@ def test_in_a_function(local: Scenario, what: str) -> None:
 @pytest.mark.parametrize("what", RAISED)
 def test_in_the_handler_of_an_event(local: Scenario, what: str) -> None:
     """Once for the place, in one line; the other handlers of the event do their work."""
-    text = session(local, breaking("stops.stop_text", what), "cuda-break cuMemAlloc", "run", "continue", "continue")
+    break_it = breaking("stopping.stops.stop_text", what)
+    text = session(local, break_it, "cuda-break cuMemAlloc", "run", "continue", "continue")
     said = line_with(text, "gdbcuda: ")
     assert said.startswith(f"gdbcuda: stops.on_stop failed: {RAISED[what]}")
     assert "cuda-load: hook libgdbcuda-hook.so is loaded, first in the search order" in text
@@ -95,7 +97,7 @@ def test_in_the_handler_of_an_event(local: Scenario, what: str) -> None:
 
 
 def test_ctrl_c_in_a_handler(local: Scenario) -> None:
-    break_it = breaking("stops.stop_text", "KeyboardInterrupt()", times=1)
+    break_it = breaking("stopping.stops.stop_text", "KeyboardInterrupt()", times=1)
     text = session(local, break_it, "cuda-break cuMemAlloc", "run", "continue")
     assert line_with(text, "gdbcuda: ") == "gdbcuda: stops.on_stop failed: interrupted"
     assert text.count("Breakpoint 1  hook libgdbcuda-hook.so  cuMemAlloc_v2(") == 1, "the second stop is told"
@@ -108,14 +110,17 @@ def test_ctrl_c_in_a_command_is_quit(local: Scenario) -> None:
 
 def test_in_a_breakpoint_that_looks_on(local: Scenario) -> None:
     """The program does not stop for it, and the line is there once."""
-    text = session(local, "cuda-log start cuMemAlloc", breaking("recorder:Recorder.entered", "KeyError(3)"), "run")
+    break_it = breaking("recording.recorder:Recorder.entered", "KeyError(3)")
+    text = session(local, "cuda-log start cuMemAlloc", break_it, "run")
     assert "Breakpoint" not in text and "exited normally" in text
     assert re.fullmatch(r"gdbcuda: watchers\.Silent\.stop failed: this is a fault of gdbcuda \(KeyError: 3, .*\); .*",
                         line_with(text, "gdbcuda: "))  # fmt: skip
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("place", ["layers.layer_of", "frames.place_of", "backtrace.without_parameters"])
+@pytest.mark.parametrize("place", [
+    "layers.layer_of", "layers.frames.place_of", "stopping.backtrace.without_parameters",
+])
 def test_in_a_backtrace(local: Scenario, place: str) -> None:
     """gdb's own lines, in the place of ours."""
     text = session(local, "cuda-break cuMemAlloc", "run", breaking(place, "KeyError(3)"), "bt", "bt")
@@ -136,14 +141,14 @@ def test_a_connection_that_is_lost(local: Scenario) -> None:
 @pytest.mark.parametrize(("what", "lines"), [("KeyError(3)", 1), ("UserError('no')", 0), ("gdb.error('no')", 0)])
 def test_in_completion(local: Scenario, what: str, lines: int) -> None:
     """Nothing is offered where nothing can be known; a fault is told."""
-    text = session(local, breaking("versions.table", what), "complete cuda-break cuMem", "complete cuda-break cuMem",
-                   "echo on\\n", hook=False)  # fmt: skip
+    ask = "complete cuda-break cuMem"
+    text = session(local, breaking("layers.versions.table", what), ask, ask, "echo on\\n", hook=False)
     assert text.count("gdbcuda: completion of cuda-break failed: this is a fault of gdbcuda (KeyError: 3, ") == lines
     assert text.endswith("on\n") and len(text.splitlines()) == 1 + lines
 
 
 def test_in_a_setting(local: Scenario) -> None:
-    text = session(local, breaking("target.forget", "KeyError(3)"), "set cuda-stop-info off", "show cuda-stop-info",
+    text = session(local, breaking("process.forget", "KeyError(3)"), "set cuda-stop-info off", "show cuda-stop-info",
                    hook=False)  # fmt: skip
     assert text.startswith("set cuda-stop-info: this is a fault of gdbcuda (KeyError: 3, ")
     assert text.endswith("\ncuda-stop-info is off.\n") and len(text.splitlines()) == 2
@@ -151,7 +156,7 @@ def test_in_a_setting(local: Scenario) -> None:
 
 @pytest.mark.parametrize(("place", "typed", "who"), [
     ("commands.guards.note", "info breakpoints", "guards.write_note"),
-    ("saving.set_aside", "save breakpoints /dev/null", "saving.before"),
+    ("breaking.saving.set_aside", "save breakpoints /dev/null", "saving.before"),
 ])  # fmt: skip
 def test_beside_a_command_of_gdbs(local: Scenario, place: str, typed: str, who: str) -> None:
     typed_before = ("cuda-break cuMemAlloc if bytesize > 1M", "run")
@@ -162,7 +167,8 @@ def test_beside_a_command_of_gdbs(local: Scenario, place: str, typed: str, who: 
 
 def test_no_detach_where_guards_cannot_be_taken_back(local: Scenario) -> None:
     """What is ours would stay in the process."""
-    typed = ("cuda-break cuMemAlloc if bytesize > 1M", "run", breaking("guards.sweep", "KeyError(3)"), "detach")
+    break_it = breaking("guarding.guards.sweep", "KeyError(3)")
+    typed = ("cuda-break cuMemAlloc if bytesize > 1M", "run", break_it, "detach")
     text = session(local, *typed, "print $_thread", "set cuda-guard off", "detach")
     assert text.count("\nthis is a fault of gdbcuda (KeyError: 3, ") == 2
     assert "$1 = 1" in text and "Detaching" not in text and "Traceback" not in text

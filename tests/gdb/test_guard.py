@@ -12,7 +12,7 @@ from scenario import Scenario
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 ON, LARGE = "set cuda-guard auto", "cuda-break cuMemAlloc if bytesize >= 1T"
-STATE = "python import gdbcuda.live.guards as guards; print('state:', guards.state_of(1))"
+STATE = "python import gdbcuda.live.guarding.guards as guards; print('state:', guards.state_of(1))"
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ int main(int count, char **words)
     return 0;
 }
 """
-GUARDED = "python import gdbcuda.live.guards as g; print('guards', len(g.PROCESSES().guards), g.state_of(2))"
+GUARDED = "python import gdbcuda.live.guarding.guards as g; print('guards', len(g.PROCESSES().guards), g.state_of(2))"
 COMMANDS_ALONE = "guards 0 not guarded: this gdb switches places of a breakpoint by commands alone"
 
 
@@ -125,7 +125,7 @@ int main(int count, char **words)
     return 0;
 }
 """
-STATE = "python import gdbcuda.live.guards as g; print('state', g.state_of(2))"
+STATE = "python import gdbcuda.live.guarding.guards as g; print('state', g.state_of(2))"
 
 
 def test_a_thread_that_does_not_exist_yet(local: Scenario, compile_c, tmp_path: Path) -> None:

@@ -34,8 +34,9 @@ int main(int count, char **words)
     return 0;
 }
 """
-MAPPED = "python print('mapped', len(__import__('gdbcuda.live.room', fromlist=['*']).ROOM().mapped))"
-STATES = "python import gdbcuda.live.guards as g; print('guards', len(g.PROCESSES().guards))"
+SPACE = "__import__('gdbcuda.live.patching.trampoline_space', fromlist=['*'])"
+MAPPED = f"python print('mapped', len({SPACE}.ROOM().mapped))"
+STATES = "python import gdbcuda.live.guarding.guards as g; print('guards', len(g.PROCESSES().guards))"
 
 
 @pytest.fixture

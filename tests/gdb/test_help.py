@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from scenario import GDB, ROOT, Scenario, execute
 
-ASK = "python from gdbcuda.live.command import REGISTRY; print('names:', *REGISTRY, sep='|')"
+ASK = "python from gdbcuda.live.prompt.command import REGISTRY; print('names:', *REGISTRY, sep='|')"
 
 
 def names() -> list[str]:

@@ -152,6 +152,7 @@ def test_packets(shim: Path, compile_c) -> None:
         assert bool(LINE.search(text)) is not bool(commands)
         return text.count("Sending packet")
 
-    silent = "python from gdbcuda.live import events, notice; events.disconnect('new_objfile', notice.on_objfile)"
+    silent = ("python from gdbcuda.live import events; from gdbcuda.live.layers import notice; "
+              "events.disconnect('new_objfile', notice.on_objfile)")  # fmt: skip
     assert packets("/") == packets("/", silent)
     assert packets("target:") - packets("target:", silent) <= 4

@@ -74,7 +74,8 @@ def test_nothing_heavy_is_imported_at_load() -> None:
 
 
 def test_what_a_session_may_never_use_waits() -> None:
-    asked = "python from gdbcuda.live import later; print('loaded:', [m for m in later.MODULES if later.is_loaded(m)])"
+    asked = ("python from gdbcuda.live.host import lazily; "
+             "print('loaded:', [m for m in lazily.MODULES if lazily.is_loaded(m)])")  # fmt: skip
     assert "loaded: []" in gdb("-ex", "source gdbcuda.py", "-ex", asked)
     parts = ("check", "condition.bind", "detour", "elf", "ide", "ledger", "live.guard", "remote.plan", "trampoline")
     asked = f"python print('parts:', [m for m in {parts!r} if f'gdbcuda.{{m}}' in sys.modules])"

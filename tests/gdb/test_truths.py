@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-TRUTHS = ("python from gdbcuda.live import truths; "
-          "print('\\n'.join(f'[{f.id} {f.severity}] {f.seen} | {f.means} | {f.do}' for f in truths.findings()))")
+TRUTHS = ("python from gdbcuda.live.checking import this_process; "
+          "print('\\n'.join(f'[{f.id} {f.severity}] {f.seen} | {f.means} | {f.do}' for f in this_process.findings()))")
 
 AT_END = ("set breakpoint pending on", "break _exit", "run")
 
@@ -138,8 +138,8 @@ def test_symbolic_and_static_runtime(local: Scenario, compile_c) -> None:
 
 
 def test_without_a_process(local: Scenario) -> None:
-    text = local.run("test_alloc", "python\nfrom gdbcuda.live import truths\ntry: truths.findings()\n"
-                     "except Exception as e: print(e)")  # fmt: skip
+    ask = "try: this_process.findings()\nexcept Exception as e: print(e)"
+    text = local.run("test_alloc", f"python\nfrom gdbcuda.live.checking import this_process\n{ask}")
     assert "no process: run the program first, or open a core file" in text
 
 

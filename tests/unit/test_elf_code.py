@@ -9,7 +9,7 @@ import pytest
 from elf_build import compiled
 
 from gdbcuda import elf
-from gdbcuda.machine import code_arm, code_x86
+from gdbcuda.elf.code import arm, x86
 
 MOV_W0_MINUS_1, MOV_X0_MINUS_1, RET, NOP = 0x12800000, 0x92800000, 0xD65F03C0, 0xD503201F
 
@@ -20,7 +20,7 @@ def words(*instructions: int) -> bytes:
 
 def test_arm_calls() -> None:
     forth, back, jump = 0x94000002, 0x97FFFFFF, 0x14000001
-    assert list(code_arm.calls(words(forth, back, NOP, jump), 0x1000)) == [
+    assert list(arm.calls(words(forth, back, NOP, jump), 0x1000)) == [
         (0x1008, False),
         (0x1000, False),
         (0x1010, False),
@@ -30,22 +30,22 @@ def test_arm_calls() -> None:
 def test_arm_plt_entry() -> None:
     # adrp x16, 0x11000; ldr x17, [x16, #0xfc8]; at 0x610
     entry = words(0x90000090, 0xF947E611)
-    assert code_arm.stub_slot(entry, 0x610) == 0x10FC8
-    assert code_arm.stub_slot(words(0xD503245F) + entry, 0x60C) == 0x10FC8
-    assert code_arm.stub_slot(words(NOP, NOP), 0x610) is None
+    assert arm.stub_slot(entry, 0x610) == 0x10FC8
+    assert arm.stub_slot(words(0xD503245F) + entry, 0x60C) == 0x10FC8
+    assert arm.stub_slot(words(NOP, NOP), 0x610) is None
 
 
 def test_arm_minus_one() -> None:
-    assert code_arm.minus_one_returned(words(NOP, MOV_W0_MINUS_1, RET)) == 4
-    assert code_arm.minus_one_returned(words(MOV_W0_MINUS_1, 0x14000003, NOP, NOP, NOP, RET)) == 0
-    assert code_arm.minus_one_returned(words(MOV_W0_MINUS_1, *[NOP] * 9, RET)) is None
-    assert code_arm.passes_minus_one(words(NOP, MOV_X0_MINUS_1))
-    assert code_arm.compares_with_null(words(0xB4000040))
-    assert not code_arm.compares_with_null(words(NOP))
+    assert arm.minus_one_returned(words(NOP, MOV_W0_MINUS_1, RET)) == 4
+    assert arm.minus_one_returned(words(MOV_W0_MINUS_1, 0x14000003, NOP, NOP, NOP, RET)) == 0
+    assert arm.minus_one_returned(words(MOV_W0_MINUS_1, *[NOP] * 9, RET)) is None
+    assert arm.passes_minus_one(words(NOP, MOV_X0_MINUS_1))
+    assert arm.compares_with_null(words(0xB4000040))
+    assert not arm.compares_with_null(words(NOP))
 
 
-@pytest.mark.parametrize("module", [code_arm, code_x86], ids=lambda module: module.__name__)
-def test_no_code_at_all(module: code_arm) -> None:
+@pytest.mark.parametrize("module", [arm, x86], ids=lambda module: module.__name__)
+def test_no_code_at_all(module: arm) -> None:
     for code in (b"", b"\xe8", b"\x55\x48\x89\xe5\x48\x89\x7d", b"\xb8\xff\xff\xff\xff", b"\xff\x25\0\0"):
         list(module.calls(code, 0))
         assert module.stub_slot(code, 0) is None

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "gdbcuda"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+# The rooms, lowest first: each imports itself and those before it.
+ROOMS = """
+    errors text files api memory elf linkage machine condition decode calls ledger log routes check remote ide shell
+    live.host live.process live.threads live.prompt live.placing live.layers live.breakpoints live.preloading
+    live.patching live.stopping live.guard live.guarding live.breaking live.recording live.dlsym live.checking
+    live.commands live
+""".split()
+LARGEST = 18  # files of one room; commands has one for each
 CORE = [path for path in SOURCES if "live" not in path.relative_to(PACKAGE).parts]
 
 
@@ -34,12 +43,6 @@ def test_no_file_is_mapped(path: Path) -> None:
     assert "mmap" not in imported(path)
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "api").rglob("*.py")), ids=lambda p: p.name)
-def test_the_api_knows_nothing_of_its_users(path: Path) -> None:
-    ours = {name for name in imported(path) if name.startswith("gdbcuda.")}
-    assert all(name.startswith(("gdbcuda.api", "gdbcuda.errors")) for name in ours), ours
-
-
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_no_version_numbers_of_gdb(path: Path) -> None:
     tree = ast.parse(path.read_text())
@@ -48,8 +51,56 @@ def test_no_version_numbers_of_gdb(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_commands_of_gdb_are_executed_in_one_place(path: Path) -> None:
-    """That one refuses inside an event of gdb's: see gdbcuda/live/gdb_cli.py."""
+    """That one refuses inside an event of gdb's: see gdbcuda/live/host/gdb_cli.py."""
     if path.name == "gdb_cli.py":
         return
     named = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute) and n.attr == "execute"]
     assert not [n for n in named if isinstance(n.value, ast.Name) and n.value.id == "gdb"]
+
+
+def module(path: Path) -> str:
+    """As it is imported, without the package's own name; "" is the package."""
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+
+
+MODULES = {module(path): path for path in SOURCES}
+
+
+def room(name: str) -> str:
+    return max((one for one in ROOMS if f"{name}.".startswith(f"{one}.")), key=len, default="")
+
+
+def ours(path: Path) -> set[str]:
+    """The modules that it imports, also where an import waits for its first use."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("gdbcuda."):
+            package = str(node.module)[len("gdbcuda.") :]
+            inside = {f"{package}.{alias.name}".lstrip(".") for alias in node.names}
+            found |= {name if name in MODULES else package for name in inside}
+    return found - {""}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_room_imports_only_those_below_it(path: Path) -> None:
+    name = module(path)
+    if name in ("", "gdbcuda"):
+        return
+    assert room(name), "it is in no room"
+    above = [one for one in ours(path) if ROOMS.index(room(one)) > ROOMS.index(room(name))]
+    assert not above
+
+
+def test_no_file_imports_itself_through_others() -> None:
+    left = {name: ours(path) - {name} for name, path in MODULES.items()}
+    while True:
+        free = {name for name, below in left.items() if not below & left.keys()}
+        if not free:
+            break
+        left = {name: below for name, below in left.items() if name not in free}
+    assert not {name: sorted(below & left.keys()) for name, below in left.items()}, "in a circle, or above one"
+
+
+def test_rooms_are_small() -> None:
+    held = Counter(str(path.parent.relative_to(PACKAGE)) for path in SOURCES)
+    assert {name: count for name, count in held.items() if count > LARGEST} == {}

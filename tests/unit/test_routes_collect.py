@@ -13,8 +13,8 @@ from test_image import OwnMemory
 from test_linkage import own_objects
 
 from gdbcuda import api
-from gdbcuda.check import process
-from gdbcuda.check.process import Facts
+from gdbcuda.check import loaded
+from gdbcuda.check.loaded import Facts
 from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect, report, resolvers
 from gdbcuda.routes.snapshot import Reached, World
@@ -52,7 +52,7 @@ class Libraries:
 
 
 @pytest.fixture
-def loaded(tmp_path: Path) -> Iterator[tuple[Libraries, ctypes.CDLL]]:
+def loaded_libraries(tmp_path: Path) -> Iterator[tuple[Libraries, ctypes.CDLL]]:
     libraries = Libraries(tmp_path)
     yield libraries, ctypes.CDLL(str(libraries.plugin), mode=os.RTLD_LAZY)
 
@@ -63,8 +63,8 @@ def routes_of(world: World, path: Path) -> dict[tuple[str, str], collect.Route]:
     return {(route.function, route.way): route for route in found}
 
 
-def test_before_and_after_the_first_call(loaded: tuple) -> None:
-    libraries, plugin = loaded
+def test_before_and_after_the_first_call(loaded_libraries: tuple) -> None:
+    libraries, plugin = loaded_libraries
     before = routes_of(libraries.world(), libraries.plugin)
     assert before["cuInit", "PLT"].state == "not called yet"
     assert before["cuInit", "PLT"].reached.text == f"driver {libraries.driver.name} cuInit"
@@ -77,15 +77,15 @@ def test_before_and_after_the_first_call(loaded: tuple) -> None:
     assert after["cuDeviceGet", "pointer"].reached.layer == "driver"
 
 
-def test_a_weak_reference_that_nothing_defines(loaded: tuple) -> None:
-    libraries, _ = loaded
+def test_a_weak_reference_that_nothing_defines(loaded_libraries: tuple) -> None:
+    libraries, _ = loaded_libraries
     route = routes_of(libraries.world(), libraries.plugin)["cuDriverGetVersion", "GOT"]
     assert route.reached is None and route.verdict.word == "missing"
     assert route.as_json()["reached"] is None
 
 
-def test_why_it_is_not_hooked(loaded: tuple) -> None:
-    libraries, _ = loaded
+def test_why_it_is_not_hooked(loaded_libraries: tuple) -> None:
+    libraries, _ = loaded_libraries
     world = libraries.world()
     assert routes_of(world, libraries.plugin)["cuInit", "PLT"].verdict.why == "no hook library is loaded"
     ctypes.CDLL(str(libraries.hook))
@@ -96,8 +96,8 @@ def test_why_it_is_not_hooked(loaded: tuple) -> None:
     assert sorted(world.hooked_names) == ["cuInit"]
 
 
-def test_summary_and_table(loaded: tuple) -> None:
-    libraries, _ = loaded
+def test_summary_and_table(loaded_libraries: tuple) -> None:
+    libraries, _ = loaded_libraries
     world = libraries.world()
     found = collect.sorted_routes(list(routes_of(world, libraries.plugin).values()))
     assert report.summary(world, found) == "2 functions reachable; no hook library is loaded"
@@ -109,9 +109,9 @@ def test_summary_and_table(loaded: tuple) -> None:
     assert f"app {libraries.plugin.name}" in text and "PLT, not called yet" in text and "nothing" in text
 
 
-def test_a_wrong_version_of_the_hooks_own_is_not_past_the_hook(loaded: tuple) -> None:
+def test_a_wrong_version_of_the_hooks_own_is_not_past_the_hook(loaded_libraries: tuple) -> None:
     """As where the per-thread variant was asked for and the hook answers with its other function."""
-    libraries, _ = loaded
+    libraries, _ = loaded_libraries
     ctypes.CDLL(str(libraries.hook))
     verdict = Verdict("wrong version", "cuMemcpyHtoD_v2 where cuMemcpyHtoD_v2_ptds is meant")
     there = Reached(4096, ("cuMemcpyHtoD_v2",), str(libraries.hook), "hook")
@@ -122,8 +122,8 @@ def test_a_wrong_version_of_the_hooks_own_is_not_past_the_hook(loaded: tuple) ->
     assert "1 past the hook, 1 wrong version" in report.summary(libraries.world(), [behind])
 
 
-def test_implementations_of_dlsym(loaded: tuple) -> None:
-    libraries, _ = loaded
+def test_implementations_of_dlsym(loaded_libraries: tuple) -> None:
+    libraries, _ = loaded_libraries
     ctypes.CDLL(str(libraries.hook))
     found = [one for one in resolvers.implementations(libraries.world()) if one.name == "dlsym"]
     assert {one.layer for one in found} == {"hook", "system"}
@@ -132,12 +132,12 @@ def test_implementations_of_dlsym(loaded: tuple) -> None:
     assert next(one for one in found if one.layer == "hook").versions == ()
 
 
-def test_the_hook_that_came_late_is_a_finding(loaded: tuple) -> None:
-    libraries, _ = loaded
+def test_the_hook_that_came_late_is_a_finding(loaded_libraries: tuple) -> None:
+    libraries, _ = loaded_libraries
     ctypes.CDLL(str(libraries.hook))
-    found = process.findings(libraries.world(), Facts())
+    found = loaded.findings(libraries.world(), Facts())
     assert [finding.id for finding in found] == ["hook-dlopened"]
-    elsewhere = process.findings(libraries.world(), Facts(named_hooks=("/x/libother.so",), preload="/y/libthird.so"))
+    elsewhere = loaded.findings(libraries.world(), Facts(named_hooks=("/x/libother.so",), preload="/y/libthird.so"))
     assert elsewhere[0].id == "preload-lost"
 
 
@@ -147,10 +147,10 @@ def test_the_hook_that_came_late_is_a_finding(loaded: tuple) -> None:
     (Facts(("/x/libother.so",)), "hook-not-mapped"),
     (Facts(namespaces=((("/lib/libcuda.so.1", "driver"),),)), "namespace"),
 ])
-def test_what_the_facts_alone_tell(loaded: tuple, facts: Facts, id: str) -> None:
-    assert process.findings(loaded[0].world(), facts)[0].id == id
+def test_what_the_facts_alone_tell(loaded_libraries: tuple, facts: Facts, id: str) -> None:
+    assert loaded.findings(loaded_libraries[0].world(), facts)[0].id == id
 
 
 def test_without_a_loader() -> None:
-    assert [f.id for f in process.without_loader(Facts(is_static=True))] == ["static-program"]
-    assert [f.id for f in process.without_loader(Facts())] == ["not-started"]
+    assert [f.id for f in loaded.without_loader(Facts(is_static=True))] == ["static-program"]
+    assert [f.id for f in loaded.without_loader(Facts())] == ["not-started"]

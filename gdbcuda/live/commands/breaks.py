@@ -10,8 +10,13 @@ import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
-from gdbcuda.live import breaking, breakpoints, guards, layers, names, presence, surroundings, target
-from gdbcuda.live.command import Argument, Condition, Option, command
+from gdbcuda.live import breakpoints, layers, process
+from gdbcuda.live.breaking import breaking
+from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.guarding import guards
+from gdbcuda.live.layers import condition_words, names
+from gdbcuda.live.preloading import presence
+from gdbcuda.live.prompt.command import Argument, Condition, Option, command
 from gdbcuda.text.printable import visible
 
 EXAMPLE = "cuda-break cuMemAlloc if bytesize > 1G"
@@ -36,7 +41,7 @@ MOST_SHOWN = 3
         "--from",
         "whose calls: app (program and its libraries; the default in the hook), hook, any, a library or a function",
         "CALLER",
-        complete=surroundings.complete_callers,
+        complete=condition_words.complete_callers,
     ),
     Option(
         "--on",
@@ -46,7 +51,7 @@ MOST_SHOWN = 3
     ),
     Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
     Option("--count", "count all calls, those that do not match too: needs a guard", flag=True),
-    Condition(complete=surroundings.complete),
+    Condition(complete=condition_words.complete),
 )
 def cuda_break(function: list[str], **wanted: object) -> str:
     """Break in exactly one implementation of a CUDA or NVML function: the hook library's.
@@ -79,7 +84,7 @@ def cuda_break(function: list[str], **wanted: object) -> str:
       cuda-break cuMemAlloc --on error
       cuda-break 'cuMem*' --in driver if bytesize > 1G
       cuda-break nvmlDeviceGetMemoryInfo --once"""
-    target.require_stopped()
+    process.require_stopped()
     refuse_condition(function)
     found = {symbol: pattern for pattern in function for symbol in names.resolve(pattern)}
     request = breaking.Request(wanted)
@@ -109,10 +114,10 @@ def not_fitting(symbols: list[str]) -> str:
 
 def unknown_callers(request: breaking.Request) -> str:
     """Of --from, where it may be a library or a function to come."""
-    if not request.is_from_given or not target.is_alive():
+    if not request.is_from_given or not process.is_alive():
         return ""
-    strange = [word for word in request.callers.split(",") if not surroundings.is_known(word)]
-    return "".join(f"\n  ({visible(surroundings.unknown(word))})" for word in strange)
+    strange = [word for word in request.callers.split(",") if not condition_words.is_known(word)]
+    return "".join(f"\n  ({visible(condition_words.unknown(word))})" for word in strange)
 
 
 def summary(made: list[gdb.Breakpoint], request: breaking.Request, condition: conditions.Condition | None) -> str:
@@ -148,7 +153,7 @@ def called_from(request: breaking.Request) -> str:
 
 def where(made: gdb.Breakpoint, request: breaking.Request) -> tuple[str, str]:
     """("hook libvgpu.so", "(pending until it is loaded)"): where the enabled location is, or will be."""
-    live = [p for p in breakpoints.locations(made) if p.enabled]
+    live = [p for p in locations.of(made) if p.enabled]
     if live:
         return ", ".join(dict.fromkeys(layers.shown(p.layer, p.file) for p in live)), why_there(made, live)
     hooks = layers.named_hooks()
@@ -167,7 +172,7 @@ def where(made: gdb.Breakpoint, request: breaking.Request) -> tuple[str, str]:
 
 def absent(hooks: list[str]) -> str:
     """A process that runs already, without the hook, will hardly load it."""
-    is_late = target.is_alive() and not target.is_running() and presence.is_settled()
+    is_late = process.is_alive() and not process.is_running() and presence.is_settled()
     if not is_late or any(map(presence.is_here, hooks)):
         return " until it is loaded"
     return ": it is not in this process; --in driver stops without it"
@@ -190,7 +195,7 @@ def why_not(hooks: list[str]) -> str:
     return f"{base_names(hooks)} does not define it; this is the outermost that does"
 
 
-def why_there(made: gdb.Breakpoint, live: list[breakpoints.Location]) -> str:
+def why_there(made: gdb.Breakpoint, live: list[locations.Location]) -> str:
     """Says so when the hook was meant but the function is not in it."""
     hooks = layers.hooks()
     if breakpoints.WISHES[made.number].places or any(p.layer == "hook" for p in live):

@@ -9,8 +9,11 @@ import gdb
 
 from gdbcuda import decode
 from gdbcuda.errors import UserError
-from gdbcuda.live import cores, frames, returns, stops, target, versions
-from gdbcuda.live.command import Option, command
+from gdbcuda.live import process
+from gdbcuda.live.layers import frames, versions
+from gdbcuda.live.process import core_files
+from gdbcuda.live.prompt.command import Option, command
+from gdbcuda.live.stopping import returns, stops
 
 MOST_FRAMES = 100
 
@@ -27,10 +30,10 @@ def cuda_call(json: bool) -> str:
       cuda-call
       frame 2
       cuda-call --json"""
-    if not target.is_alive():
+    if not process.is_alive():
         raise UserError("no process: run the program first, to a breakpoint: cuda-break cuMemAlloc")
-    if target.is_thread_running():  # between two stops of the recorder's it could be read, and would be over already
-        raise UserError(target.pause())
+    if process.is_thread_running():  # between two stops of the recorder's it could be read, and would be over already
+        raise UserError(process.pause())
     frame = gdb.selected_frame()
     ended = returns.just_returned(frame.pc()) if frame == gdb.newest_frame() else None
     if ended is None and frames.api_function(frame) is None:
@@ -43,9 +46,9 @@ def no_call(frame: gdb.Frame) -> str:
     """What to type instead: a crash is seldom in the API function itself, but in something that it has called."""
     place = frames.place_of(frame)
     name = place.function or f"{place.address:#x}"
-    lacking = next((one.lacking for one in target.images() if one.lacking and one.holds(place.address)), "")
+    lacking = next((one.lacking for one in process.images() if one.lacking and one.holds(place.address)), "")
     if lacking:
-        return f"{name}: {lacking}; {cores.WHERE}"
+        return f"{name}: {lacking}; {core_files.WHERE}"
     stack = list(frames.innermost(MOST_FRAMES))
     outer = stack[stack.index(frame) + 1 :] if frame in stack else []
     caller = next((one for one in outer if frames.api_function(one) is not None), None)
@@ -58,7 +61,7 @@ def arguments_of(call: frames.Call) -> list[decode.Argument]:
     return decode.arguments(
         call.function,
         call.raws,
-        target.InferiorMemory(),
+        process.InferiorMemory(),
         versions.table(),
         phase=phase,
         succeeded=not returns.is_error(call),
@@ -67,7 +70,7 @@ def arguments_of(call: frames.Call) -> list[decode.Argument]:
 
 
 def outcome(call: frames.Call) -> decode.Decoded:
-    return decode.result(call.function, call.result or 0, versions.table(), target.InferiorMemory())
+    return decode.result(call.function, call.result or 0, versions.table(), process.InferiorMemory())
 
 
 def in_full(call: frames.Call) -> str:

@@ -7,8 +7,11 @@ import os
 from typing import TYPE_CHECKING
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import layers, presence, settings, target, versions
-from gdbcuda.live.command import Argument, Option, command, file_names
+from gdbcuda.live import layers, process
+from gdbcuda.live.layers import versions
+from gdbcuda.live.preloading import presence
+from gdbcuda.live.prompt import settings
+from gdbcuda.live.prompt.command import Argument, Option, command, file_names
 from gdbcuda.text import render
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ def cuda_check(file: str | None, json: bool, quiet: bool) -> str:
     from gdbcuda.check.finding import JSON_VERSION
 
     reports = [report_on(path) for path in ([os.path.expanduser(file)] if file else session_files())]
-    if file is None and target.is_alive():
+    if file is None and process.is_alive():
         reports.append(report_on_process())
     if json:
         return jsonlib.dumps({"version": JSON_VERSION, "files": [report.as_json() for report in reports]})
@@ -61,17 +64,17 @@ def file_here(hook: str) -> str:
     """The one that gdb has found, where the loader's name leads nowhere (solib-search-path); "" without one."""
     if os.path.isfile(hook) or layers.is_named(hook):
         return hook
-    found = target.objfile_of(hook)
-    path = target.strip_prefix(found.filename or "") if found is not None else ""
+    found = process.objfile_of(hook)
+    path = process.strip_prefix(found.filename or "") if found is not None else ""
     return path if os.path.isfile(path) else ""
 
 
 def report_on(path: str) -> Report:
     """A library together with this session's program, a program together with its hook library."""
     from gdbcuda import check, elf
-    from gdbcuda.live.copies import substitutions
+    from gdbcuda.live.checking.remote_copies import substitutions
 
-    table = versions.table() if target.is_alive() else None
+    table = versions.table() if process.is_alive() else None
     if elf.open(path).kind in PROGRAMS:
         return check.check(path, table, hook=next(filter(os.path.isfile, layers.hooks()), None),
                            maps=substitutions())  # fmt: skip
@@ -81,12 +84,12 @@ def report_on(path: str) -> Report:
 def report_on_process() -> Report:
     """What is really loaded: the hook's place in the process, and the ways around it."""
     from gdbcuda.check.finding import Report
-    from gdbcuda.live import copies, truths
+    from gdbcuda.live.checking import remote_copies, this_process
 
     table = versions.table()
-    name = target.strip_prefix(target.program()) or "process"
-    report = Report(name, "process", target.machine(), cuda=table.cuda, nvml=table.nvml, good="the hook is in place")
-    for finding in (*truths.findings(), *copies.findings()):
+    name = process.strip_prefix(process.program()) or "process"
+    report = Report(name, "process", process.machine(), cuda=table.cuda, nvml=table.nvml, good="the hook is in place")
+    for finding in (*this_process.findings(), *remote_copies.findings()):
         report.add(finding)
     return report
 
@@ -95,7 +98,7 @@ def local_program() -> str:
     """Its file on this machine; "" without one, and for ld.so, which starts programs (`ld.so --preload`)."""
     from gdbcuda import elf
 
-    name = target.strip_prefix(target.program())
+    name = process.strip_prefix(process.program())
     return name if os.path.isfile(name) and elf.open(name).kind in PROGRAMS else ""
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json as jsonlib
 
-from gdbcuda.live import cores, layers, stops, target
-from gdbcuda.live import world as worlds
-from gdbcuda.live.command import Option, command
+from gdbcuda.live import layers, process
+from gdbcuda.live.layers import snapshot
+from gdbcuda.live.process import core_files
+from gdbcuda.live.prompt.command import Option, command
+from gdbcuda.live.stopping import stops
 from gdbcuda.routes import resolvers
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.resolvers import Implementation
@@ -29,8 +31,8 @@ def cuda_dlsym(all: bool, json: bool) -> str:
       cuda-dlsym
       cuda-dlsym log on
       cuda-dlsym break cuMemAlloc_v2"""
-    target.require_stopped()
-    world = worlds.now()
+    process.require_stopped()
+    world = snapshot.now()
     found = resolvers.implementations(world) + hidden(world)
     routes = resolvers.references(world, all)
     if json:
@@ -38,7 +40,7 @@ def cuda_dlsym(all: bool, json: bool) -> str:
                               "references": [route.as_json() for route in routes]})  # fmt: skip
     lines = [resolvers.table(found, stops.paint), ""] if found else ["Nothing in this process defines dlsym.", ""]
     lines.append(resolvers.reference_table(routes, stops.paint) if routes else "No object refers to dlsym by name.")
-    return "\n".join([*lines, *program_says(world, routes), *cores.advice()])
+    return "\n".join([*lines, *program_says(world, routes), *core_files.advice()])
 
 
 def hidden(world: World) -> list[Implementation]:
@@ -46,13 +48,13 @@ def hidden(world: World) -> list[Implementation]:
     known = {one.address for one in resolvers.implementations(world)}
     found = []
     for name in LOADERS_RESOLVERS:
-        starts = {target.function_start(address) for address in target.decoded(name)} - known - {None}
-        found += [implementation(name, start) for start in sorted(starts) if target.symbol_of(start)[0] == name]
+        starts = {process.function_start(address) for address in process.decoded(name)} - known - {None}
+        found += [implementation(name, start) for start in sorted(starts) if process.symbol_of(start)[0] == name]
     return found
 
 
 def implementation(name: str, address: int) -> Implementation:
-    file = target.object_of(address)
+    file = process.object_of(address)
     return Implementation(name, address, file, layers.layer_of_object(file), (), exported=False)
 
 

@@ -8,10 +8,12 @@ from collections.abc import Iterable
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import answers, names, requests, settings, target, versions
-from gdbcuda.live import world as worlds
-from gdbcuda.live.answers import ANSWERS, LAYERS, Answer
-from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.live import process
+from gdbcuda.live.dlsym import changed_answers, requests
+from gdbcuda.live.dlsym.changed_answers import ANSWERS, LAYERS, Answer
+from gdbcuda.live.layers import names, snapshot, versions
+from gdbcuda.live.prompt import settings
+from gdbcuda.live.prompt.command import Argument, Option, command
 from gdbcuda.routes import judge
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -52,22 +54,22 @@ def cuda_dlsym_answer(words: list[str], once: bool, remove: str | None) -> str:
       cuda-dlsym answer
       cuda-dlsym answer --remove 1"""
     if remove is not None:
-        target.require_stopped()
+        process.require_stopped()
         return take_back(remove)
     if not words:
         return listing()
     if len(words) != 3 or words[1].lower() != "with":
         raise UserError("write NAME with OTHER, ADDRESS, hook, driver or NULL (see: help cuda-dlsym answer)")
-    target.require_stopped()
+    process.require_stopped()
     return add(words[0], words[2], once)
 
 
 def add(name: str, text: str, once: bool) -> str:
-    if target.connection() == "core":
+    if process.connection() == "core":
         raise UserError("a core file asks for nothing any more")
     number = max(ANSWERS, default=0) + 1
     answer = Answer(number, name, text, address_of(text), once)
-    if target.is_alive() and text in LAYERS:
+    if process.is_alive() and text in LAYERS:
         refuse_unknown(name, text)
     ANSWERS[number] = answer
     requests.plant()
@@ -94,23 +96,23 @@ def address_of(text: str) -> int | None:
         value = int(gdb.parse_and_eval(text)) & (1 << 64) - 1
     except gdb.error as problem:
         raise UserError(f"{text}: {problem}") from None
-    if target.is_alive() and not is_code(value):
+    if process.is_alive() and not is_code(value):
         raise UserError(f"{text} is not code: calling it would end the program")
     return value
 
 
 def is_code(address: int) -> bool:
     """In an executable segment; outside of every object (code made at run time) it must at least be readable."""
-    holder = worlds.objects().holder(address)
+    holder = snapshot.objects().holder(address)
     if holder is None:
-        return bool(target.InferiorMemory().read(address, 1))
+        return bool(process.InferiorMemory().read(address, 1))
     return any(start <= address < end and flags & PF_X for start, end, flags in holder.image.segments)
 
 
 def refuse_unknown(name: str, layer: str) -> None:
-    world = worlds.now()
+    world = snapshot.now()
     meant = [f.symbol for f in world.table.find(name)] or [name]
-    if world.in_layer(layer) and not any(answers.function_of(world, layer, symbol) for symbol in meant):
+    if world.in_layer(layer) and not any(changed_answers.function_of(world, layer, symbol) for symbol in meant):
         raise UserError(f"the {layer} has no {name} that is known by name")
 
 

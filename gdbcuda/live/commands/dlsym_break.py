@@ -7,11 +7,15 @@ from collections.abc import Iterable
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import breaking, breakpoints, guards, layers, names, request_values, surroundings, versions
-from gdbcuda.live.asking import means
-from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.live import breakpoints, layers
+from gdbcuda.live.breaking import breaking
 from gdbcuda.live.commands import breaks
-from gdbcuda.live.expressions import quoted
+from gdbcuda.live.dlsym import request_values
+from gdbcuda.live.dlsym.request_stops import means
+from gdbcuda.live.guarding import guards
+from gdbcuda.live.host.expressions import quoted
+from gdbcuda.live.layers import condition_words, names, versions
+from gdbcuda.live.prompt.command import Argument, Option, command
 from gdbcuda.text.printable import visible
 
 
@@ -32,7 +36,7 @@ def complete_resolvers(token: str) -> Iterable[str]:
         "--from",
         "who asks: app (program and its libraries; the default in the hook's), hook, any, or a library",
         "CALLER",
-        complete=surroundings.complete_callers,
+        complete=condition_words.complete_callers,
     ),
     Option(
         "--by",

@@ -10,8 +10,11 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
-from gdbcuda.live import names, requests, stops, target
-from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.live import process
+from gdbcuda.live.dlsym import requests
+from gdbcuda.live.layers import names
+from gdbcuda.live.prompt.command import Argument, Option, command
+from gdbcuda.live.stopping import stops
 from gdbcuda.routes import judge
 from gdbcuda.routes import request_report as report
 from gdbcuda.routes.requests import Request
@@ -48,7 +51,7 @@ def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool
     if action not in (None, *ACTIONS):
         raise UserError(f"no action {action!r}; there are {', '.join(ACTIONS)} (see: help cuda-dlsym log)")
     if action in ("on", "off", "clear"):
-        target.require_stopped()
+        process.require_stopped()
         return switch(action)
     if action == "save":
         return save(what, chosen(None, True, wrong))
@@ -103,7 +106,7 @@ def show(found: list[Request], remark: str) -> str:
 
 
 def why_none() -> str:
-    return ": a core file makes no requests" if target.connection() == "core" else "."
+    return ": a core file makes no requests" if process.connection() == "core" else "."
 
 
 def as_lines(found: list[Request]) -> str:

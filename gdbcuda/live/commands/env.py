@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import environment, gdb_cli, names, preload, target
-from gdbcuda.live.command import Argument, command
+from gdbcuda.live import process
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.layers import names
+from gdbcuda.live.preloading import environment, preload
+from gdbcuda.live.prompt.command import Argument, command
 from gdbcuda.text.printable import visible
 
 
@@ -20,7 +23,7 @@ def cuda_env(assignment: str) -> str:
     Examples:
       cuda-env LIBCUDA_LOG_LEVEL=4
       cuda-env CUDA_VISIBLE_DEVICES"""
-    target.require_stopped()
+    process.require_stopped()
     name, equals, value = assignment.partition("=")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UserError(f"{name!r} is not a variable's name; write NAME=VALUE")
@@ -30,23 +33,23 @@ def cuda_env(assignment: str) -> str:
 def assign(name: str, value: str) -> str:
     gdb_cli.execute(f"set environment {name}={value}")
     later = next_run(name)
-    if not target.is_alive():
+    if not process.is_alive():
         return f"{name}={value} {later}"
-    if target.connection() == "core":
+    if process.connection() == "core":
         return f"{name}={value} {later} (a core file has no process to set it in)"
     environment.put(name, value)
     return f"{name}={value} in the running process, and {later}"
 
 
 def next_run(name: str) -> str:
-    if target.connection() == "remote":
+    if process.connection() == "remote":
         return f"not for the next one: gdbserver starts it (gdbserver --wrapper env {name}=... -- ...)"
     return "for the next run"
 
 
 def show(name: str) -> str:
     lines = []
-    if target.is_alive():
+    if process.is_alive():
         found = environment.get(name)
         lines.append(
             f"{name}={found} in the running process" if found is not None else f"{name} is not set in the process"

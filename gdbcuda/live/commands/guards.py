@@ -6,9 +6,12 @@ from collections import defaultdict
 
 import gdb
 
-from gdbcuda.live import console, gdb_cli, guard_stacks, guards, later, settings, target
+from gdbcuda.live import process
 from gdbcuda.live.breakpoints import by_number
-from gdbcuda.live.command import command
+from gdbcuda.live.guarding import guards, stacks
+from gdbcuda.live.host import console, gdb_cli, lazily
+from gdbcuda.live.prompt import settings
+from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 
@@ -32,19 +35,19 @@ def cuda_guards() -> str:
         return "no breakpoints of cuda-break"
     guards.refresh()
     shown = render.table([row(number) for number in sorted(guards.FILTERS)], ["breakpoint", "tested", "calls", "where"])
-    return "\n".join(filter(None, [shown, visible(guard_stacks.lost())]))
+    return "\n".join(filter(None, [shown, visible(stacks.lost())]))
 
 
 def row(number: int) -> tuple[str, str, str, str]:
-    process = guards.PROCESSES()
-    found = next(iter(process.guards_of(number)), None)
+    state = guards.PROCESSES()
+    found = next(iter(state.guards_of(number)), None)
     calls = guards.calls_seen(number)
     shown = "" if calls is None else f"{calls:,}"
-    trouble = process.trouble_of(number)
+    trouble = state.trouble_of(number)
     if found is None or trouble:
-        return str(number), where_tested(number), shown, trouble or process.why.get(number) or "not set yet"
+        return str(number), where_tested(number), shown, trouble or state.why.get(number) or "not set yet"
     size, code = len(found.detour.original), found.trampoline
-    function = target.symbol_of(found.function)[0] or f"{found.function:#x}"
+    function = process.symbol_of(found.function)[0] or f"{found.function:#x}"
     first = found.detour.replaced.start
     where = f"{size} bytes of {function} at {first:#x}; test at {code.address:#x}, {len(code.raw)} bytes"
     return str(number), where_tested(number), shown, where
@@ -56,7 +59,7 @@ def where_tested(number: int) -> str:
         return "in the process"
     made, wanted = by_number(number), guards.FILTERS[number]
     native = wanted.native if made is None or made.pending else made.condition or ""  # the user may have changed it
-    if not target.is_remote() or not native or gdb.parameter("breakpoint condition-evaluation") == "host":
+    if not process.is_remote() or not native or gdb.parameter("breakpoint condition-evaluation") == "host":
         return "by gdb"
     if "$_" in native:
         return f"by gdb ({wanted.asks_gdb if native == wanted.native and wanted.asks_gdb else why_gdb(native)})"
@@ -74,7 +77,7 @@ def note() -> str:
     """Which breakpoints are tested where, and why not in the process."""
     lines = defaultdict(list)
     for number in sorted(guards.FILTERS):
-        if not target.is_alive() or not (state := guards.state_of(number)):
+        if not process.is_alive() or not (state := guards.state_of(number)):
             continue
         calls = guards.calls_seen(number)
         seen = "" if calls is None else f", {calls:,} calls seen"
@@ -94,6 +97,6 @@ def write_note() -> None:
     is us who ask: with a thousand breakpoints the notes take minutes in gdb 10."""
     if gdb_cli.is_for_us():
         return
-    text = note() if later.is_loaded("gdbcuda.live.guards") and not settings.is_machine_interface() else ""
+    text = note() if lazily.is_loaded("gdbcuda.live.guarding.guards") and not settings.is_machine_interface() else ""
     if text:
         console.write(text + "\n")

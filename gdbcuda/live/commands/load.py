@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 
-from gdbcuda import api
 from gdbcuda.errors import UserError
-from gdbcuda.live import layers, names, preload, presence, target, versions
-from gdbcuda.live.command import Argument, Option, command, file_names
+from gdbcuda.live import layers, process
+from gdbcuda.live.layers import names, notice, versions
+from gdbcuda.live.preloading import preload, presence
+from gdbcuda.live.prompt.command import Argument, Option, command, file_names
 from gdbcuda.text.printable import visible
-
-KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
 
 
 @command(
@@ -33,7 +32,7 @@ def cuda_load(lib: str | None, last: bool, there: str | None, remove: bool) -> s
       cuda-load ./libtrace.so --last
       cuda-load ./build/libvgpu.so --there /usr/local/vgpu/libvgpu.so
       cuda-load ./libtrace.so --remove"""
-    target.require_stopped()
+    process.require_stopped()
     if lib is None:
         return current()
     path = os.path.abspath(os.path.expanduser(lib))  # a link as it is named: ld.so too takes it so
@@ -46,11 +45,11 @@ def cuda_load(lib: str | None, last: bool, there: str | None, remove: bool) -> s
 
 def put_in(path: str, last: bool, there: str) -> str:
     lines = [describe(path), visible(f"check: {verdict(path)}")]
-    if not target.is_remote() or target.connection() == "extended-remote":
+    if not process.is_remote() or process.connection() == "extended-remote":
         preload.add(path, behind=last, there=there)
         lines += [visible(preload.reach())]
     layers.remember_hook(path)
-    if target.is_alive():
+    if process.is_alive():
         lines += in_process(path)
     return "\n".join(filter(None, lines))
 
@@ -61,9 +60,9 @@ def in_process(path: str) -> list[str]:
     presence.SEEN().is_told = bool(found)
     if not found:
         return ["no library is mapped yet: whether this one is there is told at the next stop"]
-    if any(layers.is_same_file(name, path) for name in target.shared_objects()):
+    if any(layers.is_same_file(name, path) for name in process.shared_objects()):
         return [found]
-    return [found, preload.remote_advice(path) if target.is_remote() else "It will be preloaded by the next run."]
+    return [found, preload.remote_advice(path) if process.is_remote() else "It will be preloaded by the next run."]
 
 
 def describe(path: str) -> str:
@@ -73,11 +72,11 @@ def describe(path: str) -> str:
     found = elf.open(path)
     if found.kind != "shared":
         raise UserError(f"{path} is not a shared object ({found.kind}): build it with -shared -fPIC")
-    program = target.strip_prefix(target.program())
+    program = process.strip_prefix(process.program())
     if program and os.path.isfile(program) and elf.open(program).machine != found.machine:
         raise UserError(f"{path} is for {found.machine}, the program for {elf.open(program).machine}")
     debug = "debug info" if found.dwarf.sections else "no debug info"
-    exported = described(names.exported(path), versions.table())
+    exported = notice.described(names.exported(path), versions.table())
     return visible(f"hook {os.path.basename(path)}: exports {exported}; {debug}")
 
 
@@ -87,24 +86,15 @@ def verdict(path: str) -> str:
     return report_on(path).verdict
 
 
-def described(exported: frozenset[str], table: api.Table) -> str:
-    """ "203 driver and 247 NVML functions, dlsym"."""
-    found = [f.api for f in map(table.function, exported) if f is not None]
-    counts = [f"{found.count(kind)} {word}" for kind, word in KINDS if kind in found]
-    said = " and ".join(filter(None, [", ".join(counts[:-1]), *counts[-1:]]))
-    functions = f"{said} function{'' if len(found) == 1 else 's'}" if counts else "no API function by name"
-    return ", ".join([functions, *(name for name in ("dlsym", "dlvsym") if name in exported)])
-
-
 def current() -> str:
     if not layers.named_hooks():
         noticed = [os.path.basename(h) for h in layers.hooks()]
         if noticed:
             return visible(f"No hook library named; in the process: {', '.join(noticed)}")
-        if target.is_alive():
+        if process.is_alive():
             return visible(presence.nothing_there())
         return "No hook library. Name one:  cuda-load ./libhook.so"
-    if target.is_alive():
+    if process.is_alive():
         others = [visible(f"hook {os.path.basename(h)} is loaded too, not by cuda-load") for h in layers.other_hooks()]
         return "\n".join([presence.verify(), *others])
     return "\n".join(visible(f"hook {os.path.basename(h)}: preloaded by the next run") for h in layers.named_hooks())

@@ -10,9 +10,11 @@ from gdbcuda.calls.reader import BEGIN, END, Event
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
-from gdbcuda.live import names, recording, surroundings, target, versions
-from gdbcuda.live import recorder as recorders
-from gdbcuda.live.command import Argument, Condition, Option, command, file_names
+from gdbcuda.live import process
+from gdbcuda.live.layers import condition_words, names, versions
+from gdbcuda.live.prompt.command import Argument, Condition, Option, command, file_names
+from gdbcuda.live.recording import call_log
+from gdbcuda.live.recording import recorder as recorders
 from gdbcuda.log import tree as trees
 from gdbcuda.log.select import Filter, last
 from gdbcuda.text import render
@@ -32,7 +34,7 @@ def cuda_log() -> str:
       run
       cuda-log show --tree
       cuda-log summary"""
-    session = recording.SESSION
+    session = call_log.SESSION
     kept = len(session.kept.calls)
     lines = [f"{kept} calls kept" + (f", {session.kept.lost} earlier ones are not" if session.kept.lost else "")]
     if session.recorder is None:
@@ -52,11 +54,11 @@ def cuda_log() -> str:
     Argument("function", "API functions: symbols, base names, globs (default: all)", "*", names.complete_functions),
     Option("--in", "record these layers or libraries alone", "LAYERS", complete=names.complete_places),
     Option("--from", "whose calls: app, hook, runtime, a library (default: any)", "CALLER",
-           complete=surroundings.complete_callers),
+           complete=condition_words.complete_callers),
     Option("--stack", "keep N frames of the backtrace of each call", "N"),
     Option("--to", "write every call to FILE as it happens", "FILE", complete=file_names),
     Option("--memory", "what allocates, frees, copies and fills: all that cuda-memory needs", flag=True),
-    Condition("only calls for which COND holds; it is evaluated in the debugger", surroundings.complete),
+    Condition("only calls for which COND holds; it is evaluated in the debugger", condition_words.complete),
 )  # fmt: skip
 def cuda_log_start(function: list[str], **wanted: object) -> str:
     """Record calls from now on, before the program runs or at any stop.
@@ -69,10 +71,10 @@ def cuda_log_start(function: list[str], **wanted: object) -> str:
       cuda-log start 'cuMem*' --in hook,driver
       cuda-log start cudaMalloc --stack 8 if size > 1M
       cuda-log start --memory --to calls.jsonl"""
-    target.require_stopped()
+    process.require_stopped()
     wish = make_wish(function, wanted)
-    recorder = recording.start(wish, os.path.expanduser(str(wanted["to"])) if wanted["to"] else None)
-    planted = f", {recorder.places()} places" if target.is_alive() else ", from the next run on"
+    recorder = call_log.start(wish, os.path.expanduser(str(wanted["to"])) if wanted["to"] else None)
+    planted = f", {recorder.places()} places" if process.is_alive() else ", from the next run on"
     return f"Recording {wish_text(wish)}{planted}."
 
 
@@ -92,10 +94,10 @@ def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.Wish:
         functions = [f for f in map(table.function, sorted(symbols)) if f is not None]
         globbed = {f.symbol for pattern in patterns if names.is_glob(pattern) for f in table.find(pattern)}
         condition = conditions.parse(str(wanted["condition"]), table, functions, globbed)
-        surroundings.refuse_unknown(condition)
+        condition_words.refuse_unknown(condition)
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
     stack = number("--stack", wanted["stack"] or 0)
-    places, callers = names.split_places(wanted["in"]), surroundings.split_callers(wanted["from"])  # type: ignore[arg-type]
+    places, callers = names.split_places(wanted["in"]), condition_words.split_callers(wanted["from"])  # type: ignore[arg-type]
     return recorders.Wish(frozenset(symbols), places, callers, stack, condition)
 
 
@@ -123,8 +125,8 @@ def cuda_log_stop() -> str:
 
     Examples:
       cuda-log stop"""
-    recording.SESSION.require()
-    recording.stop()
+    call_log.SESSION.require()
+    call_log.stop()
     return cuda_log()
 
 
@@ -134,8 +136,8 @@ def cuda_log_clear() -> str:
 
     Examples:
       cuda-log clear"""
-    count = len(recording.SESSION.kept.calls)
-    recording.clear()
+    count = len(call_log.SESSION.kept.calls)
+    call_log.clear()
     return f"{count} calls forgotten."
 
 
@@ -147,7 +149,7 @@ def cuda_log_save(file: str) -> str:
 
     Examples:
       cuda-log save calls.jsonl"""
-    count = recording.save(os.path.expanduser(file))
+    count = call_log.save(os.path.expanduser(file))
     return f"{count} calls written to {visible(file)}."
 
 
@@ -162,8 +164,8 @@ FILTERS = (
 def complete_recorded(words: list[str], before: list[str], token: str) -> Iterable[str]:
     """On the functions that are named, else on those that are recorded."""
     named = [word for word in words if versions.table().find(word.strip("'\""))]
-    recorded = {call.name for call in recording.SESSION.kept.calls}
-    return surroundings.complete(named or sorted(recorded), before, token)
+    recorded = {call.name for call in call_log.SESSION.kept.calls}
+    return condition_words.complete(named or sorted(recorded), before, token)
 
 
 JSON = Option("--json", "for scripts: JSON, one object a line", flag=True)
@@ -193,7 +195,7 @@ def cuda_log_show(
       cuda-log show cudaMalloc --failed
       cuda-log show --failed --json
       cuda-log show if bytesize > 1M && caller in hook"""
-    calls = list(recording.SESSION.kept.calls)
+    calls = list(call_log.SESSION.kept.calls)
     wanted = make_filter(function, chosen)
     if json:
         return as_json(calls, wanted, 0 if last is None else number("--last", last), tree, changed)
@@ -207,7 +209,7 @@ def as_json(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: 
     from gdbcuda.calls import data
     from gdbcuda.log import changes, view_data
 
-    writer = recording.writer()
+    writer = call_log.writer()
     if changed:
         several = changes.Changes(writer, wanted.takes).find(trees.roots(calls))
         found = [view_data.changes(*one, writer) for one in several]
@@ -225,7 +227,7 @@ def roots(calls: list[Call], wanted: Filter) -> list[trees.Node]:
 
 def make_filter(patterns: list[str], chosen: dict[str, object]) -> Filter:
     thread = number("--thread", chosen["thread"]) if chosen["thread"] is not None else None
-    table, notes = versions.table(), recording.SESSION.kept.notes
+    table, notes = versions.table(), call_log.SESSION.kept.notes
     wanted = Filter(tuple(patterns), names.split_places(chosen["in"]), thread, bool(chosen["failed"]))  # type: ignore
     wanted.refuse_unknown(table)
     return wanted.with_condition(chosen["condition"], table, notes)  # type: ignore[arg-type]
@@ -235,8 +237,8 @@ def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: boo
     from gdbcuda.log import changes
 
     if not calls:
-        return "Nothing is recorded yet." if recording.SESSION.recorder else "Nothing is recorded: cuda-log start"
-    writer = recording.writer()
+        return "Nothing is recorded yet." if call_log.SESSION.recorder else "Nothing is recorded: cuda-log start"
+    writer = call_log.writer()
     if changed:
         return "\n".join(changes.Changes(writer, wanted.takes).texts(trees.roots(calls)))
     if tree:
@@ -263,8 +265,8 @@ def cuda_log_summary(function: list[str], json: bool, **chosen: object) -> str:
     from gdbcuda.log import summary, view_data
 
     wanted = make_filter(function, chosen)
-    writer = recording.writer()
-    told = events(list(recording.SESSION.kept.calls))
+    writer = call_log.writer()
+    told = events(list(call_log.SESSION.kept.calls))
     chosen = told if wanted == Filter() else trees.some(told, wanted.takes)
     found = summary.Summary(writer.table, writer.notes).feed(chosen)
     if json:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import layers, recording
-from gdbcuda.live.command import Argument, Option, command, expressions
+from gdbcuda.live import layers
+from gdbcuda.live.prompt.command import Argument, Option, command, expressions
+from gdbcuda.live.recording import call_log
 from gdbcuda.text import render
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def cuda_memory(view: str | None, address: list[str], json: bool) -> str:
       cuda-memory at dptr
       cuda-memory history 0x7fffb3bff000
       cuda-memory --json"""
-    ledger = recording.SESSION.ledger()
+    ledger = call_log.SESSION.ledger()
     if ledger is None:
         raise UserError("nothing is recorded: cuda-log start --memory, then run")
     if json:
@@ -64,7 +65,7 @@ def shown(view: str | None, address: list[str], ledger: Ledger) -> str:
 
     if view in WITH_ADDRESS:
         look = views.history if view == "history" else views.at
-        return look(ledger, recording.writer(), address_of(view, address))
+        return look(ledger, call_log.writer(), address_of(view, address))
     if address:
         raise UserError(f"{view} takes no address")
     if view == COMPARE:
@@ -78,27 +79,27 @@ def as_json(ledger: Ledger, view: str | None) -> str:
 
     if view is not None:
         raise UserError("--json gives all views at once: cuda-memory --json")
-    return line(data.ledger(ledger, recording.writer()))
+    return line(data.ledger(ledger, call_log.writer()))
 
 
 def named(view: str | None, ledger: Ledger) -> str:
     from gdbcuda.ledger import views
 
     if view is None:
-        return views.overview(ledger, recording.writer())
+        return views.overview(ledger, call_log.writer())
     if view not in views.VIEWS:
         raise UserError(f"no view {view!r}; there are {', '.join(complete_views(''))}")
-    return views.VIEWS[view](ledger, recording.writer())
+    return views.VIEWS[view](ledger, call_log.writer())
 
 
 def compared(ledger: Ledger) -> str:
     from gdbcuda.ledger.views import size
-    from gdbcuda.live import asked
+    from gdbcuda.live.recording import memory_in_use
 
     rows = [(a.spot.symbol, layers.shown(a.spot.layer, a.spot.file),
              *((size(a.used), size(a.total), size(ledger.on_device), size(a.used - ledger.on_device)) if not a.error
                else (a.error, "", "", "")))
-            for a in asked.ask()]  # fmt: skip
+            for a in memory_in_use.ask()]  # fmt: skip
     if not rows:
         raise UserError("neither the driver nor NVML is loaded: nobody could be asked")
     return render.table(rows, ["asked", "of", "in use", "in all", "ledger", "not ours"])

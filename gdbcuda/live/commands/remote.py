@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import console, gdb_cli, layers, link, target
-from gdbcuda.live.command import Argument, Option, command, file_names
-from gdbcuda.live.safely import plain
+from gdbcuda.live import layers, process
+from gdbcuda.live.host import console, gdb_cli
+from gdbcuda.live.placing import link
+from gdbcuda.live.prompt.command import Argument, Option, command, file_names
+from gdbcuda.live.prompt.safely import plain
 from gdbcuda.remote.options import OPTIONS, Word
 from gdbcuda.text.printable import visible
 
@@ -52,7 +54,7 @@ def cuda_remote(args: list[str], connect: bool, json: bool, **values: Any) -> st
     from gdbcuda.remote import cli
     from gdbcuda.remote.plan import plan
 
-    program = values["program"] or target.strip_prefix(target.program())
+    program = values["program"] or process.strip_prefix(process.program())
     hook = values["hook"] or next(iter(layers.named_hooks()), "")
     if program and not args and not values["attach"]:
         args = shlex.split(gdb.parameter("args") or "")
@@ -63,7 +65,7 @@ def cuda_remote(args: list[str], connect: bool, json: bool, **values: Any) -> st
 
 def connected(made: Plan) -> str:
     """Runs the commands; by TCP the server must wait already."""
-    if target.is_alive():
+    if process.is_alive():
         raise UserError("there is a process already: kill it or detach from it first")
     for line in made.commands:
         console.write(visible(line) + "\n")

@@ -7,9 +7,13 @@ from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live import cores, names, requests, stops, tables, target
-from gdbcuda.live import world as worlds
-from gdbcuda.live.command import Argument, Option, command
+from gdbcuda.live import process
+from gdbcuda.live.checking import real_functions
+from gdbcuda.live.dlsym import requests
+from gdbcuda.live.layers import names, snapshot
+from gdbcuda.live.process import core_files
+from gdbcuda.live.prompt.command import Argument, Option, command
+from gdbcuda.live.stopping import stops
 from gdbcuda.routes import collect, judge, report
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import Reached, World
@@ -38,8 +42,8 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
       cuda-route cuMemAlloc
       cuda-route --unhooked
       cuda-route 'cuMem*' --all --json"""
-    target.require_stopped()
-    world = worlds.now()
+    process.require_stopped()
+    world = snapshot.now()
     wanted = wanted_names(world, function)
     routes = collect.sorted_routes([*found_routes(world, wanted, app, all or function is not None)])
     if not app and (all or (function is not None and not names.is_glob(function))):
@@ -48,8 +52,8 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
     if json:
         return as_json(world, shown, report.summary(world, routes))
     if not shown:
-        return "\n".join([nothing(function, unhooked), *cores.advice()])
-    return "\n".join([report.table(shown, stops.paint), report.summary(world, routes), *cores.advice()])
+        return "\n".join([nothing(function, unhooked), *core_files.advice()])
+    return "\n".join([report.table(shown, stops.paint), report.summary(world, routes), *core_files.advice()])
 
 
 def wanted_names(world: World, pattern: str | None) -> frozenset[str]:
@@ -92,7 +96,7 @@ def static(world: World, wanted: frozenset[str]) -> list[Route]:
     program = world.file_of(world.objects.all[0])
     verdict = Verdict("runtime", "linked into the program: only the driver below it can be hooked")
     return [Route(name, "static", program, "app", "", Reached(address, (name,), program, "runtime"), verdict)
-            for name, address in worlds.static_runtime().items() if name in wanted]  # fmt: skip
+            for name, address in snapshot.static_runtime().items() if name in wanted]  # fmt: skip
 
 
 def of_object(world: World, asker: Linkage, wanted: frozenset[str]) -> list[Route]:
@@ -100,7 +104,7 @@ def of_object(world: World, asker: Linkage, wanted: frozenset[str]) -> list[Rout
     if collect.stores_answers(world, asker):
         found += collect.pointers(world, asker, wanted)
     if world.layers[asker] == "hook":
-        found += tables.not_looked_up(world, asker, wanted)
+        found += real_functions.not_looked_up(world, asker, wanted)
     return found
 
 

@@ -9,8 +9,10 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
-from gdbcuda.live import breakpoints, saving
-from gdbcuda.live.command import Argument, command, file_names
+from gdbcuda.live import breakpoints
+from gdbcuda.live.breaking import saving
+from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.prompt.command import Argument, command, file_names
 from gdbcuda.text.printable import visible
 
 
@@ -37,7 +39,7 @@ def cuda_save(file: str) -> str:
 def lines_of(one: gdb.Breakpoint) -> Iterator[str]:
     wish = breakpoints.WISHES[one.number]
     yield wish.words
-    changed = saving.changed_condition(one, wish) if breakpoints.locations(one) else ""
+    changed = saving.changed_condition(one, wish) if locations.of(one) else ""
     if changed:
         yield f"condition $bpnum {changed if changed != '1' else ''}".rstrip()
     if one.ignore_count:

@@ -7,8 +7,11 @@ import platform
 from typing import Any
 
 from gdbcuda import __version__
-from gdbcuda.live import gdb_cli, layers, settings, target, versions
-from gdbcuda.live.command import Option, command
+from gdbcuda.live import layers, process
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.layers import versions
+from gdbcuda.live.prompt import settings
+from gdbcuda.live.prompt.command import Option, command
 from gdbcuda.text.printable import visible
 
 PACKAGES = ("pygments", "tabulate", "pyelftools")
@@ -38,8 +41,8 @@ def everything() -> dict[str, Any]:
         "packages": {name: package(name) for name in PACKAGES},
         "machine": platform.platform(),
         "table": {"cuda": table.cuda, "nvml": table.nvml},
-        "target": target.connection() if target.is_alive() else "",
-        "program": target.strip_prefix(target.program()),
+        "target": process.connection() if process.is_alive() else "",
+        "program": process.strip_prefix(process.program()),
         "loaded": objects(),
         "settings": {name: settings.value(name) for name in settings.SETTINGS},
     }
@@ -56,7 +59,7 @@ def package(name: str) -> str:
 
 def objects() -> list[dict[str, str]]:
     found = []
-    for image in target.images() if target.is_alive() else ():
+    for image in process.images() if process.is_alive() else ():
         layer = layers.layer_of_object(image.name)
         if layer in SHOWN_LAYERS:
             found.append({"layer": layer, "file": image.name, "build_id": image.build_id or ""})

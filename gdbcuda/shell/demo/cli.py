@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
 
 def play(gdb: str, where: Path, program: str, real: bool) -> int:
     """In the folder, for its names are relative. gdb's exit status."""
-    script = f"from gdbcuda.live.played import play; play({f'{HERE}/{program}.gdb'!r}, {STANDIN if real else ''!r})"
+    played, standin = f"{HERE}/{program}.gdb", STANDIN if real else ""
+    script = f"from gdbcuda.live.prompt.script import play; play({played!r}, {standin!r})"
     line = [gdb, "-nx", "-q", "-batch", "-x", str(sourced_file()), "-ex", f"python {script}"]
     kept = {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
     print(flush=True)

@@ -1,0 +1,1 @@
+"""What machine code gives away without a disassembler: tail calls, stubs, calls of a name."""

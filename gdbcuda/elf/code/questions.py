@@ -1,0 +1,93 @@
+"""Questions to the machine code of a function that need no disassembler.
+
+Whom does it call, does it return -1, what does it pass on, which arguments does it never look at: each is
+answered from exact bytes, such as a compiler writes them. What is not recognised is simply not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from gdbcuda.elf.code import arm, x86
+from gdbcuda.elf.layout import Addresses
+from gdbcuda.errors import UserError
+
+_LARGEST_FUNCTION = 1 << 20
+_LONGEST_STUB = 24  # bytes of a PLT entry
+
+
+class Machine(Protocol):
+    """What is known of the instructions of one machine: code_x86 and code_arm."""
+
+    def calls(self, code: bytes, at: int) -> Iterator[tuple[int, bool]]:
+        """(target, the target is a slot that holds the address) of each call and jump."""
+
+    def stub_slot(self, code: bytes, at: int) -> int | None:
+        """The slot that the PLT entry at this address jumps through."""
+
+    def minus_one_returned(self, code: bytes) -> int | None:
+        """Offset of an instruction that makes the 32-bit result -1, if the function returns right after it."""
+
+    def passes_minus_one(self, code: bytes) -> bool:
+        """Whether -1 (64 bits; RTLD_NEXT) is the first argument of some call."""
+
+    def compares_with_null(self, code: bytes) -> bool:
+        """Whether any pointer is compared with NULL."""
+
+    def unused_arguments(self, code: bytes) -> set[int]:
+        """Numbers of the integer arguments that unoptimised code puts on the stack and never looks at."""
+
+
+_MACHINES: dict[str, Machine] = {"x86-64": x86, "aarch64": arm}
+
+
+class Code:
+    """Functions of one file. ``slots``: address of a GOT slot -> the symbol that the loader puts there."""
+
+    def __init__(self, machine: str, addresses: Addresses, slots: Mapping[int, str]) -> None:
+        self._machine = _MACHINES.get(machine)
+        self._addresses = addresses
+        self._slots = slots
+
+    def bytes(self, address: int, size: int) -> bytes:
+        """The code of a function; b"" where it cannot be read, or is of a machine that is not known."""
+        if self._machine is None:
+            return b""
+        try:
+            return self._addresses.read(address, min(size, _LARGEST_FUNCTION), "code")
+        except UserError:
+            return b""
+
+    def called(self, address: int, size: int, known: Mapping[int, str]) -> set[str]:
+        """Names of what the function at ``address`` calls: at ``known`` addresses, through the PLT or GOT."""
+        names = set()
+        code = self.bytes(address, size)
+        for target, is_slot in self._machine.calls(code, address) if self._machine else ():
+            names.add(self._slots.get(target) if is_slot else known.get(target) or self._stub_name(target))
+        return {name for name in names if name}
+
+    def calls_anything(self, address: int, size: int) -> bool:
+        """Whether there is any call (or jump to somewhere else): a stub that only returns has none."""
+        calls = self._machine.calls(self.bytes(address, size), address) if self._machine else iter(())
+        return any(is_slot or not address <= target < address + size for target, is_slot in calls)
+
+    def returns_minus_one(self, address: int, size: int) -> int | None:
+        """Offset of the instruction in the function, or None."""
+        return self._machine.minus_one_returned(self.bytes(address, size)) if self._machine else None
+
+    def passes_next(self, address: int, size: int) -> bool:
+        """Whether RTLD_NEXT is the first argument of some call."""
+        return bool(self._machine and self._machine.passes_minus_one(self.bytes(address, size)))
+
+    def compares_with_null(self, address: int, size: int) -> bool:
+        """Whether any pointer is compared with NULL; True where that cannot be known."""
+        return not self._machine or self._machine.compares_with_null(self.bytes(address, size))
+
+    def unused_arguments(self, address: int, size: int) -> set[int]:
+        """Numbers, from 0, of arguments that are never looked at; none of optimised code."""
+        return self._machine.unused_arguments(self.bytes(address, size)) if self._machine else set()
+
+    def _stub_name(self, address: int) -> str | None:
+        slot = self._machine.stub_slot(self.bytes(address, _LONGEST_STUB), address) if self._machine else None
+        return self._slots.get(slot) if slot is not None else None

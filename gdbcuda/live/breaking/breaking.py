@@ -1,0 +1,153 @@
+"""What ``cuda-break`` makes: an ordinary gdb breakpoint that is ours, from what was asked; anew or from a saved one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+
+import gdb
+
+from gdbcuda import condition as conditions
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import breakpoints, layers, process
+from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.guarding import guards
+from gdbcuda.live.host.expressions import quoted
+from gdbcuda.live.layers import condition_words, frames, names, versions
+from gdbcuda.live.stopping import counting, returns
+from gdbcuda.machine import abi
+
+MOST_FRAMES = 200
+# Of a command's words, those that `save breakpoints` keeps: makes a breakpoint what they ask for.
+ADOPTERS: dict[str, Callable[[gdb.Breakpoint, dict[str, object]], None]] = {}
+
+
+class Request:
+    """What was asked beside the functions."""
+
+    def __init__(self, wanted: dict[str, object]) -> None:
+        self.places = names.split_places(wanted["in"])  # type: ignore[arg-type]
+        self.is_from_given = bool(wanted["from"])
+        self.callers = ",".join(condition_words.split_callers(wanted["from"])) or self.usual_callers()  # type: ignore[arg-type]
+        self.on = str(wanted["on"])
+        self.once = bool(wanted["once"])
+        self.count = bool(wanted.get("count"))
+        self.text: str | None = wanted["condition"]  # type: ignore[assignment]
+        if self.once and self.on != "enter":
+            raise UserError("--once goes with --on enter: the breakpoint at the return is another one")
+
+    def usual_callers(self) -> str:
+        """In the hook the program's calls, not the hook's own; behind the hook nearly all calls are the hook's. Of a
+        release build nothing else is ever seen than what it hands on."""
+        is_behind = bool(self.places) or any(map(names.hides_all, layers.hooks()))
+        return "any" if is_behind and self.places != ("hook",) else "app"
+
+    def parse(self, symbols: list[str], optional: Container[str] = ()) -> conditions.Condition | None:
+        """Checked before anything is made; a function that is not in the table takes gdb's own expressions. The
+        condition leaves out what it does not fit among those that a glob has named, the ``optional`` ones."""
+        known = [f for f in map(names.prototype, symbols) if f is not None]
+        if self.text is None or not known:
+            return None
+        condition = conditions.parse(self.text, versions.table(), known, optional)
+        condition_words.refuse_unknown(condition)
+        if condition.callers and not self.is_from_given:
+            self.callers = "any"  # "caller in hook" would never hold among the program's calls
+        return condition
+
+    def refuse_returns(self, symbols: list[str]) -> None:
+        """What returns is a status or a value of the API."""
+        others = [symbol for symbol in symbols if names.function_named(symbol) is None]
+        if self.on != "enter" and others:
+            see = " (for dlsym: cuda-dlsym log on)" if others[0] in names.EXTRA else ""
+            raise UserError(f"--on {self.on} is for functions of the API, which {others[0]} is not{see}")
+
+    def words(self, symbol: str, condition: conditions.Condition | None) -> str:
+        """Of a command that asks for the same."""
+        text = condition.text if condition is not None else self.text
+        return f"cuda-break {exactly(symbol)} {self.options()}" + (f" if {text}" if text else "")
+
+    def options(self) -> str:
+        found = ["--from", self.callers]
+        found += ["--in", ",".join(self.places)] if self.places else []
+        found += ["--on", self.on] if self.on != "enter" else []
+        return " ".join([*found, *["--once"] * self.once, *["--count"] * self.count])
+
+
+def exactly(symbol: str) -> str:
+    """Of two symbols with one name in C sources: cuMemAlloc means cuMemAlloc_v2, a glob that fits it alone does not."""
+    return symbol if versions.table().source_symbol(symbol) == symbol else f"{symbol[:-1]}[{symbol[-1]}]"
+
+
+def make(symbol: str, request: Request, condition: conditions.Condition | None) -> gdb.Breakpoint:
+    native = native_condition(symbol, request, condition, breakpoints.next_number())
+    made = breakpoints.create(wish_of(symbol, request, condition), native, request.once)
+    guards.want(made, native, symbol, condition, request.callers, request.count)
+    if request.on != "enter" and process.is_alive() and not process.is_thread_running():
+        expect_open_calls(made, request, condition)
+    return made
+
+
+def adopt(one: gdb.Breakpoint, values: dict[str, object]) -> None:
+    """A breakpoint that gdb has made of a saved one."""
+    (asked,) = values.pop("function")  # type: ignore[misc]
+    (symbol,) = names.resolve(asked) if names.is_glob(asked) else [asked]
+    request = Request(values)
+    condition = request.parse([symbol])
+    native = native_condition(symbol, request, condition, one.number)
+    breakpoints.adopt(one, wish_of(symbol, request, condition), native)
+    guards.want(one, native, symbol, condition, request.callers, request.count)
+
+
+ADOPTERS["cuda-break"] = adopt
+
+
+def wish_of(symbol: str, request: Request, condition: conditions.Condition | None) -> breakpoints.Wish:
+    in_hook = not request.places and any(symbol in names.defined(path) for path in layers.named_hooks())
+    return breakpoints.Wish(symbol, request.places, in_hook, request.words(symbol, condition))
+
+
+def native_condition(symbol: str, request: Request, condition: conditions.Condition | None, number: int) -> str:
+    return " && ".join(gdb_terms(symbol, request, condition, number))
+
+
+def gdb_terms(symbol: str, request: Request, condition: conditions.Condition | None, number: int) -> list[str]:
+    """The terms of the breakpoint's native condition, cheapest test first."""
+    terms, count = [], ""
+    function = names.prototype(symbol)
+    if condition is not None and function is not None:
+        native = condition.to_gdb(function, abi.locate(function, process.machine()))
+        terms, count = list(native.terms), native.count
+    elif request.text:
+        terms.append(f"({request.text})")
+    if request.callers != "any":
+        terms.append(f"$_cuda_from({quoted(request.callers)})")
+    if count:
+        terms.append(f"$_cuda_count({number}, {quoted(count)})")
+    if request.on != "enter":
+        terms.append(f"$_cuda_returns({number}, {quoted(request.on)})")
+    return terms
+
+
+# -- the calls that are open when the breakpoint is made
+
+
+def expect_open_calls(made: gdb.Breakpoint, request: Request, condition: conditions.Condition | None) -> None:
+    """Calls that the selected thread is in already have passed their entry; their returns are wanted all the same."""
+    places = {p.file for p in locations.of(made) if p.enabled}
+    symbol = breakpoints.WISHES[made.number].function
+    for frame in frames.innermost(MOST_FRAMES):
+        function = frames.api_function(frame)
+        if function is None or function.symbol != symbol or frames.place_of(frame).file not in places:
+            continue
+        if is_meant(frames.read_call(frame), request, condition, made.number):
+            returns.expect_frame(frame, made.number, request.on == "error")
+
+
+def is_meant(call: frames.Call, request: Request, condition: conditions.Condition | None, number: int) -> bool:
+    caller = call.caller
+    if caller is None or not any(condition_words.is_from(caller, word) for word in request.callers.split(",")):
+        return False
+    try:
+        around = condition_words.Entry(caller, lambda: counting.one_more(number))
+        return condition is None or condition.holds(call.function, call.raws, process.InferiorMemory(), around)
+    except Unreadable:
+        return True  # better one stop too many than the one that was asked for

@@ -1,0 +1,120 @@
+"""``save breakpoints`` and its file: what gdb writes of a cuda-break breakpoint has to make the same one again.
+
+gdb writes the locations that are switched off by their numbers. Where the file is read these are other places, or
+none, and reading ends in an error or with the whole breakpoint disabled. So while gdb writes, all are on, and the
+condition is $_cuda_break("WORDS"), the command that asks for it: when gdb reads that, the breakpoint is ours again.
+What the user has made of the condition follows behind &&. Breakpoints at call sites are of this process alone and are
+not written. One that is pending is left as it is: gdb loses it when its condition is set. ``cuda-save`` has it.
+(gdb manual: "Save Breakpoints", "User-defined Command Hooks".)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.live import breakpoints
+from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.host import console, inferiors
+from gdbcuda.live.host.expressions import quoted
+from gdbcuda.live.layers import names
+from gdbcuda.live.stopping import call_sites
+from gdbcuda.live.stopping.functions import function
+
+SAVED = re.compile(r'\$_cuda_break\("((?:[^"\\]|\\.)*)"\)(?: && \((.*)\))?$', re.DOTALL)
+
+
+@dataclass
+class Aside:
+    """A breakpoint as it was before gdb writes it; ``off`` are the indices of its locations that are switched off."""
+
+    breakpoint: gdb.Breakpoint
+    condition: str | None
+    off: list[locations.Location]
+
+
+_aside: list[Aside] = []
+_sites: dict[int, dict[int, set[int]]] = {}  # by inferior, then by address: whose they are
+
+
+def before() -> None:
+    after()
+    if any(thread.is_running() for thread in inferiors.threads()):
+        return  # gdb could not change them now
+    for inferior in gdb.inferiors():
+        _sites[inferior.num] = call_sites.take(inferior)
+    pending = []
+    for one in [one for one in gdb.breakpoints() if one.number in breakpoints.WISHES]:
+        places = locations.of(one)
+        if places:
+            set_aside(one, breakpoints.WISHES[one.number], places)
+        else:
+            pending.append(one.number)
+    if pending:
+        console.write(f"{names.breakpoint_numbers(pending)} pending: gdb cannot save what was asked, cuda-save can\n")
+
+
+def set_aside(one: gdb.Breakpoint, wish: breakpoints.Wish, places: list[locations.Location]) -> None:
+    _aside.append(Aside(one, one.condition, [place for place in places if not place.enabled]))
+    changed = changed_condition(one, wish)
+    own = f" && ({changed})" if changed else ""
+    one.condition = f"$_cuda_break({quoted(wish.words)}){own}"
+    switch(_aside[-1], True)
+
+
+def changed_condition(one: gdb.Breakpoint, wish: breakpoints.Wish) -> str:
+    """What the user has made of the condition; "1" for none at all."""
+    return (one.condition or "1") if (one.condition or "") != wish.native else ""
+
+
+def after(event: object = None) -> None:
+    """Everything as it was; also before the next prompt, for gdb runs no hook behind a save that failed."""
+    for one in filter(lambda one: one.breakpoint.is_valid(), _aside):
+        one.breakpoint.condition = one.condition
+        switch(one, False)
+    _aside.clear()
+    for inferior in [one for one in gdb.inferiors() if _sites.get(one.num)]:
+        with inferiors.selected(inferior):
+            for address, owners in _sites[inferior.num].items():
+                for number in owners:
+                    call_sites.watch(address, number)
+    _sites.clear()
+
+
+def switch(one: Aside, on: bool) -> None:
+    for place in one.off:
+        breakpoints.switch(one.breakpoint, place, on)
+
+
+@function("_cuda_break")
+def cuda_break(words: gdb.Value) -> bool:
+    """$_cuda_break("cuda-break cuMemAlloc"): in a file of save breakpoints, which makes it that again."""
+    return True
+
+
+def on_modified(one: gdb.Breakpoint) -> None:
+    """A breakpoint that was read from such a file is ours again, under its new number."""
+    found = SAVED.match(one.condition or "") if one.number not in breakpoints.WISHES else None
+    if found is None:
+        return
+    try:
+        adopt(one, re.sub(r"\\(.)", r"\1", found[1]))
+    except UserError as problem:
+        console.write(f"breakpoint {one.number} is not what it was: {problem}\n")
+        return
+    if found[2]:
+        own = re.sub(r"(\$_cuda_(?:count|returns)\()\d+", rf"\g<1>{one.number}", found[2])
+        one.condition = own if own != "1" else None
+
+
+def adopt(one: gdb.Breakpoint, words: str) -> None:
+    from gdbcuda.live.breaking import breaking
+    from gdbcuda.live.prompt import command  # the conditions are loaded when first used
+
+    name = next((name for name in breaking.ADOPTERS if words.startswith(f"{name} ")), None)
+    if name is None:
+        raise UserError(f"{words.partition(' ')[0]} makes no breakpoints here")
+    breaking.ADOPTERS[name](one, command.REGISTRY[name].parse(words[len(name) + 1 :]))

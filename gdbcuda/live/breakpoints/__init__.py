@@ -1,0 +1,201 @@
+"""Breakpoints that pick one layer and survive rerun, dlopen and dlclose.
+
+gdb makes a location wherever the function's name is found: the program's PLT, the hook, the driver, C++ overloads.
+Each time gdb has set the locations again, the ones outside the layer meant are switched off here
+(``gdb.events.breakpoint_modified`` comes after that; ``new_objfile`` comes before and misses the newest).
+Each inferior's locations are chosen by themselves: what is a hook library in one may not be loaded in another.
+(gdb manual: "Breakpoints In Python", "Set Breaks", "Explicit Locations".)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.live import layers, process
+from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.breakpoints.locations import Location
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.layers import indirect
+from gdbcuda.live.placing import loader_watch
+from gdbcuda.live.prompt import user_hooks
+
+ORDER = ("hook", "runtime", "driver", "app", "system")
+
+
+@dataclass
+class Wish:
+    """What the user asked of a breakpoint; gdb's own breakpoint carries number, condition and hit count. ``words``: the
+    command that asks for it."""
+
+    function: str
+    places: tuple[str, ...] = ()  # layers or libraries; () is "the hook's, else the outermost"
+    defined_in_hook: bool = False  # known from the file, before it is loaded
+    words: str = ""
+    native: str = ""  # the condition that we have given it
+    # by inferior and address, which places are on as far as we know: what is otherwise, the user has switched
+    seen: dict[int, dict[int, bool]] = field(default_factory=dict)
+    by_user: dict[tuple[str, str], bool] = field(default_factory=dict)  # by file and function: other addresses next run
+
+
+IS_INDIRECT = "that is an indirect function (IFUNC): which code it stands for only gdb's own break can tell"
+WISHES: dict[int, Wish] = {}  # by breakpoint number: what gdb does not keep
+_created: list[gdb.Breakpoint] = []
+
+
+def create(wish: Wish, condition: str = "", temporary: bool = False) -> gdb.Breakpoint:
+    """An ordinary gdb breakpoint, pending or not, whose locations are ours to choose.
+
+    Through ``break``, not gdb.Breakpoint(): that announces every place, and cuda-break says the one that counts.
+    With the condition in the same line: one set later makes gdb complain at every load while it is pending."""
+    made = execute_break(
+        f"{'tbreak' if temporary else 'break'} -qualified -function {wish.function}"
+        + (f" if {condition}" if condition else "")
+    )
+    wish.native = condition
+    keep(made, wish)
+    return made
+
+
+def adopt(one: gdb.Breakpoint, wish: Wish, condition: str) -> None:
+    """One that gdb has made already."""
+    wish.native = condition
+    WISHES[one.number] = wish
+    one.condition = condition or None
+    keep(one, wish)
+
+
+def keep(one: gdb.Breakpoint, wish: Wish) -> None:
+    WISHES[one.number] = wish
+    if not locations.LISTS:
+        loader_watch.want(gdb_cli.catch_up)
+    user_hooks.add("save hook-breakpoints", "breaking.saving", "before")  # gdb has no event for it
+    user_hooks.add("save hookpost-breakpoints", "breaking.saving", "after")
+    choose_locations(one)
+
+
+def next_number() -> int:
+    """The number that gdb will give to the next breakpoint (gdb manual: $bpnum)."""
+    return int(gdb.convenience_variable("bpnum") or 0) + 1
+
+
+@contextlib.contextmanager
+def pending_allowed() -> Iterator[None]:
+    """While many breakpoints are made; ``with`` in front of each costs more than the breakpoint."""
+    before = gdb_cli.execute("show breakpoint pending")
+    found = re.search(r"\b(on|off|auto)\b\.?\s*$", before)
+    gdb_cli.execute("set breakpoint pending on")
+    try:
+        yield
+    finally:
+        gdb_cli.execute(f"set breakpoint pending {found.group(1) if found else 'auto'}")
+
+
+def execute_break(line: str) -> gdb.Breakpoint:
+    """(gdb tells nobody of a breakpoint on the resolver of an indirect function.)"""
+    _created.clear()
+    allowed = gdb.parameter("breakpoint pending")
+    gdb_cli.execute(line if allowed else f"with breakpoint pending on -- {line}")
+    if not _created:
+        gdb_cli.execute("delete $bpnum")
+        raise UserError(IS_INDIRECT)
+    return _created[-1]
+
+
+def on_created(breakpoint: gdb.Breakpoint) -> None:
+    _created.append(breakpoint)
+
+
+def on_deleted(breakpoint: gdb.Breakpoint) -> None:
+    WISHES.pop(breakpoint.number, None)
+
+
+def by_number(number: int) -> gdb.Breakpoint | None:
+    return next((one for one in gdb.breakpoints() if one.number == number), None)
+
+
+def is_of(place: Location, function: str) -> bool:
+    """C++ overloads and PLT entries are other functions; libc's dlsym is ___dlsym in its debug info, and is not. The
+    code that an indirect function stands for has any name."""
+    if place.is_plt:
+        return False
+    if place.function.partition("(")[0] == function or process.exports(place.file, function, place.address):
+        return True
+    return indirect.is_code_of(place.file, place.address, function)
+
+
+def is_wanted(place: Location, wish: Wish, chosen: str) -> bool:
+    if not is_of(place, wish.function):
+        return False
+    if wish.places:
+        return any(layers.matches(wanted, place.layer, place.file) for wanted in wish.places)
+    return place.layer == chosen
+
+
+def chosen_layer(places: list[Location], wish: Wish) -> str:
+    """The hook's when it has (or, once loaded, will have) the function, else the outermost implementation's."""
+    real = [p for p in places if is_of(p, wish.function)]
+    if wish.defined_in_hook or any(p.layer == "hook" for p in real):
+        return "hook"
+    return next((layer for layer in ORDER if any(p.layer == layer for p in real)), "")
+
+
+def choose_locations(breakpoint: gdb.Breakpoint) -> list[Location]:
+    """Switches the locations on or off; leaves them alone when gdb has made no new ones since the last time."""
+    places, wish = locations.of(breakpoint), WISHES[breakpoint.number]
+    for number, own in locations.by_inferior(places).items():
+        seen = wish.seen.get(number, {})
+        if list(seen) == [place.address for place in own]:
+            switched = [place for place in own if place.enabled != seen[place.address]]
+            wish.by_user.update({(place.file, place.function): place.enabled for place in switched})
+            seen.update({place.address: place.enabled for place in switched})
+        else:
+            wish.seen[number] = {place.address: place.enabled for place in own}
+            choose_among(breakpoint, own, wish)
+    return places
+
+
+def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Wish) -> None:
+    """The places of one inferior."""
+    chosen = chosen_layer(places, wish)
+    for place in places:
+        wanted = wish.by_user.get((place.file, place.function), is_wanted(place, wish, chosen))
+        if place.enabled != wanted:
+            switch(breakpoint, place, wanted)
+            place.enabled = wanted
+
+
+def switch(breakpoint: gdb.Breakpoint, place: Location, on: bool) -> None:
+    for seen in WISHES[breakpoint.number].seen.values() if breakpoint.number in WISHES else ():
+        if place.address in seen:
+            seen[place.address] = on
+    _choosing.append(breakpoint.number)
+    try:
+        if locations.LISTS:
+            breakpoint.locations[place.index - 1].enabled = on
+        else:
+            gdb_cli.execute(f"{'enable' if on else 'disable'} {breakpoint.number}.{place.index}")
+    finally:
+        _choosing.remove(breakpoint.number)
+
+
+_choosing: list[int] = []  # switching a location is a modification too
+
+
+def on_modified(breakpoint: gdb.Breakpoint) -> None:
+    if breakpoint.number not in WISHES or breakpoint.number in _choosing:
+        return
+    if locations.LISTS:
+        choose_locations(breakpoint)
+    else:
+        gdb_cli.when_possible(lambda: choose_later(breakpoint))
+
+
+def choose_later(breakpoint: gdb.Breakpoint) -> None:
+    if breakpoint.is_valid() and breakpoint.number in WISHES:
+        choose_locations(breakpoint)

@@ -1,0 +1,114 @@
+"""The places of a breakpoint, and whose code each of them is. (gdb manual: "Set Breaks", "Breakpoints In Python".)"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import gdb
+
+from gdbcuda.live import layers, process
+from gdbcuda.live.host import gdb_cli, inferiors
+
+LISTS = hasattr(gdb, "BreakpointLocation")  # before gdb 13 only its commands know the places of one
+
+
+@dataclass
+class Location:
+    """One place of a breakpoint: ``index`` as in gdb's "N.index"; ``function`` "" where gdb names none; ``inferior``
+    is the number of the one that it is in."""
+
+    index: int
+    address: int
+    enabled: bool
+    function: str
+    inferior: int = 0
+    layer: str = ""
+    file: str = ""
+
+    @property
+    def is_plt(self) -> bool:
+        return self.function.endswith("@plt")
+
+
+def of(breakpoint: gdb.Breakpoint) -> list[Location]:
+    """The places of a breakpoint, with their layers; [] while it is pending."""
+    if LISTS:
+        found = [
+            Location(i, loc.address, loc.enabled, loc.function or "", whose(loc.thread_groups))
+            for i, loc in enumerate(breakpoint.locations, 1)
+            if loc.address is not None
+        ]
+    else:
+        found = parse(breakpoint.number)
+    for number, places in by_inferior(found).items():
+        describe(places, number)
+    return found
+
+
+def whose(groups: list[int] | None) -> int:
+    """After vfork two inferiors have one program; gdb may keep it so when the child has gone its own way."""
+    selected = gdb.selected_inferior().num
+    if not groups or selected in groups:
+        return int(selected)
+    return next((one.num for one in gdb.inferiors() if one.pid and one.num in groups), groups[0])
+
+
+def by_inferior(places: list[Location]) -> dict[int, list[Location]]:
+    return {number: [p for p in places if p.inferior == number] for number in dict.fromkeys(p.inferior for p in places)}
+
+
+def describe(places: list[Location], number: int) -> None:
+    """Whose code it is. Of another inferior that has no process nothing is known but the program."""
+    inferior = inferiors.numbered(number) or gdb.selected_inferior()
+    if not inferior.pid and inferior.num != gdb.selected_inferior().num:
+        for place in places:
+            place.file, place.layer = process.strip_prefix(inferior.progspace.filename or ""), "app"
+        return
+    with inferiors.selected(inferior):
+        for place in places:
+            place.address = process.whole(place.address, place.function)
+            place.file = process.object_of(place.address)
+            place.function = place.function or process.symbol_of(place.address)[0]
+            place.layer = layers.layer_of(place.address, place.function)
+
+
+PLACE = r"(y|n)\S*\s+(0x[0-9a-f]+)(?: +in (\S+)| <([^>+]+))?(?:.*? inf (\d+(?:, \d+)*))?"
+SEVERAL = re.compile(rf"^\d+\.(\d+)\s+{PLACE}", re.MULTILINE)
+ONE = re.compile(rf"^\d+\s+.*?\s{PLACE}", re.MULTILINE)
+
+
+def parse(number: int) -> list[Location]:
+    """The same for gdb 10 to 12, from the rows of ``info breakpoints N``."""
+    text = gdb_cli.execute(f"info breakpoints {number}")
+    rows = SEVERAL.findall(text) or [("1", *row) for row in ONE.findall(text)]
+    return [
+        Location(
+            int(index), int(address, 16), on == "y", name or symbol, whose([int(n) for n in groups.split(", ") if n])
+        )
+        for index, on, address, name, symbol, groups in rows
+    ]
+
+
+def places(breakpoint: gdb.Breakpoint) -> list[tuple[int, bool]]:
+    """(address, enabled) of each location."""
+    if LISTS:
+        return [(one.address or 0, one.enabled) for one in breakpoint.locations]
+    if breakpoint.type != gdb.BP_BREAKPOINT:
+        return []
+    if not are_places_known():
+        return [(address, breakpoint.enabled) for address in decoded(breakpoint.location or "")]
+    return [(one.address, one.enabled) for one in parse(breakpoint.number)]
+
+
+def are_places_known() -> bool:
+    """Which of a breakpoint's locations are on only a command tells before gdb 13."""
+    return LISTS or gdb_cli.is_possible()
+
+
+def decoded(location: str) -> list[int]:
+    """The addresses of what follows ``break``; [] where that is not known yet."""
+    try:
+        return [one.pc for one in gdb.decode_line(location)[1] or ()]
+    except gdb.error:
+        return []

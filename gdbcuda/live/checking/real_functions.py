@@ -1,0 +1,102 @@
+"""A hook library's table of real functions, read through its debug info: which of them it has not looked up yet.
+
+Such tables are arrays of a struct with a name and a pointer: {fn_ptr, name} in most hook libraries. The pointers that
+are there already are found without debug info (`gdbcuda.routes.collect.pointers`); NULL has to be told by its name.
+(gdb manual: "Objfiles In Python", "Types In Python".)
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Set
+from typing import NamedTuple
+
+import gdb
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.linkage import Linkage
+from gdbcuda.live import process
+from gdbcuda.live.layers import snapshot
+from gdbcuda.memory import string_at
+from gdbcuda.routes.collect import Route
+from gdbcuda.routes.snapshot import World
+from gdbcuda.routes.verdicts import Verdict
+
+LARGEST = 1 << 20  # bytes of one array
+
+
+class Table(NamedTuple):
+    """Offsets are within an entry of ``stride`` bytes."""
+
+    variable: str
+    address: int
+    count: int
+    stride: int
+    name_at: int
+    pointer_at: int
+    field: str
+
+
+@process.until_objects_change
+def tables(file: str) -> tuple[Table, ...]:
+    """Of the object with that file name, as the loader names it."""
+    objfile = process.objfile_of(file)
+    if objfile is None:
+        return ()
+    return tuple(found for name in variables(objfile.filename) for found in of_variable(objfile, name))
+
+
+def variables(file: str) -> list[str]:
+    return re.findall(r"^\[ *\d+\] [DBdb] 0x[0-9a-f]+ (\w+)", snapshot.minimal_symbols(file), re.MULTILINE)
+
+
+def of_variable(objfile: gdb.Objfile, name: str) -> Iterator[Table]:
+    symbol = objfile.lookup_static_symbol(name) or objfile.lookup_global_symbol(name)
+    if symbol is None or symbol.type is None:
+        return
+    array = symbol.type.strip_typedefs()
+    if array.code != gdb.TYPE_CODE_ARRAY or not 0 < array.sizeof <= LARGEST:
+        return
+    entry = array.target().strip_typedefs()
+    if entry.code != gdb.TYPE_CODE_STRUCT or not entry.sizeof:
+        return
+    texts = [field for field in entry.fields() if is_pointer_to(field, (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR), 1)]
+    codes = [field for field in entry.fields() if is_pointer_to(field, (gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_VOID))]
+    if texts and codes:
+        yield Table(name, int(symbol.value().address), array.sizeof // entry.sizeof, entry.sizeof,
+                    texts[0].bitpos // 8, codes[0].bitpos // 8, codes[0].name)  # fmt: skip
+
+
+def is_pointer_to(field: gdb.Field, codes: tuple[int, ...], size: int = 0) -> bool:
+    kind = field.type.strip_typedefs()
+    if kind.code != gdb.TYPE_CODE_PTR:
+        return False
+    pointed = kind.target().strip_typedefs()
+    return pointed.code in codes and (not size or pointed.sizeof == size)
+
+
+def not_looked_up(world: World, hook: Linkage, names: Set[str]) -> list[Route]:
+    """Entries of the hook's tables for the names whose pointer is still NULL."""
+    file = snapshot.file_of(hook)
+    found = []
+    for table in tables(file):
+        for index, name in unset(world, table):
+            if name in names:
+                found.append(Route(name, "pointer", file, "hook", f"in {table.variable}[{index}].{table.field}", None,
+                                   Verdict("real", "not looked up yet"),
+                                   table.address + index * table.stride + table.pointer_at))  # fmt: skip
+    return found
+
+
+def unset(world: World, table: Table) -> Iterator[tuple[int, str]]:
+    """(index, name) of the entries with a NULL pointer."""
+    try:
+        data = world.memory.read(table.address, table.count * table.stride)
+        for index in range(table.count):
+            text, code = (struct.unpack_from("<Q", data, index * table.stride + at)[0]
+                          for at in (table.name_at, table.pointer_at))  # fmt: skip
+            if text and not code:
+                yield index, string_at(world.memory, text)
+    except Unreadable:
+        return

@@ -1,0 +1,112 @@
+"""The findings of a live process: is the hook library really there, first, alive, and not walked around?
+
+``findings()`` is what ``cuda-check`` shows beside the findings of the files. (getauxval(3); <link.h>, r_debug_extended)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import gdb
+
+from gdbcuda.api import vendor
+from gdbcuda.check import loaded
+from gdbcuda.check.finding import Finding
+from gdbcuda.check.loaded import Facts
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.linkage import image
+from gdbcuda.live import layers, process
+from gdbcuda.live.host import inferiors
+from gdbcuda.live.layers import snapshot
+from gdbcuda.live.preloading import environment
+
+MOST_FRAMES, MOST_NAMESPACES = 300, 16
+
+
+def findings() -> list[Finding]:
+    """UserError without a process."""
+    if not process.is_alive():
+        raise UserError("no process: run the program first, or open a core file")
+    vector = process.auxiliary()
+    if not process.images():
+        return loaded.without_loader(Facts(is_static=vector.get("AT_BASE") == 0))
+    return loaded.findings(snapshot.now(), facts(vector))
+
+
+def facts(vector: dict[str, int]) -> Facts:
+    return Facts(
+        named_hooks=tuple(layers.named_hooks()),
+        is_secure=bool(vector.get("AT_SECURE")),
+        preload=preload(),
+        initialised=is_initialised(),
+        debugger_maps=debugger_maps(),
+        static_runtime=bool(snapshot.static_runtime()),
+        namespaces=tuple(namespaces()),
+        lacking=tuple(one.lacking for one in process.images() if one.lacking),
+    )
+
+
+def preload() -> str | None:
+    """As ld.so saw it; what the program has made of its environment since then does not matter."""
+    found = environment.initial("LD_PRELOAD")
+    if found is not None:
+        return found
+    try:
+        return environment.get("LD_PRELOAD") or ""
+    except (UserError, Unreadable):
+        return None
+
+
+def is_initialised() -> bool | None:
+    """False while the first thread's stack begins in ld.so: it calls the constructors, and then the program's start."""
+    selected = gdb.selected_thread()
+    first = next((thread for thread in inferiors.threads() if thread.num == 1), None)
+    if first is None or selected is None:
+        return None
+    try:
+        first.switch()
+        outermost = outermost_object()
+    except gdb.error:
+        return None
+    finally:
+        selected.switch()
+    return not vendor.is_loader(outermost) if outermost else None
+
+
+def outermost_object() -> str:
+    """Of the selected thread's stack. What gdb unwinds beyond the start code is in no object."""
+    frame, found = gdb.newest_frame(), ""
+    for _ in range(MOST_FRAMES):
+        if frame is None:
+            break
+        found = process.object_of(frame.pc()) or found
+        frame = frame.older()
+    return found
+
+
+def debugger_maps() -> tuple[str, ...]:
+    """Files whose code is mapped in gdb's own process, always on this machine; gdb maps others to read them."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            rows = [line.rstrip("\n").split(None, 5) for line in file]
+    except OSError:
+        return ()
+    return tuple(sorted({row[5] for row in rows if len(row) == 6 and "x" in row[1]}))
+
+
+def namespaces() -> Iterator[tuple[tuple[str, str], ...]]:
+    """(file, layer) of every object in each namespace beside the first. glibc lists them from 2.35 on."""
+    memory = process.InferiorMemory()
+    debug = process.images()[0].entries.get(image.DT_DEBUG, 0)
+    try:
+        for _ in range(MOST_NAMESPACES):
+            version = struct.unpack("<i", memory.read(debug, 4))[0] if debug else 0
+            debug = struct.unpack("<Q", memory.read(debug + 40, 8))[0] if version >= 2 else 0
+            if not debug:
+                return
+            first = struct.unpack("<Q", memory.read(debug + 8, 8))[0]
+            names = [one.name for one in image.link_maps(memory, first) if one.name]
+            yield tuple((name, layers.layer_of_object(name)) for name in names)
+    except Unreadable:
+        return

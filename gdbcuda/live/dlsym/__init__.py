@@ -1,0 +1,1 @@
+"""Requests for functions by name: seen, logged, stopped at, answered differently."""

@@ -1,0 +1,78 @@
+"""Stops on requests: who asks a resolver for which name, at a breakpoint on it and in the line that the stop shows."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+import gdb
+
+from gdbcuda import api
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import layers, process
+from gdbcuda.live.dlsym import request_values
+from gdbcuda.live.host import console
+from gdbcuda.live.layers import frames, versions
+from gdbcuda.live.prompt import settings
+from gdbcuda.live.stopping import stops
+from gdbcuda.live.stopping.functions import function
+from gdbcuda.routes import request_report
+from gdbcuda.routes.requests import Request
+from gdbcuda.routes.shapes import LOADERS, Shape
+
+
+def request_here(frame: gdb.Frame) -> Request | None:
+    """The request that the frame is about to answer; None if it is in no resolver."""
+    shape, older = shape_at(frame.pc(), frame.name() or ""), frame.older()
+    if shape is None or older is None:
+        return None
+    named = [frames.value_bytes(symbol, frame) for symbol in frames.debug_parameters(frame)]
+    if len(named) >= shape.arity and all(raw is not None for raw in named):
+        values = tuple(int.from_bytes(raw or b"", "little") for raw in named)
+    else:  # no debug info: near the entry the registers hold
+        values = tuple(map(process.register, request_values.argument_registers(shape)))
+    return request_values.read_request(shape, values, request_values.asker_at(older.pc()))
+
+
+def shape_at(pc: int, name: str) -> Shape | None:
+    """libc's debug info calls its dlsym ___dlsym: what counts is any name under which its object exports it."""
+    known = request_values.resolver_shapes()
+    if name in known or versions.table().function(name):
+        return known.get(name)
+    start, owner = process.function_start(pc), process.object_of(pc)
+    if start is None:
+        return None
+    return next((shape for symbol, shape in known.items() if process.exports(owner, symbol, start)), None)
+
+
+def means(pattern: str, name: str) -> bool:
+    """A symbol or glob means itself; a base name all its suffixes too."""
+    return fnmatchcase(name, pattern) or api.base_name(name) == pattern
+
+
+@function("_cuda_asks")
+def cuda_asks(pattern: gdb.Value) -> bool:
+    """$_cuda_asks("cuMem*"): at a resolver's entry (dlsym, cuGetProcAddress ...): is it asked for such a name?"""
+    request = request_here(gdb.selected_frame())
+    return request is not None and means(pattern.string(), request.name)
+
+
+def on_stop(event: gdb.StopEvent) -> None:
+    """The line for dlsym and dlvsym; the API's own resolvers are shown as the API calls that they are."""
+    if not isinstance(event, gdb.BreakpointEvent) or not settings.value("cuda-stop-info"):
+        return
+    try:
+        if not layers.is_cuda_here() or not frames.is_entry(process.register("pc")):
+            return
+        frame = gdb.newest_frame()
+        request = request_here(frame)
+        if request is not None and request.resolver in {shape.symbol for shape in LOADERS}:
+            console.write(stop_text(stops.number_of(event), frames.place_of(frame), request))
+    except (UserError, Unreadable, gdb.error):
+        return
+
+
+def stop_text(number: int, place: frames.Place, request: Request) -> str:
+    head = f"Breakpoint {number}  "
+    wanted = request_report.asked_for(request, stops.paint)
+    caller = request_report.asker(request, stops.paint)
+    return f"{head}{stops.where(place)}  {request.resolver} asked for {wanted}\n{' ' * len(head)}by {caller}\n"

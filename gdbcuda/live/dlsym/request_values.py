@@ -1,0 +1,110 @@
+"""A request and its answer, read from the stopped thread: registers at the entry, memory and result at the return."""
+
+from __future__ import annotations
+
+import struct
+
+from gdbcuda.live import process
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import code_places, snapshot, versions
+from gdbcuda.live.threads import call_registers
+from gdbcuda.machine import abi
+from gdbcuda.memory import string_at
+from gdbcuda.routes import judge
+from gdbcuda.routes.requests import Asker, Request
+from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, Shape, shapes
+from gdbcuda.routes.snapshot import API_RESOLVERS, Reached, World
+
+LEARNED: PerInferior[dict[int, str]] = PerInferior(dict)  # what an address without a name was answered for
+
+
+@process.until_objects_change
+def steady_world() -> World:
+    """For the time between two loads of objects; what addresses were answered for is kept beyond that."""
+    world = snapshot.now()
+    world.learned = LEARNED()
+    return world
+
+
+@process.until_objects_change
+def resolver_shapes() -> dict[str, Shape]:
+    return shapes(versions.table(), API_RESOLVERS)
+
+
+def return_place() -> tuple[int, int]:
+    """At a function's first instruction: (return address, stack pointer after the return)."""
+    sp = call_registers.current_stack_pointer()
+    if process.machine() == "aarch64":
+        return process.register("x30"), sp
+    return struct.unpack("<Q", process.InferiorMemory().read(sp, 8))[0], sp + 8
+
+
+def argument_registers(shape: Shape) -> tuple[str, ...]:
+    return abi.CONVENTIONS[process.machine()].integers[: shape.arity]
+
+
+def read_request(shape: Shape, values: tuple[int, ...], asker: Asker) -> Request:
+    request = Request(shape.symbol, "", "", asker, 0, 0, arguments=values)
+    if shape.name is not None:
+        request.name = text_at(values[shape.name])
+    if shape.handle is not None:
+        request.handle = values[shape.handle]
+        request.handle_text = handle_text(request.handle)
+    if shape.symbol_version is not None:
+        request.version = text_at(values[shape.symbol_version])
+    if shape.version is not None:
+        request.version = values[shape.version] & 0xFFFFFFFF
+    if shape.flags is not None:
+        request.flags = values[shape.flags]
+    if shape.uuid is not None:
+        request.handle_text = "UUID " + uuid_text(values[shape.uuid])
+    return request
+
+
+def text_at(address: int) -> str:
+    return string_at(process.InferiorMemory(), address) if address else ""
+
+
+def uuid_text(address: int) -> str:
+    raw = process.InferiorMemory().read(address, 16).hex()
+    return "-".join((raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:]))
+
+
+def handle_text(handle: int) -> str:
+    """ "RTLD_NEXT", or the object that the handle stands for."""
+    if handle in (RTLD_DEFAULT, RTLD_NEXT):
+        return "RTLD_NEXT" if handle else "RTLD_DEFAULT"
+    found = snapshot.objects().of_handle(handle)
+    return snapshot.file_of(found).rsplit("/", 1)[-1] if found else f"handle {handle:#x}"
+
+
+def read_answer(world: World, request: Request) -> None:
+    shape, memory = resolver_shapes()[request.resolver], process.InferiorMemory()
+    request.result = call_registers.result_register()
+    address = request.result
+    if shape.out is not None:
+        request.result &= 0xFFFFFFFF
+        address = struct.unpack("<Q", memory.read(request.arguments[shape.out], 8))[0] if not request.result else 0
+    if shape.status is not None and request.arguments[shape.status]:
+        request.status = struct.unpack("<I", memory.read(request.arguments[shape.status], 4))[0]
+    request.answer = world.reached(address)
+    request.verdict = judge.verdict(world, request)
+    learn(world, request)
+
+
+def learn(world: World, request: Request) -> None:
+    """What a library without symbols answers gets the name that was asked for."""
+    answer = request.answer
+    if answer is None or answer.names or answer.layer != "hook" or not request.name:
+        return
+    wanted = judge.wanted_symbol(world.table, request)
+    if wanted:
+        world.learned.setdefault(answer.address, wanted)
+        request.answer = Reached(*answer[:5], world.learned[answer.address])
+
+
+def asker_at(back: int) -> Asker:
+    """Who called, by the return address."""
+    place, holder = code_places.caller(back), snapshot.objects().holder(back - 1)
+    offset = back - 1 - holder.image.base if holder else 0
+    return Asker(back - 1, offset, place.function, place.file, place.layer, place.source)

@@ -1,0 +1,176 @@
+"""The recorder of requests: every call of dlsym, cuGetProcAddress and their kin, seen by breakpoints that never stop.
+
+One at the first instruction of each implementation and one at each place where a request returns to; internal, for
+they never stop. They only feed the book (`gdbcuda.routes.requests`): a guard inside the process can do that instead.
+At bare addresses they would make the next ``run`` fail, so they go with their process; none is deleted in ``stop``.
+(gdb manual: "Breakpoints In Python".)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import gdb
+
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.linkage import Linkage
+from gdbcuda.live import layers, process
+from gdbcuda.live.dlsym import changed_answers, stubs
+from gdbcuda.live.dlsym.request_values import (
+    argument_registers,
+    asker_at,
+    read_answer,
+    read_request,
+    resolver_shapes,
+    return_place,
+    steady_world,
+)
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import snapshot
+from gdbcuda.live.placing import own_process, unloading
+from gdbcuda.live.threads import call_registers
+from gdbcuda.routes.requests import Book
+from gdbcuda.routes.shapes import Shape
+
+
+class Log:
+    """What one process has asked for; ``seconds`` and ``stops`` are what it has cost."""
+
+    def __init__(self) -> None:
+        self.book = Book()
+        self.seconds, self.stops = 0.0, 0
+
+
+class Planted:
+    """The breakpoints of one process that do it, and the objects that have theirs."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, Entry] = {}
+        self.returns: dict[int, Return] = {}
+        self.objects: dict[tuple[str, int], int] = {}  # with the address of its dynamic section
+
+    def remove(self) -> None:
+        for breakpoint in [*self.entries.values(), *self.returns.values()]:
+            if breakpoint.is_valid():
+                breakpoint.delete()
+
+
+LOG: PerInferior[Log] = PerInferior(Log, kept=True)
+PLANTED: PerInferior[Planted] = PerInferior(Planted, Planted.remove)
+_is_on: list[bool] = []  # the user's wish, for every process
+
+
+def is_on() -> bool:
+    return bool(_is_on)
+
+
+class Silent(own_process.Internal):
+    """A breakpoint at an address that looks on and never stops. What a broken process cannot tell is not recorded."""
+
+    def stop(self) -> bool:
+        began, log = time.perf_counter(), LOG()
+        with contextlib.suppress(Unreadable, UserError, gdb.error):
+            self.look()
+        log.stops += 1
+        log.seconds += time.perf_counter() - began
+        return False
+
+    def look(self) -> None:
+        raise NotImplementedError
+
+
+class Entry(Silent):
+    """At the first instruction of a resolver."""
+
+    def __init__(self, address: int, shape: Shape, file: str) -> None:
+        super().__init__(address)
+        self.shape, self.file, self.layer = shape, file, layers.layer_of_object(file)
+
+    def look(self) -> None:
+        back, sp = return_place()
+        back = stubs.real_return(back)
+        values = tuple(map(process.register, argument_registers(self.shape)))
+        request = read_request(self.shape, values, asker_at(back))
+        request.owner, request.owner_layer = self.file, self.layer
+        inferior = gdb.selected_inferior()
+        request.inferior, request.process = inferior.num, inferior.pid
+        request.thread, request.sp = gdb.selected_thread().num, sp
+        if not LOG().book.enter(request, keep=is_on()):
+            return
+        known = PLANTED().returns
+        if back not in known:
+            known[back] = Return(back)
+        changed_answers.at_entry(request, self.address, back)
+
+
+class Return(Silent):
+    """Where a resolver's caller goes on."""
+
+    def look(self) -> None:
+        finished = LOG().book.leave(call_registers.thread_number(), call_registers.current_stack_pointer())
+        for request in reversed(finished):
+            changed_answers.at_return(request)
+            read_answer(steady_world(), request)
+
+
+# -- on and off -----------------------------------------------------------------------------------------------
+
+
+def switch_on() -> None:
+    if process.connection() == "core":
+        raise UserError("a core file makes no requests any more; cuda-route shows where its references lead")
+    _is_on[:] = [True]
+    unloading.watch()
+    plant()
+
+
+def switch_off() -> None:
+    """The breakpoints stay as long as requests are to be answered differently."""
+    _is_on.clear()
+    if not is_wanted():
+        for inferior in gdb.inferiors():
+            PLANTED.forget(inferior.num)
+            LOG.of(inferior).book.forget_open()
+
+
+def is_wanted() -> bool:
+    return is_on() or bool(changed_answers.ANSWERS)
+
+
+def plant(event: object = None) -> None:
+    """Breakpoints in every object that is new; called as objects are loaded."""
+    if not is_wanted() or not process.is_alive() or process.connection() == "core":
+        return
+    try:
+        mapped = {(one.image.name, one.image.base): one for one in snapshot.objects().all}
+    except UserError:  # the loader has not begun
+        return
+    known = PLANTED().objects
+    for key in mapped.keys() - known.keys():
+        known[key] = mapped[key].image.dynamic
+        plant_in(mapped[key])
+
+
+def plant_in(linkage: Linkage) -> None:
+    """One breakpoint an address, under the name that the object gives it first."""
+    file, entries = snapshot.file_of(linkage), PLANTED().entries
+    for symbol, shape in resolver_shapes().items():
+        for definition in linkage.symbols.find(symbol):
+            known = entries.get(definition.address)
+            if known is None or known.file != file:
+                entries[definition.address] = Entry(definition.address, shape, file)
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    """What was unloaded may come again."""
+    planted = PLANTED()
+    unloading.drop(addresses, planted.entries, planted.returns)
+    planted.objects = unloading.still_there(planted.objects)
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
+
+
+def on_objects_change(event: object = None) -> None:
+    plant()

@@ -1,0 +1,54 @@
+"""Through gdbserver no breakpoint of a guard goes while the program forks.
+
+gdb takes those breakpoints out of the child that there are when it hears of the fork: one that was there a moment
+before would end the child. So a guard whose breakpoints come and go all the time goes before the fork, and comes back
+when the call that forks has returned; another is not lowered meanwhile. (gdb manual: "Forks"; clone(2).)
+"""
+
+from __future__ import annotations
+
+from gdbcuda.live.guard.libc_calls import Wanted
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.threads import call_registers, children, positions
+
+REASON = "the program forks; there will be one after the next stop"
+FORKING: PerInferior[dict[int, int]] = PerInferior(dict)  # thread -> stack pointer in front of the call
+CLONE_THREAD = 0x10000
+SYS_CLONE, SYS_FORK, SYS_VFORK, SYS_CLONE3 = 56, 57, 58, 435  # (asm/unistd_64.h)
+
+
+def always(first: int, second: int, third: int) -> bool:
+    return True
+
+
+def makes_process(function: int, stack: int, flags: int) -> bool:
+    return not flags & CLONE_THREAD
+
+
+def by_syscall(number: int, first: int, second: int) -> bool:
+    return number in (SYS_FORK, SYS_VFORK, SYS_CLONE3) or (number == SYS_CLONE and not first & CLONE_THREAD)
+
+
+WAYS: dict[str, Wanted] = {
+    "fork": always, "_Fork": always, "vfork": always, "clone": makes_process, "syscall": by_syscall,
+}  # fmt: skip
+
+
+def remember() -> None:
+    """The selected thread is in front of such a call. (fork calls _Fork.)"""
+    thread = call_registers.thread_number()
+    FORKING()[thread] = max(call_registers.current_stack_pointer(), FORKING().get(thread, 0))
+
+
+def is_going_on() -> bool:
+    """Is a thread in such a call still?"""
+    forking = FORKING()
+    threads = positions.standing() if forking else {}
+    for thread, before in list(forking.items()):
+        where = threads.get(thread, [])
+        if where is not None and not any(sp <= before for _, sp in where[:1]):
+            del forking[thread]
+    return bool(forking)
+
+
+children.IS_BEING_MADE.append(is_going_on)

@@ -1,0 +1,85 @@
+"""What is known of the guards in each process, and of the breakpoints that want some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Callable
+
+import gdb
+
+from gdbcuda.live import process
+from gdbcuda.live.guard import libc_calls
+from gdbcuda.live.guard.guard import Guard
+from gdbcuda.live.guard.watch import Watch, sweep, trash
+from gdbcuda.live.guarding.counted_calls import Calls
+from gdbcuda.live.guarding.filters import Filter
+from gdbcuda.live.host.inferiors import PerInferior
+
+
+@dataclass
+class Guarded:
+    """``guards``: by address of the function; ``stops``: by function, which breakpoints want a guard there, and where;
+    ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it
+    was not the moment; ``roomless``: those for which there was no room; ``fresh``: objects loaded since the process
+    last ran, in whose functions no thread can be; ``inherited``: guards of the process that it is a fork of, perhaps:
+    their patches, and nobody's now; ``is_confined``: by seccomp, None while nobody looks out for that; ``lookouts``:
+    for libc's calls that matter."""
+
+    guards: dict[int, Guard] = field(default_factory=dict)
+    stale: set[int] = field(default_factory=lambda: set(FILTERS))
+    waiting: set[int] = field(default_factory=set)
+    roomless: set[int] = field(default_factory=set)
+    fresh: set[str] = field(default_factory=set)
+    inherited: list[Guard] = field(default_factory=list)
+    calls: Calls = field(default_factory=lambda: Calls())
+    why: dict[int, str] = field(default_factory=dict)
+    stops: dict[int, dict[int, int]] = field(default_factory=dict)
+    is_stopped: bool = field(default_factory=lambda: is_stopped())  # for the user
+    is_leaving: bool = False
+    is_confined: bool | None = None
+    lookouts: dict[Callable[[], None], list[Watch]] = field(default_factory=dict)
+    is_full: str = ""  # no room for another trampoline
+
+    def end(self) -> None:
+        for one in self.guards.values():
+            one.forget()
+        ended[:] = self.guards.values() or ended
+        trash.extend(one for watches in self.lookouts.values() for one in watches)
+        sweep()
+
+    def guards_of(self, number: int) -> list[Guard]:
+        return [one for one in self.guards.values() if number in one.members]
+
+    def look_out(self, ways: dict[str, libc_calls.Wanted], notice: Callable[[], None]) -> None:
+        if notice not in self.lookouts:
+            self.lookouts[notice] = libc_calls.watches(ways, notice)
+
+    def look_no_more(self) -> None:
+        """Nothing wants a guard any more."""
+        self.is_confined = self.is_confined or None
+        while self.lookouts:
+            for one in self.lookouts.popitem()[1]:
+                one.switch(False)
+                trash.append(one)
+
+    def trouble_of(self, number: int) -> str:
+        """Why one of its functions stays as it is, though it has a guard."""
+        return next((one.trouble for one in self.guards_of(number) if one.trouble), "")
+
+
+def is_stopped() -> bool:
+    thread = gdb.selected_thread()
+    return thread is not None and thread.is_stopped()
+
+
+FILTERS: dict[int, Filter] = {}
+PROCESSES: PerInferior[Guarded] = PerInferior(Guarded, Guarded.end)
+ended: list[Guard] = []  # of the last process that gdb has left: where it follows a fork, that one
+
+
+def calls_seen(number: int) -> int | None:
+    """With cuda-break --count: the calls of the function since then, those that did not match included."""
+    if number not in FILTERS or not FILTERS[number].counts_calls or not process.is_alive():
+        return None
+    state = PROCESSES()
+    return state.calls.seen(number, state.guards_of(number))

@@ -1,0 +1,47 @@
+"""What is loaded gets its guards, what is unloaded loses them."""
+
+from __future__ import annotations
+
+import gdb
+
+from gdbcuda.live import process
+from gdbcuda.live.guard.watch import trash
+from gdbcuda.live.guarding.by_process import FILTERS, PROCESSES, Guarded
+from gdbcuda.live.guarding.making import remove, renew
+from gdbcuda.live.patching import trampoline_space
+from gdbcuda.live.placing import loader_watch
+from gdbcuda.live.prompt import settings
+
+
+def on_loaded() -> None:
+    state = PROCESSES()
+    forget_unloaded(state)
+    for guard in state.guards.values():
+        guard.veil()
+    if state.fresh:
+        for guard in [one for one in state.guards.values() if any(FILTERS[n].names_callers for n in one.members)]:
+            state.stale.update(guard.members)
+            remove(guard)
+    renew(state.waiting)
+    state.fresh.clear()
+
+
+def forget_unloaded(state: Guarded) -> None:
+    """What was written into an object has gone with it. (gdb 10 has no event for that.) gdb's own list is asked, which
+    it has just read: ours would be read anew, packet by packet."""
+    for function, guard in list(state.guards.items()):
+        if not gdb.solib_name(function) and not process.in_program(function):
+            process.forget()
+            del state.guards[function]
+            state.stale.update(guard.members)
+            guard.forget()
+            trampoline_space.take_back(guard.detour.island, guard.trampoline)
+            if guard.detour.island is not None:
+                process.PATCHED().pop(guard.detour.island[0], None)
+
+
+def watch_or_not() -> None:
+    if FILTERS and settings.value("cuda-guard") != "off":
+        loader_watch.want(on_loaded)
+    else:
+        trash.extend(loader_watch.unwant(on_loaded))

@@ -1,0 +1,246 @@
+"""Makes guards and takes them back: one function, one guard for all breakpoints on it.
+
+A guard is made where gdb can make breakpoints and it is known where the threads are: in commands, when the program
+goes on, at a stop, and in the ``stop`` of a breakpoint of ours on the loader (`guard_loading`), which gdb asks after it
+has set its own breakpoints again. Not in the events about breakpoints: gdb 14 aborts when one is made while it walks
+its list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.live import process
+from gdbcuda.live.breakpoints.locations import are_places_known, places
+from gdbcuda.live.guard import forks
+from gdbcuda.live.guard.guard import Guard
+from gdbcuda.live.guard.native import NativeGuard
+from gdbcuda.live.guard.remote import RemoteGuard
+from gdbcuda.live.guarding import gdb_threads, needs, seccomp
+from gdbcuda.live.guarding.by_process import FILTERS, PROCESSES, Guarded
+from gdbcuda.live.guarding.refusals import NOT_EVERYWHERE, NotNow, OfOne, everywhere, strangers
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.patching import detours, trampoline_space
+from gdbcuda.live.placing import inserted
+from gdbcuda.live.prompt import settings
+from gdbcuda.live.stopping import counting
+from gdbcuda.live.threads import standstill
+from gdbcuda.machine import trampoline
+from gdbcuda.machine.detour import Detour, Refused
+
+GUARDS = "guards"  # who wants breakpoints to stay in the process
+SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"
+
+
+def renew(numbers: Iterable[int] = ()) -> None:
+    """Makes the guards of these breakpoints, and of those that have changed, what they should be now."""
+    state = PROCESSES()
+    undo_inherited(state)
+    wanted = set(numbers) & set(FILTERS) | state.stale
+    state.stale.clear()
+    reason = "detaching" if state.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
+    if not wanted or (reason == SWITCHED_OFF and not state.guards):
+        state.why.update(dict.fromkeys(wanted, reason))
+        return
+    reason = reason or detours.is_possible()
+    if not reason and not are_places_known():
+        state.waiting |= wanted
+        gdb_cli.when_possible(renew_waiting)
+        return
+    functions = {function for function, stops in state.stops.items() if not wanted.isdisjoint(stops)}
+    for function in functions:
+        state.stops[function] = {n: s for n, s in state.stops[function].items() if n not in wanted}
+    for one in gdb.breakpoints():
+        if one.number in wanted and one.number in FILTERS:
+            for stop in stops_of(one, reason):
+                function = process.function_start(stop) or stop
+                functions.add(function)
+                state.stops.setdefault(function, {})[one.number] = stop
+    state.waiting -= wanted
+    state.roomless -= wanted
+    others = strangers()
+    state.why.update({number: "" for function in functions for number in state.stops[function]})
+    for function in sorted(functions):
+        settle(function, others)
+    all_or_none(state)
+    release_unneeded()
+
+
+def release_unneeded() -> None:
+    """Without guards ``breakpoint always-inserted`` is the user's again."""
+    if not any(state.guards for state in PROCESSES.all()):
+        inserted.release(GUARDS)
+
+
+def undo_inherited(state: Guarded) -> None:
+    while state.inherited:
+        state.inherited.pop().undo_in_fork()
+
+
+def renew_waiting() -> None:
+    if process.is_alive() and not process.is_running():
+        renew(PROCESSES().waiting)
+
+
+def refresh() -> None:
+    """The same in a command, where the program may be made to map pages."""
+    state = PROCESSES()
+    state.is_full = ""
+    with trampoline_space.may_call():
+        renew(state.roomless)
+
+
+def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
+    """Addresses of the breakpoint's locations that are on, or would be without their guard; says why there are none."""
+    state, number = PROCESSES(), breakpoint.number
+    if reason:
+        state.why[number] = reason
+        return []
+    found = places(breakpoint)
+    if not found:
+        state.why[number] = ""  # pending, and gdb does not even tell its condition
+    elif not breakpoint.enabled:
+        state.why[number] = "disabled"
+    elif (breakpoint.condition or "") != FILTERS[number].native:
+        state.why[number] = "its condition was changed"
+    else:
+        switched_off = {one.stop for one in state.guards_of(number) if one.is_lowered}
+        return [address for address, on in found if address and (on or address in switched_off)]
+    return []
+
+
+def settle(function: int, others: list[gdb.Breakpoint]) -> None:
+    """One function: the guard for all breakpoints on it, or none."""
+    state = PROCESSES()
+    members, old = state.stops[function], state.guards.get(function)
+    if old is not None and set(old.members) == set(members) and {old.stop} == set(members.values()):
+        return
+    if old is not None:
+        remove(old)
+    if not members:
+        return
+    try:
+        install(function, members, others)
+    except OfOne as problem:
+        state.why.update(dict.fromkeys(members, problem.for_others))
+        state.why[problem.number] = str(problem)
+        state.waiting.update(members if problem.is_for_now else ())
+    except (Refused, UserError) as problem:
+        state.why.update(dict.fromkeys(members, str(problem)))
+        state.waiting.update(members if isinstance(problem, NotNow) else ())
+        state.roomless.update(members if isinstance(problem, trampoline_space.NoRoom) else ())
+
+
+def all_or_none(state: Guarded) -> None:
+    """(`guard_refusals.everywhere` has seen what can be known before one is made.)"""
+    for number in [number for number, one in FILTERS.items() if one.is_counting]:
+        guards = state.guards_of(number)
+        if 0 < len(guards) < sum(number in stops for stops in state.stops.values()):
+            state.why[number] = NOT_EVERYWHERE.format(state.why.get(number, ""))
+            for guard in guards:
+                remove(guard)
+
+
+def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> None:
+    """Only the trampoline is written: the guard begins lifted, and the function is changed when it first rests."""
+    state = PROCESSES()
+    found, threads = everywhere(function, members, others)
+    look_out(state, found, members)
+    for number in members:
+        if FILTERS[number].is_counting:
+            needs.counter(number)
+    counter = state.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
+    is_counting = any(FILTERS[number].is_counting for number in members)
+    made = written(state, found, [test_of(number) for number in members], counter, is_counting)
+    guard = guard_of(function, found, members, made, is_counting)
+    if counter is not None:
+        state.calls.begin(guard, counter)
+    for thread, where in threads.items():
+        for pc, sp in where or ():
+            guard.let_pass(thread, pc, sp)
+    state.guards[function] = guard
+    if not state.is_stopped:
+        guard.begin()
+
+
+def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
+    """For what the guard would not survive."""
+    if any(FILTERS[number].asks_kernel for number in members):
+        state.look_out(seccomp.WAYS, on_confined)
+        state.is_confined = False
+    if standstill.stands_still():
+        state.look_out(forks.WAYS, on_fork)
+
+
+def on_confined() -> None:
+    state = PROCESSES()
+    state.is_confined = True
+    for guard in list(state.guards.values()):
+        if any(FILTERS[number].asks_kernel for number in guard.members):
+            state.stale.update(guard.members)
+            remove(guard)
+
+
+def on_fork() -> None:
+    state = PROCESSES()
+    forks.remember()
+    for guard in list(state.guards.values()):
+        if guard.detour.stops_inside:
+            state.waiting.update(guard.members)
+            state.why.update(dict.fromkeys(guard.members, forks.REASON))
+            remove(guard)
+
+
+def written(
+    state: Guarded, found: Detour, tests: list[trampoline.Test], counter: int | None, is_counting: bool
+) -> trampoline.Trampoline:
+    try:
+        made = trampoline_space.place(found, tests, counter, found.stops_inside or is_counting)
+    except trampoline_space.NoRoom as problem:
+        state.is_full = str(problem)
+        raise
+    try:
+        detours.prepare_island(found, made)
+    except Refused:
+        trampoline_space.take_back(found.island, made)
+        raise
+    return made
+
+
+def guard_of(
+    function: int, found: Detour, members: dict[int, int], made: trampoline.Trampoline, is_counting: bool
+) -> Guard:
+    kind: type[Guard] = RemoteGuard if standstill.stands_still() else NativeGuard
+    inserted.keep(GUARDS)
+    stop = next(iter(members.values()))
+    return kind(function, stop, tuple(members), found, made, is_counting)
+
+
+def test_of(number: int) -> trampoline.Test:
+    try:
+        return FILTERS[number].test()
+    except Refused as reason:
+        is_for_now = isinstance(reason, gdb_threads.NotYet)
+        raise OfOne(number, str(reason), f"and has no guard: {reason}", is_for_now) from None
+
+
+def remove(guard: Guard) -> None:
+    state = PROCESSES()
+    del state.guards[guard.function]
+    state.is_full = ""
+    state.calls.end(guard)
+    for number in guard.members:
+        if not state.guards_of(number):
+            counting.take_back(number)
+    guard.take_back(state.is_stopped)
+    if state.is_stopped:
+        clean()
+
+
+def clean() -> None:
+    with suppress(Refused):
+        trampoline_space.clean()

@@ -1,0 +1,36 @@
+"""What a condition's machine code needs of the process beside the call: counters, threads, callers' addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gdbcuda.condition import typed
+from gdbcuda.condition.place import Range
+from gdbcuda.live.guarding import gdb_threads
+from gdbcuda.live.layers import callers
+from gdbcuda.live.patching import words
+from gdbcuda.live.stopping import counting
+
+
+def counter(number: int) -> int:
+    """Address of what a breakpoint's terms count in, at all of its places."""
+    return words.word(("terms", number))
+
+
+class Place:
+    """`gdbcuda.condition.place.Place` of the selected process, for the condition of one breakpoint."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def counter(self, node: typed.Count) -> int:
+        address = counter(self.number)
+        if counting.of(self.number).address != address:
+            counting.move_into_process(self.number, address)
+        return address
+
+    def caller_ranges(self, node: typed.CallerIn) -> Sequence[Range]:
+        return callers.ranges(node.words)
+
+    def thread(self, node: typed.Thread) -> int:
+        return gdb_threads.known_by(node.number)

@@ -1,0 +1,32 @@
+"""A program that may make few system calls is not made to make another: the test of a guard would ask the kernel
+whether a pointer leads to memory, and the kernel would end the program for it.
+
+Threads that are confined already are seen in their status. Who confines itself later does so through libc.
+(seccomp(2), prctl(2); proc(5): Seccomp in /proc/PID/task/TID/status.)
+"""
+
+from __future__ import annotations
+
+import re
+
+from gdbcuda.live import process
+from gdbcuda.live.guard.libc_calls import Wanted
+
+REASON = "the program confines itself with seccomp, and the test would ask the kernel about a pointer"
+PR_SET_SECCOMP, SYS_PRCTL, SYS_SECCOMP = 22, 157, 317  # (asm/unistd_64.h)
+
+
+def by_prctl(first: int, second: int, third: int) -> bool:
+    return first == PR_SET_SECCOMP
+
+
+def by_syscall(first: int, second: int, third: int) -> bool:
+    return first == SYS_SECCOMP or (first, second) == (SYS_PRCTL, PR_SET_SECCOMP)
+
+
+WAYS: dict[str, Wanted] = {"prctl": by_prctl, "syscall": by_syscall}
+
+
+def is_confined() -> bool:
+    """Whether a thread of the process is, as far as that is known."""
+    return any(re.search(r"^Seccomp:\s*[12]", one, re.MULTILINE) for one in process.statuses())

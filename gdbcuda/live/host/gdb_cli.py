@@ -1,0 +1,91 @@
+"""gdb's own commands, executed for what they say or do: never inside an event of gdb's.
+
+After every command that Python executes, gdb runs the ``commands`` of the breakpoint that has just stopped. A handler
+of the stop event is too early for that: a ``continue`` among them resumes the program before gdb is done with its stop,
+and at a terminal gdb never prompts again. So what a handler needs comes from the Python API, or waits for the prompt:
+``before_prompt`` comes when those commands have run. (gdb's python.c: execute_gdb_command, bpstat_do_actions.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Callable
+
+import gdb
+
+_events: list[str] = []  # that are being handled, the outermost first
+_waiting: list[Callable[[], None]] = []
+_for_us: list[str] = []
+
+
+def execute(line: str) -> str:
+    """What the command has written."""
+    refuse_in_event(line)
+    _for_us.append(line)
+    try:
+        return str(gdb.execute(line, to_string=True))
+    finally:
+        _for_us.pop()
+
+
+def is_for_us() -> bool:
+    """A command that we execute for what it says: nothing is added to that for people."""
+    return bool(_for_us)
+
+
+def execute_aloud(line: str) -> None:
+    """What it writes is for the user."""
+    refuse_in_event(line)
+    gdb.execute(line)
+
+
+def execute_where_nothing_goes_on(line: str) -> str:
+    """No breakpoint's ``commands`` follow: the selected target is a core file, of which nothing can be resumed; or a
+    condition is asked, while gdb holds the thread to be running."""
+    return str(gdb.execute(line, to_string=True))
+
+
+def refuse_in_event(line: str) -> None:
+    if not is_possible():
+        raise RuntimeError(f"gdbcuda would have executed {line!r} inside gdb's event {_events[-1]}")
+
+
+def is_possible() -> bool:
+    return not _events
+
+
+def when_possible(action: Callable[[], None]) -> None:
+    """Now, or as soon as no event is handled."""
+    _waiting.append(action)
+    catch_up()
+
+
+def catch_up(event: object = None) -> None:
+    """Before the prompt, and before a command of ours."""
+    while _waiting and is_possible():
+        _waiting.pop(0)()
+
+
+@contextmanager
+def event(name: str) -> Iterator[None]:
+    """While an event of gdb's is handled."""
+    _events.append(name)
+    try:
+        yield
+    finally:
+        _events.pop()
+
+
+@contextmanager
+def setting(name: str, value: str) -> Iterator[None]:
+    before = gdb.parameter(name)
+    execute(f"set {name} {value}")
+    try:
+        yield
+    finally:
+        execute(f"set {name} {spelled(before)}")
+
+
+def spelled(value: object) -> object:
+    return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value

@@ -1,0 +1,115 @@
+"""Which object is which layer, and which address belongs to whom.
+
+Layers, outermost first: app, runtime, hook, driver, system. A hook library is one that cuda-load was given, or that is
+noticed: an object that is nobody's we know and defines API functions under their own names.
+"""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatchcase
+
+from gdbcuda.api import vendor
+from gdbcuda.linkage.hook_library import RESOLVERS, TELLTALES
+from gdbcuda.live import process
+from gdbcuda.live.layers import noticed
+from gdbcuda.text.printable import visible
+
+LAYERS = ("app", "runtime", "hook", "driver", "system")
+_hooks: list[str] = []
+
+
+def remember_hook(path: str) -> None:
+    """``cuda-load`` names the hook library; several can be stacked."""
+    if path not in _hooks:
+        _hooks.append(path)
+    process.forget()
+
+
+def forget_hook(path: str) -> None:
+    _hooks.remove(path)
+    process.forget()
+
+
+def named_hooks() -> list[str]:
+    return list(_hooks)
+
+
+def hooks() -> list[str]:
+    """The hook libraries that are meant: as named with cuda-load; else those noticed in the process."""
+    return named_hooks() or noticed_hooks()
+
+
+def hooks_here() -> list[str]:
+    """Those of them that the process has."""
+    found = hooks()
+    return [name for name in process.shared_objects() if any(is_same_file(name, one) for one in found)] if found else []
+
+
+@process.until_objects_change
+def is_cuda_here() -> bool:
+    """Has the process a library that is a part of CUDA, or a hook library?"""
+    return bool(hooks_here()) or any(vendor.layer_of(one) in ("runtime", "driver") for one in process.shared_objects())
+
+
+def other_hooks() -> list[str]:
+    """Noticed beside those that were named."""
+    return [one for one in noticed.hooks() if not is_named(one)] if _hooks else []
+
+
+def is_named(loaded: str) -> bool:
+    return any(is_same_file(loaded, named) for named in _hooks)
+
+
+def is_same_file(loaded: str, named: str) -> bool:
+    """By name, a link's or its target's: the loaded file may be on another machine, so no inode is compared."""
+    return os.path.basename(loaded) in (os.path.basename(named), os.path.basename(os.path.realpath(named)))
+
+
+@process.until_objects_change
+def noticed_hooks() -> list[str]:
+    """Shared objects that are not the vendor's nor the system's, and define API functions or dlsym; also hidden ones,
+    which `notice` does not look for."""
+    program, found = process.strip_prefix(process.program()), noticed.hooks()
+    for name in (*TELLTALES, *RESOLVERS):
+        for address in process.decoded(name):
+            owner = process.object_of(address)
+            if owner and owner != program and not vendor.layer_of(owner) and owner not in found:
+                found.append(owner)
+    return found
+
+
+@process.until_objects_change
+def layer_of_object(name: str) -> str:
+    """Layer of a file name as gdb shows it; "" for the empty name (no object there)."""
+    if not name:
+        return ""
+    if any(is_same_file(name, hook) for hook in (*hooks(), *other_hooks())):
+        return "hook"
+    return vendor.layer_of(name) or "app"
+
+
+def layer_of(address: int, function: str = "") -> str:
+    """Layer of a code address. A runtime function found inside the program is its static cudart."""
+    layer = layer_of_object(process.object_of(address))
+    if layer == "app" and function:
+        from gdbcuda.live.layers import versions
+
+        known = versions.table().function(function)
+        if known is not None and known.api == "runtime":
+            return "runtime"
+    return layer
+
+
+def matches(wanted: str, layer: str, name: str) -> bool:
+    """Does a layer or library ("hook", "libfoo.so", "libfoo*", a path) mean this object?"""
+    return (
+        wanted in (layer, name)
+        or fnmatchcase(os.path.basename(name), wanted)
+        or fnmatchcase(os.path.basename(name), wanted + ".so*")
+    )
+
+
+def shown(layer: str, name: str) -> str:
+    """ "hook libvgpu.so"; an unknown place says so."""
+    return visible(f"{layer} {os.path.basename(name)}") if name else "unknown code"

@@ -1,0 +1,22 @@
+"""The hook libraries that nobody has named, as `notice` has found them in each process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gdbcuda.live.host.inferiors import PerInferior
+
+
+@dataclass
+class Objects:
+    """Of one process. ``hooks`` are file name and what it exports."""
+
+    unasked: list[str] = field(default_factory=list)
+    hooks: dict[str, frozenset[str]] = field(default_factory=dict)
+
+
+STATE: PerInferior[Objects] = PerInferior(Objects)
+
+
+def hooks() -> list[str]:
+    return list(STATE().hooks)

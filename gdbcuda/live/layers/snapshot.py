@@ -1,0 +1,118 @@
+"""The process as `gdbcuda.routes` sees it: objects and layers of this moment, tables while they are mapped."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.linkage import Linkage, Objects
+from gdbcuda.live import layers, process
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host.expressions import quoted
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import versions
+from gdbcuda.live.placing import unloading
+from gdbcuda.memory.pages import Blocks
+from gdbcuda.routes.snapshot import World
+
+# dlopen of one object leaves what is known of the others; the next process may map other files at the same places
+_linkages: PerInferior[dict[tuple[int, str, int], Linkage]] = PerInferior(dict)
+
+
+def linkage_of(image: Any) -> Linkage:
+    return _linkages().setdefault((image.handle, image.name, image.base), Linkage(image))
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    """Another build of an object may come to the same place."""
+    known = _linkages()
+    there = unloading.still_there({key: one.image.dynamic for key, one in known.items()})
+    for key in known.keys() - there.keys():
+        del known[key]
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
+
+
+@process.until_objects_change
+def objects() -> Objects:
+    """The loaded objects; UserError with the reason where there are none."""
+    if not process.is_alive():
+        raise UserError("no process: run the program first, or open a core file")
+    found = process.images()
+    if not found:
+        raise UserError("the loader has not mapped any library yet, or the program is static; go on to main first")
+    return Objects(map(linkage_of, found))
+
+
+def file_of(linkage: Linkage) -> str:
+    return linkage.image.name or process.strip_prefix(process.program())
+
+
+def layer_of(linkage: Linkage) -> str:
+    return layers.layer_of_object(file_of(linkage)) or "app"
+
+
+def symbol_at(address: int) -> str:
+    """gdb's name for exactly this address: what stands in a symbol table or in debug info."""
+    name, distance = process.symbol_of(address)
+    return name if not distance else ""
+
+
+def is_hidden(name: str) -> bool:
+    """A hook library has the function in its symbol table, and does not export it."""
+    return any(name in static_functions(file) for file in hook_files())
+
+
+@process.until_objects_change
+def hook_files() -> tuple[str, ...]:
+    names = [objfile.filename for objfile in gdb.objfiles() if objfile.filename]
+    return tuple(n for n in names if layers.layer_of_object(process.strip_prefix(n)) == "hook")
+
+
+def minimal_symbols(file: str) -> str:
+    """A line each, as gdb prints them. It takes a name with the end of a line in it for two commands."""
+    if "\n" in file:
+        return ""
+    try:
+        return gdb_cli.execute(f"maintenance print msymbols -objfile {quoted(file)}")
+    except gdb.error:
+        return ""
+
+
+@process.until_objects_change
+def symbol_table(file: str) -> list[tuple[str, int]]:
+    """Functions and addresses of an object's symbol table as gdb has read it: a lookup costs packets for each name."""
+    rows = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", minimal_symbols(file), re.MULTILINE)
+    return [(name, int(address, 16)) for address, name in rows]
+
+
+@process.until_objects_change
+def static_functions(file: str) -> dict[str, int]:
+    """The same by name."""
+    return dict(symbol_table(file))
+
+
+@process.until_objects_change
+def static_runtime() -> dict[str, int]:
+    """The runtime's functions that are linked into the program, with their addresses; {} where it has none inside."""
+    table, found = versions.table(), static_functions(process.program())
+    if "__cudaRegisterFatBinary" not in found:
+        return {}
+    known = {name: table.functions[name] for name in found.keys() & table.functions.keys()}
+    return {name: found[name] for name, function in known.items() if function.api == "runtime"}
+
+
+def variable_at(address: int) -> str:
+    """ "in hook_entries+48"; the bare address where nothing has a name."""
+    name, distance = process.symbol_of(address)
+    return f"in {name}+{distance}" if distance and name else f"in {name}" if name else f"at {address:#x}"
+
+
+def now() -> World:
+    """The process at this stop: pointers and slots are read anew."""
+    memory = Blocks(process.InferiorMemory())
+    return World(objects(), memory, versions.table(), layer_of, file_of, symbol_at, is_hidden, variable_at)

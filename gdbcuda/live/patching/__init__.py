@@ -1,0 +1,1 @@
+"""What we write into the process for guards: pages, words, trampolines, the jumps to them; and our library there."""

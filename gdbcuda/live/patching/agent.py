@@ -1,0 +1,75 @@
+"""Our own library in the process, libgdbcuda.so: room for trampolines through which unwinders find the caller.
+
+cuda-load preloads it behind everything else. What is written there is the code and, at the same place of each table
+behind it, what `unwinding` says of it. (shim/agent/guards.S)
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.files import places
+from gdbcuda.linkage.image import Symbol
+from gdbcuda.live import process
+from gdbcuda.live.patching import detours
+from gdbcuda.live.preloading import preload
+from gdbcuda.live.prompt import settings
+from gdbcuda.machine import unwinding
+from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.trampoline import Trampoline
+
+Tables = dict[int, bytes]  # address -> what is to be there; zeros are there already
+
+
+@process.until_objects_change
+def area() -> Symbol | None:
+    """Where the code goes; None where the process has not the library."""
+    with suppress(Unreadable):  # the process may be dying
+        for one in process.lasting_images():
+            if os.path.basename(one.name) == places.AGENT:
+                return one.lookup(unwinding.AREA)
+    return None
+
+
+def is_inside(address: int) -> bool:
+    found = area()
+    return found is not None and found.address <= address < found.address + found.size
+
+
+def tables(made: Trampoline) -> Tables:
+    """Of code that is to lie in the area; `Refused` where its frames cannot be described."""
+    found = area()
+    assert found is not None
+    try:
+        described = unwinding.tables(made.raw)
+    except unwinding.Unknown:
+        raise Refused("what its first instructions do to the stack is not understood") from None
+    return {made.address + found.size * index: raw for index, raw in enumerate(described, 1) if any(raw)}
+
+
+def write(found: Tables) -> None:
+    """All of them, or `Refused`."""
+    if any(any(process.InferiorMemory().read(address, len(raw))) for address, raw in found.items()):
+        raise Refused("there is something else in libgdbcuda.so")
+    for address, raw in found.items():
+        detours.write(address, raw)
+
+
+def take_back(found: Tables) -> None:
+    """No thread is in the code any more."""
+    for address, raw in found.items():
+        if process.InferiorMemory().read(address, len(raw)) == raw:
+            detours.write(address, bytes(len(raw)))
+
+
+def why_not() -> str:
+    """Why the process has not the library."""
+    if not settings.value("cuda-guard-stacks"):
+        return "'set cuda-guard-stacks' is off"
+    if not places.agent():
+        return f"it is not built: {places.own_command()} demo --build-only does that"
+    if not preload.STATE.files:
+        return "cuda-load preloads it, at a start"
+    return "gdbserver has started the process" if process.is_remote() else "the next run will have it"

@@ -1,0 +1,125 @@
+"""Writes detours into the process and takes them back. (gdb manual: "Inferiors In Python".)"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import gdb
+
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import process
+from gdbcuda.live.host import inferiors
+from gdbcuda.live.threads import standstill
+from gdbcuda.machine import detour, trampoline
+from gdbcuda.machine.detour import Detour, Refused
+from gdbcuda.machine.free_ranges import ALIGN
+from gdbcuda.machine.unexecuted import PADDING, Surroundings
+from gdbcuda.machine.x86_read import Instruction, Unknown, instructions
+from gdbcuda.machine.x86_write import jump
+
+LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
+OTHER_MACHINE = "guards are made for x86-64, not for"
+LARGEST_NEIGHBOUR = 4096
+FIRST_BYTES = 16  # that have to be as the file has them
+
+
+def plan(function: int, stop: int, is_unwound: bool = False) -> Detour:
+    """The detour for the function that starts there; `Refused` with the reason."""
+    code, around = read(function)
+    if process.differs_from_file(function, FIRST_BYTES):
+        raise Refused("its first bytes are not those of its file: somebody else has patched it already")
+    in_place = not standstill.stands_still() and steps_in_place()
+    return detour.plan(function, code, stop, around, cold_part(function), in_place, is_unwound)
+
+
+def read(function: int) -> tuple[bytes, Surroundings]:
+    size = function_size(function)
+    if not size:
+        raise Refused("the size of the function is not known")
+    if size > LARGEST_FUNCTION:
+        raise Refused("the function is too large to look at")
+    room = -(function + size) % ALIGN  # functions are aligned: so much is filling behind this one
+    try:
+        raw = process.original_code(function - PADDING, PADDING + size + room)
+        neighbour = previous_function(function)
+    except Unreadable:
+        raise Refused("the function cannot be read") from None
+    near = [one for one in process.PATCHED().items() if abs(one[0] - function) < LARGEST_FUNCTION + LARGEST_NEIGHBOUR]
+    taken = frozenset(at + index for at, own in near for index in range(len(own)))
+    code = raw[PADDING:]
+    return code[:size], Surroundings(raw[:PADDING], code[size:], neighbour, taken)
+
+
+def cold_part(function: int) -> list[tuple[int, Instruction]]:
+    """Of a function that the compiler has split: gcc calls what is rarely executed NAME.cold."""
+    name = process.symbol_of(function)[0]
+    found: list[tuple[int, Instruction]] = []
+    for start in process.decoded(f"{name}.cold") if name else ():
+        if process.object_of(start) == process.object_of(function):
+            with suppress(Unreadable, Unknown):
+                for at, one in instructions(process.original_code(start, function_size(start) or LARGEST_NEIGHBOUR)):
+                    found.append((start + at, one))
+    return found
+
+
+def steps_in_place() -> bool:
+    """Whether gdb steps a thread over a breakpoint by taking the breakpoint out, all other threads standing still; else
+    it lets the thread execute the instruction elsewhere. (gdb manual: "Maintenance Commands", displaced-stepping.)"""
+    if gdb.parameter("displaced-stepping") != "auto":
+        return gdb.parameter("displaced-stepping") == "off"
+    return standstill.stands_still()
+
+
+def previous_function(function: int) -> tuple[int, bytes] | None:
+    """The one that ends in front of this one, if it is small: its address and bytes."""
+    start = process.function_start(function - 1) or process.function_start(function - ALIGN)  # filling has no symbol
+    if start is None or not 0 < function - start <= LARGEST_NEIGHBOUR:
+        return None
+    return start, process.original_code(start, function - start)
+
+
+@process.until_objects_change
+def function_size(function: int) -> int:
+    """From the debug info, else from the object's dynamic symbols; 0 if neither has it."""
+    block = gdb.block_for_pc(function)
+    while block is not None and block.function is None:
+        block = block.superblock
+    if block is not None and block.start == function:
+        return int(block.end - block.start)
+    name = process.symbol_of(function)[0]
+    owner = next((one for one in process.images() if one.holds(function)), None)
+    symbol = owner.lookup(name) if owner is not None else None
+    return symbol.size if symbol is not None and symbol.address == function else 0
+
+
+def write(address: int, raw: bytes, prove: bool = True) -> None:
+    """`Refused` where the target does not let us, or, as far as we look, does not do it."""
+    try:
+        gdb.selected_inferior().write_memory(address, raw)
+        written = process.InferiorMemory().read(address, len(raw)) if prove else raw
+    except (gdb.error, gdb.MemoryError, Unreadable) as problem:
+        raise Refused(f"the code cannot be written ({problem})") from None
+    if written != raw:
+        raise Refused("the code cannot be written (it reads back differently)")
+
+
+def prepare_island(found: Detour, made: trampoline.Trampoline) -> None:
+    """What the entry's short jump will lead to."""
+    if found.island is not None:
+        at, own = found.island
+        write(at, jump(at, made.address))
+        process.PATCHED()[at] = own
+
+
+def is_possible() -> str:
+    """Why there cannot be a detour at all; "" where there can."""
+    if not process.is_alive() or process.connection() == "core":
+        return "no process"
+    try:
+        if process.machine() != "x86-64":
+            return f"{OTHER_MACHINE} {process.machine()}"
+    except UserError as problem:
+        return str(problem)
+    if inferiors.are_several() and sum(bool(one.pid) for one in gdb.inferiors()) > 1:
+        return "several processes in one gdb"  # which sets breakpoints at addresses again in the wrong one
+    return "non-stop mode" if gdb.parameter("non-stop") else ""

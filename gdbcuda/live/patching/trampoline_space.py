@@ -1,0 +1,202 @@
+"""Room for trampolines: what of the process's memory is ours, and gets its own bytes back.
+
+They live in our own library, where that is preloaded and near (`agent`); else in the zero bytes between the end of an
+executable segment and the end of its page, so that no code of the program runs to make room; where those are used up,
+in pages that the program is made to map (`mapping`), if gdb may call a function in it then. No other object that can be
+unloaded takes them away. Nor does the function's own where one has a breakpoint: gdb does not see that those bytes are
+gone with the object, and would write there.
+(ELF gABI, "Program Loading"; gdb's solib.c: solib_contains_address_p.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import process
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.patching import agent, detours, mapped_pages
+from gdbcuda.live.threads import positions
+from gdbcuda.machine import trampoline
+from gdbcuda.machine.detour import Detour, Refused
+from gdbcuda.machine.free_ranges import Range, aligned, fit
+from gdbcuda.machine.unexecuted import Island
+from gdbcuda.memory import PAGE
+
+PF_X = 1
+NEAR = (1 << 31) - (1 << 20)
+MOST_TRIES = 64
+_calling_allowed: list[bool] = []
+
+
+class NoRoom(Refused):
+    """For this trampoline; a smaller one might fit."""
+
+
+@dataclass
+class Room:
+    """``taken``: address -> size; ``left``: where nothing leads to any more, address -> what is and what belongs there;
+    ``mapped``: pages that are there for us, address -> size; ``tables``: of the trampolines in our own library, what is
+    written beside them."""
+
+    taken: dict[int, int] = field(default_factory=dict)
+    left: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    mapped: dict[int, int] = field(default_factory=dict)
+    tables: dict[int, agent.Tables] = field(default_factory=dict)
+
+
+ROOM: PerInferior[Room] = PerInferior(Room)
+
+
+@contextmanager
+def may_call() -> Iterator[None]:
+    """Meanwhile gdb is in no event, and the program may be made to map pages."""
+    _calling_allowed.append(True)
+    try:
+        yield
+    finally:
+        _calling_allowed.pop()
+
+
+def is_calling_allowed() -> bool:
+    return bool(_calling_allowed)
+
+
+def place(
+    found: Detour, tests: list[trampoline.Test], counter: int | None = None, has_breakpoint: bool = True
+) -> trampoline.Trampoline:
+    """Writes the trampoline where there is room within reach; the function does not use it yet."""
+    size = len(trampoline.build(found, tests, aligned(found.function), counter).raw)
+    made = in_library(found, tests, counter, size)
+    if made is None:
+        made = trampoline.build(found, tests, room_for(found.function, size, has_breakpoint), counter)
+    detours.write(made.address, made.raw)
+    ROOM().taken[made.address] = size
+    return made
+
+
+def in_library(
+    found: Detour, tests: list[trampoline.Test], counter: int | None, size: int
+) -> trampoline.Trampoline | None:
+    """In our own library: what belongs beside it is written."""
+    address = unused(size) if is_unwound(found.function) else None
+    if address is None:
+        return None
+    made = trampoline.build(found, tests, address, counter)
+    try:
+        tables = agent.tables(made)
+        agent.write(tables)
+    except (Refused, Unreadable):
+        return None
+    ROOM().tables[address] = tables
+    return made
+
+
+def unused(size: int) -> int | None:
+    """In our own library. (In the child of a fork there is what the parent had.)"""
+    area, taken = agent.area(), dict(ROOM().taken)
+    for _ in range(MOST_TRIES):
+        address = fit(area.address, area.address + area.size, size, taken) if area is not None else None
+        if address is None or is_zero(address, size):
+            return address
+        taken[address] = size
+    return None
+
+
+def is_unwound(function: int) -> bool:
+    """Can unwinders find the caller of a thread that is in its trampoline?"""
+    area = agent.area()
+    return area is not None and abs(area.address - function) < NEAR
+
+
+def room_for(function: int, size: int, has_breakpoint: bool) -> int:
+    address = spare(function, size, has_breakpoint)
+    if address is None and _calling_allowed:
+        try:
+            start, length = mapped_pages.map_near(function, NEAR)
+        except (Refused, gdb.error) as reason:
+            raise NoRoom(f"no unused bytes are left within 2 GB, and {reason}") from None
+        ROOM().mapped[start] = length
+        address = spare(function, size, has_breakpoint)
+    if address is None:
+        raise NoRoom("no unused bytes are left within 2 GB; cuda-guards, typed at a stop, makes room")
+    return address
+
+
+def spare(near: int, size: int, has_breakpoint: bool) -> int | None:
+    for start, end in ranges(near, has_breakpoint):
+        address = fit(start, end, size, ROOM().taken)
+        if address is not None and abs(address - near) < NEAR and is_zero(address, size):
+            return address
+    return None
+
+
+def ranges(near: int, has_breakpoint: bool) -> Iterable[Range]:
+    """What is free behind the segments, the function's own object first, then by distance; then our own pages."""
+    own = [one for one in process.images() if one.holds(near) and not has_breakpoint]
+    objects = {id(one): one for one in [*own, *process.lasting_images()]}.values()
+    segments = [(start, end) for one in objects for start, end, flags in one.segments if flags & PF_X]
+    for _, end in sorted(segments, key=lambda s: max(s[0] - near, near - s[1], 0)):
+        yield end, (end + PAGE - 1) // PAGE * PAGE
+    for start, size in ROOM().mapped.items():
+        yield start, start + size
+
+
+def is_zero(start: int, size: int) -> bool:
+    try:
+        return not any(process.InferiorMemory().read(start, size))
+    except Unreadable:
+        return False
+
+
+def take_back(island: Island | None, made: trampoline.Trampoline) -> None:
+    """Nothing leads there any more. The bytes stay until no thread is in them: see `clean`."""
+    left = ROOM().left
+    left[made.address] = made.raw, bytes(len(made.raw))
+    if island is not None:
+        left[island[0]] = detours.jump(island[0], made.address), island[1]
+
+
+def clean() -> None:
+    """Puts back what nothing leads to any more and no thread is in. Only where all threads are stopped. Where there is
+    something else it was in an object that is unloaded."""
+    room = ROOM()
+    if not room.left:
+        return
+    where = [pc for found in positions.standing().values() for pc, _ in found or [positions.UNKNOWN]]
+    if positions.UNKNOWN[0] in where:
+        return
+    for address, (ours, own) in list(room.left.items()):
+        if not any(address <= pc < address + len(own) for pc in where):
+            del room.left[address]
+            room.taken.pop(address, None)
+            process.PATCHED().pop(address, None)
+            with suppress(Refused, Unreadable):
+                if process.InferiorMemory().read(address, len(ours)) == ours:
+                    detours.write(address, own)
+                    agent.take_back(room.tables.pop(address, {}))
+
+
+def is_left(pc: int) -> bool:
+    """Is it in a trampoline that nothing leads to any more?"""
+    return any(address <= pc < address + len(own) for address, (_, own) in ROOM().left.items())
+
+
+def give_back() -> str:
+    """Pages in which there is nothing of ours any more; says which stay, and why."""
+    room, stays = ROOM(), ""
+    for start, size in list(room.mapped.items()):
+        if any(start <= address < start + size for address in room.taken):
+            stays = "a thread may return into them"
+            continue
+        try:
+            mapped_pages.unmap(start, size)
+            del room.mapped[start]
+        except Refused as reason:
+            stays = str(reason)
+    kept = ", ".join(f"{size >> 10} KiB at {start:#x}" for start, size in room.mapped.items())
+    return f"guards had pages mapped that stay in the process: {kept} ({stays})" if kept else ""

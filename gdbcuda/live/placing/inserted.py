@@ -1,0 +1,61 @@
+"""``breakpoint always-inserted``: breakpoints stay in the process while it stands, for as long as somebody needs that.
+
+A guard needs it, for what gdb puts in and takes out at each stop would overwrite what others have written there. A
+recorder over a slow link needs it, for gdb would send two thousand breakpoints at each stop.
+(gdb manual: "Set Breaks".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import gdb
+
+from gdbcuda.live import process
+from gdbcuda.live.host import gdb_cli
+
+SETTING = "breakpoint always-inserted"
+_owners: set[str] = set()
+_ours: list[bool] = []  # it was off before
+_going_on: list[bool] = []
+
+
+def keep(owner: str) -> None:
+    if owner not in _owners:
+        _owners.add(owner)
+        gdb_cli.when_possible(settle)
+
+
+def release(owner: str) -> None:
+    if owner in _owners:
+        _owners.remove(owner)
+        gdb_cli.when_possible(settle)
+
+
+def settle() -> None:
+    if _owners and not always():
+        gdb_cli.execute(f"set {SETTING} on")
+        _ours.append(True)
+    elif _ours and not _owners:
+        _ours.clear()
+        gdb_cli.execute(f"set {SETTING} off")
+
+
+def always() -> bool:
+    return bool(gdb.parameter(SETTING))
+
+
+def now() -> bool:
+    """Are they in the process at this moment?"""
+    return always() or (not _going_on and process.is_thread_running())
+
+
+@contextmanager
+def going_on() -> Iterator[None]:
+    """gdb tells that the process goes on: its threads are running already, and the breakpoints are yet to come."""
+    _going_on.append(True)
+    try:
+        yield
+    finally:
+        _going_on.pop()

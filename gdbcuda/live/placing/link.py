@@ -1,0 +1,75 @@
+"""The link to a remote target: which server is at its other end, and what a slow one is spared.
+
+gdb reads the byte under each breakpoint that is made, writes all of them when the program goes on, and takes all out at
+each stop: with one that never stops on every API function some thousand packets. (gdb manual: "Files",
+``trust-readonly-sections``.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+
+import gdb
+
+from gdbcuda.live import process
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.placing import inserted
+
+LOG = "cuda-log"
+TRUST = "trust-readonly-sections"
+MANY = 100  # breakpoints
+
+
+@contextlib.contextmanager
+def planting() -> Iterator[None]:
+    """Code is read from the files, if they are on this machine."""
+    wanted = process.is_remote() and not str(gdb.parameter("sysroot")).startswith(process.REMOTE_PREFIX)
+    if not wanted or gdb.parameter(TRUST) or not gdb_cli.is_possible():
+        yield
+        return
+    gdb_cli.execute(f"set {TRUST} on")
+    try:
+        yield
+    finally:
+        gdb_cli.execute(f"set {TRUST} off")
+
+
+@contextlib.contextmanager
+def as_it_is() -> Iterator[None]:
+    """Code is read from the process, within `planting` too."""
+    if not gdb.parameter(TRUST) or not gdb_cli.is_possible():
+        yield
+        return
+    gdb_cli.execute(f"set {TRUST} off")
+    try:
+        yield
+    finally:
+        gdb_cli.execute(f"set {TRUST} on")
+
+
+def trusts_files() -> bool:
+    """What gdb reads may be the file's code, whatever is in the process."""
+    return bool(gdb.parameter(TRUST))
+
+
+def keep_inserted(count: int) -> None:
+    """Breakpoints stay in the process while it stands, until `as_before`."""
+    if count > MANY and process.is_remote():
+        inserted.keep(LOG)
+
+
+def as_before() -> None:
+    inserted.release(LOG)
+
+
+@functools.cache
+def is_cuda_gdb() -> bool:
+    """Asked once, at the start: in an event it cannot be."""
+    return bool(gdb_cli.execute("complete info cuda "))
+
+
+def gdbserver() -> str:
+    """The one that this debugger speaks to: cuda-gdb refuses any but its own."""
+    return "cuda-gdbserver" if is_cuda_gdb() else "gdbserver"

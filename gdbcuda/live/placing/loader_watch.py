@@ -1,0 +1,75 @@
+"""Breakpoints of ours on the loader: the moment behind each load and unload, outside of gdb's events.
+
+gdb asks them after it has read the loader's list and set its own breakpoints again. In gdb's events about objects and
+breakpoints it is in the middle of that. Internal, for they never stop. (glibc's probes in elf/rtld.c, dl-open.c and
+dl-close.c, and _dl_debug_state where the loader has none: gdb's own places, so they cost a link no packets.)
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import gdb
+
+from gdbcuda.api import vendor
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.prompt import safely
+
+START = "-probe-stap rtld:init_complete"
+CHANGES = ("-probe-stap rtld:reloc_complete", "-probe-stap rtld:unmap_complete")
+NO_PROBES = "-function _dl_debug_state"
+# in gdb's python command: binds no name of the user's
+THIS = "__import__('gdbcuda.live.placing.loader_watch', fromlist=['*'])"
+
+_wanted: list[Callable[[], None]] = []
+_places: dict[str, Place] = {}
+
+
+class Place(gdb.Breakpoint):
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec, internal=True)
+        self.spec = spec
+        _places[spec] = self
+
+    @safely.looking_on
+    def stop(self) -> bool:
+        if self.spec == NO_PROBES and any(map(is_probe, _places.values())):
+            self.enabled = False
+        gdb_cli.catch_up()
+        for action in list(_wanted):
+            action()
+        return False
+
+
+def is_probe(place: Place) -> bool:
+    return place.spec in CHANGES and not place.pending
+
+
+def want(action: Callable[[], None]) -> None:
+    """Called at each load and unload from now on."""
+    if action not in _wanted:
+        _wanted.append(action)
+    gdb_cli.when_possible(watch)
+
+
+def unwant(action: Callable[[], None]) -> list[gdb.Breakpoint]:
+    """The breakpoints that nobody needs any more: to be deleted where gdb is not in the middle of its list."""
+    if action in _wanted:
+        _wanted.remove(action)
+    left = [] if _wanted else list(_places.values())
+    if left:
+        _places.clear()
+    return left
+
+
+def watch() -> None:
+    """Where there is no loader yet gdb would say so: hence the command, whose text is dropped."""
+    for spec in (START, *CHANGES, NO_PROBES) if _wanted else ():
+        if spec not in _places:
+            gdb_cli.execute(f"python {THIS}.Place({spec!r})")
+
+
+def on_objfile(event: gdb.NewObjFileEvent) -> None:
+    """The loader is there, and no command could be executed before: what every one of them has."""
+    if _wanted and not _places and vendor.is_loader(event.new_objfile.filename or ""):
+        Place(NO_PROBES)

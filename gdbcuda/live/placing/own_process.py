@@ -1,0 +1,83 @@
+"""Breakpoints at bare addresses, which mean something in one process only.
+
+gdb takes an address for one of every program: when another inferior loads its objects, the breakpoint gets a location
+there too, in the middle of other code, or where nothing is mapped, and then that inferior cannot run. Such locations
+are switched off here as soon as gdb has made them, before it writes them into the process. gdb keeps that by the name
+of the function: with the other program's symbols gone, at its exec, it takes our own location for the one switched off.
+(gdb manual: "Inferiors Connections and Programs", "Breakpoints In Python".)
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import gdb
+
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.placing import unloading
+from gdbcuda.live.prompt import safely
+from gdbcuda.live.threads import children
+
+# gdb 10 to 12 cannot switch locations of internal breakpoints: there one process at a time is watched
+CAN_CONFINE = hasattr(gdb, "BreakpointLocation")
+
+ENTRIES: PerInferior[set[int]] = PerInferior(set)  # addresses at which somebody of ours looks at each call
+ON_ENTRY: list[Callable[[int, bool], None]] = []
+_owners: dict[int, int] = {}  # breakpoint number -> inferior number
+_switched: set[int] = set()  # breakpoint numbers; of any other a location that is off is the user's wish
+
+
+def confine(made: gdb.Breakpoint, address: int) -> None:
+    """The breakpoint is of the selected inferior alone, and of the object that the address is in. (gdb 16 then makes no
+    other locations, and it crashes now and then where one is switched in the middle of an exec; gdb 15 knows the
+    attribute, but makes them all the same. They refuse it where a thread is named, which is of one process already.)"""
+    owner = _owners[made.number] = gdb.selected_inferior().num
+    if hasattr(made, "inferior") and made.thread is None:
+        made.inferior = owner
+    unloading.keep(made, address)
+
+
+class Internal(gdb.Breakpoint):
+    """At an address of the selected process; no list shows it. What inherits has a ``stop`` that looks on."""
+
+    sees_all_calls = True  # it is at a function's first instruction, and wants to hear of each call
+
+    def __init__(self, address: int) -> None:
+        if self.sees_all_calls:
+            ENTRIES().add(address)
+            for tell in ON_ENTRY:
+                tell(address, True)
+        self.address = address
+        super().__init__(f"*{address:#x}", internal=True)
+        confine(self, address)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "stop" in vars(cls):
+            cls.stop = safely.looking_on(cls.stop)
+
+
+def on_modified(breakpoint: gdb.Breakpoint) -> None:
+    if isinstance(breakpoint, Internal) and not breakpoint.enabled:
+        children.take_out(breakpoint.address)
+    owner = _owners.get(breakpoint.number)
+    if owner is None or not CAN_CONFINE:
+        return
+    for place in breakpoint.locations:
+        mine = owner in (place.thread_groups or [owner])
+        if place.enabled and not mine:
+            place.enabled = False
+            _switched.add(breakpoint.number)
+        elif mine and not place.enabled and breakpoint.number in _switched:
+            place.enabled = True
+
+
+def on_deleted(breakpoint: gdb.Breakpoint) -> None:
+    if isinstance(breakpoint, Internal):
+        children.take_out(breakpoint.address)
+        if breakpoint.sees_all_calls:
+            ENTRIES().discard(breakpoint.address)
+            for tell in ON_ENTRY:
+                tell(breakpoint.address, False)
+    _owners.pop(breakpoint.number, None)
+    _switched.discard(breakpoint.number)

@@ -1,0 +1,98 @@
+"""A breakpoint at a bare address goes with the object that it is in, as soon as the loader has unmapped that.
+
+gdb keeps it: it tries to insert it where nothing is mapped any more, and the program cannot go on, or it writes into
+what is mapped there next. At the loader's breakpoint behind an unload gdb has just read the list of objects, and takes
+what was inserted in those that are gone for gone: here it is switched off, and gdb writes nothing. It is deleted later,
+for nothing is deleted inside ``stop``. Who planted it is told, and plants anew when the object is loaded again.
+(gdb's breakpoint.c: disable_breakpoints_in_unloaded_shlib.)
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Callable, NamedTuple, TypeVar
+
+import gdb
+
+from gdbcuda.live import process
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.placing import loader_watch
+
+Key = TypeVar("Key")
+
+
+class Placed(NamedTuple):
+    breakpoint: gdb.Breakpoint
+    address: int
+
+
+# By gdb's name of the object and by the breakpoint's number. What is in none, as in the program, is not unloaded.
+PLACED: PerInferior[dict[str, dict[int, Placed]]] = PerInferior(dict)
+_objects: dict[int, str] = {}  # by the breakpoint's number
+ON_UNLOADED: list[Callable[[set[int]], None]] = []  # told of the addresses at which a breakpoint was
+_trash: list[gdb.Breakpoint] = []
+
+
+def watch() -> None:
+    """Called by commands that will have breakpoints planted: in gdb's events none can be set on the loader's probes."""
+    loader_watch.want(look)
+
+
+def keep(made: gdb.Breakpoint, address: int) -> None:
+    name = gdb.solib_name(address)
+    if name:
+        PLACED().setdefault(name, {})[made.number] = Placed(made, address)
+        _objects[made.number] = name
+        watch()
+
+
+def look() -> None:
+    """The loader has loaded or unloaded something. Of each object one address is enough: it goes as a whole."""
+    gone: list[Placed] = []
+    for name, placed in list(PLACED().items()):
+        if placed and not is_there(next(iter(placed.values())).address, name):
+            gone += PLACED().pop(name).values()
+    if gone:
+        forget(gone)
+
+
+def is_there(address: int, name: str) -> bool:
+    return bool(gdb.solib_name(address) == name)
+
+
+def still_there(objects: dict[Key, int]) -> dict[Key, int]:
+    """Of objects with an address in each. (The program is in no list of gdb's.)"""
+    return {key: at for key, at in objects.items() if gdb.solib_name(at) or process.in_program(at)}
+
+
+def drop(addresses: set[int], *by_address: dict[int, Any]) -> None:
+    """For those that are told: what they know by these addresses."""
+    for known in by_address:
+        for address in addresses & known.keys():
+            del known[address]
+
+
+def forget(gone: list[Placed]) -> None:
+    process.forget()  # gdb 10 has no event for it
+    for one, _ in gone:
+        if one.is_valid():
+            with suppress(gdb.error):
+                one.enabled = False
+            _trash.append(one)
+    addresses = {address for _, address in gone}
+    for tell in ON_UNLOADED:
+        tell(addresses)
+
+
+def on_deleted(breakpoint: gdb.Breakpoint) -> None:
+    name = _objects.pop(breakpoint.number, "")
+    for objects in PLACED.all():
+        objects.get(name, {}).pop(breakpoint.number, None)
+
+
+def sweep(event: object = None) -> None:
+    """Where gdb is not in the middle of a stop of its own."""
+    while _trash:
+        one = _trash.pop()
+        if one.is_valid():
+            one.delete()

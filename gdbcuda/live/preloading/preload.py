@@ -1,0 +1,214 @@
+"""How a hook library gets into the program under debug, and into nothing else.
+
+``set exec-wrapper env LD_PRELOAD=…`` reaches the program alone: not gdb, and not the shell that gdb starts it with.
+That is the usual way. Two kinds of start run no wrapper: a gdbserver's (``target extended-remote``), and any start with
+``startup-with-shell off``. There ``set environment`` is used, without a shell, so that again only the program has it.
+(gdb manual: "Starting your Program", "Your Program's Environment"; ld.so(8).)
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.files import places
+from gdbcuda.live import process
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.placing import link
+from gdbcuda.live.prompt import settings, user_hooks
+from gdbcuda.text.printable import visible
+
+
+@dataclass
+class Preload:
+    """What cuda-load has asked for, and what the user had set before, to be put back when nothing of it is left.
+
+    ``first`` and ``last``: what stands in front of and behind the user's own LD_PRELOAD, by the names on the program's
+    machine; ``there``: file here -> that name."""
+
+    first: list[str] = field(default_factory=list)
+    last: list[str] = field(default_factory=list)
+    there: dict[str, str] = field(default_factory=dict)
+    user_wrapper: str = ""
+    user_values: dict[int, str] = field(default_factory=dict)  # LD_PRELOAD, by inferior: each has its own environment
+    user_shell: bool = False  # startup-with-shell was on, and is off because of us
+    beside: str = ""  # our own library, preloaded behind all others
+    is_remote: bool = False  # gdb's settings are now those for a gdbserver that starts the program
+
+    @property
+    def files(self) -> list[str]:
+        return self.first + self.last
+
+
+STATE = Preload()
+GUARDED_MACHINE = "x86-64"
+
+
+def add(path: str, behind: bool, there: str = "") -> None:
+    """Preloads the file at the next run, in front of (or behind) what the user preloads anyway."""
+    from gdbcuda.remote.plan import require_preloadable  # loaded when first used
+
+    named = there or path
+    require_preloadable(named)
+    if not STATE.files:
+        STATE.user_wrapper = str(gdb.parameter("exec-wrapper") or "")
+        STATE.user_values.clear()
+    if is_preloaded(path) and STATE.there[path] != named:
+        remove(path)
+    STATE.there[path] = named
+    if named not in STATE.files:
+        (STATE.last if behind else STATE.first).append(named)
+    apply()
+    if uses_environment():
+        watch_run()
+
+
+def remove(path: str) -> None:
+    named = STATE.there.pop(path, path)
+    for side in (STATE.first, STATE.last):
+        if named in side:
+            side.remove(named)
+    apply()
+
+
+def is_preloaded(path: str) -> bool:
+    return path in STATE.there
+
+
+def environment(name: str) -> str | None:
+    """A variable of the next run's environment, None if unset."""
+    shown = gdb_cli.execute(f"show environment {name}").rstrip("\n")
+    return shown.partition(" = ")[2] if shown.startswith(f"{name} = ") else None
+
+
+def apply() -> None:
+    """gdb counts the execs until the program: one shell, one wrapper. So ours is merged into the user's ``env``."""
+    leave_shell_out()
+    STATE.beside = ours()
+    words = wrapper_words()
+    value = ":".join(filter(None, [*STATE.first, wrapper_value(words) or user_value(), *STATE.last, STATE.beside]))
+    if uses_environment():
+        gdb_cli.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD")
+    elif STATE.files:
+        kept = [word for word in words or ["env"] if not word.startswith("LD_PRELOAD=")]
+        set_wrapper(" ".join(map(shlex.quote, [*kept, f"LD_PRELOAD={value}"])))
+    else:
+        set_wrapper(STATE.user_wrapper)
+
+
+def user_value() -> str:
+    """What the user has the selected inferior preload anyway. (A cloned one has a copy of ours.)"""
+    number = gdb.selected_inferior().num
+    if number not in STATE.user_values:
+        found, not_his = (environment("LD_PRELOAD") or "").split(":"), [*STATE.files, STATE.beside]
+        STATE.user_values[number] = ":".join(name for name in found if name not in not_his)
+    return STATE.user_values[number]
+
+
+def ours() -> str:
+    """libgdbcuda.so, where guards may need it: beside a library of its machine, on this one."""
+    from gdbcuda import elf  # loaded when first used
+    from gdbcuda.remote.plan import require_preloadable
+
+    is_wanted = settings.value("cuda-guard-stacks") and settings.value("cuda-guard") != "off" and not STATE.is_remote
+    found = places.agent() if is_wanted and STATE.files else ""
+    try:
+        require_preloadable(found or "none")
+        return found if found and all(elf.open(one).machine == GUARDED_MACHINE for one in STATE.there) else ""
+    except UserError:
+        return ""
+
+
+def on_setting() -> None:
+    """set cuda-guard-stacks"""
+    if STATE.files:
+        apply()
+
+
+def watch_run() -> None:
+    """gdb has no event in front of ``run``."""
+    for word in ("run", "start", "starti"):
+        user_hooks.add(f"hook-{word}", "preloading.preload", "before_run")
+
+
+def before_run() -> None:
+    """An inferior that was added after cuda-load has an environment of its own."""
+    if uses_environment() and (STATE.files or gdb.selected_inferior().num in STATE.user_values):
+        apply()
+
+
+def leave_shell_out() -> None:
+    """The shell that a gdbserver would start the program with; back as soon as nothing is preloaded there."""
+    STATE.is_remote = process.connection() == "extended-remote"
+    if STATE.is_remote and STATE.files and gdb.parameter("startup-with-shell"):
+        STATE.user_shell = True
+        gdb_cli.execute("set startup-with-shell off")
+    elif STATE.user_shell and not (STATE.is_remote and STATE.files):
+        STATE.user_shell = False
+        gdb_cli.execute("set startup-with-shell on")
+
+
+def on_prompt(event: object = None) -> None:
+    """After ``target extended-remote``, or after the end of one: gdb has no event for it."""
+    if not STATE.files or (process.connection() == "extended-remote") == STATE.is_remote:
+        return
+    if STATE.is_remote:
+        gdb_cli.execute(f"set environment LD_PRELOAD={user_value()}" if user_value()
+                    else "unset environment LD_PRELOAD")  # fmt: skip
+    else:
+        set_wrapper(STATE.user_wrapper)
+    apply()
+
+
+def uses_environment() -> bool:
+    """gdbserver ignores a wrapper, without a shell it never starts, and one that is not ``env`` cannot be joined."""
+    words = wrapper_words()
+    if process.connection() == "extended-remote" or not gdb.parameter("startup-with-shell"):
+        return True
+    return bool(words) and os.path.basename(words[0]) != "env"
+
+
+def reach() -> str:
+    """What else is touched, if anything: "" where only the program preloads the library."""
+    if STATE.user_shell:
+        return "startup-with-shell is off now, so that gdbserver preloads it into the program alone"
+    if gdb.parameter("startup-with-shell") and uses_environment():
+        return f"your exec-wrapper ({STATE.user_wrapper}) stays, so it and the start-up shell preload the library too"
+    return ""
+
+
+def set_wrapper(wrapper: str) -> None:
+    gdb_cli.execute(f"set exec-wrapper {wrapper}" if wrapper else "unset exec-wrapper")
+
+
+def wrapper_words() -> list[str]:
+    try:
+        return shlex.split(STATE.user_wrapper)
+    except ValueError:
+        raise UserError(f"'show exec-wrapper' has unbalanced quotes: {STATE.user_wrapper}") from None
+
+
+def wrapper_value(words: list[str]) -> str:
+    """The LD_PRELOAD that the user's own ``env`` wrapper sets."""
+    return next((word.partition("=")[2] for word in words if word.startswith("LD_PRELOAD=")), "")
+
+
+def remote_advice(path: str) -> str:
+    """What to type where the target is remote: gdb's own settings do not reach a gdbserver that runs already."""
+    from gdbcuda.remote import plan  # loaded when first used
+
+    program = process.strip_prefix(process.program()) or "PROGRAM"
+    server = link.gdbserver()
+    line = plan.plan(plan.Request(hook=path, program=program, gdbserver=server)).server
+    return (
+        f"The process is started by {server}, so the preload is set there (cuda-remote tells how, in containers too):\n"
+        f"  {visible(line)}\n"
+        f"or gdb starts it, as often as you like:  target extended-remote  to a  {server} --multi,  cuda-load,  run"
+    )
+
+
+settings.ON_CHANGE["cuda-guard-stacks"] = on_setting

@@ -1,0 +1,82 @@
+"""The program under debug, wherever it runs: memory, registers, objects and their files.
+
+The one place that knows whether the target is local; nothing else may open a file or a /proc entry of it.
+(gdb manual: "Inferiors In Python", "Progspaces In Python", "Remote Debugging".)
+"""
+
+from gdbcuda.live.process.auxiliary import auxiliary
+from gdbcuda.live.process.caching import forget, until_objects_change
+from gdbcuda.live.process.code import behind_prologue, decoded, function_start, symbol_of, whole
+from gdbcuda.live.process.demangling import demangled
+from gdbcuda.live.process.file_bytes import differs_from_file
+from gdbcuda.live.process.memory import PATCHED, InferiorMemory, bytes_of, original_code
+from gdbcuda.live.process.objects import (
+    exports,
+    images,
+    in_program,
+    is_indirect,
+    lasting_images,
+    object_of,
+    objfile_of,
+    on_stop,
+    search_order,
+    shared_objects,
+)
+from gdbcuda.live.process.raw import RawMemory, raw_memory, unfollowed_children
+from gdbcuda.live.process.running import is_running, is_thread_running, pause, require_stopped
+from gdbcuda.live.process.state import (
+    REMOTE_PREFIX,
+    architecture,
+    connection,
+    is_alive,
+    is_remote,
+    machine,
+    program,
+    register,
+    strip_prefix,
+)
+from gdbcuda.live.process.thread_status import statuses
+
+__all__ = [
+    "PATCHED",
+    "REMOTE_PREFIX",
+    "InferiorMemory",
+    "RawMemory",
+    "architecture",
+    "auxiliary",
+    "behind_prologue",
+    "bytes_of",
+    "connection",
+    "decoded",
+    "demangled",
+    "differs_from_file",
+    "exports",
+    "forget",
+    "function_start",
+    "images",
+    "in_program",
+    "is_alive",
+    "is_indirect",
+    "is_remote",
+    "is_running",
+    "is_thread_running",
+    "lasting_images",
+    "machine",
+    "object_of",
+    "objfile_of",
+    "on_stop",
+    "original_code",
+    "pause",
+    "program",
+    "raw_memory",
+    "register",
+    "require_stopped",
+    "search_order",
+    "shared_objects",
+    "statuses",
+    "strip_prefix",
+    "symbol_of",
+    "unfollowed_children",
+    "until_objects_change",
+    "whole",
+]

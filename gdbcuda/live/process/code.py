@@ -1,0 +1,73 @@
+"""Functions of the process by address: their symbols, and where gdb breaks on them.
+(gdb manual: "Symbol Tables In Python", "Examining the Symbol Table".)
+"""
+
+from __future__ import annotations
+
+import re
+
+import gdb
+
+from gdbcuda.live.process.caching import until_objects_change
+from gdbcuda.live.process.demangling import demangled
+from gdbcuda.live.process.memory import original_code
+from gdbcuda.live.process.objects import exports, object_of
+from gdbcuda.live.process.state import machine
+
+SYMBOL = re.compile(r"<(.+?)(?:\+(\d+))?(?: (?:at .*:\d+|in .*))?>$")  # <cuMemAlloc_v2+4>, <main+8 at main.c:12>
+
+
+def symbol_of(address: int) -> tuple[str, int]:
+    """Function or ELF symbol at or before the address and the distance from it; ("", 0) where there is none."""
+    number = gdb.Value(address).cast(gdb.lookup_type("unsigned long"))
+    found = SYMBOL.search(number.format_string(format="a"))
+    return (demangled(found.group(1)), int(found.group(2) or 0)) if found else ("", 0)
+
+
+def function_start(address: int) -> int | None:
+    """Address of the ELF symbol that the address is in; None where there is no symbol."""
+    name, distance = symbol_of(address)
+    return address - distance if name else None
+
+
+# [endbr64] [nops, as -fpatchable-function-entry leaves them] [push %rbp; mov %rsp,%rbp in either encoding]
+PROLOGUE = re.compile(rb"(\xf3\x0f\x1e\xfa)?(\x90{0,5}|\x0f\x1f\x44\x00\x00)(\x55(\x48\x89\xe5|\x48\x8b\xec)?)?")
+
+
+@until_objects_change
+def behind_prologue(start: int) -> int:
+    """Where gdb puts a breakpoint on the function that begins at ``start``: at its second line; where there are no line
+    numbers, behind the instructions that set up the frame."""
+    line = gdb.current_progspace().find_pc_line(start)
+    if line.symtab is not None and line.last:
+        return int(line.last) + 1
+    if machine() != "x86-64":
+        return start + 16  # aarch64: behind stp and mov of x29, x30
+    found = PROLOGUE.match(original_code(start, 16))
+    return start + (found.end() if found else 0)
+
+
+@until_objects_change
+def decoded(function: str) -> tuple[int, ...]:
+    """Every address where gdb would break on the function (its linespec), in all objects."""
+    try:
+        _, found = gdb.decode_line(function)
+    except gdb.error:
+        return ()
+    addresses = tuple(line.pc for line in found or ())
+    if len(gdb.progspaces()) == 1:
+        return addresses
+    return tuple(one for one in addresses if is_named(one, function))
+
+
+def whole(address: int, function: str) -> int:
+    """The full address of a location of a breakpoint on the function. (gdb 10 shows only 32 bits of it in objects with
+    sections that its BFD does not know, such as .relr.dyn.)"""
+    if object_of(address):
+        return address
+    return next((one for one in decoded(function) if one & 0xFFFFFFFF == address), address)
+
+
+def is_named(address: int, function: str) -> bool:
+    """Whether the function is at that address in the selected inferior. gdb looks names up in all inferiors at once."""
+    return symbol_of(address)[0] == function or bool(exports(object_of(address), function, address))

@@ -1,0 +1,47 @@
+"""Bytes of the program under debug: its memory, its code without our detours, its values.
+(gdb manual: "Inferiors In Python", "Values From Inferior".)
+"""
+
+from __future__ import annotations
+
+import gdb
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live.host.inferiors import PerInferior
+
+
+class InferiorMemory:
+    """``read(address, size) -> bytes`` through gdb alone: it can fail, it can never fault the program."""
+
+    def read(self, address: int, size: int) -> bytes:
+        try:
+            return bytes(gdb.selected_inferior().read_memory(address, size))
+        except (gdb.error, OverflowError, ValueError):
+            raise Unreadable(address, size) from None
+
+
+# What our detours have replaced: address -> the program's own bytes.
+PATCHED: PerInferior[dict[int, bytes]] = PerInferior(dict)
+
+
+def original_code(address: int, size: int) -> bytes:
+    """The program's code as it was before our detours."""
+    code = bytearray(InferiorMemory().read(address, size))
+    within = [(at, raw) for at, raw in PATCHED().items() if address - len(raw) < at < address + size]
+    for at, raw in within:
+        for index in range(max(at, address), min(at + len(raw), address + size)):
+            code[index - address] = raw[index - at]
+    return bytes(code)
+
+
+# gdb has read these with the frame: asking the process again would be one more packet.
+WHOLE_NUMBERS = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_ENUM)
+
+
+def bytes_of(value: gdb.Value) -> bytes:
+    """The bytes of a value as they are in the program."""
+    if hasattr(value, "bytes"):  # gdb 15
+        return bytes(value.bytes)
+    if value.address is not None and value.type.strip_typedefs().code not in WHOLE_NUMBERS:
+        return InferiorMemory().read(int(value.address), value.type.sizeof)
+    return (int(value) & (1 << 8 * value.type.sizeof) - 1).to_bytes(value.type.sizeof, "little")

@@ -1,0 +1,137 @@
+"""The objects of the process: the program and its shared objects, by the names that the loader knows them by.
+(gdb manual: "Progspaces In Python", "Objfiles In Python".)
+"""
+
+from __future__ import annotations
+
+import os
+
+import gdb
+
+from gdbcuda.api import vendor
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.linkage import image
+from gdbcuda.linkage.image import Image
+from gdbcuda.live.process import core_contents
+from gdbcuda.live.process.auxiliary import auxiliary
+from gdbcuda.live.process.caching import forget, until_objects_change
+from gdbcuda.live.process.memory import InferiorMemory
+from gdbcuda.live.process.state import connection, is_alive, is_remote, program, strip_prefix
+from gdbcuda.memory.pages import Blocks
+
+
+@until_objects_change
+def images() -> list[Image]:
+    """The loader's own list, in search order, the program first (its name is ""); [] without one."""
+    values = auxiliary()
+    if "AT_PHDR" not in values or "AT_PHNUM" not in values:
+        return []
+    found = image.images(Blocks(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
+    if connection() == "core":
+        core_contents.mark(found)
+    return found
+
+
+def lasting_images() -> list[Image]:
+    """Those that are never unloaded: all that were loaded with the program, and what is marked so. glibc keeps ld.so
+    among the former, for libc needs it, and appends what is loaded later. (elf/rtld.c, dl_main; elf/dl-close.c)"""
+    found = images()
+    loader = next((i for i, one in enumerate(found) if vendor.is_loader(one.name)), 0)
+    return [one for i, one in enumerate(found) if i <= loader or one.is_nodelete]
+
+
+def shared_objects() -> list[str]:
+    """File names of all loaded shared objects, ld.so and the vdso included, in the order in which ld.so searches."""
+    return [one.name for one in images() if one.name]
+
+
+def search_order() -> list[str]:
+    """The same without ld.so and the vdso, which define nothing that a hook library would."""
+    return [name for name in shared_objects() if not vendor.is_loader(name) and not vendor.is_vdso(name)]
+
+
+@until_objects_change
+def object_of(address: int) -> str:
+    """File name of the object that the address is in, as the loader knows it, wherever gdb has found the file; "" if it
+    is in none."""
+    shared = gdb.solib_name(address)
+    if shared:
+        return loader_name(strip_prefix(shared))
+    if in_program(address):
+        return strip_prefix(program())
+    if connection() != "core":
+        return ""
+    return next((one.name for one in images() if one.lacking and one.holds(address)), "")  # gdb has not its file
+
+
+@until_objects_change
+def loader_name(found: str) -> str:
+    """The loader's name of a file that gdb has found: gdb's is longer by the sysroot, or quite another one where it was
+    found by solib-search-path."""
+    names = shared_objects()
+    if found in names:
+        return found
+    same = [name for name in names if found.endswith(name)] or [name for name in names if is_file_of(found, name)]
+    return same[0] if same else found
+
+
+@until_objects_change
+def objfile_of(file: str) -> gdb.Objfile | None:
+    """What gdb has read of the object with that name (the loader's, or the program's file name)."""
+    known = [one for one in gdb.objfiles() if one.filename and one.owner is None]
+    exact = [one for one in known if strip_prefix(one.filename) == file]
+    return next(iter(exact or [one for one in known if loader_name(strip_prefix(one.filename)) == file]), None)
+
+
+def is_file_of(found: str, name: str) -> bool:
+    return os.path.basename(found) == os.path.basename(name)
+
+
+def in_program(address: int) -> bool:
+    return any(low <= address < high for low, high in program_ranges())
+
+
+@until_objects_change
+def program_ranges() -> list[tuple[int, int]]:
+    """Address ranges of the program's own segments; before it runs as they are in its file."""
+    if not is_alive():
+        return ranges_in_file(program())
+    values = auxiliary()
+    try:
+        return image.mapped(InferiorMemory(), values.get("AT_PHDR", 0), values.get("AT_PHNUM", 0))
+    except Unreadable:
+        return []
+
+
+def ranges_in_file(name: str) -> list[tuple[int, int]]:
+    from gdbcuda import elf  # 20 ms, and only a breakpoint before the run needs it
+
+    try:
+        segments = elf.open(strip_prefix(name)).segments
+    except UserError:  # none, or on another machine
+        return []
+    return [(one.address, one.address + one.memory_size) for one in segments if one.type == "PT_LOAD"]
+
+
+@until_objects_change
+def exports(file: str, name: str, address: int) -> bool:
+    """Is the address in the function that the object exports under that name?"""
+    found = exported(file, name)
+    return found is not None and found.address <= address < found.address + max(found.size, 1)
+
+
+def is_indirect(file: str, name: str) -> bool:
+    """Does the object export a function of that name that says at run time which code it stands for (IFUNC)?"""
+    found = exported(file, name)
+    return found is not None and found.is_indirect
+
+
+def exported(file: str, name: str) -> image.Symbol | None:
+    owner = next((one for one in images() if (one.name or strip_prefix(program())) == file), None)
+    return owner.lookup(name) if owner is not None else None
+
+
+def on_stop(event: object) -> None:
+    """gdb tells of loaded objects only where it has ld.so's file; without it they are asked for at every stop."""
+    if is_remote() and not shared_objects():
+        forget()

@@ -1,0 +1,84 @@
+"""The memory of a process of this machine as it really is: gdb's own reads show what is under its breakpoints.
+
+(proc(5): /proc/PID/mem, which a process's tracer may read and write, code included.)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import gdb
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.process.state import connection
+
+
+class RawMemory:
+    def __init__(self, pid: int) -> None:
+        """OSError where it cannot be opened."""
+        self.pid, self._file = pid, os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+
+    def read(self, address: int, size: int) -> bytes:
+        """`Unreadable` where nothing is mapped."""
+        try:
+            found = os.pread(self._file, size, address)
+        except (OSError, OverflowError):
+            found = b""
+        if len(found) < size:
+            raise Unreadable(address, size)
+        return found
+
+    def write(self, address: int, raw: bytes) -> None:
+        try:
+            written = os.pwrite(self._file, raw, address)
+        except (OSError, OverflowError):
+            written = 0
+        if written < len(raw):
+            raise Unreadable(address, len(raw))
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+_opened: PerInferior[list[RawMemory]] = PerInferior(list, lambda one: [memory.close() for memory in one] and None)
+
+
+def raw_memory() -> RawMemory | None:
+    """Of the selected inferior; None where it is not a process of this machine that gdb itself traces."""
+    opened, pid = _opened(), gdb.selected_inferior().pid
+    if not opened and pid and connection() == "native":
+        try:
+            opened.append(RawMemory(pid))
+        except OSError:
+            return None
+    return opened[0] if opened else None
+
+
+def unfollowed_children() -> Iterator[int]:
+    """Pids of children that a fork has made, and of which gdb does not know yet: they stand still, traced by gdb, as
+    long as the event about them waits. Complete where all threads of the process stand still."""
+    known = {one.pid for one in gdb.inferiors()}
+    for child in sorted(children_of(gdb.selected_inferior().pid) - known):
+        if tracer_of(child) == os.getpid():
+            yield child
+
+
+def children_of(pid: int) -> set[int]:
+    found: set[int] = set()
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children") as file:
+                found.update(map(int, file.read().split()))
+    except OSError:  # the process is ending; or a kernel without CONFIG_PROC_CHILDREN
+        pass
+    return found
+
+
+def tracer_of(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith("TracerPid:")), 0)
+    except OSError:
+        return 0

@@ -1,0 +1,57 @@
+"""What the kernel says of the process's threads: /proc/PID/task/TID/status. (proc(5).)
+
+At the far end of a link gdbserver reads the file. (gdb manual: "Host I/O Packets", "info proc".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import gdb
+
+from gdbcuda.live.host import gdb_cli, inferiors
+from gdbcuda.live.process import packets
+from gdbcuda.live.process.running import is_thread_running
+from gdbcuda.live.process.state import connection, is_remote
+
+MOST_BYTES, MOST_FAR_THREADS = 0x1000, 16
+
+
+def statuses() -> Iterator[str]:
+    """Of each thread, as far as it can be had; over a link only of the first ones."""
+    if connection() == "core":
+        return
+    pid, is_far = gdb.selected_inferior().pid, is_remote()
+    threads = sorted(one.ptid[1] or pid for one in inferiors.threads())
+    for thread in threads[: MOST_FAR_THREADS if is_far else None]:
+        name = f"/proc/{pid}/task/{thread}/status"
+        yield far(name, thread) if is_far else near(name)
+
+
+def near(name: str) -> str:
+    try:
+        with open(name, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def far(name: str, thread: int) -> str:
+    if packets.CAN_SEND:
+        return by_packets(name)
+    if gdb_cli.is_possible() and not is_thread_running():
+        with suppress(gdb.error):
+            return gdb_cli.execute(f"info proc status {thread}")
+    return ""
+
+
+def by_packets(name: str) -> str:
+    """"" where the far end reads no files, or runs."""
+    opened = packets.send(f"vFile:open:{name.encode().hex()},0,0")
+    if not opened.startswith(b"F") or opened.startswith(b"F-"):
+        return ""
+    number = opened[1:].decode()
+    found = packets.send(f"vFile:pread:{number},{MOST_BYTES:x},0")
+    packets.send(f"vFile:close:{number}")
+    return packets.unescaped(found.partition(b";")[2]).decode(errors="replace")

@@ -1,0 +1,1 @@
+"""The call log of a session, by breakpoints that never stop."""

@@ -1,0 +1,202 @@
+"""The call log of this session: what is kept, the recorder at work, the file that is written meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gdb
+
+from gdbcuda import __version__
+from gdbcuda.calls import record, sinks, text
+from gdbcuda.calls.record import Call
+from gdbcuda.errors import UserError
+from gdbcuda.ledger import Ledger, Ledgers, views
+from gdbcuda.live import process
+from gdbcuda.live.host import console, inferiors
+from gdbcuda.live.layers import snapshot, versions
+from gdbcuda.live.placing import unloading
+from gdbcuda.live.prompt import settings
+from gdbcuda.live.recording.recorder import Recorder, Wish
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
+
+LAST_CALLS = 10  # shown when a signal kills the program
+FATAL = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS")
+
+
+class Session:
+    def __init__(self) -> None:
+        self.recorder: Recorder | None = None
+        self.file: sinks.JsonLines | None = None
+        self.kept = sinks.Kept(0)
+        self.ledgers: Ledgers | None = None
+        self.alarm = ""  # what the program has been stopped for
+        self.seconds = 0.0  # how far the clock of the log has come
+        self.numbers = 0
+
+    def require(self) -> Recorder:
+        if self.recorder is None:
+            raise UserError("no recorder is at work; start one: cuda-log start")
+        return self.recorder
+
+    def ledger(self) -> Ledger | None:
+        """Of the selected inferior's process, or the last one it had; None if nothing is recorded."""
+        if self.ledgers is None:
+            return None
+        return self.ledgers.latest(gdb.selected_inferior().num) or Ledger(self.ledgers.table)
+
+
+SESSION = Session()
+
+
+def start(wish: Wish, path: str | None) -> Recorder:
+    """A new recorder in the place of the one at work, if any; the log goes on, numbers and clock with it."""
+    if process.connection() == "core":
+        raise UserError("a core file makes no calls any more")
+    file = sinks.JsonLines(path, header(), complain) if path else None  # if that fails the old one goes on
+    stop()
+    apply_limit()
+    SESSION.file = file
+    SESSION.ledgers = SESSION.ledgers or Ledgers(versions.table(), SESSION.kept.notes, keep_all=False)
+    files = [SESSION.file] if SESSION.file else []
+    unloading.watch()
+    recorder = Recorder(wish, [SESSION.kept, SESSION.ledgers, *files], is_bad)
+    recorder.epoch -= SESSION.seconds
+    recorder.number = SESSION.numbers
+    SESSION.recorder = recorder
+    for inferior in gdb.inferiors():
+        with inferiors.selected(inferior):
+            recorder.plant()
+    return recorder
+
+
+def complain(text: str) -> None:
+    console.write(visible(f"cuda-log: {text}; the calls are kept in memory alone now") + "\n")
+
+
+def is_bad(call: Call) -> bool:
+    """The ledger has found something wrong with this call, and the user wants to stop there."""
+    ledger = SESSION.ledgers.of(call) if SESSION.ledgers is not None else None
+    if ledger is None or not ledger.problems or ledger.problems[-1].call is not call:
+        return False
+    if not settings.value("cuda-memory-stop"):
+        return False
+    SESSION.alarm = views.problem_text(ledger.problems[-1], writer())
+    return True
+
+
+def apply_limit() -> None:
+    SESSION.kept.limit(settings.value("cuda-log-limit") or 0)
+
+
+def stop() -> None:
+    recorder, SESSION.recorder = SESSION.recorder, None
+    if recorder is not None:
+        SESSION.seconds, SESSION.numbers = recorder.now(), recorder.number
+        recorder.close()
+    if SESSION.file is not None:
+        SESSION.file.close()
+        SESSION.file = None
+
+
+def clear() -> None:
+    SESSION.kept.clear()
+    SESSION.ledgers = None if SESSION.recorder is None else SESSION.ledgers
+
+
+def save(path: str) -> int:
+    """Writes what is kept; how many calls that is."""
+    file = sinks.JsonLines(path, header())
+    SESSION.kept.replay(file)
+    file.close()
+    return len(SESSION.kept.calls)
+
+
+def header() -> dict[str, Any]:
+    table = versions.table()
+    return record.header(table.cuda, table.nvml, process.strip_prefix(process.program()), __version__, objects())
+
+
+def objects() -> list[dict[str, Any]]:
+    """The files as far as they are known by now; what is loaded later has a line of its own."""
+    if process.is_alive():
+        try:
+            return [{"file": snapshot.file_of(one), "layer": snapshot.layer_of(one), "build_id": one.image.build_id}
+                    for one in snapshot.objects().all]  # fmt: skip
+        except UserError:  # the loader has not begun
+            pass
+    program = process.program()
+    known = next((one for one in gdb.objfiles() if one.filename == program), None)
+    return [{"file": process.strip_prefix(program), "layer": "app", "build_id": known.build_id}] if known else []
+
+
+# -- events (connected in live/__init__.py) -------------------------------------------------------------------
+
+
+def on_objfile(event: object = None) -> None:
+    if SESSION.recorder is not None:
+        apply_limit()
+        SESSION.recorder.forget_places()
+        SESSION.recorder.plant()
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    if SESSION.recorder is not None:
+        SESSION.recorder.forget_unloaded(addresses)
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
+
+
+def on_stop(event: gdb.StopEvent) -> None:
+    """Threads that have gone meanwhile are told only by their absence; a fatal signal shows what led to it."""
+    if SESSION.recorder is None:
+        return
+    if SESSION.alarm:
+        console.write(fitting(f"cuda-memory: {SESSION.alarm}\n"))
+        SESSION.alarm = ""
+    if process.is_alive():
+        SESSION.recorder.end_threads()
+    if isinstance(event, gdb.SignalEvent) and event.stop_signal in FATAL:
+        console.write(fitting(last_words(event.stop_signal)))
+
+
+def last_words(name: str) -> str:
+    thread = gdb.selected_thread()
+    mine = [call for call in SESSION.kept.calls if call.thread == thread.global_num][-LAST_CALLS:]
+    if not mine:
+        return f"cuda-log: {name} in thread {thread.num}, which has made no recorded call\n"
+    return f"cuda-log: the last calls of thread {thread.num}:\n{lines(mine)}\n"
+
+
+def fitting(text: str) -> str:
+    return render.fold(text, render.screen())
+
+
+def lines(calls: list[Call]) -> str:
+    return "\n".join(map(writer().line, calls))
+
+
+def writer() -> text.Writer:
+    from gdbcuda.live.stopping import stops
+
+    return text.Writer(versions.table(), SESSION.kept.notes, stops.paint)
+
+
+def on_exit(event: gdb.ExitedEvent) -> None:
+    """What the program has not given back, in one line. Not where gdb only lets it go: it goes on, and a command that
+    is executed while gdb 13 detaches from the parent of a fork ends the user's ``continue``."""
+    if not hasattr(event, "exit_code"):
+        return
+    recorder = SESSION.recorder
+    ledger = SESSION.ledgers.latest(event.inferior.num) if SESSION.ledgers is not None else None
+    if recorder is not None and ledger is not None and ledger.blocks.live() and records_releases(recorder.wish):
+        which = f" of inferior {event.inferior.num}" if inferiors.are_several() else ""
+        totals = views.totals(ledger)
+        console.write(fitting(f"cuda-memory: not freed at exit{which}: {totals} (cuda-memory leaks)\n"))
+
+
+def records_releases(wish: Wish) -> bool:
+    """Who records allocations alone has not asked for leaks."""
+    found = map(versions.table().function, wish.functions)
+    return any(function is not None and function.role == "free" for function in found)

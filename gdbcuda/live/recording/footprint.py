@@ -1,0 +1,43 @@
+"""What a recorder is to record, and what it has in each process."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import gdb
+
+from gdbcuda import condition as conditions
+from gdbcuda.calls.stacks import Stacks
+from gdbcuda.live.threads.call_registers import Machine, here
+
+
+@dataclass
+class Wish:
+    """What is recorded: functions by ELF symbol, the layers they are in, whose calls, how many frames of stack."""
+
+    functions: frozenset[str]
+    places: tuple[str, ...] = ()
+    callers: tuple[str, ...] = ()
+    stack: int = 0
+    condition: conditions.Condition | None = None
+
+
+@dataclass
+class Recorded:
+    """What the recorder has in one process: none of it means anything in another."""
+
+    number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
+    machine: Machine = field(default_factory=here)
+    threads: dict[int, Stacks] = field(default_factory=dict)  # by gdb's number
+    entries: dict[int, gdb.Breakpoint] = field(default_factory=dict)  # by address, like the next two
+    returns: dict[int, gdb.Breakpoint] = field(default_factory=dict)
+    jumps: dict[int, gdb.Breakpoint] = field(default_factory=dict)
+    planted: dict[tuple[str, int], int] = field(default_factory=dict)  # objects, with an address in each
+    noted: set[tuple[str, Any]] = field(default_factory=set)
+    passed: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers for conditions that count
+
+    def breakpoints(self) -> list[gdb.Breakpoint]:
+        return [*self.entries.values(), *self.returns.values(), *self.jumps.values()]

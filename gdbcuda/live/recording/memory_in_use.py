@@ -1,0 +1,109 @@
+"""How much memory is in use, asked now of each layer: the only place that calls API functions in the program.
+
+Only for a user who asks for it. The selected thread alone runs meanwhile; what it is in the middle of may hold a lock
+that the call waits for, then Ctrl-C ends the call. The answers go into spare zero bytes behind a .bss, which get
+their zeros back. (gdb manual: "Calling Program Functions".)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import gdb
+
+from gdbcuda import decode
+from gdbcuda.errors import UserError
+from gdbcuda.live import process
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import snapshot, versions
+from gdbcuda.live.preloading import environment
+from gdbcuda.live.recording import planting
+from gdbcuda.live.threads import standstill
+
+DRIVER, HANDLE, NVML = "cuMemGetInfo_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetMemoryInfo"
+ROOM = 64
+_room: PerInferior[list[int]] = PerInferior(list)  # address of the spare bytes
+
+
+class Answer(NamedTuple):
+    """``total`` and ``used`` in bytes, or what went wrong."""
+
+    spot: planting.Spot
+    total: int = 0
+    used: int = 0
+    error: str = ""
+
+
+def ask() -> list[Answer]:
+    """The selected thread's context's device, and NVML's device 0."""
+    if not process.is_alive() or process.connection() == "core":
+        raise UserError("there is no process that could be asked: compare it while the program stands somewhere")
+    process.require_stopped()
+    found = [spot for linkage in snapshot.objects().all for spot in planting.spots(linkage, {DRIVER, HANDLE, NVML}, ())]
+    with undisturbed():
+        driver = [ask_driver(spot) for spot in found if spot.symbol == DRIVER]
+        handles = {spot.file: spot for spot in found if spot.symbol == HANDLE}
+        is_loaded = any(spot.layer == "driver" for spot in handles.values())  # else a hook would load it now
+        nvml = [ask_nvml(handles[spot.file], spot) for spot in found
+                if is_loaded and spot.symbol == NVML and spot.file in handles]  # fmt: skip
+    return driver + nvml
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """No other thread runs, the recorder looks away, and a signal in the function brings the program back here."""
+    from gdbcuda.live.recording import call_log
+
+    recorder = call_log.SESSION.recorder
+    with contextlib.ExitStack() as settings:
+        settings.enter_context(standstill.other_threads_held())
+        settings.enter_context(gdb_cli.setting("unwindonsignal", "on"))
+        try:
+            if recorder is not None:
+                recorder.is_paused = True
+            yield
+        finally:
+            if recorder is not None:
+                recorder.is_paused = False
+            if _room():
+                environment.write(_room()[0], bytes(ROOM))
+
+
+def room() -> int:
+    if not _room():
+        _room().append(environment.store(bytes(ROOM), keep=True))
+    return _room()[0]
+
+
+def call(spot: planting.Spot, *arguments: int) -> str:
+    """Calls the function; the name of the error that it returns, or ""."""
+    types = ", ".join(["unsigned long"] * len(arguments))
+    given = ", ".join(f"{one:#x}" for one in arguments)
+    try:
+        status = int(gdb.parse_and_eval(f"((unsigned int (*)({types})) {spot.address:#x})({given})"))
+    except gdb.error as problem:
+        raise UserError(f"{spot.symbol} cannot be called in the program: {str(problem).splitlines()[0]}") from None
+    function = versions.table().function(spot.symbol)
+    if not status or function is None:
+        return ""
+    return decode.result(function, status, versions.table(), process.InferiorMemory()).text
+
+
+def ask_driver(spot: planting.Spot) -> Answer:
+    error = call(spot, room(), room() + 8)
+    free, total = words(room(), 2)
+    return Answer(spot, total, total - free, error)
+
+
+def ask_nvml(handle: planting.Spot, spot: planting.Spot) -> Answer:
+    error = call(handle, 0, room()) or call(spot, words(room(), 1)[0], room() + 8)
+    total, _, used = words(room() + 8, 3)
+    return Answer(spot, total, used, error)
+
+
+def words(address: int, count: int) -> tuple[int, ...]:
+    return struct.unpack(f"<{count}Q", process.InferiorMemory().read(address, 8 * count))

@@ -1,0 +1,44 @@
+"""Where a recorder's breakpoints go: the first instruction of every implementation of the functions wanted.
+
+By address, not by name: gdb would put a breakpoint on a name behind the prologue and into PLTs and C++ overloads,
+and only at the first instruction are return address and stack pointer known without unwinding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import NamedTuple
+
+from gdbcuda.linkage import Linkage
+from gdbcuda.live import layers, process
+from gdbcuda.live.layers import names, snapshot
+
+
+class Spot(NamedTuple):
+    address: int
+    symbol: str
+    layer: str
+    file: str
+
+
+def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterator[Spot]:
+    """The object's own implementations; one an address, under the newest of its names (_v2 before the bare one)."""
+    file = snapshot.file_of(linkage)
+    found = {d[0].address: name for name, d in sorted(linkage.symbols.defined(wanted).items())}
+    found.update(hidden(linkage, file, wanted - set(found.values())))
+    for address, name in found.items():
+        layer = layers.layer_of(address, name)
+        if layer != "system" and (not places or any(layers.matches(place, layer, file) for place in places)):
+            yield Spot(address, name, layer, file)
+
+
+def hidden(linkage: Linkage, file: str, wanted: Set[str]) -> dict[int, str]:
+    """What only the file's symbol table knows: a runtime linked into the program, a hook that hides its functions."""
+    is_program = not linkage.image.name
+    named = [h for h in layers.named_hooks() if layers.is_same_file(file, h)]
+    path = process.strip_prefix(process.program()) if is_program else named[0] if named else ""
+    if not path:
+        return {}
+    rows = [(a, name) for name in wanted & names.defined(path) for a in process.decoded(name)]
+    starts = [(process.function_start(a), name) for a, name in rows if process.object_of(a) == file]
+    return {start: name for start, name in starts if start is not None and process.symbol_of(start)[0] == name}

@@ -1,0 +1,267 @@
+"""The recorder ``stops``: two breakpoints a call, neither of which stops the program.
+
+One at the function's first instruction, one at the return address, where a call is known by its thread and by the
+stack pointer. They are internal gdb.Breakpoints whose ``stop`` says False; the user's own breakpoints on the same
+functions, and stepping, go on as ever. At bare addresses they would make the next ``run`` fail, so they go with the
+process. None is deleted inside ``stop``. (gdb manual: "Breakpoints In Python".)
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, Callable
+
+import gdb
+
+from gdbcuda import api, decode
+from gdbcuda.calls import record
+from gdbcuda.calls.kernels import HOST_FUNCTION, NAMING, mangled_names
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.sinks import Sink
+from gdbcuda.calls.stacks import Open, Stacks
+from gdbcuda.errors import UserError
+from gdbcuda.live import process
+from gdbcuda.live.host import inferiors
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import code_places, condition_words, frames, snapshot, versions
+from gdbcuda.live.placing import link, unloading
+from gdbcuda.live.recording import jumps, planting
+from gdbcuda.live.recording.footprint import Recorded, Wish
+from gdbcuda.live.recording.watchers import Entry, Jump, Return
+from gdbcuda.live.threads.call_registers import Machine, read
+from gdbcuda.machine import abi
+
+# tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
+IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
+NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
+
+
+class Recorder:
+    """At most one is at work, in all processes. ``stops`` and ``missed`` (what could not be read) count what it did.
+
+    ``is_bad`` is asked after the entry: should the program stop at this call?"""
+
+    def __init__(self, wish: Wish, sinks: list[Sink], is_bad: Callable[[Call], bool] = lambda call: False) -> None:
+        self.wish, self.sinks, self.is_bad = wish, sinks, is_bad
+        self.epoch = time.perf_counter()
+        self.number = self.stops = self.missed = 0
+        self.is_paused = False
+        self.processes: PerInferior[Recorded] = PerInferior(Recorded, self.end_process)
+        self.why_ended = record.PROCESS_GONE
+
+    def now(self) -> float:
+        return time.perf_counter() - self.epoch
+
+    def note(self, kind: str, key: Any, details: dict[str, Any]) -> None:
+        """Once in each process for each thing that other lines refer to."""
+        noted = self.processes().noted
+        if (kind, key) not in noted:
+            noted.add((kind, key))
+            inferior = gdb.selected_inferior()
+            for sink in self.sinks:
+                sink.note(self.now(), kind, {**details, "inferior": inferior.num, "pid": inferior.pid})
+
+    # -- entry ------------------------------------------------------------------------------------------------
+
+    def entered(self, spot: planting.Spot, function: api.Function, arguments: Sequence[abi.Location]) -> Call | None:
+        """At a function's first instruction; None where the call is not wanted."""
+        start, memory, state = self.now(), process.InferiorMemory(), self.processes()
+        stack = process.register(state.machine.stack_pointer)
+        back, sp = state.machine.return_place(stack, memory)
+        if self.wish.callers and not self.is_wanted_caller(back):
+            return None
+        raws = [read(place, stack, memory) for place in arguments]
+        thread = gdb.selected_thread()
+        stacks = self.stacks_of(thread, state)
+        moment = state.machine.moment()
+        if stacks.is_met_again(spot.address, back, sp, raws, moment):
+            return None
+        called_by = code_places.caller(back)
+        around = condition_words.Entry(called_by, lambda: next(state.passed))
+        if self.wish.condition is not None and not self.wish.condition.holds(function, raws, memory, around):
+            return None
+        self.abandon(stacks.left_by(spot.address, back, sp, bool(state.jumps)), record.UNWOUND)
+        call = self.begin(thread, state, spot, start)
+        call.caller = self.place(called_by, state)
+        call.arguments = {a.name: a.data for a in
+                          decode.arguments(function, raws, memory, versions.table(), phase="enter")}  # fmt: skip
+        if function.role in NAME_KERNELS:
+            self.note_kernel(function, call, raws)
+        if self.wish.stack:
+            call.stack = self.backtrace()
+        stacks.calls.append(Open(call, function, raws, spot.address, back, sp, moment))
+        if back not in state.returns:
+            state.returns[back] = Return(self, back)
+        for sink in self.sinks:
+            sink.entry(call)
+        return call
+
+    def stacks_of(self, thread: gdb.InferiorThread, state: Recorded) -> Stacks:
+        """A thread that is new is the time to look which others are gone: no event of gdb 10 to 13 tells that."""
+        found = state.threads.get(thread.global_num)
+        if found is None:
+            self.end_threads()
+            found = state.threads[thread.global_num] = Stacks()
+        return found
+
+    def begin(self, thread: gdb.InferiorThread, state: Recorded, spot: planting.Spot, start: float) -> Call:
+        open_calls = state.threads[thread.global_num].calls
+        call = Call(self.number, spot.symbol, start, thread.global_num)
+        self.number += 1
+        call.pid, call.lwp, _ = thread.ptid
+        call.inferior = state.number
+        call.depth, call.parent = len(open_calls), open_calls[-1].call.number if open_calls else None
+        call.layer, call.object = spot.layer, os.path.basename(spot.file)
+        if ("thread", call.thread) not in state.noted:
+            self.note("thread", call.thread, {"thread": call.thread, "lwp": call.lwp, "name": thread.name})
+        return call
+
+    def place(self, place: frames.Place, state: Recorded) -> int:
+        if ("place", place.address) not in state.noted:
+            self.note("place", place.address, code_places.details(place))
+        return place.address
+
+    def is_wanted_caller(self, back: int) -> bool:
+        return any(condition_words.is_from(code_places.caller(back), word) for word in self.wish.callers)
+
+    def note_kernel(self, function: api.Function, call: Call, raws: list[bytes | None]) -> None:
+        """What names a kernel: the host function that stands for it, or the name in the program's code for the GPU."""
+        for parameter, raw in zip(function.parameters, raws):
+            if parameter.name in HOST_FUNCTION and not parameter.handle and raw is not None:
+                self.place(code_places.code(int.from_bytes(raw, "little")), self.processes())
+        for name in mangled_names(call.arguments):
+            if ("kernel", name) not in self.processes().noted:
+                self.note("kernel", name, {"name": name, "demangled": process.demangled(name)})
+
+    def backtrace(self) -> list[int]:
+        found, frame = [], gdb.newest_frame().older()
+        while frame is not None and len(found) < self.wish.stack:
+            found.append(self.place(code_places.caller(frame.pc()), self.processes()))
+            frame = frame.older()
+        return found
+
+    # -- return -----------------------------------------------------------------------------------------------
+
+    def returned(self, address: int) -> None:
+        """At a return address: ends every call of this thread that returns here now (several after a tail call)."""
+        state = self.processes()
+        stacks = state.threads.get(gdb.selected_thread().global_num)
+        if stacks is None or not stacks.calls:
+            return
+        sp, end = process.register(state.machine.stack_pointer), self.now()
+        lost, ended = stacks.over(address, sp)
+        self.abandon(lost, record.UNWOUND)
+        for one in ended:
+            self.finish(one, end, state.machine)
+
+    def finish(self, ended: Open, end: float, machine: Machine) -> None:
+        call, function, table, memory = ended.call, ended.function, versions.table(), process.InferiorMemory()
+        code = process.register(machine.result)
+        call.end, call.ended = end, ""
+        call.result = decode.result(function, code, table, memory).data
+        call.status = code & 0xFFFFFFFF if function.result.kind == "enum" else None
+        if not call.failed:
+            call.out = out_values(function, ended.raws, memory, table)
+        for sink in self.sinks:
+            sink.exit(call)
+
+    def jumped(self, name: str) -> None:
+        """At longjmp, where an exception lands, or where the thread goes on on another stack."""
+        stacks = self.processes().threads.get(gdb.selected_thread().global_num)
+        if stacks is not None:
+            leap = jumps.leap(name)
+            lost = stacks.switch(leap.old, leap.new, leap.is_fresh) if leap.is_switch else stacks.jump(leap.new)
+            self.abandon(lost, record.UNWOUND)
+
+    def abandon(self, lost: Sequence[Open], why: str) -> None:
+        for one in lost:
+            one.call.end, one.call.ended = self.now(), why
+            for sink in self.sinks:
+                sink.exit(one.call)
+
+    def end_threads(self) -> None:
+        """Ends what threads of the selected process that are no more have left open."""
+        threads = self.processes().threads
+        alive = {thread.global_num for thread in inferiors.threads()}
+        for number in [number for number in threads if number not in alive]:
+            self.abandon(threads.pop(number).all(), record.THREAD_GONE)
+
+    # -- breakpoints ------------------------------------------------------------------------------------------
+
+    def plant(self) -> None:
+        """Breakpoints in every object of the selected process that is new."""
+        if not process.is_alive():
+            return
+        try:
+            objects = snapshot.objects().all
+        except UserError:  # the loader has not begun
+            return
+        state = self.processes()
+        self.note("process", "", {"program": process.strip_prefix(process.program()), "image": IMAGE()})
+        with link.planting():
+            for linkage in objects:
+                key = (linkage.image.name, linkage.image.base)
+                if key not in state.planted:
+                    state.planted[key] = linkage.image.dynamic
+                    self.plant_in(linkage, state)
+        link.keep_inserted(self.places())
+
+    def plant_in(self, linkage: Any, state: Recorded) -> None:
+        table, file = versions.table(), snapshot.file_of(linkage)
+        self.note("object", file, {"file": file, "layer": snapshot.layer_of(linkage), "base": linkage.image.base,
+                                   "build_id": linkage.image.build_id})  # fmt: skip
+        for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
+            function = table.function(spot.symbol)
+            if function is not None and spot.address not in state.entries:
+                state.entries[spot.address] = Entry(self, spot, function)
+        for address, name in jumps.spots(linkage).items():
+            if address not in state.jumps:
+                state.jumps[address] = Jump(self, address, name)
+
+    def places(self) -> int:
+        """How many functions are watched, in all processes."""
+        return sum(len(state.entries) for state in self.processes.all())
+
+    def forget_places(self) -> None:
+        """Objects have come or gone: an address may be another's now."""
+        for state in self.processes.all():
+            state.noted = {key for key in state.noted if key[0] != "place"}
+
+    def forget_unloaded(self, addresses: set[int]) -> None:
+        """Their breakpoints are gone. An object that comes again gets new ones; nobody returns to one that has gone."""
+        state = self.processes()
+        unloading.drop(addresses, state.entries, state.returns, state.jumps)
+        state.planted = unloading.still_there(state.planted)
+        for stacks in state.threads.values():
+            self.abandon(stacks.without_callers(addresses), record.UNWOUND)
+
+    def end_process(self, state: Recorded) -> None:
+        """Addresses and stacks mean nothing any more."""
+        for stacks in state.threads.values():
+            self.abandon(stacks.all(), self.why_ended)
+        for breakpoint in state.breakpoints():
+            if breakpoint.is_valid():
+                breakpoint.delete()
+
+    def close(self) -> None:
+        """What is open stays so in the log: it is not over, and will not be seen to end."""
+        self.why_ended = record.STILL_OPEN
+        self.processes.close()
+        link.as_before()
+
+
+@functools.cache
+def written(function: api.Function) -> tuple[int, ...]:
+    """The positions of the parameters that the function writes through."""
+    return tuple(i for i, p in enumerate(function.parameters) if p.direction != "in")
+
+
+def out_values(function: api.Function, raws: list[bytes | None], memory: Any, table: api.Table) -> dict[str, Any]:
+    """What a call that succeeded has left behind its out-pointers."""
+    positions = written(function)
+    found = decode.some_arguments(function, raws, memory, table, positions) if positions else []
+    return {one.name: one.data for one in found}

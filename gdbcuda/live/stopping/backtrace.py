@@ -1,0 +1,130 @@
+"""``bt`` names the layers: a frame filter, off with ``set cuda-backtrace off`` or ``bt -no-filters``.
+
+It is there as soon as a part of CUDA is, or a hook library; in any other program gdb writes its frames itself.
+
+(gdb manual: "Frame Filter API", "Frame Decorator API".)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+import gdb
+from gdb.FrameDecorator import FrameDecorator
+
+from gdbcuda.api import vendor
+from gdbcuda.live import layers, process
+from gdbcuda.live.host import console
+from gdbcuda.live.layers import frames, noticed
+from gdbcuda.live.prompt import safely, settings
+from gdbcuda.text.printable import visible
+
+NAMED = ("app", "runtime", "hook", "driver")
+OF_GDB = (gdb.SIGTRAMP_FRAME, gdb.DUMMY_FRAME)  # "<signal handler called>", "<function called from gdb>"
+
+
+class LayerFrame(FrameDecorator):
+    """A frame whose function is shown as "[hook libvgpu.so] cuMemAlloc_v2". All is found out before gdb asks, which is
+    in the middle of its line."""
+
+    def __init__(self, base: FrameDecorator) -> None:
+        super().__init__(base)
+        self.base = base
+        self.is_gdbs_own = self.inferior_frame().type() in OF_GDB
+        place = frames.place_of(self.inferior_frame(), is_caller=self.inferior_frame().newer() is not None)
+        is_layered = place.layer in NAMED and not self.is_gdbs_own
+        self.name = base.function()
+        if isinstance(self.name, int):  # an address: no symbol there
+            self.name = place.function or "??"
+        if is_layered:
+            self.name = visible(f"[{place.layer}{library(place)}] {without_parameters(self.name)}")
+        file = base.filename() if place.source or not is_layered else None
+        self.file = visible(file) if file and is_layered else file
+
+    def function(self) -> str | None:
+        return self.name
+
+    def address(self) -> int | None:
+        return None if self.is_gdbs_own else self.base.address()
+
+    def line(self) -> int | None:
+        return None if self.is_gdbs_own else self.base.line()
+
+    def filename(self) -> str | None:
+        """Only a source file: the library is named in front of the function."""
+        return None if self.is_gdbs_own else self.file
+
+
+def library(place: frames.Place) -> str:
+    """ " libvgpu.so"; of the layer "app" the program itself goes without saying."""
+    is_program = place.layer == "app" and place.file == process.strip_prefix(process.program())
+    return "" if is_program else " " + os.path.basename(place.file)
+
+
+def without_parameters(name: str | None) -> str | None:
+    """ "add(float*, int)" -> "add": gdb prints the arguments behind the name itself."""
+    if not name or not name.endswith(")"):
+        return name
+    depth = 0
+    for index in range(len(name) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[index], 0)
+        if depth == 0:
+            return name[:index] or name
+    return name
+
+
+@safely.or_else(lambda base: base)
+def layered(base: FrameDecorator) -> FrameDecorator:
+    return LayerFrame(base)
+
+
+class LayerFilter:
+    """Does nothing while switched off."""
+
+    name = "cuda-layers"
+    priority = 50
+
+    @property
+    def enabled(self) -> bool:
+        return bool(settings.value("cuda-backtrace"))
+
+    @enabled.setter
+    def enabled(self, on: bool) -> None:
+        settings.SETTINGS["cuda-backtrace"].value = on
+
+    def filter(self, frames_in: Iterable[FrameDecorator]) -> Iterator[FrameDecorator]:
+        return map(layered, readable(iter(frames_in)))
+
+
+def readable(frames_in: Iterator[FrameDecorator]) -> Iterator[FrameDecorator]:
+    """As far as gdb can unwind: of an error on the way it says more than its own words where a filter is."""
+    while True:
+        try:
+            yield next(frames_in)
+        except StopIteration:
+            return
+        except gdb.error as problem:
+            console.write(f"{safely.plain(problem)}\n")
+            return
+
+
+def on_objfile(event: gdb.NewObjFileEvent) -> None:
+    name = process.strip_prefix(event.new_objfile.filename or "")
+    if vendor.layer_of(name) in ("runtime", "driver") or layers.is_named(name) or name in noticed.hooks():
+        register(event.new_objfile.progspace)
+
+
+def on_stop(event: object) -> None:
+    """A hook library that is noticed, or named, when it is loaded already."""
+    if LayerFilter.name not in gdb.current_progspace().frame_filters and layers.hooks_here():
+        register(gdb.current_progspace())
+
+
+def register(space: gdb.Progspace) -> None:
+    space.frame_filters[LayerFilter.name] = LayerFilter()
+
+
+def on_clear_objfiles(event: gdb.ClearObjFilesEvent) -> None:
+    """Another program."""
+    event.progspace.frame_filters.pop(LayerFilter.name, None)

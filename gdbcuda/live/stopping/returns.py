@@ -1,0 +1,147 @@
+"""Where calls return: what was seen at the entry, kept until the return, by thread and stack pointer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda.live import breakpoints
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import frames
+from gdbcuda.live.placing import unloading
+from gdbcuda.live.stopping import call_sites, shown_calls
+from gdbcuda.live.stopping.shown_calls import Key, returns_to
+from gdbcuda.live.threads.call_registers import current_stack_pointer, result_register, stack_pointer, thread_number
+
+
+@dataclass
+class Pending:
+    """A call that has been entered; ``number`` is the breakpoint of the user that waits for its return."""
+
+    call: frames.Call
+    number: int
+    only_errors: bool
+
+
+@dataclass
+class Calls:
+    """Of one process: the calls that are waited for; by thread the one whose return has stopped it, until it goes on;
+    and the threads whose stop the user has seen."""
+
+    pending: dict[Key, list[Pending]] = field(default_factory=dict)
+    returned: dict[int, Pending] = field(default_factory=dict)
+    seen_threads: set[int] = field(default_factory=set)
+
+
+CALLS: PerInferior[Calls] = PerInferior(Calls)
+
+
+def is_error(call: frames.Call) -> bool:
+    """Every CUDA and NVML status is 0 for success; a function that returns something else cannot fail this way."""
+    return call.function.result.kind == "enum" and call.result is not None and call.result & 0xFFFFFFFF != 0
+
+
+def expect(number: int, only_errors: bool) -> bool:
+    """At the entry of a call: notes that its return is wanted. False if there is no caller to return to."""
+    return expect_frame(gdb.selected_frame(), number, only_errors)
+
+
+def expect_frame(frame: gdb.Frame, number: int, only_errors: bool) -> bool:
+    older = frame.older()
+    if older is None:
+        return False
+    call = frames.read_call(frame)
+    key, pending = (thread_number(), stack_pointer(older)), CALLS().pending
+    open_still = [one for one in pending.get(key, []) if not is_over(one, call, number)]
+    pending[key] = [*open_still, Pending(call, number, only_errors)]
+    call_sites.watch(older.pc(), number)
+    return True
+
+
+def is_over(waiting: Pending, new: frames.Call, number: int) -> bool:
+    """Another call has come to the stack pointer of a waiting one: that one was left by longjmp or an exception.
+
+    Not so where the hook jumps on to the driver's function (both wait for one return), or two breakpoints wait."""
+    is_same_function = waiting.call.function is new.function and waiting.call.place.file == new.place.file
+    return waiting.number == number or (is_same_function and waiting.call.raws != new.raws)
+
+
+def arrived(address: int) -> bool:
+    """At a return address: is one of the calls that return here now waited for?"""
+    hits = take(address)
+    for hit in hits:
+        hit.call.result = result_register()
+    meant = [hit for hit in hits if not hit.only_errors or is_error(hit.call)]
+    ignored = {number for number in {hit.number for hit in meant} if is_ignored(number)}
+    stopping = [hit for hit in meant if hit.number not in ignored]
+    if stopping:
+        CALLS().returned[thread_number()] = stopping[0]
+    return bool(stopping)
+
+
+def is_ignored(number: int) -> bool:
+    """``ignore`` of the user's breakpoint: gdb counts down where that one stops, and it never does."""
+    owner = breakpoints.by_number(number)
+    if owner is None or not owner.ignore_count:
+        return False
+    gdb_cli.execute(f"ignore {number} {owner.ignore_count - 1}")  # cuda-gdb 11.8 lets no number be assigned
+    return True
+
+
+def take(address: int) -> list[Pending]:
+    """The calls that have just returned here; what a longjmp or an exception left deeper on this stack is dropped."""
+    thread, now, pending = thread_number(), current_stack_pointer(), CALLS().pending
+    for key in [k for k in pending if k[0] == thread and k[1] < now]:
+        del pending[key]
+    return [one for one in pending.pop((thread, now), []) if returns_to(one.call, address)]
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    """The callers are gone: nobody returns there."""
+    pending = CALLS().pending
+    for key, calls in list(pending.items()):
+        pending[key] = [one for one in calls if not any(returns_to(one.call, at) for at in addresses)]
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
+
+
+def just_returned(pc: int) -> tuple[frames.Call, int] | None:
+    """The call that returned to this very place, where the selected thread is, and the breakpoint that asked (0: finish
+    or step), if any did."""
+    waited = CALLS().returned.get(thread_number())
+    if waited is not None and returns_to(waited.call, pc):
+        return waited.call, waited.number
+    over = shown_calls.CALLS().over.get(thread_number())
+    if over is not None and returns_to(over, pc):
+        over.result = result_register()  # all registers, a packet that only this stop has to cost
+        return over, 0
+    return None
+
+
+def on_stop(event: object) -> None:
+    """What has returned is over for a thread only when it goes on from a stop that the user has seen: between a true
+    condition and its stop gdb may resume threads (when one is created, say)."""
+    if gdb.selected_thread() is not None:  # the breakpoint's own commands may have gone on to the process's end
+        CALLS().seen_threads.add(thread_number())
+
+
+def on_continue(event: gdb.ContinueEvent) -> None:
+    """In non-stop mode the event names the thread that goes on; else all threads do, with schedule-multiple those of
+    every process."""
+    one = event.inferior_thread
+    if one is not None:
+        go_on(one.inferior, one.num)
+        return
+    for inferior in gdb.inferiors() if gdb.parameter("schedule-multiple") else [gdb.selected_inferior()]:
+        for thread in list(CALLS.of(inferior).seen_threads):
+            go_on(inferior, thread)
+
+
+def go_on(inferior: gdb.Inferior, thread: int) -> None:
+    calls = CALLS.of(inferior)
+    calls.returned.pop(thread, None)
+    calls.seen_threads.discard(thread)
+    shown_calls.CALLS.of(inferior).over.pop(thread, None)

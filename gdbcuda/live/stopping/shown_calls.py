@@ -1,0 +1,118 @@
+"""Calls that a stop at their entry has shown, until they are over: ``up``, ``step`` and ``finish`` still know them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import frames
+from gdbcuda.live.placing import own_process, silence, unloading
+from gdbcuda.live.threads import call_registers, children, positions, standstill
+
+Key = tuple[int, int]  # thread number, stack pointer after the return
+
+
+@dataclass
+class Shown:
+    """Of one process: the calls that go on; by thread the one that is over, until the thread goes on; by return address
+    the breakpoints that notice it."""
+
+    open: dict[Key, frames.Call] = field(default_factory=dict)
+    over: dict[int, frames.Call] = field(default_factory=dict)
+    endings: dict[int, Ending] = field(default_factory=dict)
+
+    def end(self) -> None:
+        for ending in self.endings.values():
+            if ending.is_valid():
+                ending.delete()
+
+
+CALLS: PerInferior[Shown] = PerInferior(Shown, Shown.end)
+
+
+def returns_to(call: frames.Call, address: int) -> bool:
+    return call.caller is not None and call.caller.address == address
+
+
+class Ending(own_process.Internal):
+    """Where a shown call returns to. Internal, for it never stops. ``in_vain``: how often it has."""
+
+    in_vain = 0
+
+    def stop(self) -> bool:
+        calls, thread, now = CALLS(), call_registers.thread_number(), call_registers.current_stack_pointer()
+        for key, call in list(calls.open.items()):
+            if key[0] == thread and (key[1] < now or (key[1] == now and returns_to(call, self.address))):
+                calls.over[thread] = calls.open.pop(key)
+        if not self.is_awaited(calls):
+            self.fall_silent()
+        return False
+
+    def is_awaited(self, calls: Shown) -> bool:
+        return any(returns_to(call, self.address) for call in calls.open.values())
+
+    def fall_silent(self) -> None:
+        """Or each later return to the same place would stop. (Deleted by `sweep`, for nothing may be deleted here.) In
+        a process that stands still gdb puts them back at each step; and no child is made meanwhile."""
+        self.in_vain += 1
+        if not standstill.stands_still():
+            if is_power_of_two(self.in_vain):  # to look is slow, and what is in the way may stay
+                silence.silence(self.address)
+        elif not children.is_one_being_made():
+            self.enabled = False
+
+
+def remember(call: frames.Call, frame: gdb.Frame) -> None:
+    older, calls = frame.older(), CALLS()
+    if older is None:
+        return
+    calls.open[(call_registers.thread_number(), call_registers.stack_pointer(older))] = call
+    ending = calls.endings.get(older.pc())
+    if ending is None:
+        calls.endings[older.pc()] = Ending(older.pc())
+    else:
+        ending.enabled = True
+        silence.wake(older.pc())
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    calls = CALLS()
+    for address in addresses & calls.endings.keys():
+        del calls.endings[address]
+        calls.open = {key: call for key, call in calls.open.items() if not returns_to(call, address)}
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
+
+
+def remembered(frame: gdb.Frame) -> frames.Call | None:
+    """The shown call that the frame is of."""
+    older = frame.older()
+    if older is None:
+        return None
+    return CALLS().open.get((call_registers.thread_number(), call_registers.stack_pointer(older)))
+
+
+frames.REMEMBERED.append(remembered)
+
+
+def sweep(event: object = None) -> None:
+    """At a stop, and between commands: deletes what waits for no call. A child that is being made has it too; and where
+    a thread is, gdb may have one of its own there, which would be alone then."""
+    if children.is_one_being_made():
+        return
+    for calls in CALLS.all():
+        idle = {at: one for at, one in calls.endings.items() if not (one.is_valid() and one.is_awaited(calls))}
+        busy = positions.busy() if idle else set()
+        for address, ending in idle.items():
+            if address in busy and ending.is_valid():
+                continue
+            del calls.endings[address]
+            if ending.is_valid():
+                ending.delete()
+
+
+def is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0

@@ -1,0 +1,122 @@
+"""What a stop says: which call, in which layer and object, who called it, decoded arguments or the result."""
+
+from __future__ import annotations
+
+import gdb
+
+from gdbcuda import decode
+from gdbcuda.errors import UserError
+from gdbcuda.live import layers, process
+from gdbcuda.live.host import console, inferiors
+from gdbcuda.live.layers import frames, versions
+from gdbcuda.live.prompt import settings
+from gdbcuda.live.stopping import returns, shown_calls
+from gdbcuda.text.printable import visible
+from gdbcuda.text.render import colour
+
+LONGEST = 300  # characters of one argument in the line at a stop; no string gets there
+
+
+def paint(text: str, role: str) -> str:
+    return colour(text, role, settings.colour())
+
+
+def call_text(call: frames.Call) -> str:
+    """ "cuMemAlloc_v2(dptr=0x7ffe -> (not written yet), bytesize=4096 [4.00 KiB])", and the result, if any."""
+    table, memory = versions.table(), process.InferiorMemory()
+    if call.result is None:
+        arguments = decode.arguments(call.function, call.raws, memory, table, phase="enter", live=True)
+        return decode.call_text(call.function, shortened(arguments))
+    succeeded = not returns.is_error(call)
+    arguments = decode.arguments(
+        call.function, call.raws, memory, table, phase="return", succeeded=succeeded, live=True
+    )
+    outcome = decode.result(call.function, call.result, table, memory).text
+    return f"{decode.call_text(call.function, shortened(arguments))} = {paint(outcome, 'ok' if succeeded else 'error')}"
+
+
+def shortened(arguments: list[decode.Argument]) -> list[decode.Argument]:
+    """A struct like cudaDeviceProp has 3,000 characters: at a stop its beginning, all of it with cuda-call."""
+    return [
+        a._replace(text=f"{a.text[:LONGEST]}\u2026 (cuda-call shows all)") if len(a.text) > LONGEST + 100 else a
+        for a in arguments
+    ]
+
+
+def where(place: frames.Place) -> str:
+    """ "hook libvgpu.so"."""
+    from gdbcuda.live import layers
+
+    return paint(layers.shown(place.layer, place.file), f"layer-{place.layer}" if place.layer else "dim")
+
+
+def caller_text(call: frames.Call) -> str:
+    caller = call.caller
+    if caller is None:
+        return f"caller unknown, thread {inferiors.thread_label(call.thread)}"
+    name = visible(f"{caller.function}()" if caller.function else f"{caller.address:#x}")
+    at = visible(f" at {caller.source}") if caller.source else ""
+    is_program = caller.layer == "app" and caller.file == process.strip_prefix(process.program())
+    owner = paint("app", "layer-app") if is_program else where(caller)
+    return f"{owner} {name}{at}, thread {inferiors.thread_label(call.thread)}"
+
+
+def describe(call: frames.Call, label: str) -> str:
+    """Two lines: the call, and below it the caller."""
+    head = f"{label}  " if label else ""
+    verb = "returned to" if call.result is not None else "called by"
+    return f"{head}{where(call.place)}  {call_text(call)}\n{' ' * len(head)}{verb} {caller_text(call)}\n"
+
+
+_hits: dict[int, int] = {}  # by breakpoint number: its hit count when it last stopped
+_last: tuple[object, int] = (None, 0)  # a stop and the breakpoint that made it
+
+
+def new_process() -> None:
+    """``run`` has set gdb's counts to zero, ``attach`` has not."""
+    _hits.clear()
+    _hits.update({one.number: one.hit_count for one in gdb.breakpoints()})
+
+
+def on_stop(event: gdb.StopEvent) -> None:
+    if isinstance(event, gdb.BreakpointEvent):
+        number_of(event)  # at every such stop, for it counts
+    if not settings.value("cuda-stop-info"):
+        return
+    text = stop_text(event)
+    if text:
+        console.write(text)
+
+
+def stop_text(event: gdb.StopEvent) -> str | None:
+    try:
+        pc = process.register("pc")
+        ended = returns.just_returned(pc)
+        if ended is not None:
+            return describe(ended[0], f"Breakpoint {ended[1]}" if ended[1] else "Returned")
+        number = number_of(event) if isinstance(event, gdb.BreakpointEvent) else 0  # 0: we alone look on there
+        if not number or not frames.is_entry(pc) or not is_of_interest(pc):
+            return None
+        frame = gdb.newest_frame()
+        call = frames.read_call(frame)
+    except (UserError, gdb.error):
+        return None
+    shown_calls.remember(call, frame)
+    return describe(call, f"Breakpoint {number}")
+
+
+def is_of_interest(pc: int) -> bool:
+    """(A frame that Python sees is unwound: that is not for programs without CUDA. gdb says there what it knows.)"""
+    return layers.is_cuda_here() or bool(versions.table().function(process.symbol_of(pc)[0]))
+
+
+def number_of(event: gdb.BreakpointEvent) -> int:
+    """The user's breakpoint that stopped. The event names all at this place, internal ones and those whose condition
+    is false among them; gdb counts a hit where the condition is true."""
+    global _last
+    if _last[0] is not event:
+        users = [one for one in event.breakpoints if one.is_valid() and one.number > 0]
+        hit = [one.number for one in users if one.hit_count != _hits.get(one.number, 0)]
+        _hits.update({one.number: one.hit_count for one in users})
+        _last = (event, next(iter([*hit, *(one.number for one in users)]), 0))
+    return _last[1]

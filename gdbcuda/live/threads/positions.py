@@ -1,0 +1,115 @@
+"""Where the threads are, and where the signal handlers that they are in return to.
+
+(gdb manual: "Threads In Python", "Frames In Python".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Callable
+
+import gdb
+
+from gdbcuda.live.host import gdb_cli, inferiors
+
+MOST_FRAMES = 500
+LONGEST_WAY = 300  # instructions of a trampoline, more than any has
+
+Position = tuple[int, int]  # program counter, stack pointer
+UNKNOWN, UNREADABLE = (-1, 0), (-2, 0)  # further up the stack, which cannot be read to its end
+ENDS = (gdb.FRAME_UNWIND_NO_REASON, gdb.FRAME_UNWIND_NULL_ID, gdb.FRAME_UNWIND_OUTERMOST)
+
+
+def step_out(inside: Callable[[int], bool]) -> None:
+    """Moves threads out of some instructions, one by one, the others standing still. Only where all are stopped.
+    A debugger that cannot hold the others (cuda-gdb 13) moves none: the instructions stay while a thread is in them."""
+    with same_thread(), suppress(gdb.error):
+        for thread in inferiors.threads():
+            for _ in range(LONGEST_WAY):
+                where = switched_positions(thread)
+                if where is None or not inside(where[0][0]):
+                    break
+                gdb_cli.execute("with scheduler-locking on -- stepi")
+
+
+@contextmanager
+def same_thread() -> Iterator[None]:
+    selected, frame = gdb.selected_thread(), inferiors.selected_frame()
+    try:
+        yield
+    finally:
+        if selected is not None and selected.is_valid():
+            selected.switch()
+            if frame is not None and frame.is_valid():
+                frame.select()
+
+
+def standing() -> dict[int, list[Position] | None]:
+    """Where every thread is, and where the signal handlers that it is in return to; None for one that is running."""
+    threads = inferiors.threads()
+    if len(threads) <= 1:
+        return {one.num: positions_here() for one in threads}
+    with same_thread():
+        return {one.num: switched_positions(one) for one in threads}
+
+
+def busy() -> set[int]:
+    """Addresses where a thread is, or goes on behind a signal handler: gdb may have a breakpoint of its own there, for
+    that moment. (gdb's infrun.c: insert_hp_step_resume_breakpoint_at_frame.)"""
+    return {pc for found in standing().values() for pc, _ in found or ()}
+
+
+def positions(thread: int) -> list[Position] | None:
+    """The same for one thread, [] if there is none with that number."""
+    selected = gdb.selected_thread()
+    if selected is not None and selected.num == thread:
+        return positions_here()
+    with same_thread():
+        found = next((one for one in inferiors.threads() if one.num == thread), None)
+        return switched_positions(found) if found is not None else []
+
+
+def switched_positions(thread: gdb.InferiorThread) -> list[Position] | None:
+    try:
+        thread.switch()
+    except gdb.error:
+        return None
+    return positions_here()
+
+
+def position_here() -> Position | None:
+    """Of the selected thread, and no more than that: what is further up the stack costs packets."""
+    try:
+        return position_of(gdb.newest_frame())
+    except gdb.error:
+        return None
+
+
+def positions_here() -> list[Position] | None:
+    try:
+        frame = gdb.newest_frame()
+    except gdb.error:
+        return None
+    found = [position_of(frame)]
+    try:
+        for _ in range(MOST_FRAMES):
+            newer, frame = frame, frame.older()
+            if frame is None:
+                reason = newer.unwind_stop_reason()
+                more = [UNREADABLE] if reason == gdb.FRAME_UNWIND_MEMORY_ERROR else []
+                return found if reason in ENDS else [*found, UNKNOWN, *more]
+            if newer.type() == gdb.SIGTRAMP_FRAME:
+                found.append(position_of(frame))
+    except (gdb.error, gdb.MemoryError):
+        pass
+    return [*found, UNKNOWN]
+
+
+def is_unreadable(threads: dict[int, list[Position] | None]) -> bool:
+    """Is a thread's stack not even there to be read? (One that ends early for want of unwind tables is usual.)"""
+    return any(UNREADABLE in positions for positions in threads.values() if positions)
+
+
+def position_of(frame: gdb.Frame) -> Position:
+    return int(frame.pc()), int(frame.read_register("rsp")) & (1 << 64) - 1
