@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from gdbcuda.api.notes import FunctionNotes, Notes, ParameterNotes
+from gdbcuda.api.notes import ApiNotes, FunctionNotes, ParameterNotes
 from gdbcuda.api.spelling import Types
 from gdbcuda.api.types import Type
 
@@ -77,7 +77,7 @@ class Parameter(NamedTuple):
 class Function:
     """One exported function of the runtime, driver or NVML API."""
 
-    def __init__(self, symbol: str, api: str, text: str, types: Types, notes: Notes) -> None:
+    def __init__(self, symbol: str, api: str, text: str, types: Types, notes: ApiNotes) -> None:
         self.symbol = symbol
         self.api = api
         self._types = types

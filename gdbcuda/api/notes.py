@@ -56,7 +56,7 @@ class Line(NamedTuple):
     parameters: tuple[tuple[str, dict[str, Any]], ...]
 
 
-class Notes:
+class ApiNotes:
     """notes.txt: cut into lines on first use, a line read when a function that it speaks of is asked for."""
 
     def __init__(self, path: str = NOTES) -> None:

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any, Callable, Generic, NamedTuple, TypeVar
 
 from gdbcuda.api.functions import Function, base_name, suffix_order
-from gdbcuda.api.notes import Notes
+from gdbcuda.api.notes import ApiNotes
 from gdbcuda.api.spelling import Types
 from gdbcuda.api.types import Enum, Type
 from gdbcuda.errors import UserError
@@ -67,7 +67,7 @@ class Lazy(Mapping[str, T], Generic[T]):
 class Table:
     """Everything that is known about one CUDA and one NVML version. Make it with `api.load`."""
 
-    def __init__(self, data: Mapping[str, Any], cuda: str, nvml: str, notes: Notes) -> None:
+    def __init__(self, data: Mapping[str, Any], cuda: str, nvml: str, notes: ApiNotes) -> None:
         self.cuda, self.nvml = cuda, nvml
         self._data, self._notes = data, notes
         self.types = Types({**self.section("types", "cuda"), **self.section("types", "nvml")})

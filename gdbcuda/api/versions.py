@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Union
 
-from gdbcuda.api.notes import Notes
+from gdbcuda.api.notes import ApiNotes
 from gdbcuda.api.table import Table
 from gdbcuda.errors import UserError
 
@@ -17,9 +17,9 @@ Version = Union[str, int, None]
 
 
 @lru_cache(maxsize=1)
-def read_table() -> tuple[Mapping[str, Any], Notes]:
+def read_table() -> tuple[Mapping[str, Any], ApiNotes]:
     with open(TABLE, encoding="utf-8") as file:
-        return json.load(file), Notes()
+        return json.load(file), ApiNotes()
 
 
 def stored_versions(library: str) -> tuple[str, ...]:

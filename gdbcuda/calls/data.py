@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.text import Writer
+from gdbcuda.calls.text import CallWriter
 
 Data = dict[str, Any]
 DIGITS = 7  # of seconds, as in a log
@@ -19,7 +19,7 @@ def line(data: Data, file: str = "") -> str:
     return json.dumps({"file": file, **data} if file else data, separators=(",", ":"))
 
 
-def call(one: Call, writer: Writer) -> Data:
+def call(one: Call, writer: CallWriter) -> Data:
     found = {name: getattr(one, name) for name in FIELDS}
     found["start"] = round(one.start, DIGITS)
     found["seconds"] = None if one.seconds is None else round(one.seconds, DIGITS)
@@ -27,6 +27,6 @@ def call(one: Call, writer: Writer) -> Data:
     return {**found, "stack": [place(one, at, writer) for at in one.stack]} if one.stack else found
 
 
-def place(one: Call, address: int, writer: Writer) -> Data:
+def place(one: Call, address: int, writer: CallWriter) -> Data:
     known = writer.notes.place(one.process, address)
     return {"address": hex(address)} | {name: known.get(name) for name in ("function", "object", "layer", "source")}

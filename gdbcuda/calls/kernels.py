@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Notes, Process
+from gdbcuda.calls.references import Process, References
 
 NAMING = ("module", "library", "kernel")  # roles of the functions that say what a handle is
 HOST_FUNCTION = ("func", "hostFun", "symbolPtr", "entryFuncAddr", "unnamed1", "kernel")  # parameters
@@ -26,7 +26,7 @@ class Launch(NamedTuple):
 class Kernels:
     """Feed it with every call that is over; ``notes`` name the host functions that stand for kernels."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: References) -> None:
         self.notes = notes
         self.names: dict[tuple[Process, str], str] = {}  # by handle or address, as in the record
 

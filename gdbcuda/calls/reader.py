@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Callable
 
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Notes
+from gdbcuda.calls.references import References
 from gdbcuda.errors import UserError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Log:
 
     def __init__(self) -> None:
         self.header: dict[str, Any] = {}
-        self.notes = Notes()
+        self.notes = References()
         self.problems: Counter[str] = Counter()
         self.open: dict[int, Call] = {}
 
@@ -44,7 +44,7 @@ class Log:
         self.notes.add(line["name"], line["details"])
 
 
-class File:
+class LogFile:
     """A log, opened once: what comes through a pipe comes only once. ``path`` "-" is the standard input.
 
     ``header`` is its first line, if that is a header; `UserError` if the file cannot be read."""
@@ -104,10 +104,10 @@ def version(head: Mapping[str, Any], library: str) -> str | None:
 
 def events(path: str | Path, log: Log) -> Iterator[Event]:
     """Begins and ends in the order of the file."""
-    return file_events(File(path), log)
+    return file_events(LogFile(path), log)
 
 
-def file_events(file: File, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Event]:
+def file_events(file: LogFile, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Event]:
     """Begins and ends in the order of the file. ``progress`` gets the number of bytes read so far.
 
     Calls that are still open at the end of the file (or when another log begins in it) are ended as such."""

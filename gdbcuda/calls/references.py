@@ -30,7 +30,7 @@ def require_words(details: Details) -> None:
         raise TypeError(details)
 
 
-class Notes:
+class References:
     """Grows while M lines are read or written; the last line about a thing holds."""
 
     def __init__(self) -> None:

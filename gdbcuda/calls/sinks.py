@@ -10,7 +10,7 @@ from typing import Any, Callable, Protocol
 
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Notes, process_of
+from gdbcuda.calls.references import References, process_of
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
 
@@ -71,7 +71,7 @@ class Kept:
 
     def __init__(self, limit: int) -> None:
         self.calls: deque[Call] = deque(maxlen=limit or None)
-        self.notes = Notes()
+        self.notes = References()
         self.lines: dict[tuple[str, Any], tuple[float, dict[str, Any]]] = {}
         self.total = 0
 

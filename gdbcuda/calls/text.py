@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Notes, Process
+from gdbcuda.calls.references import Process, References
 from gdbcuda.text.printable import visible
 from gdbcuda.text.render import ROLES
 from gdbcuda.text.units import human
@@ -66,11 +66,11 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-class Writer:
+class CallWriter:
     """Lines of calls. ``notes`` name code addresses, ``paint`` colours a text by a role of `gdbcuda.text.render`.
     In a line control characters are shown; `arguments`, `place` and `caller` are as the log has them."""
 
-    def __init__(self, table: api.Table, notes: Notes, paint: Paint = plainly) -> None:
+    def __init__(self, table: api.Table, notes: References, paint: Paint = plainly) -> None:
         self.table, self.notes, self.paint = table, notes, paint
 
     def line(self, call: Call, indent: str = "") -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gdbcuda.check.finding import Finding
 from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect, verdicts
-from gdbcuda.routes.snapshot import World
+from gdbcuda.routes.snapshot import ProcessSnapshot
 
 PRELOAD_AGAIN = "start it through cuda-load, which leaves the rest of the environment alone"
 
@@ -50,7 +50,7 @@ def without_loader(facts: Facts) -> list[Finding]:
                     "the hook is inert")]  # fmt: skip
 
 
-def findings(world: World, facts: Facts) -> list[Finding]:
+def findings(world: ProcessSnapshot, facts: Facts) -> list[Finding]:
     """Everything, the hook libraries one after the other, then what goes around them."""
     found = [finding for path in facts.named_hooks for finding in of_hook(world, facts, path)]
     if not facts.named_hooks:
@@ -58,7 +58,7 @@ def findings(world: World, facts: Facts) -> list[Finding]:
     return [*found, *bypasses(world, facts), *other_namespaces(facts), *unknown_objects(facts)]
 
 
-def of_hook(world: World, facts: Facts, path: str) -> Iterator[Finding]:
+def of_hook(world: ProcessSnapshot, facts: Facts, path: str) -> Iterator[Finding]:
     copies = [one for one in world.objects.all if base(world.file_of(one)) == base(path)]
     if not copies:
         yield not_mapped(facts, path)
@@ -93,7 +93,7 @@ def not_mapped(facts: Facts, path: str) -> Finding:
     return Finding(id, "error", f"{name} is not in this process; {why}", "no call reaches it", do, "the hook is inert")
 
 
-def in_place(world: World, facts: Facts, hook: Linkage) -> Finding:
+def in_place(world: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
     """Where the library is in the search order, and whether it has begun to work."""
     name, startup = base(world.file_of(hook)), world.objects.startup
     if hook not in startup:
@@ -116,7 +116,7 @@ def in_place(world: World, facts: Facts, hook: Linkage) -> Finding:
     return Finding("hook-active", "note", f"{place}, {rank}, initialised", means)
 
 
-def is_stranger(world: World, facts: Facts, one: Linkage) -> bool:
+def is_stranger(world: ProcessSnapshot, facts: Facts, one: Linkage) -> bool:
     """No hook library, or one that the user has not named: that it is there may be news."""
     named = [base(path) for path in facts.named_hooks]
     return world.layers[one] != "hook" or (bool(named) and base(world.file_of(one)) not in named)
@@ -125,7 +125,7 @@ def is_stranger(world: World, facts: Facts, one: Linkage) -> bool:
 # -- ways around it -------------------------------------------------------------------------------------------
 
 
-def bypasses(world: World, facts: Facts) -> Iterator[Finding]:
+def bypasses(world: ProcessSnapshot, facts: Facts) -> Iterator[Finding]:
     named = [base(path) for path in facts.named_hooks]
     for one in world.objects.all:
         if world.layers[one] in ("app", "runtime"):
@@ -138,7 +138,7 @@ def bypasses(world: World, facts: Facts) -> Iterator[Finding]:
     yield from several_drivers(world)
 
 
-def around(world: World, asker: Linkage) -> Iterator[Finding]:
+def around(world: ProcessSnapshot, asker: Linkage) -> Iterator[Finding]:
     """References of one object that go past a hook library which has the function."""
     found = collect.references(world, asker, frozenset(world.hooked_names))
     routes = [route for route in found if "RTLD_DEEPBIND" in route.verdict.why]
@@ -150,7 +150,7 @@ def around(world: World, asker: Linkage) -> Iterator[Finding]:
                       "let it be loaded without RTLD_DEEPBIND", f"{name} goes past the hook")  # fmt: skip
 
 
-def bound_to_itself(world: World, asker: Linkage) -> Iterator[Finding]:
+def bound_to_itself(world: ProcessSnapshot, asker: Linkage) -> Iterator[Finding]:
     """An object that is not the hook library that is meant, and has API functions of its own."""
     own = sorted(asker.symbols.defined(world.api_names)) if asker.dynamic.is_symbolic else []
     if own:
@@ -159,7 +159,7 @@ def bound_to_itself(world: World, asker: Linkage) -> Iterator[Finding]:
                       "its own calls of these never leave it", "link it without -Bsymbolic")  # fmt: skip
 
 
-def static_runtime(world: World) -> Iterator[Finding]:
+def static_runtime(world: ProcessSnapshot) -> Iterator[Finding]:
     program = world.objects.all[0]
     if not any(verdicts.runtime(world, name) for name in world.hooked_names):
         return
@@ -168,7 +168,7 @@ def static_runtime(world: World) -> Iterator[Finding]:
                   "hook the driver, or build the program with --cudart shared")  # fmt: skip
 
 
-def several_drivers(world: World) -> Iterator[Finding]:
+def several_drivers(world: ProcessSnapshot) -> Iterator[Finding]:
     """Two files of one soname: DT_RUNPATH or DT_RPATH of some object has led to a second one."""
     by_soname: dict[str, list[str]] = {}
     for one in world.in_layer("driver", "runtime"):
@@ -180,7 +180,7 @@ def several_drivers(world: World) -> Iterator[Finding]:
                           "let all find the same file")  # fmt: skip
 
 
-def run_paths(world: World) -> str:
+def run_paths(world: ProcessSnapshot) -> str:
     named = [f"{base(world.file_of(one))} has {kind} {path}" for one in world.objects.all
              for kind, path in [one.dynamic.run_path] if path and world.layers[one] == "app"]  # fmt: skip
     return f"; {', '.join(named[:3])}" if named else ""

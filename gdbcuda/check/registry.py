@@ -20,7 +20,7 @@ from gdbcuda.errors import UserError
 ANY, LIBRARY, PROGRAM, PAIR = "any", "library", "program", "pair"
 
 
-class Seen(NamedTuple):
+class Answered(NamedTuple):
     """An answer that says more than what was seen: what is given replaces what the decorator says."""
 
     seen: str
@@ -30,7 +30,7 @@ class Seen(NamedTuple):
     verdict: str = ""
 
 
-Answer = Union[None, str, Seen]
+Answer = Union[None, str, Answered]
 _Function = Callable[[Subject], Answer]
 
 
@@ -81,7 +81,7 @@ def findings(subject: Subject, on: tuple[str, ...]) -> Iterator[Finding]:
             damaged.append(str(problem))
             continue
         if answer is not None:
-            yield _finding(each, answer if isinstance(answer, Seen) else Seen(answer))
+            yield _finding(each, answer if isinstance(answer, Answered) else Answered(answer))
     for message in dict.fromkeys(damaged):
         yield Finding(
             "damaged", "error", message,
@@ -90,7 +90,7 @@ def findings(subject: Subject, on: tuple[str, ...]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _finding(each: Check, answer: Seen) -> Finding:
+def _finding(each: Check, answer: Answered) -> Finding:
     return Finding(
         each.id, answer.severity or each.severity, answer.seen, answer.means or each.means,
         answer.do or each.do, answer.verdict or each.verdict, each.fatal,

@@ -36,7 +36,7 @@ from gdbcuda.condition.bind import Bound, bind
 from gdbcuda.condition.place import Surroundings
 from gdbcuda.condition.show import show
 from gdbcuda.condition.to_gdb import Native
-from gdbcuda.condition.to_python import Call, Value
+from gdbcuda.condition.to_python import CallValues, Value
 from gdbcuda.condition.words import parse_count
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.machine import abi
@@ -62,7 +62,7 @@ def parse(text: str, table: api.Table, functions: Sequence[api.Function], option
     needed = {symbol: problem for symbol, problem in problems.items() if symbol not in optional or not bound}
     if needed:
         raise UserError(_summary(needed))
-    callers = [node for node in syntax.nodes(tree) if isinstance(node, syntax.CallerIn)]
+    callers = [node for node in syntax.nodes(tree) if isinstance(node, syntax.WrittenCallerIn)]
     return Condition(show(tree), bound, callers, frozenset(problems))
 
 
@@ -80,7 +80,7 @@ class Condition:
     ``callers``: what is written behind ``caller in``, each time; ``left_out``: functions that it does not fit."""
 
     def __init__(
-        self, text: str, bound: Mapping[str, Bound], callers: Sequence[syntax.CallerIn], left_out: Container[str]
+        self, text: str, bound: Mapping[str, Bound], callers: Sequence[syntax.WrittenCallerIn], left_out: Container[str]
     ) -> None:
         self.text = text
         self.left_out = left_out
@@ -101,7 +101,7 @@ class Condition:
         """The parameters whose values the condition looks at, and their positions."""
         return self._arguments[function.symbol]
 
-    def to_gdb(self, function: api.Function, locations: Sequence[abi.Location]) -> Native:
+    def to_gdb(self, function: api.Function, locations: Sequence[abi.ValuePlace]) -> Native:
         """What gdb can evaluate at the function's entry, from ``abi.locate(function)``."""
         bound = self.bound[function.symbol]
         return to_gdb.native(bound.terms, bound.count, locations)
@@ -119,7 +119,7 @@ class Condition:
         from; NULL and an unreadable string equal no text. `Unreadable` for other memory that cannot be read.
         ``surroundings``: who calls, for the terms that ask. Without ``function`` it is the first one's."""
         symbol = function.symbol if function is not None else next(iter(self.trees))
-        return self._compiled[symbol](Call(values, memory, surroundings)) != 0
+        return self._compiled[symbol](CallValues(values, memory, surroundings)) != 0
 
     def holds(
         self,
@@ -144,7 +144,7 @@ def ordinal_test(text: str) -> Callable[[int], bool]:
     test = to_python.compiled(parse_count(text).test)
 
     def holds(ordinal: int) -> bool:
-        call = Call({}, None)
+        call = CallValues({}, None)
         call.ordinal = ordinal
         return test(call) != 0
 

@@ -75,11 +75,11 @@ class Binder:
             return self.name(node)
         if isinstance(node, syntax.Path):
             return self.path(node)
-        if isinstance(node, syntax.CallerIn):
+        if isinstance(node, syntax.WrittenCallerIn):
             return typed.CallerIn(node.words)
         if isinstance(node, syntax.Counting):
             raise words.misplaced(node, node.word)
-        return self.unary(node) if isinstance(node, syntax.Unary) else self.binary(node)
+        return self.unary(node) if isinstance(node, syntax.WrittenUnary) else self.binary(node)
 
     # -- truth
 
@@ -125,7 +125,7 @@ class Binder:
 
     # -- operations
 
-    def unary(self, node: syntax.Unary) -> Typed:
+    def unary(self, node: syntax.WrittenUnary) -> Typed:
         operand = self.bind(node.operand)
         if node.op == "+":
             return operand

@@ -5,7 +5,18 @@ from __future__ import annotations
 from gdbcuda.condition import lexer
 from gdbcuda.condition.lexer import Integer, Token
 from gdbcuda.condition.numbers import COMPARISONS
-from gdbcuda.condition.syntax import COUNTING, LEVELS, Binary, CallerIn, Counting, Name, Node, Path, Unary, fold
+from gdbcuda.condition.syntax import (
+    COUNTING,
+    LEVELS,
+    Binary,
+    Counting,
+    Name,
+    Node,
+    Path,
+    WrittenCallerIn,
+    WrittenUnary,
+    fold,
+)
 from gdbcuda.errors import UserError
 from gdbcuda.text.units import multiplier
 
@@ -26,7 +37,7 @@ USAGE = {
 
 def parse(text: str) -> Node:
     """The tree of a condition; `UserError` with the column for what is not one."""
-    parser = Parser(lexer.tokens(text))
+    parser = ConditionParser(lexer.tokens(text))
     if parser.next.kind == "end":
         raise UserError("the condition is empty")
     tree = parser.binary(0)
@@ -35,7 +46,7 @@ def parse(text: str) -> Node:
     return tree
 
 
-class Parser:
+class ConditionParser:
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
         self.at = 0
@@ -85,7 +96,7 @@ class Parser:
         token = self.take()
         if token.kind == "operator" and token.text in UNARY:
             self.refuse_option(token)
-            return fold(Unary(token.text, self.unary()))
+            return fold(WrittenUnary(token.text, self.unary()))
         if token.kind == "operator" and token.text == "*":
             return self.pointee(token)
         if token.text == "(":
@@ -132,7 +143,7 @@ class Parser:
             words = tuple(word for word in place.text.split(",") if word)
             if not words:
                 raise UserError(f"column {place.column}: a layer, an object or a function is missing")
-            return CallerIn(words, place.column, place.is_quoted)
+            return WrittenCallerIn(words, place.column, place.is_quoted)
         number = self.next.value
         if token.text in COUNTING and isinstance(number, Integer):
             self.take()

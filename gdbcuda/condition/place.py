@@ -1,6 +1,6 @@
 """What a condition needs to know of a process beside the arguments of a call; `gdbcuda.live` implements it.
 
-`Place` is asked while machine code is written, `Surroundings` while a condition is evaluated in Python.
+`ProcessPlaces` is asked while machine code is written, `Surroundings` while a condition is evaluated in Python.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gdbcuda.condition import typed
 Range = tuple[int, int]  # low < address <= high: a return address is behind its call, maybe behind the object's end
 
 
-class Place(Protocol):
+class ProcessPlaces(Protocol):
     """The process that machine code is written for. Each method may raise the caller's own kind of refusal."""
 
     def counter(self, node: typed.Count) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gdbcuda.condition.lexer import BARE_PLACE, INT_MAX, Integer, Text
 from gdbcuda.condition.numbers import COMPARISONS
-from gdbcuda.condition.syntax import STRENGTH, Binary, CallerIn, Counting, Name, Node, Path, Unary
+from gdbcuda.condition.syntax import STRENGTH, Binary, Counting, Name, Node, Path, WrittenCallerIn, WrittenUnary
 
 BITWISE = ("|", "^", "&")
 
@@ -13,7 +13,7 @@ def show(node: Node) -> str:
     """The condition as text with no more parentheses than needed; parsing it gives the same tree."""
     if isinstance(node, Binary):
         return f"{_operand(node.left, node.op)} {node.op} {_operand(node.right, node.op, is_right=True)}"
-    if isinstance(node, Unary):
+    if isinstance(node, WrittenUnary):
         inside = show(node.operand)
         blank = " " if node.op == "-" and inside.startswith("-") else ""  # --name would be an option
         return f"{node.op}({inside})" if isinstance(node.operand, Binary) else node.op + blank + inside
@@ -21,7 +21,7 @@ def show(node: Node) -> str:
         return node.name
     if isinstance(node, Path):
         return _path(node)
-    if isinstance(node, CallerIn):
+    if isinstance(node, WrittenCallerIn):
         return f"caller in {_place(','.join(node.words))}"
     if isinstance(node, Counting):
         return f"{node.word} {node.number}"

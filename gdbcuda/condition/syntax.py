@@ -48,7 +48,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class CallerIn:
+class WrittenCallerIn:
     """``caller in app,libfoo.so``"""
 
     words: tuple[str, ...]
@@ -66,7 +66,7 @@ class Counting:
 
 
 @dataclass(frozen=True)
-class Unary:
+class WrittenUnary:
     op: str
     operand: Node
 
@@ -79,7 +79,7 @@ class Binary:
     column: int = field(compare=False)  # of the operator
 
 
-Node = Union[Integer, float, Text, Name, Path, CallerIn, Counting, Unary, Binary]
+Node = Union[Integer, float, Text, Name, Path, WrittenCallerIn, Counting, WrittenUnary, Binary]
 
 
 def conjunction(node: Node) -> list[Node]:
@@ -92,18 +92,18 @@ def conjunction(node: Node) -> list[Node]:
 def nodes(tree: Node) -> Iterator[Node]:
     """The tree's nodes, the root first."""
     yield tree
-    if isinstance(tree, Unary):
+    if isinstance(tree, WrittenUnary):
         yield from nodes(tree.operand)
     elif isinstance(tree, Binary):
         yield from nodes(tree.left)
         yield from nodes(tree.right)
 
 
-def fold(node: Unary | Binary) -> Node:
+def fold(node: WrittenUnary | Binary) -> Node:
     """The number that an operation on numbers gives; the operation itself if a name or a string is in it."""
     if isinstance(node, Binary) and node.op in STRENGTH and node.op not in (*COMPARISONS, "&&", "||"):
         return _fold_binary(node)
-    if isinstance(node, Unary) and isinstance(node.operand, (Integer, float)):
+    if isinstance(node, WrittenUnary) and isinstance(node.operand, (Integer, float)):
         return _fold_unary(node.op, node.operand)
     return node
 
@@ -116,7 +116,7 @@ def _fold_unary(op: str, operand: Integer | float) -> Node:
         return literal(negate(value, kind), kind)
     if op == "~" and kind != DOUBLE:
         return literal(convert(~int(value), kind), kind)
-    return Unary(op, operand)
+    return WrittenUnary(op, operand)
 
 
 def _fold_binary(node: Binary) -> Node:

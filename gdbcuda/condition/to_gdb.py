@@ -33,7 +33,7 @@ VECTOR_FIELDS = {
 INT_MAX = (1 << 31) - 1
 
 
-class Refused(Exception):
+class NoGdbExpression(Exception):
     """gdb cannot be told this condition; the text says why."""
 
 
@@ -47,13 +47,15 @@ class Native:
     why: str
 
 
-def native(terms: Sequence[tuple[str, Typed]], count: typed.Count | None, locations: Sequence[abi.Location]) -> Native:
+def native(
+    terms: Sequence[tuple[str, Typed]], count: typed.Count | None, locations: Sequence[abi.ValuePlace]
+) -> Native:
     """For terms with their texts; every condition has one."""
     cheap, dear, reasons = [], [], []
     for text, tree in terms:
         try:
-            cheap.append(Writer(locations).write(tree))
-        except Refused as reason:
+            cheap.append(GdbWriter(locations).write(tree))
+        except NoGdbExpression as reason:
             dear.append(on_the_host(text, tree, locations))
             reasons.append(str(reason))
     if count is not None:
@@ -61,23 +63,23 @@ def native(terms: Sequence[tuple[str, Typed]], count: typed.Count | None, locati
     return Native((*cheap, *dear), count.text if count else "", reasons[0] if reasons else "")
 
 
-def expression(tree: Typed, locations: Sequence[abi.Location]) -> str:
-    """The whole tree over registers and memory; `Refused` where these do not suffice."""
-    return Writer(locations).write(tree)
+def expression(tree: Typed, locations: Sequence[abi.ValuePlace]) -> str:
+    """The whole tree over registers and memory; `NoGdbExpression` where these do not suffice."""
+    return GdbWriter(locations).write(tree)
 
 
-def on_the_host(text: str, tree: Typed, locations: Sequence[abi.Location]) -> str:
+def on_the_host(text: str, tree: Typed, locations: Sequence[abi.ValuePlace]) -> str:
     """The term with gdb's help, or its text for our own evaluation."""
     try:
         return HostWriter(locations).write(tree)
-    except Refused:
+    except NoGdbExpression:
         return f'$_cuda_if("{escaped(text)}")'
 
 
-class Writer:
+class GdbWriter:
     """Each method writes one kind of node as an operand: in parentheses unless nothing can bind tighter."""
 
-    def __init__(self, locations: Sequence[abi.Location]) -> None:
+    def __init__(self, locations: Sequence[abi.ValuePlace]) -> None:
         self.locations = locations
         self.writers: dict[type, Callable[..., str]] = {
             typed.Constant: self.constant,
@@ -139,9 +141,9 @@ class Writer:
         """The register, and by how many bits the value is to be shifted down in it."""
         piece, offset = self.locations[node.index].piece_at(node.offset, node.size) or (None, 0)
         if piece is None or piece.register is None or piece.indirect:
-            raise Refused(f"{node.name} is passed on the stack")
+            raise NoGdbExpression(f"{node.name} is passed on the stack")
         if offset and node.kind == DOUBLE:
-            raise Refused(f"{node.name} is in the upper half of a register")
+            raise NoGdbExpression(f"{node.name} is in the upper half of a register")
         return piece.register, 8 * offset
 
     def pointee(self, node: typed.Pointee) -> str:
@@ -194,16 +196,16 @@ class Writer:
     # -- what registers do not say
 
     def matches(self, node: typed.Matches) -> str:
-        raise Refused(f"the string {node.name} is in memory, and gdb's own conditions compare only numbers")
+        raise NoGdbExpression(f"the string {node.name} is in memory, and gdb's own conditions compare only numbers")
 
     def caller_in(self, node: typed.CallerIn) -> str:
-        raise Refused("who calls has to be looked up in gdb")
+        raise NoGdbExpression("who calls has to be looked up in gdb")
 
     def thread(self, node: typed.Thread) -> str:
-        raise Refused("only gdb knows its threads' numbers")
+        raise NoGdbExpression("only gdb knows its threads' numbers")
 
 
-class HostWriter(Writer):
+class HostWriter(GdbWriter):
     """With what gdb itself knows of a stop."""
 
     def caller_in(self, node: typed.CallerIn) -> str:

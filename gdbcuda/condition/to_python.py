@@ -16,7 +16,7 @@ from gdbcuda.memory import ADDRESSES, Memory, read_string
 Value = Union[int, float, bytes, str, None]
 
 
-class Call:
+class CallValues:
     """What a condition is evaluated on: arguments by name (numbers; strings by value or by address; structs as the
     number that their bytes make), the memory behind pointers, and who calls."""
 
@@ -58,7 +58,7 @@ class Call:
             return None
 
 
-Evaluate = Callable[[Call], Number]
+Evaluate = Callable[[CallValues], Number]
 
 
 def compiled(node: Typed) -> Evaluate:
@@ -80,7 +80,7 @@ def _argument(node: typed.Argument) -> Evaluate:
 def _pointee(node: typed.Pointee) -> Evaluate:
     pointer, offset, size, is_signed = compiled(node.pointer), node.offset, node.size, node.is_signed
 
-    def read(call: Call) -> bytes:
+    def read(call: CallValues) -> bytes:
         return call.memory_for(node.pointer.name).read((int(pointer(call)) + offset) % ADDRESSES, size)
 
     if node.kind == DOUBLE:
@@ -127,7 +127,7 @@ def _matches(node: typed.Matches) -> Evaluate:
     name, text, limit = node.name, node.text, len(node.text) + 1
     size = len(text) if node.prefix else None  # of the string, what has to be the same
 
-    def matches(call: Call) -> int:
+    def matches(call: CallValues) -> int:
         found = call.string(name, limit)
         return int(found is not None and found[:size] == text)
 
@@ -147,7 +147,7 @@ def _thread(node: typed.Thread) -> Evaluate:
 def _count(node: typed.Count) -> Evaluate:
     test = compiled(node.test)
 
-    def counted(call: Call) -> Number:
+    def counted(call: CallValues) -> Number:
         call.ordinal = call.surroundings.count()
         return test(call)
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 
 from gdbcuda import api
 from gdbcuda.decode import calls, pointers, text, values
-from gdbcuda.decode.calls import Argument
+from gdbcuda.decode.calls import DecodedArgument
 from gdbcuda.decode.pointers import Moment
 from gdbcuda.decode.text import Decoded
 from gdbcuda.memory import Memory
 
-__all__ = ["Argument", "Decoded", "arguments", "call_text", "result", "some_arguments", "value"]
+__all__ = ["Decoded", "DecodedArgument", "arguments", "call_text", "result", "some_arguments", "value"]
 
 
 def arguments(
@@ -28,7 +28,7 @@ def arguments(
     phase: str,
     succeeded: bool = True,
     live: bool = False,
-) -> list[Argument]:
+) -> list[DecodedArgument]:
     """Every argument, from its bytes at the entry (`abi.Location.read`); None for one that is not known.
 
     ``phase`` is "enter" or "return": values behind out-pointers are only shown after a return, and only if the
@@ -41,7 +41,7 @@ def arguments(
 
 def some_arguments(
     function: api.Function, raws: Sequence[bytes | None], memory: Memory, table: api.Table, positions: Sequence[int]
-) -> list[Argument]:
+) -> list[DecodedArgument]:
     """Those at ``positions``, after a return that succeeded: what a recorder has not seen at the entry."""
     moment = Moment(memory, True, True, calls.lengths(function, raws, memory))
     steps = calls.steps(function, table)
@@ -91,6 +91,6 @@ def _result_at(kind: api.Type, address: int, table: api.Table, memory: Memory | 
     return pointers.behind(address, pointers.one(kind, table, values.NO_HINTS), moment)
 
 
-def call_text(function: api.Function, arguments: Sequence[Argument]) -> str:
+def call_text(function: api.Function, arguments: Sequence[DecodedArgument]) -> str:
     """cuMemAlloc_v2(dptr=0x7ffe0c58 -> (not written yet), bytesize=1073741825 [1.00 GiB])"""
     return f"{function.symbol}({', '.join(f'{a.name}={a.text}' for a in arguments)})"

@@ -18,7 +18,7 @@ UNKNOWN = Decoded("(not known here)", None)
 Show = Callable[[bytes, Moment], Decoded]
 
 
-class Argument(NamedTuple):
+class DecodedArgument(NamedTuple):
     """One decoded argument. ``raw``: its value, where it is an integer, an enum or a pointer."""
 
     name: str
@@ -55,13 +55,15 @@ def show(parameter: api.Parameter, table: api.Table) -> Show:
     return lambda raw, moment: plain(raw)
 
 
-def decode(function: api.Function, raws: Sequence[bytes | None], table: api.Table, moment: Moment) -> list[Argument]:
+def decode(
+    function: api.Function, raws: Sequence[bytes | None], table: api.Table, moment: Moment
+) -> list[DecodedArgument]:
     return [argument(step, raw, moment) for step, raw in zip(steps(function, table), raws)]
 
 
-def argument(step: Step, raw: bytes | None, moment: Moment) -> Argument:
+def argument(step: Step, raw: bytes | None, moment: Moment) -> DecodedArgument:
     text, data = UNKNOWN if raw is None else step.show(raw, moment)
-    return Argument(step.name, step.type_name, text, data, whole(step.kind, raw))
+    return DecodedArgument(step.name, step.type_name, text, data, whole(step.kind, raw))
 
 
 def whole(kind: api.Type, raw: bytes | None) -> int | None:

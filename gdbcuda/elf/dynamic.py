@@ -19,7 +19,7 @@ class DynamicEntry(NamedTuple):
     text: str  # the string of a string entry, else ""
 
 
-class Dynamic:
+class DynamicSection:
     """The dynamic entries in file order, and the strings that they and the dynamic symbols use."""
 
     def __init__(self, entries: tuple[DynamicEntry, ...], strings: bytes) -> None:
@@ -45,18 +45,18 @@ def read_dynamic(
     sections: tuple[Section, ...],
     records: Records,
     addresses: Addresses,
-) -> Dynamic:
+) -> DynamicSection:
     """Empty for a static program, and for a separate debug file (its .dynamic takes no room in the file)."""
     segment = next((segment for segment in segments if segment.type == "PT_DYNAMIC"), None)
     emptied = any(section.name == ".dynamic" and not section.in_file for section in sections)
     if segment is None or emptied:
-        return Dynamic((), b"")
+        return DynamicSection((), b"")
     raw = _read_raw(source, segment, records)
     values = dict(reversed(raw))  # the first entry of a tag counts
     strings = b""
     if "DT_STRTAB" in values:
         strings = addresses.read(values["DT_STRTAB"], values.get("DT_STRSZ", 0), "the dynamic strings")
-    return Dynamic(tuple(_entry(source, tag, value, strings) for tag, value in raw), strings)
+    return DynamicSection(tuple(_entry(source, tag, value, strings) for tag, value in raw), strings)
 
 
 def _read_raw(source: Source, segment: Segment, records: Records) -> list[tuple[str, int]]:

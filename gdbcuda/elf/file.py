@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from gdbcuda.elf import notes, separate, symbols, versions
-from gdbcuda.elf.code.questions import Code
+from gdbcuda.elf.code.questions import FileCode
 from gdbcuda.elf.contents import Contents
 from gdbcuda.elf.dwarf.units import Dwarf
 from gdbcuda.elf.dynamic import read_dynamic
@@ -130,9 +130,9 @@ class Elf:
         return [relocation for relocation in found if relocation.symbol]
 
     @cached_property
-    def code(self) -> Code:
+    def code(self) -> FileCode:
         slots = {place.address: self.dynamic_symbols[place.symbol].name for place in self.relocations()}
-        return Code(self.machine, self.addresses, slots)
+        return FileCode(self.machine, self.addresses, slots)
 
     @cached_property
     def constructors(self) -> list[str]:

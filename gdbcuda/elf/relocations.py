@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gdbcuda.elf.dynamic import Dynamic
+from gdbcuda.elf.dynamic import DynamicSection
 from gdbcuda.elf.layout import Addresses
 from gdbcuda.elf.records import Records
 
@@ -22,7 +22,7 @@ class Relocation(NamedTuple):
     addend: int
 
 
-def read_relocations(dynamic: Dynamic, addresses: Addresses, records: Records) -> Iterator[Relocation]:
+def read_relocations(dynamic: DynamicSection, addresses: Addresses, records: Records) -> Iterator[Relocation]:
     """Everything in DT_RELA, DT_REL and DT_JMPREL (packed relative ones, DT_RELR, name no symbol)."""
     tables = [*_TABLES, ("DT_JMPREL", "DT_PLTRELSZ", dynamic.value("DT_PLTREL") == _PLTREL_RELA)]
     for table, size, addends in tables:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gdbcuda.elf.dynamic import Dynamic
+from gdbcuda.elf.dynamic import DynamicSection
 from gdbcuda.elf.layout import Addresses, Section
 from gdbcuda.elf.records import Records, string_at
 from gdbcuda.elf.versions import HIDDEN, Versions
@@ -132,7 +132,7 @@ def _whole_entries(source: Source, section: Section, records: Records) -> int:
 
 
 def dynamic_table(
-    source: Source, dynamic: Dynamic, addresses: Addresses, records: Records, count: int, versions: Versions
+    source: Source, dynamic: DynamicSection, addresses: Addresses, records: Records, count: int, versions: Versions
 ) -> SymbolTable:
     """The table that the loader uses."""
     address = dynamic.value("DT_SYMTAB")
@@ -144,7 +144,7 @@ def dynamic_table(
 
 
 def count_dynamic(
-    source: Source, dynamic: Dynamic, sections: tuple[Section, ...], addresses: Addresses, records: Records
+    source: Source, dynamic: DynamicSection, sections: tuple[Section, ...], addresses: Addresses, records: Records
 ) -> int:
     """How many dynamic symbols there are: from the section, or, where it was removed, from the hash table."""
     section = next((section for section in sections if section.type == "SHT_DYNSYM"), None)

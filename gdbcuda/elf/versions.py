@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from gdbcuda.elf.dynamic import Dynamic
+from gdbcuda.elf.dynamic import DynamicSection
 from gdbcuda.elf.layout import Addresses
 from gdbcuda.elf.records import Record, Records, string_at
 from gdbcuda.errors import UserError
@@ -34,10 +34,10 @@ class Versions(NamedTuple):
         return {**dict(self.defined), **{need.number: need.version for need in self.needed}}
 
 
-class _Walk:
+class _RecordWalk:
     """Steps through a chain of records linked by relative offsets, however they were written."""
 
-    def __init__(self, source: Source, dynamic: Dynamic, addresses: Addresses, records: Records) -> None:
+    def __init__(self, source: Source, dynamic: DynamicSection, addresses: Addresses, records: Records) -> None:
         self._source = source
         self._dynamic = dynamic
         self._addresses = addresses
@@ -62,10 +62,10 @@ class _Walk:
 
 
 def read_versions(
-    source: Source, dynamic: Dynamic, addresses: Addresses, records: Records, symbol_count: int
+    source: Source, dynamic: DynamicSection, addresses: Addresses, records: Records, symbol_count: int
 ) -> Versions:
     """Empty for a file without symbol versions."""
-    walk = _Walk(source, dynamic, addresses, records)
+    walk = _RecordWalk(source, dynamic, addresses, records)
     by_symbol: tuple[int, ...] = ()
     table = dynamic.value("DT_VERSYM")
     if table is not None and symbol_count:
@@ -74,7 +74,7 @@ def read_versions(
     return Versions(tuple(_needed(walk)), tuple(_defined(walk)), by_symbol)
 
 
-def _needed(walk: _Walk) -> list[Needed]:
+def _needed(walk: _RecordWalk) -> list[Needed]:
     address, count = walk.head("DT_VERNEED")
     found: list[Needed] = []
     while address is not None and count > 0 and len(found) < _MOST:
@@ -92,7 +92,7 @@ def _needed(walk: _Walk) -> list[Needed]:
     return found
 
 
-def _defined(walk: _Walk) -> list[tuple[int, str]]:
+def _defined(walk: _RecordWalk) -> list[tuple[int, str]]:
     address, count = walk.head("DT_VERDEF")
     found: list[tuple[int, str]] = []
     while address is not None and count > 0:

@@ -1,11 +1,11 @@
 """What an IDE needs to debug a program with its hook library through gdbcuda: files, and what is left for the person.
 
-One file in ``ides/`` for each IDE, found by itself: a function under ``@ide("name", "title")`` that makes a `Plan`
-of a `Request`. Nothing is written here (`gdbcuda.ide.cli` does).
+One file in ``ides/`` for each IDE, found by itself: a function under ``@ide("name", "title")`` that makes a `IdePlan`
+of a `IdeRequest`. Nothing is written here (`gdbcuda.ide.cli` does).
 """
 
 from __future__ import annotations
 
-from gdbcuda.ide.plan import IDES, File, Plan, Request, ide, names, plan_for
+from gdbcuda.ide.plan import IDES, IdePlan, IdeRequest, ProjectFile, ide, names, plan_for
 
-__all__ = ["IDES", "File", "Plan", "Request", "ide", "names", "plan_for"]
+__all__ = ["IDES", "IdePlan", "IdeRequest", "ProjectFile", "ide", "names", "plan_for"]

@@ -9,11 +9,11 @@ from typing import Any
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places, user_files
-from gdbcuda.ide.plan import IDES, NEXT, Plan, Request, names, plan_for
+from gdbcuda.ide.plan import IDES, NEXT, IdePlan, IdeRequest, names, plan_for
 from gdbcuda.remote import sources
 from gdbcuda.remote.plan import missing, require_preloadable
 from gdbcuda.text import output
-from gdbcuda.text.parsing import Parser
+from gdbcuda.text.parsing import OptionParser
 from gdbcuda.text.printable import visible
 
 _DESCRIPTION = """\
@@ -24,7 +24,7 @@ project: into an existing launch.json beside what is there. The program runs her
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``ide`` to the subcommands of ``gdbcuda``."""
-    parser: Parser = subparsers.add_parser(
+    parser: OptionParser = subparsers.add_parser(
         "ide", help="configure VS Code, CLion, Theia, Nsight, Vim or Emacs", description=_DESCRIPTION
     )
     parser.examples = (
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def request_of(args: argparse.Namespace) -> tuple[Request, list[str]]:
+def request_of(args: argparse.Namespace) -> tuple[IdeRequest, list[str]]:
     """With the sources that are not here. UserError for a file that is not there, a hook library that cannot be
     preloaded, an address or map of another form."""
     host, _, port = args.remote.rpartition(":")
@@ -67,7 +67,7 @@ def request_of(args: argparse.Namespace) -> tuple[Request, list[str]]:
     if not args.remote:
         require_preloadable(hook)
     maps, gone = sources.of_files([hook, program], map(path_map, args.maps))
-    return Request(
+    return IdeRequest(
         program=program, hook=hook, folder=os.path.abspath(args.folder),
         source=str(places.sourced_file()), gdb=places.wanted_gdb(), wrapper=places.drop_in_gdb(),
         remote=args.remote, gdbserver=places.server_of(places.wanted_gdb()), maps=tuple(maps),
@@ -88,7 +88,7 @@ def path_map(text: str) -> tuple[str, str]:
     return far, os.path.abspath(os.path.expanduser(here))
 
 
-def write(plan: Plan, folder: str) -> list[str]:
+def write(plan: IdePlan, folder: str) -> list[str]:
     """All files or none: each is made in memory before the first is written."""
     paths = [os.path.join(folder, file.path) for file in plan.files]
     texts = [file.merged(user_files.read(path), path) for file, path in zip(plan.files, paths)]
@@ -97,7 +97,7 @@ def write(plan: Plan, folder: str) -> list[str]:
     return paths
 
 
-def text(plan: Plan, written: list[str]) -> str:
+def text(plan: IdePlan, written: list[str]) -> str:
     shown = [visible(f"wrote {path}") for path in written]
     shown = shown or [f"--- {visible(file.path)}\n{file.text.rstrip()}\n" for file in plan.files]
     steps = [f"{number}. {NEXT.join(map(visible, step.split(NEXT)))}" for number, step in enumerate(plan.steps, 1)]
@@ -105,7 +105,7 @@ def text(plan: Plan, written: list[str]) -> str:
     return "\n".join([*shown, *steps, *hint])
 
 
-def document(name: str, plan: Plan, written: list[str]) -> dict[str, Any]:
+def document(name: str, plan: IdePlan, written: list[str]) -> dict[str, Any]:
     return {
         "ide": name,
         "files": [{"path": file.path, "text": file.text} for file in plan.files],

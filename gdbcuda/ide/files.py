@@ -8,17 +8,19 @@ from xml.etree import ElementTree
 from gdbcuda.errors import UserError
 from gdbcuda.ide import launch_json as json_text
 from gdbcuda.ide.launch_json import Configuration
-from gdbcuda.ide.plan import File
+from gdbcuda.ide.plan import ProjectFile
 
 BEGIN, END = "# gdbcuda ide: begin", "# gdbcuda ide: end"
 
 
-def launch_json(entry: Configuration) -> File:
+def launch_json(entry: Configuration) -> ProjectFile:
     """``.vscode/launch.json``, with the entry among the others."""
-    return File(".vscode/launch.json", json_text.new(entry), lambda old, path: json_text.merged(old, entry, path))
+    return ProjectFile(
+        ".vscode/launch.json", json_text.new(entry), lambda old, path: json_text.merged(old, entry, path)
+    )
 
 
-def run_configuration(path: str, text: str, name: str) -> File:
+def run_configuration(path: str, text: str, name: str) -> ProjectFile:
     """A file of its own. One that is there is replaced if it is a run configuration of that name."""
 
     def merged(old: str, path: str) -> str:
@@ -26,7 +28,7 @@ def run_configuration(path: str, text: str, name: str) -> File:
             raise UserError(f'{path}: something else than the run configuration "{name}" is there; move it away')
         return text
 
-    return File(path, text, merged)
+    return ProjectFile(path, text, merged)
 
 
 def configuration_name(text: str) -> str:
@@ -37,7 +39,7 @@ def configuration_name(text: str) -> str:
     return "" if found is None else found.get("name", "")
 
 
-def gdbinit(lines: list[str], name: str) -> File:
+def gdbinit(lines: list[str], name: str) -> ProjectFile:
     """The project's ``.gdbinit``: our lines between two comments, everything around them as it was."""
     if any("\n" in line for line in lines):
         raise UserError("no name may hold the end of a line: gdb's commands end there")
@@ -51,4 +53,4 @@ def gdbinit(lines: list[str], name: str) -> File:
             raise UserError(f'{path}: "{BEGIN}" has no "{END}"; take the lines between them out')
         return old + ("\n" if old and not old.endswith("\n") else "") + block
 
-    return File(name, block, merged)
+    return ProjectFile(name, block, merged)

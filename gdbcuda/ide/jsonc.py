@@ -20,31 +20,31 @@ DEEPEST = 100
 
 
 @dataclass
-class Node:
+class JsonNode:
     """A value at ``text[start:end]``. ``members`` of an object are (key, Node) in order; ``items`` are an array's.
     ``comma`` tells whether one stands behind the last of them."""
 
     start: int
     end: int
     value: Any
-    members: list[tuple[str, Node]] = field(default_factory=list)
-    items: list[Node] = field(default_factory=list)
+    members: list[tuple[str, JsonNode]] = field(default_factory=list)
+    items: list[JsonNode] = field(default_factory=list)
     comma: bool = False
 
-    def member(self, name: str) -> Node | None:
+    def member(self, name: str) -> JsonNode | None:
         return next((node for key, node in reversed(self.members) if key == name), None)
 
 
-def parse(text: str, name: str = "the file") -> Node:
+def parse(text: str, name: str = "the file") -> JsonNode:
     """The whole text; UserError "NAME:LINE: why" for what VS Code would not read either."""
-    return Parser(text, name).document()
+    return JsoncParser(text, name).document()
 
 
-class Parser:
+class JsoncParser:
     def __init__(self, text: str, name: str) -> None:
         self.text, self.name, self.at, self.depth = text, name, 0, 0
 
-    def document(self) -> Node:
+    def document(self) -> JsonNode:
         found = self.node()
         self.skip()
         if self.at < len(self.text):
@@ -70,7 +70,7 @@ class Parser:
         self.at += 1
         return True
 
-    def node(self) -> Node:
+    def node(self) -> JsonNode:
         kind = self.peek()
         self.depth += 1
         if self.depth > DEEPEST:
@@ -79,8 +79,8 @@ class Parser:
         self.depth -= 1
         return found
 
-    def object(self) -> Node:
-        found = Node(self.at, self.at, {})
+    def object(self) -> JsonNode:
+        found = JsonNode(self.at, self.at, {})
         self.at += 1
         while not self.take("}"):
             self.between(found, bool(found.members), "}")
@@ -95,8 +95,8 @@ class Parser:
         found.end = self.at
         return found
 
-    def array(self) -> Node:
-        found = Node(self.at, self.at, [])
+    def array(self) -> JsonNode:
+        found = JsonNode(self.at, self.at, [])
         self.at += 1
         while not self.take("]"):
             self.between(found, bool(found.items), "]")
@@ -106,7 +106,7 @@ class Parser:
         found.end = self.at
         return found
 
-    def between(self, parent: Node, has_some: bool, closing: str) -> None:
+    def between(self, parent: JsonNode, has_some: bool, closing: str) -> None:
         if not self.peek():
             self.fail(f'"{closing}" is missing for the bracket in line {self.line_of(parent.start)}')
         if has_some and not parent.comma:
@@ -115,7 +115,7 @@ class Parser:
     def line_of(self, at: int) -> int:
         return self.text.count("\n", 0, at) + 1
 
-    def scalar(self) -> Node:
+    def scalar(self) -> JsonNode:
         pattern = _STRING if self.peek() == '"' else _WORD
         found = pattern.match(self.text, self.at)
         if found is None:
@@ -125,4 +125,4 @@ class Parser:
         except ValueError:
             self.fail(f"{found.group()[:20]} is no JSON value")
         start, self.at = self.at, found.end()
-        return Node(start, self.at, value)
+        return JsonNode(start, self.at, value)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gdbcuda.errors import UserError
 from gdbcuda.ide import jsonc
-from gdbcuda.ide.jsonc import Node
+from gdbcuda.ide.jsonc import JsonNode
 
 INDENT = "    "
 OF_THE_USER = ("args", "cwd", "environment", "env")
@@ -59,7 +59,7 @@ def is_ours(value: Any, entry: Configuration) -> bool:
     return has_name(value, entry["name"]) and value.get("type") == entry["type"]
 
 
-def with_entry(text: str, array: Node, entry: Configuration) -> str:
+def with_entry(text: str, array: JsonNode, entry: Configuration) -> str:
     outer = indent_of(text, array.start)
     inner = indent_of(text, array.items[-1].start) if array.items else outer
     unit = inner[len(outer) :] or outer or INDENT
@@ -73,7 +73,7 @@ def with_entry(text: str, array: Node, entry: Configuration) -> str:
     return appended(text, array, array.items[-1:], shown(entry, inner, unit, newline(text)), inner)
 
 
-def with_values(text: str, old: Node, values: Configuration, unit: str) -> str:
+def with_values(text: str, old: JsonNode, values: Configuration, unit: str) -> str:
     """Each value in the place of the old one, new ones behind all; from the end, for what is behind a change moves."""
     indent = indent_of(text, old.members[0][1].start)
     new = [f"{json.dumps(key)}: {shown(value, indent, unit, newline(text))}"
@@ -86,7 +86,7 @@ def with_values(text: str, old: Node, values: Configuration, unit: str) -> str:
     return text
 
 
-def with_array(text: str, root: Node, entry: Configuration) -> str:
+def with_array(text: str, root: JsonNode, entry: Configuration) -> str:
     last = [node for _, node in root.members[-1:]]
     unit = indent_of(text, last[0].start) if last else ""
     unit = unit or INDENT
@@ -95,7 +95,7 @@ def with_array(text: str, root: Node, entry: Configuration) -> str:
     return appended(text, root, last, array, unit)
 
 
-def appended(text: str, parent: Node, last: list[Node], new: str, indent: str) -> str:
+def appended(text: str, parent: JsonNode, last: list[JsonNode], new: str, indent: str) -> str:
     """``new`` as the last thing in the brackets of ``parent``, behind the comments that are there: they belong to what
     was last, which gets a comma."""
     closing = parent.end - 1

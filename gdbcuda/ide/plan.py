@@ -19,7 +19,7 @@ NEXT = "\n   "  # the next line of a step
 
 
 @dataclass(frozen=True)
-class Request:
+class IdeRequest:
     """Paths are absolute and of this machine, but for ``…_there``: "" where they follow from the maps. ``remote`` is
     "HOST:PORT" of a gdbserver, "" to start the program here. ``maps`` are (directory as compiled, directory here)."""
 
@@ -78,7 +78,7 @@ class Request:
         """What starts the program on the other machine, the library preloaded into it alone."""
         if not self.remote:
             return []
-        made = servers.plan(servers.Request(
+        made = servers.plan(servers.RemoteRequest(
             way=Way(host=self.host, port=int(self.port)), hook=self.hook, program=self.program,
             hook_there=self.hook_there, program_there=self.program_there, gdbserver=self.gdbserver, maps=self.maps,
         ))  # fmt: skip
@@ -95,7 +95,7 @@ def quoted(shown: str, path: str = "") -> str:
     return f'"{shown}"' if not re.search(r'["\\]', path) else re.sub(r"([^\w@%+=:,./-])", r"\\\1", path)
 
 
-class File(NamedTuple):
+class ProjectFile(NamedTuple):
     """``path`` is relative to the project's folder; ``text`` is what is new, alone; ``merged(OLD, PATH)`` the whole
     file with it, OLD being "" where there is none yet. UserError for an OLD that cannot take it."""
 
@@ -104,12 +104,12 @@ class File(NamedTuple):
     merged: Callable[[str, str], str]
 
 
-class Plan(NamedTuple):
-    files: tuple[File, ...]
+class IdePlan(NamedTuple):
+    files: tuple[ProjectFile, ...]
     steps: tuple[str, ...]
 
 
-Maker = Callable[[Request], Plan]
+Maker = Callable[[IdeRequest], IdePlan]
 
 
 class Ide(NamedTuple):
@@ -137,7 +137,7 @@ def names() -> Iterator[str]:
     return iter(sorted(IDES))
 
 
-def plan_for(name: str, request: Request) -> Plan:
+def plan_for(name: str, request: IdeRequest) -> IdePlan:
     known = list(names())
     if name not in known:
         raise UserError(f"no IDE {name!r}; there are {', '.join(known)}")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Notes
+from gdbcuda.calls.references import References
 from gdbcuda.ledger import extents, mappings, roles, trouble
 from gdbcuda.ledger.accesses import touches
 from gdbcuda.ledger.blocks import Block, Blocks, where
@@ -52,9 +52,9 @@ class Reported(NamedTuple):
 class Ledger:
     """Of one process. Feed it with `entry` and `exit` in the order of the log."""
 
-    def __init__(self, table: api.Table, notes: Notes | None = None) -> None:
+    def __init__(self, table: api.Table, notes: References | None = None) -> None:
         self.table = table
-        self.notes = notes if notes is not None else Notes()
+        self.notes = notes if notes is not None else References()
         self.blocks = Blocks()
         self.problems: list[Problem] = []
         self.bytes: Counter[str] = Counter()  # live, by kind

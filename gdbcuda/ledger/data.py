@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from gdbcuda.calls import data
-from gdbcuda.calls.text import Writer
+from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.book import Ledger, Problem, Snapshot
 
 Data = dict[str, Any]
 
 
-def ledger(one: Ledger, writer: Writer) -> Data:
+def ledger(one: Ledger, writer: CallWriter) -> Data:
     """Bytes, and addresses as text; a block that nobody has freed has no "freed_by"."""
     return {
         "live": [block(each, writer) for each in one.blocks.live()],
@@ -25,7 +25,7 @@ def ledger(one: Ledger, writer: Writer) -> Data:
     }  # fmt: skip
 
 
-def block(one: Block, writer: Writer) -> Data:
+def block(one: Block, writer: CallWriter) -> Data:
     found = {"address": hex(one.address), "bytes": one.size, "kind": one.counted_as, "device": one.device,
              "stream": one.stream, "call": one.call.number, "by": one.call.name, "thread": one.call.thread,
              "start": round(one.call.start, data.DIGITS), "site": data.place(one.call, one.site, writer)}  # fmt: skip
@@ -34,12 +34,12 @@ def block(one: Block, writer: Writer) -> Data:
     return found
 
 
-def snapshot(one: Snapshot | None, writer: Writer) -> Data | None:
+def snapshot(one: Snapshot | None, writer: CallWriter) -> Data | None:
     if one is None:
         return None
     return {"bytes": one.bytes, "call": one.call.number, "blocks": [block(each, writer) for each in one.blocks]}
 
 
-def problem(one: Problem, writer: Writer) -> Data:
+def problem(one: Problem, writer: CallWriter) -> Data:
     return {"kind": one.kind, "text": one.text, "call": data.call(one.call, writer),
             "block": None if one.block is None else block(one.block, writer)}  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Notes, Process
+from gdbcuda.calls.references import Process, References
 from gdbcuda.ledger.book import Ledger
 
 Key = tuple[Process, int]  # which program of the process: after an exec nothing of the one before is left
@@ -19,7 +19,7 @@ class Ledgers:
 
     ``notes`` are of the same log, and ahead of the calls."""
 
-    def __init__(self, table: api.Table, notes: Notes, keep_all: bool = True) -> None:
+    def __init__(self, table: api.Table, notes: References, keep_all: bool = True) -> None:
         self.table, self.notes, self.keep_all = table, notes, keep_all
         self.by_program: dict[Key, Ledger] = {}
         self._last: tuple[int, int, int, Ledger | None] = 0, 0, -1, None  # most calls are of the process before

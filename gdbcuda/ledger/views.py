@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Callable
 
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.text import Writer, duration, value
+from gdbcuda.calls.text import CallWriter, duration, value
 from gdbcuda.errors import UserError
 from gdbcuda.ledger.blocks import Block, by, where
 from gdbcuda.ledger.book import Ledger, Problem
@@ -17,7 +17,7 @@ from gdbcuda.text.units import human
 from gdbcuda.text.words import counted
 
 ROWS = 40
-View = Callable[[Ledger, Writer], str]
+View = Callable[[Ledger, CallWriter], str]
 
 
 def size(count: int) -> str:
@@ -25,7 +25,7 @@ def size(count: int) -> str:
     return f"{count} [{human(count)}]" if count >= 1024 else str(count)
 
 
-def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: Writer) -> str:
+def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: CallWriter) -> str:
     """The largest first."""
     shown = sorted(blocks, key=lambda block: -block.size)[:ROWS]
     rows = [
@@ -43,7 +43,7 @@ def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: Writer) -> str
     return text + (f"\n... and {left} smaller ones" if left else "")
 
 
-def live(ledger: Ledger, writer: Writer) -> str:
+def live(ledger: Ledger, writer: CallWriter) -> str:
     found = ledger.blocks.live()
     if not found:
         return "No block is live."
@@ -56,7 +56,7 @@ def totals(ledger: Ledger) -> str:
     return f"{counted(sum(kinds.values()), 'block')}: {each}" if each else "No block is live."
 
 
-def leaks(ledger: Ledger, writer: Writer) -> str:
+def leaks(ledger: Ledger, writer: CallWriter) -> str:
     """Never freed, by site: one line says who forgot how much."""
     found = ledger.blocks.live()
     if not found:
@@ -74,7 +74,7 @@ def first(blocks: Sequence[Block]) -> str:
     return f"#{blocks[0].call.number} at {blocks[0].address:#x}"
 
 
-def by_site(ledger: Ledger, writer: Writer) -> str:
+def by_site(ledger: Ledger, writer: CallWriter) -> str:
     blocks = ledger.blocks.all()
     if not blocks:
         return "No block was handed out."
@@ -88,7 +88,7 @@ def by_site(ledger: Ledger, writer: Writer) -> str:
     return render.table(rows[:ROWS], ["blocks", "bytes", "live", "bytes live", "site"])
 
 
-def peak(ledger: Ledger, writer: Writer) -> str:
+def peak(ledger: Ledger, writer: CallWriter) -> str:
     top = ledger.at_peak()
     if top is None:
         return "No device memory was handed out."
@@ -102,7 +102,7 @@ def peak(ledger: Ledger, writer: Writer) -> str:
     return "\n".join(lines)
 
 
-def history(ledger: Ledger, writer: Writer, address: int) -> str:
+def history(ledger: Ledger, writer: CallWriter, address: int) -> str:
     """Every block that the address has belonged to."""
     found = [b for b in ledger.blocks.all() if b.holds(address)]
     if not found:
@@ -117,7 +117,7 @@ def history(ledger: Ledger, writer: Writer, address: int) -> str:
     return "\n".join(lines)
 
 
-def at(ledger: Ledger, writer: Writer, address: int) -> str:
+def at(ledger: Ledger, writer: CallWriter, address: int) -> str:
     block, verb = ledger.blocks.memory.holding(address), ""
     if block is None:
         block = ledger.blocks.memory.was_holding(address)
@@ -128,7 +128,7 @@ def at(ledger: Ledger, writer: Writer, address: int) -> str:
     return visible(f"{place}; {block.kind}, by {site(block, writer)}.")
 
 
-def site(block: Block, writer: Writer) -> str:
+def site(block: Block, writer: CallWriter) -> str:
     return writer.place(block.call.process, block.site) or "a caller that was not recorded"
 
 
@@ -142,7 +142,7 @@ def neighbour(ledger: Ledger, address: int) -> str:
     return f"; {address - nearest.address - nearest.size} bytes behind the end of {where(nearest)}"
 
 
-def problem_text(problem: Problem, writer: Writer) -> str:
+def problem_text(problem: Problem, writer: CallWriter) -> str:
     """With the call itself, the one that handed the block out, and the one that had freed it already."""
     calls: list[Call | None] = [problem.call]
     if problem.block is not None:
@@ -152,7 +152,7 @@ def problem_text(problem: Problem, writer: Writer) -> str:
     return "\n".join([f"{writer.paint(problem.kind, 'error')}: {visible(problem.text)}", *lines])
 
 
-def problems(ledger: Ledger, writer: Writer) -> str:
+def problems(ledger: Ledger, writer: CallWriter) -> str:
     if not ledger.problems:
         return "No bad free and no bad copy was seen."
     shown = [problem_text(problem, writer) for problem in ledger.problems[:ROWS]]
@@ -160,7 +160,7 @@ def problems(ledger: Ledger, writer: Writer) -> str:
     return "\n".join([*shown, *([f"... and {left} more"] if left else [])])
 
 
-def overview(ledger: Ledger, writer: Writer) -> str:
+def overview(ledger: Ledger, writer: CallWriter) -> str:
     """Totals, the peak, what was refused, what is wrong."""
     lines = [totals(ledger)]
     if ledger.peak_call is not None:
@@ -171,7 +171,7 @@ def overview(ledger: Ledger, writer: Writer) -> str:
     return "\n".join(lines)
 
 
-def reported(ledger: Ledger, writer: Writer) -> str:
+def reported(ledger: Ledger, writer: CallWriter) -> str:
     """What was told about memory in use, by each layer, beside the ledger's own count at that moment."""
     if not ledger.reported:
         return "No recorded call has asked how much memory there is."

@@ -13,7 +13,7 @@ DF_SYMBOLIC = 2
 MOST_ENTRIES, MOST_BYTES = 4096, 4 << 20
 
 
-class Dynamic:
+class LoadedDynamic:
     """What the loader was told about the object."""
 
     def __init__(self, image: Image) -> None:

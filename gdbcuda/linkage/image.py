@@ -25,7 +25,7 @@ MOST_OBJECTS, MOST_ENTRIES, MOST_NOTES, LONGEST_CHAIN = 4096, 512, 4096, 10_000
 FEW_STRINGS = 16  # bytes: no string table begins with so many zeros
 
 
-class Symbol(NamedTuple):
+class LoadedSymbol(NamedTuple):
     """A dynamic symbol; ``address`` is where it is in the process, ``size`` in bytes. ``is_indirect``: there is what
     says which code it stands for (STT_GNU_IFUNC)."""
 
@@ -121,11 +121,11 @@ class Image:
     def holds(self, address: int) -> bool:
         return any(start <= address < end for start, end, _ in self.segments)
 
-    def lookup(self, name: str) -> Symbol | None:
+    def lookup(self, name: str) -> LoadedSymbol | None:
         """The object's own definition of the name, found the loader's way; None if it has none."""
         return next((symbol for _, symbol in self.matches(name)), None)
 
-    def matches(self, name: str) -> Iterator[tuple[int, Symbol]]:
+    def matches(self, name: str) -> Iterator[tuple[int, LoadedSymbol]]:
         """Every definition of the name (one a symbol version), with its index in the dynamic symbols."""
         indices = self._gnu_chain(name) if DT_GNU_HASH in self.entries else self._hash_chain(name)
         for index in indices:
@@ -162,14 +162,14 @@ class Image:
             yield index
             index = self._words(table + 8 + 4 * (buckets + index), 1)[0]
 
-    def _symbol(self, index: int) -> Symbol | None:
+    def _symbol(self, index: int) -> LoadedSymbol | None:
         """None for an undefined symbol, or a thread-local one (its value is an offset)."""
         raw = self.memory.read(self.address(DT_SYMTAB) + SYMBOL.size * index, SYMBOL.size)
         name, info, _, section, value, size = SYMBOL.unpack(raw)
         if section == 0 or info & 15 == STT_TLS:
             return None
         text, kind = string_at(self.memory, self.address(DT_STRTAB) + name), info & 15
-        return Symbol(text, self.base + value, size, kind == STT_GNU_IFUNC)
+        return LoadedSymbol(text, self.base + value, size, kind == STT_GNU_IFUNC)
 
 
 def images(memory: Memory, headers: int, count: int) -> list[Image]:

@@ -25,7 +25,7 @@ class Found(NamedTuple):
     definition: Definition
 
 
-class Objects:
+class Linkages:
     """The objects in search order, the program first. ``linkages`` are reused where the caller has kept them."""
 
     def __init__(self, linkages: Iterable[Linkage]) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.linkage.dynamic import Dynamic
+from gdbcuda.linkage.dynamic import LoadedDynamic
 from gdbcuda.linkage.image import Image
 from gdbcuda.linkage.symbols import Symbols
 from gdbcuda.memory import Memory
@@ -38,7 +38,7 @@ class Linkage:
     """One object. What is read here holds as long as the object is mapped; `values` is read anew each time."""
 
     def __init__(self, image: Image) -> None:
-        self.image, self.dynamic = image, Dynamic(image)
+        self.image, self.dynamic = image, LoadedDynamic(image)
 
     def __repr__(self) -> str:
         return f"<Linkage {self.image.name or 'program'}>"

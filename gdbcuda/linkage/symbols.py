@@ -10,9 +10,9 @@ from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import NamedTuple
 
-from gdbcuda.linkage.dynamic import Dynamic
+from gdbcuda.linkage.dynamic import LoadedDynamic
 from gdbcuda.linkage.image import DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, STT_TLS, SYMBOL
-from gdbcuda.linkage.versions import Versions
+from gdbcuda.linkage.versions import LoadedVersions
 
 MOST_SYMBOLS = 2_000_000
 FEW_SYMBOLS = 30_000
@@ -32,8 +32,8 @@ class Definition(NamedTuple):
 
 
 class Symbols:
-    def __init__(self, dynamic: Dynamic) -> None:
-        self.dynamic, self.versions = dynamic, Versions(dynamic)
+    def __init__(self, dynamic: LoadedDynamic) -> None:
+        self.dynamic, self.versions = dynamic, LoadedVersions(dynamic)
 
     @cached_property
     def extent(self) -> tuple[int, int]:

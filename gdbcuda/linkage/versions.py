@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from functools import cached_property
 
-from gdbcuda.linkage.dynamic import Dynamic
+from gdbcuda.linkage.dynamic import LoadedDynamic
 
 DT_VERSYM, DT_VERDEF, DT_VERDEFNUM, DT_VERNEED, DT_VERNEEDNUM = (
     0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF)  # fmt: skip
@@ -14,10 +14,10 @@ NOT_DEFAULT = 0x8000
 MOST = 4096
 
 
-class Versions:
+class LoadedVersions:
     """Which version a dynamic symbol has, by its index."""
 
-    def __init__(self, dynamic: Dynamic) -> None:
+    def __init__(self, dynamic: LoadedDynamic) -> None:
         self.dynamic, self._numbers = dynamic, dynamic.address(DT_VERSYM)
 
     @property

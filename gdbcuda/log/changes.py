@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.text import Writer, parameters, value
-from gdbcuda.log.tree import Node
+from gdbcuda.calls.text import CallWriter, parameters, value
+from gdbcuda.log.tree import CallNode
 from gdbcuda.text.printable import visible
 
 HOOK = "hook"
 RESOLVING = "proc-address"  # its answers differ because hooking is its job
 
 
-def hook_calls(roots: Iterable[Node]) -> Iterator[Node]:
+def hook_calls(roots: Iterable[CallNode]) -> Iterator[CallNode]:
     """Calls that entered the hook from outside of it."""
     for root in roots:
         inside = {root.call.number: False}
@@ -25,7 +25,7 @@ def hook_calls(roots: Iterable[Node]) -> Iterator[Node]:
             inside.update((child.call.number, here) for child in node.children)
 
 
-def next_calls(node: Node) -> list[Node]:
+def next_calls(node: CallNode) -> list[CallNode]:
     """What the hook asked of the layers behind it, through whatever calls of its own."""
     found, stack = [], list(reversed(node.children))
     while stack:
@@ -47,7 +47,7 @@ class Change(NamedTuple):
     passed: Any = None
     call: Call | None = None
 
-    def text(self, writer: Writer, function: str) -> str:
+    def text(self, writer: CallWriter, function: str) -> str:
         if self.call is not None:
             return f"{self.what}: {visible(self.call.layer)} {writer.call(self.call)}"
         parameter = parameters(writer.table, function).get(self.name)
@@ -59,7 +59,7 @@ class Change(NamedTuple):
         return visible(f"result: {passed} became {asked}") if self.what == "result" else self.what
 
 
-def differences(node: Node) -> list[Change]:
+def differences(node: CallNode) -> list[Change]:
     """What the hook did other than pass the call on; [] if that was all."""
     call, behind = node.call, [child.call for child in next_calls(node)]
     same = [one for one in behind if one.base == call.base]  # a hook may make such calls of its own, too
@@ -91,11 +91,11 @@ def content(data: Any) -> Any:
 class Changes:
     """Of the hook's calls that somebody wants to see; ``touched`` of ``total`` were more than passed on."""
 
-    def __init__(self, writer: Writer, takes: Callable[[Call], bool] = lambda call: True) -> None:
+    def __init__(self, writer: CallWriter, takes: Callable[[Call], bool] = lambda call: True) -> None:
         self.writer, self.takes = writer, takes
         self.total = self.touched = self.answers = 0
 
-    def find(self, roots: Iterable[Node]) -> Iterator[tuple[Call, list[Change]]]:
+    def find(self, roots: Iterable[CallNode]) -> Iterator[tuple[Call, list[Change]]]:
         """One by one, for a log of any length."""
         for node in hook_calls(roots):
             if not self.takes(node.call):
@@ -110,7 +110,7 @@ class Changes:
                 self.touched += 1
                 yield node.call, found
 
-    def texts(self, roots: Iterable[Node]) -> Iterator[str]:
+    def texts(self, roots: Iterable[CallNode]) -> Iterator[str]:
         yield from (self.text(call, found) for call, found in self.find(roots))
         yield self.conclusion()
 

@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
     refuse_words_of_the_prompt(args.files)
     has_bar = not (args.view in STREAMED and output.is_terminal())
-    sources = [views.Source(path, paint, has_bar) for path in args.files]
+    sources = [views.LogSource(path, paint, has_bar) for path in args.files]
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
     args.action(args, sources)
     output.finish()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.text import Writer, value
+from gdbcuda.calls.text import CallWriter, value
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 
@@ -186,7 +186,7 @@ def shown(values: dict[str, Any], name: str) -> str:
     return value(data.get("value") if isinstance(data, dict) and "address" in data else data)
 
 
-def text(diff: Diff, writers: tuple[Writer, Writer]) -> str:
+def text(diff: Diff, writers: tuple[CallWriter, CallWriter]) -> str:
     if not diff.firsts:
         return f"No difference in {diff.alike} calls of the program."
     parts = [one_text(one, diff.counts[one.what], writers)
@@ -196,7 +196,7 @@ def text(diff: Diff, writers: tuple[Writer, Writer]) -> str:
     return "\n\n".join([*parts, alike, *([counts] if counts else [])])
 
 
-def one_text(found: Divergence, count: int, writers: tuple[Writer, Writer]) -> str:
+def one_text(found: Divergence, count: int, writers: tuple[CallWriter, CallWriter]) -> str:
     many = f" (the first of {count})" if count > 1 else ""
     lines = [f"Differs in {found.what}, thread {found.thread + 1} of each log{many}: {visible(found.detail)}"]
     lines += [f"  {writers[0].line(call)}" for call in found.before]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.text import Writer
+from gdbcuda.calls.text import CallWriter
 
 # Names of colours that the format reserves (Trace Event Format, "cname").
 COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_state_unknown",
@@ -28,7 +28,7 @@ class Part(NamedTuple):
     name: str
     events: Iterable[Event]
     log: Log
-    writer: Writer
+    writer: CallWriter
 
 
 def chrome(parts: Sequence[Part], file: Writable) -> None:
@@ -59,7 +59,7 @@ def all_events(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
             yield {**line, **own, "pid": pids[line["pid"]]}
 
 
-def trace_events(events: Iterable[Event], log: Log, writer: Writer) -> Iterator[dict[str, Any]]:
+def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Iterator[dict[str, Any]]:
     roots: dict[int, Call] = {}  # open calls, and the outermost one that each is in
     threads: dict[int, int] = {}
     for phase, call in events:
@@ -78,7 +78,7 @@ def trace_events(events: Iterable[Event], log: Log, writer: Writer) -> Iterator[
         yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "args": {"name": name}}
 
 
-def slice_of(call: Call, writer: Writer) -> dict[str, Any]:
+def slice_of(call: Call, writer: CallWriter) -> dict[str, Any]:
     end = call.start if call.end is None else call.end
     details = {**call.arguments, **call.out, "result": call.ended or call.result, "number": call.number}
     if call.caller:
@@ -115,7 +115,7 @@ def comma_separated(parts: Sequence[Part], file: Writable) -> None:
                 out.writerow(([] if is_one else [part.name]) + row(call, part.writer))
 
 
-def row(call: Call, writer: Writer) -> list[object]:
+def row(call: Call, writer: CallWriter) -> list[object]:
     seconds = None if call.seconds is None else f"{call.seconds:.7f}"
     return [call.number, f"{call.start:.7f}", seconds, call.thread, call.lwp, call.pid, call.depth, call.parent,
             call.layer, call.object, call.name, call.base, writer.arguments(call), call.status, call.result, call.ended,

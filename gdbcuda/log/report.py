@@ -13,7 +13,7 @@ from typing import Any
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.text import Writer
+from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger import Ledgers
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.log.summary import Summary
@@ -64,10 +64,10 @@ class Drawn:
         return [*(row for _, row in self.rows), *self.failed]
 
 
-class Report:
+class LogReport:
     """Collects, in one pass, what the page shows; of a very long log not all calls are drawn, all are counted."""
 
-    def __init__(self, table: api.Table, log: Log, writer: Writer) -> None:
+    def __init__(self, table: api.Table, log: Log, writer: CallWriter) -> None:
         self.log, self.writer = log, writer
         self.summary, self.ledgers = Summary(table, log.notes), Ledgers(table, log.notes)
         self.drawn = Drawn(MOST_CALLS)
@@ -78,7 +78,7 @@ class Report:
         self.memory: list[tuple[float, int]] = []
         self.start, self.end, self.peak = math.inf, 0.0, 0
 
-    def feed(self, events: Iterable[Event]) -> Report:
+    def feed(self, events: Iterable[Event]) -> LogReport:
         for phase, call in events:
             if phase == BEGIN:
                 self.summary.begin(call)

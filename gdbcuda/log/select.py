@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Notes
+from gdbcuda.calls.references import References
 from gdbcuda.errors import UserError
 from gdbcuda.log import where as conditions  # loaded when the first is asked (live/host/lazily.py)
 
@@ -18,7 +18,7 @@ MOST_HELD = 100_000
 T = TypeVar("T")
 
 
-class Filter(NamedTuple):
+class CallFilter(NamedTuple):
     """Empty fields take everything. ``functions`` are symbols, base names or globs, ``places`` layers or files.
 
     ``where`` is asked last, and about calls alone that all the rest takes: it may count them."""
@@ -50,7 +50,7 @@ class Filter(NamedTuple):
                 near = table.nearest(name, 1)
                 raise UserError(f"no function {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
 
-    def with_condition(self, text: str | None, table: api.Table, notes: Notes) -> Filter:
+    def with_condition(self, text: str | None, table: api.Table, notes: References) -> CallFilter:
         """``if text``; `UserError` where it makes no sense for the functions."""
         if not text:
             return self
@@ -70,7 +70,7 @@ def within(events: Iterable[Event], places: Sequence[str], functions: Sequence[s
     if not places and not functions:
         yield from events
         return
-    chosen, open_calls = Filter(tuple(functions), tuple(places)), set()
+    chosen, open_calls = CallFilter(tuple(functions), tuple(places)), set()
     for phase, call in events:
         if not chosen.takes_place(call) or not chosen.takes_function(call):
             continue

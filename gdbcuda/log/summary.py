@@ -10,8 +10,8 @@ from gdbcuda import api
 from gdbcuda.calls.kernels import NAMING, Kernels, Launch
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import STILL_OPEN, Call
-from gdbcuda.calls.references import Notes, Process
-from gdbcuda.calls.text import Writer, duration
+from gdbcuda.calls.references import Process, References
+from gdbcuda.calls.text import CallWriter, duration
 from gdbcuda.ledger import copied, extents
 from gdbcuda.text import render
 from gdbcuda.text.units import human
@@ -21,7 +21,7 @@ ROWS, CALLERS = 30, 10
 WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it
 
 
-class Function:
+class FunctionSummary:
     """All calls of one function in one layer; times in seconds, of those that returned."""
 
     def __init__(self) -> None:
@@ -39,9 +39,9 @@ class Function:
 
 
 class Summary:
-    def __init__(self, table: api.Table, notes: Notes) -> None:
+    def __init__(self, table: api.Table, notes: References) -> None:
         self.table = table
-        self.functions: dict[tuple[str, str], Function] = {}
+        self.functions: dict[tuple[str, str], FunctionSummary] = {}
         self.callers: Counter[tuple[Process, int]] = Counter()
         self.moved: Counter[str] = Counter()
         self.allocated: Counter[str] = Counter()
@@ -76,7 +76,7 @@ class Summary:
         key = call.name, call.layer
         row = self.functions.get(key)
         if row is None:
-            row = self.functions[key] = Function()
+            row = self.functions[key] = FunctionSummary()
         row.count += 1
         if call.parent is None:
             self.callers[call.process, call.caller] += 1
@@ -130,7 +130,7 @@ class Summary:
 # -- text -----------------------------------------------------------------------------------------------------
 
 
-def text(summary: Summary, writer: Writer, log: Log | None = None) -> str:
+def text(summary: Summary, writer: CallWriter, log: Log | None = None) -> str:
     if not summary.total:
         return "No calls."
     took = f", {duration(summary.last - summary.first)}" if summary.last > summary.first else ""
@@ -169,13 +169,13 @@ def narrowed(rows: Sequence[Sequence[object]], width: int | None) -> str:
     return render.table(*shown) + note
 
 
-def times(one: Function) -> tuple[str, ...]:
+def times(one: FunctionSummary) -> tuple[str, ...]:
     if not one.times:
         return ("",) * 5
     return tuple(map(duration, (sum(one.times), one.times[0], one.quantile(0.5), one.quantile(0.99), one.times[-1])))
 
 
-def other_texts(summary: Summary, writer: Writer) -> list[str]:
+def other_texts(summary: Summary, writer: CallWriter) -> list[str]:
     failures = [(name, layer, error, count) for (name, layer), one in summary.functions.items()
                 for error, count in one.failures.most_common()]  # fmt: skip
     launches = [(*launch, count) for launch, count in summary.launches.most_common(ROWS)]

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 from gdbcuda.calls.reader import BEGIN, END, Event
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.text import Writer
+from gdbcuda.calls.text import CallWriter
 
 
 @dataclass
-class Node:
+class CallNode:
     call: Call
-    children: list[Node] = field(default_factory=list)
+    children: list[CallNode] = field(default_factory=list)
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[CallNode]:
         """The node and all below it, in the order of the calls. (No recursion: hooks recurse by mistake.)"""
         stack = [self]
         while stack:
@@ -25,22 +25,22 @@ class Node:
             stack.extend(reversed(node.children))
 
 
-def roots(calls: Iterable[Call]) -> list[Node]:
+def roots(calls: Iterable[Call]) -> list[CallNode]:
     """The outermost calls, in order, with everything below them."""
-    nodes = {call.number: Node(call) for call in sorted(calls, key=lambda call: call.number)}
-    found: list[Node] = []
+    nodes = {call.number: CallNode(call) for call in sorted(calls, key=lambda call: call.number)}
+    found: list[CallNode] = []
     for node in nodes.values():
         parent = nodes.get(node.call.parent) if node.call.parent is not None else None
         (parent.children if parent is not None else found).append(node)
     return found
 
 
-def stream(events: Iterable[Event]) -> Iterator[Node]:
+def stream(events: Iterable[Event]) -> Iterator[CallNode]:
     """Each outermost call of a file once it is over; only what is open is held."""
-    open_nodes: dict[int, Node] = {}
+    open_nodes: dict[int, CallNode] = {}
     for phase, call in events:
         if phase == BEGIN:
-            node = open_nodes[call.number] = Node(call)
+            node = open_nodes[call.number] = CallNode(call)
             parent = open_nodes.get(call.parent) if call.parent is not None else None
             if parent is not None:
                 parent.children.append(node)
@@ -67,7 +67,7 @@ def some(events: Iterable[Event], takes: Callable[[Call], bool]) -> Iterator[Eve
         yield from ((END, call) for call in reversed(taken))
 
 
-def levels(root: Node) -> Iterator[tuple[int, Node]]:
+def levels(root: CallNode) -> Iterator[tuple[int, CallNode]]:
     """The node and all below it, each with how far below."""
     depth = {root.call.number: 0}
     for node in root.walk():
@@ -76,5 +76,5 @@ def levels(root: Node) -> Iterator[tuple[int, Node]]:
         yield level, node
 
 
-def text(root: Node, writer: Writer) -> str:
+def text(root: CallNode, writer: CallWriter) -> str:
     return "\n".join(writer.line(node.call, "  " * level) for level, node in levels(root))

@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from gdbcuda.calls import data
 from gdbcuda.calls.data import Data
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.text import Writer
+from gdbcuda.calls.text import CallWriter
 from gdbcuda.log.changes import Change
 from gdbcuda.log.diff import Diff, Divergence
-from gdbcuda.log.summary import Function, Summary
+from gdbcuda.log.summary import FunctionSummary, Summary
 from gdbcuda.log.timeline import NAMES, Timeline
 
 
-def changes(one: Call, found: Iterable[Change], writer: Writer) -> Data:
+def changes(one: Call, found: Iterable[Change], writer: CallWriter) -> Data:
     return {**data.call(one, writer), "changes": [change(each, writer) for each in found]}
 
 
-def change(one: Change, writer: Writer) -> Data:
+def change(one: Change, writer: CallWriter) -> Data:
     if one.call is not None:
         return {"what": one.what, "call": data.call(one.call, writer)}
     if not one.name and one.what != "result":
@@ -26,7 +26,7 @@ def change(one: Change, writer: Writer) -> Data:
     return {"what": one.what, "name": one.name, "asked": one.asked, "passed": one.passed}
 
 
-def summary(found: Summary, writer: Writer) -> Data:
+def summary(found: Summary, writer: CallWriter) -> Data:
     return {
         "calls": found.total,
         "not_over": found.unfinished,
@@ -40,7 +40,7 @@ def summary(found: Summary, writer: Writer) -> Data:
     }  # fmt: skip
 
 
-def function(one: Function) -> Data:
+def function(one: FunctionSummary) -> Data:
     """Times in seconds."""
     times = one.sorted_times()
     shown = {"total": sum(times), "min": times[0], "median": one.quantile(0.5), "p99": one.quantile(0.99),
@@ -59,7 +59,7 @@ def timeline(lanes: Timeline) -> Data:
     return {"start": lanes.start, "column": lanes.step, "threads": columns}
 
 
-def diff(found: Diff, writers: tuple[Writer, Writer]) -> Data:
+def diff(found: Diff, writers: tuple[CallWriter, CallWriter]) -> Data:
     first, second = found.after
     return {
         "alike": found.alike,
@@ -69,7 +69,7 @@ def diff(found: Diff, writers: tuple[Writer, Writer]) -> Data:
     }
 
 
-def divergence(one: Divergence, writers: tuple[Writer, Writer]) -> Data:
+def divergence(one: Divergence, writers: tuple[CallWriter, CallWriter]) -> Data:
     both = zip((one.first, one.second), writers)
     calls = [None if each is None else data.call(each, writer) for each, writer in both]
     return {"what": one.what, "thread": one.thread + 1, "how": one.detail, "first": calls[0], "second": calls[1]}

@@ -12,7 +12,7 @@ from gdbcuda import api
 from gdbcuda.calls import data, reader
 from gdbcuda.calls.reader import Event, Log
 from gdbcuda.calls.references import Process
-from gdbcuda.calls.text import Paint, Writer, plainly
+from gdbcuda.calls.text import CallWriter, Paint, plainly
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
 from gdbcuda.log import changes, diff, export, select, summary, timeline, tree, view_data
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Source:
+class LogSource:
     """One file: its calls, what it says beside them, and a writer of lines in the words of its version.
 
     ``has_bar``: a progress bar on a terminal; not where lines are printed there meanwhile."""
 
     def __init__(self, path: str, paint: Paint = plainly, has_bar: bool = True) -> None:
-        self.path, self.log, self.file, self.has_bar = path, Log(), reader.File(path), has_bar
+        self.path, self.log, self.file, self.has_bar = path, Log(), reader.LogFile(path), has_bar
         head = self.file.header
         self.is_ours = bool(head)
         self.table = api.load(reader.version(head, "cuda"), reader.version(head, "nvml"))
-        self.writer = Writer(self.table, self.log.notes, paint)
+        self.writer = CallWriter(self.table, self.log.notes, paint)
 
     def events(self, progress: Progress | None = None) -> Iterator[Event]:
         progress = progress or Progress(self.file.size)
@@ -53,26 +53,28 @@ class Source:
 class Printer:
     """Text that fits the terminal, if there is one; or with --json data, a line each."""
 
-    def __init__(self, args: argparse.Namespace, sources: list[Source]) -> None:
+    def __init__(self, args: argparse.Namespace, sources: list[LogSource]) -> None:
         self.as_json, self.width, self.are_several = args.json, render.screen(), len(sources) > 1
 
-    def each(self, sources: list[Source]) -> Iterator[Source]:
+    def each(self, sources: list[LogSource]) -> Iterator[LogSource]:
         for source in sources:
             if self.are_several and not self.as_json:
                 output.say(f"== {visible(str(source.path))}")
             yield source
 
-    def put(self, source: Source, shown: data.Data | str) -> None:
+    def put(self, source: LogSource, shown: data.Data | str) -> None:
         if isinstance(shown, str):
             output.say(render.fold(shown, self.width))
         else:
             output.say(data.line(shown, source.path if self.are_several else ""))
 
 
-def filtered(args: argparse.Namespace, sources: list[Source], out: Printer) -> Iterator[tuple[Source, select.Filter]]:
+def filtered(
+    args: argparse.Namespace, sources: list[LogSource], out: Printer
+) -> Iterator[tuple[LogSource, select.CallFilter]]:
     """Each with what is wanted of it. (What a log of another program calls its functions nobody knows.)"""
     for source in out.each(sources):
-        chosen = select.Filter(tuple(args.function), tuple(args.places), args.thread, args.failed)
+        chosen = select.CallFilter(tuple(args.function), tuple(args.places), args.thread, args.failed)
         if source.is_ours:
             chosen.refuse_unknown(source.table)
         chosen = chosen.with_condition(args.condition, source.table, source.log.notes)
@@ -87,7 +89,7 @@ def latest(rows: Iterable[T], count: int) -> Iterable[T]:
     return deque(rows, maxlen=count) if count else rows
 
 
-def show(args: argparse.Namespace, sources: list[Source]) -> None:
+def show(args: argparse.Namespace, sources: list[LogSource]) -> None:
     if args.tree or args.changed:
         return (show_tree if args.tree else show_changes)(args, sources)
     out = Printer(args, sources)
@@ -98,7 +100,7 @@ def show(args: argparse.Namespace, sources: list[Source]) -> None:
             out.put(source, data.call(call, writer) if out.as_json else line(call))
 
 
-def show_tree(args: argparse.Namespace, sources: list[Source]) -> None:
+def show_tree(args: argparse.Namespace, sources: list[LogSource]) -> None:
     """With --json the calls of the trees, one by one: depth and parent tell how they nest."""
     out = Printer(args, sources)
     for source, chosen in filtered(args, sources, out):
@@ -109,7 +111,7 @@ def show_tree(args: argparse.Namespace, sources: list[Source]) -> None:
                 out.put(source, data.call(call, writer) if out.as_json else writer.line(call, "  " * level))
 
 
-def show_changes(args: argparse.Namespace, sources: list[Source]) -> None:
+def show_changes(args: argparse.Namespace, sources: list[LogSource]) -> None:
     out = Printer(args, sources)
     for source, chosen in filtered(args, sources, out):
         found = changes.Changes(source.writer, chosen.takes)
@@ -120,28 +122,28 @@ def show_changes(args: argparse.Namespace, sources: list[Source]) -> None:
             output.say(found.conclusion())
 
 
-def show_summary(args: argparse.Namespace, sources: list[Source]) -> None:
+def show_summary(args: argparse.Namespace, sources: list[LogSource]) -> None:
     out = Printer(args, sources)
     for source, chosen in filtered(args, sources, out):
-        is_all = chosen == select.Filter()
+        is_all = chosen == select.CallFilter()
         events = source.events() if is_all else tree.some(source.events(), chosen.takes)
         found = summary.Summary(source.table, source.log.notes).feed(events)
         out.put(source, view_data.summary(found, source.writer) if out.as_json else summary.text(found, source.writer))
 
 
-def show_timeline(args: argparse.Namespace, sources: list[Source]) -> None:
+def show_timeline(args: argparse.Namespace, sources: list[LogSource]) -> None:
     out = Printer(args, sources)
     for source in out.each(sources):
         lanes = timeline.Timeline(source.table, render.terminal_width()).feed(source.events())
         out.put(source, view_data.timeline(lanes) if out.as_json else lanes.text(source.writer.paint))
 
 
-def write_export(args: argparse.Namespace, sources: list[Source]) -> None:
+def write_export(args: argparse.Namespace, sources: list[LogSource]) -> None:
     parts = [export.Part(one.path, one.events(), one.log, one.writer) for one in sources]
     export.FORMATS[args.format](parts, output.Data())
 
 
-def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
+def show_diff(args: argparse.Namespace, sources: list[LogSource]) -> None:
     first, second = sources
     progress = Progress(first.file.size + second.file.size)  # they are read side by side
     sides = (select.within(one.events(progress), args.places, args.function) for one in (first, second))
@@ -150,7 +152,7 @@ def show_diff(args: argparse.Namespace, sources: list[Source]) -> None:
     out.put(first, view_data.diff(found, writers) if out.as_json else diff.text(found, writers))
 
 
-def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
+def show_memory(args: argparse.Namespace, sources: list[LogSource]) -> None:
     from gdbcuda.ledger import Ledgers
     from gdbcuda.ledger import data as ledger_data
 
@@ -170,7 +172,7 @@ def show_memory(args: argparse.Namespace, sources: list[Source]) -> None:
             output.say("No calls.")
 
 
-def memory_view(view: str, ledger: Ledger, writer: Writer) -> str:
+def memory_view(view: str, ledger: Ledger, writer: CallWriter) -> str:
     from gdbcuda.ledger import views
 
     if view in views.VIEWS or view == "overview":
@@ -195,12 +197,12 @@ def process_data(process: Process, log: Log) -> data.Data:
     return {"inferior": process[0], "pid": process[1], "program": log.notes.processes.get(process, {}).get("program")}
 
 
-def write_report(args: argparse.Namespace, sources: list[Source]) -> None:
+def write_report(args: argparse.Namespace, sources: list[LogSource]) -> None:
     """Of several logs a page each, in a folder."""
-    from gdbcuda.log.report import Report
+    from gdbcuda.log.report import LogReport
 
     for source, path in zip(sources, pages(args.output, [source.path for source in sources])):
-        page = Report(source.table, source.log, source.writer).feed(source.events()).html()
+        page = LogReport(source.table, source.log, source.writer).feed(source.events()).html()
         user_files.save(path, page)
 
 

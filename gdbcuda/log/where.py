@@ -10,7 +10,7 @@ from itertools import count
 from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Details, Notes
+from gdbcuda.calls.references import Details, References
 from gdbcuda.condition import parser, syntax
 from gdbcuda.condition.unknown import RESULTS
 from gdbcuda.errors import Unreadable, UserError
@@ -23,12 +23,14 @@ class Where:
     ``named``: what each name that was asked for means; of each some function has to have them, without a name any.
     ``undecided``: calls of which the log does not have what the condition looks at."""
 
-    def __init__(self, text: str, table: api.Table, notes: Notes, named: Sequence[Sequence[api.Function]] = ()) -> None:
+    def __init__(
+        self, text: str, table: api.Table, notes: References, named: Sequence[Sequence[api.Function]] = ()
+    ) -> None:
         self.text, self.table, self.notes = text, table, notes
         self.undecided = 0
         self.ordinals = count(1)
         self.names = list(names(parser.parse(text)))
-        self.callers = [node for node in syntax.nodes(parser.parse(text)) if isinstance(node, syntax.CallerIn)]
+        self.callers = [node for node in syntax.nodes(parser.parse(text)) if isinstance(node, syntax.WrittenCallerIn)]
         self._bound: dict[str, conditions.Condition | None] = {}
         self.refuse_results([function for functions in named for function in functions])
         for functions in named:
@@ -44,7 +46,7 @@ class Where:
         try:
             values = recorded.values(call, function, condition.arguments(function), self.table)
             memory = recorded.memory(call, function, self.table)
-            return condition.evaluate(values, function, memory, Recorded(call, self))
+            return condition.evaluate(values, function, memory, RecordedCaller(call, self))
         except (Unreadable, TypeError, ValueError):
             self.undecided += 1
             return False
@@ -92,7 +94,7 @@ def names(tree: syntax.Node) -> Iterator[syntax.Name]:
             yield node if isinstance(node, syntax.Name) else node.name
 
 
-class Recorded:
+class RecordedCaller:
     """Who called, by what the log says of the caller's address."""
 
     def __init__(self, call: Call, where: Where) -> None:

@@ -43,7 +43,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Location:
+class ValuePlace:
     """The pieces that make up one value, lowest bytes first."""
 
     pieces: tuple[Piece, ...]
@@ -92,23 +92,23 @@ class Convention:
     floats: tuple[str, ...]
     results: tuple[tuple[str, ...], tuple[str, ...]]
     stack: int
-    place: Callable[[Shape, Free], tuple[Piece, ...]]
+    place: Callable[[TypeShape, Free], tuple[Piece, ...]]
     hidden: str  # where the caller passes the address for a large result, ...
     hidden_result: str  # ... and where that address is after the return
 
 
 @cache
-def locate(function: api.Function, machine: str = "x86-64") -> tuple[Location, ...]:
+def locate(function: api.Function, machine: str = "x86-64") -> tuple[ValuePlace, ...]:
     """One location for each parameter; `UserError` for a machine not in `MACHINES`."""
     rules = convention(machine)
     free = Free(rules.integers, rules.floats, rules.stack)
     if is_result_in_memory(function, rules) and rules.hidden in rules.integers:
         free.take("integer", [WORD])
-    return tuple(Location(rules.place(shape(parameter.type), free)) for parameter in function.parameters)
+    return tuple(ValuePlace(rules.place(shape(parameter.type), free)) for parameter in function.parameters)
 
 
 @cache
-def result(function: api.Function, machine: str = "x86-64") -> Location | None:
+def result(function: api.Function, machine: str = "x86-64") -> ValuePlace | None:
     """Where the result is right after the return; None for ``void``.
 
     A large struct is indirect: through rax on x86-64, on aarch64 through what x8 was *at the entry*.
@@ -117,8 +117,8 @@ def result(function: api.Function, machine: str = "x86-64") -> Location | None:
     if function.result.kind == "void":
         return None
     if is_result_in_memory(function, rules):
-        return Location((Piece(rules.hidden_result, None, function.result.size, indirect=True),))
-    return Location(rules.place(shape(function.result), Free(*rules.results, stack=0)))
+        return ValuePlace((Piece(rules.hidden_result, None, function.result.size, indirect=True),))
+    return ValuePlace(rules.place(shape(function.result), Free(*rules.results, stack=0)))
 
 
 def is_result_in_memory(function: api.Function, rules: Convention) -> bool:
@@ -149,7 +149,7 @@ def is_signed(kind: api.Type) -> bool:
 
 
 @dataclass(frozen=True)
-class Shape:
+class TypeShape:
     """What a calling convention wants to know of a type. ``scalars``: offset, size, is it floating point."""
 
     size: int
@@ -172,15 +172,15 @@ class Shape:
         return ["integer" if i in whole else "float" for i in range(_round_up(self.size, WORD) // WORD)]
 
 
-POINTER = Shape(WORD, WORD, ((0, WORD, False),))
+POINTER = TypeShape(WORD, WORD, ((0, WORD, False),))
 
 
 @cache
-def shape(kind: api.Type) -> Shape:
+def shape(kind: api.Type) -> TypeShape:
     """The shape of a parameter or result; arrays and functions as parameters are pointers."""
     if kind.kind in ("array", "function"):
         return POINTER
-    return Shape(kind.size, kind.align, tuple(_scalars(kind, 0)))
+    return TypeShape(kind.size, kind.align, tuple(_scalars(kind, 0)))
 
 
 def _scalars(kind: api.Type, offset: int) -> Iterator[tuple[int, int, bool]]:
@@ -194,7 +194,7 @@ def _scalars(kind: api.Type, offset: int) -> Iterator[tuple[int, int, bool]]:
         yield offset, kind.size, kind.kind == "float"
 
 
-def _x86_64(value: Shape, free: Free) -> tuple[Piece, ...]:
+def _x86_64(value: TypeShape, free: Free) -> tuple[Piece, ...]:
     classes = value.eightbytes()
     if classes is None or any(classes.count(name) > len(left) for name, left in free.registers.items()):
         return (free.push(value.size, value.align),)
@@ -202,7 +202,7 @@ def _x86_64(value: Shape, free: Free) -> tuple[Piece, ...]:
     return tuple(piece for name, size in zip(classes, sizes) for piece in free.take(name, [size]))
 
 
-def _aarch64(value: Shape, free: Free) -> tuple[Piece, ...]:
+def _aarch64(value: TypeShape, free: Free) -> tuple[Piece, ...]:
     if value.equal_floats():
         return _in_a_row("float", value, [value.size // value.equal_floats()] * value.equal_floats(), free)
     if value.size > 16:
@@ -214,7 +214,7 @@ def _aarch64(value: Shape, free: Free) -> tuple[Piece, ...]:
     return _in_a_row("integer", value, sizes, free)
 
 
-def _in_a_row(kind: str, value: Shape, sizes: list[int], free: Free) -> tuple[Piece, ...]:
+def _in_a_row(kind: str, value: TypeShape, sizes: list[int], free: Free) -> tuple[Piece, ...]:
     """A value wholly in registers; once one does not fit, the others stay unused (AAPCS64, C.3, C.13)."""
     if len(sizes) <= len(free.registers[kind]):
         return free.take(kind, sizes)

@@ -19,9 +19,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gdbcuda.machine.unexecuted import NOTHING, Body, Island, Surroundings, islands
+from gdbcuda.machine.unexecuted import NOTHING, Body, Island, NearbyBytes, islands
 from gdbcuda.machine.x86_jumps import is_through_pointer, may_lead_anywhere, targets
-from gdbcuda.machine.x86_read import Instruction, Unknown, instructions
+from gdbcuda.machine.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86_write import JUMP_SIZE, Code, jump
 
 SHORT_JUMP_SIZE, SHORT_REACH = 2, 128
@@ -30,7 +30,7 @@ MOVABLE = re.compile(rb"[\xeb\xe9\x70-\x7f]|\x0f[\x80-\x8f]", re.DOTALL)  # a ju
 NO_ROOM = "there is no room for a jump in the function's first instructions"
 
 
-class Refused(Exception):
+class NoDetour(Exception):
     """This entry is not patched; the text says why, for the user to read."""
 
 
@@ -122,17 +122,17 @@ def falls_through(instruction: Instruction) -> bool:
 
 
 def plan(
-    function: int, code: bytes, stop: int, around: Surroundings = NOTHING, elsewhere: Body = (),
+    function: int, code: bytes, stop: int, around: NearbyBytes = NOTHING, elsewhere: Body = (),
     steps_in_place: bool = False, is_unwound: bool = False,
 ) -> Detour:  # fmt: skip
-    """The detour of ``function``, whose bytes are ``code``, for a breakpoint at ``stop``; `Refused` where there is none
-    that is safe. ``elsewhere``: (address, instruction) of parts of the function that are not behind its entry;
+    """The detour of ``function``, whose bytes are ``code``, for a breakpoint at ``stop``; `NoDetour` where none is
+    safe. ``elsewhere``: (address, instruction) of parts of the function that are not behind its entry;
     ``steps_in_place``: the debugger takes a breakpoint out to step over it, and puts it back at the next step;
     ``is_unwound``: unwinders find the caller in the trampoline, as they do not in an island: that is a last resort."""
     try:
         body = [(function + at, one) for at, one in instructions(code)]
-    except Unknown as reason:
-        raise Refused(f"not every instruction of the function is understood ({reason})") from None
+    except UnknownInstruction as reason:
+        raise NoDetour(f"not every instruction of the function is understood ({reason})") from None
     planner = Planner(function, code, body, stop, list(elsewhere), steps_in_place)
     rooms = islands(function, list(instructions(code)), around)
     near = next((one for one in rooms if -SHORT_REACH <= one[0] - function - SHORT_JUMP_SIZE < SHORT_REACH), None)
@@ -140,10 +140,10 @@ def plan(
     for size, island in ((JUMP_SIZE, None), *([(SHORT_JUMP_SIZE, near)] if near is not None else [])):
         try:
             found.append(planner.plan(size, island))
-        except Refused as reason:
+        except NoDetour as reason:
             why = why or str(reason)
     if not found:
-        raise Refused(why)
+        raise NoDetour(why)
     return found[0] if is_unwound else min(found, key=lambda one: one.stops_inside and bool(one.boundaries))
 
 
@@ -170,20 +170,20 @@ class Planner:
     def covered(self, size: int) -> list[tuple[int, Instruction]]:
         """The instructions under the jump."""
         if len(self.code) < size:
-            raise Refused(NO_ROOM)
+            raise NoDetour(NO_ROOM)
         under = [(at, one) for at, one in self.body if at < self.function + size]
         refuse_unmovable([one for _, one in under])
         if not all(falls_through(one) for _, one in under[:-1]):
-            raise Refused(NO_ROOM)
+            raise NoDetour(NO_ROOM)
         return under
 
     def refuse_jumps_inside(self, under: list[tuple[int, Instruction]], end: int) -> None:
         everywhere = [*self.body, *self.elsewhere]
         inside = next((t for t in targets(everywhere) if self.function < t < end), None)
         if inside is not None:
-            raise Refused(f"its own code jumps back into its first bytes ({inside - self.function:+d})")
+            raise NoDetour(f"its own code jumps back into its first bytes ({inside - self.function:+d})")
         if len(under) > 1 and may_lead_anywhere(self.body):
-            raise Refused("a jump through a table or a register may lead back into the function's first instructions")
+            raise NoDetour("a jump through a table or a register may lead back into the function's first instructions")
 
     def further(self, end: int) -> list[tuple[int, Instruction]]:
         """What the trampoline runs beside: up to the breakpoint, and two more if it can, so that the second of them is
@@ -192,9 +192,9 @@ class Planner:
         needed = [(at, one) for at, one in behind if at <= self.stop]
         refuse_unmovable([one for at, one in needed if at < self.stop or not is_fixed_call(one)])
         if self.stop >= end and (not needed or needed[-1][0] != self.stop):
-            raise Refused("gdb's breakpoint is not at an instruction of the function")
+            raise NoDetour("gdb's breakpoint is not at an instruction of the function")
         if not all(falls_through(one) for _, one in needed[:-1]):
-            raise Refused("gdb's breakpoint is behind a jump")
+            raise NoDetour("gdb's breakpoint is behind a jump")
         found = list(needed)
         for at, one in behind[len(needed) : 2]:
             if one.kind == "call" or not is_movable(one):
@@ -213,11 +213,11 @@ class Planner:
         onward = {passed[min(1, len(passed) - 1)] if passed else end} if falls_through(under[-1][1]) else set()
         found, hidden = branches | onward, (branches | onward).difference(passed)
         if self.steps_in_place and (hidden or onward <= {end}):
-            raise Refused("this debugger steps in place: two plain instructions behind the jump are missing")
+            raise NoDetour("this debugger steps in place: two plain instructions behind the jump are missing")
         if len(under) == 1 and (hidden or not found):
             return (), ()  # nobody is ever between two of them
         if not found:
-            raise Refused("its first instructions jump away")
+            raise NoDetour("its first instructions jump away")
         return tuple(sorted(found)), tuple(sorted(hidden))
 
 
@@ -229,7 +229,7 @@ def is_fixed_call(one: Instruction) -> bool:
 def refuse_unmovable(found: Sequence[Instruction]) -> None:
     for one in found:
         if one.kind == "call" or not is_movable(one):
-            raise Refused(f"a {one.kind} is among the function's first instructions")
+            raise NoDetour(f"a {one.kind} is among the function's first instructions")
 
 
 def is_movable(one: Instruction) -> bool:

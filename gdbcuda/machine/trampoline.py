@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from gdbcuda.machine.detour import Detour
-from gdbcuda.machine.x86_write import LOCK, RAX, RSP, At, Code, Word, jump
+from gdbcuda.machine.x86_write import LOCK, RAX, RSP, At, Code, CodeConstant, jump
 
 NOP = b"\x90"
 LONG_JUMP = b"\xe9"
@@ -92,9 +92,9 @@ def returns_into(ranges: Sequence[Range], wanted: bool) -> Test:
         code.instruction(b"\x8b", RAX, At(RSP, pushed + 8))
         for low, high in ranges:
             following = code.new_label()
-            code.instruction(b"\x3b", RAX, Word(low))
+            code.instruction(b"\x3b", RAX, CodeConstant(low))
             code.jump("be", following)
-            code.instruction(b"\x3b", RAX, Word(high))
+            code.instruction(b"\x3b", RAX, CodeConstant(high))
             code.jump("be", inside)
             code.label(following)
         code.jump("", outside)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gdbcuda.machine.x86_read import Instruction, Unknown, instructions
+from gdbcuda.machine.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86_write import JUMP_SIZE
 
 PADDING = 15  # in front of a function, at most: they are aligned to 16
@@ -24,7 +24,7 @@ Island = tuple[int, bytes]
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class NearbyBytes:
     """Where a short jump may find room: the bytes in front of the function and behind it (15 are enough), the
     function in front of that (address and all its bytes), and the addresses that other detours use already."""
 
@@ -34,16 +34,16 @@ class Surroundings:
     taken: frozenset[int] = frozenset()
 
 
-NOTHING = Surroundings()
+NOTHING = NearbyBytes()
 
 
-def islands(function: int, body: Body, around: Surroundings) -> Iterator[Island]:
+def islands(function: int, body: Body, around: NearbyBytes) -> Iterator[Island]:
     """Bytes that nothing executes: in front of the function, between its blocks, behind it, in its neighbour."""
     is_room = padding_size(around.before) >= JUMP_SIZE
     found = [(function - JUMP_SIZE, around.before[-JUMP_SIZE:])] if is_room else []
     found += filling(function, [*body, *fillers(body, around.after)])
     if around.neighbour is not None:
-        with suppress(Unknown):
+        with suppress(UnknownInstruction):
             found += filling(around.neighbour[0], list(instructions(around.neighbour[1])))
     yield from (one for one in found if not around.taken.intersection(range(one[0], one[0] + JUMP_SIZE)))
 

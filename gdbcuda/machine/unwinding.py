@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from gdbcuda.machine.x86_jumps import is_through_pointer
 from gdbcuda.machine.x86_read import Instruction, decode
-from gdbcuda.machine.x86_read import Unknown as NotUnderstood
-from gdbcuda.machine.x86_stack import ENTRY, KEPT, WORD, Stack, Unknown, after
+from gdbcuda.machine.x86_read import UnknownInstruction as NotUnderstood
+from gdbcuda.machine.x86_stack import ENTRY, KEPT, WORD, Stack, UnknownFrame, after
 
-__all__ = ["AREA", "TABLES", "Unknown", "tables"]
+__all__ = ["AREA", "TABLES", "UnknownFrame", "tables"]
 
 AREA = "gdbcuda_guards_v1"  # the room for code in our library; so many tables of its size are behind it
 TABLES = 2 + len(KEPT)
@@ -22,7 +22,7 @@ Row = tuple[int, ...]  # a byte for each table
 
 
 def tables(code: bytes) -> list[bytes]:
-    """The bytes for each table, as many as the code has; `Unknown` where a caller could not be found."""
+    """The bytes for each table, as many as the code has; `UnknownFrame` where a caller could not be found."""
     found = [bytearray(len(code)) for _ in range(TABLES)]
     for at, (size, row) in rows(code).items():
         for table, byte in zip(found, row):
@@ -39,12 +39,12 @@ def rows(code: bytes) -> dict[int, tuple[int, Row]]:
         here = row(stack)
         if at in found:
             if found[at][1] != here:
-                raise Unknown
+                raise UnknownFrame
             continue
         try:
             instruction = decode(code, at)
         except NotUnderstood:
-            raise Unknown from None
+            raise UnknownFrame from None
         found[at] = len(instruction.raw), here
         ahead += [one for one in following(at, instruction, stack) if 0 <= one[0] < len(code)]
     return found
@@ -63,9 +63,9 @@ def row(stack: Stack) -> Row:
     by_rbp = stack.depth is None
     depth = stack.frame if stack.depth is None else stack.depth
     if depth is None or depth % WORD or not 0 < depth <= BY_RBP * WORD:
-        raise Unknown
+        raise UnknownFrame
     low, high = divmod(depth // WORD - 1 | BY_RBP * by_rbp, 256)[::-1]
     saved = [stack.saved.get(one, 0) for one in KEPT]
     if any(at % WORD or at > 255 * WORD for at in saved):
-        raise Unknown
+        raise UnknownFrame
     return (low, high, *(at // WORD for at in saved))

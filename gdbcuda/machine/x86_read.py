@@ -1,6 +1,6 @@
 """x86-64 machine code, read: how long an instruction is, and what in it depends on where it stands.
 
-Only 64-bit mode, only what compilers write; anything else is `Unknown` and nobody moves it.
+Only 64-bit mode, only what compilers write; anything else is `UnknownInstruction` and nobody moves it.
 (Intel SDM, volume 2, chapter 2 and appendix A.)
 """
 
@@ -14,7 +14,7 @@ INVALID = frozenset(b"\x06\x07\x0e\x16\x17\x1e\x1f\x27\x2f\x37\x3f\x60\x61\x82\x
 UNDEFINED = frozenset(b"\x0a\x0c\x24\x25\x26\x27\x36\x39\x3b\x3c\x3d\x3e\x3f\x78\x79\x7a\x7b")  # behind 0f
 
 
-class Unknown(Exception):
+class UnknownInstruction(Exception):
     """Not an instruction that we know, or not all of it."""
 
 
@@ -37,7 +37,7 @@ class Instruction:
 
 
 def instructions(code: bytes, start: int = 0) -> Iterator[tuple[int, Instruction]]:
-    """Each instruction with its offset, up to the end of the bytes; `Unknown` at the first one not understood."""
+    """Each instruction with its offset, up to the end of the bytes; `UnknownInstruction` at one not understood."""
     at = start
     while at < len(code):
         found = decode(code, at)
@@ -50,7 +50,7 @@ def decode(code: bytes, at: int = 0) -> Instruction:
     try:
         return reader.instruction()
     except IndexError:
-        raise Unknown(f"the bytes end inside an instruction at offset {at}") from None
+        raise UnknownInstruction(f"the bytes end inside an instruction at offset {at}") from None
 
 
 class Reader:
@@ -85,7 +85,7 @@ class Reader:
             byte = self.take()
         self.opcode(byte)
         if self.at - self.start > 15:
-            raise Unknown("too long")
+            raise UnknownInstruction("too long")
         return Instruction(self.code[self.start : self.at], self.kind, self.relative)
 
     def opcode(self, byte: int) -> None:
@@ -94,7 +94,7 @@ class Reader:
         elif byte == 0x0F:
             self.two_bytes(self.take())
         elif byte in INVALID:
-            raise Unknown(f"opcode {byte:#x}")
+            raise UnknownInstruction(f"opcode {byte:#x}")
         else:
             self.one_byte(byte)
 
@@ -113,7 +113,7 @@ class Reader:
         elif byte in (0xCC, 0xCD, 0xF1, 0xF4):
             self.kind = "stop"
         elif byte in (0x8F, 0xC6, 0xC7) and field:
-            raise Unknown(f"opcode {byte:#x} with {field}")
+            raise UnknownInstruction(f"opcode {byte:#x} with {field}")
         self.skip(self.immediate(byte, field))
 
     def immediate(self, byte: int, field: int) -> int:
@@ -143,7 +143,7 @@ class Reader:
             self.kind = "branch"
             self.mark(4)
         elif byte in UNDEFINED:
-            raise Unknown(f"opcode 0f {byte:#x}")
+            raise UnknownInstruction(f"opcode 0f {byte:#x}")
         else:
             self.kind = "stop" if byte == 0x0B else ""
             if not is_bare(byte):
@@ -160,7 +160,7 @@ class Reader:
             self.skip(1 if byte == 0xC4 else 2)
         opcode = self.take()
         if table not in (1, 2, 3, 5, 6):
-            raise Unknown(f"opcode map {table}")
+            raise UnknownInstruction(f"opcode map {table}")
         if table == 1 and opcode == 0x77:
             return
         self.operand()

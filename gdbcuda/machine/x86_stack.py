@@ -21,7 +21,7 @@ KEPT = tuple(NAMES[name] for name in ("rbp", "rbx", "r12", "r13", "r14", "r15"))
 WORD = 8
 
 
-class Unknown(Exception):
+class UnknownFrame(Exception):
     """Behind the instruction it is not known where the frame begins."""
 
 
@@ -37,7 +37,7 @@ class Stack:
     def at(self, depth: int) -> Stack:
         """rsp is there now; what is below it may be overwritten."""
         if depth < WORD:
-            raise Unknown
+            raise UnknownFrame
         return replace(self, depth=depth, saved={one: at for one, at in self.saved.items() if at <= depth})
 
     def by(self, size: int) -> Stack:
@@ -53,7 +53,7 @@ class Stack:
 
     def popped(self, register: int = -1) -> Stack:
         if register == RSP or (self.depth is None and register == RBP):
-            raise Unknown
+            raise UnknownFrame
         return replace(self.by(-WORD), frame=None) if register == RBP else self.by(-WORD)
 
     def saving(self, register: int, depth: int | None) -> Stack:
@@ -63,7 +63,7 @@ class Stack:
     def framed(self, depth: int | None) -> Stack:
         """rbp is that far below the CFA now."""
         if depth is None or RBP not in self.saved:
-            raise Unknown
+            raise UnknownFrame
         return replace(self, frame=depth)
 
     def left(self) -> Stack:
@@ -75,7 +75,7 @@ ENTRY = Stack()
 
 
 def lost() -> Stack:
-    raise Unknown
+    raise UnknownFrame
 
 
 def number(raw: bytes) -> int:
@@ -116,7 +116,7 @@ def below(stack: Stack, displacement: int) -> int | None:
 
 
 def after(stack: Stack, instruction: Instruction) -> Stack:
-    """The stack behind it; `Unknown`. (A call comes back with the stack as it was.)"""
+    """The stack behind it; `UnknownFrame`. (A call comes back with the stack as it was.)"""
     if instruction.kind:
         return stack
     for pattern, effect in EFFECTS:
@@ -124,7 +124,7 @@ def after(stack: Stack, instruction: Instruction) -> Stack:
         if found:
             return effect(stack, found)
     if is_written(instruction.raw, RSP):
-        raise Unknown
+        raise UnknownFrame
     if not is_written(instruction.raw, RBP) or stack.frame is None:
         return stack
     return replace(stack, frame=None) if stack.depth is not None else lost()

@@ -34,14 +34,14 @@ class At:
 
 
 @dataclass(frozen=True)
-class Word:
+class CodeConstant:
     """A constant of 64 bits in memory behind the code."""
 
     value: int
 
 
-Operand = Union[int, At, Word]  # an int is a register
-Target = Union[str, int, Word]  # a label, an address, a constant
+Operand = Union[int, At, CodeConstant]  # an int is a register
+Target = Union[str, int, CodeConstant]  # a label, an address, a constant
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Code:
         rex = 0x40 | wide << 3 | (register >> 3) << 2 | base >> 3
         self.bytes += prefix + (bytes([rex]) if rex != 0x40 else b"") + opcode
         field = (register & 7) << 3
-        if isinstance(operand, Word):
+        if isinstance(operand, CodeConstant):
             self.bytes.append(field | 5)
             self.distance(operand, len(immediate))
         elif isinstance(operand, At):
@@ -137,7 +137,9 @@ class Code:
 
     def assemble(self, address: int) -> bytes:
         """The bytes to put at ``address``, which is a multiple of 8; `UserError` if a target is out of reach."""
-        words = list(dict.fromkeys(fixup.target.value for fixup in self.fixups if isinstance(fixup.target, Word)))
+        words = list(
+            dict.fromkeys(fixup.target.value for fixup in self.fixups if isinstance(fixup.target, CodeConstant))
+        )
         code = bytearray(self.bytes + bytes(-len(self.bytes) % 8 if words else 0))
         places = {value: len(code) + 8 * index for index, value in enumerate(words)}
         for fixup in self.fixups:
@@ -145,7 +147,7 @@ class Code:
             if isinstance(target, int):
                 target -= address
             else:
-                target = places[target.value] if isinstance(target, Word) else self.labels[target]
+                target = places[target.value] if isinstance(target, CodeConstant) else self.labels[target]
             code[fixup.at : fixup.at + 4] = displacement(target - fixup.end)
         return bytes(code) + b"".join(struct.pack("<Q", value & (1 << 64) - 1) for value in words)
 

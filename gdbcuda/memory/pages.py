@@ -1,7 +1,7 @@
 """Memory read in whole pages and kept: many small reads of neighbouring tables become few large ones.
 
 A remote target answers one packet for a page as it does for eight bytes. What is kept goes stale as soon as the
-program runs: keep a `Blocks` for tables that the loader does not write again, or for the time of one command.
+program runs: keep a `PagedMemory` for tables that the loader does not write again, or for the time of one command.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gdbcuda.memory import PAGE, Memory
 LARGEST = 64 << 20  # a length read from a damaged process is not a reason to fetch gigabytes
 
 
-class Blocks:
+class PagedMemory:
     """A `Memory` over another one."""
 
     def __init__(self, memory: Memory) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.remote.options import OPTIONS
-from gdbcuda.remote.plan import Plan, Request, plan
+from gdbcuda.remote.plan import RemotePlan, RemoteRequest, plan
 from gdbcuda.remote.way import Way
 from gdbcuda.text import output
-from gdbcuda.text.parsing import Parser
+from gdbcuda.text.parsing import OptionParser
 
 _DESCRIPTION = """\
 Prints the line that starts PROGRAM under a gdbserver on another machine, the hook library preloaded into it alone, and
@@ -21,13 +21,13 @@ what to type in gdb here: by TCP, or with --ssh, --container and --pod through t
 """
 
 
-def request(values: dict[str, Any], words: list[str]) -> Request:
+def request(values: dict[str, Any], words: list[str]) -> RemoteRequest:
     """From the options' values (by name, "-" as "_") and the words: the program's arguments, behind the program itself
     where no option names it. UserError for a number that is none."""
     program, arguments = values["program"] or "", list(words)
     if not program and not values["attach"] and arguments:
         program, arguments = arguments[0], arguments[1:]
-    return Request(
+    return RemoteRequest(
         way=Way(values["host"] or "", number("--port", values["port"]), values["ssh"] or "",
                 values["container"] or "", values["pod"] or ""),
         hook=local(values["hook"]), program=local(program), arguments=tuple(arguments),
@@ -57,13 +57,13 @@ def path_map(text: str) -> tuple[str, str]:
     return far, local(here)
 
 
-def shown(made: Plan, as_json: bool, start: str = "") -> str:
+def shown(made: RemotePlan, as_json: bool, start: str = "") -> str:
     return json.dumps(made.as_json(), indent=2) if as_json else made.text(start)
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``remote`` to the subcommands of ``gdbcuda``."""
-    parser: Parser = subparsers.add_parser(
+    parser: OptionParser = subparsers.add_parser(
         "remote", help="what to type for a program on another machine", description=_DESCRIPTION
     )
     parser.examples = (

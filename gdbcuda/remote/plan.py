@@ -23,7 +23,7 @@ NO_PRELOAD = (
 
 
 @dataclass(frozen=True)
-class Request:
+class RemoteRequest:
     """``hook`` and ``program`` are files here (the program may be there alone); ``…_there`` their names on the other
     machine, by default the same, or what the source maps make of them. ``multi``: gdb starts the program itself."""
 
@@ -41,7 +41,7 @@ class Request:
     maps: tuple[sources.Map, ...] = ()
 
 
-class Plan(NamedTuple):
+class RemotePlan(NamedTuple):
     """``server`` is "" where gdb's own ``target`` command starts it; then ``probe`` tells in a shell whether it can.
     ``guesses`` are those of the notes that say where a file is taken to be there."""
 
@@ -63,7 +63,7 @@ class Plan(NamedTuple):
         return "\n".join(map(visible, [*first, title, *(f"  {one}" for one in self.commands), *notes]))
 
 
-def plan(request: Request) -> Plan:
+def plan(request: RemoteRequest) -> RemotePlan:
     """UserError for what cannot be: no program, a path that LD_PRELOAD cannot name."""
     require_meaning(request)
     found = sources.of_files(filter(os.path.isfile, [request.hook, request.program]), request.maps)
@@ -80,10 +80,10 @@ def plan(request: Request) -> Plan:
     probe = request.way.line([request.gdbserver, "--version"]) if piped else ""
     guesses = () if request.attach else tuple(guessed(request, hook, program))
     said = [*notes(request, found), *guesses]
-    return Plan(request.way.place, "" if piped else line, commands, said, probe, guesses)
+    return RemotePlan(request.way.place, "" if piped else line, commands, said, probe, guesses)
 
 
-def require_meaning(request: Request) -> None:
+def require_meaning(request: RemoteRequest) -> None:
     if request.attach and (request.arguments or request.multi):
         raise UserError("--attach takes a process that runs: no arguments for it, and no --multi")
     if not (request.program or request.program_there or request.attach):
@@ -100,7 +100,7 @@ def require_preloadable(path: str) -> None:
         )
 
 
-def server_words(request: Request, hook: str, program: str) -> list[str]:
+def server_words(request: RemoteRequest, hook: str, program: str) -> list[str]:
     """gdbserver's command line. (gdb manual, "Using the gdbserver Program".)
 
     It puts the wrapper's words into a shell's line as they are, so these are quoted here; the program's it quotes."""
@@ -114,7 +114,7 @@ def server_words(request: Request, hook: str, program: str) -> list[str]:
     return [request.gdbserver, "--once", *wrapper, comm, program, *request.arguments]
 
 
-def before(request: Request, maps: list[sources.Map]) -> list[str]:
+def before(request: RemoteRequest, maps: list[sources.Map]) -> list[str]:
     """What gdb must know before it connects: with the connection it reads the objects."""
     local = [f"file {shlex.quote(request.program)}"] if os.path.isfile(request.program) else []
     rules = [f"set substitute-path {shlex.quote(far)} {shlex.quote(near)}" for far, near in maps]
@@ -122,13 +122,13 @@ def before(request: Request, maps: list[sources.Map]) -> list[str]:
     return [*local, f"set sysroot {request.sysroot or 'target:'}", *rules, *load]
 
 
-def connecting(request: Request, line: str, program: str) -> list[str]:
+def connecting(request: RemoteRequest, line: str, program: str) -> list[str]:
     kind = "extended-remote" if request.multi else "remote"
     found = [f"target {kind} {f'| {line}' if request.way.is_piped else request.way.address}"]
     return [*found, f"set remote exec-file {program}"] if request.multi else found
 
 
-def behind(request: Request, hook: str) -> list[str]:
+def behind(request: RemoteRequest, hook: str) -> list[str]:
     """On to main, for before it nothing is loaded. With ``--multi`` cuda-load only once gdb is connected: then it
     knows who starts the program."""
     main = ["tbreak main"] if has_main(request.program) else []
@@ -151,7 +151,7 @@ def has_main(path: str) -> bool:
         return False
 
 
-def notes(request: Request, found: sources.Sources) -> list[str]:
+def notes(request: RemoteRequest, found: sources.Sources) -> list[str]:
     said = [NO_PRELOAD] if request.attach else []
     said += [missing(found.missing)] if found.missing else []
     if request.hook and not os.path.isfile(request.hook):
@@ -164,7 +164,7 @@ def missing(paths: list[str]) -> str:
     return f"not here: {paths[0]}{more}; say where:  --path-map {common(paths)}=DIR"
 
 
-def guessed(request: Request, hook: str, program: str) -> Iterator[str]:
+def guessed(request: RemoteRequest, hook: str, program: str) -> Iterator[str]:
     """Where the files there are taken to be, by the source maps alone."""
     for option, local, far, said in (
         ("--hook-there", request.hook, hook, request.hook_there),

@@ -11,7 +11,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Linkage, Slot
 from gdbcuda.linkage.slots import slot_values
 from gdbcuda.routes import verdicts
-from gdbcuda.routes.snapshot import Reached, World
+from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 
 WRITABLE = 2  # PF_W
@@ -42,14 +42,14 @@ class Route(NamedTuple):
         }  # fmt: skip
 
 
-def references(world: World, asker: Linkage, names: Set[str]) -> list[Route]:
+def references(world: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list[Route]:
     """The object's PLT and GOT: where each of the names leads now, or will at its first call."""
     slots = asker.slots(names)
     values = slot_values(world.memory, slots)
     return [reference(world, asker, slot, values[slot.address]) for slot in slots if slot.address in values]
 
 
-def reference(world: World, asker: Linkage, slot: Slot, value: int) -> Route:
+def reference(world: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> Route:
     bound = not is_unbound(asker, slot, value)
     reached = world.reached(canonical(world, asker, slot.name, value)) if bound else would_bind(world, asker, slot)
     verdict = verdicts.of_reference(world, asker, slot.name, reached)
@@ -64,7 +64,7 @@ def is_unbound(asker: Linkage, slot: Slot, value: int) -> bool:
     return all(definition.address != value for definition in asker.symbols.find(slot.name))
 
 
-def would_bind(world: World, asker: Linkage, slot: Slot) -> Reached | None:
+def would_bind(world: ProcessSnapshot, asker: Linkage, slot: Slot) -> Reached | None:
     scope = world.objects.scope(asker)
     if asker.dynamic.is_symbolic:
         scope = [asker, *scope]
@@ -72,7 +72,7 @@ def would_bind(world: World, asker: Linkage, slot: Slot) -> Reached | None:
     return world.reached_definition(*found) if found else None
 
 
-def canonical(world: World, asker: Linkage, name: str, value: int) -> int:
+def canonical(world: ProcessSnapshot, asker: Linkage, name: str, value: int) -> int:
     """A program that is not position-independent and takes a function's address makes its own PLT entry that
     address for everyone (psABI, "Function Addresses"): go on to where that entry leads."""
     holder = world.objects.holder(value)
@@ -86,7 +86,7 @@ def canonical(world: World, asker: Linkage, name: str, value: int) -> int:
     return values[slots[0].address]
 
 
-def pointers(world: World, asker: Linkage, names: Set[str]) -> list[Route]:
+def pointers(world: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list[Route]:
     """Pointers to API functions that the object's code has stored in its variables: answers of dlsym and
     cuGetProcAddress, and a hook library's own way to the real functions."""
     own = {slot.address for slot in asker.slots(world.api_names)}
@@ -98,14 +98,14 @@ def pointers(world: World, asker: Linkage, names: Set[str]) -> list[Route]:
     return found
 
 
-def pointer(world: World, asker: Linkage, address: int, name: str, value: int) -> Route:
+def pointer(world: ProcessSnapshot, asker: Linkage, address: int, name: str, value: int) -> Route:
     reached = world.reached(value)
     verdict = verdicts.of_reference(world, asker, name, reached)
     place = world.variable_at(address)
     return Route(name, "pointer", world.file_of(asker), world.layers[asker], place, reached, verdict, address)
 
 
-def words(world: World, asker: Linkage) -> Iterator[tuple[int, int]]:
+def words(world: ProcessSnapshot, asker: Linkage) -> Iterator[tuple[int, int]]:
     """(address, value) of every aligned word in the object's variables."""
     for start, end, flags in asker.image.segments:
         first = start + -start % 8
@@ -119,7 +119,7 @@ def words(world: World, asker: Linkage) -> Iterator[tuple[int, int]]:
         yield from zip(range(first, first + size, 8), struct.unpack(f"<{size // 8}Q", data))
 
 
-def search(world: World, name: str) -> Route:
+def search(world: ProcessSnapshot, name: str) -> Route:
     """What the loader would find for a new reference in the program."""
     found = world.objects.lookup(name, world.objects.startup)
     program = world.objects.all[0]
@@ -128,7 +128,7 @@ def search(world: World, name: str) -> Route:
     return Route(name, "by name", world.file_of(program), world.layers[program], "", reached, verdict)
 
 
-def stores_answers(world: World, linkage: Linkage) -> bool:
+def stores_answers(world: ProcessSnapshot, linkage: Linkage) -> bool:
     """Objects whose variables may hold API functions: those that ask a resolver for them."""
     if world.layers[linkage] in ("driver", "system"):
         return False
@@ -136,7 +136,7 @@ def stores_answers(world: World, linkage: Linkage) -> bool:
     return bool(linkage.symbols.undefined(names)) or bool(linkage.symbols.defined(names))
 
 
-def is_alloc(world: World, name: str) -> bool:
+def is_alloc(world: ProcessSnapshot, name: str) -> bool:
     function = world.table.function(name)
     return function is not None and function.role == "alloc"
 

@@ -10,7 +10,7 @@ from gdbcuda.routes import verdicts
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.requests import Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT
-from gdbcuda.routes.snapshot import Reached, World
+from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 
 STATUS_TYPE = "CUdriverProcAddressQueryResult"
@@ -18,7 +18,7 @@ DLSYMS = ("dlsym", "dlvsym")
 LET_THROUGH = "let it through"
 
 
-def verdict(world: World, request: Request) -> Verdict:
+def verdict(world: ProcessSnapshot, request: Request) -> Verdict:
     """On a request that has returned. A name outside the API is judged only where something is wrong."""
     if request.answer is None:
         return Verdict("missing", why_missing(world, request))
@@ -60,7 +60,7 @@ def flags_of(request: Request) -> int:
     return request.flags or per_thread
 
 
-def unknown_name(world: World, request: Request) -> Verdict:
+def unknown_name(world: ProcessSnapshot, request: Request) -> Verdict:
     """Not in the table: no opinion, unless the API's resolver was asked for something that the API had at all."""
     if request.resolver in DLSYMS or not world.table.proc_versions(request.name):
         return Verdict("")
@@ -73,7 +73,7 @@ def flags_text(request: Request) -> str:
     return " for per-thread streams" if flags_of(request) & 2 else ""
 
 
-def routes(world: World, requests: Iterable[Request]) -> list[Route]:
+def routes(world: ProcessSnapshot, requests: Iterable[Request]) -> list[Route]:
     """The last answer that each object got for each function, as routes."""
     found: dict[tuple[str, str, str], Route] = {}
     for request in requests:
@@ -90,7 +90,7 @@ def routes(world: World, requests: Iterable[Request]) -> list[Route]:
 # -- the right function ---------------------------------------------------------------------------------------
 
 
-def wrong_version(world: World, request: Request, wanted: str, answer: Reached) -> str:
+def wrong_version(world: ProcessSnapshot, request: Request, wanted: str, answer: Reached) -> str:
     """What is wrong with the answer; "" if nothing is known to be."""
     if not answer.names:
         return contradiction(world, wanted, answer)
@@ -107,7 +107,7 @@ def is_variant(wanted: str, answer: Reached) -> bool:
     return not answer.names or api.base_name(wanted) in map(api.base_name, answer.names)
 
 
-def contradiction(world: World, wanted: str, answer: Reached) -> str:
+def contradiction(world: ProcessSnapshot, wanted: str, answer: Reached) -> str:
     """An answer without a name can still not be two functions with different parameters."""
     before = world.learned.setdefault(answer.address, wanted)
     table = world.table
@@ -136,7 +136,7 @@ def signature(table: api.Table, symbol: str) -> tuple[str, ...]:
 # -- the right object -----------------------------------------------------------------------------------------
 
 
-def searched(world: World, request: Request) -> list[Linkage] | None:
+def searched(world: ProcessSnapshot, request: Request) -> list[Linkage] | None:
     """The objects that the handle means; None where it is no handle that the loader's list knows."""
     asker = world.objects.holder(request.asker.address)
     if request.handle == RTLD_DEFAULT:
@@ -149,12 +149,12 @@ def searched(world: World, request: Request) -> list[Linkage] | None:
     return world.objects.startup if root is world.objects.all[0] else world.objects.closure(root)
 
 
-def find(world: World, request: Request, scope: list[Linkage]) -> Found | None:
+def find(world: ProcessSnapshot, request: Request, scope: list[Linkage]) -> Found | None:
     version = request.version if isinstance(request.version, str) else ""
     return world.objects.lookup(request.name, scope, version, exactly=bool(version))
 
 
-def wrong_object(world: World, request: Request, answer: Reached) -> str:
+def wrong_object(world: ProcessSnapshot, request: Request, answer: Reached) -> str:
     scope = searched(world, request)
     if scope is None or world.table.function(request.name) is None:
         return ""
@@ -170,7 +170,7 @@ def wrong_object(world: World, request: Request, answer: Reached) -> str:
     return f"{request.handle_text} has it in {right.rsplit('/', 1)[-1]}"
 
 
-def says_nothing(world: World, request: Request) -> str:
+def says_nothing(world: ProcessSnapshot, request: Request) -> str:
     """The hook answers for a library that has no such function. (RTLD_GLOBAL is not known here: no verdict then.)"""
     elsewhere = any(one.symbols.find(request.name) for one in world.in_layer("driver", "runtime"))
     if is_pseudo(request) and elsewhere:
@@ -182,7 +182,7 @@ def is_pseudo(request: Request) -> bool:
     return request.handle in (RTLD_DEFAULT, RTLD_NEXT)
 
 
-def why_missing(world: World, request: Request) -> str:
+def why_missing(world: ProcessSnapshot, request: Request) -> str:
     if request.resolver not in DLSYMS:
         return status_text(world.table, request)
     holders = [one for one in world.objects.all if one.symbols.find(request.name)]
@@ -210,7 +210,7 @@ def status_text(table: api.Table, request: Request) -> str:
     return known or ""
 
 
-def why_past(world: World, request: Request, wanted: str) -> str:
+def why_past(world: ProcessSnapshot, request: Request, wanted: str) -> str:
     if not world.hooks:
         return "no hook library is loaded"
     owner = request.owner.rsplit("/", 1)[-1]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Callable
 
 from gdbcuda.routes.collect import Route
-from gdbcuda.routes.snapshot import Reached, World
+from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import ROLES, runtime
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -15,7 +15,7 @@ HEADERS = ("function", "asked by", "way", "reaches", "verdict", "why")
 Paint = Callable[[str, str], str]
 
 
-def is_past(world: World, route: Route) -> bool:
+def is_past(world: ProcessSnapshot, route: Route) -> bool:
     """Does the call go past a hook that could have had it? One below the runtime does not want the runtime's calls."""
     if route.verdict.word == "runtime":
         return any(runtime(world, name) for name in world.hooked_names)
@@ -53,7 +53,7 @@ def reached(there: Reached | None, paint: Paint) -> str:
     return paint(there.text, "layer-" + there.layer if there.layer else "dim")
 
 
-def summary(world: World, routes: Sequence[Route]) -> str:
+def summary(world: ProcessSnapshot, routes: Sequence[Route]) -> str:
     """ "12 functions reachable: 10 hooked, 3 past the hook (1 depends on who asks)"; of callers, not of the hook."""
     mine = [route for route in of_callers(routes) if route.way != "by name"]
     names = {route.function for route in mine if route.reached is not None}

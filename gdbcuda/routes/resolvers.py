@@ -10,7 +10,7 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect, report
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.report import Paint
-from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, World
+from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
 from gdbcuda.text import render
 
 
@@ -29,12 +29,12 @@ class Implementation(NamedTuple):
         return {**self._asdict(), "object": self.file, "versions": list(self.versions)}
 
 
-def implementations(world: World, names: Iterable[str] = LOADERS_RESOLVERS) -> list[Implementation]:
+def implementations(world: ProcessSnapshot, names: Iterable[str] = LOADERS_RESOLVERS) -> list[Implementation]:
     """Every exported implementation, in search order."""
     return [found for name in names for one in world.objects.all for found in of_object(world, one, name)]
 
 
-def of_object(world: World, linkage: Linkage, name: str) -> list[Implementation]:
+def of_object(world: ProcessSnapshot, linkage: Linkage, name: str) -> list[Implementation]:
     """One row an address: a name with two versions is often one function."""
     versions: dict[int, list[str]] = {}
     for definition in linkage.symbols.find(name):
@@ -44,7 +44,7 @@ def of_object(world: World, linkage: Linkage, name: str) -> list[Implementation]
     return [Implementation(name, address, *place, tuple(filter(None, found))) for address, found in versions.items()]
 
 
-def references(world: World, everything: bool) -> list[Route]:
+def references(world: ProcessSnapshot, everything: bool) -> list[Route]:
     """Which implementation each object's own calls reach. The system's libraries only with ``everything``."""
     askers = [one for one in world.objects.all if everything or world.layers[one] != "system"]
     wanted = frozenset(LOADERS_RESOLVERS)

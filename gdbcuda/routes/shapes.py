@@ -12,7 +12,7 @@ from gdbcuda import api
 RTLD_DEFAULT, RTLD_NEXT = 0, (1 << 64) - 1  # <dlfcn.h>
 
 
-class Shape(NamedTuple):
+class ResolverShape(NamedTuple):
     """Numbers of the arguments, all of them integers or pointers; None: the resolver has no such argument.
     ``out``: where the answer is written (None: it is returned). ``status``: where an int says why not."""
 
@@ -31,19 +31,19 @@ class Shape(NamedTuple):
         return 1 + max(number for number in self[1:] if isinstance(number, int))
 
 
-LOADERS = (Shape("dlsym", name=1, handle=0), Shape("dlvsym", name=1, handle=0, symbol_version=2))
+LOADERS = (ResolverShape("dlsym", name=1, handle=0), ResolverShape("dlvsym", name=1, handle=0, symbol_version=2))
 
 
-def shapes(table: api.Table, bases: tuple[str, ...]) -> dict[str, Shape]:
+def shapes(table: api.Table, bases: tuple[str, ...]) -> dict[str, ResolverShape]:
     """The loader's resolvers and the API's, by symbol."""
     functions = [function for base in bases for function in table.find(base)]
     return {shape.symbol: shape for shape in (*LOADERS, *map(of_function, functions))}
 
 
-def of_function(function: api.Function) -> Shape:
+def of_function(function: api.Function) -> ResolverShape:
     places = {kind_of(parameter): number for number, parameter in enumerate(function.parameters)}
     places.pop("", None)
-    return Shape(function.symbol, **places)
+    return ResolverShape(function.symbol, **places)
 
 
 def kind_of(parameter: api.Parameter) -> str:

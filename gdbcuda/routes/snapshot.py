@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Callable, NamedTuple
 
 from gdbcuda import api
-from gdbcuda.linkage import Definition, Linkage, Objects
+from gdbcuda.linkage import Definition, Linkage, Linkages
 from gdbcuda.memory import Memory
 
 LOADERS_RESOLVERS = ("dlsym", "dlvsym", "__libc_dlsym", "_dl_sym")
@@ -47,7 +47,7 @@ class Reached(NamedTuple):
         return f"{where} {self.name}" if self.names or not self.file else f"{self.layer} {self.name}"
 
 
-class World:
+class ProcessSnapshot:
     """The process at one moment.
 
     ``layer`` and ``file`` give an object's layer and path; ``symbol_at`` is the debugger's name for exactly that
@@ -57,7 +57,7 @@ class World:
 
     def __init__(
         self,
-        objects: Objects,
+        objects: Linkages,
         memory: Memory,
         table: api.Table,
         layer: Callable[[Linkage], str],

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from gdbcuda import api
 from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.objects import fits
-from gdbcuda.routes.snapshot import Reached, World
+from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
 WORDS = ("hooked", "driver", "runtime", "other", "missing", "wrong version", "wrong object", "real")
 ROLES = {"hooked": "ok", "real": "ok", "driver": "warning", "runtime": "note", "other": "warning", "missing": "dim",
@@ -35,7 +35,7 @@ def of_layer(reached: Reached | None) -> str:
     return {"hook": "hooked", "driver": "driver", "runtime": "runtime"}.get(reached.layer, "other")
 
 
-def of_reference(world: World, asker: Linkage, name: str, reached: Reached | None) -> Verdict:
+def of_reference(world: ProcessSnapshot, asker: Linkage, name: str, reached: Reached | None) -> Verdict:
     """The verdict on a PLT or GOT slot, or a pointer, of one object."""
     if reached is None:
         return Verdict("missing", "NULL: nothing defined it when it was bound")
@@ -50,7 +50,7 @@ def of_reference(world: World, asker: Linkage, name: str, reached: Reached | Non
     return Verdict(word, why_not_hooked(world, asker, name, reached))
 
 
-def of_hook(world: World, asker: Linkage, reached: Reached) -> Verdict:
+def of_hook(world: ProcessSnapshot, asker: Linkage, reached: Reached) -> Verdict:
     if reached.file == world.file_of(asker):
         return Verdict("hooked", "the hook calls its own function")
     return Verdict("real", "the next hook library" if reached.layer == "hook" else "")
@@ -65,7 +65,7 @@ def other_version(table: api.Table, name: str, reached: Reached) -> str:
     return f"{first.symbol} in the place of {name}"
 
 
-def why_not_hooked(world: World, asker: Linkage, name: str, reached: Reached) -> str:
+def why_not_hooked(world: ProcessSnapshot, asker: Linkage, name: str, reached: Reached) -> str:
     """In the user's words, most useful first."""
     if not world.hooks:
         return "no hook library is loaded"
@@ -95,7 +95,7 @@ def other_symbol_version(hook: Linkage, asker: Linkage, name: str) -> str:
     return "" if any(fits(one, wanted, strict=False) for one in offered) else next((one.version for one in offered), "")
 
 
-def not_defined(world: World, name: str, reached: Reached) -> str:
+def not_defined(world: ProcessSnapshot, name: str, reached: Reached) -> str:
     files = ", ".join(world.file_of(hook).rsplit("/", 1)[-1] for hook in world.hooks)
     if world.is_hidden(name):
         return f"hidden in {files}: the loader finds exported functions only"
@@ -111,6 +111,6 @@ def not_defined(world: World, name: str, reached: Reached) -> str:
     return f"not in {files}"
 
 
-def runtime(world: World, name: str) -> bool:
+def runtime(world: ProcessSnapshot, name: str) -> bool:
     function = world.table.function(name)
     return function is not None and function.api == "runtime"

@@ -13,7 +13,7 @@ from gdbcuda import __version__
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import find_gdb, sourced_file
 from gdbcuda.text import faults, output
-from gdbcuda.text.parsing import Parser
+from gdbcuda.text.parsing import OptionParser
 from gdbcuda.text.printable import visible
 
 DEBUG = "GDBCUDA_DEBUG"
@@ -88,7 +88,7 @@ def make_parser() -> argparse.ArgumentParser:
     from gdbcuda.shell.demo import cli as demo_cli
     from gdbcuda.shell.new_hook import cli as new_hook_cli
 
-    parser = Parser(prog="gdbcuda", description="For people who debug CUDA and NVML hook libraries.")
+    parser = OptionParser(prog="gdbcuda", description="For people who debug CUDA and NVML hook libraries.")
     parser.examples = (
         "gdbcuda check build/libvgpu.so",
         "gdbcuda gdb --args build/train --epochs 3",

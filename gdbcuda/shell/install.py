@@ -11,7 +11,7 @@ from typing import Any
 from gdbcuda.errors import UserError
 from gdbcuda.files import places, user_files
 from gdbcuda.text import output
-from gdbcuda.text.parsing import Parser
+from gdbcuda.text.parsing import OptionParser
 from gdbcuda.text.printable import visible
 
 OURS = re.compile(r"^source[ \t]+[^\n]*/gdbcuda\.py[ \t]*(?:\n|\Z)", re.MULTILINE)
@@ -52,7 +52,7 @@ def without_line(text: str) -> str:
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``install`` to the subcommands of ``gdbcuda``."""
     about = "Lets every gdb load the extension: one line in your gdbinit, shown first. Nothing else is written."
-    parser: Parser = subparsers.add_parser(
+    parser: OptionParser = subparsers.add_parser(
         "install", help="load the extension in every gdb: one line in your gdbinit", description=about
     )
     parser.examples = (

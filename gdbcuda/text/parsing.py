@@ -14,7 +14,7 @@ from gdbcuda.text.printable import visible
 CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 
 
-class Parser(argparse.ArgumentParser):
+class OptionParser(argparse.ArgumentParser):
     """Abbreviated options are refused: which one was meant would change with the next one that we add."""
 
     advice = "{prog} --help"

@@ -9,7 +9,7 @@ from functools import cache
 
 from gdbcuda import api, condition
 from gdbcuda.api.functions import Function
-from gdbcuda.api.notes import Notes
+from gdbcuda.api.notes import ApiNotes
 from gdbcuda.errors import UserError
 
 TABLE = api.load()
@@ -42,7 +42,7 @@ def function(text: str) -> Function:
     """A function of our own: "int a;size_t b"."""
     parameters = (declaration.rsplit(" ", 1) for declaration in text.split(";"))
     named = ";".join(f"{name} {spelling}" for spelling, name in parameters)
-    return Function("made", "driver", f"CUresult;{named}", TABLE.types, Notes())
+    return Function("made", "driver", f"CUresult;{named}", TABLE.types, ApiNotes())
 
 
 # Real ones with pointers: to numbers, structs, unions and arrays of them, strings; and with structs by value, with

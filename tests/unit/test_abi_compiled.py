@@ -12,7 +12,7 @@ import pytest
 
 from gdbcuda import api
 from gdbcuda.api.functions import Function
-from gdbcuda.api.notes import Notes
+from gdbcuda.api.notes import ApiNotes
 from gdbcuda.api.spelling import BASE_TYPES, Types
 from gdbcuda.machine import abi
 
@@ -91,7 +91,7 @@ class Made:
         named = ", ".join(f"{spelling} p{i}" for i, spelling in enumerate(arguments)) or "void"
         self.header += f"{result} {symbol}({named});\n"
         text = ";".join([result, *(f"p{i} {spelling}" for i, spelling in enumerate(arguments))])
-        return Function(symbol, "driver", text, self.types, Notes())
+        return Function(symbol, "driver", text, self.types, ApiNotes())
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gdbcuda import api
-from gdbcuda.api.notes import Line, Notes, matches
+from gdbcuda.api.notes import ApiNotes, Line, matches
 from gdbcuda.errors import UserError
 
 TABLES = [api.load("11.8", "12.9"), api.load("12.9", "12.9"), api.load("13.0", "13.5")]
@@ -16,7 +16,7 @@ FUNCTIONS = [function for table in TABLES for function in (*table.functions.valu
 BASES: dict[str, list[api.Function]] = {}
 for one in FUNCTIONS:
     BASES.setdefault(one.base, []).append(one)
-LINES = Notes().lines
+LINES = ApiNotes().lines
 
 
 def parameter(symbol: str, name: str) -> api.Parameter:
@@ -167,4 +167,4 @@ def test_a_line_that_means_nothing_is_reported_with_its_number(tmp_path: Path, l
     path = tmp_path / "notes.txt"
     path.write_text(f"# one\n{line}\n")
     with pytest.raises(UserError, match=r"notes.txt:2: "):
-        Notes(str(path)).of("f", "f")
+        ApiNotes(str(path)).of("f", "f")

@@ -6,7 +6,7 @@ import pytest
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import PAGE, DictMemory
-from gdbcuda.memory.pages import Blocks
+from gdbcuda.memory.pages import PagedMemory
 
 
 class Counted:
@@ -29,13 +29,13 @@ def counted() -> Counted:
 
 
 def test_neighbours_cost_one_read(counted: Counted) -> None:
-    blocks = Blocks(counted)
+    blocks = PagedMemory(counted)
     assert [blocks.read(PAGE + at, 8) for at in (0, 100, 4000)] == [DATA[at : at + 8] for at in (0, 100, 4000)]
     assert counted.reads == [(PAGE, PAGE)]
 
 
 def test_a_run_of_pages_is_one_read_and_known_pages_are_left_out(counted: Counted) -> None:
-    blocks = Blocks(counted)
+    blocks = PagedMemory(counted)
     blocks.read(2 * PAGE, 1)
     assert blocks.read(PAGE + 10, 2 * PAGE) == DATA[10 : 10 + 2 * PAGE]
     assert counted.reads == [(2 * PAGE, PAGE), (PAGE, PAGE), (3 * PAGE, PAGE)]
@@ -43,15 +43,15 @@ def test_a_run_of_pages_is_one_read_and_known_pages_are_left_out(counted: Counte
 
 def test_where_the_page_is_not_whole_the_bytes_are_still_had(counted: Counted) -> None:
     odd = Counted({PAGE + 16: b"0123456789"})
-    assert Blocks(odd).read(PAGE + 18, 4) == b"2345"
+    assert PagedMemory(odd).read(PAGE + 18, 4) == b"2345"
 
 
 @pytest.mark.parametrize(("address", "size"), [(0, 8), (PAGE - 4, 8), (4 * PAGE - 4, 8), (-8, 8), (PAGE, 1 << 40)])
 def test_unreadable(counted: Counted, address: int, size: int) -> None:
     with pytest.raises(Unreadable):
-        Blocks(counted).read(address, size)
+        PagedMemory(counted).read(address, size)
 
 
 def test_nothing_is_read_for_nothing(counted: Counted) -> None:
-    assert Blocks(counted).read(0, 0) == b""
+    assert PagedMemory(counted).read(0, 0) == b""
     assert counted.reads == []

@@ -20,7 +20,7 @@ from machine import SIZE, Machine
 from gdbcuda import condition
 from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code import translate
-from gdbcuda.condition.place import Place, within
+from gdbcuda.condition.place import ProcessPlaces, within
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.machine import abi
 from gdbcuda.machine.x86_write import Code
@@ -41,7 +41,7 @@ def machine() -> Machine:
     return Machine()
 
 
-def compiled(parsed: condition.Condition, function, place: Place | None = None) -> Code:
+def compiled(parsed: condition.Condition, function, place: ProcessPlaces | None = None) -> Code:
     code = Code()
     translate.branch(code, parsed.trees[function.symbol], abi.locate(function), "true", "false", 0, place, "unknown")
     code.label("true")
@@ -82,7 +82,7 @@ def pthread_self() -> int:
 
 
 class Here:
-    """This very process, as `Place` for the machine code and as `Surroundings` for the predicate."""
+    """This very process, as `ProcessPlaces` for the machine code and as `Surroundings` for the predicate."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine

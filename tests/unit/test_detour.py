@@ -14,7 +14,7 @@ from machine import SIZE, Machine
 from gdbcuda import condition
 from gdbcuda.condition.machine_code import translate
 from gdbcuda.machine import abi, detour, trampoline, unexecuted
-from gdbcuda.machine.unexecuted import Surroundings
+from gdbcuda.machine.unexecuted import NearbyBytes
 from gdbcuda.machine.x86_read import instructions
 from gdbcuda.machine.x86_write import jump
 
@@ -52,7 +52,7 @@ def test_what_moves(text: str, stop: int, moved: int, boundaries: list[int], lea
 
 def test_two_bytes_are_enough_with_room_in_front() -> None:
     """Over gdb's breakpoint is the worse way."""
-    found = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(FILLED))
+    found = detour.plan(AT, code(VENDOR), AT + 4, NearbyBytes(FILLED))
     assert found.island == (AT - 5, FILLED[-5:]) and found.jump_to(AT + 0x10000) == b"\xeb\xf9"
     assert found.original == code(VENDOR)[:2] and not found.stops_inside
     assert detour.plan(AT, code(VENDOR), AT + 4).stops_inside
@@ -71,7 +71,7 @@ def test_two_bytes_are_enough_with_room_in_front() -> None:
     ],
 )
 def test_room_elsewhere(text: str, after: str, island: int | None) -> None:
-    found = detour.plan(AT, code(text), AT + 4, Surroundings(after=code(after)))
+    found = detour.plan(AT, code(text), AT + 4, NearbyBytes(after=code(after)))
     if island is None:  # then over gdb's breakpoint
         assert found.stops_inside and found.island is None
         return
@@ -82,26 +82,26 @@ def test_room_elsewhere(text: str, after: str, island: int | None) -> None:
 @pytest.mark.parametrize("taken", [[AT - 5], [AT - 1], range(AT - 8, AT - 3)])
 def test_room_in_front_that_another_one_has_taken(taken: Iterable[int]) -> None:
     """Its neighbour's island may be behind that."""
-    found = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(FILLED, taken=frozenset(taken)))
+    found = detour.plan(AT, code(VENDOR), AT + 4, NearbyBytes(FILLED, taken=frozenset(taken)))
     assert found.island is None and found.stops_inside
-    assert detour.plan(AT, code(VENDOR), AT + 4, Surroundings(FILLED, taken=frozenset([AT - 6, AT]))).island
+    assert detour.plan(AT, code(VENDOR), AT + 4, NearbyBytes(FILLED, taken=frozenset([AT - 6, AT]))).island
 
 
 @pytest.mark.parametrize("branch", ["e303", "e203", "e103", "e003", "3e7403"])
 def test_what_reaches_no_further_than_a_byte_says_stays(branch: str) -> None:
     """jrcxz, loop, loope, loopne; a branch with a prefix."""
-    found = detour.plan(AT, code("89f1" + branch + "83e107 ffc1 c3"), AT, Surroundings(FILLED))
+    found = detour.plan(AT, code("89f1" + branch + "83e107 ffc1 c3"), AT, NearbyBytes(FILLED))
     assert [one.raw for _, one in found.moved] == [b"\x89\xf1"] and found.resume == AT + 2
 
 
 def test_room_in_the_function_in_front() -> None:
     """As in the vendor's driver: entry functions of one shape, one byte of filling between them."""
     neighbour = (AT - 0x20, code("55 4889e5 750a c3 660f1f840000000000 4489e0 c9 c3" + "90" * 12))
-    found = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(b"\xc3\x90", neighbour=neighbour))
+    found = detour.plan(AT, code(VENDOR), AT + 4, NearbyBytes(b"\xc3\x90", neighbour=neighbour))
     assert found.island == (AT - 0x20 + 7, bytes.fromhex("660f1f8400"))
-    again = Surroundings(neighbour=neighbour, taken=frozenset([AT - 0x20 + 7]))
+    again = NearbyBytes(neighbour=neighbour, taken=frozenset([AT - 0x20 + 7]))
     assert detour.plan(AT, code(VENDOR), AT + 4, again).island == (AT - 0x20 + 21, b"\x90" * 5)
-    far = detour.plan(AT, code(VENDOR), AT + 4, Surroundings(neighbour=(AT - 0x1000, neighbour[1])))
+    far = detour.plan(AT, code(VENDOR), AT + 4, NearbyBytes(neighbour=(AT - 0x1000, neighbour[1])))
     assert far.stops_inside and far.island is None
 
 
@@ -128,8 +128,8 @@ INDIRECT = "a jump through a table or a register may lead back"
     ],
 )
 def test_refused(text: str, stop: int, before: bytes, reason: str) -> None:
-    with pytest.raises(detour.Refused) as caught:
-        detour.plan(AT, code(text), AT + stop, Surroundings(before))
+    with pytest.raises(detour.NoDetour) as caught:
+        detour.plan(AT, code(text), AT + stop, NearbyBytes(before))
     assert reason in str(caught.value)
 
 
@@ -147,7 +147,7 @@ def test_refused(text: str, stop: int, before: bytes, reason: str) -> None:
 )
 def test_over_the_breakpoint(text: str, before: str, size: int, leaving: list[int], hidden: list[int]) -> None:
     """Optimised code: gdb breaks at the first instruction."""
-    found = detour.plan(AT, code(text), AT, Surroundings(code(before)))
+    found = detour.plan(AT, code(text), AT, NearbyBytes(code(before)))
     assert found.stops_inside and found.function == AT and len(found.original) == size
     assert [at - AT for at in found.leaving] == leaving and [at - AT for at in found.hidden] == hidden
     assert found.claimed >= {*found.replaced, *found.hidden}
@@ -159,13 +159,13 @@ def test_a_jump_back_to_the_entry_is_fine() -> None:
 
 def test_a_part_of_the_function_elsewhere_jumps_too() -> None:
     cold = [(AT + 0x100 + at, one) for at, one in instructions(code("e9fcfeffff"))]
-    with pytest.raises(detour.Refused, match=r"jumps back into its first bytes \(\+1\)"):
+    with pytest.raises(detour.NoDetour, match=r"jumps back into its first bytes \(\+1\)"):
         detour.plan(AT, code(PLAIN_HOOK), AT + 16, elsewhere=cold)
 
 
 def test_a_debugger_that_steps_in_place() -> None:
     assert detour.plan(AT, code(PLAIN_HOOK), AT + 16, steps_in_place=True).leaving == (AT + 12,)
-    with pytest.raises(detour.Refused, match="steps in place"):
+    with pytest.raises(detour.NoDetour, match="steps in place"):
         detour.plan(AT, code("53 4889fb 9090 e800000000 5b c3"), AT, steps_in_place=True)
 
 
@@ -209,7 +209,7 @@ def test_runs_as_before(kind: str, counted: bool) -> None:
     raw = raw[: at + 3] + struct.pack("<i", 0x800 - at - size) + raw[at + 7 :]
     entry = machine.write(base, raw)
     machine.write(base + 0x800, struct.pack("<Q", 1 << 20))
-    found = detour.plan(entry, raw, entry + stop, Surroundings(FILLED))
+    found = detour.plan(entry, raw, entry + stop, NearbyBytes(FILLED))
     assert (found.island is not None) == (kind in ("short", "frame", "branch", "long branch"))
     tests = [guard(machine, "z > 3", hits), guard(machine, "z == 1", hits)]
     made = trampoline.build(found, tests, machine.address + far, machine.words.address(calls) if counted else None)

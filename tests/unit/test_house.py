@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -11,12 +12,12 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "gdbcuda"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 # The rooms, lowest first: each imports itself and those before it.
-ROOMS = """
+ROOMS: list[str] = re.findall(r"\S+", """
     errors text files api memory elf linkage machine condition decode calls ledger log routes check remote ide shell
     live.host live.process live.threads live.prompt live.placing live.layers live.breakpoints live.preloading
     live.patching live.stopping live.guard live.guarding live.breaking live.recording live.dlsym live.checking
     live.commands live
-""".split()
+""")
 LARGEST = 18  # files of one room; commands has one for each
 CORE = [path for path in SOURCES if "live" not in path.relative_to(PACKAGE).parts]
 
@@ -104,3 +105,12 @@ def test_no_file_imports_itself_through_others() -> None:
 def test_rooms_are_small() -> None:
     held = Counter(str(path.parent.relative_to(PACKAGE)) for path in SOURCES)
     assert {name: count for name, count in held.items() if count > LARGEST} == {}
+
+
+def test_no_two_classes_of_one_name() -> None:
+    found: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(name)
+    assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}

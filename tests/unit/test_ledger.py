@@ -11,14 +11,14 @@ from log_files import call, failed
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, END
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Notes
+from gdbcuda.calls.references import References
 from gdbcuda.calls.sinks import in_order
-from gdbcuda.calls.text import Writer
+from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger import Ledger, Ledgers, matters, roles, views
 from gdbcuda.ledger.blocks import KEPT
 
 TABLE = api.load()
-NOTES = Notes()
+NOTES = References()
 NOTES.add("place", {"address": 0x400, "function": "load_model", "source": "model.c:7", "layer": "app"})
 
 
@@ -46,7 +46,7 @@ def kinds(ledger: Ledger) -> list[str]:
     return [problem.kind for problem in ledger.problems]
 
 
-WRITER = Writer(TABLE, NOTES)
+WRITER = CallWriter(TABLE, NOTES)
 
 
 def test_what_is_not_freed_is_a_leak_of_its_site() -> None:
@@ -221,7 +221,7 @@ def test_processes_do_not_mix() -> None:
 
 
 def test_after_an_exec_nothing_is_left() -> None:
-    notes = Notes()
+    notes = References()
     ledgers = Ledgers(TABLE, notes, keep_all=False)
     for number in range(2):
         notes.add("process", {"inferior": 0, "pid": 7, "program": "a"})
@@ -290,12 +290,12 @@ def test_physical_memory_says_itself_where_it_is() -> None:
 
 def test_a_history_has_the_backtraces_that_were_recorded() -> None:
     ledger = ledger_of(alloc(0, 0x1000, 64, stack=[0x400, 0x500]), free(1, 0x1000))
-    assert "\n         from 0x500\n#1" in views.history(ledger, Writer(TABLE, NOTES), 0x1000)
+    assert "\n         from 0x500\n#1" in views.history(ledger, CallWriter(TABLE, NOTES), 0x1000)
 
 
 def test_another_recorder_finds_the_process_as_it_was() -> None:
     """An exec does not, though it runs the same program again."""
-    notes = Notes()
+    notes = References()
     ledgers = Ledgers(TABLE, notes)
     for number, image in enumerate([1, 1, 2]):
         notes.add("process", {"program": "a", "image": image})

@@ -12,7 +12,7 @@ from test_ledger import TABLE, alloc, at, kinds, ledger_of
 from gdbcuda import decode
 from gdbcuda.calls.reader import BEGIN, END
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Notes
+from gdbcuda.calls.references import References
 from gdbcuda.ledger.accesses import Touch, touches
 from gdbcuda.log.summary import Summary
 from gdbcuda.memory import DictMemory
@@ -178,7 +178,7 @@ def test_a_summary_knows_what_every_copy_moves(name: str, arguments: dict[str, A
     """Widths of cudaMemcpy3D are elements of the array, which the call that made it tells."""
     two_floats = behind(x=32, y=32, z=0, w=0)
     array = call(0, "cudaMalloc3DArray", {"desc": two_floats, "extent": EXTENT}, out={"array": at(0x99)})
-    summary = Summary(TABLE, Notes())
+    summary = Summary(TABLE, References())
     for one in (array, call(1, name, arguments)):
         summary.feed(((BEGIN, one), (END, one)))
     assert dict(summary.moved) == dict([found])

@@ -11,9 +11,9 @@ import pytest
 from elf_build import compiled
 from test_image import AT_PHDR, AT_PHNUM, OwnMemory, auxiliary
 
-from gdbcuda.linkage import Linkage, Objects, image
+from gdbcuda.linkage import Linkage, Linkages, image
 from gdbcuda.linkage.slots import Slot, clusters, slot_values
-from gdbcuda.memory.pages import Blocks
+from gdbcuda.memory.pages import PagedMemory
 
 INNER = "int answer(void) { return 42; } int other(void) { return answer(); }"
 OUTER = "int answer(void); int (*kept)(void) = answer; int ask(void) { return answer(); }"
@@ -29,17 +29,17 @@ def build(folder: Path, *flags: str) -> tuple[str, str]:
     return str(inner), str(outer)
 
 
-def own_objects() -> Objects:
+def own_objects() -> Linkages:
     values = auxiliary()
-    return Objects(map(Linkage, image.images(Blocks(OwnMemory()), values[AT_PHDR], values[AT_PHNUM])))
+    return Linkages(map(Linkage, image.images(PagedMemory(OwnMemory()), values[AT_PHDR], values[AT_PHNUM])))
 
 
-def named(objects: Objects, path: str) -> Linkage:
+def named(objects: Linkages, path: str) -> Linkage:
     return next(one for one in objects.all if os.path.realpath(one.image.name) == os.path.realpath(path))
 
 
 @pytest.fixture
-def lazy(tmp_path: Path) -> Iterator[tuple[Objects, Linkage, Linkage, ctypes.CDLL]]:
+def lazy(tmp_path: Path) -> Iterator[tuple[Linkages, Linkage, Linkage, ctypes.CDLL]]:
     inner, outer = build(tmp_path, "-Wl,-z,lazy")
     library = ctypes.CDLL(outer, mode=os.RTLD_LAZY)
     objects = own_objects()
@@ -153,4 +153,4 @@ def test_few_reads_for_many_slots() -> None:
 
 def test_an_object_whose_tables_are_gone_is_left_out() -> None:
     gone = Linkage(image.Image(OwnMemory(), "libgone.so", 4096, 4096))
-    assert Objects([gone]).all == []
+    assert Linkages([gone]).all == []

@@ -11,18 +11,18 @@ import pytest
 from gdbcuda.errors import UserError
 from gdbcuda.remote import sources
 from gdbcuda.remote.copies import Copy, findings
-from gdbcuda.remote.plan import Plan, Request, plan
+from gdbcuda.remote.plan import RemotePlan, RemoteRequest, plan
 from gdbcuda.remote.way import Way
 from gdbcuda.shell import cli
 
 HOOK, PROGRAM = "/there/libhook.so", "/there/train"
 
 
-def planned(way: Way | None = None, **more: object) -> Plan:
-    return plan(Request(way or Way(), **{"hook": HOOK, "program": PROGRAM, **more}))  # type: ignore[arg-type]
+def planned(way: Way | None = None, **more: object) -> RemotePlan:
+    return plan(RemoteRequest(way or Way(), **{"hook": HOOK, "program": PROGRAM, **more}))  # type: ignore[arg-type]
 
 
-def connection(made: Plan) -> str:
+def connection(made: RemotePlan) -> str:
     return next(line for line in made.commands if line.startswith("target "))
 
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_is_one_line(words: list[str], problem: str | None, capsy
 
 def test_no_program() -> None:
     with pytest.raises(UserError, match="no program: name one with --program"):
-        plan(Request())
+        plan(RemoteRequest())
 
 
 def test_in_a_shell(capsys: pytest.CaptureFixture[str]) -> None:

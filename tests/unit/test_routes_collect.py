@@ -17,7 +17,7 @@ from gdbcuda.check import loaded
 from gdbcuda.check.loaded import Facts
 from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect, report, resolvers
-from gdbcuda.routes.snapshot import Reached, World
+from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 
 DRIVER = "int cuInit(unsigned f) { return (int)f; } int cuDeviceGet(int *d, int n) { return *d = n; }"
@@ -47,8 +47,8 @@ class Libraries:
             return "system"
         return next(layer for prefix, layer in known.items() if name.startswith(prefix))
 
-    def world(self) -> World:
-        return World(own_objects(), OwnMemory(), api.load(), self.layer)
+    def world(self) -> ProcessSnapshot:
+        return ProcessSnapshot(own_objects(), OwnMemory(), api.load(), self.layer)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def loaded_libraries(tmp_path: Path) -> Iterator[tuple[Libraries, ctypes.CDLL]]:
     yield libraries, ctypes.CDLL(str(libraries.plugin), mode=os.RTLD_LAZY)
 
 
-def routes_of(world: World, path: Path) -> dict[tuple[str, str], collect.Route]:
+def routes_of(world: ProcessSnapshot, path: Path) -> dict[tuple[str, str], collect.Route]:
     asker = next(one for one in world.objects.all if one.image.name == str(path))
     found = collect.references(world, asker, world.api_names) + collect.pointers(world, asker, world.api_names)
     return {(route.function, route.way): route for route in found}

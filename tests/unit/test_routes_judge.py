@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from gdbcuda import api
-from gdbcuda.linkage import Objects
+from gdbcuda.linkage import Linkages
 from gdbcuda.memory import DictMemory
 from gdbcuda.routes import judge, shapes
 from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_NEXT
-from gdbcuda.routes.snapshot import API_RESOLVERS, Reached, World
+from gdbcuda.routes.snapshot import API_RESOLVERS, ProcessSnapshot, Reached
 
 APP = Asker(0x1000, 0, "main", "/bin/app", "app")
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> ProcessSnapshot:
     """No objects at all: what is judged here are names and versions."""
-    return World(Objects([]), DictMemory({}), api.load(cuda="13.0"), lambda linkage: "app")
+    return ProcessSnapshot(Linkages([]), DictMemory({}), api.load(cuda="13.0"), lambda linkage: "app")
 
 
 def asked(name: str, version: int, flags: int = 0, *names: str, layer: str = "hook", address: int = 0x5000) -> Request:
@@ -36,7 +36,7 @@ def asked(name: str, version: int, flags: int = 0, *names: str, layer: str = "ho
     ("cuCtxCreate", 3020, 0, "cuCtxCreate_v4", "where version 3020 means cuCtxCreate_v2"),
     ("cuMemAlloc", 3020, 0, "cuMemAlloc", "cuMemAlloc where version 3020 means cuMemAlloc_v2"),
 ])
-def test_wrong_versions(world: World, name: str, version: int, flags: int, answer: str, why: str) -> None:
+def test_wrong_versions(world: ProcessSnapshot, name: str, version: int, flags: int, answer: str, why: str) -> None:
     found = judge.verdict(world, asked(name, version, flags, answer))
     assert found.word == "wrong version" and why in found.why
 
@@ -46,42 +46,42 @@ def test_wrong_versions(world: World, name: str, version: int, flags: int, answe
     ("cuMemAlloc", 12000, 0, "cuMemAlloc_v2"), ("cuMemcpyAsync", 7000, 2, "cuMemcpyAsync_ptsz"),
     ("cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2"), ("cuInit", 2000, 0, "cuInit"),
 ])
-def test_right_versions(world: World, name: str, version: int, flags: int, answer: str) -> None:
+def test_right_versions(world: ProcessSnapshot, name: str, version: int, flags: int, answer: str) -> None:
     assert judge.verdict(world, asked(name, version, flags, answer)).word == "hooked"
     assert judge.verdict(world, asked(name, version, flags, answer, "an_alias")).word == "hooked"
 
 
-def test_another_function_altogether(world: World) -> None:
+def test_another_function_altogether(world: ProcessSnapshot) -> None:
     found = judge.verdict(world, asked("cuMemAlloc", 3020, 0, "cuMemFree_v2"))
     assert found.word == "other" and "cuMemFree_v2 where version 3020 means cuMemAlloc_v2" in found.why
 
 
-def test_a_name_that_did_not_exist_at_that_version(world: World) -> None:
+def test_a_name_that_did_not_exist_at_that_version(world: ProcessSnapshot) -> None:
     found = judge.verdict(world, asked("cuMemAllocAsync", 10000, 0, "cuMemAllocAsync"))
     assert found == ("wrong version", "cuMemAllocAsync, and at version 10000 there is no cuMemAllocAsync")
 
 
-def test_a_release_library_is_caught_when_one_address_is_two_functions(world: World) -> None:
+def test_a_release_library_is_caught_when_one_address_is_two_functions(world: ProcessSnapshot) -> None:
     assert judge.verdict(world, asked("cuMemAdvise", 13000)).word == "hooked"
     again = judge.verdict(world, asked("cuMemAdvise", 8000))
     assert again.word == "wrong version" and "the same address was answered for cuMemAdvise_v2" in again.why
     assert judge.verdict(world, asked("cuMemFree", 3020, address=0x6000)).word == "hooked"
 
 
-def test_names_outside_the_api_are_not_judged(world: World) -> None:
+def test_names_outside_the_api_are_not_judged(world: ProcessSnapshot) -> None:
     assert judge.verdict(world, asked("cuSomethingNewer", 14000, 0, "cuSomethingNewer")).word == ""
     request = Request("dlsym", "/lib/libc.so.6", "system", APP, 1, 0, name="malloc", handle=0x77)
     request.answer = Reached(1, ("malloc",), "/lib/libc.so.6", "system")
     assert judge.verdict(world, request).word == ""
 
 
-def test_missing_because_nobody_has_it(world: World) -> None:
+def test_missing_because_nobody_has_it(world: ProcessSnapshot) -> None:
     request = Request("dlsym", "/lib/libc.so.6", "system", APP, 1, 0, name="cuMemAloc")
     request.returned = True
     assert judge.verdict(world, request) == ("missing", "no loaded object has it")
 
 
-def test_missing_says_what_the_driver_said(world: World) -> None:
+def test_missing_says_what_the_driver_said(world: ProcessSnapshot) -> None:
     request = asked("cuNothing", 12000)
     request.answer, request.status, request.result = None, 1, 500
     assert judge.verdict(world, request) == ("missing", "symbol not found")
@@ -91,7 +91,7 @@ def test_missing_says_what_the_driver_said(world: World) -> None:
     assert judge.verdict(world, request).why == "CUDA_ERROR_NOT_FOUND"
 
 
-def test_past_the_hook(world: World) -> None:
+def test_past_the_hook(world: ProcessSnapshot) -> None:
     found = judge.verdict(world, asked("cuInit", 2000, 0, "cuInit", layer="driver"))
     assert found == ("driver", "no hook library is loaded")
     own = asked("cuInit", 2000, 0, "cuInit", layer="driver")
@@ -99,7 +99,7 @@ def test_past_the_hook(world: World) -> None:
     assert judge.verdict(world, own).word == "real"
 
 
-def test_runtime_resolvers_use_the_runtimes_version(world: World) -> None:
+def test_runtime_resolvers_use_the_runtimes_version(world: ProcessSnapshot) -> None:
     request = asked("cuMemAdvise", 0, 0, "cuMemAdvise")
     request.resolver, request.version = "cudaGetDriverEntryPoint", None
     assert judge.version_of(world.table, request) == 13000
@@ -108,13 +108,13 @@ def test_runtime_resolvers_use_the_runtimes_version(world: World) -> None:
     assert judge.flags_of(request) == 2
 
 
-def test_an_export_table(world: World) -> None:
+def test_an_export_table(world: ProcessSnapshot) -> None:
     request = asked("", 0)
     request.resolver, request.name, request.version = "cuGetExportTable", "", None
     assert judge.verdict(world, request) == ("hooked", "a table of private functions")
 
 
-def test_requests_as_routes(world: World) -> None:
+def test_requests_as_routes(world: ProcessSnapshot) -> None:
     first, second = asked("cuInit", 2000, 0, "cuInit", layer="driver"), asked("cuInit", 2000, 0, "cuInit")
     for number, request in enumerate((first, second), 1):
         request.number, request.verdict = number, judge.verdict(world, request)

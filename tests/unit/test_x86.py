@@ -11,7 +11,7 @@ import pytest
 
 from gdbcuda.errors import UserError
 from gdbcuda.machine import x86_read
-from gdbcuda.machine.x86_write import R10, RAX, RSI, RSP, At, Code, Word, jump
+from gdbcuda.machine.x86_write import R10, RAX, RSI, RSP, At, Code, CodeConstant, jump
 
 LINE = re.compile(r"\s+[0-9a-f]+:\t((?:[0-9a-f]{2} )+)\s*\t?(.*)")
 BRANCH = re.compile(r"(?:(?:bnd|notrack|\w+) )*(?:j\w+|call|loop\w*)\s+[0-9a-f]+ ")
@@ -53,14 +53,14 @@ def test_kinds(raw: str, kind: str, distance: int | None) -> None:
 
 @pytest.mark.parametrize("raw", ["06", "c7f800000000", "0f0a", "48", "e80000", "8fe8", "66" * 16 + "90"])
 def test_unknown(raw: str) -> None:
-    with pytest.raises(x86_read.Unknown):
+    with pytest.raises(x86_read.UnknownInstruction):
         x86_read.decode(bytes.fromhex(raw))
 
 
 @needs_objdump
 def test_written_code_reads_as_meant(tmp_path: Path) -> None:
     code = Code()
-    code.instruction(b"\x3b", RSI, Word(1 << 40))
+    code.instruction(b"\x3b", RSI, CodeConstant(1 << 40))
     code.jump("a", "hit")
     code.instruction(b"\x8b", R10, At(RSP, 16))
     code.instruction(b"\x80", 7, At(R10, 3), wide=False, immediate=b"A")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gdbcuda import api, elf
 from gdbcuda.api.vendor import api_of
-from gdbcuda.check.registry import LIBRARY, Answer, Seen, check
+from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
 from gdbcuda.text.words import some
 
@@ -90,6 +90,6 @@ def asks_next_only(subject: Subject) -> Answer:
     found = [(f, s) for f, s in _hooks(subject) if library.code.passes_next(s.value, s.size)]
     blind = [f.symbol for f, s in found if not library.code.compares_with_null(s.value, s.size)]
     if blind and "dlsym" in library.exported:  # programs that load the driver come here too
-        return Seen(f"{some(blind)} calls what RTLD_NEXT gives without looking at it", severity="warning")
+        return Answered(f"{some(blind)} calls what RTLD_NEXT gives without looking at it", severity="warning")
     names = some([f.symbol for f, _ in found])
     return f"RTLD_NEXT is passed in {names}, and dlopen is not used" if found else None

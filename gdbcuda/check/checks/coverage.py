@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gdbcuda import api
-from gdbcuda.check.registry import LIBRARY, Answer, Seen, check
+from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import IMPORTANT_ROLES, Subject, important_first
 from gdbcuda.text.words import some
 
@@ -37,7 +37,7 @@ def old_symbol_only(subject: Subject) -> Answer:
             missing[today] = f"{hooked[-1]} but not {today}"
     if not missing:
         return None
-    return Seen(f"hooks {some(list(missing.values()))}", do=f"define {some(list(missing))}, with the same body")
+    return Answered(f"hooks {some(list(missing.values()))}", do=f"define {some(list(missing))}, with the same body")
 
 
 @check(

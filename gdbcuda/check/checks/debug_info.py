@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from gdbcuda.check.registry import ANY, LIBRARY, PROGRAM, Answer, Seen, check
+from gdbcuda.check.registry import ANY, LIBRARY, PROGRAM, Answer, Answered, check
 from gdbcuda.check.subject import Subject
 from gdbcuda.elf.dwarf.units import MOST_UNITS, Unit
 from gdbcuda.text.words import counted, some
@@ -87,7 +87,7 @@ def optimised(subject: Subject) -> Answer:
         return None
     names = some(sorted({os.path.basename(unit.name) for unit in fast}), 4)
     seen = f"{len(fast)} of {counted(len(units), 'source file')} compiled with -O{_level(fast[0])}: {names}"
-    return Seen(seen, severity="" if len(fast) * 2 > len(units) else "note")
+    return Answered(seen, severity="" if len(fast) * 2 > len(units) else "note")
 
 
 @check(
@@ -121,7 +121,7 @@ def compressed(subject: Subject) -> Answer:
     if not kinds:
         return None
     if "zstd" in kinds:
-        return Seen(
+        return Answered(
             "debug sections compressed with zstd",
             do="a gdb without zstd (before 13) says `unable to decompress`: link with -gz=zlib or -gz=none",
         )
@@ -162,7 +162,7 @@ def link_missing(subject: Subject) -> Answer:
     if not link or subject.debug_file or ".debug_info" in subject.file.dwarf.sections:
         return None
     folder = os.path.dirname(os.path.realpath(subject.file.path))
-    return Seen(
+    return Answered(
         f".gnu_debuglink names {link.name}; no file of that name with the right build-id or CRC was found",
         do=f"copy it to {folder}/{link.name}, or in gdb: add-symbol-file, `set debug-file-directory DIR`",
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from gdbcuda import api
 from gdbcuda.api.vendor import NAMES, api_of
 from gdbcuda.check.reached import Routes
-from gdbcuda.check.registry import LIBRARY, Answer, Seen, check
+from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject, important_first
 from gdbcuda.text.words import counted, some
 
@@ -57,7 +57,7 @@ def versioned_runtime(subject: Subject) -> Answer:
     seen = f"exports {some([f'{name}@@{versions[name]}' for name in foreign], 4)}"
     if len(foreign) < len(versions):
         return seen
-    return Seen(seen, severity="error", verdict="will not be reached by programs that call the runtime by name")
+    return Answered(seen, severity="error", verdict="will not be reached by programs that call the runtime by name")
 
 
 @check(
@@ -87,7 +87,7 @@ def hidden_functions(subject: Subject) -> Answer:
     seen = f"{counted(len(hidden), 'API function')} defined but not exported: {some(hidden)}"
     if subject.hooked:
         return seen
-    return Seen(seen, severity=_unlinked_severity(subject), verdict=_unlinked_verdict(subject))
+    return Answered(seen, severity=_unlinked_severity(subject), verdict=_unlinked_verdict(subject))
 
 
 @check(
@@ -120,7 +120,7 @@ def only_dlsym(subject: Subject) -> Answer:
         return None
     stripped = "" if subject.hidden_is_known else "; stripped, so what it hides cannot be told"
     seen = f"exports dlsym and no API function ({counted(len(exported), 'exported symbol')}){stripped}"
-    return Seen(seen, severity=_unlinked_severity(subject), verdict=_unlinked_verdict(subject))
+    return Answered(seen, severity=_unlinked_severity(subject), verdict=_unlinked_verdict(subject))
 
 
 def _unlinked_verdict(subject: Subject) -> str:
@@ -148,7 +148,7 @@ def lookalikes(subject: Subject) -> Answer:
         return None
     guesses = {name: known.nearest(name, 1) for name in names[:4]}
     near = [f"{name} -> {guess[0]}?" for name, guess in guesses.items() if guess]
-    return Seen(some(sorted(names)), do=f"if a typing mistake: {some(near)}" if near else "")
+    return Answered(some(sorted(names)), do=f"if a typing mistake: {some(near)}" if near else "")
 
 
 @check(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gdbcuda.api.vendor import api_of
-from gdbcuda.check.registry import LIBRARY, Answer, Seen, check
+from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
 from gdbcuda.text.words import some
 
@@ -92,7 +92,7 @@ def dlsym_recursion(subject: Subject) -> Answer:
     called = library.code.called(own.value, own.size, {own.value: "dlsym"})
     if "dlsym" in called:
         return f"dlsym at {own.value:#x} calls dlsym, and nothing else that could find the real one"
-    return Seen(
+    return Answered(
         f"dlsym at {own.value:#x}; no dlvsym or the like is imported to find the real one",
         means="it can hand out its own functions only, or finds itself",
         severity="warning",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 
 from gdbcuda.api.vendor import NAMES, api_of
-from gdbcuda.check.registry import ANY, LIBRARY, Answer, Seen, check
+from gdbcuda.check.registry import ANY, LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
 
 _HOST = {"amd64": "x86-64", "x86_64": "x86-64", "arm64": "aarch64"}
@@ -25,7 +25,7 @@ _WRONG_KINDS = {
 )  # fmt: skip
 def not_loadable(subject: Subject) -> Answer:
     kind = subject.file.kind
-    return Seen(f"ELF type: {kind}", do=_WRONG_KINDS[kind]) if kind in _WRONG_KINDS else None
+    return Answered(f"ELF type: {kind}", do=_WRONG_KINDS[kind]) if kind in _WRONG_KINDS else None
 
 
 @check(

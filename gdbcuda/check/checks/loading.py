@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gdbcuda.api.vendor import NAMES, api_of
-from gdbcuda.check.registry import ANY, LIBRARY, Answer, Seen, check
+from gdbcuda.check.registry import ANY, LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
 from gdbcuda.text.words import some
 
@@ -35,10 +35,10 @@ def library_not_found(subject: Subject) -> Answer:
     vendor = [name for name in subject.libraries.missing if api_of(name)]
     place = subject.root.directory or "this machine"
     if missing:
-        return Seen(f"{some(missing)} not on {place}", do="install it, or set LD_LIBRARY_PATH to where it is")
+        return Answered(f"{some(missing)} not on {place}", do="install it, or set LD_LIBRARY_PATH to where it is")
     if not vendor:
         return None
-    return Seen(
+    return Answered(
         f"{some(vendor)} not on {place}: no driver here",
         means="it runs where the driver is; here a stand-in can take its place",
         do="LD_LIBRARY_PATH=DIRECTORY_OF_THE_STAND_IN",

@@ -6,7 +6,7 @@ import os
 
 from gdbcuda.api.vendor import NAMES
 from gdbcuda.check.reached import Routes
-from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Seen, check, findings
+from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Answered, check, findings
 from gdbcuda.check.subject import Subject
 from gdbcuda.text.words import counted, some
 
@@ -55,7 +55,7 @@ def program_ignores_preload(subject: Subject) -> Answer:
     own = Subject(subject.program, None, subject.program, subject.table, subject.root)
     worst = next((each for each in findings(own, (PROGRAM,)) if each.fatal), None)
     name = os.path.basename(subject.program.path)
-    return Seen(f"{name}: {worst.seen}", worst.do, worst.means, verdict=worst.verdict) if worst else None
+    return Answered(f"{name}: {worst.seen}", worst.do, worst.means, verdict=worst.verdict) if worst else None
 
 
 @check("reached", "note", PAIR, means="these calls of the program arrive in the hook library")
@@ -130,7 +130,7 @@ def loaded_past_hook(subject: Subject) -> Answer:
     if not routes.loaded or "dlsym" in subject.library.exported:
         return None
     unsure = routes.perhaps and not routes.described()
-    return Seen(
+    return Answered(
         f"loads {some([NAMES[api] for api in routes.loaded])}; {_library(subject)} exports no dlsym",
         verdict="may not be reached by this program" if unsure else "",
     )
@@ -162,4 +162,4 @@ def runtime_inside_program(subject: Subject) -> Answer:
         return None
     # no harm where the driver functions that they end in are hooked too
     severity = "note" if Routes(subject).through_proc_address else ""
-    return Seen(f"{_library(subject)} hooks {some(names, 3)}", severity=severity)
+    return Answered(f"{_library(subject)} hooks {some(names, 3)}", severity=severity)

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
-from gdbcuda.check.registry import ANY, Answer, Seen, check
+from gdbcuda.check.registry import ANY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
 from gdbcuda.elf.dwarf.units import Unit
 from gdbcuda.text.faults import has_folder
@@ -28,7 +28,7 @@ def missing(subject: Subject) -> Answer:
     gone = [path for path in paths if not os.path.exists(here(path, subject.maps))]
     if not gone:
         return None
-    return Seen(f"{len(gone)} of {len(paths)} source files are not here: {some(gone, 2)}", do=advice(gone))
+    return Answered(f"{len(gone)} of {len(paths)} source files are not here: {some(gone, 2)}", do=advice(gone))
 
 
 def here(path: str, maps: Iterable[tuple[str, str]]) -> str:

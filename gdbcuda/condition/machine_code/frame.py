@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from gdbcuda.condition import typed
 from gdbcuda.condition.numbers import DOUBLE
 from gdbcuda.machine import abi
-from gdbcuda.machine.x86_write import NAMES, R10, RAX, RSP, At, Code, Word
+from gdbcuda.machine.x86_write import NAMES, R10, RAX, RSP, At, Code, CodeConstant
 
 XMM8, XMM9 = 8, 9
 SAVED_DOUBLES = 40  # bytes: xmm8, xmm9 and mxcsr
 DEFAULT_MXCSR = 0x1F80
 
 
-class Refused(Exception):
+class NoMachineCode(Exception):
     """There is no machine code for this condition; the text says why."""
 
 
@@ -24,7 +24,7 @@ class Frame:
     where there are fractions) may be used. ``unknown``: the label, at ``saved_depth``, for a call whose condition needs
     what cannot be read."""
 
-    def __init__(self, code: Code, locations: Sequence[abi.Location], pushed: int) -> None:
+    def __init__(self, code: Code, locations: Sequence[abi.ValuePlace], pushed: int) -> None:
         self.code, self.locations = code, locations
         self.pushed = self.depth = pushed
         self.is_saved = False
@@ -47,7 +47,7 @@ class Frame:
             self.code.instruction(b"\x0f\x11", XMM8, At(RSP), wide=False)  # movups
             self.code.instruction(b"\x0f\x11", XMM9, At(RSP, 16), wide=False)
             self.code.instruction(b"\x0f\xae", 3, At(RSP, 32), wide=False)  # stmxcsr
-            self.code.instruction(b"\x0f\xae", 2, Word(DEFAULT_MXCSR), wide=False)  # ldmxcsr
+            self.code.instruction(b"\x0f\xae", 2, CodeConstant(DEFAULT_MXCSR), wide=False)  # ldmxcsr
         self.is_saved, self.saved_depth = True, self.depth
 
     def restore(self, doubles: bool) -> None:
@@ -68,10 +68,10 @@ class Frame:
         shifted down in a register."""
         piece, inside = self.locations[node.index].piece_at(node.offset, node.size) or (None, 0)
         if piece is None or piece.indirect:
-            raise Refused(f"{node.name} is not in one place")
+            raise NoMachineCode(f"{node.name} is not in one place")
         if piece.register is None:
             assert piece.stack is not None
             return At(RSP, piece.stack + inside + self.depth), 0
         if inside and node.kind == DOUBLE:
-            raise Refused(f"{node.name} is in the upper half of a register")
+            raise NoMachineCode(f"{node.name} is in the upper half of a register")
         return NAMES[piece.register], 8 * inside

@@ -13,16 +13,16 @@ from collections.abc import Callable, Sequence
 
 from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code.arithmetic import load, to_double
-from gdbcuda.condition.machine_code.frame import XMM8, XMM9, Frame, Refused
+from gdbcuda.condition.machine_code.frame import XMM8, XMM9, Frame, NoMachineCode
 from gdbcuda.condition.machine_code.values import Values
 from gdbcuda.condition.numbers import DOUBLE, MIRRORED, SIGNED, UNSIGNED
-from gdbcuda.condition.place import Place
+from gdbcuda.condition.place import ProcessPlaces
 from gdbcuda.condition.typed import Typed
 from gdbcuda.machine import abi, trampoline
-from gdbcuda.machine.x86_write import LOCK, R10, RAX, At, Code, Word
+from gdbcuda.machine.x86_write import LOCK, R10, RAX, At, Code, CodeConstant
 from gdbcuda.memory import PAGE
 
-__all__ = ["Refused", "branch"]
+__all__ = ["NoMachineCode", "branch"]
 
 SIGNED_TESTS = {"==": "e", "!=": "ne", "<": "l", "<=": "le", ">": "g", ">=": "ge"}
 UNSIGNED_TESTS = {"==": "e", "!=": "ne", "<": "b", "<=": "be", ">": "a", ">=": "ae"}
@@ -33,17 +33,17 @@ TAG = b"\x64"  # fs:, where a thread's control block is
 def branch(
     code: Code,
     tree: Typed,
-    locations: Sequence[abi.Location],
+    locations: Sequence[abi.ValuePlace],
     true: str,
     false: str,
     pushed: int = 0,
-    place: Place | None = None,
+    place: ProcessPlaces | None = None,
     unknown: str = "",
 ) -> None:
     """Appends the test: it jumps to label ``true`` or ``false``, and to ``unknown`` (without one to ``true``) where it
     would have to read memory that cannot be read. ``locations`` are ``abi.locate(function)``; ``pushed`` bytes are on
     the stack since the entry; ``place`` knows the process, for the terms that ask for the caller, the thread or a
-    count. `Refused` for what machine code cannot see."""
+    count. `NoMachineCode` for what machine code cannot see."""
     tests = Tests(Frame(code, locations, pushed), place, unknown or true)
     tests.test(tree, true, false)
     tests.values.reads.finish()
@@ -52,7 +52,7 @@ def branch(
 class Tests:
     """Every method ends in jumps to one of two labels."""
 
-    def __init__(self, frame: Frame, place: Place | None, unknown: str) -> None:
+    def __init__(self, frame: Frame, place: ProcessPlaces | None, unknown: str) -> None:
         self.frame, self.code = frame, frame.code
         self._place, self.unknown = place, unknown
         self.values = Values(frame, self.test)
@@ -63,9 +63,9 @@ class Tests:
             typed.Thread: self.thread,
         }
 
-    def place(self, what: str) -> Place:
+    def place(self, what: str) -> ProcessPlaces:
         if self._place is None:
-            raise Refused(f"{what} is not known here")
+            raise NoMachineCode(f"{what} is not known here")
         return self._place
 
     def test(self, node: Typed, true: str, false: str) -> None:
@@ -102,7 +102,7 @@ class Tests:
         elif isinstance(where, At):
             return False
         else:
-            self.code.instruction(b"\x3b", where, Word(constant))
+            self.code.instruction(b"\x3b", where, CodeConstant(constant))
         tests = SIGNED_TESTS if value.is_signed and value.kind == SIGNED else UNSIGNED_TESTS
         self.decide(tests[op], true, false)
         return True
@@ -157,7 +157,7 @@ class Tests:
         """Byte by byte up to the first difference."""
         text = node.text + (b"" if node.prefix else b"\0")
         if len(text) > PAGE:
-            raise Refused(f"the string {node.name} is compared with is too long")
+            raise NoMachineCode(f"the string {node.name} is compared with is too long")
         self.values.value(typed.Argument(node.name, node.index, abi.WORD, False, UNSIGNED))
         self.code.instruction(b"\x85", RAX, RAX)  # test
         self.code.jump("e", false)

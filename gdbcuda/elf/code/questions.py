@@ -17,7 +17,7 @@ _LARGEST_FUNCTION = 1 << 20
 _LONGEST_STUB = 24  # bytes of a PLT entry
 
 
-class Machine(Protocol):
+class InstructionSet(Protocol):
     """What is known of the instructions of one machine: code_x86 and code_arm."""
 
     def calls(self, code: bytes, at: int) -> Iterator[tuple[int, bool]]:
@@ -39,10 +39,10 @@ class Machine(Protocol):
         """Numbers of the integer arguments that unoptimised code puts on the stack and never looks at."""
 
 
-_MACHINES: dict[str, Machine] = {"x86-64": x86, "aarch64": arm}
+_MACHINES: dict[str, InstructionSet] = {"x86-64": x86, "aarch64": arm}
 
 
-class Code:
+class FileCode:
     """Functions of one file. ``slots``: address of a GOT slot -> the symbol that the loader puts there."""
 
     def __init__(self, machine: str, addresses: Addresses, slots: Mapping[int, str]) -> None:

@@ -28,10 +28,10 @@ class TooMuch(Exception):
 
 def defined_functions(dwarf: Dwarf) -> Iterator[str]:
     """Every function with code, by its name in the symbol table; TooMuch when the limit is reached."""
-    return iter(_Walk(dwarf))
+    return iter(_EntryWalk(dwarf))
 
 
-class _Walk:
+class _EntryWalk:
     def __init__(self, dwarf: Dwarf) -> None:
         self._dwarf = dwarf
         self._units = list(dwarf.units())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gdbcuda.ide.files import launch_json
 from gdbcuda.ide.launch_json import Configuration
-from gdbcuda.ide.plan import Plan, Request, ide
+from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
 from gdbcuda.remote.plan import has_main
 
 FOLDER = "${workspaceFolder}"
@@ -16,16 +16,16 @@ DEBUGGER = "CDT"
 
 
 @ide("cdt", "Eclipse Theia, VS Code with CDT's adapter")
-def cdt(request: Request) -> Plan:
+def cdt(request: IdeRequest) -> IdePlan:
     steps = [
         *request.server_steps(),
         f'click beside a line of the hook library, choose "{request.name_for(DEBUGGER)}" in the debug view, F5',
         "at a stop, in the Debug Console:  > cuda-break cuMemAlloc",
     ]
-    return Plan((launch_json(configuration(request)),), tuple(steps))
+    return IdePlan((launch_json(configuration(request)),), tuple(steps))
 
 
-def configuration(request: Request) -> Configuration:
+def configuration(request: IdeRequest) -> Configuration:
     found: Configuration = {
         "name": request.name_for(DEBUGGER),
         "type": "gdbtarget" if request.remote else "gdb",
@@ -40,7 +40,7 @@ def configuration(request: Request) -> Configuration:
     return found
 
 
-def to_main(request: Request) -> list[str]:
+def to_main(request: IdeRequest) -> list[str]:
     """The adapter makes no pending breakpoints: a line of the hook library is known once the library is mapped.
 
     Through Python, which waits for the stop, while the adapter's gdb otherwise runs programs behind its prompt."""

@@ -12,13 +12,13 @@ from dataclasses import replace
 from xml.sax.saxutils import escape, quoteattr
 
 from gdbcuda.ide.files import gdbinit, run_configuration
-from gdbcuda.ide.plan import Plan, Request, ide
+from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
 
 FOLDER = "$PROJECT_DIR$"
 
 
 @ide("clion", "CLion")
-def clion(request: Request) -> Plan:
+def clion(request: IdeRequest) -> IdePlan:
     asked = request if request.remote else replace(
         request, remote="localhost:1234", hook_there=request.hook, program_there=request.program
     )  # fmt: skip
@@ -29,17 +29,17 @@ def clion(request: Request) -> Plan:
         f'choose "{asked.name}", Debug; in the GDB tab:  cuda-break cuMemAlloc',
     ]
     init = gdbinit(asked.commands(), asked.init_file)
-    return Plan((run_configuration(path_of(asked), xml(asked), asked.name), init), tuple(steps))
+    return IdePlan((run_configuration(path_of(asked), xml(asked), asked.name), init), tuple(steps))
 
 
-def path_of(request: Request) -> str:
+def path_of(request: IdeRequest) -> str:
     """Where CLion shares run configurations: with a project of its own format, else in .run."""
     name = re.sub(r"\W+", "_", request.name)
     is_project = os.path.isdir(os.path.join(request.folder, ".idea"))
     return f".idea/runConfigurations/{name}.xml" if is_project else f".run/{name}.run.xml"
 
 
-def xml(request: Request) -> str:
+def xml(request: IdeRequest) -> str:
     maps = [f"    <pathMapping remote={quoteattr(far)} local={quoteattr(request.within(here, FOLDER))} />\n"
             for far, here in request.maps]  # fmt: skip
     return f"""\

@@ -6,11 +6,11 @@ import os
 import shlex
 
 from gdbcuda.ide.files import gdbinit
-from gdbcuda.ide.plan import Plan, Request, ide
+from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
 
 
 @ide("emacs", "Emacs, M-x gdb")
-def emacs(request: Request) -> Plan:
+def emacs(request: IdeRequest) -> IdePlan:
     init = os.path.join(request.folder, request.init_file)
     steps = [
         *request.server_steps(),
@@ -18,4 +18,4 @@ def emacs(request: Request) -> Plan:
         *([f"in its gdb window:  target remote {request.remote}"] if request.remote else []),
         "in its gdb window:  cuda-break cuMemAlloc  and  " + ("continue" if request.remote else "run"),
     ]
-    return Plan((gdbinit(request.commands(), request.init_file),), tuple(steps))
+    return IdePlan((gdbinit(request.commands(), request.init_file),), tuple(steps))

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gdbcuda.ide.files import launch_json
 from gdbcuda.ide.launch_json import Configuration
-from gdbcuda.ide.plan import Plan, Request, ide
+from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
 
 FOLDER = "${workspaceFolder}"
 DEBUGGER = "cuda-gdb"
@@ -17,17 +17,17 @@ SERVER = "cuda-gdbserver"
 
 
 @ide("nsight", "Visual Studio Code, NVIDIA's Nsight extension (cuda-gdb)")
-def nsight(request: Request) -> Plan:
+def nsight(request: IdeRequest) -> IdePlan:
     steps = [
         *replace(request, gdbserver=SERVER).server_steps(),
         'cuda-gdb is looked for in PATH; where it is elsewhere, add "debuggerPath"',
         f'Run and Debug (Ctrl+Shift+D), choose "{request.name_for(DEBUGGER)}", F5',
         "it stops at once; in the Debug Console:  -exec cuda-break cuMemAlloc  then continue (F5)",
     ]
-    return Plan((launch_json(configuration(request)),), tuple(steps))
+    return IdePlan((launch_json(configuration(request)),), tuple(steps))
 
 
-def configuration(request: Request) -> Configuration:
+def configuration(request: IdeRequest) -> Configuration:
     found: Configuration = {
         "name": request.name_for(DEBUGGER),
         "type": "cuda-gdbserver" if request.remote else "cuda-gdb",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from gdbcuda.ide.files import gdbinit
-from gdbcuda.ide.plan import Plan, Request, ide
+from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
 
 
 @ide("vim", "Vim and Neovim with termdebug, and gdb itself in the project's folder")
-def vim(request: Request) -> Plan:
+def vim(request: IdeRequest) -> IdePlan:
     steps = [
         request.allowing(),
         *request.server_steps(),
         f"in Vim or Neovim, in {request.folder}:  :packadd termdebug  and  :Termdebug {request.program}",
         *([f"in its gdb window:  target remote {request.remote}"] if request.remote else []),
     ]
-    return Plan((gdbinit(request.commands(), request.init_file),), tuple(steps))
+    return IdePlan((gdbinit(request.commands(), request.init_file),), tuple(steps))

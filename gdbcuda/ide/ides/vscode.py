@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from gdbcuda.ide.files import launch_json
 from gdbcuda.ide.launch_json import Configuration
-from gdbcuda.ide.plan import Plan, Request, ide
+from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
 
 FOLDER = "${workspaceFolder}"
 
 
 @ide("vscode", "Visual Studio Code, C/C++ extension")
-def vscode(request: Request) -> Plan:
-    return Plan((launch_json(configuration(request)),), tuple(steps(request)))
+def vscode(request: IdeRequest) -> IdePlan:
+    return IdePlan((launch_json(configuration(request)),), tuple(steps(request)))
 
 
-def configuration(request: Request) -> Configuration:
+def configuration(request: IdeRequest) -> Configuration:
     found: Configuration = {
         "name": request.name,
         "type": "cppdbg",
@@ -40,7 +40,7 @@ def configuration(request: Request) -> Configuration:
     return found
 
 
-def steps(request: Request) -> list[str]:
+def steps(request: IdeRequest) -> list[str]:
     return [
         *request.server_steps(),
         f'Run and Debug (Ctrl+Shift+D), choose "{request.name}", F5',

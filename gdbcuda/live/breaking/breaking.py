@@ -21,7 +21,7 @@ MOST_FRAMES = 200
 ADOPTERS: dict[str, Callable[[gdb.Breakpoint, dict[str, object]], None]] = {}
 
 
-class Request:
+class BreakRequest:
     """What was asked beside the functions."""
 
     def __init__(self, wanted: dict[str, object]) -> None:
@@ -77,7 +77,7 @@ def exactly(symbol: str) -> str:
     return symbol if versions.table().source_symbol(symbol) == symbol else f"{symbol[:-1]}[{symbol[-1]}]"
 
 
-def make(symbol: str, request: Request, condition: conditions.Condition | None) -> gdb.Breakpoint:
+def make(symbol: str, request: BreakRequest, condition: conditions.Condition | None) -> gdb.Breakpoint:
     native = native_condition(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish_of(symbol, request, condition), native, request.once)
     guards.want(made, native, symbol, condition, request.callers, request.count)
@@ -90,7 +90,7 @@ def adopt(one: gdb.Breakpoint, values: dict[str, object]) -> None:
     """A breakpoint that gdb has made of a saved one."""
     (asked,) = values.pop("function")  # type: ignore[misc]
     (symbol,) = names.resolve(asked) if names.is_glob(asked) else [asked]
-    request = Request(values)
+    request = BreakRequest(values)
     condition = request.parse([symbol])
     native = native_condition(symbol, request, condition, one.number)
     breakpoints.adopt(one, wish_of(symbol, request, condition), native)
@@ -100,16 +100,16 @@ def adopt(one: gdb.Breakpoint, values: dict[str, object]) -> None:
 ADOPTERS["cuda-break"] = adopt
 
 
-def wish_of(symbol: str, request: Request, condition: conditions.Condition | None) -> breakpoints.Wish:
+def wish_of(symbol: str, request: BreakRequest, condition: conditions.Condition | None) -> breakpoints.BreakWish:
     in_hook = not request.places and any(symbol in names.defined(path) for path in layers.named_hooks())
-    return breakpoints.Wish(symbol, request.places, in_hook, request.words(symbol, condition))
+    return breakpoints.BreakWish(symbol, request.places, in_hook, request.words(symbol, condition))
 
 
-def native_condition(symbol: str, request: Request, condition: conditions.Condition | None, number: int) -> str:
+def native_condition(symbol: str, request: BreakRequest, condition: conditions.Condition | None, number: int) -> str:
     return " && ".join(gdb_terms(symbol, request, condition, number))
 
 
-def gdb_terms(symbol: str, request: Request, condition: conditions.Condition | None, number: int) -> list[str]:
+def gdb_terms(symbol: str, request: BreakRequest, condition: conditions.Condition | None, number: int) -> list[str]:
     """The terms of the breakpoint's native condition, cheapest test first."""
     terms, count = [], ""
     function = names.prototype(symbol)
@@ -130,7 +130,7 @@ def gdb_terms(symbol: str, request: Request, condition: conditions.Condition | N
 # -- the calls that are open when the breakpoint is made
 
 
-def expect_open_calls(made: gdb.Breakpoint, request: Request, condition: conditions.Condition | None) -> None:
+def expect_open_calls(made: gdb.Breakpoint, request: BreakRequest, condition: conditions.Condition | None) -> None:
     """Calls that the selected thread is in already have passed their entry; their returns are wanted all the same."""
     places = {p.file for p in locations.of(made) if p.enabled}
     symbol = breakpoints.WISHES[made.number].function
@@ -142,12 +142,14 @@ def expect_open_calls(made: gdb.Breakpoint, request: Request, condition: conditi
             returns.expect_frame(frame, made.number, request.on == "error")
 
 
-def is_meant(call: frames.Call, request: Request, condition: conditions.Condition | None, number: int) -> bool:
+def is_meant(
+    call: frames.FrameCall, request: BreakRequest, condition: conditions.Condition | None, number: int
+) -> bool:
     caller = call.caller
     if caller is None or not any(condition_words.is_from(caller, word) for word in request.callers.split(",")):
         return False
     try:
-        around = condition_words.Entry(caller, lambda: counting.one_more(number))
+        around = condition_words.EntrySurroundings(caller, lambda: counting.one_more(number))
         return condition is None or condition.holds(call.function, call.raws, process.InferiorMemory(), around)
     except Unreadable:
         return True  # better one stop too many than the one that was asked for

@@ -50,7 +50,7 @@ class Depths:
     """Of one process; functions are meant by their addresses."""
 
     watched: dict[int, Watched] = field(default_factory=dict)
-    counters: dict[int, Counting] = field(default_factory=dict)
+    counters: dict[int, DepthCounter] = field(default_factory=dict)
     levels: dict[int, list[Level]] = field(default_factory=dict)  # by thread, outermost first
     stopping: dict[int, gdb.Breakpoint] = field(default_factory=dict)  # by function; ordinary ones
 
@@ -68,7 +68,7 @@ class Depths:
 DEPTHS: PerInferior[Depths] = PerInferior(Depths, Depths.end)
 
 
-class Counting(own_process.Internal):
+class DepthCounter(own_process.Internal):
     """At a hook function's first instruction. Internal, for it never stops."""
 
     def stop(self) -> bool:
@@ -129,7 +129,7 @@ def watch_hooks() -> None:
         for name, definitions in hook.symbols.defined(wanted).items():
             for address in {d.address for d in definitions} - depths.counters.keys():
                 depths.watched[address] = Watched(name, world.file_of(hook))
-                depths.counters[address] = Counting(address)
+                depths.counters[address] = DepthCounter(address)
 
 
 # -- what a stop shows ----------------------------------------------------------------------------------------
@@ -154,7 +154,9 @@ def counted_cycle() -> str:
     before = next(i for i in range(len(levels) - 2, -1, -1) if levels[i].address == last.address)
     cycle = [watched[level.address].name for level in levels[before:]]
     file = watched[last.address].file
-    head = f"Recursion: {stops.where(frames.Place(last.address, '', file, layers.layer_of_object(file)))} {cycle[-1]}"
+    head = (
+        f"Recursion: {stops.where(frames.CodePlace(last.address, '', file, layers.layer_of_object(file)))} {cycle[-1]}"
+    )
     return f"{head} is nested {last.depth} deep on thread {gdb.selected_thread().num}: {' -> '.join(cycle)}"
 
 
@@ -169,12 +171,12 @@ def overflow() -> str:
     return f"Recursion: the stack is used up by one cycle, innermost last: {cycle}"
 
 
-def is_of_hooks(place: frames.Place) -> bool:
+def is_of_hooks(place: frames.CodePlace) -> bool:
     """A library that the user preloads beside the one under debug defines API functions too."""
     return place.layer == "hook" or names.function_named(place.function) is not None or place.function in RESOLVERS
 
 
-def innermost() -> list[frames.Place]:
+def innermost() -> list[frames.CodePlace]:
     found, frame = [], gdb.newest_frame()
     while frame is not None and frame.pc() and len(found) < MOST_FRAMES:
         found.append(frames.place_of(frame, is_caller=bool(found)))

@@ -57,7 +57,7 @@ def before() -> None:
         console.write(f"{names.breakpoint_numbers(pending)} pending: gdb cannot save what was asked, cuda-save can\n")
 
 
-def set_aside(one: gdb.Breakpoint, wish: breakpoints.Wish, places: list[locations.Location]) -> None:
+def set_aside(one: gdb.Breakpoint, wish: breakpoints.BreakWish, places: list[locations.Location]) -> None:
     _aside.append(Aside(one, one.condition, [place for place in places if not place.enabled]))
     changed = changed_condition(one, wish)
     own = f" && ({changed})" if changed else ""
@@ -65,7 +65,7 @@ def set_aside(one: gdb.Breakpoint, wish: breakpoints.Wish, places: list[location
     switch(_aside[-1], True)
 
 
-def changed_condition(one: gdb.Breakpoint, wish: breakpoints.Wish) -> str:
+def changed_condition(one: gdb.Breakpoint, wish: breakpoints.BreakWish) -> str:
     """What the user has made of the condition; "1" for none at all."""
     return (one.condition or "1") if (one.condition or "") != wish.native else ""
 

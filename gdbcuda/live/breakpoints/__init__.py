@@ -29,7 +29,7 @@ ORDER = ("hook", "runtime", "driver", "app", "system")
 
 
 @dataclass
-class Wish:
+class BreakWish:
     """What the user asked of a breakpoint; gdb's own breakpoint carries number, condition and hit count. ``words``: the
     command that asks for it."""
 
@@ -44,11 +44,11 @@ class Wish:
 
 
 IS_INDIRECT = "that is an indirect function (IFUNC): which code it stands for only gdb's own break can tell"
-WISHES: dict[int, Wish] = {}  # by breakpoint number: what gdb does not keep
+WISHES: dict[int, BreakWish] = {}  # by breakpoint number: what gdb does not keep
 _created: list[gdb.Breakpoint] = []
 
 
-def create(wish: Wish, condition: str = "", temporary: bool = False) -> gdb.Breakpoint:
+def create(wish: BreakWish, condition: str = "", temporary: bool = False) -> gdb.Breakpoint:
     """An ordinary gdb breakpoint, pending or not, whose locations are ours to choose.
 
     Through ``break``, not gdb.Breakpoint(): that announces every place, and cuda-break says the one that counts.
@@ -62,7 +62,7 @@ def create(wish: Wish, condition: str = "", temporary: bool = False) -> gdb.Brea
     return made
 
 
-def adopt(one: gdb.Breakpoint, wish: Wish, condition: str) -> None:
+def adopt(one: gdb.Breakpoint, wish: BreakWish, condition: str) -> None:
     """One that gdb has made already."""
     wish.native = condition
     WISHES[one.number] = wish
@@ -70,7 +70,7 @@ def adopt(one: gdb.Breakpoint, wish: Wish, condition: str) -> None:
     keep(one, wish)
 
 
-def keep(one: gdb.Breakpoint, wish: Wish) -> None:
+def keep(one: gdb.Breakpoint, wish: BreakWish) -> None:
     WISHES[one.number] = wish
     if not locations.LISTS:
         loader_watch.want(gdb_cli.catch_up)
@@ -129,7 +129,7 @@ def is_of(place: Location, function: str) -> bool:
     return indirect.is_code_of(place.file, place.address, function)
 
 
-def is_wanted(place: Location, wish: Wish, chosen: str) -> bool:
+def is_wanted(place: Location, wish: BreakWish, chosen: str) -> bool:
     if not is_of(place, wish.function):
         return False
     if wish.places:
@@ -137,7 +137,7 @@ def is_wanted(place: Location, wish: Wish, chosen: str) -> bool:
     return place.layer == chosen
 
 
-def chosen_layer(places: list[Location], wish: Wish) -> str:
+def chosen_layer(places: list[Location], wish: BreakWish) -> str:
     """The hook's when it has (or, once loaded, will have) the function, else the outermost implementation's."""
     real = [p for p in places if is_of(p, wish.function)]
     if wish.defined_in_hook or any(p.layer == "hook" for p in real):
@@ -160,7 +160,7 @@ def choose_locations(breakpoint: gdb.Breakpoint) -> list[Location]:
     return places
 
 
-def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Wish) -> None:
+def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: BreakWish) -> None:
     """The places of one inferior."""
     chosen = chosen_layer(places, wish)
     for place in places:

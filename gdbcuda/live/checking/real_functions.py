@@ -20,13 +20,13 @@ from gdbcuda.live import process
 from gdbcuda.live.layers import snapshot
 from gdbcuda.memory import string_at
 from gdbcuda.routes.collect import Route
-from gdbcuda.routes.snapshot import World
+from gdbcuda.routes.snapshot import ProcessSnapshot
 from gdbcuda.routes.verdicts import Verdict
 
 LARGEST = 1 << 20  # bytes of one array
 
 
-class Table(NamedTuple):
+class RealFunctions(NamedTuple):
     """Offsets are within an entry of ``stride`` bytes."""
 
     variable: str
@@ -39,7 +39,7 @@ class Table(NamedTuple):
 
 
 @process.until_objects_change
-def tables(file: str) -> tuple[Table, ...]:
+def tables(file: str) -> tuple[RealFunctions, ...]:
     """Of the object with that file name, as the loader names it."""
     objfile = process.objfile_of(file)
     if objfile is None:
@@ -51,7 +51,7 @@ def variables(file: str) -> list[str]:
     return re.findall(r"^\[ *\d+\] [DBdb] 0x[0-9a-f]+ (\w+)", snapshot.minimal_symbols(file), re.MULTILINE)
 
 
-def of_variable(objfile: gdb.Objfile, name: str) -> Iterator[Table]:
+def of_variable(objfile: gdb.Objfile, name: str) -> Iterator[RealFunctions]:
     symbol = objfile.lookup_static_symbol(name) or objfile.lookup_global_symbol(name)
     if symbol is None or symbol.type is None:
         return
@@ -64,7 +64,7 @@ def of_variable(objfile: gdb.Objfile, name: str) -> Iterator[Table]:
     texts = [field for field in entry.fields() if is_pointer_to(field, (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR), 1)]
     codes = [field for field in entry.fields() if is_pointer_to(field, (gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_VOID))]
     if texts and codes:
-        yield Table(name, int(symbol.value().address), array.sizeof // entry.sizeof, entry.sizeof,
+        yield RealFunctions(name, int(symbol.value().address), array.sizeof // entry.sizeof, entry.sizeof,
                     texts[0].bitpos // 8, codes[0].bitpos // 8, codes[0].name)  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def is_pointer_to(field: gdb.Field, codes: tuple[int, ...], size: int = 0) -> bo
     return pointed.code in codes and (not size or pointed.sizeof == size)
 
 
-def not_looked_up(world: World, hook: Linkage, names: Set[str]) -> list[Route]:
+def not_looked_up(world: ProcessSnapshot, hook: Linkage, names: Set[str]) -> list[Route]:
     """Entries of the hook's tables for the names whose pointer is still NULL."""
     file = snapshot.file_of(hook)
     found = []
@@ -89,7 +89,7 @@ def not_looked_up(world: World, hook: Linkage, names: Set[str]) -> list[Route]:
     return found
 
 
-def unset(world: World, table: Table) -> Iterator[tuple[int, str]]:
+def unset(world: ProcessSnapshot, table: RealFunctions) -> Iterator[tuple[int, str]]:
     """(index, name) of the entries with a NULL pointer."""
     try:
         data = world.memory.read(table.address, table.count * table.stride)

@@ -16,7 +16,7 @@ from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import condition_words, names
 from gdbcuda.live.preloading import presence
-from gdbcuda.live.prompt.command import Argument, Condition, Option, command
+from gdbcuda.live.prompt.command import ConditionText, Option, Word, command
 from gdbcuda.text.printable import visible
 
 EXAMPLE = "cuda-break cuMemAlloc if bytesize > 1G"
@@ -25,7 +25,7 @@ MOST_SHOWN = 3
 
 @command(
     "cuda-break",
-    Argument(
+    Word(
         "function",
         "API function: a symbol (cuMemAlloc_v2), a base name (cuMemAlloc) or a glob ('cuMem*')",
         "+",
@@ -51,7 +51,7 @@ MOST_SHOWN = 3
     ),
     Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
     Option("--count", "count all calls, those that do not match too: needs a guard", flag=True),
-    Condition(complete=condition_words.complete),
+    ConditionText(complete=condition_words.complete),
 )
 def cuda_break(function: list[str], **wanted: object) -> str:
     """Break in exactly one implementation of a CUDA or NVML function: the hook library's.
@@ -87,7 +87,7 @@ def cuda_break(function: list[str], **wanted: object) -> str:
     process.require_stopped()
     refuse_condition(function)
     found = {symbol: pattern for pattern in function for symbol in names.resolve(pattern)}
-    request = breaking.Request(wanted)
+    request = breaking.BreakRequest(wanted)
     request.refuse_returns([*found])
     condition = request.parse([*found], {symbol for symbol, pattern in found.items() if names.is_glob(pattern)})
     fitting = [symbol for symbol in found if condition is None or condition.fits(symbol)]
@@ -112,7 +112,7 @@ def not_fitting(symbols: list[str]) -> str:
     return f"\n  (the condition does not fit {len(symbols)} more that the glob names: {shown})"
 
 
-def unknown_callers(request: breaking.Request) -> str:
+def unknown_callers(request: breaking.BreakRequest) -> str:
     """Of --from, where it may be a library or a function to come."""
     if not request.is_from_given or not process.is_alive():
         return ""
@@ -120,7 +120,7 @@ def unknown_callers(request: breaking.Request) -> str:
     return "".join(f"\n  ({visible(condition_words.unknown(word))})" for word in strange)
 
 
-def summary(made: list[gdb.Breakpoint], request: breaking.Request, condition: conditions.Condition | None) -> str:
+def summary(made: list[gdb.Breakpoint], request: breaking.BreakRequest, condition: conditions.Condition | None) -> str:
     rest = called_from(request) + (f", on {request.on}" if request.on != "enter" else "")
     if condition is not None or request.text:
         rest += f", if {condition.text if condition is not None else request.text}"
@@ -146,12 +146,12 @@ def guarded(made: gdb.Breakpoint) -> str:
     return f"; {state}"
 
 
-def called_from(request: breaking.Request) -> str:
+def called_from(request: breaking.BreakRequest) -> str:
     who = {"app": "the program", "any": ""}.get(request.callers, request.callers)
     return f", called from {who}" if who else ""
 
 
-def where(made: gdb.Breakpoint, request: breaking.Request) -> tuple[str, str]:
+def where(made: gdb.Breakpoint, request: breaking.BreakRequest) -> tuple[str, str]:
     """("hook libvgpu.so", "(pending until it is loaded)"): where the enabled location is, or will be."""
     live = [p for p in locations.of(made) if p.enabled]
     if live:

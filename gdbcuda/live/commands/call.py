@@ -56,7 +56,7 @@ def no_call(frame: gdb.Frame) -> str:
     return f"{name} is not an API function of the CUDA runtime, driver or NVML{there}"
 
 
-def arguments_of(call: frames.Call) -> list[decode.Argument]:
+def arguments_of(call: frames.FrameCall) -> list[decode.Argument]:
     phase = "enter" if call.result is None else "return"
     return decode.arguments(
         call.function,
@@ -69,11 +69,11 @@ def arguments_of(call: frames.Call) -> list[decode.Argument]:
     )
 
 
-def outcome(call: frames.Call) -> decode.Decoded:
+def outcome(call: frames.FrameCall) -> decode.Decoded:
     return decode.result(call.function, call.result or 0, versions.table(), process.InferiorMemory())
 
 
-def in_full(call: frames.Call) -> str:
+def in_full(call: frames.FrameCall) -> str:
     lines = [
         f"{call.function.symbol} in {stops.where(call.place)}, {'called by' if call.result is None else 'returned to'} "
         f"{stops.caller_text(call)}"
@@ -88,7 +88,7 @@ def in_full(call: frames.Call) -> str:
     return "\n".join(lines)
 
 
-def as_data(call: frames.Call) -> dict[str, Any]:
+def as_data(call: frames.FrameCall) -> dict[str, Any]:
     result = None
     if call.result is not None:
         result = outcome(call).data
@@ -105,7 +105,7 @@ def as_data(call: frames.Call) -> dict[str, Any]:
     }
 
 
-def place_data(place: frames.Place) -> dict[str, Any]:
+def place_data(place: frames.CodePlace) -> dict[str, Any]:
     return {
         "function": place.function,
         "object": place.file,

@@ -11,7 +11,7 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.layers import versions
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.prompt.command import Argument, Option, command, file_names
+from gdbcuda.live.prompt.command import Option, Word, command, file_names
 from gdbcuda.text import render
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ PROGRAMS = ("pie", "executable")
 
 @command(
     "cuda-check",
-    Argument(
+    Word(
         "file",
         "a hook library or a program (default: the hook library and the program of this session)",
         "?",

@@ -12,7 +12,7 @@ from gdbcuda.live.stopping import stops
 from gdbcuda.routes import resolvers
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.resolvers import Implementation
-from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, World
+from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
 
 
 @command(
@@ -43,7 +43,7 @@ def cuda_dlsym(all: bool, json: bool) -> str:
     return "\n".join([*lines, *program_says(world, routes), *core_files.advice()])
 
 
-def hidden(world: World) -> list[Implementation]:
+def hidden(world: ProcessSnapshot) -> list[Implementation]:
     """Those that only gdb knows, from a symbol table or debug info: they cannot be reached by name."""
     known = {one.address for one in resolvers.implementations(world)}
     found = []
@@ -58,7 +58,7 @@ def implementation(name: str, address: int) -> Implementation:
     return Implementation(name, address, file, layers.layer_of_object(file), (), exported=False)
 
 
-def program_says(world: World, routes: list[Route]) -> list[str]:
+def program_says(world: ProcessSnapshot, routes: list[Route]) -> list[str]:
     """What matters most in one line: does the program's own dlsym reach the hook?"""
     program = world.file_of(world.objects.all[0])
     mine = next((r for r in routes if r.asker == program and r.function == "dlsym" and r.reached), None)

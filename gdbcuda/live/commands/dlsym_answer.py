@@ -10,10 +10,10 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import changed_answers, requests
-from gdbcuda.live.dlsym.changed_answers import ANSWERS, LAYERS, Answer
+from gdbcuda.live.dlsym.changed_answers import ANSWERS, LAYERS, ChangedAnswer
 from gdbcuda.live.layers import names, snapshot, versions
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.prompt.command import Argument, Option, command
+from gdbcuda.live.prompt.command import Option, Word, command
 from gdbcuda.routes import judge
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -32,7 +32,7 @@ def complete_numbers(token: str) -> Iterable[str]:
 
 @command(
     "cuda-dlsym answer",
-    Argument("words", "NAME with OTHER|ADDRESS|hook|driver|NULL; nothing: the list", "*", complete_words),
+    Word("words", "NAME with OTHER|ADDRESS|hook|driver|NULL; nothing: the list", "*", complete_words),
     Option("--once", "the next request only", flag=True),
     Option("--remove", "takes a wish back: its number, or all", "NUMBER|all", complete=complete_numbers),
 )
@@ -68,7 +68,7 @@ def add(name: str, text: str, once: bool) -> str:
     if process.connection() == "core":
         raise UserError("a core file asks for nothing any more")
     number = max(ANSWERS, default=0) + 1
-    answer = Answer(number, name, text, address_of(text), once)
+    answer = ChangedAnswer(number, name, text, address_of(text), once)
     if process.is_alive() and text in LAYERS:
         refuse_unknown(name, text)
     ANSWERS[number] = answer
@@ -76,7 +76,7 @@ def add(name: str, text: str, once: bool) -> str:
     return "\n".join([f"Answer {number}: {described(answer)}", *warnings(answer)])
 
 
-def described(answer: Answer) -> str:
+def described(answer: ChangedAnswer) -> str:
     head = f"{'the next request' if answer.once else 'requests'} for {visible(answer.name)}"
     get = "gets" if answer.once else "get"
     if answer.address is not None:
@@ -116,7 +116,7 @@ def refuse_unknown(name: str, layer: str) -> None:
         raise UserError(f"the {layer} has no {name} that is known by name")
 
 
-def warnings(answer: Answer) -> list[str]:
+def warnings(answer: ChangedAnswer) -> list[str]:
     """What will happen is the user's wish, but may not be what they think."""
     table = versions.table()
     if answer.address is not None or answer.other in LAYERS or table.function(answer.name) is None:

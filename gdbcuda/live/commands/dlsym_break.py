@@ -15,7 +15,7 @@ from gdbcuda.live.dlsym.request_stops import means
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import condition_words, names, versions
-from gdbcuda.live.prompt.command import Argument, Option, command
+from gdbcuda.live.prompt.command import Option, Word, command
 from gdbcuda.text.printable import visible
 
 
@@ -25,7 +25,7 @@ def complete_resolvers(token: str) -> Iterable[str]:
 
 @command(
     "cuda-dlsym break",
-    Argument("symbol", "the name asked for: a symbol, base name or glob (default: any)", "?", names.complete_functions),
+    Word("symbol", "the name asked for: a symbol, base name or glob (default: any)", "?", names.complete_functions),
     Option(
         "--in",
         "whose implementation: a layer or library (default: the hook's, else the outermost)",
@@ -74,15 +74,15 @@ class Asked:
         self.symbol, self.by = symbol, str(wanted["by"])
         if self.by not in request_values.resolver_shapes():
             raise UserError(f"{self.by!r} resolves no names; one of {', '.join(request_values.resolver_shapes())}")
-        self.request = breaking.Request({**wanted, "on": "enter", "condition": None})
+        self.request = breaking.BreakRequest({**wanted, "on": "enter", "condition": None})
 
     def native(self, number: int) -> str:
         terms = [f"$_cuda_asks({quoted(self.symbol)})"] if self.symbol else []
         return " && ".join([*terms, *breaking.gdb_terms(self.by, self.request, None, number)])
 
-    def wish(self) -> breakpoints.Wish:
+    def wish(self) -> breakpoints.BreakWish:
         in_hook = not self.request.places and any(self.by in names.exported(path) for path in layers.named_hooks())
-        return breakpoints.Wish(self.by, self.request.places, in_hook, self.words())
+        return breakpoints.BreakWish(self.by, self.request.places, in_hook, self.words())
 
     def words(self) -> str:
         """Of a command that asks for the same."""
@@ -105,7 +105,7 @@ def adopt(one: gdb.Breakpoint, values: dict[str, object]) -> None:
 breaking.ADOPTERS["cuda-dlsym break"] = adopt
 
 
-def summary(made: gdb.Breakpoint, request: breaking.Request, symbol: str | None) -> str:
+def summary(made: gdb.Breakpoint, request: breaking.BreakRequest, symbol: str | None) -> str:
     place = " ".join(breaks.where(made, request)).strip()
     asked = f", asked for {symbol}" if symbol else ""
     resolver = breakpoints.WISHES[made.number].function

@@ -13,7 +13,7 @@ from gdbcuda.files import user_files
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import requests
 from gdbcuda.live.layers import names
-from gdbcuda.live.prompt.command import Argument, Option, command
+from gdbcuda.live.prompt.command import Option, Word, command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import judge
 from gdbcuda.routes import request_report as report
@@ -25,8 +25,8 @@ ACTIONS = ("on", "off", "show", "save", "clear")
 
 @command(
     "cuda-dlsym log",
-    Argument("action", "on, off, show (default), save or clear", "?", lambda token: ACTIONS),
-    Argument("what", "for show: names to show (a glob); for save: the file", "?", names.complete_functions),
+    Word("action", "on, off, show (default), save or clear", "?", lambda token: ACTIONS),
+    Word("what", "for show: names to show (a glob); for save: the file", "?", names.complete_functions),
     Option("--self", "the hook's own requests too", flag=True),
     Option("--wrong", "only what is missing or wrong, or went past a function that the hook has", flag=True),
     Option("--json", "one JSON object a line, as save writes it", flag=True),

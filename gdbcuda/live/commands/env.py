@@ -9,11 +9,11 @@ from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import names
 from gdbcuda.live.preloading import environment, preload
-from gdbcuda.live.prompt.command import Argument, command
+from gdbcuda.live.prompt.command import Word, command
 from gdbcuda.text.printable import visible
 
 
-@command("cuda-env", Argument("assignment", "NAME=VALUE to set, NAME to show", None, names.complete_variables))
+@command("cuda-env", Word("assignment", "NAME=VALUE to set, NAME to show", None, names.complete_variables))
 def cuda_env(assignment: str) -> str:
     """Set an environment variable in the running process and for the next run.
 

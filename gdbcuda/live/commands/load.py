@@ -8,13 +8,13 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import names, notice, versions
 from gdbcuda.live.preloading import preload, presence
-from gdbcuda.live.prompt.command import Argument, Option, command, file_names
+from gdbcuda.live.prompt.command import Option, Word, command, file_names
 from gdbcuda.text.printable import visible
 
 
 @command(
     "cuda-load",
-    Argument("lib", "the hook library (a file on this machine)", "?", file_names),
+    Word("lib", "the hook library (a file on this machine)", "?", file_names),
     Option("--last", "behind what LD_PRELOAD already names, instead of in front of it", flag=True),
     Option("--there", "its path on the machine of the program, if elsewhere (target extended-remote)", value="PATH"),
     Option("--remove", "take the library out again, from the next run on", flag=True),

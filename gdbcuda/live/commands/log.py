@@ -12,11 +12,11 @@ from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.layers import condition_words, names, versions
-from gdbcuda.live.prompt.command import Argument, Condition, Option, command, file_names
+from gdbcuda.live.prompt.command import ConditionText, Option, Word, command, file_names
 from gdbcuda.live.recording import call_log
 from gdbcuda.live.recording import recorder as recorders
 from gdbcuda.log import tree as trees
-from gdbcuda.log.select import Filter, last
+from gdbcuda.log.select import CallFilter, last
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 
@@ -51,14 +51,14 @@ def cuda_log() -> str:
 
 @command(
     "cuda-log start",
-    Argument("function", "API functions: symbols, base names, globs (default: all)", "*", names.complete_functions),
+    Word("function", "API functions: symbols, base names, globs (default: all)", "*", names.complete_functions),
     Option("--in", "record these layers or libraries alone", "LAYERS", complete=names.complete_places),
     Option("--from", "whose calls: app, hook, runtime, a library (default: any)", "CALLER",
            complete=condition_words.complete_callers),
     Option("--stack", "keep N frames of the backtrace of each call", "N"),
     Option("--to", "write every call to FILE as it happens", "FILE", complete=file_names),
     Option("--memory", "what allocates, frees, copies and fills: all that cuda-memory needs", flag=True),
-    Condition("only calls for which COND holds; it is evaluated in the debugger", condition_words.complete),
+    ConditionText("only calls for which COND holds; it is evaluated in the debugger", condition_words.complete),
 )  # fmt: skip
 def cuda_log_start(function: list[str], **wanted: object) -> str:
     """Record calls from now on, before the program runs or at any stop.
@@ -141,7 +141,7 @@ def cuda_log_clear() -> str:
     return f"{count} calls forgotten."
 
 
-@command("cuda-log save", Argument("file", "the file to write", complete=file_names))
+@command("cuda-log save", Word("file", "the file to write", complete=file_names))
 def cuda_log_save(file: str) -> str:
     """Write the calls kept so far to FILE, for 'gdbcuda log' in a shell.
 
@@ -154,7 +154,7 @@ def cuda_log_save(file: str) -> str:
 
 
 FILTERS = (
-    Argument("function", "show these functions alone: symbols, base names, globs", "*", names.complete_functions),
+    Word("function", "show these functions alone: symbols, base names, globs", "*", names.complete_functions),
     Option("--in", "in this layer or library", "LAYER", complete=names.complete_places),
     Option("--thread", "of this thread", "N", complete=names.complete_threads),
     Option("--failed", "calls that returned an error, or did not return", flag=True),
@@ -169,7 +169,7 @@ def complete_recorded(words: list[str], before: list[str], token: str) -> Iterab
 
 
 JSON = Option("--json", "for scripts: JSON, one object a line", flag=True)
-WHERE = Condition("only calls for which COND holds, with what pointers led to when they began", complete_recorded)
+WHERE = ConditionText("only calls for which COND holds, with what pointers led to when they began", complete_recorded)
 
 
 @command(
@@ -204,7 +204,7 @@ def cuda_log_show(
     return render.fold(shown, render.screen())
 
 
-def as_json(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: bool) -> str:
+def as_json(calls: list[Call], wanted: CallFilter, count: int, tree: bool, changed: bool) -> str:
     """Of trees the calls, one by one: depth and parent tell how they nest."""
     from gdbcuda.calls import data
     from gdbcuda.log import changes, view_data
@@ -220,20 +220,20 @@ def as_json(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: 
     return "\n".join(map(data.line, found))
 
 
-def roots(calls: list[Call], wanted: Filter) -> list[trees.Node]:
+def roots(calls: list[Call], wanted: CallFilter) -> list[trees.CallNode]:
     """The outermost calls in which there is one that is wanted."""
     return [root for root in trees.roots(calls) if any(wanted.takes(node.call) for node in root.walk())]
 
 
-def make_filter(patterns: list[str], chosen: dict[str, object]) -> Filter:
+def make_filter(patterns: list[str], chosen: dict[str, object]) -> CallFilter:
     thread = number("--thread", chosen["thread"]) if chosen["thread"] is not None else None
     table, notes = versions.table(), call_log.SESSION.kept.notes
-    wanted = Filter(tuple(patterns), names.split_places(chosen["in"]), thread, bool(chosen["failed"]))  # type: ignore
+    wanted = CallFilter(tuple(patterns), names.split_places(chosen["in"]), thread, bool(chosen["failed"]))  # type: ignore
     wanted.refuse_unknown(table)
     return wanted.with_condition(chosen["condition"], table, notes)  # type: ignore[arg-type]
 
 
-def view(calls: list[Call], wanted: Filter, count: int, tree: bool, changed: bool, stack: bool) -> str:
+def view(calls: list[Call], wanted: CallFilter, count: int, tree: bool, changed: bool, stack: bool) -> str:
     from gdbcuda.log import changes
 
     if not calls:
@@ -267,7 +267,7 @@ def cuda_log_summary(function: list[str], json: bool, **chosen: object) -> str:
     wanted = make_filter(function, chosen)
     writer = call_log.writer()
     told = events(list(call_log.SESSION.kept.calls))
-    chosen = told if wanted == Filter() else trees.some(told, wanted.takes)
+    chosen = told if wanted == CallFilter() else trees.some(told, wanted.takes)
     found = summary.Summary(writer.table, writer.notes).feed(chosen)
     if json:
         return data.line(view_data.summary(found, writer))

@@ -9,7 +9,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers
-from gdbcuda.live.prompt.command import Argument, Option, command, expressions
+from gdbcuda.live.prompt.command import Option, Word, command, expressions
 from gdbcuda.live.recording import call_log
 from gdbcuda.text import render
 
@@ -28,9 +28,9 @@ def complete_views(token: str) -> Iterable[str]:
 
 @command(
     "cuda-memory",
-    Argument("view", "live, leaks, peak, by-site, problems, reported, compare, history ADDRESS, at ADDRESS",
+    Word("view", "live, leaks, peak, by-site, problems, reported, compare, history ADDRESS, at ADDRESS",
              "?", complete_views),
-    Argument("address", "for history and at: any expression of gdb", "*", expressions),
+    Word("address", "for history and at: any expression of gdb", "*", expressions),
     Option("--json", "for scripts: everything, as one JSON object", flag=True),
 )  # fmt: skip
 def cuda_memory(view: str | None, address: list[str], json: bool) -> str:

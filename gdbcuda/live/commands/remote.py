@@ -11,18 +11,18 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.placing import link
-from gdbcuda.live.prompt.command import Argument, Option, command, file_names
+from gdbcuda.live.prompt.command import Option, Word, command, file_names
 from gdbcuda.live.prompt.safely import plain
-from gdbcuda.remote.options import OPTIONS, Word
+from gdbcuda.remote.options import OPTIONS, Flag
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
-    from gdbcuda.remote.plan import Plan
+    from gdbcuda.remote.plan import RemotePlan
 
 FILES = ("--hook", "--program", "--sysroot")
 
 
-def option(word: Word) -> Option:
+def option(word: Flag) -> Option:
     complete = file_names if word.name in FILES else None
     return Option(word.name, word.help, value=word.value or "VALUE", flag=not word.value, complete=complete,
                   many=word.many)  # fmt: skip
@@ -32,7 +32,7 @@ def option(word: Word) -> Option:
     "cuda-remote",
     *map(option, OPTIONS),
     Option("--connect", "run the gdb commands instead of printing them", flag=True),
-    Argument(
+    Word(
         "args", "the program if the session has none, then its arguments; -- before those that begin with a dash", "*"
     ),
 )
@@ -63,7 +63,7 @@ def cuda_remote(args: list[str], connect: bool, json: bool, **values: Any) -> st
     return connected(made) if connect else cli.shown(made, json)
 
 
-def connected(made: Plan) -> str:
+def connected(made: RemotePlan) -> str:
     """Runs the commands; by TCP the server must wait already."""
     if process.is_alive():
         raise UserError("there is a process already: kill it or detach from it first")
@@ -76,7 +76,7 @@ def connected(made: Plan) -> str:
     return "\n".join(visible(f"Note: {note}") for note in made.notes)
 
 
-def doubt(made: Plan, line: str) -> str:
+def doubt(made: RemotePlan, line: str) -> str:
     """What to look at when there is no connection. What a shell has said of it stands above."""
     if not line.startswith("target "):
         return ""

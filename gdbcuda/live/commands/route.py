@@ -12,17 +12,17 @@ from gdbcuda.live.checking import real_functions
 from gdbcuda.live.dlsym import requests
 from gdbcuda.live.layers import names, snapshot
 from gdbcuda.live.process import core_files
-from gdbcuda.live.prompt.command import Argument, Option, command
+from gdbcuda.live.prompt.command import Option, Word, command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import collect, judge, report
 from gdbcuda.routes.collect import Route
-from gdbcuda.routes.snapshot import Reached, World
+from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 
 
 @command(
     "cuda-route",
-    Argument("function", "API function, base name or glob ('cuMem*'), or exported name", "?", names.complete_functions),
+    Word("function", "API function, base name or glob ('cuMem*'), or exported name", "?", names.complete_functions),
     Option("--app", "what the program itself refers to, not its libraries", flag=True),
     Option("--all", "the hook's and the driver's own references too, and functions that nobody refers to", flag=True),
     Option("--unhooked", "only what goes past the hook, allocation functions first", flag=True),
@@ -56,7 +56,7 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
     return "\n".join([report.table(shown, stops.paint), report.summary(world, routes), *core_files.advice()])
 
 
-def wanted_names(world: World, pattern: str | None) -> frozenset[str]:
+def wanted_names(world: ProcessSnapshot, pattern: str | None) -> frozenset[str]:
     if pattern is None:
         return frozenset(world.api_names)
     found = frozenset(f.symbol for f in world.table.find(pattern))
@@ -68,7 +68,7 @@ def wanted_names(world: World, pattern: str | None) -> frozenset[str]:
     raise AssertionError
 
 
-def found_routes(world: World, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
+def found_routes(world: ProcessSnapshot, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
     """``everything``: the hook's own ways too."""
     left_out = ("system",) if everything else ("system", "driver", "hook")
     found = answered(world, wanted, app) + static(world, wanted)
@@ -78,20 +78,20 @@ def found_routes(world: World, wanted: frozenset[str], app: bool, everything: bo
     return found
 
 
-def new_references(world: World, wanted: frozenset[str], found: list[Route]) -> list[Route]:
+def new_references(world: ProcessSnapshot, wanted: frozenset[str], found: list[Route]) -> list[Route]:
     """For functions that nobody refers to: what a new reference would find."""
     searched = (collect.search(world, name) for name in wanted - {route.function for route in report.of_callers(found)})
     return [route for route in searched if route.reached is not None]
 
 
-def answered(world: World, wanted: frozenset[str], app: bool) -> list[Route]:
+def answered(world: ProcessSnapshot, wanted: frozenset[str], app: bool) -> list[Route]:
     """What the log of requests saw."""
     found = judge.routes(world, requests.LOG().book.requests)
     program = world.file_of(world.objects.all[0])
     return [route for route in found if route.function in wanted and (not app or route.asker == program)]
 
 
-def static(world: World, wanted: frozenset[str]) -> list[Route]:
+def static(world: ProcessSnapshot, wanted: frozenset[str]) -> list[Route]:
     """The runtime inside the program: no slot leads there, its functions are called directly."""
     program = world.file_of(world.objects.all[0])
     verdict = Verdict("runtime", "linked into the program: only the driver below it can be hooked")
@@ -99,7 +99,7 @@ def static(world: World, wanted: frozenset[str]) -> list[Route]:
             for name, address in snapshot.static_runtime().items() if name in wanted]  # fmt: skip
 
 
-def of_object(world: World, asker: Linkage, wanted: frozenset[str]) -> list[Route]:
+def of_object(world: ProcessSnapshot, asker: Linkage, wanted: frozenset[str]) -> list[Route]:
     found = collect.references(world, asker, wanted)
     if collect.stores_answers(world, asker):
         found += collect.pointers(world, asker, wanted)
@@ -108,7 +108,7 @@ def of_object(world: World, asker: Linkage, wanted: frozenset[str]) -> list[Rout
     return found
 
 
-def past_the_hook(world: World, routes: list[Route]) -> list[Route]:
+def past_the_hook(world: ProcessSnapshot, routes: list[Route]) -> list[Route]:
     if not world.hooks:
         raise UserError("no hook library is loaded: everything goes past it (cuda-load LIB)")
     past = [route for route in report.of_callers(routes) if report.is_past(world, route)]
@@ -125,7 +125,7 @@ def nothing(pattern: str | None, unhooked: bool) -> str:
     return f"Nothing in this process refers to {what}."
 
 
-def as_json(world: World, routes: list[Route], summary: str) -> str:
+def as_json(world: ProcessSnapshot, routes: list[Route], summary: str) -> str:
     return jsonlib.dumps({
         "hooks": [world.file_of(hook) for hook in world.hooks],
         "cuda": world.table.cuda,

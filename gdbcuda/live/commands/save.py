@@ -12,11 +12,11 @@ from gdbcuda.files import user_files
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breaking import saving
 from gdbcuda.live.breakpoints import locations
-from gdbcuda.live.prompt.command import Argument, command, file_names
+from gdbcuda.live.prompt.command import Word, command, file_names
 from gdbcuda.text.printable import visible
 
 
-@command("cuda-save", Argument("file", "the file to write; source FILE reads it", complete=file_names))
+@command("cuda-save", Word("file", "the file to write; source FILE reads it", complete=file_names))
 def cuda_save(file: str) -> str:
     """Write the breakpoints of cuda-break and cuda-dlsym break to a file, as the commands that make them again.
 

@@ -25,7 +25,7 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.threads import call_registers
 from gdbcuda.routes import judge, stub
 from gdbcuda.routes.requests import Request
-from gdbcuda.routes.snapshot import World
+from gdbcuda.routes.snapshot import ProcessSnapshot
 from gdbcuda.text.printable import visible
 
 POINTER = struct.Struct("<Q")
@@ -33,7 +33,7 @@ LAYERS = ("hook", "driver")
 
 
 @dataclass
-class Answer:
+class ChangedAnswer:
     """One wish. ``other``: another name, or "hook" or "driver" for their function of the name asked for;
     ``address``: where that is known, else None."""
 
@@ -57,7 +57,7 @@ class Due(NamedTuple):
     address: int
 
 
-ANSWERS: dict[int, Answer] = {}
+ANSWERS: dict[int, ChangedAnswer] = {}
 _due: PerInferior[dict[tuple[int, int], Due]] = PerInferior(dict)  # by thread, and stack pointer after the return
 _can_write: PerInferior[list[bool]] = PerInferior(list)  # registers; [] while nobody has tried
 
@@ -79,12 +79,12 @@ def at_entry(request: Request, resolver: int, back: int) -> None:
         console.write(visible(text) + "\n")
 
 
-def wants(answer: Answer, request: Request) -> bool:
+def wants(answer: ChangedAnswer, request: Request) -> bool:
     wanted = judge.wanted_symbol(request_values.steady_world().table, request)
     return request.name == answer.name or wanted == answer.name or means(answer.name, request.name)
 
 
-def exchange(answer: Answer, request: Request, resolver: int, back: int) -> None:
+def exchange(answer: ChangedAnswer, request: Request, resolver: int, back: int) -> None:
     key = (request.thread, request.sp)
     address = address_for(answer, request)
     if by_registers():
@@ -98,7 +98,7 @@ def exchange(answer: Answer, request: Request, resolver: int, back: int) -> None
         stubs.write(request.sp - POINTER.size, POINTER.pack(place))
 
 
-def address_for(answer: Answer, request: Request) -> int | None:
+def address_for(answer: ChangedAnswer, request: Request) -> int | None:
     """The function to answer with; None where another name is asked for instead."""
     if answer.address is not None or answer.other not in LAYERS:
         return answer.address
@@ -110,7 +110,7 @@ def address_for(answer: Answer, request: Request) -> int | None:
     return found
 
 
-def function_of(world: World, layer: str, name: str) -> int | None:
+def function_of(world: ProcessSnapshot, layer: str, name: str) -> int | None:
     """By its exported name, by what was once answered for it, or by a symbol that is not exported."""
     for linkage in world.in_layer(layer):
         for definition in linkage.symbols.find(name):
@@ -120,7 +120,9 @@ def function_of(world: World, layer: str, name: str) -> int | None:
     return next((a for a in (*handed_out, *hidden) if a and layers.layer_of(a) == layer), None)
 
 
-def stub_for(answer: Answer, request: Request, resolver: int, back: int, address: int | None, place: int) -> bytes:
+def stub_for(
+    answer: ChangedAnswer, request: Request, resolver: int, back: int, address: int | None, place: int
+) -> bytes:
     shape = request_values.resolver_shapes()[request.resolver]
     if address is None:
         arguments = list(request.arguments)

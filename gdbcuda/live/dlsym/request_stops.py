@@ -17,7 +17,7 @@ from gdbcuda.live.stopping import stops
 from gdbcuda.live.stopping.functions import function
 from gdbcuda.routes import request_report
 from gdbcuda.routes.requests import Request
-from gdbcuda.routes.shapes import LOADERS, Shape
+from gdbcuda.routes.shapes import LOADERS, ResolverShape
 
 
 def request_here(frame: gdb.Frame) -> Request | None:
@@ -33,7 +33,7 @@ def request_here(frame: gdb.Frame) -> Request | None:
     return request_values.read_request(shape, values, request_values.asker_at(older.pc()))
 
 
-def shape_at(pc: int, name: str) -> Shape | None:
+def shape_at(pc: int, name: str) -> ResolverShape | None:
     """libc's debug info calls its dlsym ___dlsym: what counts is any name under which its object exports it."""
     known = request_values.resolver_shapes()
     if name in known or versions.table().function(name):
@@ -71,7 +71,7 @@ def on_stop(event: gdb.StopEvent) -> None:
         return
 
 
-def stop_text(number: int, place: frames.Place, request: Request) -> str:
+def stop_text(number: int, place: frames.CodePlace, request: Request) -> str:
     head = f"Breakpoint {number}  "
     wanted = request_report.asked_for(request, stops.paint)
     caller = request_report.asker(request, stops.paint)

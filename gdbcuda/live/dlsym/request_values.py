@@ -12,14 +12,14 @@ from gdbcuda.machine import abi
 from gdbcuda.memory import string_at
 from gdbcuda.routes import judge
 from gdbcuda.routes.requests import Asker, Request
-from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, Shape, shapes
-from gdbcuda.routes.snapshot import API_RESOLVERS, Reached, World
+from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, ResolverShape, shapes
+from gdbcuda.routes.snapshot import API_RESOLVERS, ProcessSnapshot, Reached
 
 LEARNED: PerInferior[dict[int, str]] = PerInferior(dict)  # what an address without a name was answered for
 
 
 @process.until_objects_change
-def steady_world() -> World:
+def steady_world() -> ProcessSnapshot:
     """For the time between two loads of objects; what addresses were answered for is kept beyond that."""
     world = snapshot.now()
     world.learned = LEARNED()
@@ -27,7 +27,7 @@ def steady_world() -> World:
 
 
 @process.until_objects_change
-def resolver_shapes() -> dict[str, Shape]:
+def resolver_shapes() -> dict[str, ResolverShape]:
     return shapes(versions.table(), API_RESOLVERS)
 
 
@@ -39,11 +39,11 @@ def return_place() -> tuple[int, int]:
     return struct.unpack("<Q", process.InferiorMemory().read(sp, 8))[0], sp + 8
 
 
-def argument_registers(shape: Shape) -> tuple[str, ...]:
+def argument_registers(shape: ResolverShape) -> tuple[str, ...]:
     return abi.CONVENTIONS[process.machine()].integers[: shape.arity]
 
 
-def read_request(shape: Shape, values: tuple[int, ...], asker: Asker) -> Request:
+def read_request(shape: ResolverShape, values: tuple[int, ...], asker: Asker) -> Request:
     request = Request(shape.symbol, "", "", asker, 0, 0, arguments=values)
     if shape.name is not None:
         request.name = text_at(values[shape.name])
@@ -78,7 +78,7 @@ def handle_text(handle: int) -> str:
     return snapshot.file_of(found).rsplit("/", 1)[-1] if found else f"handle {handle:#x}"
 
 
-def read_answer(world: World, request: Request) -> None:
+def read_answer(world: ProcessSnapshot, request: Request) -> None:
     shape, memory = resolver_shapes()[request.resolver], process.InferiorMemory()
     request.result = call_registers.result_register()
     address = request.result
@@ -92,7 +92,7 @@ def read_answer(world: World, request: Request) -> None:
     learn(world, request)
 
 
-def learn(world: World, request: Request) -> None:
+def learn(world: ProcessSnapshot, request: Request) -> None:
     """What a library without symbols answers gets the name that was asked for."""
     answer = request.answer
     if answer is None or answer.names or answer.layer != "hook" or not request.name:

@@ -31,10 +31,10 @@ from gdbcuda.live.layers import snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.threads import call_registers
 from gdbcuda.routes.requests import Book
-from gdbcuda.routes.shapes import Shape
+from gdbcuda.routes.shapes import ResolverShape
 
 
-class Log:
+class RequestLog:
     """What one process has asked for; ``seconds`` and ``stops`` are what it has cost."""
 
     def __init__(self) -> None:
@@ -46,8 +46,8 @@ class Planted:
     """The breakpoints of one process that do it, and the objects that have theirs."""
 
     def __init__(self) -> None:
-        self.entries: dict[int, Entry] = {}
-        self.returns: dict[int, Return] = {}
+        self.entries: dict[int, ResolverEntry] = {}
+        self.returns: dict[int, ResolverReturn] = {}
         self.objects: dict[tuple[str, int], int] = {}  # with the address of its dynamic section
 
     def remove(self) -> None:
@@ -56,7 +56,7 @@ class Planted:
                 breakpoint.delete()
 
 
-LOG: PerInferior[Log] = PerInferior(Log, kept=True)
+LOG: PerInferior[RequestLog] = PerInferior(RequestLog, kept=True)
 PLANTED: PerInferior[Planted] = PerInferior(Planted, Planted.remove)
 _is_on: list[bool] = []  # the user's wish, for every process
 
@@ -65,7 +65,7 @@ def is_on() -> bool:
     return bool(_is_on)
 
 
-class Silent(own_process.Internal):
+class ResolverWatch(own_process.Internal):
     """A breakpoint at an address that looks on and never stops. What a broken process cannot tell is not recorded."""
 
     def stop(self) -> bool:
@@ -80,10 +80,10 @@ class Silent(own_process.Internal):
         raise NotImplementedError
 
 
-class Entry(Silent):
+class ResolverEntry(ResolverWatch):
     """At the first instruction of a resolver."""
 
-    def __init__(self, address: int, shape: Shape, file: str) -> None:
+    def __init__(self, address: int, shape: ResolverShape, file: str) -> None:
         super().__init__(address)
         self.shape, self.file, self.layer = shape, file, layers.layer_of_object(file)
 
@@ -100,11 +100,11 @@ class Entry(Silent):
             return
         known = PLANTED().returns
         if back not in known:
-            known[back] = Return(back)
+            known[back] = ResolverReturn(back)
         changed_answers.at_entry(request, self.address, back)
 
 
-class Return(Silent):
+class ResolverReturn(ResolverWatch):
     """Where a resolver's caller goes on."""
 
     def look(self) -> None:
@@ -159,7 +159,7 @@ def plant_in(linkage: Linkage) -> None:
         for definition in linkage.symbols.find(symbol):
             known = entries.get(definition.address)
             if known is None or known.file != file:
-                entries[definition.address] = Entry(definition.address, shape, file)
+                entries[definition.address] = ResolverEntry(definition.address, shape, file)
 
 
 def forget_unloaded(addresses: set[int]) -> None:

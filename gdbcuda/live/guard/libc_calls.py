@@ -9,7 +9,7 @@ from typing import Callable
 import gdb
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.linkage.image import Symbol
+from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch
 
@@ -29,5 +29,5 @@ def watches(ways: dict[str, Wanted], notice: Callable[[], None]) -> list[Watch]:
     return [Watch(address, functools.partial(look, is_wanted)) for address, is_wanted in found.items()]
 
 
-def definitions(name: str) -> list[Symbol]:
+def definitions(name: str) -> list[LoadedSymbol]:
     return [symbol for one in process.images() if (symbol := one.lookup(name)) is not None]

@@ -20,7 +20,7 @@ from gdbcuda.live.guard.guard import FOREIGN, Guard
 from gdbcuda.live.guard.watch import switch_locations
 from gdbcuda.live.patching import detours
 from gdbcuda.live.placing import link
-from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.detour import NoDetour
 
 
 @dataclass
@@ -117,9 +117,9 @@ class RemoteGuard(Guard):
             detours.write(self.function, wanted, prove=False)
         except Unreadable:
             return False
-        except Refused as problem:
+        except NoDetour as problem:
             self.trouble = str(problem)
-            with suppress(Refused):  # gdb keeps what it has not written for the byte under its breakpoint
+            with suppress(NoDetour):  # gdb keeps what it has not written for the byte under its breakpoint
                 detours.write(self.function, there)
             return False
         return True
@@ -158,6 +158,6 @@ class RemoteGuard(Guard):
                 self.switch_locations(True)
 
     def undo_in_fork(self) -> None:
-        with suppress(Unreadable, Refused):
+        with suppress(Unreadable, NoDetour):
             if process.InferiorMemory().read(self.function, len(self.jump())) == self.jump():
                 detours.write(self.function, self.detour.original)

@@ -11,8 +11,8 @@ from gdbcuda.live import process
 from gdbcuda.live.guard import libc_calls
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import Watch, sweep, trash
-from gdbcuda.live.guarding.counted_calls import Calls
-from gdbcuda.live.guarding.filters import Filter
+from gdbcuda.live.guarding.counted_calls import CountedCalls
+from gdbcuda.live.guarding.filters import GuardFilter
 from gdbcuda.live.host.inferiors import PerInferior
 
 
@@ -31,7 +31,7 @@ class Guarded:
     roomless: set[int] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
     inherited: list[Guard] = field(default_factory=list)
-    calls: Calls = field(default_factory=lambda: Calls())
+    calls: CountedCalls = field(default_factory=lambda: CountedCalls())
     why: dict[int, str] = field(default_factory=dict)
     stops: dict[int, dict[int, int]] = field(default_factory=dict)
     is_stopped: bool = field(default_factory=lambda: is_stopped())  # for the user
@@ -72,7 +72,7 @@ def is_stopped() -> bool:
     return thread is not None and thread.is_stopped()
 
 
-FILTERS: dict[int, Filter] = {}
+FILTERS: dict[int, GuardFilter] = {}
 PROCESSES: PerInferior[Guarded] = PerInferior(Guarded, Guarded.end)
 ended: list[Guard] = []  # of the last process that gdb has left: where it follows a fork, that one
 

@@ -11,7 +11,7 @@ from gdbcuda.live.patching import words
 
 
 @dataclass
-class Calls:
+class CountedCalls:
     """Of one process. ``counters``: by function, where its trampoline counts; ``skipped``: calls that none has counted;
     ``before``: by breakpoint and function, what that had seen already when the breakpoint came."""
 

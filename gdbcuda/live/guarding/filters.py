@@ -13,10 +13,10 @@ from gdbcuda import condition as conditions
 from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code import translate
 from gdbcuda.live import process
-from gdbcuda.live.guarding.needs import Place
+from gdbcuda.live.guarding.needs import SelectedProcess
 from gdbcuda.live.layers import callers, names
 from gdbcuda.machine import abi, trampoline
-from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.x86_write import Code
 
 Term = Callable[[], trampoline.Test]
@@ -25,11 +25,11 @@ MACHINE = "x86-64"
 
 
 @dataclass
-class Filter:
+class GuardFilter:
     """What one breakpoint lets through; ``native`` is its condition as cuda-break wrote it."""
 
     native: str
-    terms: Sequence[Term]  # all have to hold; `Refused` where the machine cannot test one
+    terms: Sequence[Term]  # all have to hold; `NoDetour` where the machine cannot test one
     counts_calls: bool = False  # those that do not match too
     is_counting: bool = False  # nth, every, after: a call must be tested once
     names_callers: bool = False  # caller in: exact for the objects that are loaded now
@@ -39,13 +39,13 @@ class Filter:
 
     def test(self) -> trampoline.Test:
         if not self.terms:
-            raise Refused(EVERY_CALL)
+            raise NoDetour(EVERY_CALL)
         return trampoline.all_of([term() for term in self.terms])
 
 
 def of_function(
     made: gdb.Breakpoint, native: str, symbol: str, condition: conditions.Condition | None, wanted_callers: str
-) -> Filter:
+) -> GuardFilter:
     """For a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
     function = names.prototype(symbol)
     terms = caller_terms(wanted_callers)
@@ -60,29 +60,29 @@ def of_function(
         names_callers = any(isinstance(one, typed.CallerIn) for one in typed.nodes(tree))
         threads = frozenset(one.number for one in typed.nodes(tree) if isinstance(one, typed.Thread))
         asks_gdb = condition.to_gdb(function, abi.locate(function, process.machine())).why
-        return Filter(native, terms, False, count is not None, names_callers, asks_kernel, threads, asks_gdb)
+        return GuardFilter(native, terms, False, count is not None, names_callers, asks_kernel, threads, asks_gdb)
     if native and not native.startswith("$_cuda_"):
         terms = [refusal("its condition is gdb's own, for the function is not in the API table")]
-    return Filter(native, terms)
+    return GuardFilter(native, terms)
 
 
-def of_name(native: str, argument: int, pattern: str | None, wanted_callers: str) -> Filter:
+def of_name(native: str, argument: int, pattern: str | None, wanted_callers: str) -> GuardFilter:
     """For a resolver that is asked for a name: what begins as the pattern does is looked at in gdb."""
     terms = caller_terms(wanted_callers)
     head = re.split(r"[*?\[]", pattern or "", maxsplit=1)[0]
     if head:
         registers = abi.convention(MACHINE).integers
-        places = [abi.Location((abi.Piece(register, None, abi.WORD),)) for register in registers]
+        places = [abi.ValuePlace((abi.Piece(register, None, abi.WORD),)) for register in registers]
         terms.append(tree_term(0, typed.Matches("name", argument, head.encode(), True), places))
-    return Filter(native, terms, asks_kernel=bool(head))
+    return GuardFilter(native, terms, asks_kernel=bool(head))
 
 
-def tree_term(number: int, tree: typed.Typed, locations: Sequence[abi.Location]) -> Term:
+def tree_term(number: int, tree: typed.Typed, locations: Sequence[abi.ValuePlace]) -> Term:
     def write(code: Code, true: str, false: str, pushed: int) -> None:
         try:
-            translate.branch(code, tree, locations, true, false, pushed, Place(number))
+            translate.branch(code, tree, locations, true, false, pushed, SelectedProcess(number))
         except translate.Refused as reason:
-            raise Refused(str(reason)) from None
+            raise NoDetour(str(reason)) from None
 
     return lambda: write
 
@@ -93,6 +93,6 @@ def caller_terms(wanted: str) -> list[Term]:
 
 def refusal(why: str) -> Term:
     def refuse() -> trampoline.Test:
-        raise Refused(why)
+        raise NoDetour(why)
 
     return refuse

@@ -12,12 +12,12 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.patching import words
-from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.detour import NoDetour
 
 PURPOSE = "thread"
 
 
-class NotYet(Refused):
+class NotYet(NoDetour):
     """Later perhaps."""
 
 
@@ -32,7 +32,7 @@ def known_by(number: int) -> int:
 
 
 def on_new(thread: gdb.InferiorThread) -> None:
-    """`Refused` where it cannot be asked."""
+    """`NoDetour` where it cannot be asked."""
     known = {number: address for (purpose, number), address in words.WORDS().known.items() if purpose == PURPOSE}
     if not known:
         return
@@ -44,7 +44,7 @@ def on_new(thread: gdb.InferiorThread) -> None:
             elif words.read(address) == block:
                 words.write(address, 0)
         except (Unreadable, gdb.error) as problem:
-            raise Refused(str(problem)) from None
+            raise NoDetour(str(problem)) from None
 
 
 def control_block(thread: gdb.InferiorThread) -> int:
@@ -54,7 +54,7 @@ def control_block(thread: gdb.InferiorThread) -> int:
         thread.switch()
         return process.register("fs_base")
     except gdb.error as problem:
-        raise Refused(f"thread {thread.num} cannot be asked ({problem})") from None
+        raise NoDetour(f"thread {thread.num} cannot be asked ({problem})") from None
     finally:
         if selected is not None and selected.is_valid():
             selected.switch()

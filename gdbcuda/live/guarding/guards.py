@@ -17,7 +17,7 @@ from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import sweep, switching
 from gdbcuda.live.guarding import filters, gdb_threads
 from gdbcuda.live.guarding.by_process import FILTERS, PROCESSES, Guarded, calls_seen, ended
-from gdbcuda.live.guarding.filters import EVERY_CALL, Filter
+from gdbcuda.live.guarding.filters import EVERY_CALL, GuardFilter
 from gdbcuda.live.guarding.loading import watch_or_not
 from gdbcuda.live.guarding.making import SWITCHED_OFF, clean, refresh, release_unneeded, remove, renew, undo_inherited
 from gdbcuda.live.host import console, inferiors
@@ -27,7 +27,7 @@ from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.live.stopping import counting
 from gdbcuda.live.stopping.functions import function
 from gdbcuda.live.threads import positions
-from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.detour import NoDetour
 
 __all__ = ["FILTERS", "PROCESSES", "calls_seen", "refresh"]
 
@@ -53,7 +53,7 @@ def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | N
     add(made, filters.of_name(native, argument, pattern, wanted_callers))
 
 
-def add(made: gdb.Breakpoint, found: Filter) -> None:
+def add(made: gdb.Breakpoint, found: GuardFilter) -> None:
     FILTERS[made.number] = found
     watch_or_not()
     user_hooks.add_condition("hook-detach", "_cuda_take_back")  # gdb has no event in front of it
@@ -129,7 +129,7 @@ def on_new_thread(event: gdb.ThreadEvent) -> None:
     newest = max(threads, key=lambda one: int(one.num))
     try:
         gdb_threads.on_new(newest)
-    except Refused:
+    except NoDetour:
         for guard in list(PROCESSES().guards.values()):
             if any(newest.num in FILTERS[number].threads for number in guard.members):
                 give_way(guard)

@@ -30,7 +30,7 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import counting
 from gdbcuda.live.threads import standstill
 from gdbcuda.machine import trampoline
-from gdbcuda.machine.detour import Detour, Refused
+from gdbcuda.machine.detour import Detour, NoDetour
 
 GUARDS = "guards"  # who wants breakpoints to stay in the process
 SWITCHED_OFF = "guards are off ('set cuda-guard auto' switches them on)"
@@ -129,10 +129,10 @@ def settle(function: int, others: list[gdb.Breakpoint]) -> None:
         state.why.update(dict.fromkeys(members, problem.for_others))
         state.why[problem.number] = str(problem)
         state.waiting.update(members if problem.is_for_now else ())
-    except (Refused, UserError) as problem:
+    except (NoDetour, UserError) as problem:
         state.why.update(dict.fromkeys(members, str(problem)))
         state.waiting.update(members if isinstance(problem, NotNow) else ())
-        state.roomless.update(members if isinstance(problem, trampoline_space.NoRoom) else ())
+        state.roomless.update(members if isinstance(problem, trampoline_space.NoTrampolineSpace) else ())
 
 
 def all_or_none(state: Guarded) -> None:
@@ -200,12 +200,12 @@ def written(
 ) -> trampoline.Trampoline:
     try:
         made = trampoline_space.place(found, tests, counter, found.stops_inside or is_counting)
-    except trampoline_space.NoRoom as problem:
+    except trampoline_space.NoTrampolineSpace as problem:
         state.is_full = str(problem)
         raise
     try:
         detours.prepare_island(found, made)
-    except Refused:
+    except NoDetour:
         trampoline_space.take_back(found.island, made)
         raise
     return made
@@ -223,7 +223,7 @@ def guard_of(
 def test_of(number: int) -> trampoline.Test:
     try:
         return FILTERS[number].test()
-    except Refused as reason:
+    except NoDetour as reason:
         is_for_now = isinstance(reason, gdb_threads.NotYet)
         raise OfOne(number, str(reason), f"and has no guard: {reason}", is_for_now) from None
 
@@ -242,5 +242,5 @@ def remove(guard: Guard) -> None:
 
 
 def clean() -> None:
-    with suppress(Refused):
+    with suppress(NoDetour):
         trampoline_space.clean()

@@ -17,7 +17,7 @@ def counter(number: int) -> int:
     return words.word(("terms", number))
 
 
-class Place:
+class SelectedProcess:
     """`gdbcuda.condition.place.Place` of the selected process, for the condition of one breakpoint."""
 
     def __init__(self, number: int) -> None:

@@ -14,7 +14,7 @@ from gdbcuda.live.guarding.by_process import FILTERS, PROCESSES, Guarded
 from gdbcuda.live.patching import detours, trampoline_space
 from gdbcuda.live.placing import own_process
 from gdbcuda.live.threads import positions, standstill
-from gdbcuda.machine.detour import Detour, Refused
+from gdbcuda.machine.detour import Detour, NoDetour
 
 MOST = 256  # guards: gdb takes ever longer over our breakpoints, 1,000 guards made each continue two seconds slower
 COMMANDS_ALONE = "this gdb switches places of a breakpoint by commands alone, which no event may execute (gdb 13 can)"
@@ -22,11 +22,11 @@ NOT_EVERYWHERE = "it counts calls at several places, and one of them has no guar
 Threads = dict[int, "list[positions.Position] | None"]
 
 
-class NotNow(Refused):
+class NotNow(NoDetour):
     """Later perhaps: what is in the way now is no property of the function."""
 
 
-class OfOne(Refused):
+class OfOne(NoDetour):
     """For one of the breakpoints on the function; the others have ``for_others`` as the reason."""
 
     def __init__(self, number: int, reason: str, for_others: str, is_for_now: bool = False) -> None:
@@ -46,10 +46,10 @@ def everywhere(function: int, members: dict[int, int], others: list[gdb.Breakpoi
             if at not in state.guards:
                 allowed(at, state.stops[at], others)
         return allowed(function, members, others)
-    except (Refused, UserError) as problem:
+    except (NoDetour, UserError) as problem:
         if not places_too or isinstance(problem, OfOne):
             raise
-        kind = NotNow if isinstance(problem, NotNow) else Refused
+        kind = NotNow if isinstance(problem, NotNow) else NoDetour
         raise kind(NOT_EVERYWHERE.format(problem)) from None
 
 
@@ -71,7 +71,7 @@ def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
 
 def refuse_what_cannot_be_shared(members: dict[int, int]) -> None:
     if len(set(members.values())) > 1:
-        raise Refused("its breakpoints are at different places")
+        raise NoDetour("its breakpoints are at different places")
     counting_ones = [number for number in members if FILTERS[number].is_counting]
     if counting_ones and len(members) > 1:
         alone = "it counts calls, and another breakpoint is on the same function"
@@ -91,7 +91,7 @@ def refuse_confined(state: Guarded) -> None:
     if not is_known and seccomp.is_confined():
         state.is_confined = True
     if state.is_confined:
-        raise Refused(seccomp.REASON)
+        raise NoDetour(seccomp.REASON)
 
 
 def refuse_what_cannot_be_switched(members: dict[int, int]) -> None:
@@ -103,9 +103,11 @@ def refuse_what_cannot_be_switched(members: dict[int, int]) -> None:
 
 def refuse_more_than_gdb_bears(state: Guarded) -> None:
     if state.is_full:
-        raise trampoline_space.NoRoom(state.is_full)
+        raise trampoline_space.NoTrampolineSpace(state.is_full)
     if len(state.guards) >= MOST:
-        raise trampoline_space.NoRoom(f"{MOST} functions have one already, and more would make every stop slow")
+        raise trampoline_space.NoTrampolineSpace(
+            f"{MOST} functions have one already, and more would make every stop slow"
+        )
 
 
 def standing(found: Detour) -> dict[int, list[positions.Position] | None]:

@@ -14,7 +14,7 @@ from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import condition_words, snapshot
 from gdbcuda.machine import trampoline
-from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.detour import NoDetour
 from gdbcuda.memory import PAGE
 
 FOREIGN = ("hook", "driver", "system")  # to --from app
@@ -75,7 +75,7 @@ def rank(found: trampoline.Range, objects: list[Image]) -> int:
 
 
 def ranges(words: Sequence[str]) -> list[Range]:
-    """The return addresses of calls from these layers, objects or functions; `Refused` where no range says it."""
+    """The return addresses of calls from these layers, objects or functions; `NoDetour` where no range says it."""
     return union(one for word in words for one in ranges_of(word))
 
 
@@ -86,6 +86,6 @@ def ranges_of(word: str) -> list[Range]:
     if word == "app":
         return complement(extent(one) for one in objects if layers.layer_of_object(file_of(one)) in FOREIGN)
     if word == "runtime" and snapshot.static_runtime():
-        raise Refused("the runtime is a part of the program, and its code is not in one piece")
+        raise NoDetour("the runtime is a part of the program, and its code is not in one piece")
     found = [extent(one) for one in objects if layers.matches(word, layers.layer_of_object(file_of(one)), file_of(one))]
     return found + condition_words.function_ranges(word)

@@ -11,28 +11,28 @@ from gdbcuda.live.layers import frames
 
 
 @process.until_objects_change
-def caller(back: int) -> frames.Place:
+def caller(back: int) -> frames.CodePlace:
     """Who called, by the return address: the last byte of the call is in front of it."""
     return at(back, back - 1)
 
 
 @process.until_objects_change
-def code(address: int) -> frames.Place:
+def code(address: int) -> frames.CodePlace:
     """The function that begins (or is) at the address."""
     return at(address, address)
 
 
-def at(address: int, lookup: int) -> frames.Place:
+def at(address: int, lookup: int) -> frames.CodePlace:
     block = gdb.current_progspace().block_for_pc(lookup)
     while block is not None and block.function is None:
         block = block.superblock
     name = block.function.name if block is not None else process.symbol_of(lookup)[0]
     line = gdb.current_progspace().find_pc_line(lookup)
     source = f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab and line.line else ""
-    return frames.Place(address, name, process.object_of(lookup), layers.layer_of(lookup, name), source)
+    return frames.CodePlace(address, name, process.object_of(lookup), layers.layer_of(lookup, name), source)
 
 
-def details(place: frames.Place) -> dict[str, Any]:
+def details(place: frames.CodePlace) -> dict[str, Any]:
     """What a log keeps of it."""
     return {"address": place.address, "function": place.function, "object": place.file, "layer": place.layer,
             "source": place.source}  # fmt: skip

@@ -22,7 +22,7 @@ ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
 
 
-def is_from(caller: frames.Place, wanted: str) -> bool:
+def is_from(caller: frames.CodePlace, wanted: str) -> bool:
     """Layer ``app`` means the program and its libraries, the runtime among them: everyone but hook, driver, system.
     Any other name may be an object's or a function's."""
     if wanted == "any":
@@ -76,7 +76,7 @@ def symbols_of(address: int) -> list[tuple[str, int]]:
     return snapshot.symbol_table(objfile.filename) if objfile is not None else []
 
 
-class Call:
+class FrameSurroundings:
     """Of the call that the selected frame is."""
 
     def is_from(self, words: Sequence[str]) -> bool:
@@ -90,10 +90,10 @@ class Call:
         raise UserError(COUNTED_ELSEWHERE)
 
 
-class Entry(Call):
+class EntrySurroundings(FrameSurroundings):
     """Of the call that the selected thread begins: ``caller`` made it, ``count`` gives it its number."""
 
-    def __init__(self, caller: frames.Place, count: Callable[[], int]) -> None:
+    def __init__(self, caller: frames.CodePlace, count: Callable[[], int]) -> None:
         self.caller, self.number = caller, count
 
     def is_from(self, words: Sequence[str]) -> bool:

@@ -20,7 +20,7 @@ from gdbcuda.machine import abi
 
 
 @dataclass
-class Place:
+class CodePlace:
     """A code address as a person reads it; ``source`` is "test_alloc.c:30" or ""."""
 
     address: int
@@ -30,29 +30,29 @@ class Place:
     source: str = ""
 
 # who knows a call that was shown at its entry, by a frame of it
-REMEMBERED: list[Callable[[gdb.Frame], Optional[Call]]] = []
+REMEMBERED: list[Callable[[gdb.Frame], FrameCall | None]] = []
 
 
 @dataclass
-class Call:
+class FrameCall:
     """One execution of an API function, as much as is known of it; ``raws`` has None where an argument is unknown."""
 
     function: api.Function
-    place: Place
-    caller: Place | None
+    place: CodePlace
+    caller: CodePlace | None
     thread: int
     raws: list[bytes | None] = field(default_factory=list)
     entry_sp: int | None = None
     result: int | None = None  # once it has returned
 
 
-def place_of(frame: gdb.Frame, is_caller: bool = False) -> Place:
+def place_of(frame: gdb.Frame, is_caller: bool = False) -> CodePlace:
     pc = frame.pc()
     lookup = pc - 1 if is_caller and pc else pc  # a call can be the last instruction; 0 ends some stacks
     name = frame.name() or process.symbol_of(lookup)[0]
     line = frame.find_sal()
     source = f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab and line.line else ""
-    return Place(pc, name, process.object_of(lookup), layers.layer_of(lookup, name), source)
+    return CodePlace(pc, name, process.object_of(lookup), layers.layer_of(lookup, name), source)
 
 
 Prototypes = Callable[[str], Optional[api.Function]]
@@ -106,7 +106,7 @@ def needs_stack(function: api.Function) -> bool:
 def from_registers(function: api.Function, stack: int | None) -> list[bytes | None]:
     memory = process.InferiorMemory()
 
-    def read(place: abi.Location) -> bytes | None:
+    def read(place: abi.ValuePlace) -> bytes | None:
         try:
             return place.read(process.register, stack, memory)
         except Unreadable:
@@ -151,12 +151,12 @@ def innermost(most: int) -> Iterator[gdb.Frame]:
         frame, most = frame.older(), most - 1
 
 
-def caller_of(frame: gdb.Frame) -> Place | None:
+def caller_of(frame: gdb.Frame) -> CodePlace | None:
     older = frame.older()
     return place_of(older, is_caller=True) if older is not None else None
 
 
-def read_call(frame: gdb.Frame, known: Prototypes | None = None) -> Call:
+def read_call(frame: gdb.Frame, known: Prototypes | None = None) -> FrameCall:
     """The call of this frame; UserError if the frame is in no API function, or none of ``known``."""
     function = api_function(frame, known)
     if function is None:
@@ -166,7 +166,7 @@ def read_call(frame: gdb.Frame, known: Prototypes | None = None) -> Call:
         if shown is not None and shown.function is function:
             return shown
     thread = gdb.selected_thread()
-    return Call(
+    return FrameCall(
         function,
         place_of(frame),
         caller_of(frame),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from gdbcuda import api
-from gdbcuda.api.notes import Notes
+from gdbcuda.api.notes import ApiNotes
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.live import layers, process
@@ -184,7 +184,7 @@ def prototype(symbol: str) -> api.Function | None:
 
 @functools.cache
 def loader_function(symbol: str) -> api.Function:
-    return api.Function(symbol, "driver", EXTRA[symbol], api.load().types, Notes())
+    return api.Function(symbol, "driver", EXTRA[symbol], api.load().types, ApiNotes())
 
 
 def breakpoint_numbers(numbers: list[int]) -> str:

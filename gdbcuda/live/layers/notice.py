@@ -17,7 +17,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers.noticed import STATE, Objects
+from gdbcuda.live.layers.noticed import STATE, NoticedObjects
 from gdbcuda.live.prompt import settings
 from gdbcuda.text.printable import visible
 
@@ -38,7 +38,7 @@ def on_objfile(event: gdb.NewObjFileEvent) -> None:
             arrived(STATE.of(inferior), name)
 
 
-def arrived(state: Objects, name: str) -> None:
+def arrived(state: NoticedObjects, name: str) -> None:
     if name.startswith(process.REMOTE_PREFIX):
         state.unasked.append(name)
     else:
@@ -52,7 +52,7 @@ def on_stop(event: object) -> None:
         keep(state, {name: exported_by_memory(images.get(process.strip_prefix(name))) for name in state.unasked})
 
 
-def keep(state: Objects, asked: dict[str, frozenset[str]]) -> None:
+def keep(state: NoticedObjects, asked: dict[str, frozenset[str]]) -> None:
     state.unasked = [name for name in state.unasked if name not in asked]
     for name, exported in asked.items():
         if exported:

@@ -8,14 +8,14 @@ from gdbcuda.live.host.inferiors import PerInferior
 
 
 @dataclass
-class Objects:
+class NoticedObjects:
     """Of one process. ``hooks`` are file name and what it exports."""
 
     unasked: list[str] = field(default_factory=list)
     hooks: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
-STATE: PerInferior[Objects] = PerInferior(Objects)
+STATE: PerInferior[NoticedObjects] = PerInferior(NoticedObjects)
 
 
 def hooks() -> list[str]:

@@ -8,15 +8,15 @@ from typing import Any
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.linkage import Linkage, Objects
+from gdbcuda.linkage import Linkage, Linkages
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import versions
 from gdbcuda.live.placing import unloading
-from gdbcuda.memory.pages import Blocks
-from gdbcuda.routes.snapshot import World
+from gdbcuda.memory.pages import PagedMemory
+from gdbcuda.routes.snapshot import ProcessSnapshot
 
 # dlopen of one object leaves what is known of the others; the next process may map other files at the same places
 _linkages: PerInferior[dict[tuple[int, str, int], Linkage]] = PerInferior(dict)
@@ -38,14 +38,14 @@ unloading.ON_UNLOADED.append(forget_unloaded)
 
 
 @process.until_objects_change
-def objects() -> Objects:
+def objects() -> Linkages:
     """The loaded objects; UserError with the reason where there are none."""
     if not process.is_alive():
         raise UserError("no process: run the program first, or open a core file")
     found = process.images()
     if not found:
         raise UserError("the loader has not mapped any library yet, or the program is static; go on to main first")
-    return Objects(map(linkage_of, found))
+    return Linkages(map(linkage_of, found))
 
 
 def file_of(linkage: Linkage) -> str:
@@ -112,7 +112,7 @@ def variable_at(address: int) -> str:
     return f"in {name}+{distance}" if distance and name else f"in {name}" if name else f"at {address:#x}"
 
 
-def now() -> World:
+def now() -> ProcessSnapshot:
     """The process at this stop: pointers and slots are read anew."""
-    memory = Blocks(process.InferiorMemory())
-    return World(objects(), memory, versions.table(), layer_of, file_of, symbol_at, is_hidden, variable_at)
+    memory = PagedMemory(process.InferiorMemory())
+    return ProcessSnapshot(objects(), memory, versions.table(), layer_of, file_of, symbol_at, is_hidden, variable_at)

@@ -11,20 +11,20 @@ from contextlib import suppress
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.files import places
-from gdbcuda.linkage.image import Symbol
+from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
 from gdbcuda.live.patching import detours
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings
 from gdbcuda.machine import unwinding
-from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.trampoline import Trampoline
 
 Tables = dict[int, bytes]  # address -> what is to be there; zeros are there already
 
 
 @process.until_objects_change
-def area() -> Symbol | None:
+def area() -> LoadedSymbol | None:
     """Where the code goes; None where the process has not the library."""
     with suppress(Unreadable):  # the process may be dying
         for one in process.lasting_images():
@@ -39,20 +39,20 @@ def is_inside(address: int) -> bool:
 
 
 def tables(made: Trampoline) -> Tables:
-    """Of code that is to lie in the area; `Refused` where its frames cannot be described."""
+    """Of code that is to lie in the area; `NoDetour` where its frames cannot be described."""
     found = area()
     assert found is not None
     try:
         described = unwinding.tables(made.raw)
     except unwinding.Unknown:
-        raise Refused("what its first instructions do to the stack is not understood") from None
+        raise NoDetour("what its first instructions do to the stack is not understood") from None
     return {made.address + found.size * index: raw for index, raw in enumerate(described, 1) if any(raw)}
 
 
 def write(found: Tables) -> None:
-    """All of them, or `Refused`."""
+    """All of them, or `NoDetour`."""
     if any(any(process.InferiorMemory().read(address, len(raw))) for address, raw in found.items()):
-        raise Refused("there is something else in libgdbcuda.so")
+        raise NoDetour("there is something else in libgdbcuda.so")
     for address, raw in found.items():
         detours.write(address, raw)
 

@@ -11,10 +11,10 @@ from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.threads import standstill
 from gdbcuda.machine import detour, trampoline
-from gdbcuda.machine.detour import Detour, Refused
+from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import ALIGN
-from gdbcuda.machine.unexecuted import PADDING, Surroundings
-from gdbcuda.machine.x86_read import Instruction, Unknown, instructions
+from gdbcuda.machine.unexecuted import PADDING, NearbyBytes
+from gdbcuda.machine.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86_write import jump
 
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
@@ -24,30 +24,30 @@ FIRST_BYTES = 16  # that have to be as the file has them
 
 
 def plan(function: int, stop: int, is_unwound: bool = False) -> Detour:
-    """The detour for the function that starts there; `Refused` with the reason."""
+    """The detour for the function that starts there; `NoDetour` with the reason."""
     code, around = read(function)
     if process.differs_from_file(function, FIRST_BYTES):
-        raise Refused("its first bytes are not those of its file: somebody else has patched it already")
+        raise NoDetour("its first bytes are not those of its file: somebody else has patched it already")
     in_place = not standstill.stands_still() and steps_in_place()
     return detour.plan(function, code, stop, around, cold_part(function), in_place, is_unwound)
 
 
-def read(function: int) -> tuple[bytes, Surroundings]:
+def read(function: int) -> tuple[bytes, NearbyBytes]:
     size = function_size(function)
     if not size:
-        raise Refused("the size of the function is not known")
+        raise NoDetour("the size of the function is not known")
     if size > LARGEST_FUNCTION:
-        raise Refused("the function is too large to look at")
+        raise NoDetour("the function is too large to look at")
     room = -(function + size) % ALIGN  # functions are aligned: so much is filling behind this one
     try:
         raw = process.original_code(function - PADDING, PADDING + size + room)
         neighbour = previous_function(function)
     except Unreadable:
-        raise Refused("the function cannot be read") from None
+        raise NoDetour("the function cannot be read") from None
     near = [one for one in process.PATCHED().items() if abs(one[0] - function) < LARGEST_FUNCTION + LARGEST_NEIGHBOUR]
     taken = frozenset(at + index for at, own in near for index in range(len(own)))
     code = raw[PADDING:]
-    return code[:size], Surroundings(raw[:PADDING], code[size:], neighbour, taken)
+    return code[:size], NearbyBytes(raw[:PADDING], code[size:], neighbour, taken)
 
 
 def cold_part(function: int) -> list[tuple[int, Instruction]]:
@@ -56,7 +56,7 @@ def cold_part(function: int) -> list[tuple[int, Instruction]]:
     found: list[tuple[int, Instruction]] = []
     for start in process.decoded(f"{name}.cold") if name else ():
         if process.object_of(start) == process.object_of(function):
-            with suppress(Unreadable, Unknown):
+            with suppress(Unreadable, UnknownInstruction):
                 for at, one in instructions(process.original_code(start, function_size(start) or LARGEST_NEIGHBOUR)):
                     found.append((start + at, one))
     return found
@@ -93,14 +93,14 @@ def function_size(function: int) -> int:
 
 
 def write(address: int, raw: bytes, prove: bool = True) -> None:
-    """`Refused` where the target does not let us, or, as far as we look, does not do it."""
+    """`NoDetour` where the target does not let us, or, as far as we look, does not do it."""
     try:
         gdb.selected_inferior().write_memory(address, raw)
         written = process.InferiorMemory().read(address, len(raw)) if prove else raw
     except (gdb.error, gdb.MemoryError, Unreadable) as problem:
-        raise Refused(f"the code cannot be written ({problem})") from None
+        raise NoDetour(f"the code cannot be written ({problem})") from None
     if written != raw:
-        raise Refused("the code cannot be written (it reads back differently)")
+        raise NoDetour("the code cannot be written (it reads back differently)")
 
 
 def prepare_island(found: Detour, made: trampoline.Trampoline) -> None:

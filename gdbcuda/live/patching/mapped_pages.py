@@ -21,7 +21,7 @@ from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import frames
 from gdbcuda.live.threads import positions, standstill
 from gdbcuda.machine import free_ranges
-from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.detour import NoDetour
 
 SIZE = 1 << 16
 READ_WRITE, READ_EXECUTE, PRIVATE_ANONYMOUS = 3, 5, 0x22
@@ -32,12 +32,12 @@ calling: list[bool] = []  # what gdb tells of the call is nobody's stop
 
 
 def map_writable() -> tuple[int, int]:
-    """Address and size of pages for words, somewhere; `Refused` with the reason."""
+    """Address and size of pages for words, somewhere; `NoDetour` with the reason."""
     return map_near(0, ANYWHERE, READ_WRITE)
 
 
 def map_near(near: int, reach: int, protection: int = READ_EXECUTE) -> tuple[int, int]:
-    """Address and size of pages within reach; `Refused` with the reason."""
+    """Address and size of pages within reach; `NoDetour` with the reason."""
     libc = require_safe_stop()
     segments = [(start, end) for one in process.images() for start, end, _ in one.segments]
     with undisturbed():
@@ -52,32 +52,32 @@ def map_near(near: int, reach: int, protection: int = READ_EXECUTE) -> tuple[int
                 call(libc, "munmap", found, SIZE)
             else:
                 gdb.selected_inferior().write_memory(errno, before)
-    raise Refused("the system has no page for them within reach")
+    raise NoDetour("the system has no page for them within reach")
 
 
 def unmap(start: int, size: int) -> None:
     libc = require_safe_stop()
     with undisturbed():
         if call(libc, "munmap", start, size):
-            raise Refused("munmap failed")
+            raise NoDetour("munmap failed")
 
 
 def require_safe_stop() -> Image:
-    """libc, if it may be called; else `Refused`."""
+    """libc, if it may be called; else `NoDetour`."""
     if process.is_running() or process.connection() == "core":
-        raise Refused("the program runs")
+        raise NoDetour("the program runs")
     libc = next((one for one in process.images() if one.lookup("__errno_location") and one.lookup("mmap")), None)
     if libc is None:
-        raise Refused("libc's mmap is not known")
+        raise NoDetour("libc's mmap is not known")
     innermost = list(frames.innermost(MOST_FRAMES))
     if layers.layer_of(innermost[0].pc(), innermost[0].name() or "") == "system":
-        raise Refused("the selected thread is in a system library (cuda-guards in the program's code tries again)")
+        raise NoDetour("the selected thread is in a system library (cuda-guards in the program's code tries again)")
     if any(one.type() == gdb.SIGTRAMP_FRAME for one in innermost):
-        raise Refused("the selected thread is in a signal handler")
+        raise NoDetour("the selected thread is in a signal handler")
     if any(vendor.is_loader(process.object_of(one.pc())) for one in innermost):
-        raise Refused("the loader is at work")
+        raise NoDetour("the loader is at work")
     if would_stop(libc):
-        raise Refused("a breakpoint or catchpoint would stop the program in mmap")
+        raise NoDetour("a breakpoint or catchpoint would stop the program in mmap")
     return libc
 
 
@@ -102,7 +102,7 @@ def undisturbed() -> Iterator[None]:
         with positions.same_thread(), standstill.other_threads_held(), gdb_cli.setting("unwindonsignal", "on"):
             yield
     except UserError as problem:
-        raise Refused(str(problem)) from None
+        raise NoDetour(str(problem)) from None
     finally:
         calling.pop()
 
@@ -115,5 +115,5 @@ def call(libc: Image, name: str, *arguments: int) -> int:
     try:
         value = gdb.parse_and_eval(f"((unsigned long (*)({types})) {function.address:#x})({given})")
     except gdb.error as problem:
-        raise Refused(f"{name} cannot be called in the program ({str(problem).splitlines()[0]})") from None
+        raise NoDetour(f"{name} cannot be called in the program ({str(problem).splitlines()[0]})") from None
     return int(value) & (1 << 64) - 1

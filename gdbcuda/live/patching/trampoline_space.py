@@ -22,7 +22,7 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, mapped_pages
 from gdbcuda.live.threads import positions
 from gdbcuda.machine import trampoline
-from gdbcuda.machine.detour import Detour, Refused
+from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import Range, aligned, fit
 from gdbcuda.machine.unexecuted import Island
 from gdbcuda.memory import PAGE
@@ -33,7 +33,7 @@ MOST_TRIES = 64
 _calling_allowed: list[bool] = []
 
 
-class NoRoom(Refused):
+class NoTrampolineSpace(NoDetour):
     """For this trampoline; a smaller one might fit."""
 
 
@@ -90,7 +90,7 @@ def in_library(
     try:
         tables = agent.tables(made)
         agent.write(tables)
-    except (Refused, Unreadable):
+    except (NoDetour, Unreadable):
         return None
     ROOM().tables[address] = tables
     return made
@@ -118,12 +118,12 @@ def room_for(function: int, size: int, has_breakpoint: bool) -> int:
     if address is None and _calling_allowed:
         try:
             start, length = mapped_pages.map_near(function, NEAR)
-        except (Refused, gdb.error) as reason:
-            raise NoRoom(f"no unused bytes are left within 2 GB, and {reason}") from None
+        except (NoDetour, gdb.error) as reason:
+            raise NoTrampolineSpace(f"no unused bytes are left within 2 GB, and {reason}") from None
         ROOM().mapped[start] = length
         address = spare(function, size, has_breakpoint)
     if address is None:
-        raise NoRoom("no unused bytes are left within 2 GB; cuda-guards, typed at a stop, makes room")
+        raise NoTrampolineSpace("no unused bytes are left within 2 GB; cuda-guards, typed at a stop, makes room")
     return address
 
 
@@ -175,7 +175,7 @@ def clean() -> None:
             del room.left[address]
             room.taken.pop(address, None)
             process.PATCHED().pop(address, None)
-            with suppress(Refused, Unreadable):
+            with suppress(NoDetour, Unreadable):
                 if process.InferiorMemory().read(address, len(ours)) == ours:
                     detours.write(address, own)
                     agent.take_back(room.tables.pop(address, {}))
@@ -196,7 +196,7 @@ def give_back() -> str:
         try:
             mapped_pages.unmap(start, size)
             del room.mapped[start]
-        except Refused as reason:
+        except NoDetour as reason:
             stays = str(reason)
     kept = ", ".join(f"{size >> 10} KiB at {start:#x}" for start, size in room.mapped.items())
     return f"guards had pages mapped that stay in the process: {kept} ({stays})" if kept else ""

@@ -16,7 +16,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import mapped_pages, trampoline_space
 from gdbcuda.live.preloading import environment
-from gdbcuda.machine.detour import Refused
+from gdbcuda.machine.detour import NoDetour
 
 SIZE = 8
 Purpose = tuple[str, int]
@@ -45,7 +45,7 @@ def word(purpose: Purpose) -> int:
 def reserve() -> int:
     try:
         return environment.store(bytes(SIZE), keep=True, align=SIZE)
-    except environment.NoRoom:
+    except environment.NoSpareBytes:
         return in_page()
 
 
@@ -53,11 +53,13 @@ def in_page() -> int:
     words = WORDS()
     if not words.unused:
         if not trampoline_space.is_calling_allowed():
-            raise trampoline_space.NoRoom("no 8 bytes are left to count in; cuda-guards, typed at a stop, makes room")
+            raise trampoline_space.NoTrampolineSpace(
+                "no 8 bytes are left to count in; cuda-guards, typed at a stop, makes room"
+            )
         try:
             start, size = mapped_pages.map_writable()
-        except (Refused, gdb.error) as reason:
-            raise trampoline_space.NoRoom(f"no 8 bytes are left to count in, and {reason}") from None
+        except (NoDetour, gdb.error) as reason:
+            raise trampoline_space.NoTrampolineSpace(f"no 8 bytes are left to count in, and {reason}") from None
         words.pages.append((start, size))
         words.unused = list(range(start, start + size, SIZE))
     return words.unused.pop(0)
@@ -79,6 +81,6 @@ def give_back() -> str:
         while words.pages and not trampoline_space.ROOM().left:
             mapped_pages.unmap(*words.pages[-1])
             words.pages.pop()
-    except Refused as reason:
+    except NoDetour as reason:
         return f"a page that guards counted in stays in the process: {reason}"
     return "a page that guards counted in stays in the process: a thread may be in one" if words.pages else ""

@@ -22,10 +22,10 @@ NO_PROBES = "-function _dl_debug_state"
 THIS = "__import__('gdbcuda.live.placing.loader_watch', fromlist=['*'])"
 
 _wanted: list[Callable[[], None]] = []
-_places: dict[str, Place] = {}
+_places: dict[str, LoaderBreakpoint] = {}
 
 
-class Place(gdb.Breakpoint):
+class LoaderBreakpoint(gdb.Breakpoint):
     def __init__(self, spec: str) -> None:
         super().__init__(spec, internal=True)
         self.spec = spec
@@ -41,7 +41,7 @@ class Place(gdb.Breakpoint):
         return False
 
 
-def is_probe(place: Place) -> bool:
+def is_probe(place: LoaderBreakpoint) -> bool:
     return place.spec in CHANGES and not place.pending
 
 
@@ -72,4 +72,4 @@ def watch() -> None:
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
     """The loader is there, and no command could be executed before: what every one of them has."""
     if _wanted and not _places and vendor.is_loader(event.new_objfile.filename or ""):
-        Place(NO_PROBES)
+        LoaderBreakpoint(NO_PROBES)

@@ -17,7 +17,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.memory import PAGE, read_string
-from gdbcuda.memory.pages import Blocks
+from gdbcuda.memory.pages import PagedMemory
 
 POINTER = 8
 MOST_VARIABLES = 65536
@@ -27,13 +27,13 @@ LONGEST_STRING = 128 << 10  # bytes: MAX_ARG_STRLEN (execve(2))
 _used: PerInferior[dict[int, int]] = PerInferior(dict)  # end of a .bss -> bytes of the page's tail that are ours
 
 
-class NoRoom(UserError):
+class NoSpareBytes(UserError):
     """The spare bytes do not suffice."""
 
 
 def variables() -> list[tuple[int, bytes]]:
     """The pointers of ``environ`` and the strings they point to; UserError where the process has none yet."""
-    memory, found = Blocks(process.InferiorMemory()), []  # side by side as they are: a page or two
+    memory, found = PagedMemory(process.InferiorMemory()), []  # side by side as they are: a page or two
     start = array_address()
     for index in range(MOST_VARIABLES):
         pointer = struct.unpack("<Q", memory.read(start + index * POINTER, POINTER))[0]
@@ -87,7 +87,7 @@ def put(name: str, value: str) -> None:
     """Sets NAME=VALUE for the process's next getenv; calls its setenv only where the spare bytes do not suffice."""
     try:
         put_by_memory(name, value)
-    except NoRoom as problem:
+    except NoSpareBytes as problem:
         if not call_setenv(name, value):
             raise UserError(f"{problem}, and setenv cannot be called; set the variable and run again") from None
 
@@ -137,7 +137,7 @@ def store(data: bytes, keep: bool = False, align: int = 16) -> int:
             if not keep:
                 write(address, data)
             return address
-    raise NoRoom(f"no spare {len(data)} bytes in the process")
+    raise NoSpareBytes(f"no spare {len(data)} bytes in the process")
 
 
 def is_zero(address: int, size: int) -> bool:

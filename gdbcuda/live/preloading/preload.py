@@ -203,7 +203,7 @@ def remote_advice(path: str) -> str:
 
     program = process.strip_prefix(process.program()) or "PROGRAM"
     server = link.gdbserver()
-    line = plan.plan(plan.Request(hook=path, program=program, gdbserver=server)).server
+    line = plan.plan(plan.RemoteRequest(hook=path, program=program, gdbserver=server)).server
     return (
         f"The process is started by {server}, so the preload is set there (cuda-remote tells how, in containers too):\n"
         f"  {visible(line)}\n"

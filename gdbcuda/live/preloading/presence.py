@@ -17,7 +17,7 @@ from gdbcuda.text.printable import visible
 
 
 @dataclass
-class Seen:
+class Checked:
     """Of one process."""
 
     is_told: bool = False  # the user knows whether the hook is there
@@ -29,7 +29,7 @@ class Seen:
 UNKNOWN = "the program has not got as far as loading its libraries"
 GAVE_UP = "ld.so has ended the program while it loaded the libraries (see its message; cuda-check)"
 STATUS_OF_LOADER = 127  # ld.so's own exit status, before the program begins (glibc: _dl_fatal_printf)
-SEEN: PerInferior[Seen] = PerInferior(Seen, kept=True)
+SEEN: PerInferior[Checked] = PerInferior(Checked, kept=True)
 
 
 def verify() -> str:

@@ -17,7 +17,7 @@ from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
 from gdbcuda.live.process.memory import InferiorMemory
 from gdbcuda.live.process.state import connection, is_alive, is_remote, program, strip_prefix
-from gdbcuda.memory.pages import Blocks
+from gdbcuda.memory.pages import PagedMemory
 
 
 @until_objects_change
@@ -26,7 +26,7 @@ def images() -> list[Image]:
     values = auxiliary()
     if "AT_PHDR" not in values or "AT_PHNUM" not in values:
         return []
-    found = image.images(Blocks(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
+    found = image.images(PagedMemory(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
     if connection() == "core":
         core_contents.mark(found)
     return found
@@ -126,7 +126,7 @@ def is_indirect(file: str, name: str) -> bool:
     return found is not None and found.is_indirect
 
 
-def exported(file: str, name: str) -> image.Symbol | None:
+def exported(file: str, name: str) -> image.LoadedSymbol | None:
     owner = next((one for one in images() if (one.name or strip_prefix(program())) == file), None)
     return owner.lookup(name) if owner is not None else None
 

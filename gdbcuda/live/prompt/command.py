@@ -31,7 +31,7 @@ Action = Callable[..., "str | None"]
 
 
 @dataclass(frozen=True)
-class Argument:
+class Word:
     """A word of the command: ``count`` is argparse's nargs (None exactly one, "?", "*", "+")."""
 
     name: str
@@ -64,7 +64,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Condition:
+class ConditionText:
     """The raw rest of the line behind ``if``: quotes, << and && are the condition language's, not the shell's."""
 
     help: str = "only when COND holds; COND is written on parameter names and enum constants"
@@ -104,7 +104,7 @@ class ByGdb(int):
         return iter(self.words())
 
 
-class Parser(parsing.Parser):
+class CommandParser(parsing.OptionParser):
     """Never exits gdb (it would show as Python Exception <class 'SystemExit'>)."""
 
     advice = "help {prog}"
@@ -131,7 +131,7 @@ class Command(gdb.Command):
         REGISTRY[name] = self
 
     @cached_property
-    def parser(self) -> Parser:
+    def parser(self) -> CommandParser:
         """Made when the command is first typed: for all of them, argparse takes a tenth of the time that we load in."""
         made = make_parser(self.name, self.parts)
         made.example = self.__doc__.partition("Examples:\n")[2].partition("\n")[0].strip()
@@ -149,7 +149,7 @@ class Command(gdb.Command):
 
     def parse(self, text: str) -> dict[str, Any]:
         condition, values = None, {}
-        if any(isinstance(part, Condition) for part in self.parts):
+        if any(isinstance(part, ConditionText) for part in self.parts):
             text, condition = split_condition(text)
             values["condition"] = condition
         words = gdb.string_to_argv(text)
@@ -178,7 +178,7 @@ class Command(gdb.Command):
     def completer(self, before: list[str], token: str) -> Completer:
         """Of the option whose value the token is, of the options, or of the argument at its place."""
         for part in self.parts:
-            if isinstance(part, Condition) and part.complete and "if" in before:
+            if isinstance(part, ConditionText) and part.complete and "if" in before:
                 at = before.index("if")
                 return lambda token, complete=part.complete: complete(before[:at], before[at + 1 :], token)
         options = {part.name: part for part in self.parts if isinstance(part, Option)}
@@ -192,7 +192,7 @@ class Command(gdb.Command):
         return self.at_place(len(words))
 
     def at_place(self, place: int) -> Completer:
-        arguments = [part for part in self.parts if isinstance(part, Argument)]
+        arguments = [part for part in self.parts if isinstance(part, Word)]
         if arguments and place >= len(arguments) and arguments[-1].count in ("*", "+"):
             place = len(arguments) - 1
         return arguments[place].complete or nothing if place < len(arguments) else nothing
@@ -226,10 +226,10 @@ def split_condition(text: str) -> tuple[str, str | None]:
     return text[: found.start()], condition
 
 
-def make_parser(name: str, parts: tuple[Any, ...]) -> Parser:
-    parser = Parser(prog=name, add_help=False)
+def make_parser(name: str, parts: tuple[Any, ...]) -> CommandParser:
+    parser = CommandParser(prog=name, add_help=False)
     for part in parts:
-        if isinstance(part, Argument):
+        if isinstance(part, Word):
             parser.add_argument(part.name, nargs=part.count)
         elif isinstance(part, Option) and part.flag:
             parser.add_argument(part.name, dest=part.key, action="store_true")
@@ -244,7 +244,7 @@ def usage(name: str, parts: tuple[Any, ...]) -> str:
     """ "Usage: cuda-call [--json]", in lines as wide as the rest of the help."""
     words = [f"Usage: {name}"]
     for part in parts:
-        if isinstance(part, Argument):
+        if isinstance(part, Word):
             shown = part.name.upper()
             words.append({None: shown, "?": f"[{shown}]", "*": f"[{shown}...]", "+": f"{shown}..."}[part.count])
         elif isinstance(part, Option):
@@ -273,7 +273,7 @@ def help_text(name: str, doc: str | None, parts: tuple[Any, ...]) -> str:
     return "\n".join([first, usage(name, parts), *rows, rest])
 
 
-def label_of(part: Argument | Option | Condition) -> str:
-    if isinstance(part, Condition):
+def label_of(part: Word | Option | ConditionText) -> str:
+    if isinstance(part, ConditionText):
         return "if COND"
     return part.name if isinstance(part, Option) else part.name.upper()

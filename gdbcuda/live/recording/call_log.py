@@ -177,10 +177,10 @@ def lines(calls: list[Call]) -> str:
     return "\n".join(map(writer().line, calls))
 
 
-def writer() -> text.Writer:
+def writer() -> text.CallWriter:
     from gdbcuda.live.stopping import stops
 
-    return text.Writer(versions.table(), SESSION.kept.notes, stops.paint)
+    return text.CallWriter(versions.table(), SESSION.kept.notes, stops.paint)
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:

@@ -11,11 +11,11 @@ import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.calls.stacks import Stacks
-from gdbcuda.live.threads.call_registers import Machine, here
+from gdbcuda.live.threads.call_registers import CallMachine, here
 
 
 @dataclass
-class Wish:
+class RecordWish:
     """What is recorded: functions by ELF symbol, the layers they are in, whose calls, how many frames of stack."""
 
     functions: frozenset[str]
@@ -26,11 +26,11 @@ class Wish:
 
 
 @dataclass
-class Recorded:
+class RecordedProcess:
     """What the recorder has in one process: none of it means anything in another."""
 
     number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
-    machine: Machine = field(default_factory=here)
+    machine: CallMachine = field(default_factory=here)
     threads: dict[int, Stacks] = field(default_factory=dict)  # by gdb's number
     entries: dict[int, gdb.Breakpoint] = field(default_factory=dict)  # by address, like the next two
     returns: dict[int, gdb.Breakpoint] = field(default_factory=dict)

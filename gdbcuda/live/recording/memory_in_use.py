@@ -29,16 +29,16 @@ ROOM = 64
 _room: PerInferior[list[int]] = PerInferior(list)  # address of the spare bytes
 
 
-class Answer(NamedTuple):
+class MemoryInUse(NamedTuple):
     """``total`` and ``used`` in bytes, or what went wrong."""
 
-    spot: planting.Spot
+    spot: planting.PlantingSpot
     total: int = 0
     used: int = 0
     error: str = ""
 
 
-def ask() -> list[Answer]:
+def ask() -> list[MemoryInUse]:
     """The selected thread's context's device, and NVML's device 0."""
     if not process.is_alive() or process.connection() == "core":
         raise UserError("there is no process that could be asked: compare it while the program stands somewhere")
@@ -79,7 +79,7 @@ def room() -> int:
     return _room()[0]
 
 
-def call(spot: planting.Spot, *arguments: int) -> str:
+def call(spot: planting.PlantingSpot, *arguments: int) -> str:
     """Calls the function; the name of the error that it returns, or ""."""
     types = ", ".join(["unsigned long"] * len(arguments))
     given = ", ".join(f"{one:#x}" for one in arguments)
@@ -93,16 +93,16 @@ def call(spot: planting.Spot, *arguments: int) -> str:
     return decode.result(function, status, versions.table(), process.InferiorMemory()).text
 
 
-def ask_driver(spot: planting.Spot) -> Answer:
+def ask_driver(spot: planting.PlantingSpot) -> MemoryInUse:
     error = call(spot, room(), room() + 8)
     free, total = words(room(), 2)
-    return Answer(spot, total, total - free, error)
+    return MemoryInUse(spot, total, total - free, error)
 
 
-def ask_nvml(handle: planting.Spot, spot: planting.Spot) -> Answer:
+def ask_nvml(handle: planting.PlantingSpot, spot: planting.PlantingSpot) -> MemoryInUse:
     error = call(handle, 0, room()) or call(spot, words(room(), 1)[0], room() + 8)
     total, _, used = words(room() + 8, 3)
-    return Answer(spot, total, used, error)
+    return MemoryInUse(spot, total, used, error)
 
 
 def words(address: int, count: int) -> tuple[int, ...]:

@@ -14,14 +14,14 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.layers import names, snapshot
 
 
-class Spot(NamedTuple):
+class PlantingSpot(NamedTuple):
     address: int
     symbol: str
     layer: str
     file: str
 
 
-def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterator[Spot]:
+def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterator[PlantingSpot]:
     """The object's own implementations; one an address, under the newest of its names (_v2 before the bare one)."""
     file = snapshot.file_of(linkage)
     found = {d[0].address: name for name, d in sorted(linkage.symbols.defined(wanted).items())}
@@ -29,7 +29,7 @@ def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterat
     for address, name in found.items():
         layer = layers.layer_of(address, name)
         if layer != "system" and (not places or any(layers.matches(place, layer, file) for place in places)):
-            yield Spot(address, name, layer, file)
+            yield PlantingSpot(address, name, layer, file)
 
 
 def hidden(linkage: Linkage, file: str, wanted: Set[str]) -> dict[int, str]:

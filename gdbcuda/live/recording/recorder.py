@@ -30,9 +30,9 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import code_places, condition_words, frames, snapshot, versions
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording import jumps, planting
-from gdbcuda.live.recording.footprint import Recorded, Wish
-from gdbcuda.live.recording.watchers import Entry, Jump, Return
-from gdbcuda.live.threads.call_registers import Machine, read
+from gdbcuda.live.recording.footprint import RecordedProcess, RecordWish
+from gdbcuda.live.recording.watchers import CallReturn, FunctionEntry, Jump
+from gdbcuda.live.threads.call_registers import CallMachine, read
 from gdbcuda.machine import abi
 
 # tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
@@ -45,12 +45,14 @@ class Recorder:
 
     ``is_bad`` is asked after the entry: should the program stop at this call?"""
 
-    def __init__(self, wish: Wish, sinks: list[Sink], is_bad: Callable[[Call], bool] = lambda call: False) -> None:
+    def __init__(
+        self, wish: RecordWish, sinks: list[Sink], is_bad: Callable[[Call], bool] = lambda call: False
+    ) -> None:
         self.wish, self.sinks, self.is_bad = wish, sinks, is_bad
         self.epoch = time.perf_counter()
         self.number = self.stops = self.missed = 0
         self.is_paused = False
-        self.processes: PerInferior[Recorded] = PerInferior(Recorded, self.end_process)
+        self.processes: PerInferior[RecordedProcess] = PerInferior(RecordedProcess, self.end_process)
         self.why_ended = record.PROCESS_GONE
 
     def now(self) -> float:
@@ -67,7 +69,9 @@ class Recorder:
 
     # -- entry ------------------------------------------------------------------------------------------------
 
-    def entered(self, spot: planting.Spot, function: api.Function, arguments: Sequence[abi.Location]) -> Call | None:
+    def entered(
+        self, spot: planting.PlantingSpot, function: api.Function, arguments: Sequence[abi.ValuePlace]
+    ) -> Call | None:
         """At a function's first instruction; None where the call is not wanted."""
         start, memory, state = self.now(), process.InferiorMemory(), self.processes()
         stack = process.register(state.machine.stack_pointer)
@@ -81,7 +85,7 @@ class Recorder:
         if stacks.is_met_again(spot.address, back, sp, raws, moment):
             return None
         called_by = code_places.caller(back)
-        around = condition_words.Entry(called_by, lambda: next(state.passed))
+        around = condition_words.EntrySurroundings(called_by, lambda: next(state.passed))
         if self.wish.condition is not None and not self.wish.condition.holds(function, raws, memory, around):
             return None
         self.abandon(stacks.left_by(spot.address, back, sp, bool(state.jumps)), record.UNWOUND)
@@ -95,12 +99,12 @@ class Recorder:
             call.stack = self.backtrace()
         stacks.calls.append(Open(call, function, raws, spot.address, back, sp, moment))
         if back not in state.returns:
-            state.returns[back] = Return(self, back)
+            state.returns[back] = CallReturn(self, back)
         for sink in self.sinks:
             sink.entry(call)
         return call
 
-    def stacks_of(self, thread: gdb.InferiorThread, state: Recorded) -> Stacks:
+    def stacks_of(self, thread: gdb.InferiorThread, state: RecordedProcess) -> Stacks:
         """A thread that is new is the time to look which others are gone: no event of gdb 10 to 13 tells that."""
         found = state.threads.get(thread.global_num)
         if found is None:
@@ -108,7 +112,9 @@ class Recorder:
             found = state.threads[thread.global_num] = Stacks()
         return found
 
-    def begin(self, thread: gdb.InferiorThread, state: Recorded, spot: planting.Spot, start: float) -> Call:
+    def begin(
+        self, thread: gdb.InferiorThread, state: RecordedProcess, spot: planting.PlantingSpot, start: float
+    ) -> Call:
         open_calls = state.threads[thread.global_num].calls
         call = Call(self.number, spot.symbol, start, thread.global_num)
         self.number += 1
@@ -120,7 +126,7 @@ class Recorder:
             self.note("thread", call.thread, {"thread": call.thread, "lwp": call.lwp, "name": thread.name})
         return call
 
-    def place(self, place: frames.Place, state: Recorded) -> int:
+    def place(self, place: frames.CodePlace, state: RecordedProcess) -> int:
         if ("place", place.address) not in state.noted:
             self.note("place", place.address, code_places.details(place))
         return place.address
@@ -158,7 +164,7 @@ class Recorder:
         for one in ended:
             self.finish(one, end, state.machine)
 
-    def finish(self, ended: Open, end: float, machine: Machine) -> None:
+    def finish(self, ended: Open, end: float, machine: CallMachine) -> None:
         call, function, table, memory = ended.call, ended.function, versions.table(), process.InferiorMemory()
         code = process.register(machine.result)
         call.end, call.ended = end, ""
@@ -210,14 +216,14 @@ class Recorder:
                     self.plant_in(linkage, state)
         link.keep_inserted(self.places())
 
-    def plant_in(self, linkage: Any, state: Recorded) -> None:
+    def plant_in(self, linkage: Any, state: RecordedProcess) -> None:
         table, file = versions.table(), snapshot.file_of(linkage)
         self.note("object", file, {"file": file, "layer": snapshot.layer_of(linkage), "base": linkage.image.base,
                                    "build_id": linkage.image.build_id})  # fmt: skip
         for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
             function = table.function(spot.symbol)
             if function is not None and spot.address not in state.entries:
-                state.entries[spot.address] = Entry(self, spot, function)
+                state.entries[spot.address] = FunctionEntry(self, spot, function)
         for address, name in jumps.spots(linkage).items():
             if address not in state.jumps:
                 state.jumps[address] = Jump(self, address, name)
@@ -239,7 +245,7 @@ class Recorder:
         for stacks in state.threads.values():
             self.abandon(stacks.without_callers(addresses), record.UNWOUND)
 
-    def end_process(self, state: Recorded) -> None:
+    def end_process(self, state: RecordedProcess) -> None:
         """Addresses and stacks mean nothing any more."""
         for stacks in state.threads.values():
             self.abandon(stacks.all(), self.why_ended)

@@ -16,23 +16,25 @@ from gdbcuda.live.recording import planting
 from gdbcuda.machine import abi
 
 
-class Recorder(Protocol):
+class Told(Protocol):
     """Who is told, and counts."""
 
     is_paused: bool
     stops: int
     missed: int
 
-    def entered(self, spot: planting.Spot, function: api.Function, arguments: Sequence[abi.Location]) -> Call | None: ...
+    def entered(
+        self, spot: planting.PlantingSpot, function: api.Function, arguments: Sequence[abi.ValuePlace]
+    ) -> Call | None: ...
     def is_bad(self, call: Call) -> bool: ...
     def returned(self, address: int) -> None: ...
     def jumped(self, name: str) -> None: ...
 
 
-class Silent(own_process.Internal):
+class Watcher(own_process.Internal):
     """Looks on and never stops. What a broken process cannot tell is counted, not recorded."""
 
-    def __init__(self, recorder: Recorder, address: int) -> None:
+    def __init__(self, recorder: Told, address: int) -> None:
         super().__init__(address)
         self.recorder = recorder
 
@@ -50,10 +52,10 @@ class Silent(own_process.Internal):
         raise NotImplementedError
 
 
-class Entry(Silent):
+class FunctionEntry(Watcher):
     """At a function's first instruction."""
 
-    def __init__(self, recorder: Recorder, spot: planting.Spot, function: api.Function) -> None:
+    def __init__(self, recorder: Told, spot: planting.PlantingSpot, function: api.Function) -> None:
         super().__init__(recorder, spot.address)
         self.spot, self.function = spot, function
         self.arguments = abi.locate(function, process.machine())
@@ -63,7 +65,7 @@ class Entry(Silent):
         return call is not None and self.recorder.is_bad(call) and stop_behind(self.spot.address)
 
 
-class Return(Silent):
+class CallReturn(Watcher):
     """Where a caller goes on."""
 
     def look(self) -> bool:
@@ -71,10 +73,10 @@ class Return(Silent):
         return False
 
 
-class Jump(Silent):
+class Jump(Watcher):
     """Where a thread leaves its calls, or its stack."""
 
-    def __init__(self, recorder: Recorder, address: int, name: str) -> None:
+    def __init__(self, recorder: Told, address: int, name: str) -> None:
         super().__init__(recorder, address)
         self.name = name
 

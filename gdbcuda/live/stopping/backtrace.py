@@ -56,7 +56,7 @@ class LayerFrame(FrameDecorator):
         return None if self.is_gdbs_own else self.file
 
 
-def library(place: frames.Place) -> str:
+def library(place: frames.CodePlace) -> str:
     """ " libvgpu.so"; of the layer "app" the program itself goes without saying."""
     is_program = place.layer == "app" and place.file == process.strip_prefix(process.program())
     return "" if is_program else " " + os.path.basename(place.file)

@@ -18,22 +18,22 @@ from gdbcuda.live.threads import arrivals
 
 
 @dataclass
-class Count:
+class CallCount:
     """``number`` of calls; while ``address`` is set the process itself counts in the 8 bytes there."""
 
     number: int = 0
     address: int | None = None
 
 
-COUNTS: PerInferior[dict[int, Count]] = PerInferior(dict)  # by breakpoint number
+COUNTS: PerInferior[dict[int, CallCount]] = PerInferior(dict)  # by breakpoint number
 # Asked in turn with a breakpoint's number, about the call that the selected thread is at: True or False if the
 # counting terms have been decided (and the call counted) before gdb came to it, None if not.
 already_decided: list[Callable[[int], bool | None]] = []
 
 
-def of(breakpoint: int) -> Count:
+def of(breakpoint: int) -> CallCount:
     """The count of this breakpoint in the selected inferior's process."""
-    return COUNTS().setdefault(breakpoint, Count())
+    return COUNTS().setdefault(breakpoint, CallCount())
 
 
 def value(breakpoint: int) -> int:

@@ -29,7 +29,7 @@ def function(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def register(action: Callable[..., Any]) -> Callable[..., Any]:
         counts = argument_counts(action)
 
-        class Function(gdb.Function):
+        class ConvenienceFunction(gdb.Function):
             __doc__ = action.__doc__
 
             def invoke(self, *arguments: Any) -> Any:
@@ -40,7 +40,7 @@ def function(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 except safely.ANYTHING as problem:
                     raise safely.error("", problem) from None
 
-        Function(name)
+        ConvenienceFunction(name)
         return action
 
     return register
@@ -65,7 +65,7 @@ def argument_counts(action: Callable[..., Any]) -> range:
 @function("_cuda_from")
 def cuda_from(wanted: gdb.Value) -> bool:
     """$_cuda_from("app"): does the call come from that layer, library or function? Several with commas: "hook,main"."""
-    return condition_words.Call().is_from(wanted.string().split(","))
+    return condition_words.FrameSurroundings().is_from(wanted.string().split(","))
 
 
 @function("_cuda_in")
@@ -86,7 +86,9 @@ def cuda_if(text: gdb.Value) -> bool:
     call = frames.read_call(gdb.selected_frame(), names.prototype)
     wanted = parsed(text.string(), call.function, versions.table())
     try:
-        return bool(wanted.holds(call.function, call.raws, process.InferiorMemory(), condition_words.Call()))
+        return bool(
+            wanted.holds(call.function, call.raws, process.InferiorMemory(), condition_words.FrameSurroundings())
+        )
     except Unreadable as problem:
         if problem.address:
             raise UserError(str(problem)) from None

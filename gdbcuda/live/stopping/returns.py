@@ -20,13 +20,13 @@ from gdbcuda.live.threads.call_registers import current_stack_pointer, result_re
 class Pending:
     """A call that has been entered; ``number`` is the breakpoint of the user that waits for its return."""
 
-    call: frames.Call
+    call: frames.FrameCall
     number: int
     only_errors: bool
 
 
 @dataclass
-class Calls:
+class AwaitedCalls:
     """Of one process: the calls that are waited for; by thread the one whose return has stopped it, until it goes on;
     and the threads whose stop the user has seen."""
 
@@ -35,10 +35,10 @@ class Calls:
     seen_threads: set[int] = field(default_factory=set)
 
 
-CALLS: PerInferior[Calls] = PerInferior(Calls)
+CALLS: PerInferior[AwaitedCalls] = PerInferior(AwaitedCalls)
 
 
-def is_error(call: frames.Call) -> bool:
+def is_error(call: frames.FrameCall) -> bool:
     """Every CUDA and NVML status is 0 for success; a function that returns something else cannot fail this way."""
     return call.function.result.kind == "enum" and call.result is not None and call.result & 0xFFFFFFFF != 0
 
@@ -60,7 +60,7 @@ def expect_frame(frame: gdb.Frame, number: int, only_errors: bool) -> bool:
     return True
 
 
-def is_over(waiting: Pending, new: frames.Call, number: int) -> bool:
+def is_over(waiting: Pending, new: frames.FrameCall, number: int) -> bool:
     """Another call has come to the stack pointer of a waiting one: that one was left by longjmp or an exception.
 
     Not so where the hook jumps on to the driver's function (both wait for one return), or two breakpoints wait."""
@@ -108,7 +108,7 @@ def forget_unloaded(addresses: set[int]) -> None:
 unloading.ON_UNLOADED.append(forget_unloaded)
 
 
-def just_returned(pc: int) -> tuple[frames.Call, int] | None:
+def just_returned(pc: int) -> tuple[frames.FrameCall, int] | None:
     """The call that returned to this very place, where the selected thread is, and the breakpoint that asked (0: finish
     or step), if any did."""
     waited = CALLS().returned.get(thread_number())

@@ -19,8 +19,8 @@ class Shown:
     """Of one process: the calls that go on; by thread the one that is over, until the thread goes on; by return address
     the breakpoints that notice it."""
 
-    open: dict[Key, frames.Call] = field(default_factory=dict)
-    over: dict[int, frames.Call] = field(default_factory=dict)
+    open: dict[Key, frames.FrameCall] = field(default_factory=dict)
+    over: dict[int, frames.FrameCall] = field(default_factory=dict)
     endings: dict[int, Ending] = field(default_factory=dict)
 
     def end(self) -> None:
@@ -32,7 +32,7 @@ class Shown:
 CALLS: PerInferior[Shown] = PerInferior(Shown, Shown.end)
 
 
-def returns_to(call: frames.Call, address: int) -> bool:
+def returns_to(call: frames.FrameCall, address: int) -> bool:
     return call.caller is not None and call.caller.address == address
 
 
@@ -64,7 +64,7 @@ class Ending(own_process.Internal):
             self.enabled = False
 
 
-def remember(call: frames.Call, frame: gdb.Frame) -> None:
+def remember(call: frames.FrameCall, frame: gdb.Frame) -> None:
     older, calls = frame.older(), CALLS()
     if older is None:
         return
@@ -87,7 +87,7 @@ def forget_unloaded(addresses: set[int]) -> None:
 unloading.ON_UNLOADED.append(forget_unloaded)
 
 
-def remembered(frame: gdb.Frame) -> frames.Call | None:
+def remembered(frame: gdb.Frame) -> frames.FrameCall | None:
     """The shown call that the frame is of."""
     older = frame.older()
     if older is None:

@@ -21,7 +21,7 @@ def paint(text: str, role: str) -> str:
     return colour(text, role, settings.colour())
 
 
-def call_text(call: frames.Call) -> str:
+def call_text(call: frames.FrameCall) -> str:
     """ "cuMemAlloc_v2(dptr=0x7ffe -> (not written yet), bytesize=4096 [4.00 KiB])", and the result, if any."""
     table, memory = versions.table(), process.InferiorMemory()
     if call.result is None:
@@ -43,14 +43,14 @@ def shortened(arguments: list[decode.Argument]) -> list[decode.Argument]:
     ]
 
 
-def where(place: frames.Place) -> str:
+def where(place: frames.CodePlace) -> str:
     """ "hook libvgpu.so"."""
     from gdbcuda.live import layers
 
     return paint(layers.shown(place.layer, place.file), f"layer-{place.layer}" if place.layer else "dim")
 
 
-def caller_text(call: frames.Call) -> str:
+def caller_text(call: frames.FrameCall) -> str:
     caller = call.caller
     if caller is None:
         return f"caller unknown, thread {inferiors.thread_label(call.thread)}"
@@ -61,7 +61,7 @@ def caller_text(call: frames.Call) -> str:
     return f"{owner} {name}{at}, thread {inferiors.thread_label(call.thread)}"
 
 
-def describe(call: frames.Call, label: str) -> str:
+def describe(call: frames.FrameCall, label: str) -> str:
     """Two lines: the call, and below it the caller."""
     head = f"{label}  " if label else ""
     verb = "returned to" if call.result is not None else "called by"

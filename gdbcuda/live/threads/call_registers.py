@@ -12,7 +12,7 @@ from gdbcuda.machine import abi
 
 
 @dataclass(frozen=True)
-class Machine:
+class CallMachine:
     """What a call is told by; asked once, for gdb finds the architecture out from a frame, and that costs 40 us."""
 
     stack_pointer: str
@@ -32,13 +32,13 @@ class Machine:
 
 
 MACHINES = {
-    "x86-64": Machine("rsp", "rax", ("rax", "rcx", "rdx", "r11", "eflags")),
-    "aarch64": Machine("sp", "x0", ("x8", "x9", "x16", "x17", "cpsr"), "x30"),
+    "x86-64": CallMachine("rsp", "rax", ("rax", "rcx", "rdx", "r11", "eflags")),
+    "aarch64": CallMachine("sp", "x0", ("x8", "x9", "x16", "x17", "cpsr"), "x30"),
 }
 
 
 @process.until_objects_change
-def here() -> Machine:
+def here() -> CallMachine:
     """The machine of the selected program."""
     return MACHINES[process.machine()]
 
@@ -61,7 +61,7 @@ def thread_number() -> int:
     return int(gdb.selected_thread().num)
 
 
-def read(place: abi.Location, stack: int, memory: process.InferiorMemory) -> bytes | None:
+def read(place: abi.ValuePlace, stack: int, memory: process.InferiorMemory) -> bytes | None:
     try:
         return place.read(process.register, stack, memory)
     except Unreadable:

@@ -13,7 +13,7 @@ from typing import Any
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import clone_or_cache, find_gdb, own_command, sourced_file
 from gdbcuda.shell.demo import folder
-from gdbcuda.text.parsing import Parser
+from gdbcuda.text.parsing import OptionParser
 
 HERE = Path(__file__).resolve().parent
 STANDIN = "cuda-env LD_LIBRARY_PATH"
@@ -25,7 +25,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "Builds a hook library, a stand-in driver and sample programs with gcc and make, and plays a session over them "
         "in gdb: to a stop inside the hook library, arguments decoded. No GPU needed."
     )
-    parser: Parser = subparsers.add_parser(
+    parser: OptionParser = subparsers.add_parser(
         "demo", help="build a stand-in driver and samples, and play a first session over them", description=about
     )
     parser.examples = ("gdbcuda demo", "gdbcuda demo ~/cuda-without-a-gpu", "gdbcuda demo --build-only")

@@ -11,7 +11,7 @@ from typing import Any
 from gdbcuda.api import vendor
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import own_command, sourced_file
-from gdbcuda.text.parsing import Parser
+from gdbcuda.text.parsing import OptionParser
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+-]*")
@@ -23,7 +23,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "Writes a small hook library to start from: two functions of the driver, and the resolvers that lead programs "
         "to them (linked, dlsym, cuGetProcAddress), with a Makefile and a CMakeLists.txt that build it with -g -O0."
     )
-    parser: Parser = subparsers.add_parser(
+    parser: OptionParser = subparsers.add_parser(
         "new-hook", help="write a small hook library to start from, with its Makefile and CMake file", description=about
     )
     parser.examples = ("gdbcuda new-hook myhook", "gdbcuda new-hook ~/src/quota --name vgpu")
