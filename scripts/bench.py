@@ -59,7 +59,7 @@ def load() -> list[Row]:
 def breakpoints() -> list[Row]:
     """1,000 breakpoints at once in a process that has the hook and the driver loaded (at most 0.3 s)."""
     setup = ["set breakpoint pending on", f"cuda-load {SHIM}/libgdbcuda-hook.so", "break main", "run"]
-    names = "__import__('gdbcuda.live.layers.versions', fromlist=['x']).table().find('cu*')[:1000]"
+    names = "__import__('gdbcuda.live.layers.table_version', fromlist=['x']).table().find('cu*')[:1000]"
     steps = {
         "gdb's break, 1,000 names": f"['break ' + f.symbol for f in {names}]",
         "cuda-break, 1,000 names": f"['cuda-break ' + ' '.join(f.symbol for f in {names})]",

@@ -37,7 +37,7 @@ CANARY = "gdb.gdbcuda/loaded.exp"
 CANARY_TEXT = """gdb_exit
 gdb_start
 foreach {answer name} {True loaded False absent} { set said($answer) $name }
-gdb_test_multiple "python import sys; print('gdbcuda.live.layers.snapshot' in sys.modules)" "the extension" {
+gdb_test_multiple "python import sys; print('gdbcuda.live.layers.this_snapshot' in sys.modules)" "the extension" {
     -re "(True|False)\\r\\n$gdb_prompt $" { pass $said($expect_out(1,string)) }
 }
 """

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from gdbcuda.api.vendor import NAMES
 from gdbcuda.check.subject import Subject, important_first
-from gdbcuda.text.words import some
+from gdbcuda.text.sentences import some
 
 RESOLVERS = ("cuGetProcAddress", "cuGetProcAddress_v2")
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from gdbcuda import api, elf
 from gdbcuda.check.uses import Uses
 from gdbcuda.elf import separate
-from gdbcuda.elf.dwarf.functions import TooMuch, defined_functions
-from gdbcuda.elf.dwarf.units import Unit
+from gdbcuda.elf.dwarf.compile_units import Unit
+from gdbcuda.elf.dwarf.function_names import TooMuch, defined_functions
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import open_source
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from gdbcuda.elf import notes, separate, symbols, versions
 from gdbcuda.elf.code.questions import FileCode
 from gdbcuda.elf.contents import Contents
-from gdbcuda.elf.dwarf.units import Dwarf
+from gdbcuda.elf.dwarf.compile_units import Dwarf
 from gdbcuda.elf.dynamic import read_dynamic
 from gdbcuda.elf.header import read_header
 from gdbcuda.elf.layout import Addresses, Section, read_sections, read_segments

@@ -8,7 +8,7 @@ from gdbcuda import api
 from gdbcuda.ledger import mappings, roles
 from gdbcuda.ledger.accesses import Touch
 from gdbcuda.ledger.blocks import Block, Blocks, by, where
-from gdbcuda.text.words import counted
+from gdbcuda.text.sentences import counted
 
 Found = tuple[str, str, Optional[Block]]  # kind, text, the block that it is about
 Trouble = Optional[Found]

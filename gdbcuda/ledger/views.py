@@ -13,8 +13,8 @@ from gdbcuda.ledger.blocks import Block, by, where
 from gdbcuda.ledger.book import Ledger, Problem
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
 from gdbcuda.text.units import human
-from gdbcuda.text.words import counted
 
 ROWS = 40
 View = Callable[[Ledger, CallWriter], str]

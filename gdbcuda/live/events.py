@@ -9,9 +9,9 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda.live import breakpoints, process, processes, welcome
+from gdbcuda.live import breakpoints, process, process_events, welcome
 from gdbcuda.live.breaking import recursion, saving
-from gdbcuda.live.dlsym import request_stops, requests
+from gdbcuda.live.dlsym import request_log, request_stops
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.host.lazily import if_loaded
 from gdbcuda.live.layers import notice
@@ -30,17 +30,17 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         notice.on_objfile,
         backtrace.on_objfile,
         if_loaded("guarding.guards", "on_objfile"),
-        requests.on_objects_change,
+        request_log.on_objects_change,
         recursion.apply,
         if_loaded("recording.call_log", "on_objfile"),
         inferiors.on_objfile,
     ),
-    "clear_objfiles": (process.forget, backtrace.on_clear_objfiles, processes.on_clear_objfiles),
+    "clear_objfiles": (process.forget, backtrace.on_clear_objfiles, process_events.on_clear_objfiles),
     "free_objfile": (process.forget,),
     "new_inferior": (inferiors.added,),
-    "new_thread": (processes.on_new_thread, if_loaded("guarding.guards", "on_new_thread")),
-    "exited": (presence.on_exit, processes.on_exit, if_loaded("recording.call_log", "on_exit")),
-    "inferior_deleted": (processes.on_inferior_deleted,),
+    "new_thread": (process_events.on_new_thread, if_loaded("guarding.guards", "on_new_thread")),
+    "exited": (presence.on_exit, process_events.on_exit, if_loaded("recording.call_log", "on_exit")),
+    "inferior_deleted": (process_events.on_inferior_deleted,),
     "cont": (children.forget, returns.on_continue, if_loaded("guarding.guards", "on_continue")),
     "stop": (
         process.on_stop,

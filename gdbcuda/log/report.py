@@ -17,7 +17,7 @@ from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger import Ledgers
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.log.summary import Summary
-from gdbcuda.text.words import counted
+from gdbcuda.text.sentences import counted
 
 MOST_CALLS, MOST_BLOCKS, MOST_POINTS, MOST_ROWS = 50_000, 5_000, 20_000, 1_000
 DEEPEST = 40  # rows of a lane; a hook that calls itself without end is not drawn further down

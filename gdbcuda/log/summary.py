@@ -14,8 +14,8 @@ from gdbcuda.calls.references import Process, References
 from gdbcuda.calls.text import CallWriter, duration
 from gdbcuda.ledger import copied, extents
 from gdbcuda.text import render
+from gdbcuda.text.sentences import counted
 from gdbcuda.text.units import human
-from gdbcuda.text.words import counted
 
 ROWS, CALLERS = 30, 10
 WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it

@@ -79,7 +79,7 @@ def test_with_the_traceback(local: Scenario) -> None:
 
 @pytest.mark.parametrize("what", RAISED)
 def test_in_a_function(local: Scenario, what: str) -> None:
-    break_it = breaking("layers.versions.table", what)
+    break_it = breaking("layers.table_version.table", what)
     text = session(local, break_it, "print $_cuda_error_name(2)", "print 1 + 1", hook=False)
     assert f"\n{RAISED[what]}" in "\n" + text
     assert "$1 = 2" in text and "Traceback" not in text
@@ -142,7 +142,7 @@ def test_a_connection_that_is_lost(local: Scenario) -> None:
 def test_in_completion(local: Scenario, what: str, lines: int) -> None:
     """Nothing is offered where nothing can be known; a fault is told."""
     ask = "complete cuda-break cuMem"
-    text = session(local, breaking("layers.versions.table", what), ask, ask, "echo on\\n", hook=False)
+    text = session(local, breaking("layers.table_version.table", what), ask, ask, "echo on\\n", hook=False)
     assert text.count("gdbcuda: completion of cuda-break failed: this is a fault of gdbcuda (KeyError: 3, ") == lines
     assert text.endswith("on\n") and len(text.splitlines()) == 1 + lines
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gdbcuda import elf
-from gdbcuda.elf.dwarf.functions import TooMuch, defined_functions
+from gdbcuda.elf.dwarf.function_names import TooMuch, defined_functions
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
 

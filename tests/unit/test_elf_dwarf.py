@@ -11,7 +11,7 @@ from elf_build import compiled, tool
 
 from gdbcuda import elf
 from gdbcuda.elf import separate
-from gdbcuda.elf.dwarf.functions import defined_functions
+from gdbcuda.elf.dwarf.function_names import defined_functions
 
 SOURCE = """
 struct pair { int a; struct pair *next; };

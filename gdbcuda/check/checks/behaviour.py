@@ -6,7 +6,7 @@ from gdbcuda import api, elf
 from gdbcuda.api.vendor import api_of
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.text.words import some
+from gdbcuda.text.sentences import some
 
 _STATUS = {"CUresult", "cudaError_t", "nvmlReturn_t"}
 _RESOLVERS = {"cuGetProcAddress", "cuGetProcAddress_v2"}

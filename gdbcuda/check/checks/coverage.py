@@ -5,7 +5,7 @@ from __future__ import annotations
 from gdbcuda import api
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import IMPORTANT_ROLES, Subject, important_first
-from gdbcuda.text.words import some
+from gdbcuda.text.sentences import some
 
 _STREAMS = ("_ptsz", "_ptds")
 

@@ -7,8 +7,8 @@ import re
 
 from gdbcuda.check.registry import ANY, LIBRARY, PROGRAM, Answer, Answered, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.elf.dwarf.units import MOST_UNITS, Unit
-from gdbcuda.text.words import counted, some
+from gdbcuda.elf.dwarf.compile_units import MOST_UNITS, Unit
+from gdbcuda.text.sentences import counted, some
 
 _FLAGS = "compile and link with -g -O0, and do not strip (no -s, no `strip`, no `install -s`)"
 _CMAKE = "; with CMake: -DCMAKE_BUILD_TYPE=Debug"

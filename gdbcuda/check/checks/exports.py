@@ -11,7 +11,7 @@ from gdbcuda.api.vendor import NAMES, api_of
 from gdbcuda.check.reached import Routes
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject, important_first
-from gdbcuda.text.words import counted, some
+from gdbcuda.text.sentences import counted, some
 
 _EXPORT = 'write __attribute__((visibility("default"))) before each function, keep -fvisibility=hidden for the rest'
 _LOOKALIKE = re.compile(r"(cu|cuda|nvml)[A-Z]\w*$")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gdbcuda.api.vendor import api_of
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.text.words import some
+from gdbcuda.text.sentences import some
 
 _PRIVATE = ("_dl_sym", "_dl_vsym", "__libc_dlsym", "__libc_dlopen_mode", "_dl_open")
 # Any of these can lead to the C library's dlsym without asking the own one.

@@ -7,7 +7,7 @@ import re
 from gdbcuda.api.vendor import NAMES, api_of
 from gdbcuda.check.registry import ANY, LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.text.words import some
+from gdbcuda.text.sentences import some
 
 _GLIBC = re.compile(r"GLIBC_(\d+(?:\.\d+)+)$")
 _SIGNED_WORD = {64: 8, 32: 4}

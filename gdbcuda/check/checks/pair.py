@@ -8,7 +8,7 @@ from gdbcuda.api.vendor import NAMES
 from gdbcuda.check.reached import Routes
 from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Answered, check, findings
 from gdbcuda.check.subject import Subject
-from gdbcuda.text.words import counted, some
+from gdbcuda.text.sentences import counted, some
 
 
 def _library(subject: Subject) -> str:

@@ -8,7 +8,7 @@ import stat
 from gdbcuda.api.vendor import NAMES
 from gdbcuda.check.registry import PROGRAM, Answer, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.text.words import counted, some
+from gdbcuda.text.sentences import counted, some
 
 
 @check(

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from gdbcuda.check.registry import ANY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.elf.dwarf.units import Unit
+from gdbcuda.elf.dwarf.compile_units import Unit
 from gdbcuda.text.faults import has_folder
-from gdbcuda.text.words import some
+from gdbcuda.text.sentences import some
 
 _MOST_DIRECTORIES = 2000
 _DEEPEST = 4

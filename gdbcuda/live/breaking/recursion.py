@@ -18,7 +18,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import frames, names, snapshot
+from gdbcuda.live.layers import frames, names, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stops
@@ -121,7 +121,7 @@ unloading.ON_UNLOADED.append(forget_unloaded)
 
 def watch_hooks() -> None:
     try:
-        world = snapshot.now()
+        world = this_snapshot.now()
     except UserError:  # the loader has not begun
         return
     wanted, depths = world.api_names | frozenset(RESOLVERS), DEPTHS()

@@ -111,10 +111,10 @@ def on_modified(one: gdb.Breakpoint) -> None:
 
 
 def adopt(one: gdb.Breakpoint, words: str) -> None:
-    from gdbcuda.live.breaking import breaking
+    from gdbcuda.live.breaking import from_request
     from gdbcuda.live.prompt import command  # the conditions are loaded when first used
 
-    name = next((name for name in breaking.ADOPTERS if words.startswith(f"{name} ")), None)
+    name = next((name for name in from_request.ADOPTERS if words.startswith(f"{name} ")), None)
     if name is None:
         raise UserError(f"{words.partition(' ')[0]} makes no breakpoints here")
-    breaking.ADOPTERS[name](one, command.REGISTRY[name].parse(words[len(name) + 1 :]))
+    from_request.ADOPTERS[name](one, command.REGISTRY[name].parse(words[len(name) + 1 :]))

@@ -17,7 +17,7 @@ import gdb
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
-from gdbcuda.live.layers import snapshot
+from gdbcuda.live.layers import this_snapshot
 from gdbcuda.memory import string_at
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot
@@ -48,7 +48,7 @@ def tables(file: str) -> tuple[RealFunctions, ...]:
 
 
 def variables(file: str) -> list[str]:
-    return re.findall(r"^\[ *\d+\] [DBdb] 0x[0-9a-f]+ (\w+)", snapshot.minimal_symbols(file), re.MULTILINE)
+    return re.findall(r"^\[ *\d+\] [DBdb] 0x[0-9a-f]+ (\w+)", this_snapshot.minimal_symbols(file), re.MULTILINE)
 
 
 def of_variable(objfile: gdb.Objfile, name: str) -> Iterator[RealFunctions]:
@@ -78,7 +78,7 @@ def is_pointer_to(field: gdb.Field, codes: tuple[int, ...], size: int = 0) -> bo
 
 def not_looked_up(world: ProcessSnapshot, hook: Linkage, names: Set[str]) -> list[Route]:
     """Entries of the hook's tables for the names whose pointer is still NULL."""
-    file = snapshot.file_of(hook)
+    file = this_snapshot.file_of(hook)
     found = []
     for table in tables(file):
         for index, name in unset(world, table):

@@ -12,7 +12,7 @@ import gdb
 from gdbcuda.check.finding import Finding
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
-from gdbcuda.live.layers import snapshot, versions
+from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.remote import copies
 from gdbcuda.remote.copies import Copy
 
@@ -45,8 +45,8 @@ def lines_of(file: str) -> tuple[bool | None, tuple[str, ...]]:
     objfile = process.objfile_of(file)
     if objfile is None:
         return None, ()
-    names = versions.table().functions
-    rows = snapshot.symbol_table(objfile.filename)
+    names = table_version.table().functions
+    rows = this_snapshot.symbol_table(objfile.filename)
     chosen = [(name, at) for name, at in rows if name in names or name in OTHERS][:MOST_FUNCTIONS]
     tables = [gdb.find_pc_line(address).symtab for _, address in chosen]
     found = dict.fromkeys(table.fullname() for table in tables if table is not None)

@@ -18,7 +18,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import image
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import inferiors
-from gdbcuda.live.layers import snapshot
+from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.preloading import environment
 
 MOST_FRAMES, MOST_NAMESPACES = 300, 16
@@ -31,7 +31,7 @@ def findings() -> list[Finding]:
     vector = process.auxiliary()
     if not process.images():
         return loaded.without_loader(Facts(is_static=vector.get("AT_BASE") == 0))
-    return loaded.findings(snapshot.now(), facts(vector))
+    return loaded.findings(this_snapshot.now(), facts(vector))
 
 
 def facts(vector: dict[str, int]) -> Facts:
@@ -41,7 +41,7 @@ def facts(vector: dict[str, int]) -> Facts:
         preload=preload(),
         initialised=is_initialised(),
         debugger_maps=debugger_maps(),
-        static_runtime=bool(snapshot.static_runtime()),
+        static_runtime=bool(this_snapshot.static_runtime()),
         namespaces=tuple(namespaces()),
         lacking=tuple(one.lacking for one in process.images() if one.lacking),
     )

@@ -11,7 +11,7 @@ import gdb
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers, process
-from gdbcuda.live.breaking import breaking
+from gdbcuda.live.breaking import from_request
 from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import condition_words, names
@@ -87,12 +87,12 @@ def cuda_break(function: list[str], **wanted: object) -> str:
     process.require_stopped()
     refuse_condition(function)
     found = {symbol: pattern for pattern in function for symbol in names.resolve(pattern)}
-    request = breaking.BreakRequest(wanted)
+    request = from_request.BreakRequest(wanted)
     request.refuse_returns([*found])
     condition = request.parse([*found], {symbol for symbol, pattern in found.items() if names.is_glob(pattern)})
     fitting = [symbol for symbol in found if condition is None or condition.fits(symbol)]
     with breakpoints.pending_allowed():
-        made = [breaking.make(symbol, request, condition) for symbol in fitting]
+        made = [from_request.make(symbol, request, condition) for symbol in fitting]
     guards.refresh()
     left_out = [symbol for symbol in found if symbol not in fitting]
     return summary(made, request, condition) + not_fitting(left_out) + unknown_callers(request)
@@ -112,7 +112,7 @@ def not_fitting(symbols: list[str]) -> str:
     return f"\n  (the condition does not fit {len(symbols)} more that the glob names: {shown})"
 
 
-def unknown_callers(request: breaking.BreakRequest) -> str:
+def unknown_callers(request: from_request.BreakRequest) -> str:
     """Of --from, where it may be a library or a function to come."""
     if not request.is_from_given or not process.is_alive():
         return ""
@@ -120,7 +120,9 @@ def unknown_callers(request: breaking.BreakRequest) -> str:
     return "".join(f"\n  ({visible(condition_words.unknown(word))})" for word in strange)
 
 
-def summary(made: list[gdb.Breakpoint], request: breaking.BreakRequest, condition: conditions.Condition | None) -> str:
+def summary(
+    made: list[gdb.Breakpoint], request: from_request.BreakRequest, condition: conditions.Condition | None
+) -> str:
     rest = called_from(request) + (f", on {request.on}" if request.on != "enter" else "")
     if condition is not None or request.text:
         rest += f", if {condition.text if condition is not None else request.text}"
@@ -146,12 +148,12 @@ def guarded(made: gdb.Breakpoint) -> str:
     return f"; {state}"
 
 
-def called_from(request: breaking.BreakRequest) -> str:
+def called_from(request: from_request.BreakRequest) -> str:
     who = {"app": "the program", "any": ""}.get(request.callers, request.callers)
     return f", called from {who}" if who else ""
 
 
-def where(made: gdb.Breakpoint, request: breaking.BreakRequest) -> tuple[str, str]:
+def where(made: gdb.Breakpoint, request: from_request.BreakRequest) -> tuple[str, str]:
     """("hook libvgpu.so", "(pending until it is loaded)"): where the enabled location is, or will be."""
     live = [p for p in locations.of(made) if p.enabled]
     if live:

@@ -10,7 +10,7 @@ import gdb
 from gdbcuda import decode
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
-from gdbcuda.live.layers import frames, versions
+from gdbcuda.live.layers import frames, table_version
 from gdbcuda.live.process import core_files
 from gdbcuda.live.prompt.command import Option, command
 from gdbcuda.live.stopping import returns, stops
@@ -62,7 +62,7 @@ def arguments_of(call: frames.FrameCall) -> list[decode.Argument]:
         call.function,
         call.raws,
         process.InferiorMemory(),
-        versions.table(),
+        table_version.table(),
         phase=phase,
         succeeded=not returns.is_error(call),
         live=True,
@@ -70,7 +70,7 @@ def arguments_of(call: frames.FrameCall) -> list[decode.Argument]:
 
 
 def outcome(call: frames.FrameCall) -> decode.Decoded:
-    return decode.result(call.function, call.result or 0, versions.table(), process.InferiorMemory())
+    return decode.result(call.function, call.result or 0, table_version.table(), process.InferiorMemory())
 
 
 def in_full(call: frames.FrameCall) -> str:

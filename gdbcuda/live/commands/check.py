@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import versions
+from gdbcuda.live.layers import table_version
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import Option, Word, command, file_names
@@ -74,7 +74,7 @@ def report_on(path: str) -> Report:
     from gdbcuda import check, elf
     from gdbcuda.live.checking.remote_copies import substitutions
 
-    table = versions.table() if process.is_alive() else None
+    table = table_version.table() if process.is_alive() else None
     if elf.open(path).kind in PROGRAMS:
         return check.check(path, table, hook=next(filter(os.path.isfile, layers.hooks()), None),
                            maps=substitutions())  # fmt: skip
@@ -86,7 +86,7 @@ def report_on_process() -> Report:
     from gdbcuda.check.finding import Report
     from gdbcuda.live.checking import remote_copies, this_process
 
-    table = versions.table()
+    table = table_version.table()
     name = process.strip_prefix(process.program()) or "process"
     report = Report(name, "process", process.machine(), cuda=table.cuda, nvml=table.nvml, good="the hook is in place")
     for finding in (*this_process.findings(), *remote_copies.findings()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import snapshot
+from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.process import core_files
 from gdbcuda.live.prompt.command import Option, command
 from gdbcuda.live.stopping import stops
@@ -32,7 +32,7 @@ def cuda_dlsym(all: bool, json: bool) -> str:
       cuda-dlsym log on
       cuda-dlsym break cuMemAlloc_v2"""
     process.require_stopped()
-    world = snapshot.now()
+    world = this_snapshot.now()
     found = resolvers.implementations(world) + hidden(world)
     routes = resolvers.references(world, all)
     if json:

@@ -9,9 +9,9 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
-from gdbcuda.live.dlsym import changed_answers, requests
+from gdbcuda.live.dlsym import changed_answers, request_log
 from gdbcuda.live.dlsym.changed_answers import ANSWERS, LAYERS, ChangedAnswer
-from gdbcuda.live.layers import names, snapshot, versions
+from gdbcuda.live.layers import names, table_version, this_snapshot
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import Option, Word, command
 from gdbcuda.routes import judge
@@ -72,7 +72,7 @@ def add(name: str, text: str, once: bool) -> str:
     if process.is_alive() and text in LAYERS:
         refuse_unknown(name, text)
     ANSWERS[number] = answer
-    requests.plant()
+    request_log.plant()
     return "\n".join([f"Answer {number}: {described(answer)}", *warnings(answer)])
 
 
@@ -103,14 +103,14 @@ def address_of(text: str) -> int | None:
 
 def is_code(address: int) -> bool:
     """In an executable segment; outside of every object (code made at run time) it must at least be readable."""
-    holder = snapshot.objects().holder(address)
+    holder = this_snapshot.objects().holder(address)
     if holder is None:
         return bool(process.InferiorMemory().read(address, 1))
     return any(start <= address < end and flags & PF_X for start, end, flags in holder.image.segments)
 
 
 def refuse_unknown(name: str, layer: str) -> None:
-    world = snapshot.now()
+    world = this_snapshot.now()
     meant = [f.symbol for f in world.table.find(name)] or [name]
     if world.in_layer(layer) and not any(changed_answers.function_of(world, layer, symbol) for symbol in meant):
         raise UserError(f"the {layer} has no {name} that is known by name")
@@ -118,7 +118,7 @@ def refuse_unknown(name: str, layer: str) -> None:
 
 def warnings(answer: ChangedAnswer) -> list[str]:
     """What will happen is the user's wish, but may not be what they think."""
-    table = versions.table()
+    table = table_version.table()
     if answer.address is not None or answer.other in LAYERS or table.function(answer.name) is None:
         return []
     other = table.function(answer.other)
@@ -134,8 +134,8 @@ def take_back(which: str) -> str:
         raise UserError(f"there is no answer {which}" if ANSWERS else "there is no answer to take back")
     for number in chosen:
         del ANSWERS[number]
-    if not requests.is_wanted():
-        requests.switch_off()
+    if not request_log.is_wanted():
+        request_log.switch_off()
     return f"{'Answer ' + which if which != 'all' else 'All answers'} taken back: requests are answered as ever."
 
 

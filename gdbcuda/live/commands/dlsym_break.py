@@ -8,13 +8,13 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers
-from gdbcuda.live.breaking import breaking
+from gdbcuda.live.breaking import from_request
 from gdbcuda.live.commands import breaks
 from gdbcuda.live.dlsym import request_values
 from gdbcuda.live.dlsym.request_stops import means
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import condition_words, names, versions
+from gdbcuda.live.layers import condition_words, names, table_version
 from gdbcuda.live.prompt.command import Option, Word, command
 from gdbcuda.text.printable import visible
 
@@ -74,11 +74,11 @@ class Asked:
         self.symbol, self.by = symbol, str(wanted["by"])
         if self.by not in request_values.resolver_shapes():
             raise UserError(f"{self.by!r} resolves no names; one of {', '.join(request_values.resolver_shapes())}")
-        self.request = breaking.BreakRequest({**wanted, "on": "enter", "condition": None})
+        self.request = from_request.BreakRequest({**wanted, "on": "enter", "condition": None})
 
     def native(self, number: int) -> str:
         terms = [f"$_cuda_asks({quoted(self.symbol)})"] if self.symbol else []
-        return " && ".join([*terms, *breaking.gdb_terms(self.by, self.request, None, number)])
+        return " && ".join([*terms, *from_request.gdb_terms(self.by, self.request, None, number)])
 
     def wish(self) -> breakpoints.BreakWish:
         in_hook = not self.request.places and any(self.by in names.exported(path) for path in layers.named_hooks())
@@ -102,10 +102,10 @@ def adopt(one: gdb.Breakpoint, values: dict[str, object]) -> None:
     asked.want_guard(one, native)
 
 
-breaking.ADOPTERS["cuda-dlsym break"] = adopt
+from_request.ADOPTERS["cuda-dlsym break"] = adopt
 
 
-def summary(made: gdb.Breakpoint, request: breaking.BreakRequest, symbol: str | None) -> str:
+def summary(made: gdb.Breakpoint, request: from_request.BreakRequest, symbol: str | None) -> str:
     place = " ".join(breaks.where(made, request)).strip()
     asked = f", asked for {symbol}" if symbol else ""
     resolver = breakpoints.WISHES[made.number].function
@@ -117,7 +117,7 @@ def unusual(symbol: str | None) -> str:
     """dlsym is asked for all kinds of names: a typo in one of the API's is only worth a word."""
     if symbol is None or names.is_glob(symbol) or not symbol.startswith(("cu", "nvml")):
         return ""
-    table = versions.table()
+    table = table_version.table()
     if any(means(symbol, name) for name in table.functions):
         return ""
     near = table.nearest(symbol)

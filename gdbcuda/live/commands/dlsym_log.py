@@ -11,7 +11,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
 from gdbcuda.live import process
-from gdbcuda.live.dlsym import requests
+from gdbcuda.live.dlsym import request_log
 from gdbcuda.live.layers import names
 from gdbcuda.live.prompt.command import Option, Word, command
 from gdbcuda.live.stopping import stops
@@ -63,19 +63,19 @@ def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool
 
 def switch(action: str) -> str:
     if action == "clear":
-        requests.LOG.forget(gdb.selected_inferior().num)
+        request_log.LOG.forget(gdb.selected_inferior().num)
         return "The log of requests is empty."
     if action == "off":
-        requests.switch_off()
-        return f"Requests are not logged any more; {requests.LOG().book.count} so far (cuda-dlsym log show)."
-    requests.switch_on()
-    places = len(requests.PLANTED().entries)
+        request_log.switch_off()
+        return f"Requests are not logged any more; {request_log.LOG().book.count} so far (cuda-dlsym log show)."
+    request_log.switch_on()
+    places = len(request_log.PLANTED().entries)
     return f"Requests are logged{f' at {places} resolvers' if places else ' from the start of the program'}."
 
 
 def chosen(pattern: str | None, own: bool, wrong: bool) -> list[Request]:
     """In order; for a pattern, those whose name or base name matches it."""
-    found = [r for r in requests.LOG().book.requests if own or not r.is_hooks_own]
+    found = [r for r in request_log.LOG().book.requests if own or not r.is_hooks_own]
     if pattern is not None:
         found = [r for r in found if fnmatchcase(r.name, pattern) or fnmatchcase(r.name.partition("_v")[0], pattern)]
     return [r for r in found if is_wrong(r)] if wrong else found
@@ -97,9 +97,11 @@ def left_out(pattern: str | None, own: bool) -> str:
 
 
 def show(found: list[Request], remark: str) -> str:
-    log = requests.LOG()
+    log = request_log.LOG()
     if not log.book.count:
-        return "No request was seen" + ("" if requests.is_on() else "; the log is off (cuda-dlsym log on)") + why_none()
+        return (
+            "No request was seen" + ("" if request_log.is_on() else "; the log is off (cuda-dlsym log on)") + why_none()
+        )
     table = report.table(found, stops.paint) if found else ""
     said = (table, remark, report.summary(log.book.requests), report.cost(log.stops, log.seconds))
     return "\n".join(filter(None, said))

@@ -8,7 +8,7 @@ import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import by_number
-from gdbcuda.live.guarding import guards, stacks
+from gdbcuda.live.guarding import guards, lost_stacks
 from gdbcuda.live.host import console, gdb_cli, lazily
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
@@ -35,7 +35,7 @@ def cuda_guards() -> str:
         return "no breakpoints of cuda-break"
     guards.refresh()
     shown = render.table([row(number) for number in sorted(guards.FILTERS)], ["breakpoint", "tested", "calls", "where"])
-    return "\n".join(filter(None, [shown, visible(stacks.lost())]))
+    return "\n".join(filter(None, [shown, visible(lost_stacks.lost())]))
 
 
 def row(number: int) -> tuple[str, str, str, str]:

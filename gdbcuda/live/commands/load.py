@@ -6,7 +6,7 @@ import os
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, notice, versions
+from gdbcuda.live.layers import names, notice, table_version
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.prompt.command import Option, Word, command, file_names
 from gdbcuda.text.printable import visible
@@ -76,7 +76,7 @@ def describe(path: str) -> str:
     if program and os.path.isfile(program) and elf.open(program).machine != found.machine:
         raise UserError(f"{path} is for {found.machine}, the program for {elf.open(program).machine}")
     debug = "debug info" if found.dwarf.sections else "no debug info"
-    exported = notice.described(names.exported(path), versions.table())
+    exported = notice.described(names.exported(path), table_version.table())
     return visible(f"hook {os.path.basename(path)}: exports {exported}; {debug}")
 
 

@@ -11,7 +11,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
-from gdbcuda.live.layers import condition_words, names, versions
+from gdbcuda.live.layers import condition_words, names, table_version
 from gdbcuda.live.prompt.command import ConditionText, Option, Word, command, file_names
 from gdbcuda.live.recording import call_log
 from gdbcuda.live.recording import recorder as recorders
@@ -79,7 +79,7 @@ def cuda_log_start(function: list[str], **wanted: object) -> str:
 
 
 def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.Wish:
-    table = versions.table()
+    table = table_version.table()
     symbols = {f.symbol for pattern in patterns for f in table.find(pattern) or names.unknown(pattern, table)}
     if wanted["memory"]:
         from gdbcuda import ledger
@@ -163,7 +163,7 @@ FILTERS = (
 
 def complete_recorded(words: list[str], before: list[str], token: str) -> Iterable[str]:
     """On the functions that are named, else on those that are recorded."""
-    named = [word for word in words if versions.table().find(word.strip("'\""))]
+    named = [word for word in words if table_version.table().find(word.strip("'\""))]
     recorded = {call.name for call in call_log.SESSION.kept.calls}
     return condition_words.complete(named or sorted(recorded), before, token)
 
@@ -227,7 +227,7 @@ def roots(calls: list[Call], wanted: CallFilter) -> list[trees.CallNode]:
 
 def make_filter(patterns: list[str], chosen: dict[str, object]) -> CallFilter:
     thread = number("--thread", chosen["thread"]) if chosen["thread"] is not None else None
-    table, notes = versions.table(), call_log.SESSION.kept.notes
+    table, notes = table_version.table(), call_log.SESSION.kept.notes
     wanted = CallFilter(tuple(patterns), names.split_places(chosen["in"]), thread, bool(chosen["failed"]))  # type: ignore
     wanted.refuse_unknown(table)
     return wanted.with_condition(chosen["condition"], table, notes)  # type: ignore[arg-type]

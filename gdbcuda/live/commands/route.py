@@ -9,8 +9,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.checking import real_functions
-from gdbcuda.live.dlsym import requests
-from gdbcuda.live.layers import names, snapshot
+from gdbcuda.live.dlsym import request_log
+from gdbcuda.live.layers import names, this_snapshot
 from gdbcuda.live.process import core_files
 from gdbcuda.live.prompt.command import Option, Word, command
 from gdbcuda.live.stopping import stops
@@ -43,7 +43,7 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
       cuda-route --unhooked
       cuda-route 'cuMem*' --all --json"""
     process.require_stopped()
-    world = snapshot.now()
+    world = this_snapshot.now()
     wanted = wanted_names(world, function)
     routes = collect.sorted_routes([*found_routes(world, wanted, app, all or function is not None)])
     if not app and (all or (function is not None and not names.is_glob(function))):
@@ -86,7 +86,7 @@ def new_references(world: ProcessSnapshot, wanted: frozenset[str], found: list[R
 
 def answered(world: ProcessSnapshot, wanted: frozenset[str], app: bool) -> list[Route]:
     """What the log of requests saw."""
-    found = judge.routes(world, requests.LOG().book.requests)
+    found = judge.routes(world, request_log.LOG().book.requests)
     program = world.file_of(world.objects.all[0])
     return [route for route in found if route.function in wanted and (not app or route.asker == program)]
 
@@ -96,7 +96,7 @@ def static(world: ProcessSnapshot, wanted: frozenset[str]) -> list[Route]:
     program = world.file_of(world.objects.all[0])
     verdict = Verdict("runtime", "linked into the program: only the driver below it can be hooked")
     return [Route(name, "static", program, "app", "", Reached(address, (name,), program, "runtime"), verdict)
-            for name, address in snapshot.static_runtime().items() if name in wanted]  # fmt: skip
+            for name, address in this_snapshot.static_runtime().items() if name in wanted]  # fmt: skip
 
 
 def of_object(world: ProcessSnapshot, asker: Linkage, wanted: frozenset[str]) -> list[Route]:

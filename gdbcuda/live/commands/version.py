@@ -9,7 +9,7 @@ from typing import Any
 from gdbcuda import __version__
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
-from gdbcuda.live.layers import versions
+from gdbcuda.live.layers import table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import Option, command
 from gdbcuda.text.printable import visible
@@ -33,7 +33,7 @@ def cuda_version(json: bool) -> str:
 
 
 def everything() -> dict[str, Any]:
-    table = versions.table()
+    table = table_version.table()
     return {
         "gdbcuda": __version__,
         "gdb": gdb_cli.execute("show version").splitlines()[0],

@@ -11,7 +11,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.dlsym import request_values
 from gdbcuda.live.host import console
-from gdbcuda.live.layers import frames, versions
+from gdbcuda.live.layers import frames, table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stops
 from gdbcuda.live.stopping.functions import function
@@ -36,7 +36,7 @@ def request_here(frame: gdb.Frame) -> Request | None:
 def shape_at(pc: int, name: str) -> ResolverShape | None:
     """libc's debug info calls its dlsym ___dlsym: what counts is any name under which its object exports it."""
     known = request_values.resolver_shapes()
-    if name in known or versions.table().function(name):
+    if name in known or table_version.table().function(name):
         return known.get(name)
     start, owner = process.function_start(pc), process.object_of(pc)
     if start is None:

@@ -6,7 +6,7 @@ import struct
 
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places, snapshot, versions
+from gdbcuda.live.layers import code_places, table_version, this_snapshot
 from gdbcuda.live.threads import call_registers
 from gdbcuda.machine import abi
 from gdbcuda.memory import string_at
@@ -21,14 +21,14 @@ LEARNED: PerInferior[dict[int, str]] = PerInferior(dict)  # what an address with
 @process.until_objects_change
 def steady_world() -> ProcessSnapshot:
     """For the time between two loads of objects; what addresses were answered for is kept beyond that."""
-    world = snapshot.now()
+    world = this_snapshot.now()
     world.learned = LEARNED()
     return world
 
 
 @process.until_objects_change
 def resolver_shapes() -> dict[str, ResolverShape]:
-    return shapes(versions.table(), API_RESOLVERS)
+    return shapes(table_version.table(), API_RESOLVERS)
 
 
 def return_place() -> tuple[int, int]:
@@ -74,8 +74,8 @@ def handle_text(handle: int) -> str:
     """ "RTLD_NEXT", or the object that the handle stands for."""
     if handle in (RTLD_DEFAULT, RTLD_NEXT):
         return "RTLD_NEXT" if handle else "RTLD_DEFAULT"
-    found = snapshot.objects().of_handle(handle)
-    return snapshot.file_of(found).rsplit("/", 1)[-1] if found else f"handle {handle:#x}"
+    found = this_snapshot.objects().of_handle(handle)
+    return this_snapshot.file_of(found).rsplit("/", 1)[-1] if found else f"handle {handle:#x}"
 
 
 def read_answer(world: ProcessSnapshot, request: Request) -> None:
@@ -105,6 +105,6 @@ def learn(world: ProcessSnapshot, request: Request) -> None:
 
 def asker_at(back: int) -> Asker:
     """Who called, by the return address."""
-    place, holder = code_places.caller(back), snapshot.objects().holder(back - 1)
+    place, holder = code_places.caller(back), this_snapshot.objects().holder(back - 1)
     offset = back - 1 - holder.image.base if holder else 0
     return Asker(back - 1, offset, place.function, place.file, place.layer, place.source)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live.guard.guard import Guard
-from gdbcuda.live.patching import words
+from gdbcuda.live.patching import counter_words
 
 
 @dataclass
@@ -20,7 +20,7 @@ class CountedCalls:
     counters: dict[int, int] = field(default_factory=dict)
 
     def counter(self, function: int) -> int:
-        return words.word(("calls", function))
+        return counter_words.word(("calls", function))
 
     def begin(self, guard: Guard, counter: int) -> None:
         self.counters[guard.function] = counter
@@ -33,7 +33,7 @@ class CountedCalls:
 
     def total(self, guard: Guard) -> int:
         try:
-            return words.read(self.counters[guard.function]) + guard.skipped
+            return counter_words.read(self.counters[guard.function]) + guard.skipped
         except Unreadable:
             return guard.skipped
 

@@ -11,7 +11,7 @@ import gdb
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
-from gdbcuda.live.patching import words
+from gdbcuda.live.patching import counter_words
 from gdbcuda.machine.detour import NoDetour
 
 PURPOSE = "thread"
@@ -26,23 +26,25 @@ def known_by(number: int) -> int:
     thread = next((one for one in inferiors.threads() if one.num == number), None)
     if thread is None and process.raw_memory() is None:  # gdbserver tells of threads at stops alone
         raise NotYet(f"there is no thread {number} yet")
-    address = words.word((PURPOSE, number))
-    words.write(address, control_block(thread) if thread is not None else 0)
+    address = counter_words.word((PURPOSE, number))
+    counter_words.write(address, control_block(thread) if thread is not None else 0)
     return address
 
 
 def on_new(thread: gdb.InferiorThread) -> None:
     """`NoDetour` where it cannot be asked."""
-    known = {number: address for (purpose, number), address in words.WORDS().known.items() if purpose == PURPOSE}
+    known = {
+        number: address for (purpose, number), address in counter_words.WORDS().known.items() if purpose == PURPOSE
+    }
     if not known:
         return
     block = control_block(thread)
     for number, address in known.items():
         try:
             if number == thread.num:
-                words.write(address, block)
-            elif words.read(address) == block:
-                words.write(address, 0)
+                counter_words.write(address, block)
+            elif counter_words.read(address) == block:
+                counter_words.write(address, 0)
         except (Unreadable, gdb.error) as problem:
             raise NoDetour(str(problem)) from None
 

@@ -21,7 +21,7 @@ from gdbcuda.live.guarding.filters import EVERY_CALL, GuardFilter
 from gdbcuda.live.guarding.loading import watch_or_not
 from gdbcuda.live.guarding.making import SWITCHED_OFF, clean, refresh, release_unneeded, remove, renew, undo_inherited
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.patching import detours, mapped_pages, trampoline_space, words
+from gdbcuda.live.patching import counter_words, detours, mapped_pages, trampoline_space
 from gdbcuda.live.placing import inserted, link, own_process
 from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.live.stopping import counting
@@ -270,7 +270,7 @@ def take_away_all() -> None:
 
 
 def give_back() -> None:
-    for text in filter(None, (words.give_back(), trampoline_space.give_back())):
+    for text in filter(None, (counter_words.give_back(), trampoline_space.give_back())):
         console.write(f"gdbcuda: {text}\n")
 
 

@@ -8,13 +8,13 @@ from gdbcuda.condition import typed
 from gdbcuda.condition.place import Range
 from gdbcuda.live.guarding import gdb_threads
 from gdbcuda.live.layers import callers
-from gdbcuda.live.patching import words
+from gdbcuda.live.patching import counter_words
 from gdbcuda.live.stopping import counting
 
 
 def counter(number: int) -> int:
     """Address of what a breakpoint's terms count in, at all of its places."""
-    return words.word(("terms", number))
+    return counter_words.word(("terms", number))
 
 
 class SelectedProcess:

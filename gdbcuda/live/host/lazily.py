@@ -16,10 +16,10 @@ MODULES = (
     "gdbcuda.log.tree",
     "gdbcuda.log.where",
     "gdbcuda.live.guarding.guards",
-    "gdbcuda.live.guarding.stacks",
+    "gdbcuda.live.guarding.lost_stacks",
     "gdbcuda.live.recording.call_log",
     "gdbcuda.live.recording.recorder",
-    "gdbcuda.live.patching.words",
+    "gdbcuda.live.patching.counter_words",
 )
 
 

@@ -93,9 +93,9 @@ def layer_of(address: int, function: str = "") -> str:
     """Layer of a code address. A runtime function found inside the program is its static cudart."""
     layer = layer_of_object(process.object_of(address))
     if layer == "app" and function:
-        from gdbcuda.live.layers import versions
+        from gdbcuda.live.layers import table_version
 
-        known = versions.table().function(function)
+        known = table_version.table().function(function)
         if known is not None and known.api == "runtime":
             return "runtime"
     return layer

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from gdbcuda.condition.place import EVERYWHERE, Range, complement, union
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import condition_words, snapshot
+from gdbcuda.live.layers import condition_words, this_snapshot
 from gdbcuda.machine import trampoline
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.memory import PAGE
@@ -85,7 +85,7 @@ def ranges_of(word: str) -> list[Range]:
     objects = [one for one in process.images() if one.segments]
     if word == "app":
         return complement(extent(one) for one in objects if layers.layer_of_object(file_of(one)) in FOREIGN)
-    if word == "runtime" and snapshot.static_runtime():
+    if word == "runtime" and this_snapshot.static_runtime():
         raise NoDetour("the runtime is a part of the program, and its code is not in one piece")
     found = [extent(one) for one in objects if layers.matches(word, layers.layer_of_object(file_of(one)), file_of(one))]
     return found + condition_words.function_ranges(word)

@@ -11,7 +11,7 @@ from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import frames, names, versions
+from gdbcuda.live.layers import frames, names, table_version
 
 MOST_SHOWN = 8
 FUNCTION = re.compile(r"[A-Za-z_~][\w:~<>, *&$]*")
@@ -70,10 +70,10 @@ def end_of(start: int) -> int:
 
 
 def symbols_of(address: int) -> list[tuple[str, int]]:
-    from gdbcuda.live.layers import snapshot  # loaded when first used
+    from gdbcuda.live.layers import this_snapshot  # loaded when first used
 
     objfile = process.objfile_of(process.object_of(address))
-    return snapshot.symbol_table(objfile.filename) if objfile is not None else []
+    return this_snapshot.symbol_table(objfile.filename) if objfile is not None else []
 
 
 class FrameSurroundings:
@@ -114,7 +114,7 @@ def complete(words: list[str], before: list[str], token: str) -> Iterable[str]:
     functions = [found for word in words for found in functions_of(word.strip("'\""))]
     typed = re.search(r"[\w.\[\]]*(->\w*)?$", token)
     head = token[: typed.start()] if typed else ""
-    return [head + name for name in complete(" ".join([*before, token]), functions, versions.table())]
+    return [head + name for name in complete(" ".join([*before, token]), functions, table_version.table())]
 
 
 def complete_callers(token: str) -> Iterable[str]:
@@ -127,7 +127,7 @@ def complete_callers(token: str) -> Iterable[str]:
 
 def functions_of(word: str) -> list[api.Function]:
     found = names.prototype(word)
-    return versions.table().find(word) or ([found] if found is not None else [])
+    return table_version.table().find(word) or ([found] if found is not None else [])
 
 
 # -- names that are nobody's
@@ -174,9 +174,13 @@ def is_known(word: str) -> bool:
 
 def functions() -> set[str]:
     """Of the program and the hook library: whom people usually mean."""
-    from gdbcuda.live.layers import snapshot  # loaded when first used
+    from gdbcuda.live.layers import this_snapshot  # loaded when first used
 
-    return {name for file in (process.program(), *snapshot.hook_files()) for name, _ in snapshot.symbol_table(file)}
+    return {
+        name
+        for file in (process.program(), *this_snapshot.hook_files())
+        for name, _ in this_snapshot.symbol_table(file)
+    }
 
 
 def unknown(word: str) -> str:

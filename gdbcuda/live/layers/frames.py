@@ -15,7 +15,7 @@ import gdb
 from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import indirect, versions
+from gdbcuda.live.layers import indirect, table_version
 from gdbcuda.machine import abi
 
 
@@ -61,7 +61,7 @@ Prototypes = Callable[[str], Optional[api.Function]]
 def api_function(frame: gdb.Frame, known: Prototypes | None = None) -> api.Function | None:
     """The API function of the frame by its ELF symbol; look-alikes that are not in the table give None. ``known``:
     other functions count as well."""
-    look_up = known or versions.table().function
+    look_up = known or table_version.table().function
     name = frame.name()
     found = look_up(name.partition("(")[0]) if name else None
     return found or look_up(indirect.name_of(frame))

@@ -13,7 +13,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.layers import versions
+from gdbcuda.live.layers import table_version
 
 EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as the table's prototypes are written
     "dlsym": "void *;handle void *;symbol const char *",
@@ -24,7 +24,7 @@ EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as 
 
 def resolve(pattern: str) -> list[str]:
     """ELF symbols meant by the pattern; UserError with the nearest names if there is none."""
-    table = versions.table()
+    table = table_version.table()
     if not pattern:
         raise UserError("an empty name; a function is wanted, for example cuMemAlloc")
     found = table.find(pattern)
@@ -63,13 +63,13 @@ def is_linked(symbol: str) -> bool:
 def imports() -> frozenset[str]:
     """The API functions that the program is linked against: from its memory, before the start from its file."""
     from gdbcuda import elf
-    from gdbcuda.live.layers import snapshot
+    from gdbcuda.live.layers import this_snapshot
 
     images = process.images()
     if images:
-        table = versions.table()
+        table = table_version.table()
         names = {*table.functions, *table.extras}
-        return frozenset(snapshot.linkage_of(images[0]).symbols.undefined(names).values())
+        return frozenset(this_snapshot.linkage_of(images[0]).symbols.undefined(names).values())
     try:
         return frozenset(elf.open(process.strip_prefix(process.program())).undefined)
     except UserError:
@@ -94,7 +94,7 @@ def defined(path: str) -> frozenset[str]:
 
 def hides_all(path: str) -> bool:
     """A release build: it answers dlsym, and nothing of the API that it defines has a name, not even a hidden one."""
-    return look_for_names(path, version_of(path), versions.table())
+    return look_for_names(path, version_of(path), table_version.table())
 
 
 def version_of(path: str) -> tuple[int, ...]:
@@ -149,7 +149,9 @@ def unknown(pattern: str, table: api.Table) -> list[str]:
 
 def complete_functions(token: str) -> Iterable[str]:
     return (
-        [f.symbol for f in versions.table().find(token, prefix=True)] + list(EXTRA) if token else ("cu", "cuda", "nvml")
+        [f.symbol for f in table_version.table().find(token, prefix=True)] + list(EXTRA)
+        if token
+        else ("cu", "cuda", "nvml")
     )
 
 
@@ -174,7 +176,7 @@ def complete_callers(token: str) -> Iterable[str]:
 
 
 def function_named(symbol: str) -> api.Function | None:
-    return versions.table().function(symbol)
+    return table_version.table().function(symbol)
 
 
 def prototype(symbol: str) -> api.Function | None:

@@ -9,8 +9,7 @@ from gdbcuda.live.process.caching import forget, until_objects_change
 from gdbcuda.live.process.code import behind_prologue, decoded, function_start, symbol_of, whole
 from gdbcuda.live.process.demangling import demangled
 from gdbcuda.live.process.file_bytes import differs_from_file
-from gdbcuda.live.process.memory import PATCHED, InferiorMemory, bytes_of, original_code
-from gdbcuda.live.process.objects import (
+from gdbcuda.live.process.loaded_objects import (
     exports,
     images,
     in_program,
@@ -22,6 +21,7 @@ from gdbcuda.live.process.objects import (
     search_order,
     shared_objects,
 )
+from gdbcuda.live.process.memory import PATCHED, InferiorMemory, bytes_of, original_code
 from gdbcuda.live.process.raw import RawMemory, raw_memory, unfollowed_children
 from gdbcuda.live.process.running import is_running, is_thread_running, pause, require_stopped
 from gdbcuda.live.process.state import (

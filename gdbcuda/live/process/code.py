@@ -10,8 +10,8 @@ import gdb
 
 from gdbcuda.live.process.caching import until_objects_change
 from gdbcuda.live.process.demangling import demangled
+from gdbcuda.live.process.loaded_objects import exports, object_of
 from gdbcuda.live.process.memory import original_code
-from gdbcuda.live.process.objects import exports, object_of
 from gdbcuda.live.process.state import machine
 
 SYMBOL = re.compile(r"<(.+?)(?:\+(\d+))?(?: (?:at .*:\d+|in .*))?>$")  # <cuMemAlloc_v2+4>, <main+8 at main.c:12>

@@ -11,9 +11,10 @@ from gdbcuda.calls import record, sinks, text
 from gdbcuda.calls.record import Call
 from gdbcuda.errors import UserError
 from gdbcuda.ledger import Ledger, Ledgers, views
+from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers import snapshot, versions
+from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.placing import unloading
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.recording.recorder import Recorder, Wish
@@ -57,7 +58,7 @@ def start(wish: Wish, path: str | None) -> Recorder:
     stop()
     apply_limit()
     SESSION.file = file
-    SESSION.ledgers = SESSION.ledgers or Ledgers(versions.table(), SESSION.kept.notes, keep_all=False)
+    SESSION.ledgers = SESSION.ledgers or Ledgers(table_version.table(), SESSION.kept.notes, keep_all=False)
     files = [SESSION.file] if SESSION.file else []
     unloading.watch()
     recorder = Recorder(wish, [SESSION.kept, SESSION.ledgers, *files], is_bad)
@@ -113,16 +114,19 @@ def save(path: str) -> int:
 
 
 def header() -> dict[str, Any]:
-    table = versions.table()
+    table = table_version.table()
     return record.header(table.cuda, table.nvml, process.strip_prefix(process.program()), __version__, objects())
+
+
+def object_data(one: Linkage) -> dict[str, Any]:
+    return {"file": this_snapshot.file_of(one), "layer": this_snapshot.layer_of(one), "build_id": one.image.build_id}
 
 
 def objects() -> list[dict[str, Any]]:
     """The files as far as they are known by now; what is loaded later has a line of its own."""
     if process.is_alive():
         try:
-            return [{"file": snapshot.file_of(one), "layer": snapshot.layer_of(one), "build_id": one.image.build_id}
-                    for one in snapshot.objects().all]  # fmt: skip
+            return [object_data(one) for one in this_snapshot.objects().all]
         except UserError:  # the loader has not begun
             pass
     program = process.program()
@@ -180,7 +184,7 @@ def lines(calls: list[Call]) -> str:
 def writer() -> text.CallWriter:
     from gdbcuda.live.stopping import stops
 
-    return text.CallWriter(versions.table(), SESSION.kept.notes, stops.paint)
+    return text.CallWriter(table_version.table(), SESSION.kept.notes, stops.paint)
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
@@ -198,5 +202,5 @@ def on_exit(event: gdb.ExitedEvent) -> None:
 
 def records_releases(wish: Wish) -> bool:
     """Who records allocations alone has not asked for leaks."""
-    found = map(versions.table().function, wish.functions)
+    found = map(table_version.table().function, wish.functions)
     return any(function is not None and function.role == "free" for function in found)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
-from gdbcuda.live.layers import snapshot
+from gdbcuda.live.layers import this_snapshot
 
 LONGJMPS = frozenset({"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"})
 LANDS = "_Unwind_SetIP"  # the personality routine tells where in a frame the exception lands
@@ -39,7 +39,7 @@ class Leap(NamedTuple):
 
 def spots(linkage: Linkage) -> dict[int, str]:
     """Addresses and names, in the libraries whose data we know how to read."""
-    if not os.path.basename(snapshot.file_of(linkage)).startswith(LIBRARIES) or process.machine() != "x86-64":
+    if not os.path.basename(this_snapshot.file_of(linkage)).startswith(LIBRARIES) or process.machine() != "x86-64":
         return {}
     wanted = LONGJMPS | {LANDS, LEAVES_FOR_GOOD, COMES_BACK}
     return {one.address: name for name, found in linkage.symbols.defined(wanted).items() for one in found}

@@ -19,7 +19,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import snapshot, versions
+from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.preloading import environment
 from gdbcuda.live.recording import planting
 from gdbcuda.live.threads import standstill
@@ -43,7 +43,9 @@ def ask() -> list[MemoryInUse]:
     if not process.is_alive() or process.connection() == "core":
         raise UserError("there is no process that could be asked: compare it while the program stands somewhere")
     process.require_stopped()
-    found = [spot for linkage in snapshot.objects().all for spot in planting.spots(linkage, {DRIVER, HANDLE, NVML}, ())]
+    found = [
+        spot for linkage in this_snapshot.objects().all for spot in planting.spots(linkage, {DRIVER, HANDLE, NVML}, ())
+    ]
     with undisturbed():
         driver = [ask_driver(spot) for spot in found if spot.symbol == DRIVER]
         handles = {spot.file: spot for spot in found if spot.symbol == HANDLE}
@@ -87,10 +89,10 @@ def call(spot: planting.PlantingSpot, *arguments: int) -> str:
         status = int(gdb.parse_and_eval(f"((unsigned int (*)({types})) {spot.address:#x})({given})"))
     except gdb.error as problem:
         raise UserError(f"{spot.symbol} cannot be called in the program: {str(problem).splitlines()[0]}") from None
-    function = versions.table().function(spot.symbol)
+    function = table_version.table().function(spot.symbol)
     if not status or function is None:
         return ""
-    return decode.result(function, status, versions.table(), process.InferiorMemory()).text
+    return decode.result(function, status, table_version.table(), process.InferiorMemory()).text
 
 
 def ask_driver(spot: planting.PlantingSpot) -> MemoryInUse:

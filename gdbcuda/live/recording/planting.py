@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, snapshot
+from gdbcuda.live.layers import names, this_snapshot
 
 
 class PlantingSpot(NamedTuple):
@@ -23,7 +23,7 @@ class PlantingSpot(NamedTuple):
 
 def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterator[PlantingSpot]:
     """The object's own implementations; one an address, under the newest of its names (_v2 before the bare one)."""
-    file = snapshot.file_of(linkage)
+    file = this_snapshot.file_of(linkage)
     found = {d[0].address: name for name, d in sorted(linkage.symbols.defined(wanted).items())}
     found.update(hidden(linkage, file, wanted - set(found.values())))
     for address, name in found.items():

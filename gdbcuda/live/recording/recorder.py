@@ -27,7 +27,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places, condition_words, frames, snapshot, versions
+from gdbcuda.live.layers import code_places, condition_words, frames, table_version, this_snapshot
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording import jumps, planting
 from gdbcuda.live.recording.footprint import RecordedProcess, RecordWish
@@ -92,7 +92,7 @@ class Recorder:
         call = self.begin(thread, state, spot, start)
         call.caller = self.place(called_by, state)
         call.arguments = {a.name: a.data for a in
-                          decode.arguments(function, raws, memory, versions.table(), phase="enter")}  # fmt: skip
+                          decode.arguments(function, raws, memory, table_version.table(), phase="enter")}  # fmt: skip
         if function.role in NAME_KERNELS:
             self.note_kernel(function, call, raws)
         if self.wish.stack:
@@ -165,7 +165,7 @@ class Recorder:
             self.finish(one, end, state.machine)
 
     def finish(self, ended: Open, end: float, machine: CallMachine) -> None:
-        call, function, table, memory = ended.call, ended.function, versions.table(), process.InferiorMemory()
+        call, function, table, memory = ended.call, ended.function, table_version.table(), process.InferiorMemory()
         code = process.register(machine.result)
         call.end, call.ended = end, ""
         call.result = decode.result(function, code, table, memory).data
@@ -203,7 +203,7 @@ class Recorder:
         if not process.is_alive():
             return
         try:
-            objects = snapshot.objects().all
+            objects = this_snapshot.objects().all
         except UserError:  # the loader has not begun
             return
         state = self.processes()
@@ -217,8 +217,8 @@ class Recorder:
         link.keep_inserted(self.places())
 
     def plant_in(self, linkage: Any, state: RecordedProcess) -> None:
-        table, file = versions.table(), snapshot.file_of(linkage)
-        self.note("object", file, {"file": file, "layer": snapshot.layer_of(linkage), "base": linkage.image.base,
+        table, file = table_version.table(), this_snapshot.file_of(linkage)
+        self.note("object", file, {"file": file, "layer": this_snapshot.layer_of(linkage), "base": linkage.image.base,
                                    "build_id": linkage.image.build_id})  # fmt: skip
         for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
             function = table.function(spot.symbol)

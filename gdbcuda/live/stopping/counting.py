@@ -13,7 +13,7 @@ from typing import Callable
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.patching import words
+from gdbcuda.live.patching import counter_words
 from gdbcuda.live.threads import arrivals
 
 
@@ -41,7 +41,7 @@ def value(breakpoint: int) -> int:
     count = of(breakpoint)
     if count.address is not None:
         try:
-            count.number = words.read(count.address)
+            count.number = counter_words.read(count.address)
         except Unreadable:
             count.address = None  # gone with its object: what was last seen goes on
     return count.number
@@ -51,7 +51,7 @@ def write(breakpoint: int, number: int) -> None:
     count = of(breakpoint)
     count.number = number
     if count.address is not None:
-        words.write(count.address, number)
+        counter_words.write(count.address, number)
 
 
 def move_into_process(breakpoint: int, address: int) -> None:

@@ -15,7 +15,7 @@ from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import condition_words, frames, names, versions
+from gdbcuda.live.layers import condition_words, frames, names, table_version
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.machine import abi
@@ -84,7 +84,7 @@ def parsed(text: str, function: api.Function, table: Any) -> Any:
 def cuda_if(text: gdb.Value) -> bool:
     """$_cuda_if("name == \\"cuInit\\""): a condition on parameter names, evaluated in the debugger."""
     call = frames.read_call(gdb.selected_frame(), names.prototype)
-    wanted = parsed(text.string(), call.function, versions.table())
+    wanted = parsed(text.string(), call.function, table_version.table())
     try:
         return bool(
             wanted.holds(call.function, call.raws, process.InferiorMemory(), condition_words.FrameSurroundings())
@@ -157,7 +157,7 @@ def cuda_error_name(code: gdb.Value, whose: gdb.Value = None) -> str:
     """$_cuda_error_name(2): the name of a status; a second argument "runtime", "driver" or "nvml" says whose.
 
     Without it: the API of the selected frame's call, else the runtime's and driver's names where they mean the same."""
-    table, number = versions.table(), int(code)
+    table, number = table_version.table(), int(code)
     if whose is None:
         found = frames.api_function(gdb.selected_frame()) if process.is_alive() else None
         wanted = [found.api] if found else list(APIS)

@@ -8,7 +8,7 @@ from gdbcuda import decode
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers import frames, versions
+from gdbcuda.live.layers import frames, table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import returns, shown_calls
 from gdbcuda.text.printable import visible
@@ -23,7 +23,7 @@ def paint(text: str, role: str) -> str:
 
 def call_text(call: frames.FrameCall) -> str:
     """ "cuMemAlloc_v2(dptr=0x7ffe -> (not written yet), bytesize=4096 [4.00 KiB])", and the result, if any."""
-    table, memory = versions.table(), process.InferiorMemory()
+    table, memory = table_version.table(), process.InferiorMemory()
     if call.result is None:
         arguments = decode.arguments(call.function, call.raws, memory, table, phase="enter", live=True)
         return decode.call_text(call.function, shortened(arguments))
@@ -107,7 +107,7 @@ def stop_text(event: gdb.StopEvent) -> str | None:
 
 def is_of_interest(pc: int) -> bool:
     """(A frame that Python sees is unwound: that is not for programs without CUDA. gdb says there what it knows.)"""
-    return layers.is_cuda_here() or bool(versions.table().function(process.symbol_of(pc)[0]))
+    return layers.is_cuda_here() or bool(table_version.table().function(process.symbol_of(pc)[0]))
 
 
 def number_of(event: gdb.BreakpointEvent) -> int:

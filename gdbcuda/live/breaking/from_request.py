@@ -12,7 +12,7 @@ from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import condition_words, frames, names, versions
+from gdbcuda.live.layers import condition_words, frames, names, table_version
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.machine import abi
 
@@ -47,7 +47,7 @@ class BreakRequest:
         known = [f for f in map(names.prototype, symbols) if f is not None]
         if self.text is None or not known:
             return None
-        condition = conditions.parse(self.text, versions.table(), known, optional)
+        condition = conditions.parse(self.text, table_version.table(), known, optional)
         condition_words.refuse_unknown(condition)
         if condition.callers and not self.is_from_given:
             self.callers = "any"  # "caller in hook" would never hold among the program's calls
@@ -74,7 +74,7 @@ class BreakRequest:
 
 def exactly(symbol: str) -> str:
     """Of two symbols with one name in C sources: cuMemAlloc means cuMemAlloc_v2, a glob that fits it alone does not."""
-    return symbol if versions.table().source_symbol(symbol) == symbol else f"{symbol[:-1]}[{symbol[-1]}]"
+    return symbol if table_version.table().source_symbol(symbol) == symbol else f"{symbol[:-1]}[{symbol[-1]}]"
 
 
 def make(symbol: str, request: BreakRequest, condition: conditions.Condition | None) -> gdb.Breakpoint:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Union
 
 from gdbcuda.elf.dwarf.abbreviations import Declaration
+from gdbcuda.elf.dwarf.compile_units import Dwarf, Unit
 from gdbcuda.elf.dwarf.cursor import Cursor
-from gdbcuda.elf.dwarf.units import Dwarf, Unit
 from gdbcuda.errors import UserError
 
 # About a second of work. What is larger is told as not looked at.

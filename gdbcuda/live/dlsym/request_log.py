@@ -27,7 +27,7 @@ from gdbcuda.live.dlsym.request_values import (
     steady_world,
 )
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import snapshot
+from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.threads import call_registers
 from gdbcuda.routes.requests import Book
@@ -143,7 +143,7 @@ def plant(event: object = None) -> None:
     if not is_wanted() or not process.is_alive() or process.connection() == "core":
         return
     try:
-        mapped = {(one.image.name, one.image.base): one for one in snapshot.objects().all}
+        mapped = {(one.image.name, one.image.base): one for one in this_snapshot.objects().all}
     except UserError:  # the loader has not begun
         return
     known = PLANTED().objects
@@ -154,7 +154,7 @@ def plant(event: object = None) -> None:
 
 def plant_in(linkage: Linkage) -> None:
     """One breakpoint an address, under the name that the object gives it first."""
-    file, entries = snapshot.file_of(linkage), PLANTED().entries
+    file, entries = this_snapshot.file_of(linkage), PLANTED().entries
     for symbol, shape in resolver_shapes().items():
         for definition in linkage.symbols.find(symbol):
             known = entries.get(definition.address)

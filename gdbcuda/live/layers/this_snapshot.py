@@ -13,7 +13,7 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import versions
+from gdbcuda.live.layers import table_version
 from gdbcuda.live.placing import unloading
 from gdbcuda.memory.pages import PagedMemory
 from gdbcuda.routes.snapshot import ProcessSnapshot
@@ -99,7 +99,7 @@ def static_functions(file: str) -> dict[str, int]:
 @process.until_objects_change
 def static_runtime() -> dict[str, int]:
     """The runtime's functions that are linked into the program, with their addresses; {} where it has none inside."""
-    table, found = versions.table(), static_functions(process.program())
+    table, found = table_version.table(), static_functions(process.program())
     if "__cudaRegisterFatBinary" not in found:
         return {}
     known = {name: table.functions[name] for name in found.keys() & table.functions.keys()}
@@ -115,4 +115,6 @@ def variable_at(address: int) -> str:
 def now() -> ProcessSnapshot:
     """The process at this stop: pointers and slots are read anew."""
     memory = PagedMemory(process.InferiorMemory())
-    return ProcessSnapshot(objects(), memory, versions.table(), layer_of, file_of, symbol_at, is_hidden, variable_at)
+    return ProcessSnapshot(
+        objects(), memory, table_version.table(), layer_of, file_of, symbol_at, is_hidden, variable_at
+    )
