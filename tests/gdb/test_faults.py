@@ -113,7 +113,7 @@ def test_in_a_breakpoint_that_looks_on(local: Scenario) -> None:
     break_it = breaking("recording.recorder:Recorder.entered", "KeyError(3)")
     text = session(local, "cuda-log start cuMemAlloc", break_it, "run")
     assert "Breakpoint" not in text and "exited normally" in text
-    assert re.fullmatch(r"gdbcuda: watchers\.Silent\.stop failed: this is a fault of gdbcuda \(KeyError: 3, .*\); .*",
+    assert re.fullmatch(r"gdbcuda: watchers\.Watcher\.stop failed: this is a fault of gdbcuda \(KeyError: 3, .*\); .*",
                         line_with(text, "gdbcuda: "))  # fmt: skip
 
 

@@ -209,7 +209,7 @@ def test_one_comparison_is_two_instructions() -> None:
 @pytest.mark.parametrize("text", ["caller in hook", "thread == 2", "nth == 3"])
 def test_no_code_without_the_process(text: str) -> None:
     function = condition_cases.TABLE.functions["cuMemAlloc_v2"]
-    with pytest.raises(translate.Refused, match=r"^the (caller|thread|count) is not known here$"):
+    with pytest.raises(translate.NoMachineCode, match=r"^the (caller|thread|count) is not known here$"):
         compiled(condition.parse(text, condition_cases.TABLE, [function]), function)
 
 

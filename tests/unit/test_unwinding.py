@@ -114,7 +114,7 @@ def test_without_tables_it_is_lost(unwound: Path, shim: Path) -> None:
     ],
 )
 def test_where_the_frame_cannot_be_known(text: str) -> None:
-    with pytest.raises(unwinding.Unknown):
+    with pytest.raises(unwinding.UnknownFrame):
         unwinding.tables(raw(text))
 
 

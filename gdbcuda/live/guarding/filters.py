@@ -81,7 +81,7 @@ def tree_term(number: int, tree: typed.Typed, locations: Sequence[abi.ValuePlace
     def write(code: Code, true: str, false: str, pushed: int) -> None:
         try:
             translate.branch(code, tree, locations, true, false, pushed, SelectedProcess(number))
-        except translate.Refused as reason:
+        except translate.NoMachineCode as reason:
             raise NoDetour(str(reason)) from None
 
     return lambda: write

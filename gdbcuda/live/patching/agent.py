@@ -44,7 +44,7 @@ def tables(made: Trampoline) -> Tables:
     assert found is not None
     try:
         described = unwinding.tables(made.raw)
-    except unwinding.Unknown:
+    except unwinding.UnknownFrame:
         raise NoDetour("what its first instructions do to the stack is not understood") from None
     return {made.address + found.size * index: raw for index, raw in enumerate(described, 1) if any(raw)}
 

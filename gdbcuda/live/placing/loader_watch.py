@@ -66,7 +66,7 @@ def watch() -> None:
     """Where there is no loader yet gdb would say so: hence the command, whose text is dropped."""
     for spec in (START, *CHANGES, NO_PROBES) if _wanted else ():
         if spec not in _places:
-            gdb_cli.execute(f"python {THIS}.Place({spec!r})")
+            gdb_cli.execute(f"python {THIS}.LoaderBreakpoint({spec!r})")
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
