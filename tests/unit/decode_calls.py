@@ -24,7 +24,7 @@ def raws(function: api.Function, values: tuple[Any, ...]) -> list[bytes | None]:
 
 def call(
     symbol: str, *values: Any, memory: Mapping[int, bytes] | None = None, **how: Any
-) -> dict[str, decode.Argument]:
+) -> dict[str, decode.DecodedArgument]:
     function = TABLE.functions[symbol]
     assert len(values) == len(function.parameters), function
     how.setdefault("phase", "enter")

@@ -56,7 +56,7 @@ def no_call(frame: gdb.Frame) -> str:
     return f"{name} is not an API function of the CUDA runtime, driver or NVML{there}"
 
 
-def arguments_of(call: frames.FrameCall) -> list[decode.Argument]:
+def arguments_of(call: frames.FrameCall) -> list[decode.DecodedArgument]:
     phase = "enter" if call.result is None else "return"
     return decode.arguments(
         call.function,

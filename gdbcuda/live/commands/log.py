@@ -78,7 +78,7 @@ def cuda_log_start(function: list[str], **wanted: object) -> str:
     return f"Recording {wish_text(wish)}{planted}."
 
 
-def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.Wish:
+def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.RecordWish:
     table = table_version.table()
     symbols = {f.symbol for pattern in patterns for f in table.find(pattern) or names.unknown(pattern, table)}
     if wanted["memory"]:
@@ -98,7 +98,7 @@ def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.Wish:
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
     stack = number("--stack", wanted["stack"] or 0)
     places, callers = names.split_places(wanted["in"]), condition_words.split_callers(wanted["from"])  # type: ignore[arg-type]
-    return recorders.Wish(frozenset(symbols), places, callers, stack, condition)
+    return recorders.RecordWish(frozenset(symbols), places, callers, stack, condition)
 
 
 def number(option: str, given: object) -> int:
@@ -111,7 +111,7 @@ def number(option: str, given: object) -> int:
     return found
 
 
-def wish_text(wish: recorders.Wish) -> str:
+def wish_text(wish: recorders.RecordWish) -> str:
     count = len(wish.functions)
     what = next(iter(wish.functions)) if count == 1 else f"{count} functions"
     where = f" in {', '.join(wish.places)}" if wish.places else ""

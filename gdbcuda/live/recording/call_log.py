@@ -17,7 +17,7 @@ from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.placing import unloading
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.recording.recorder import Recorder, Wish
+from gdbcuda.live.recording.recorder import Recorder, RecordWish
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 
@@ -50,7 +50,7 @@ class Session:
 SESSION = Session()
 
 
-def start(wish: Wish, path: str | None) -> Recorder:
+def start(wish: RecordWish, path: str | None) -> Recorder:
     """A new recorder in the place of the one at work, if any; the log goes on, numbers and clock with it."""
     if process.connection() == "core":
         raise UserError("a core file makes no calls any more")
@@ -200,7 +200,7 @@ def on_exit(event: gdb.ExitedEvent) -> None:
         console.write(fitting(f"cuda-memory: not freed at exit{which}: {totals} (cuda-memory leaks)\n"))
 
 
-def records_releases(wish: Wish) -> bool:
+def records_releases(wish: RecordWish) -> bool:
     """Who records allocations alone has not asked for leaks."""
     found = map(table_version.table().function, wish.functions)
     return any(function is not None and function.role == "free" for function in found)

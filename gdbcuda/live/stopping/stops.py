@@ -35,7 +35,7 @@ def call_text(call: frames.FrameCall) -> str:
     return f"{decode.call_text(call.function, shortened(arguments))} = {paint(outcome, 'ok' if succeeded else 'error')}"
 
 
-def shortened(arguments: list[decode.Argument]) -> list[decode.Argument]:
+def shortened(arguments: list[decode.DecodedArgument]) -> list[decode.DecodedArgument]:
     """A struct like cudaDeviceProp has 3,000 characters: at a stop its beginning, all of it with cuda-call."""
     return [
         a._replace(text=f"{a.text[:LONGEST]}\u2026 (cuda-call shows all)") if len(a.text) > LONGEST + 100 else a
