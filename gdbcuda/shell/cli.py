@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import io
 import os
 import sys
@@ -17,6 +18,15 @@ from gdbcuda.text.parsing import OptionParser
 from gdbcuda.text.printable import visible
 
 DEBUG = "GDBCUDA_DEBUG"
+MODULES = {  # only that of the command is loaded: a shell's completion or a Makefile asks for `gdbcuda path` often
+    "demo": "gdbcuda.shell.demo.cli",
+    "new-hook": "gdbcuda.shell.new_hook.cli",
+    "check": "gdbcuda.check.cli",
+    "log": "gdbcuda.log.cli",
+    "ide": "gdbcuda.ide.cli",
+    "remote": "gdbcuda.remote.cli",
+    "install": "gdbcuda.shell.install",
+}
 MISTAKE, FAULT, INTERRUPTED, UNREAD = 2, 70, 130, 141  # the last two as a shell counts SIGINT and SIGPIPE; sysexits.h
 
 
@@ -79,15 +89,8 @@ def is_written() -> bool:
     return False
 
 
-def make_parser() -> argparse.ArgumentParser:
-    from gdbcuda.check import cli as check_cli
-    from gdbcuda.ide import cli as ide_cli
-    from gdbcuda.log import cli as log_cli
-    from gdbcuda.remote import cli as remote_cli
-    from gdbcuda.shell import install  # gdbcuda-gdb, which an IDE starts each time, does without all these
-    from gdbcuda.shell.demo import cli as demo_cli
-    from gdbcuda.shell.new_hook import cli as new_hook_cli
-
+def make_parser(command: str = "") -> argparse.ArgumentParser:
+    """Knows that command, or all of them."""
     parser = OptionParser(prog="gdbcuda", description="For people who debug CUDA and NVML hook libraries.")
     parser.examples = (
         "gdbcuda check build/libvgpu.so",
@@ -99,14 +102,21 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help=f"show the traceback of an error, as {DEBUG}=1 does")
     path = commands.add_parser("path", help="print the file to source in gdb")
     path.set_defaults(run=lambda args: output.say(visible(str(sourced_file()))))
-    for one in (demo_cli, new_hook_cli, check_cli, log_cli, ide_cli, remote_cli, install):
-        one.add_parser(commands)
+    for name, module in MODULES.items():
+        if command in (name, ""):
+            importlib.import_module(module).add_parser(commands)
     gdb = commands.add_parser(
         "gdb", help="start gdb with the extension loaded (GDBCUDA_GDB picks another gdb)", add_help=False
     )
     gdb.add_argument("arguments", nargs=argparse.REMAINDER)
     gdb.set_defaults(run=lambda args: run_gdb(args.arguments))
     return parser
+
+
+def named(words: list[str]) -> str:
+    """The command among them; "" where it is not the first word, or none."""
+    first = next((word for word in words if word != "--debug"), "")
+    return first if first == "path" or first in MODULES else ""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -117,7 +127,7 @@ def main(argv: list[str] | None = None) -> int:
         return guarded(lambda: run_gdb(words[is_debug + 1 :]), is_debug)
 
     def run() -> object:
-        args = make_parser().parse_args(words)
+        args = make_parser(named(words)).parse_args(words)
         return args.run(args)
 
     return guarded(run, is_debug)

@@ -3,7 +3,7 @@
 import random
 
 import gdb
-import gdbcuda.live.guards as guards
+from gdbcuda.live.guarding import guards
 
 ROUNDS = 150
 dice, stops, wrong, guarded = random.Random(7), 0, 0, 0

@@ -157,15 +157,16 @@ def test_gdbserver_follows_pointers_by_itself(shim: Path, built) -> None:
 
 
 AGREE = """python
-from gdbcuda.live import callers, sites, surroundings, target
+from gdbcuda.live import process
+from gdbcuda.live.layers import callers, code_places, condition_words
 from gdbcuda.condition.place import within
 names = ("work", "main", "outer", "inner", "helper", "cuMemAlloc_v2", "malloc", "clone", "__libc_start_main")
-starts = [target.function_start(pc) for name in names for pc in target.decoded(name)]
+starts = [process.function_start(pc) for name in names for pc in process.decoded(name)]
 addresses = [start + more for start in starts for more in (0, 1, 4, 16)]
 words = ("any", "app", "hook", "system", "driver", "libcalls.so", "lib*", "program", "work", "outer", "nobody")
 differ = [
     (word, hex(address)) for word in words for address in addresses
-    if within(address, callers.ranges([word])) != surroundings.is_from(sites.caller(address), word)
+    if within(address, callers.ranges([word])) != condition_words.is_from(code_places.caller(address), word)
 ]
 print("compared:", len(words) * len(addresses), "differ:", differ)
 print("of work:", len(callers.ranges(["work"])), "of nobody:", len(callers.ranges(["nobody"])))

@@ -97,10 +97,10 @@ def test_three_breakpoints_share_one_patch(scenario: Scenario, build) -> None:
 # At a stop: the function's first bytes, and a digest of all the code of its library, with what is behind it.
 LOOK = """python
 import zlib, gdb
-from gdbcuda.live import target
+from gdbcuda.live import process
 def look():
     entry, read = int(gdb.parse_and_eval('(long)&cuMemAlloc_v2')), gdb.selected_inferior().read_memory
-    objects = [one for one in target.images() if one.holds(entry) or one.name.endswith('/libgdbcuda.so')]
+    objects = [one for one in process.images() if one.holds(entry) or one.name.endswith('/libgdbcuda.so')]
     pages = [(start, -(-end // 4096) * 4096) for one in objects for start, end, flags in one.segments if flags & 1]
     print('entry', bytes(read(entry, 12)).hex(), [zlib.crc32(read(start, end - start)) for start, end in pages])
 end

@@ -165,10 +165,11 @@ def test_far_from_any_spare_word(scenario: Scenario, compile_c, tmp_path: Path, 
 
 
 USE_UP = """python
-from gdbcuda.live import environment, words
+from gdbcuda.live.patching import counter_words
+from gdbcuda.live.preloading import environment
 try:
     while environment.store(bytes(8), keep=True, align=8): pass
-except environment.NoRoom: pass
+except environment.NoSpareBytes: pass
 end
 """
-PAGES = "python print('pages', len(words.WORDS().pages))"
+PAGES = "python print('pages', len(counter_words.WORDS().pages))"

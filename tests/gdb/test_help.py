@@ -78,12 +78,12 @@ def test_examples_work_as_typed(local: Scenario, name: str, tmp_path: Path, monk
 
 FREE = ("N", "P", "H", "PID", "HOST", "NAME", "PATH", "A=B", "NAME=VALUE")  # nobody here can know them
 WHAT = """python
-from gdbcuda.live.command import REGISTRY, Argument, Condition, Option
+from gdbcuda.live.prompt.command import REGISTRY, Option, Word
 for name, command in REGISTRY.items():
     for part in command.parts:
         if isinstance(part, Option) and not (part.flag or part.choices or part.complete or part.value in FREE):
             print("incomplete:", name, part.name, part.value)
-        if isinstance(part, Argument) and part.name != "args" and not part.complete:
+        if isinstance(part, Word) and part.name != "args" and not part.complete:
             print("incomplete:", name, part.name)
 """
 

@@ -20,7 +20,7 @@ SHELL = re.findall(r"^\s*\$ (?:\w+=\S+ )*(gdbcuda (?!gdb )[^\n…]*)$", TEXT, re
 ASK = """python
 import json
 from gdbcuda.errors import UserError
-from gdbcuda.live.command import REGISTRY, Option
+from gdbcuda.live.prompt.command import REGISTRY, Option
 def mistake(line):
     words = line.split()
     name = next((name for name in (" ".join(words[:2]), words[0]) if name in REGISTRY), None)

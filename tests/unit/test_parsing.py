@@ -6,6 +6,8 @@ import contextlib
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,16 @@ def test_the_examples_of_the_help(
         with contextlib.suppress(SystemExit) if "--help" in words else contextlib.nullcontext():
             assert words[0] == "gdbcuda" and cli.main(words[1:]) in (0, 1), words  # 1: it asks, and nobody answers
         assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("words", "loaded"), [
+    (["path"], []),
+    (["install", "--help"], ["gdbcuda.shell.install"]),
+    (["--debug", "new-hook", "--help"], ["gdbcuda.shell.new_hook.cli"]),
+    (["remot"], sorted(cli.MODULES.values())),  # the mistake is told beside all that may be meant
+])  # fmt: skip
+def test_a_command_waits_for_its_own_modules_alone(words: list[str], loaded: list[str]) -> None:
+    script = ("import sys\nfrom gdbcuda.shell import cli\ntry: cli.main(sys.argv[1:])\nexcept SystemExit: pass\n"
+              "print('loaded:', *sorted(sys.modules.keys() & {*cli.MODULES.values()}))")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1].split()[1:] == loaded, done

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from xml.sax.saxutils import escape, quoteattr
+from html import escape  # xml.sax.saxutils loads ssl
 
 from gdbcuda.ide.files import gdbinit, run_configuration
 from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
@@ -40,14 +40,19 @@ def path_of(request: IdeRequest) -> str:
 
 
 def xml(request: IdeRequest) -> str:
-    maps = [f"    <pathMapping remote={quoteattr(far)} local={quoteattr(request.within(here, FOLDER))} />\n"
+    maps = [f"    <pathMapping remote={attribute(far)} local={attribute(request.within(here, FOLDER))} />\n"
             for far, here in request.maps]  # fmt: skip
     return f"""\
 <component name="ProjectRunConfigurationManager">
-  <configuration default="false" name={quoteattr(request.name)} type="CLion_Remote" version="1" \
-remoteCommand={quoteattr(request.remote)} symbolFile={quoteattr(request.within(request.program, FOLDER))} sysroot="">
+  <configuration default="false" name={attribute(request.name)} type="CLion_Remote" version="1" \
+remoteCommand={attribute(request.remote)} symbolFile={attribute(request.within(request.program, FOLDER))} sysroot="">
     <debugger kind="GDB" isBundled="false">{escape(request.wrapper)}</debugger>
 {"".join(maps)}    <method v="2" />
   </configuration>
 </component>
 """
+
+
+def attribute(value: str) -> str:
+    """In its quotes. (XML 1.0, 2.3 and 3.3.3: ends of lines would become blanks.)"""
+    return '"' + escape(value).replace("\n", "&#10;") + '"'
