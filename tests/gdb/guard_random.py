@@ -3,6 +3,7 @@
 import random
 
 import gdb
+
 from gdbcuda.live.guarding import guards
 
 ROUNDS = 150
