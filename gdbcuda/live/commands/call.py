@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json as jsonlib
-from typing import Any
 
 import gdb
 
-from gdbcuda import decode
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
-from gdbcuda.live.layers import frames, table_version
+from gdbcuda.live.layers import frames
 from gdbcuda.live.process import core_files
 from gdbcuda.live.prompt.command import Option, command
-from gdbcuda.live.stopping import returns, stops
+from gdbcuda.live.stopping import call_data, returns, stops
 
 MOST_FRAMES = 100
 
@@ -30,16 +28,10 @@ def cuda_call(json: bool) -> str:
       cuda-call
       frame 2
       cuda-call --json"""
-    if not process.is_alive():
-        raise UserError("no process: run the program first, to a breakpoint: cuda-break cuMemAlloc")
-    if process.is_thread_running():  # between two stops of the recorder's it could be read, and would be over already
-        raise UserError(process.pause())
-    frame = gdb.selected_frame()
-    ended = returns.just_returned(frame.pc()) if frame == gdb.newest_frame() else None
-    if ended is None and frames.api_function(frame) is None:
-        raise UserError(no_call(frame))
-    call = ended[0] if ended is not None else frames.read_call(frame)
-    return jsonlib.dumps(as_data(call)) if json else in_full(call)
+    call = call_data.of_selected_frame()
+    if call is None:
+        raise UserError(no_call(gdb.selected_frame()))
+    return jsonlib.dumps(call_data.as_data(call)) if json else in_full(call)
 
 
 def no_call(frame: gdb.Frame) -> str:
@@ -56,60 +48,16 @@ def no_call(frame: gdb.Frame) -> str:
     return f"{name} is not an API function of the CUDA runtime, driver or NVML{there}"
 
 
-def arguments_of(call: frames.FrameCall) -> list[decode.DecodedArgument]:
-    phase = "enter" if call.result is None else "return"
-    return decode.arguments(
-        call.function,
-        call.raws,
-        process.InferiorMemory(),
-        table_version.table(),
-        phase=phase,
-        succeeded=not returns.is_error(call),
-        live=True,
-    )
-
-
-def outcome(call: frames.FrameCall) -> decode.Decoded:
-    return decode.result(call.function, call.result or 0, table_version.table(), process.InferiorMemory())
-
-
 def in_full(call: frames.FrameCall) -> str:
     lines = [
         f"{call.function.symbol} in {stops.where(call.place)}, {'called by' if call.result is None else 'returned to'} "
         f"{stops.caller_text(call)}"
     ]
-    arguments = arguments_of(call)
+    arguments = call_data.arguments_of(call)
     widest = max((len(a.name) for a in arguments), default=0)
     types = max((len(a.type_name) for a in arguments), default=0)
     lines += [f"  {a.name:<{widest}}  {stops.paint(f'{a.type_name:<{types}}', 'dim')}  {a.text}" for a in arguments]
     if call.result is not None:
         role = "error" if returns.is_error(call) else "ok"
-        lines.append(f"  = {stops.paint(outcome(call).text, role)}")
+        lines.append(f"  = {stops.paint(call_data.outcome(call).text, role)}")
     return "\n".join(lines)
-
-
-def as_data(call: frames.FrameCall) -> dict[str, Any]:
-    result = None
-    if call.result is not None:
-        result = outcome(call).data
-    return {
-        "function": call.function.symbol,
-        "base": call.function.base,
-        "api": call.function.api,
-        "layer": call.place.layer,
-        "object": call.place.file,
-        "thread": call.thread,
-        "caller": place_data(call.caller) if call.caller else None,
-        "arguments": {a.name: a.data for a in arguments_of(call)},
-        "result": result,
-    }
-
-
-def place_data(place: frames.CodePlace) -> dict[str, Any]:
-    return {
-        "function": place.function,
-        "object": place.file,
-        "layer": place.layer,
-        "source": place.source,
-        "address": place.address,
-    }

@@ -1,0 +1,64 @@
+"""``cuda-layers``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import os
+from collections.abc import Sequence
+
+from gdbcuda.live import process
+from gdbcuda.live.layers import who
+from gdbcuda.live.layers.who import Member
+from gdbcuda.live.prompt.command import Option, command
+from gdbcuda.live.stopping import stops
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
+
+COLUMNS = ("layer", "object", "exports", "known by", "search order")
+KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
+
+
+@command(
+    "cuda-layers",
+    Option("--all", "each library of the system and of the program too", flag=True),
+    Option("--json", "as one JSON object", flag=True),
+)
+def cuda_layers(all: bool, json: bool) -> str:
+    """Show who is who: the objects of the process with their layers, and why each is in that one.
+
+    Layers, outermost first: app, runtime, hook, driver, system. A hook library is one that cuda-load was given, or
+    an object nobody knows that exports functions of the API under their own names. The runtime and the driver are
+    known by their names; a runtime inside the program shows as the program's exports or not at all (cuda-check).
+    Search order: which object the loader asks first for a name; "dlopen" came later.
+
+    Examples:
+      cuda-layers
+      cuda-layers --all
+      cuda-layers --json"""
+    process.require_stopped()
+    found = who.members()
+    if json:
+        return jsonlib.dumps({"objects": [one._asdict() for one in found]})
+    shown = [one for one in found if all or is_of_interest(one)]
+    lines = [render.table([row(one) for one in shown], list(COLUMNS))]
+    left = len(found) - len(shown)
+    lines += [f"{counted(left, 'more object')} of the system and the program: cuda-layers --all"] if left else []
+    return "\n".join(lines)
+
+
+def is_of_interest(one: Member) -> bool:
+    """What takes part, or could: also a library of the program's that defines a resolver."""
+    return one.known_by == who.PROGRAM or one.layer not in ("app", "system") or bool(one.exports) or (
+        one.layer == "app" and bool(one.resolvers))  # fmt: skip
+
+
+def row(one: Member) -> Sequence[str]:
+    order = "dlopen" if one.order is None else str(one.order)
+    name = visible(os.path.basename(one.file))
+    return stops.paint(one.layer, f"layer-{one.layer}"), name, exports(one), one.known_by, order
+
+
+def exports(one: Member) -> str:
+    """ "637 driver, 380 runtime, dlsym"."""
+    return ", ".join([*(f"{one.exports[kind]} {word}" for kind, word in KINDS if kind in one.exports), *one.resolvers])
