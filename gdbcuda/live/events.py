@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda.live import breakpoints, process, process_events, welcome
+from gdbcuda.live import breakpoints, interrupts, process, process_events, welcome
 from gdbcuda.live.breaking import recursion, saving
 from gdbcuda.live.dlsym import request_log, request_stops
 from gdbcuda.live.host import gdb_cli, inferiors
@@ -88,19 +88,19 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
 }
 SINCE_GDB_12 = ("free_objfile", "gdb_exiting")
 AFTER_COMMANDS = ("before_prompt",)  # the breakpoint's own commands have run: others may be executed
-_connected: dict[tuple[str, Callable[..., Any]], Callable[..., None]] = {}
+_connected: dict[str, dict[Callable[..., Any], Callable[..., None]]] = {}
 
 
 def connect() -> None:
+    interrupts.listen()
     for name, handlers in HANDLERS.items():
         if name in SINCE_GDB_12 and not hasattr(gdb.events, name):
             continue
-        for handler in handlers:
-            _connected[name, handler] = within(name, safely.contained(handler))
-            getattr(gdb.events, name).connect(_connected[name, handler])
+        _connected[name] = {handler: within(name, safely.contained(handler)) for handler in handlers}
+        getattr(gdb.events, name).connect(interrupts.all_of(_connected[name].values()))
 
 
-def within(name: str, handler: Callable[..., Any]) -> Callable[..., None]:
+def within(name: str, handler: Callable[..., None]) -> Callable[..., None]:
     """The handler, with gdb's commands out of reach."""
     if name in AFTER_COMMANDS:
         return handler
@@ -113,5 +113,5 @@ def within(name: str, handler: Callable[..., Any]) -> Callable[..., None]:
 
 
 def disconnect(name: str, handler: Callable[..., Any]) -> None:
-    """For measurements: as if nobody listened."""
-    getattr(gdb.events, name).disconnect(_connected.pop((name, handler)))
+    """For measurements: as if it did not listen."""
+    del _connected[name][handler]

@@ -21,8 +21,9 @@ class Typist:
     def __init__(self, environment: dict[str, str], *words: str, extension: bool = True) -> None:
         self.ours, theirs = pty.openpty()
         source = ("-x", f"{ROOT}/gdbcuda.py") if extension else ()
-        line = [GDB, "-nx", "-q", "-ex", "set confirm off", "-ex", "set pagination off", *source, *words]
-        self.gdb = subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        line = ["setsid", "--ctty", GDB, "-nx", "-q", "-ex", "set confirm off", "-ex", "set pagination off", *source,
+                *words]  # fmt: skip
+        self.gdb = subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs,
                                     env={**environment, "TERM": "dumb"})  # fmt: skip
         os.close(theirs)
         self.until_prompt("the start")
@@ -45,6 +46,15 @@ class Typist:
             except OSError:
                 raise AssertionError(f"gdb has ended behind {what!r}; it has shown:\n{text}") from None
         return ESCAPE.sub(b"", shown).decode(errors="replace")
+
+    def interrupt(self, after: float) -> str:
+        """Ctrl-C behind so many seconds, which the terminal sends to gdb or to the program; what follows."""
+        end = time.monotonic() + after
+        while (left := end - time.monotonic()) > 0:
+            if select.select([self.ours], [], [], left)[0]:
+                os.read(self.ours, 65536)
+        os.write(self.ours, b"\x03")
+        return self.until_prompt("Ctrl-C")
 
     def end(self) -> None:
         self.gdb.kill()

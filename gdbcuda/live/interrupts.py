@@ -1,0 +1,61 @@
+"""Ctrl-C while a handler of ours runs is gdb's: the handler comes to its end, and gdb gets it then.
+
+gdb hands a Ctrl-C over to Python whenever Python is entered, also one that came before. Python would raise
+KeyboardInterrupt at the handler's first instruction, and gdb drops what an event's handler raises: the Ctrl-C would be
+lost, and the handler not done. So Python's handler of SIGINT is ours (the process's stays gdb's), and puts one off.
+"""
+
+from __future__ import annotations
+
+import _thread
+import faulthandler
+import signal
+from collections.abc import Iterable
+from types import CodeType, FrameType
+from typing import Any, Callable
+
+STDERR = 2
+_putting_off: set[CodeType] = set()
+_put_off: list[int] = []
+
+
+def listen() -> None:
+    """faulthandler is what puts the process's handler back: what signal.signal replaces it does not say."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        if is_in_event(frame) and not _put_off:
+            _put_off.append(number)
+        elif callable(before):
+            before(number, frame)
+
+    faulthandler.register(signal.SIGINT, file=STDERR)
+    signal.signal(signal.SIGINT, interrupted)
+    faulthandler.unregister(signal.SIGINT)
+
+
+def is_in_event(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code in _putting_off:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., bool]:
+    """One handler for gdb, which takes over what is pending when Python returns.
+
+    Python would raise it here if it looked between interrupt_main and the return. It looks behind each call, and in 3.9
+    behind most instructions; not behind ``in``."""
+
+    def heard(*event: Any) -> bool:
+        for handler in handlers:
+            handler(*event)
+        if not _put_off:
+            return False
+        _put_off.clear()
+        again = iter(_thread.interrupt_main, None)
+        return None in again
+
+    _putting_off.add(heard.__code__)
+    return heard

@@ -1,0 +1,66 @@
+"""Ctrl-C is gdb's, whenever it comes: it is not lost in a handler of gdb's events."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from scenario import ROOT, Scenario
+from terminal import Typist
+
+BUSY = """
+#include <unistd.h>
+void busy(void) { usleep(100); }
+int main(void)
+{
+    alarm(100);
+    for (int i = 0; i < %d; i++)
+        busy();
+}
+"""
+ENDLESS, TRIES = 1 << 30, 12
+# A Ctrl-C while gdb tells of the third stop: Python does not look for it between that and the handler's return.
+KILLING = """python
+import _thread, gdb
+hits = []
+def third(event):
+    hits.append(event)
+    again = iter(_thread.interrupt_main, None) if len(hits) == 3 else ()
+    return None in again
+gdb.events.stop.connect(third)
+end
+"""
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("extension", [False, True])
+def test_one_that_comes_while_gdb_tells_of_a_stop(local: Scenario, compile_c, tmp_path, extension: bool) -> None:
+    script = tmp_path / "killing.gdb"
+    script.write_text(KILLING)
+    words = ["-x", str(script), *(["-x", f"{ROOT}/gdbcuda.py"] if extension else [])]
+    one = Typist(local.environment(), *words, str(compile_c("six", BUSY % 6)), extension=False)
+    one.type("break busy", "commands 1", "continue", "end")
+    shown = one.type("run")
+    assert shown.count("Breakpoint 1, ") == 3 and "exited" not in shown and "Python Exception" not in shown
+    one.end()
+
+
+@pytest.mark.smoke
+def test_a_breakpoint_that_goes_on_can_be_interrupted(local: Scenario, compile_c) -> None:
+    one = Typist(local.environment(), str(compile_c("endless", BUSY % ENDLESS)))
+    one.type("break busy", "commands 1", "continue", "end")
+    for index in range(TRIES):
+        os.write(one.ours, b"continue\n" if index else b"run\n")
+        shown = one.interrupt(after=0.2 + index * 0.013 if index else 1)
+        assert "SIGINT" in shown or "Quit" in shown
+        assert "Python Exception" not in shown and "gdbcuda" not in shown
+    one.end()
+
+
+def test_python_of_the_user_is_interrupted_as_ever(local: Scenario) -> None:
+    one = Typist(local.environment())
+    os.write(one.ours, b"python import time; time.sleep(100)\n")
+    shown = one.interrupt(after=1)
+    assert "KeyboardInterrupt" in shown or "Quit" in shown
+    assert "still here" in one.type("echo still here\\n")
+    one.end()
