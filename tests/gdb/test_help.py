@@ -194,3 +194,11 @@ def test_a_subcommand_that_is_none(local: Scenario, typed: str, says: str) -> No
 )
 def test_a_mistake_says_what_to_type(local: Scenario, typed: str, says: str) -> None:
     assert says in local.run(None, typed)
+
+
+def test_the_user_s_own_commands_are_listed_alone(local: Scenario) -> None:
+    mine = "python gdb.execute('define mine\\necho 1\\nend\\ndocument mine\\nMy own.\\nend')"
+    listed = local.run(None, mine, "help user-defined", hook=None)
+    assert "mine -- My own" in listed and "cuda-" not in listed
+    asked = local.run(None, "apropos ^cuda-", hook=None)
+    assert [name for name in NAMES if " " not in name and f"\n{name} -- " not in f"\n{asked}"] == []

@@ -127,7 +127,7 @@ class Command(gdb.Command):
     def __init__(self, name: str, action: Action, parts: tuple[Any, ...], prefix: bool) -> None:
         self.name, self.action, self.parts, self.is_prefix = name, action, parts, prefix
         self.__doc__ = help_text(name, action.__doc__, parts)
-        super().__init__(name, gdb.COMMAND_USER, prefix=prefix)
+        super().__init__(name, gdb.COMMAND_NONE, prefix=prefix)  # help user-defined is the user's: apropos ^cuda-
         REGISTRY[name] = self
 
     @cached_property
