@@ -2,16 +2,18 @@ def _gdbcuda():
     """What you source in gdb:  (gdb) source gdbcuda.py
 
     Finds the package beside this file, and its dependencies where gdb's Python has them or in the .venv next to it;
-    appends those one or two directories to sys.path, installs nothing, loads once. It runs in gdb's own namespace,
+    appends the one directory of the package to sys.path, installs nothing, loads once. It runs in gdb's own namespace,
     which is the user's: so all is inside of one function, and that goes again."""
     import glob
-    import importlib.util
+    import importlib
     import os
     import sys
 
     try:
         import gdb
     except ImportError:
+        if "_gdb" in sys.builtin_module_names:  # gdb without its data directory: it has said so, and goes on
+            return print("gdbcuda is not loaded: gdb has no Python module 'gdb' here", file=sys.stderr)
         sys.exit("gdbcuda.py is for gdb:  gdb -x gdbcuda.py PROGRAM   (a shell has the command 'gdbcuda')")
 
     file = sys._getframe().f_code.co_filename  # __file__ is another script's where that one sources us
@@ -21,12 +23,8 @@ def _gdbcuda():
         here = os.path.dirname(os.path.realpath(file))
         return [d for d in (here, os.path.dirname(here)) if os.path.isdir(os.path.join(d, "gdbcuda", "live"))]
 
-    def missing():
-        needed = {"pygments": "pygments", "tabulate": "tabulate", "elftools": "pyelftools"}
-        return [name for module, name in needed.items() if importlib.util.find_spec(module) is None]
-
     def problem(found):
-        """Why the package cannot be loaded, in one line; "" if it can. Extends sys.path by what is needed, no more."""
+        """Why the package cannot be loaded, in one line; "" if it can."""
         if sys.version_info < (3, 9):
             return "gdbcuda needs a gdb with Python 3.9 or newer; this one has %d.%d" % sys.version_info[:2]
         if not found:
@@ -34,9 +32,7 @@ def _gdbcuda():
         if found[0] not in sys.path:
             sys.path.append(found[0])
         venv = sorted(glob.glob(os.path.join(found[0], ".venv", "lib", "python3*", "site-packages")))
-        if missing() and venv:
-            sys.path.append(venv[-1])
-        lacking = " ".join(missing())
+        lacking = " ".join(importlib.import_module("gdbcuda.needs").lacking(venv[-1:]))
         mend = "gdbcuda: missing %s: python3 -m venv %s/.venv && %s/.venv/bin/pip install %s"
         return mend % (lacking, found[0], found[0], lacking) if lacking else ""
 
