@@ -16,7 +16,8 @@ SHOWN = 8  # names of a file; after a hang all that follow are other
 def as_text(outcomes: list[Outcome]) -> str:
     parts = [summary(outcomes)]
     for one in outcomes:
-        parts += [left_out(one), found(one, "differs", "differs"), found(one, "flaky", "not steady, does not count")]
+        parts += [left_out(one), found(one, "differs", "differs"), found(one, "flaky", "not steady, does not count"),
+                  found(one, "explained", "differs, as it has to")]  # fmt: skip
     return "\n\n".join(filter(None, parts))
 
 
@@ -59,4 +60,4 @@ def of(one: Outcome) -> dict[str, object]:
 
     return {"gdb": one.gdb, "unavailable": one.unavailable, "left_out": one.left_out, "seconds": round(one.seconds),
             "files": [record.file for record in one.records], "without": totals(one.records),
-            "differs": named("differs"), "flaky": named("flaky")}  # fmt: skip
+            "differs": named("differs"), "flaky": named("flaky"), "explained": named("explained")}  # fmt: skip

@@ -11,6 +11,8 @@ from suite_run import BARE, WAYS, WITH, Run
 
 TRIES, MOST = 3, 10  # runs alone, each way, before a difference counts; and as long as it comes only now and then
 SELDOM = 1  # a result that came so often in `MOST` runs is as well the machine's doing
+# results that cannot be the same, and why
+EXPLAINED = {("gdb.base/default.exp", "show convenience"): "it lists every function $_..., so ours too"}
 
 
 @dataclass
@@ -19,6 +21,7 @@ class Verdict:
 
     differs: dict[str, tuple[str, str]] = field(default_factory=dict)
     flaky: dict[str, tuple[str, str]] = field(default_factory=dict)
+    explained: dict[str, tuple[str, str]] = field(default_factory=dict)
     is_open: bool = False  # more runs are needed
 
 
@@ -41,6 +44,11 @@ class Record:
         part.write_text(json.dumps({"differed": self.differed, **{w: [asdict(r) for r in self.runs[w]] for w in WAYS}}))
         part.replace(self.path)
 
+    def note(self, verdict: Verdict) -> None:
+        if self.differed != bool(verdict.differs):
+            self.differed = bool(verdict.differs)
+            self.save()
+
     def is_begun(self) -> bool:
         return all(self.runs.values())
 
@@ -55,7 +63,9 @@ class Record:
         alone = [outcome(run, name) for run in self.runs[WITH] if run.alone]
         new = sum(one not in bare for one in alone)
         both = (counted(bare), counted(along))
-        if not set(along) - set(bare):
+        if (self.file, name) in EXPLAINED and set(along) - set(bare):
+            verdict.explained[f"{name}: {EXPLAINED[self.file, name]}"] = both
+        elif not set(along) - set(bare):
             if len(bare) > 1:
                 verdict.flaky[name] = both
         elif len(alone) < TRIES or (0 < new < len(alone) < MOST):

@@ -70,6 +70,20 @@ def test_what_comes_now_and_then_with_the_extension_is_asked_more_often(tmp_path
     assert list(found.differs) == ["next"] and not found.is_open
 
 
+def test_a_run_that_was_cut_off_knows_what_differed(tmp_path: Path) -> None:
+    first = record(tmp_path, ["PASS"], ["FAIL"])
+    first.note(first.verdict())
+    assert Record(first.path, first.file, KEYS).differed
+
+
+def test_what_has_to_differ_is_told_apart(tmp_path: Path) -> None:
+    made = Record(tmp_path / "default.json", "gdb.base/default.exp", KEYS)
+    for way, outcome in (("bare", "PASS"), ("with", "FAIL")):
+        made.add(way, suite_run.Run(KEYS[way], alone=False, results={"show convenience": [outcome], "next": ["PASS"]}))
+    found = made.verdict()
+    assert list(found.explained.values()) == [("PASS", "FAIL")] and not found.differs and not found.is_open
+
+
 def test_runs_are_kept_until_the_extension_is_another(tmp_path: Path) -> None:
     kept = record(tmp_path, ["PASS"], ["FAIL"])
     again = Record(kept.path, kept.file, KEYS)
