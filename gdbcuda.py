@@ -32,7 +32,7 @@ def _gdbcuda():
         if found[0] not in sys.path:
             sys.path.append(found[0])
         venv = sorted(glob.glob(os.path.join(found[0], ".venv", "lib", "python3*", "site-packages")))
-        lacking = " ".join(importlib.import_module("gdbcuda.needs").lacking(venv[-1:]))
+        lacking = " ".join(importlib.import_module("gdbcuda.packages").lacking(venv[-1:]))
         mend = "gdbcuda: missing %s: python3 -m venv %s/.venv && %s/.venv/bin/pip install %s"
         return mend % (lacking, found[0], found[0], lacking) if lacking else ""
 

@@ -9,10 +9,10 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda.live import breakpoints, interrupts, process, process_events, welcome
+from gdbcuda.live import breakpoints, process, process_events, welcome
 from gdbcuda.live.breaking import recursion, saving
 from gdbcuda.live.dlsym import request_log, request_stops
-from gdbcuda.live.host import gdb_cli, inferiors
+from gdbcuda.live.host import gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
 from gdbcuda.live.layers import notice
 from gdbcuda.live.placing import loader_watch, own_process, unloading

@@ -178,7 +178,7 @@ def test_while_it_is_loaded(local: Scenario, tmp_path: Path) -> None:
     (tmp_path / "gdbcuda.py").write_bytes((ROOT / "gdbcuda.py").read_bytes())
     (tmp_path / "gdbcuda" / "live").mkdir(parents=True)
     (tmp_path / "gdbcuda" / "__init__.py").touch()
-    (tmp_path / "gdbcuda" / "needs.py").write_bytes((ROOT / "gdbcuda" / "needs.py").read_bytes())
+    (tmp_path / "gdbcuda" / "packages.py").write_bytes((ROOT / "gdbcuda" / "packages.py").read_bytes())
     (tmp_path / "gdbcuda" / "live" / "__init__.py").write_text("def start():\n    raise KeyError('two\\nlines')\n")
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     line = [GDB, "-nx", "-q", "-batch", "-ex", f"source {tmp_path}/gdbcuda.py", "-ex", "echo on\\n"]

@@ -54,7 +54,8 @@ def test_without_a_process(local: Scenario) -> None:
 
 
 def test_scripts_get_it_as_data(scenario: Scenario) -> None:
-    text = scenario.run("runtime_alloc", "cuda-log start cudaMalloc", "cuda-break cuMemAlloc --from any", "RUN", "continue", SCRIPT)
+    words = ("cuda-log start cudaMalloc", "cuda-break cuMemAlloc --from any", "RUN", "continue", SCRIPT)
+    text = scenario.run("runtime_alloc", *words)
     whole = json.loads(re.search(r"^whole:(.*)$", text, re.MULTILINE)[1])
     assert whole["call"]["function"] == "cuMemAlloc_v2" and whole["call"]["arguments"]["bytesize"] > 0
     assert whole["here"] == whole["call"]["layer"] == "hook" and "layer: runtime" in text

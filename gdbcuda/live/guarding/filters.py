@@ -13,7 +13,7 @@ from gdbcuda import condition as conditions
 from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code import translate
 from gdbcuda.live import process
-from gdbcuda.live.guarding.needs import SelectedProcess
+from gdbcuda.live.guarding.condition_needs import SelectedProcess
 from gdbcuda.live.layers import callers, names
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import NoDetour

@@ -20,7 +20,7 @@ from gdbcuda.live.guard import forks
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
 from gdbcuda.live.guard.remote import RemoteGuard
-from gdbcuda.live.guarding import gdb_threads, needs, seccomp
+from gdbcuda.live.guarding import condition_needs, gdb_threads, seccomp
 from gdbcuda.live.guarding.by_process import FILTERS, PROCESSES, Guarded
 from gdbcuda.live.guarding.refusals import NOT_EVERYWHERE, NotNow, OfOne, everywhere, strangers
 from gdbcuda.live.host import gdb_cli
@@ -152,7 +152,7 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
     look_out(state, found, members)
     for number in members:
         if FILTERS[number].is_counting:
-            needs.counter(number)
+            condition_needs.counter(number)
     counter = state.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
     is_counting = any(FILTERS[number].is_counting for number in members)
     made = written(state, found, [test_of(number) for number in members], counter, is_counting)
