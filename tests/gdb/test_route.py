@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from scenario import Scenario
 
+CPLUSPLUS_HOOK = """\
+struct Entry { static const char *kind; const char *name; void *real; };
+const char *Entry::kind = "driver";
+Entry table[] = {{"cuMemAlloc_v2", 0}};
+extern "C" int cuMemAlloc_v2(unsigned long *pointer, unsigned long size) { return table[0].real != 0; }
+"""
 HOOKED = "hook libgdbcuda-hook.so cuMemAlloc_v2 +hooked"
 
 
@@ -40,6 +47,16 @@ def test_what_the_hook_has_not_looked_up_yet(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "break main", "RUN", "cuda-route cuMemAlloc_v2")
     row = r"hook libgdbcuda-hook.so +pointer, in hook_entries\[\d+\].real +nothing +real +not looked up yet"
     assert re.search(row, text)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler on this machine (apt-get install g++)")
+def test_a_table_of_real_functions_may_have_static_members(local: Scenario, tmp_path: Path) -> None:
+    """They are fields of the type, for gdb, without a place in the entry."""
+    source, hook = tmp_path / "hook.cc", tmp_path / "libhook.so"
+    source.write_text(CPLUSPLUS_HOOK)
+    subprocess.run(["g++", "-g", "-O0", "-shared", "-fPIC", "-o", hook, source], check=True, timeout=60)
+    text = local.run("test_alloc", "break main", "RUN", "cuda-route cuMemAlloc_v2", hook=hook)
+    assert re.search(r"hook libhook.so +pointer, in table\[0\].real +nothing +real +not looked up yet", text)
 
 
 def test_unhooked_lists_allocations_first(scenario: Scenario) -> None:

@@ -31,7 +31,7 @@ class RealFunctions(NamedTuple):
 
     variable: str
     address: int
-    count: int
+    entries: int
     stride: int
     name_at: int
     pointer_at: int
@@ -42,7 +42,7 @@ class RealFunctions(NamedTuple):
 def tables(file: str) -> tuple[RealFunctions, ...]:
     """Of the object with that file name, as the loader names it."""
     objfile = process.objfile_of(file)
-    if objfile is None:
+    if objfile is None or not objfile.filename:
         return ()
     return tuple(found for name in variables(objfile.filename) for found in of_variable(objfile, name))
 
@@ -61,16 +61,22 @@ def of_variable(objfile: gdb.Objfile, name: str) -> Iterator[RealFunctions]:
     entry = array.target().strip_typedefs()
     if entry.code != gdb.TYPE_CODE_STRUCT or not entry.sizeof:
         return
-    texts = [field for field in entry.fields() if is_pointer_to(field, (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR), 1)]
-    codes = [field for field in entry.fields() if is_pointer_to(field, (gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_VOID))]
-    if texts and codes:
-        yield RealFunctions(name, int(symbol.value().address), array.sizeof // entry.sizeof, entry.sizeof,
-                    texts[0].bitpos // 8, codes[0].bitpos // 8, codes[0].name)  # fmt: skip
+    texts = pointers(entry, (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR), 1)
+    codes = pointers(entry, (gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_VOID))
+    address = symbol.value().address if texts and codes else None  # None: it is optimised out
+    if address is not None:
+        yield RealFunctions(name, int(address), array.sizeof // entry.sizeof, entry.sizeof, texts[0][0], *codes[0])
 
 
-def is_pointer_to(field: gdb.Field, codes: tuple[int, ...], size: int = 0) -> bool:
-    kind = field.type.strip_typedefs()
-    if kind.code != gdb.TYPE_CODE_PTR:
+def pointers(entry: gdb.Type, codes: tuple[int, ...], size: int = 0) -> list[tuple[int, str]]:
+    """(offset, name) of the members that point to that. C++'s static ones have no bitpos: they are not in the entry."""
+    found: list[tuple[gdb.Field, int | None]] = [(one, getattr(one, "bitpos", None)) for one in entry.fields()]
+    return [(at // 8, one.name or "") for one, at in found if at is not None and is_pointer_to(one, codes, size)]
+
+
+def is_pointer_to(field: gdb.Field, codes: tuple[int, ...], size: int) -> bool:
+    kind = field.type.strip_typedefs() if field.type is not None else None
+    if kind is None or kind.code != gdb.TYPE_CODE_PTR:
         return False
     pointed = kind.target().strip_typedefs()
     return pointed.code in codes and (not size or pointed.sizeof == size)
@@ -92,8 +98,8 @@ def not_looked_up(world: ProcessSnapshot, hook: Linkage, names: Set[str]) -> lis
 def unset(world: ProcessSnapshot, table: RealFunctions) -> Iterator[tuple[int, str]]:
     """(index, name) of the entries with a NULL pointer."""
     try:
-        data = world.memory.read(table.address, table.count * table.stride)
-        for index in range(table.count):
+        data = world.memory.read(table.address, table.entries * table.stride)
+        for index in range(table.entries):
             text, code = (struct.unpack_from("<Q", data, index * table.stride + at)[0]
                           for at in (table.name_at, table.pointer_at))  # fmt: skip
             if text and not code:
