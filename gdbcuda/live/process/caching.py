@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar, cast
 
 import gdb
 
+F = TypeVar("F", bound=Callable[..., Any])
 CACHES: list[Callable[[], None]] = []
 
 
-def until_objects_change(function: Callable[..., Any]) -> Callable[..., Any]:
+def until_objects_change(function: F) -> F:
     """A cache that holds until a process starts, ends, or loads or unloads an object (live/__init__.py).
 
     Each inferior has its own answers."""
@@ -24,7 +25,7 @@ def until_objects_change(function: Callable[..., Any]) -> Callable[..., Any]:
         return cached(gdb.selected_inferior().num, *arguments)
 
     CACHES.append(cached.cache_clear)
-    return of_selected
+    return cast(F, of_selected)
 
 
 def forget(event: object = None) -> None:

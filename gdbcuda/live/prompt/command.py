@@ -16,8 +16,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Callable, NoReturn
+from functools import cached_property, partial
+from typing import Any, Callable, NoReturn, TypeVar
 
 import gdb
 
@@ -28,6 +28,7 @@ from gdbcuda.text import parsing
 
 Completer = Callable[[str], Iterable[str]]
 Action = Callable[..., "str | None"]
+A = TypeVar("A", bound=Action)
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Command(gdb.Command):
     def parser(self) -> CommandParser:
         """Made when the command is first typed: for all of them, argparse takes a tenth of the time that we load in."""
         made = make_parser(self.name, self.parts)
-        made.example = self.__doc__.partition("Examples:\n")[2].partition("\n")[0].strip()
+        made.example = (self.__doc__ or "").partition("Examples:\n")[2].partition("\n")[0].strip()
         return made
 
     def invoke(self, text: str, from_tty: bool) -> None:
@@ -180,7 +181,7 @@ class Command(gdb.Command):
         for part in self.parts:
             if isinstance(part, ConditionText) and part.complete and "if" in before:
                 at = before.index("if")
-                return lambda token, complete=part.complete: complete(before[:at], before[at + 1 :], token)
+                return partial(part.complete, before[:at], before[at + 1 :])
         options = {part.name: part for part in self.parts if isinstance(part, Option)}
         last = options.get(before[-1]) if before else None
         if last is not None and not last.flag:
@@ -198,12 +199,12 @@ class Command(gdb.Command):
         return arguments[place].complete or nothing if place < len(arguments) else nothing
 
 
-def command(name: str, *parts: Any, prefix: bool = False) -> Callable[[Action], Action]:
+def command(name: str, *parts: Any, prefix: bool = False) -> Callable[[A], A]:
     """Registers the decorated function as gdb command ``name``; its docstring is the help text.
 
     ``prefix``: others named "NAME WORD" come below it, and it is what NAME alone does."""
 
-    def register(action: Action) -> Action:
+    def register(action: A) -> A:
         Command(name, action, parts, prefix)
         return action
 

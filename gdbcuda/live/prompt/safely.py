@@ -8,7 +8,7 @@ on, completion, frames) it is said once for each place, and the session goes on.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 import gdb
 
@@ -18,6 +18,7 @@ from gdbcuda.live.host import console
 from gdbcuda.text import faults
 from gdbcuda.text.printable import visible
 
+T = TypeVar("T")
 HOW = "after 'set cuda-debug on' it shows the traceback"
 EXPECTED = (UserError, Unreadable, gdb.error)
 ANYTHING = (Exception, SystemExit)  # but Ctrl-C, which is gdb's own "Quit" in a command
@@ -113,11 +114,11 @@ def or_else(otherwise: Callable[[Any], Any]) -> Callable[[Callable[[Any], Any]],
     return decorate
 
 
-def looking_on(stop: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def looking_on(stop: Callable[[T], bool]) -> Callable[[T], bool]:
     """``stop()`` of a breakpoint that does not stop for anything that goes wrong; but for Ctrl-C."""
     who = name_of(stop)
 
-    def safe(one: Any) -> bool:
+    def safe(one: T) -> bool:
         try:
             return stop(one)
         except (*ANYTHING, KeyboardInterrupt) as problem:

@@ -7,7 +7,7 @@ keeps them. (gdb manual: "Functions In Python".)
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 import gdb
 
@@ -20,13 +20,14 @@ from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.machine import abi
 
+F = TypeVar("F", bound=Callable[..., Any])
 APIS = ("driver", "runtime", "nvml")
 
 
-def function(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def function(name: str) -> Callable[[F], F]:
     """Registers the decorated function as ``$name``; whatever goes wrong becomes gdb's one-line error."""
 
-    def register(action: Callable[..., Any]) -> Callable[..., Any]:
+    def register(action: F) -> F:
         counts = argument_counts(action)
 
         class ConvenienceFunction(gdb.Function):
@@ -52,9 +53,14 @@ def terminated(result: Any) -> Any:
         return result
     data = result.encode() + b"\0"
     try:
-        return gdb.Value(data, gdb.lookup_type("char").array(len(data) - 1))
+        return from_bytes(data, gdb.lookup_type("char").array(len(data) - 1))
     except gdb.error:  # a language that has no char
         return result
+
+
+def from_bytes(raw: Any, kind: gdb.Type) -> gdb.Value:
+    """(The last types-gdb for Python 3.9 knows no bytes here.)"""
+    return gdb.Value(raw, kind)
 
 
 def argument_counts(action: Callable[..., Any]) -> range:
@@ -137,7 +143,7 @@ def cuda_arg(name: gdb.Value) -> Any:
 
 def as_gdb_value(kind: api.Type, raw: bytes) -> gdb.Value:
     """In gdb's built-in types, which need no debug info: strings print as such, structs are arrays of bytes."""
-    return gdb.Value(raw, gdb_type(kind, len(raw)))
+    return from_bytes(raw, gdb_type(kind, len(raw)))
 
 
 def gdb_type(kind: api.Type, size: int) -> gdb.Type:
@@ -153,7 +159,7 @@ def gdb_type(kind: api.Type, size: int) -> gdb.Type:
 
 
 @function("_cuda_error_name")
-def cuda_error_name(code: gdb.Value, whose: gdb.Value = None) -> str:
+def cuda_error_name(code: gdb.Value, whose: gdb.Value | None = None) -> str:
     """$_cuda_error_name(2): the name of a status; a second argument "runtime", "driver" or "nvml" says whose.
 
     Without it: the API of the selected frame's call, else the runtime's and driver's names where they mean the same."""
@@ -170,7 +176,7 @@ def cuda_error_name(code: gdb.Value, whose: gdb.Value = None) -> str:
 
 
 @function("_cuda_layer")
-def cuda_layer(address: gdb.Value = None) -> str:
+def cuda_layer(address: gdb.Value | None = None) -> str:
     """$_cuda_layer(ADDRESS): app, runtime, hook, driver or system; without an address, of the selected frame.
 
     Compare it with $_streq($_cuda_layer(), "hook"): gdb's == compares where strings are, not what they say."""
