@@ -177,7 +177,8 @@ def is_of_hooks(place: frames.CodePlace) -> bool:
 
 
 def innermost() -> list[frames.CodePlace]:
-    found, frame = [], gdb.newest_frame()
+    found: list[frames.CodePlace] = []
+    frame: gdb.Frame | None = gdb.newest_frame()
     while frame is not None and frame.pc() and len(found) < MOST_FRAMES:
         found.append(frames.place_of(frame, is_caller=bool(found)))
         frame = frame.older()

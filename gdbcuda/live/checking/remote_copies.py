@@ -35,7 +35,7 @@ def of_image(image: Any) -> Iterator[Copy]:
         return
     debug, looked_for = lines_of(file)
     objfile = process.objfile_of(file)
-    is_read_there = objfile is not None and objfile.filename.startswith(process.REMOTE_PREFIX)
+    is_read_there = objfile is not None and (objfile.filename or "").startswith(process.REMOTE_PREFIX)
     here = named if image.name else file
     yield Copy(file, image.base, image.build_id, here if os.path.isfile(here) else "", debug, looked_for, is_read_there)
 
@@ -43,7 +43,7 @@ def of_image(image: Any) -> Iterator[Copy]:
 def lines_of(file: str) -> tuple[bool | None, tuple[str, ...]]:
     """Has gdb lines for the object's functions, and from which sources?"""
     objfile = process.objfile_of(file)
-    if objfile is None:
+    if objfile is None or not objfile.filename:
         return None, ()
     names = table_version.table().functions
     rows = this_snapshot.symbol_table(objfile.filename)

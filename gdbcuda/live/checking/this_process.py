@@ -18,7 +18,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import image
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import inferiors
-from gdbcuda.live.layers import this_snapshot
+from gdbcuda.live.layers import frames, this_snapshot
 from gdbcuda.live.preloading import environment
 
 MOST_FRAMES, MOST_NAMESPACES = 300, 16
@@ -76,12 +76,9 @@ def is_initialised() -> bool | None:
 
 def outermost_object() -> str:
     """Of the selected thread's stack. What gdb unwinds beyond the start code is in no object."""
-    frame, found = gdb.newest_frame(), ""
-    for _ in range(MOST_FRAMES):
-        if frame is None:
-            break
+    found = ""
+    for frame in frames.innermost(MOST_FRAMES):
         found = process.object_of(frame.pc()) or found
-        frame = frame.older()
     return found
 
 

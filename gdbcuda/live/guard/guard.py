@@ -245,8 +245,9 @@ class Guard:
 def is_stepped() -> bool:
     """The stop is a step's, or it is not known."""
     try:
-        return int(gdb.convenience_variable("_siginfo")["si_code"]) == TRAP_TRACE  # a name would be looked up
-    except (gdb.error, TypeError):
+        siginfo = gdb.convenience_variable("_siginfo")  # a name would be looked up
+        return siginfo is None or int(siginfo["si_code"]) == TRAP_TRACE
+    except gdb.error:
         return True
 
 

@@ -139,7 +139,9 @@ class NativeGuard(Guard):
         memory, found = process.raw_memory(), dict(self.own)
         if self.hit and not self.let_all_pass():
             found[self.trampoline.hit] = INT3
-        for at, own in found.items() if memory is not None else ():
+        if memory is None:
+            return
+        for at, own in found.items():
             with suppress(Unreadable, gdb.error):
                 byte = memory.read(at, 1)
                 gdb.selected_inferior().write_memory(at, byte if byte[0] != INT3 else bytes([own]))

@@ -114,8 +114,9 @@ def have_executed(space: gdb.Progspace) -> list[gdb.Inferior]:
     return found
 
 
-def in_space(space: gdb.Progspace) -> list[gdb.Inferior]:
-    """The inferiors of a program space. After vfork there are two, until the child's exec."""
+def in_space(space: gdb.Progspace | None) -> list[gdb.Inferior]:
+    """The inferiors of a program space. After vfork there are two, until the child's exec. None is the space of an
+    objfile that is gone: it has none."""
     return [one for one in gdb.inferiors() if one.progspace == space]
 
 
@@ -142,7 +143,9 @@ def thread_label(number: int) -> str:
 
 def of_event(event: gdb.ThreadEvent) -> gdb.Inferior:
     """The one whose thread the event is about. (gdb 10 gives the inferior itself.)"""
-    return getattr(event.inferior_thread, "inferior", event.inferior_thread)
+    given: Any = event.inferior_thread
+    found: gdb.Inferior = getattr(given, "inferior", given)
+    return found
 
 
 def threads(inferior: gdb.Inferior | None = None) -> tuple[gdb.InferiorThread, ...]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import gdb
-
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import frames
 
@@ -23,11 +21,11 @@ def code(address: int) -> frames.CodePlace:
 
 
 def at(address: int, lookup: int) -> frames.CodePlace:
-    block = gdb.current_progspace().block_for_pc(lookup)
-    while block is not None and block.function is None:
-        block = block.superblock
-    name = block.function.name if block is not None else process.symbol_of(lookup)[0]
-    line = gdb.current_progspace().find_pc_line(lookup)
+    space = process.program_space()
+    block = process.block_of_function(space.block_for_pc(lookup))
+    function = block.function if block is not None else None
+    name = function.name if function is not None else process.symbol_of(lookup)[0]
+    line = space.find_pc_line(lookup)
     source = f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab and line.line else ""
     return frames.CodePlace(address, name, process.object_of(lookup), layers.layer_of(lookup, name), source)
 

@@ -73,7 +73,8 @@ def symbols_of(address: int) -> list[tuple[str, int]]:
     from gdbcuda.live.layers import this_snapshot  # loaded when first used
 
     objfile = process.objfile_of(process.object_of(address))
-    return this_snapshot.symbol_table(objfile.filename) if objfile is not None else []
+    file = objfile.filename if objfile is not None else None
+    return this_snapshot.symbol_table(file) if file else []
 
 
 class FrameSurroundings:

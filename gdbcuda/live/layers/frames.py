@@ -125,11 +125,9 @@ def from_debug_info(frame: gdb.Frame, function: api.Function) -> list[bytes | No
 
 def debug_parameters(frame: gdb.Frame) -> list[gdb.Symbol]:
     try:
-        block = frame.block()
+        block = process.block_of_function(frame.block())
     except RuntimeError:  # no debug info here
         return []
-    while block is not None and block.function is None:
-        block = block.superblock
     return [s for s in block or () if s.is_argument]
 
 

@@ -29,11 +29,11 @@ _told: set[str] = set()  # once a session is enough
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
-    objfile = event.new_objfile
+    objfile, space = event.new_objfile, event.new_objfile.progspace
     name = objfile.filename or ""
-    if objfile.owner is not None or name == objfile.progspace.filename or vendor.layer_of(name):
+    if objfile.owner is not None or space is None or name == space.filename or vendor.layer_of(name):
         return
-    for inferior in inferiors.in_space(objfile.progspace):
+    for inferior in inferiors.in_space(space):
         if inferior.pid:
             arrived(STATE.of(inferior), name)
 

@@ -81,9 +81,7 @@ def previous_function(function: int) -> tuple[int, bytes] | None:
 @process.until_objects_change
 def function_size(function: int) -> int:
     """From the debug info, else from the object's dynamic symbols; 0 if neither has it."""
-    block = gdb.block_for_pc(function)
-    while block is not None and block.function is None:
-        block = block.superblock
+    block = process.block_of_function(gdb.block_for_pc(function))
     if block is not None and block.start == function:
         return int(block.end - block.start)
     name = process.symbol_of(function)[0]

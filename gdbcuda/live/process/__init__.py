@@ -6,7 +6,7 @@ The one place that knows whether the target is local; nothing else may open a fi
 
 from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
-from gdbcuda.live.process.code import behind_prologue, decoded, function_start, symbol_of, whole
+from gdbcuda.live.process.code import behind_prologue, block_of_function, decoded, function_start, symbol_of, whole
 from gdbcuda.live.process.demangling import demangled
 from gdbcuda.live.process.file_bytes import differs_from_file
 from gdbcuda.live.process.loaded_objects import (
@@ -32,6 +32,7 @@ from gdbcuda.live.process.state import (
     is_remote,
     machine,
     program,
+    program_space,
     register,
     strip_prefix,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "architecture",
     "auxiliary",
     "behind_prologue",
+    "block_of_function",
     "bytes_of",
     "connection",
     "decoded",
@@ -68,6 +70,7 @@ __all__ = [
     "original_code",
     "pause",
     "program",
+    "program_space",
     "raw_memory",
     "register",
     "require_stopped",

@@ -72,7 +72,7 @@ def by_stack() -> bytes:
             if not any(memory.read(at - POINTER.size, POINTER.size)):
                 break
         return memory.read(at, MOST_ENTRIES * ENTRY.size)
-    except (gdb.error, Unreadable, TypeError):
+    except (gdb.error, Unreadable):
         return b""
 
 
@@ -80,7 +80,10 @@ def loader_variable(name: str) -> int:
     """Its address. (gdb 10 says only 32 bits of it in objects with sections that its BFD does not know, such as
     .relr.dyn; of functions it says all.)"""
     low = int(gdb.parse_and_eval(f"(unsigned long)&{name}")) & 0xFFFFFFFF
-    near = gdb.decode_line(LOADER_FUNCTION)[1][0].pc
+    places = gdb.decode_line(LOADER_FUNCTION)[1]
+    if not places:
+        raise gdb.error(f"no {LOADER_FUNCTION} here")
+    near = places[0].pc
     return int(near + ((low - near + (1 << 31)) & 0xFFFFFFFF) - (1 << 31))
 
 

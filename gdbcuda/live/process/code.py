@@ -12,7 +12,7 @@ from gdbcuda.live.process.caching import until_objects_change
 from gdbcuda.live.process.demangling import demangled
 from gdbcuda.live.process.loaded_objects import exports, object_of
 from gdbcuda.live.process.memory import original_code
-from gdbcuda.live.process.state import machine
+from gdbcuda.live.process.state import machine, program_space
 
 SYMBOL = re.compile(r"<(.+?)(?:\+(\d+))?(?: (?:at .*:\d+|in .*))?>$")  # <cuMemAlloc_v2+4>, <main+8 at main.c:12>
 
@@ -30,6 +30,13 @@ def function_start(address: int) -> int | None:
     return address - distance if name else None
 
 
+def block_of_function(block: gdb.Block | None) -> gdb.Block | None:
+    """The block of the function that the block is in."""
+    while block is not None and block.function is None:
+        block = block.superblock
+    return block
+
+
 # [endbr64] [nops, as -fpatchable-function-entry leaves them] [push %rbp; mov %rsp,%rbp in either encoding]
 PROLOGUE = re.compile(rb"(\xf3\x0f\x1e\xfa)?(\x90{0,5}|\x0f\x1f\x44\x00\x00)(\x55(\x48\x89\xe5|\x48\x8b\xec)?)?")
 
@@ -38,7 +45,7 @@ PROLOGUE = re.compile(rb"(\xf3\x0f\x1e\xfa)?(\x90{0,5}|\x0f\x1f\x44\x00\x00)(\x5
 def behind_prologue(start: int) -> int:
     """Where gdb puts a breakpoint on the function that begins at ``start``: at its second line; where there are no line
     numbers, behind the instructions that set up the frame."""
-    line = gdb.current_progspace().find_pc_line(start)
+    line = program_space().find_pc_line(start)
     if line.symtab is not None and line.last:
         return int(line.last) + 1
     if machine() != "x86-64":

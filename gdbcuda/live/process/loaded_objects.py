@@ -78,9 +78,9 @@ def loader_name(found: str) -> str:
 @until_objects_change
 def objfile_of(file: str) -> gdb.Objfile | None:
     """What gdb has read of the object with that name (the loader's, or the program's file name)."""
-    known = [one for one in gdb.objfiles() if one.filename and one.owner is None]
-    exact = [one for one in known if strip_prefix(one.filename) == file]
-    return next(iter(exact or [one for one in known if loader_name(strip_prefix(one.filename)) == file]), None)
+    known = [(one, strip_prefix(one.filename)) for one in gdb.objfiles() if one.filename and one.owner is None]
+    exact = [one for one, name in known if name == file]
+    return next(iter(exact or [one for one, name in known if loader_name(name) == file]), None)
 
 
 def is_file_of(found: str, name: str) -> bool:

@@ -14,7 +14,10 @@ ESCAPE = 0x7D  # the next byte is meant, exclusive-or 0x20
 def send(packet: str) -> bytes:
     """The answer; b"" where the far end does not know the packet, is gone, or runs."""
     try:
-        return bytes(gdb.selected_inferior().connection.send_packet(packet) or b"")
+        connection = gdb.selected_inferior().connection
+        if not isinstance(connection, gdb.RemoteTargetConnection):
+            return b""
+        return bytes(connection.send_packet(packet) or b"")
     except (gdb.error, AttributeError, ValueError):
         return b""
 

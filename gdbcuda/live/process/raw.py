@@ -42,7 +42,12 @@ class RawMemory:
         os.close(self._file)
 
 
-_opened: PerInferior[list[RawMemory]] = PerInferior(list, lambda one: [memory.close() for memory in one] and None)
+def close_all(opened: list[RawMemory]) -> None:
+    for one in opened:
+        one.close()
+
+
+_opened: PerInferior[list[RawMemory]] = PerInferior(list, close_all)
 
 
 def raw_memory() -> RawMemory | None:

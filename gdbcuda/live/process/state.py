@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import cast
 
 import gdb
 
@@ -74,9 +75,14 @@ def architecture() -> gdb.Architecture:
         return inferior.architecture()
 
 
+def program_space() -> gdb.Progspace:
+    """Of the selected inferior. gdb has one at all times, whatever its types say."""
+    return cast("gdb.Progspace", gdb.current_progspace())
+
+
 def program() -> str:
     """File name of the program, "" if there is none."""
-    return gdb.current_progspace().filename or ""
+    return program_space().filename or ""
 
 
 def strip_prefix(name: str) -> str:

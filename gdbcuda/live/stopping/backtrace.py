@@ -8,7 +8,8 @@ It is there as soon as a part of CUDA is, or a hook library; in any other progra
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Union
 
 import gdb
 from gdb.FrameDecorator import FrameDecorator
@@ -19,6 +20,11 @@ from gdbcuda.live.host import console
 from gdbcuda.live.layers import frames, noticed
 from gdbcuda.live.prompt import safely, settings
 from gdbcuda.text.printable import visible
+
+if TYPE_CHECKING:
+    from gdb.FrameDecorator import DAPFrameDecorator  # gdb 14
+
+    Decorator = Union[FrameDecorator, DAPFrameDecorator]
 
 NAMED = ("app", "runtime", "hook", "driver")
 OF_GDB = (gdb.SIGTRAMP_FRAME, gdb.DUMMY_FRAME)  # "<signal handler called>", "<function called from gdb>"
@@ -93,11 +99,11 @@ class LayerFilter:
     def enabled(self, on: bool) -> None:
         settings.SETTINGS["cuda-backtrace"].value = on
 
-    def filter(self, frames_in: Iterable[FrameDecorator]) -> Iterator[FrameDecorator]:
-        return map(layered, readable(iter(frames_in)))
+    def filter(self, iterator: Iterator[Decorator]) -> Iterator[Decorator]:
+        return map(layered, readable(iter(iterator)))
 
 
-def readable(frames_in: Iterator[FrameDecorator]) -> Iterator[FrameDecorator]:
+def readable(frames_in: Iterator[Decorator]) -> Iterator[Decorator]:
     """As far as gdb can unwind: of an error on the way it says more than its own words where a filter is."""
     while True:
         try:
@@ -112,13 +118,16 @@ def readable(frames_in: Iterator[FrameDecorator]) -> Iterator[FrameDecorator]:
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
     name = process.strip_prefix(event.new_objfile.filename or "")
     if vendor.layer_of(name) in ("runtime", "driver") or layers.is_named(name) or name in noticed.hooks():
-        register(event.new_objfile.progspace)
+        space = event.new_objfile.progspace
+        if space is not None:
+            register(space)
 
 
 def on_stop(event: object) -> None:
     """A hook library that is noticed, or named, when it is loaded already."""
-    if LayerFilter.name not in gdb.current_progspace().frame_filters and layers.hooks_here():
-        register(gdb.current_progspace())
+    space = process.program_space()
+    if LayerFilter.name not in space.frame_filters and layers.hooks_here():
+        register(space)
 
 
 def register(space: gdb.Progspace) -> None:

@@ -88,19 +88,20 @@ def position_here() -> Position | None:
 
 def positions_here() -> list[Position] | None:
     try:
-        frame = gdb.newest_frame()
+        newer = gdb.newest_frame()
     except gdb.error:
         return None
-    found = [position_of(frame)]
+    found = [position_of(newer)]
     try:
         for _ in range(MOST_FRAMES):
-            newer, frame = frame, frame.older()
+            frame = newer.older()
             if frame is None:
                 reason = newer.unwind_stop_reason()
                 more = [UNREADABLE] if reason == gdb.FRAME_UNWIND_MEMORY_ERROR else []
                 return found if reason in ENDS else [*found, UNKNOWN, *more]
             if newer.type() == gdb.SIGTRAMP_FRAME:
                 found.append(position_of(frame))
+            newer = frame
     except (gdb.error, gdb.MemoryError):
         pass
     return [*found, UNKNOWN]
