@@ -133,9 +133,9 @@ def parsed(chunk: bytes, log: Log) -> list[dict[str, Any]]:
     """All lines as one array, for that is twice as fast; one by one if something is wrong with any."""
     text = chunk.decode("utf-8", "replace")
     try:
-        found = json.loads(f"[{text.rstrip().replace(LINE_END, ',')}]", parse_constant=refuse)
+        found: list[dict[str, Any]] = json.loads(f"[{text.rstrip().replace(LINE_END, ',')}]", parse_constant=refuse)
         if set(map(type, found)) <= {dict}:
-            return found  # type: ignore[no-any-return]
+            return found
     except (ValueError, RecursionError):
         pass
     *lines, last = text.split(LINE_END)

@@ -37,8 +37,8 @@ def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: CallWriter) ->
     ]  # fmt: skip
     titles = ["address", "bytes", "kind", "by", "thread", "device", "stream", "age", "site"]
     empty = [i for i in (5, 6) if not any(str(row[i]) for row in rows)]
-    rows = [tuple(cell for i, cell in enumerate(row) if i not in empty) for row in rows]  # type: ignore[misc]
-    text = render.table(rows, [title for i, title in enumerate(titles) if i not in empty])
+    filled = [[cell for i, cell in enumerate(row) if i not in empty] for row in rows]
+    text = render.table(filled, [title for i, title in enumerate(titles) if i not in empty])
     left = len(blocks) - len(shown)
     return text + (f"\n... and {left} smaller ones" if left else "")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from typing import Any
 
 import gdb
 
@@ -18,20 +19,20 @@ from gdbcuda.machine import abi
 
 MOST_FRAMES = 200
 # Of a command's words, those that `save breakpoints` keeps: makes a breakpoint what they ask for.
-ADOPTERS: dict[str, Callable[[gdb.Breakpoint, dict[str, object]], None]] = {}
+ADOPTERS: dict[str, Callable[[gdb.Breakpoint, dict[str, Any]], None]] = {}
 
 
 class BreakRequest:
     """What was asked beside the functions."""
 
-    def __init__(self, wanted: dict[str, object]) -> None:
-        self.places = names.split_places(wanted["in"])  # type: ignore[arg-type]
+    def __init__(self, wanted: dict[str, Any]) -> None:
+        self.places = names.split_places(wanted["in"])
         self.is_from_given = bool(wanted["from"])
-        self.callers = ",".join(condition_words.split_callers(wanted["from"])) or self.usual_callers()  # type: ignore[arg-type]
+        self.callers = ",".join(condition_words.split_callers(wanted["from"])) or self.usual_callers()
         self.on = str(wanted["on"])
         self.once = bool(wanted["once"])
         self.count = bool(wanted.get("count"))
-        self.text: str | None = wanted["condition"]  # type: ignore[assignment]
+        self.text: str | None = wanted["condition"]
         if self.once and self.on != "enter":
             raise UserError("--once goes with --on enter: the breakpoint at the return is another one")
 
@@ -86,9 +87,9 @@ def make(symbol: str, request: BreakRequest, condition: conditions.Condition | N
     return made
 
 
-def adopt(one: gdb.Breakpoint, values: dict[str, object]) -> None:
+def adopt(one: gdb.Breakpoint, values: dict[str, Any]) -> None:
     """A breakpoint that gdb has made of a saved one."""
-    (asked,) = values.pop("function")  # type: ignore[misc]
+    (asked,) = values.pop("function")
     (symbol,) = names.resolve(asked) if names.is_glob(asked) else [asked]
     request = BreakRequest(values)
     condition = request.parse([symbol])

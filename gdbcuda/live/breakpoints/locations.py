@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import gdb
@@ -46,7 +47,7 @@ def of(breakpoint: gdb.Breakpoint) -> list[Location]:
     return found
 
 
-def whose(groups: list[int] | None) -> int:
+def whose(groups: Sequence[int] | None) -> int:
     """After vfork two inferiors have one program; gdb may keep it so when the child has gone its own way."""
     selected = gdb.selected_inferior().num
     if not groups or selected in groups:

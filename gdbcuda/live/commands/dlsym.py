@@ -48,8 +48,8 @@ def hidden(world: ProcessSnapshot) -> list[Implementation]:
     known = {one.address for one in resolvers.implementations(world)}
     found = []
     for name in LOADERS_RESOLVERS:
-        starts = {process.function_start(address) for address in process.decoded(name)} - known - {None}
-        found += [implementation(name, start) for start in sorted(starts) if process.symbol_of(start)[0] == name]
+        starts = {at for address in process.decoded(name) if (at := process.function_start(address)) is not None}
+        found += [implementation(name, at) for at in sorted(starts - known) if process.symbol_of(at)[0] == name]
     return found
 
 

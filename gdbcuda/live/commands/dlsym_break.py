@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import gdb
 
@@ -47,7 +48,7 @@ def complete_resolvers(token: str) -> Iterable[str]:
     ),
     Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
 )
-def cuda_dlsym_break(symbol: str | None, **wanted: object) -> str:
+def cuda_dlsym_break(symbol: str | None, **wanted: Any) -> str:
     """Break in one implementation of dlsym, when it is asked for one name.
 
     Works before the program runs. libc's dlsym, ld.so's and every other one are there as locations of the breakpoint,
@@ -70,7 +71,7 @@ def cuda_dlsym_break(symbol: str | None, **wanted: object) -> str:
 class Asked:
     """For which name, of which resolver."""
 
-    def __init__(self, symbol: str | None, wanted: dict[str, object]) -> None:
+    def __init__(self, symbol: str | None, wanted: dict[str, Any]) -> None:
         self.symbol, self.by = symbol, str(wanted["by"])
         if self.by not in request_values.resolver_shapes():
             raise UserError(f"{self.by!r} resolves no names; one of {', '.join(request_values.resolver_shapes())}")
@@ -94,9 +95,9 @@ class Asked:
         guards.want_name(made, native, argument, self.symbol, self.request.callers)
 
 
-def adopt(one: gdb.Breakpoint, values: dict[str, object]) -> None:
+def adopt(one: gdb.Breakpoint, values: dict[str, Any]) -> None:
     """A breakpoint that gdb has made of a saved one."""
-    asked = Asked(values.pop("symbol"), values)  # type: ignore[arg-type]
+    asked = Asked(values.pop("symbol"), values)
     native = asked.native(one.number)
     breakpoints.adopt(one, asked.wish(), native)
     asked.want_guard(one, native)

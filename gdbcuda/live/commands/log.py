@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from gdbcuda import condition as conditions
 from gdbcuda.calls.reader import BEGIN, END, Event
@@ -14,11 +15,13 @@ from gdbcuda.live import process
 from gdbcuda.live.layers import condition_words, names, table_version
 from gdbcuda.live.prompt.command import ConditionText, Option, Word, command, file_names
 from gdbcuda.live.recording import call_log
-from gdbcuda.live.recording import recorder as recorders
 from gdbcuda.log import tree as trees
 from gdbcuda.log.select import CallFilter, last
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
+
+if TYPE_CHECKING:
+    from gdbcuda.live.recording.footprint import RecordWish
 
 SHOWN = 40
 
@@ -60,7 +63,7 @@ def cuda_log() -> str:
     Option("--memory", "what allocates, frees, copies and fills: all that cuda-memory needs", flag=True),
     ConditionText("only calls for which COND holds; it is evaluated in the debugger", condition_words.complete),
 )  # fmt: skip
-def cuda_log_start(function: list[str], **wanted: object) -> str:
+def cuda_log_start(function: list[str], **wanted: Any) -> str:
     """Record calls from now on, before the program runs or at any stop.
 
     Each call costs two stops of the program that nobody sees. Calls of one thread nest: the program's call of the
@@ -78,7 +81,9 @@ def cuda_log_start(function: list[str], **wanted: object) -> str:
     return f"Recording {wish_text(wish)}{planted}."
 
 
-def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.RecordWish:
+def make_wish(patterns: list[str], wanted: dict[str, Any]) -> RecordWish:
+    from gdbcuda.live.recording.footprint import RecordWish  # loaded when first used
+
     table = table_version.table()
     symbols = {f.symbol for pattern in patterns for f in table.find(pattern) or names.unknown(pattern, table)}
     if wanted["memory"]:
@@ -97,8 +102,8 @@ def make_wish(patterns: list[str], wanted: dict[str, object]) -> recorders.Recor
         condition_words.refuse_unknown(condition)
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
     stack = number("--stack", wanted["stack"] or 0)
-    places, callers = names.split_places(wanted["in"]), condition_words.split_callers(wanted["from"])  # type: ignore[arg-type]
-    return recorders.RecordWish(frozenset(symbols), places, callers, stack, condition)
+    places, callers = names.split_places(wanted["in"]), condition_words.split_callers(wanted["from"])
+    return RecordWish(frozenset(symbols), places, callers, stack, condition)
 
 
 def number(option: str, given: object) -> int:
@@ -111,7 +116,7 @@ def number(option: str, given: object) -> int:
     return found
 
 
-def wish_text(wish: recorders.RecordWish) -> str:
+def wish_text(wish: RecordWish) -> str:
     count = len(wish.functions)
     what = next(iter(wish.functions)) if count == 1 else f"{count} functions"
     where = f" in {', '.join(wish.places)}" if wish.places else ""
@@ -184,7 +189,7 @@ WHERE = ConditionText("only calls for which COND holds, with what pointers led t
     WHERE,
 )  # fmt: skip
 def cuda_log_show(
-    function: list[str], last: str | None, tree: bool, changed: bool, stack: bool, json: bool, **chosen: object
+    function: list[str], last: str | None, tree: bool, changed: bool, stack: bool, json: bool, **chosen: Any
 ) -> str:
     """Show recorded calls: number, seconds since the start, thread, layer, the call, its result, how long, by whom.
 
@@ -225,12 +230,12 @@ def roots(calls: list[Call], wanted: CallFilter) -> list[trees.CallNode]:
     return [root for root in trees.roots(calls) if any(wanted.takes(node.call) for node in root.walk())]
 
 
-def make_filter(patterns: list[str], chosen: dict[str, object]) -> CallFilter:
+def make_filter(patterns: list[str], chosen: dict[str, Any]) -> CallFilter:
     thread = number("--thread", chosen["thread"]) if chosen["thread"] is not None else None
     table, notes = table_version.table(), call_log.SESSION.kept.notes
-    wanted = CallFilter(tuple(patterns), names.split_places(chosen["in"]), thread, bool(chosen["failed"]))  # type: ignore
+    wanted = CallFilter(tuple(patterns), names.split_places(chosen["in"]), thread, bool(chosen["failed"]))
     wanted.refuse_unknown(table)
-    return wanted.with_condition(chosen["condition"], table, notes)  # type: ignore[arg-type]
+    return wanted.with_condition(chosen["condition"], table, notes)
 
 
 def view(calls: list[Call], wanted: CallFilter, count: int, tree: bool, changed: bool, stack: bool) -> str:
@@ -242,17 +247,18 @@ def view(calls: list[Call], wanted: CallFilter, count: int, tree: bool, changed:
     if changed:
         return "\n".join(changes.Changes(writer, wanted.takes).texts(trees.roots(calls)))
     if tree:
-        found = roots(calls, wanted)
-        shown = [trees.text(root, writer) for root in last(found, count)]
+        outermost = roots(calls, wanted)
+        there, shown = len(outermost), [trees.text(root, writer) for root in last(outermost, count)]
     else:
         found = [call for call in calls if wanted.takes(call)]
-        shown = [(writer.with_stack if stack else writer.line)(call) for call in last(found, count)]
-    left = len(found) - len(shown)
+        line = writer.with_stack if stack else writer.line
+        there, shown = len(found), [line(call) for call in last(found, count)]
+    left = there - len(shown)
     return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."
 
 
 @command("cuda-log summary", *FILTERS, JSON, WHERE)
-def cuda_log_summary(function: list[str], json: bool, **chosen: object) -> str:
+def cuda_log_summary(function: list[str], json: bool, **chosen: Any) -> str:
     """Sum up the recorded calls: count, failures, times, bytes moved, kernels launched, callers.
 
     Times are the debugger's: each call includes what its own two stops and those of the calls inside it cost.
@@ -267,8 +273,8 @@ def cuda_log_summary(function: list[str], json: bool, **chosen: object) -> str:
     wanted = make_filter(function, chosen)
     writer = call_log.writer()
     told = events(list(call_log.SESSION.kept.calls))
-    chosen = told if wanted == CallFilter() else trees.some(told, wanted.takes)
-    found = summary.Summary(writer.table, writer.notes).feed(chosen)
+    meant = told if wanted == CallFilter() else trees.some(told, wanted.takes)
+    found = summary.Summary(writer.table, writer.notes).feed(meant)
     if json:
         return data.line(view_data.summary(found, writer))
     return "\n\n".join(filter(None, (summary.text(found, writer), wanted.remark())))

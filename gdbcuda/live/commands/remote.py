@@ -57,7 +57,7 @@ def cuda_remote(args: list[str], connect: bool, json: bool, **values: Any) -> st
     program = values["program"] or process.strip_prefix(process.program())
     hook = values["hook"] or next(iter(layers.named_hooks()), "")
     if program and not args and not values["attach"]:
-        args = shlex.split(gdb.parameter("args") or "")
+        args = shlex.split(str(gdb.parameter("args") or ""))
     server = values["gdbserver"] or link.gdbserver()
     made = plan(cli.request({**values, "program": program, "hook": hook, "gdbserver": server}, args))
     return connected(made) if connect else cli.shown(made, json)

@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Iterable
+from typing import NoReturn
 
 from gdbcuda import api
 from gdbcuda.api.notes import ApiNotes
@@ -140,7 +141,7 @@ def look_for_names(path: str, version: tuple[int, ...], table: api.Table) -> boo
     return "dlsym" in read_exported(path, version) and next(functions, None) is None
 
 
-def unknown(pattern: str, table: api.Table) -> list[str]:
+def unknown(pattern: str, table: api.Table) -> NoReturn:
     near = [] if is_glob(pattern) else table.nearest(pattern)
     hint = f"; did you mean {', '.join(near)}?" if near else ""
     where = f"the API of CUDA {table.cuda} and NVML {table.nvml}"

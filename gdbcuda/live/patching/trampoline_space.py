@@ -25,6 +25,7 @@ from gdbcuda.machine import trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import Range, aligned, fit
 from gdbcuda.machine.unexecuted import Island
+from gdbcuda.machine.x86_write import jump
 from gdbcuda.memory import PAGE
 
 PF_X = 1
@@ -158,7 +159,7 @@ def take_back(island: Island | None, made: trampoline.Trampoline) -> None:
     left = ROOM().left
     left[made.address] = made.raw, bytes(len(made.raw))
     if island is not None:
-        left[island[0]] = detours.jump(island[0], made.address), island[1]
+        left[island[0]] = jump(island[0], made.address), island[1]
 
 
 def clean() -> None:

@@ -7,6 +7,7 @@ dl-close.c, and _dl_debug_state where the loader has none: gdb's own places, so 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Callable
 
 import gdb
@@ -52,7 +53,7 @@ def want(action: Callable[[], None]) -> None:
     gdb_cli.when_possible(watch)
 
 
-def unwant(action: Callable[[], None]) -> list[gdb.Breakpoint]:
+def unwant(action: Callable[[], None]) -> Sequence[gdb.Breakpoint]:
     """The breakpoints that nobody needs any more: to be deleted where gdb is not in the middle of its list."""
     if action in _wanted:
         _wanted.remove(action)

@@ -17,7 +17,8 @@ from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.placing import unloading
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.recording.recorder import Recorder, RecordWish
+from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.recorder import Recorder
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 

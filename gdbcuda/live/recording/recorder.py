@@ -144,7 +144,8 @@ class Recorder:
                 self.note("kernel", name, {"name": name, "demangled": process.demangled(name)})
 
     def backtrace(self) -> list[int]:
-        found, frame = [], gdb.newest_frame().older()
+        found: list[int] = []
+        frame = gdb.newest_frame().older()
         while frame is not None and len(found) < self.wish.stack:
             found.append(self.place(code_places.caller(frame.pc()), self.processes()))
             frame = frame.older()
