@@ -13,7 +13,7 @@ where the versions differ:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Callable, Generic, NamedTuple, TypeVar
@@ -151,11 +151,6 @@ class Table:
     @cached_property
     def _proc(self) -> Texts:
         return self.section("proc", "cuda")
-
-    @property
-    def proc_names(self) -> Iterable[str]:
-        """The names that cuGetProcAddress knows; they never have a suffix."""
-        return self._proc.keys()
 
     def proc_versions(self, name: str) -> tuple[ProcVersion, ...]:
         """All that cuGetProcAddress can answer for the name, oldest first; () for an unknown name."""

@@ -102,11 +102,6 @@ def version(head: Mapping[str, Any], library: str) -> str | None:
     return found if isinstance(found, str) and re.match(r"\d+(\.\d+)?\Z", found) else None
 
 
-def events(path: str | Path, log: Log) -> Iterator[Event]:
-    """Begins and ends in the order of the file."""
-    return file_events(LogFile(path), log)
-
-
 def file_events(file: LogFile, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Event]:
     """Begins and ends in the order of the file. ``progress`` gets the number of bytes read so far.
 
@@ -198,8 +193,3 @@ def close(log: Log) -> Iterator[Event]:
         log.problems["a call without its end"] += 1
         yield END, call
     log.open.clear()
-
-
-def calls(path: str | Path, log: Log) -> Iterator[Call]:
-    """Every call, once it is over: inner ones before outer ones."""
-    return (call for phase, call in events(path, log) if phase == END)

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gdbcuda import api, elf
 from gdbcuda.api.vendor import api_of, major_version
-from gdbcuda.check.finding import Finding, Report
+from gdbcuda.check.finding import Report
 from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, findings
 from gdbcuda.check.subject import Subject, important_first
 from gdbcuda.errors import UserError
 
-__all__ = ["Finding", "Report", "check"]
+__all__ = ["Report", "check"]
 
 _PROGRAMS = ("executable", "pie")
 

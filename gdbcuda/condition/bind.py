@@ -221,10 +221,6 @@ def can_be(value: typed.Argument | typed.Pointee, constant: typed.Constant) -> b
     return wrap(int(constant.value), 8 * value.size, value.is_signed) == constant.value
 
 
-def plural(count: int, what: str) -> str:
-    return f"{count} {what}" + ("s" if count != 1 else "")
-
-
 def converted(node: Typed, kind: str) -> Typed:
     if node.kind == kind:
         return node

@@ -63,11 +63,6 @@ def native(
     return Native((*cheap, *dear), count.text if count else "", reasons[0] if reasons else "")
 
 
-def expression(tree: Typed, locations: Sequence[abi.ValuePlace]) -> str:
-    """The whole tree over registers and memory; `NoGdbExpression` where these do not suffice."""
-    return GdbWriter(locations).write(tree)
-
-
 def on_the_host(text: str, tree: Typed, locations: Sequence[abi.ValuePlace]) -> str:
     """The term with gdb's help, or its text for our own evaluation."""
     try:

@@ -7,7 +7,7 @@ way of its own, add a function to `special`; what C cannot say about a parameter
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gdbcuda import api
 from gdbcuda.decode import calls, pointers, text, values
@@ -46,24 +46,6 @@ def some_arguments(
     moment = Moment(memory, True, True, calls.lengths(function, raws, memory))
     steps = calls.steps(function, table)
     return [calls.argument(steps[i], raws[i], moment) for i in positions]
-
-
-def value(
-    kind: api.Type,
-    raw: bytes,
-    memory: Memory,
-    table: api.Table,
-    *,
-    parameter: api.Parameter | None = None,
-    siblings: Mapping[str, int] | None = None,
-    written: bool = True,
-) -> Decoded:
-    """One value of a type; as a ``parameter`` if it is one: then pointers are followed, with array lengths from
-    ``siblings`` and out-values if they have been ``written``. Else a pointer is an address."""
-    if parameter is None:
-        return values.shower(kind, table)(raw)
-    moment = Moment(memory, written, True, calls.given(siblings or {}))
-    return calls.show(parameter, table)(raw, moment)
 
 
 def result(function: api.Function, code: int, table: api.Table, memory: Memory | None = None) -> Decoded:

@@ -3,9 +3,3 @@
 One file in ``ides/`` for each IDE, found by itself: a function under ``@ide("name", "title")`` that makes a `IdePlan`
 of a `IdeRequest`. Nothing is written here (`gdbcuda.ide.cli` does).
 """
-
-from __future__ import annotations
-
-from gdbcuda.ide.plan import IDES, IdePlan, IdeRequest, ProjectFile, ide, names, plan_for
-
-__all__ = ["IDES", "IdePlan", "IdeRequest", "ProjectFile", "ide", "names", "plan_for"]

@@ -11,7 +11,7 @@ from gdbcuda.ledger.extents import behind
 from gdbcuda.ledger.roles import number
 
 SET_DEVICE, CREATE, RETAIN = "cudaSetDevice", "cuCtxCreate", "cuDevicePrimaryCtxRetain"
-SET, PUSH, POP = "cuCtxSetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent"
+SET, POP = "cuCtxSetCurrent", "cuCtxPopCurrent"
 
 
 class Devices:

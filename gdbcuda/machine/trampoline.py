@@ -104,14 +104,3 @@ def returns_into(ranges: Sequence[Range], wanted: bool) -> Test:
             code.jump("", target)
 
     return write
-
-
-def merged(ranges: Sequence[Range], others: Sequence[Range]) -> list[Range]:
-    """Neighbours become one range where nothing of ``others`` lies between them: fewer comparisons."""
-    found: list[Range] = []
-    for low, high in sorted(ranges):
-        if found and not any(found[-1][1] <= start < low for start, _ in others):
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
-        else:
-            found.append((low, high))
-    return found

@@ -35,7 +35,6 @@ ROLES = {
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 FOLD = re.compile(r"\s*(?:[-+] )?(#\d+\s+)?")  # what a folded line stays behind
 WORD = re.compile(r"\s*\S+(?: [um]?s\b)?")  # 12.3 us stays together
-ELLIPSIS = "…"
 HEADER_PADDING = "  "  # tabulate makes a column two wider than its title
 NARROWEST = 16  # columns; narrower than that, wrapped text is hard to read
 SCREEN = 0  # a width: as wide as the terminal is, if there is one
@@ -70,13 +69,6 @@ def code(text: str, enabled: bool) -> str:
         return text
     coloured = highlight(text, CLexer(ensurenl=False, stripnl=False), TerminalFormatter())
     return str(coloured)
-
-
-def shorten(text: str, width: int) -> str:
-    """``text`` in at most ``width`` columns: the end gives way to an ellipsis, and colour with it."""
-    if visible_width(text) <= width:
-        return text
-    return plain(text)[: max(width - 1, 0)] + ELLIPSIS
 
 
 def wrap(text: str, width: int) -> str:

@@ -46,7 +46,8 @@ def append(path: Path, text: str) -> Path:
 
 def read(path: Path) -> tuple[list[Call], reader.Log]:
     log = reader.Log()
-    return list(reader.calls(path, log)), log
+    events = reader.file_events(reader.LogFile(path), log)
+    return [call for phase, call in events if phase == reader.END], log
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

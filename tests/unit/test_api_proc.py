@@ -56,7 +56,7 @@ def test_an_older_table_knows_no_newer_answer() -> None:
 @pytest.mark.parametrize("version", ["11.8", "12.9", "13.0"])
 def test_every_driver_function_can_be_asked_for_and_every_answer_exists(version: str) -> None:
     table = api.load(version)
-    answers = {entry.symbol for name in table.proc_names for entry in table.proc_versions(name)}
+    answers = {entry.symbol for name in table.section("proc", "cuda") for entry in table.proc_versions(name)}
     assert {symbol for symbol in answers if table.function(symbol) is None} == set()
     driver = {symbol for symbol, function in table.functions.items() if function.api == "driver"}
     assert driver - answers == set()

@@ -211,17 +211,3 @@ def test_results_without_memory() -> None:
     assert decode.result(TABLE.functions["cudaGetErrorString"], HERE, TABLE).text == "0x7ffe0c58"
     nothing = TABLE.function("__cudaUnregisterFatBinary")
     assert nothing is not None and decode.result(nothing, 7, TABLE) == ("", None)
-
-
-def test_one_value() -> None:
-    memory = DictMemory({HERE: struct.pack("<2Q", 1, 2)})
-    function = TABLE.functions["cuGraphAddEmptyNode"]
-    parameter = function.parameter("dependencies")
-    assert parameter is not None
-    raw = struct.pack("<Q", HERE)
-    shown = decode.value(parameter.type, raw, memory, TABLE, parameter=parameter, siblings={"numDependencies": 2})
-    assert shown.text == "0x7ffe0c58 -> [0x1, 0x2]"
-    assert decode.value(parameter.type, raw, memory, TABLE).text == "0x7ffe0c58"
-    out = TABLE.functions["cuMemAlloc_v2"].parameters[0]
-    shown = decode.value(out.type, raw, memory, TABLE, parameter=out, written=False)
-    assert shown.text == "0x7ffe0c58 -> (not written yet)"

@@ -7,8 +7,7 @@ import struct
 
 from decode_calls import HERE, TABLE, THERE, call, texts
 
-from gdbcuda import decode
-from gdbcuda.memory import DictMemory
+from gdbcuda.decode import values
 
 
 def test_structs_by_value() -> None:
@@ -54,10 +53,10 @@ def test_a_large_struct_by_its_members() -> None:
 
 def test_nested_structs_end_somewhere() -> None:
     kind = TABLE.type("cudaMemcpy3DParms")
-    text = decode.value(kind, bytes(kind.size), DictMemory({}), TABLE).text
+    text = values.shower(kind, TABLE)(bytes(kind.size)).text
     assert text.startswith("{srcArray=NULL, srcPos={x=0, y=0, z=0}, srcPtr={ptr=NULL, pitch=0, xsize=0, ysize=0}")
     structs = [kind for kind in map(TABLE.type, TABLE.types.texts) if kind.kind == "struct"]
-    shown = [decode.value(kind, bytes(kind.size), DictMemory({}), TABLE).text for kind in structs]
+    shown = [values.shower(kind, TABLE)(bytes(kind.size)).text for kind in structs]
     assert any("{…}" in text for text in shown)
     assert max(map(nesting, shown)) <= 7  # three structs, a union between each two
 
@@ -69,7 +68,7 @@ def nesting(text: str) -> int:
 
 def test_unions_say_that_they_are() -> None:
     def show(name: str, raw: bytes) -> str:
-        return decode.value(TABLE.type(name), raw, DictMemory({}), TABLE).text
+        return values.shower(TABLE.type(name), TABLE)(raw).text
 
     assert show("nvmlValue_t", struct.pack("<q", 5)) == (
         "union {dVal=2.5e-323, siVal=5, uiVal=5, ulVal=5, ullVal=5, sllVal=5, usVal=5}"

@@ -176,11 +176,6 @@ def test_padding() -> None:
     assert unexecuted.padding_size(b"") == 0
 
 
-def test_merged_ranges() -> None:
-    assert trampoline.merged([(5, 6), (1, 2), (3, 4)], [(20, 30)]) == [(1, 6)]
-    assert trampoline.merged([(1, 2), (5, 6)], [(3, 4)]) == [(1, 2), (5, 6)]
-
-
 # A function of two arguments: a + b * 256 + a word next to it, read relative to the instruction pointer; gdb's place.
 RUN = {
     "frame": ("55 4889e5 488b05{word} 4801f8 48c1e608 4801f0 5d c3", 4),

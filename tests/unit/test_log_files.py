@@ -117,7 +117,7 @@ def test_a_log_of_another_program_in_the_same_format(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_opened_are_the_users_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot read"):
-        list(reader.events(tmp_path / "none", reader.Log()))
+        list(reader.file_events(reader.LogFile(tmp_path / "none"), reader.Log()))
     with pytest.raises(UserError, match="cannot write"):
         sinks.JsonLines(str(tmp_path), HEADER)
 

@@ -61,9 +61,7 @@ def test_importing_costs_neither_tabulate_nor_pygments() -> None:
     assert done.stdout == "set()\n"
 
 
-def test_shorten_and_wrap() -> None:
-    assert render.shorten("cuMemAlloc", 10) == "cuMemAlloc"
-    assert render.shorten("cuMemAlloc_v2", 10) == "cuMemAllo…"
+def test_wrap() -> None:
     assert render.wrap("one two three", 7) == "one two\nthree"
     assert render.wrap("a\n\nb", 7) == "a\n\nb"
 

@@ -84,7 +84,7 @@ def test_a_log_that_is_cut_off(tmp_path: Path, seen: int) -> None:
     """What was read is shown, what is lost is counted."""
     path = write(tmp_path / "calls.jsonl", [alloc_of(i, f"0x{i:x}") for i in range(1, 1500)])
     log = reader.Log()
-    events = reader.events(path, log)
+    events = reader.file_events(reader.LogFile(path), log)
     got = [next(events) for _ in range(seen)]
     os.truncate(path, 1000)
     got += list(events)

@@ -36,7 +36,6 @@ class Unit(NamedTuple):
     directory: str = ""  # where the compiler ran
     producer: str = ""  # compiler, and gcc's command-line options
     split: str = ""  # the .dwo file
-    low_pc: int | None = None
 
 
 class Dwarf:
@@ -96,7 +95,6 @@ class Dwarf:
     def _filled(self, unit: Unit, values: Mapping[str, tuple[str, int | bytes]]) -> Unit:
         base_form = values.get("str_offsets_base")
         base = base_form[1] if base_form and isinstance(base_form[1], int) else 2 * unit.offset_size
-        low = values.get("low_pc", ("", b""))[1]
 
         def string(name: str) -> str:
             return self.string(*values[name], unit, base) if name in values else ""
@@ -106,7 +104,6 @@ class Dwarf:
             directory=string("comp_dir"),
             producer=string("producer"),
             split=string("dwo_name") or string("GNU_dwo_name"),
-            low_pc=low if isinstance(low, int) else None,
         )
 
     def string(self, form: str, value: int | bytes, unit: Unit, base: int = 8) -> str:

@@ -42,7 +42,6 @@ class FrameCall:
     caller: CodePlace | None
     thread: int
     raws: list[bytes | None] = field(default_factory=list)
-    entry_sp: int | None = None
     result: int | None = None  # once it has returned
 
 
@@ -170,5 +169,4 @@ def read_call(frame: gdb.Frame, known: Prototypes | None = None) -> FrameCall:
         caller_of(frame),
         thread.num if thread else 0,
         read_arguments(frame, function),
-        entry_sp(frame),
     )

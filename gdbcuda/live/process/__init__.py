@@ -26,7 +26,6 @@ from gdbcuda.live.process.raw import RawMemory, raw_memory, unfollowed_children
 from gdbcuda.live.process.running import is_running, is_thread_running, pause, require_stopped
 from gdbcuda.live.process.state import (
     REMOTE_PREFIX,
-    architecture,
     connection,
     is_alive,
     is_remote,
@@ -43,7 +42,6 @@ __all__ = [
     "REMOTE_PREFIX",
     "InferiorMemory",
     "RawMemory",
-    "architecture",
     "auxiliary",
     "behind_prologue",
     "block_of_function",

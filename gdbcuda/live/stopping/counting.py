@@ -81,10 +81,3 @@ def one_more(breakpoint: int) -> int:
     number = value(breakpoint) + 1
     write(breakpoint, number)
     return number
-
-
-def forget(breakpoint: int) -> None:
-    """The breakpoint is deleted."""
-    arrivals.forget(breakpoint)
-    for counts in COUNTS.all():
-        counts.pop(breakpoint, None)

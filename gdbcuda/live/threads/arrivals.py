@@ -33,9 +33,3 @@ def registers() -> tuple[int, ...]:
 def is_resumed_at(pc: int) -> bool:
     table = gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints")
     return bool(re.search(rf"step resume .* 0x0*{pc:x}\b", table))
-
-
-def forget(breakpoint: int) -> None:
-    for per_process in LAST.all():
-        for key in [key for key in per_process if key[0] == breakpoint]:
-            del per_process[key]
