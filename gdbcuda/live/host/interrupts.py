@@ -10,7 +10,7 @@ from __future__ import annotations
 import _thread
 import faulthandler
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any, Callable
 
@@ -54,7 +54,7 @@ def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., bool]:
         if not _put_off:
             return False
         _put_off.clear()
-        again = iter(_thread.interrupt_main, None)
+        again: Iterator[None] = iter(_thread.interrupt_main, None)
         return None in again
 
     _putting_off.add(heard.__code__)
