@@ -50,22 +50,22 @@ def without_loader(facts: Facts) -> list[Finding]:
                     "the hook is inert")]  # fmt: skip
 
 
-def findings(world: ProcessSnapshot, facts: Facts) -> list[Finding]:
+def findings(snapshot: ProcessSnapshot, facts: Facts) -> list[Finding]:
     """Everything, the hook libraries one after the other, then what goes around them."""
-    found = [finding for path in facts.named_hooks for finding in of_hook(world, facts, path)]
+    found = [finding for path in facts.named_hooks for finding in of_hook(snapshot, facts, path)]
     if not facts.named_hooks:
-        found += [finding for hook in world.hooks for finding in of_hook(world, facts, world.file_of(hook))]
-    return [*found, *bypasses(world, facts), *other_namespaces(facts), *unknown_objects(facts)]
+        found += [finding for hook in snapshot.hooks for finding in of_hook(snapshot, facts, snapshot.file_of(hook))]
+    return [*found, *bypasses(snapshot, facts), *other_namespaces(facts), *unknown_objects(facts)]
 
 
-def of_hook(world: ProcessSnapshot, facts: Facts, path: str) -> Iterator[Finding]:
-    copies = [one for one in world.objects.all if base(world.file_of(one)) == base(path)]
+def of_hook(snapshot: ProcessSnapshot, facts: Facts, path: str) -> Iterator[Finding]:
+    copies = [one for one in snapshot.objects.all if base(snapshot.file_of(one)) == base(path)]
     if not copies:
         yield not_mapped(facts, path)
     else:
-        yield in_place(world, facts, copies[0])
+        yield in_place(snapshot, facts, copies[0])
     if len(copies) > 1:
-        places = ", ".join(f"{world.file_of(one)} at {one.image.base:#x}" for one in copies)
+        places = ", ".join(f"{snapshot.file_of(one)} at {one.image.base:#x}" for one in copies)
         yield Finding("hook-mapped-twice", "error", places,
                       "two copies with their own state each: what one counts the other does not see",
                       "preload exactly the file that others name in DT_NEEDED or dlopen")  # fmt: skip
@@ -93,21 +93,23 @@ def not_mapped(facts: Facts, path: str) -> Finding:
     return Finding(id, "error", f"{name} is not in this process; {why}", "no call reaches it", do, "the hook is inert")
 
 
-def in_place(world: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
+def in_place(snapshot: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
     """Where the library is in the search order, and whether it has begun to work."""
-    name, startup = base(world.file_of(hook)), world.objects.startup
+    name, startup = base(snapshot.file_of(hook)), snapshot.objects.startup
     if hook not in startup:
         return Finding("hook-dlopened", "error", f"{name} came with dlopen, behind the objects of the start",
                        "functions called by name are never looked for in it",
-                       f"preload it: cuda-load {world.file_of(hook)}",
+                       f"preload it: cuda-load {snapshot.file_of(hook)}",
                        "the hook is inert for calls by name")  # fmt: skip
     before = startup[1 : startup.index(hook)]
-    strangers = [base(world.file_of(one)) for one in before if is_stranger(world, facts, one)]
+    strangers = [base(snapshot.file_of(one)) for one in before if is_stranger(snapshot, facts, one)]
     place = f"{name} is mapped at {hook.image.base:#x}"
     if strangers:
         return Finding("hook-not-first", "warning", f"{place}, in the search order behind {', '.join(strangers)}",
                        "what those define too is theirs", "name it first in LD_PRELOAD")  # fmt: skip
-    rank = "behind " + ", ".join(base(world.file_of(one)) for one in before) if before else "first in the search order"
+    rank = (
+        "behind " + ", ".join(base(snapshot.file_of(one)) for one in before) if before else "first in the search order"
+    )
     if facts.initialised is False:
         return Finding("hook-not-initialised", "note", f"{place}, {rank}; its constructors have not all run",
                        "ld.so is still at work: tables that a constructor fills may be empty",
@@ -116,33 +118,33 @@ def in_place(world: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
     return Finding("hook-active", "note", f"{place}, {rank}, initialised", means)
 
 
-def is_stranger(world: ProcessSnapshot, facts: Facts, one: Linkage) -> bool:
+def is_stranger(snapshot: ProcessSnapshot, facts: Facts, one: Linkage) -> bool:
     """No hook library, or one that the user has not named: that it is there may be news."""
     named = [base(path) for path in facts.named_hooks]
-    return world.layers[one] != "hook" or (bool(named) and base(world.file_of(one)) not in named)
+    return snapshot.layers[one] != "hook" or (bool(named) and base(snapshot.file_of(one)) not in named)
 
 
 # -- ways around it -------------------------------------------------------------------------------------------
 
 
-def bypasses(world: ProcessSnapshot, facts: Facts) -> Iterator[Finding]:
+def bypasses(snapshot: ProcessSnapshot, facts: Facts) -> Iterator[Finding]:
     named = [base(path) for path in facts.named_hooks]
-    for one in world.objects.all:
-        if world.layers[one] in ("app", "runtime"):
-            yield from around(world, one)
-        is_another_hook = world.layers[one] == "hook" and named and base(world.file_of(one)) not in named
-        if world.layers[one] == "app" or is_another_hook:
-            yield from bound_to_itself(world, one)
+    for one in snapshot.objects.all:
+        if snapshot.layers[one] in ("app", "runtime"):
+            yield from around(snapshot, one)
+        is_another_hook = snapshot.layers[one] == "hook" and named and base(snapshot.file_of(one)) not in named
+        if snapshot.layers[one] == "app" or is_another_hook:
+            yield from bound_to_itself(snapshot, one)
     if facts.static_runtime:
-        yield from static_runtime(world)
-    yield from several_drivers(world)
+        yield from static_runtime(snapshot)
+    yield from several_drivers(snapshot)
 
 
-def around(world: ProcessSnapshot, asker: Linkage) -> Iterator[Finding]:
+def around(snapshot: ProcessSnapshot, asker: Linkage) -> Iterator[Finding]:
     """References of one object that go past a hook library which has the function."""
-    found = collect.references(world, asker, frozenset(world.hooked_names))
+    found = collect.references(snapshot, asker, frozenset(snapshot.hooked_names))
     routes = [route for route in found if "RTLD_DEEPBIND" in route.verdict.why]
-    name = base(world.file_of(asker))
+    name = base(snapshot.file_of(asker))
     if routes:
         shown = ", ".join(sorted(route.function for route in routes)[:4])
         yield Finding("deepbind", "error", f"{name} is bound past the hook: {shown}",
@@ -150,39 +152,39 @@ def around(world: ProcessSnapshot, asker: Linkage) -> Iterator[Finding]:
                       "let it be loaded without RTLD_DEEPBIND", f"{name} goes past the hook")  # fmt: skip
 
 
-def bound_to_itself(world: ProcessSnapshot, asker: Linkage) -> Iterator[Finding]:
+def bound_to_itself(snapshot: ProcessSnapshot, asker: Linkage) -> Iterator[Finding]:
     """An object that is not the hook library that is meant, and has API functions of its own."""
-    own = sorted(asker.symbols.defined(world.api_names)) if asker.dynamic.is_symbolic else []
+    own = sorted(asker.symbols.defined(snapshot.api_names)) if asker.dynamic.is_symbolic else []
     if own:
         yield Finding("symbolic", "warning",
-                      f"{base(world.file_of(asker))} is linked with -Bsymbolic and defines {', '.join(own[:4])}",
+                      f"{base(snapshot.file_of(asker))} is linked with -Bsymbolic and defines {', '.join(own[:4])}",
                       "its own calls of these never leave it", "link it without -Bsymbolic")  # fmt: skip
 
 
-def static_runtime(world: ProcessSnapshot) -> Iterator[Finding]:
-    program = world.objects.all[0]
-    if not any(verdicts.runtime(world, name) for name in world.hooked_names):
+def static_runtime(snapshot: ProcessSnapshot) -> Iterator[Finding]:
+    program = snapshot.objects.all[0]
+    if not any(verdicts.runtime(snapshot, name) for name in snapshot.hooked_names):
         return
-    yield Finding("static-runtime", "warning", f"{base(world.file_of(program))} contains the CUDA runtime",
+    yield Finding("static-runtime", "warning", f"{base(snapshot.file_of(program))} contains the CUDA runtime",
                   "the hook's cuda... functions are never reached; its driver functions are",
                   "hook the driver, or build the program with --cudart shared")  # fmt: skip
 
 
-def several_drivers(world: ProcessSnapshot) -> Iterator[Finding]:
+def several_drivers(snapshot: ProcessSnapshot) -> Iterator[Finding]:
     """Two files of one soname: DT_RUNPATH or DT_RPATH of some object has led to a second one."""
     by_soname: dict[str, list[str]] = {}
-    for one in world.in_layer("driver", "runtime"):
-        by_soname.setdefault(one.dynamic.soname or base(one.image.name), []).append(world.file_of(one))
+    for one in snapshot.in_layer("driver", "runtime"):
+        by_soname.setdefault(one.dynamic.soname or base(one.image.name), []).append(snapshot.file_of(one))
     for soname, files in by_soname.items():
         if len(files) > 1:
             yield Finding("second-driver", "error", f"{soname} is loaded {len(files)} times: {', '.join(files)}",
-                          f"the hook hands on to one of them{run_paths(world)}",
+                          f"the hook hands on to one of them{run_paths(snapshot)}",
                           "let all find the same file")  # fmt: skip
 
 
-def run_paths(world: ProcessSnapshot) -> str:
-    named = [f"{base(world.file_of(one))} has {kind} {path}" for one in world.objects.all
-             for kind, path in [one.dynamic.run_path] if path and world.layers[one] == "app"]  # fmt: skip
+def run_paths(snapshot: ProcessSnapshot) -> str:
+    named = [f"{base(snapshot.file_of(one))} has {kind} {path}" for one in snapshot.objects.all
+             for kind, path in [one.dynamic.run_path] if path and snapshot.layers[one] == "app"]  # fmt: skip
     return f"; {', '.join(named[:3])}" if named else ""
 
 

@@ -42,19 +42,23 @@ class Route(NamedTuple):
         }  # fmt: skip
 
 
-def references(world: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list[Route]:
+def references(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list[Route]:
     """The object's PLT and GOT: where each of the names leads now, or will at its first call."""
     slots = asker.slots(names)
-    values = slot_values(world.memory, slots)
-    return [reference(world, asker, slot, values[slot.address]) for slot in slots if slot.address in values]
+    values = slot_values(snapshot.memory, slots)
+    return [reference(snapshot, asker, slot, values[slot.address]) for slot in slots if slot.address in values]
 
 
-def reference(world: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> Route:
+def reference(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> Route:
     bound = not is_unbound(asker, slot, value)
-    reached = world.reached(canonical(world, asker, slot.name, value)) if bound else would_bind(world, asker, slot)
-    verdict = verdicts.of_reference(world, asker, slot.name, reached)
+    reached = (
+        snapshot.reached(canonical(snapshot, asker, slot.name, value)) if bound else would_bind(snapshot, asker, slot)
+    )
+    verdict = verdicts.of_reference(snapshot, asker, slot.name, reached)
     state = "bound" if bound else "not called yet"
-    return Route(slot.name, slot.kind, world.file_of(asker), world.layers[asker], state, reached, verdict, slot.address)
+    return Route(
+        slot.name, slot.kind, snapshot.file_of(asker), snapshot.layers[asker], state, reached, verdict, slot.address
+    )
 
 
 def is_unbound(asker: Linkage, slot: Slot, value: int) -> bool:
@@ -64,48 +68,48 @@ def is_unbound(asker: Linkage, slot: Slot, value: int) -> bool:
     return all(definition.address != value for definition in asker.symbols.find(slot.name))
 
 
-def would_bind(world: ProcessSnapshot, asker: Linkage, slot: Slot) -> Reached | None:
-    scope = world.objects.scope(asker)
+def would_bind(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot) -> Reached | None:
+    scope = snapshot.objects.scope(asker)
     if asker.dynamic.is_symbolic:
         scope = [asker, *scope]
-    found = world.objects.lookup(slot.name, scope, slot.version)
-    return world.reached_definition(*found) if found else None
+    found = snapshot.objects.lookup(slot.name, scope, slot.version)
+    return snapshot.reached_definition(*found) if found else None
 
 
-def canonical(world: ProcessSnapshot, asker: Linkage, name: str, value: int) -> int:
+def canonical(snapshot: ProcessSnapshot, asker: Linkage, name: str, value: int) -> int:
     """A program that is not position-independent and takes a function's address makes its own PLT entry that
     address for everyone (psABI, "Function Addresses"): go on to where that entry leads."""
-    holder = world.objects.holder(value)
-    if holder is None or holder is asker or value in world.functions or holder.symbols.find(name):
+    holder = snapshot.objects.holder(value)
+    if holder is None or holder is asker or value in snapshot.functions or holder.symbols.find(name):
         return value
     slots = [slot for slot in holder.slots({name}) if slot.kind == "PLT"]
-    values = slot_values(world.memory, slots)
+    values = slot_values(snapshot.memory, slots)
     if not slots or is_unbound(holder, slots[0], values.get(slots[0].address, 0)):
-        found = would_bind(world, holder, slots[0]) if slots else None
+        found = would_bind(snapshot, holder, slots[0]) if slots else None
         return found.address if found else value
     return values[slots[0].address]
 
 
-def pointers(world: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list[Route]:
+def pointers(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list[Route]:
     """Pointers to API functions that the object's code has stored in its variables: answers of dlsym and
     cuGetProcAddress, and a hook library's own way to the real functions."""
-    own = {slot.address for slot in asker.slots(world.api_names)}
+    own = {slot.address for slot in asker.slots(snapshot.api_names)}
     found = []
-    for address, value in words(world, asker):
-        known = world.functions.get(value)
+    for address, value in words(snapshot, asker):
+        known = snapshot.functions.get(value)
         if known and address not in own and not asker.image.holds(value) and not names.isdisjoint(known):
-            found.append(pointer(world, asker, address, next(n for n in known if n in names), value))
+            found.append(pointer(snapshot, asker, address, next(n for n in known if n in names), value))
     return found
 
 
-def pointer(world: ProcessSnapshot, asker: Linkage, address: int, name: str, value: int) -> Route:
-    reached = world.reached(value)
-    verdict = verdicts.of_reference(world, asker, name, reached)
-    place = world.variable_at(address)
-    return Route(name, "pointer", world.file_of(asker), world.layers[asker], place, reached, verdict, address)
+def pointer(snapshot: ProcessSnapshot, asker: Linkage, address: int, name: str, value: int) -> Route:
+    reached = snapshot.reached(value)
+    verdict = verdicts.of_reference(snapshot, asker, name, reached)
+    place = snapshot.variable_at(address)
+    return Route(name, "pointer", snapshot.file_of(asker), snapshot.layers[asker], place, reached, verdict, address)
 
 
-def words(world: ProcessSnapshot, asker: Linkage) -> Iterator[tuple[int, int]]:
+def words(snapshot: ProcessSnapshot, asker: Linkage) -> Iterator[tuple[int, int]]:
     """(address, value) of every aligned word in the object's variables."""
     for start, end, flags in asker.image.segments:
         first = start + -start % 8
@@ -113,31 +117,31 @@ def words(world: ProcessSnapshot, asker: Linkage) -> Iterator[tuple[int, int]]:
         if not flags & WRITABLE or size <= 0:
             continue
         try:
-            data = world.memory.read(first, size)
+            data = snapshot.memory.read(first, size)
         except Unreadable:
             continue
         yield from zip(range(first, first + size, 8), struct.unpack(f"<{size // 8}Q", data))
 
 
-def search(world: ProcessSnapshot, name: str) -> Route:
+def search(snapshot: ProcessSnapshot, name: str) -> Route:
     """What the loader would find for a new reference in the program."""
-    found = world.objects.lookup(name, world.objects.startup)
-    program = world.objects.all[0]
-    reached = world.reached_definition(*found) if found else None
-    verdict = verdicts.of_reference(world, program, name, reached)
-    return Route(name, "by name", world.file_of(program), world.layers[program], "", reached, verdict)
+    found = snapshot.objects.lookup(name, snapshot.objects.startup)
+    program = snapshot.objects.all[0]
+    reached = snapshot.reached_definition(*found) if found else None
+    verdict = verdicts.of_reference(snapshot, program, name, reached)
+    return Route(name, "by name", snapshot.file_of(program), snapshot.layers[program], "", reached, verdict)
 
 
-def stores_answers(world: ProcessSnapshot, linkage: Linkage) -> bool:
+def stores_answers(snapshot: ProcessSnapshot, linkage: Linkage) -> bool:
     """Objects whose variables may hold API functions: those that ask a resolver for them."""
-    if world.layers[linkage] in ("driver", "system"):
+    if snapshot.layers[linkage] in ("driver", "system"):
         return False
-    names = world.resolver_names
+    names = snapshot.resolver_names
     return bool(linkage.symbols.undefined(names)) or bool(linkage.symbols.defined(names))
 
 
-def is_alloc(world: ProcessSnapshot, name: str) -> bool:
-    function = world.table.function(name)
+def is_alloc(snapshot: ProcessSnapshot, name: str) -> bool:
+    function = snapshot.table.function(name)
     return function is not None and function.role == "alloc"
 
 

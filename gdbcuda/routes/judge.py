@@ -18,26 +18,26 @@ DLSYMS = ("dlsym", "dlvsym")
 LET_THROUGH = "let it through"
 
 
-def verdict(world: ProcessSnapshot, request: Request) -> Verdict:
+def verdict(snapshot: ProcessSnapshot, request: Request) -> Verdict:
     """On a request that has returned. A name outside the API is judged only where something is wrong."""
     if request.answer is None:
-        return Verdict("missing", why_missing(world, request))
+        return Verdict("missing", why_missing(snapshot, request))
     if request.resolver in DLSYMS:
-        wrong = wrong_object(world, request, request.answer)
+        wrong = wrong_object(snapshot, request, request.answer)
         if wrong:
             return Verdict("wrong object", wrong)
     elif not request.name:  # an export table: data, not a function
         return Verdict(verdicts.of_layer(request.answer), "a table of private functions")
-    wanted = wanted_symbol(world.table, request)
+    wanted = wanted_symbol(snapshot.table, request)
     if wanted is None:
-        return unknown_name(world, request)
-    wrong = wrong_version(world, request, wanted, request.answer)
+        return unknown_name(snapshot, request)
+    wrong = wrong_version(snapshot, request, wanted, request.answer)
     if wrong:
         return Verdict("wrong version" if is_variant(wanted, request.answer) else "other", wrong)
     word = verdicts.of_layer(request.answer)
     if word not in ("driver", "runtime"):
         return Verdict(word)
-    return Verdict("real") if request.is_hooks_own else Verdict(word, why_past(world, request, wanted))
+    return Verdict("real") if request.is_hooks_own else Verdict(word, why_past(snapshot, request, wanted))
 
 
 def wanted_symbol(table: api.Table, request: Request) -> str | None:
@@ -60,12 +60,12 @@ def flags_of(request: Request) -> int:
     return request.flags or per_thread
 
 
-def unknown_name(world: ProcessSnapshot, request: Request) -> Verdict:
+def unknown_name(snapshot: ProcessSnapshot, request: Request) -> Verdict:
     """Not in the table: no opinion, unless the API's resolver was asked for something that the API had at all."""
-    if request.resolver in DLSYMS or not world.table.proc_versions(request.name):
+    if request.resolver in DLSYMS or not snapshot.table.proc_versions(request.name):
         return Verdict("")
     got = request.answer.name if request.answer else "nothing"
-    asked = f"version {version_of(world.table, request)}{flags_text(request)}"
+    asked = f"version {version_of(snapshot.table, request)}{flags_text(request)}"
     return Verdict("wrong version", f"{got}, and at {asked} there is no {request.name}")
 
 
@@ -73,12 +73,12 @@ def flags_text(request: Request) -> str:
     return " for per-thread streams" if flags_of(request) & 2 else ""
 
 
-def routes(world: ProcessSnapshot, requests: Iterable[Request]) -> list[Route]:
+def routes(snapshot: ProcessSnapshot, requests: Iterable[Request]) -> list[Route]:
     """The last answer that each object got for each function, as routes."""
     found: dict[tuple[str, str, str], Route] = {}
     for request in requests:
-        function = wanted_symbol(world.table, request) or request.name
-        if request.returned and not request.is_hooks_own and function in world.api_names:
+        function = wanted_symbol(snapshot.table, request) or request.name
+        if request.returned and not request.is_hooks_own and function in snapshot.api_names:
             way = request.resolver + (f" at {request.version}" if isinstance(request.version, int) else "")
             found[function, way, request.asker.file] = Route(
                 function, way, request.asker.file, request.asker.layer, f"request #{request.number}",
@@ -90,16 +90,16 @@ def routes(world: ProcessSnapshot, requests: Iterable[Request]) -> list[Route]:
 # -- the right function ---------------------------------------------------------------------------------------
 
 
-def wrong_version(world: ProcessSnapshot, request: Request, wanted: str, answer: Reached) -> str:
+def wrong_version(snapshot: ProcessSnapshot, request: Request, wanted: str, answer: Reached) -> str:
     """What is wrong with the answer; "" if nothing is known to be."""
     if not answer.names:
-        return contradiction(world, wanted, answer)
-    known = [function for function in map(world.table.function, answer.names) if function is not None]
+        return contradiction(snapshot, wanted, answer)
+    known = [function for function in map(snapshot.table.function, answer.names) if function is not None]
     if not known or wanted in answer.names:
         return ""
     version = request.version
     place = f"where version {version}{flags_text(request)} means" if isinstance(version, int) else "in the place of"
-    return f"{known[0].symbol} {place} {wanted}{difference(world.table, wanted, known[0])}"
+    return f"{known[0].symbol} {place} {wanted}{difference(snapshot.table, wanted, known[0])}"
 
 
 def is_variant(wanted: str, answer: Reached) -> bool:
@@ -107,10 +107,10 @@ def is_variant(wanted: str, answer: Reached) -> bool:
     return not answer.names or api.base_name(wanted) in map(api.base_name, answer.names)
 
 
-def contradiction(world: ProcessSnapshot, wanted: str, answer: Reached) -> str:
+def contradiction(snapshot: ProcessSnapshot, wanted: str, answer: Reached) -> str:
     """An answer without a name can still not be two functions with different parameters."""
-    before = world.learned.setdefault(answer.address, wanted)
-    table = world.table
+    before = snapshot.learned.setdefault(answer.address, wanted)
+    table = snapshot.table
     if before == wanted or signature(table, before) == signature(table, wanted):
         return ""
     return f"the same address was answered for {before}{difference(table, wanted, table.function(before))}"
@@ -136,43 +136,43 @@ def signature(table: api.Table, symbol: str) -> tuple[str, ...]:
 # -- the right object -----------------------------------------------------------------------------------------
 
 
-def searched(world: ProcessSnapshot, request: Request) -> list[Linkage] | None:
+def searched(snapshot: ProcessSnapshot, request: Request) -> list[Linkage] | None:
     """The objects that the handle means; None where it is no handle that the loader's list knows."""
-    asker = world.objects.holder(request.asker.address)
+    asker = snapshot.objects.holder(request.asker.address)
     if request.handle == RTLD_DEFAULT:
-        return world.objects.scope(asker) if asker else world.objects.startup
+        return snapshot.objects.scope(asker) if asker else snapshot.objects.startup
     if request.handle == RTLD_NEXT:
-        return world.objects.next_scope(asker) if asker else None
-    root = world.objects.of_handle(request.handle or 0)
+        return snapshot.objects.next_scope(asker) if asker else None
+    root = snapshot.objects.of_handle(request.handle or 0)
     if root is None:
         return None
-    return world.objects.startup if root is world.objects.all[0] else world.objects.closure(root)
+    return snapshot.objects.startup if root is snapshot.objects.all[0] else snapshot.objects.closure(root)
 
 
-def find(world: ProcessSnapshot, request: Request, scope: list[Linkage]) -> Found | None:
+def find(snapshot: ProcessSnapshot, request: Request, scope: list[Linkage]) -> Found | None:
     version = request.version if isinstance(request.version, str) else ""
-    return world.objects.lookup(request.name, scope, version, exactly=bool(version))
+    return snapshot.objects.lookup(request.name, scope, version, exactly=bool(version))
 
 
-def wrong_object(world: ProcessSnapshot, request: Request, answer: Reached) -> str:
-    scope = searched(world, request)
-    if scope is None or world.table.function(request.name) is None:
+def wrong_object(snapshot: ProcessSnapshot, request: Request, answer: Reached) -> str:
+    scope = searched(snapshot, request)
+    if scope is None or snapshot.table.function(request.name) is None:
         return ""
     own = request.asker.layer == "hook" and not request.handed_on and answer.file == request.asker.file
-    if own and world.file_of(scope[0]) != answer.file:
+    if own and snapshot.file_of(scope[0]) != answer.file:
         return f"the hook asked {request.handle_text} and was given its own function: calling that recurses"
-    found = find(world, request, scope)
+    found = find(snapshot, request, scope)
     if found is None:
-        return says_nothing(world, request) if answer.layer == "hook" else ""
-    right = world.file_of(found.linkage)
+        return says_nothing(snapshot, request) if answer.layer == "hook" else ""
+    right = snapshot.file_of(found.linkage)
     if answer.layer == "hook" or right == answer.file or is_pseudo(request):
         return ""
     return f"{request.handle_text} has it in {right.rsplit('/', 1)[-1]}"
 
 
-def says_nothing(world: ProcessSnapshot, request: Request) -> str:
+def says_nothing(snapshot: ProcessSnapshot, request: Request) -> str:
     """The hook answers for a library that has no such function. (RTLD_GLOBAL is not known here: no verdict then.)"""
-    elsewhere = any(one.symbols.find(request.name) for one in world.in_layer("driver", "runtime"))
+    elsewhere = any(one.symbols.find(request.name) for one in snapshot.in_layer("driver", "runtime"))
     if is_pseudo(request) and elsewhere:
         return ""
     return f"{request.handle_text} has no {request.name}; the hook answers all the same"
@@ -182,20 +182,20 @@ def is_pseudo(request: Request) -> bool:
     return request.handle in (RTLD_DEFAULT, RTLD_NEXT)
 
 
-def why_missing(world: ProcessSnapshot, request: Request) -> str:
+def why_missing(snapshot: ProcessSnapshot, request: Request) -> str:
     if request.resolver not in DLSYMS:
-        return status_text(world.table, request)
-    holders = [one for one in world.objects.all if one.symbols.find(request.name)]
-    holders.sort(key=lambda one: world.layers[one] not in ("driver", "runtime"))
+        return status_text(snapshot.table, request)
+    holders = [one for one in snapshot.objects.all if one.symbols.find(request.name)]
+    holders.sort(key=lambda one: snapshot.layers[one] not in ("driver", "runtime"))
     if not holders:
         return "no loaded object has it"
-    file = world.file_of(holders[0]).rsplit("/", 1)[-1]
-    scope = searched(world, request) or []
-    if request.handle == RTLD_NEXT and holders[0] not in world.objects.startup:
+    file = snapshot.file_of(holders[0]).rsplit("/", 1)[-1]
+    scope = searched(snapshot, request) or []
+    if request.handle == RTLD_NEXT and holders[0] not in snapshot.objects.startup:
         return f"{file} has it, but was loaded by dlopen: RTLD_NEXT does not look there"
     if holders[0] not in scope:
         return f"{file} has it, {request.handle_text} does not reach it"
-    if find(world, request, scope) is None:
+    if find(snapshot, request, scope) is None:
         return f"{file} has it, not in version {request.version}"
     return f"{file} has it: {request.owner.rsplit('/', 1)[-1]} refused"
 
@@ -210,13 +210,13 @@ def status_text(table: api.Table, request: Request) -> str:
     return known or ""
 
 
-def why_past(world: ProcessSnapshot, request: Request, wanted: str) -> str:
-    if not world.hooks:
+def why_past(snapshot: ProcessSnapshot, request: Request, wanted: str) -> str:
+    if not snapshot.hooks:
         return "no hook library is loaded"
     owner = request.owner.rsplit("/", 1)[-1]
     if request.owner_layer != "hook":
         return f"{owner} was asked, not the hook"
-    has_it = wanted in world.hooked_names or world.is_hidden(wanted)
+    has_it = wanted in snapshot.hooked_names or snapshot.is_hidden(wanted)
     return f"{owner}'s {request.resolver} {LET_THROUGH}" + (f", though it has {wanted}" if has_it else "")
 
 

@@ -15,10 +15,10 @@ HEADERS = ("function", "asked by", "way", "reaches", "verdict", "why")
 Paint = Callable[[str, str], str]
 
 
-def is_past(world: ProcessSnapshot, route: Route) -> bool:
+def is_past(snapshot: ProcessSnapshot, route: Route) -> bool:
     """Does the call go past a hook that could have had it? One below the runtime does not want the runtime's calls."""
     if route.verdict.word == "runtime":
-        return any(runtime(world, name) for name in world.hooked_names)
+        return any(runtime(snapshot, name) for name in snapshot.hooked_names)
     return route.verdict.word in ("driver", "other", "wrong version", "wrong object")
 
 
@@ -53,7 +53,7 @@ def reached(there: Reached | None, paint: Paint) -> str:
     return paint(there.text, "layer-" + there.layer if there.layer else "dim")
 
 
-def summary(world: ProcessSnapshot, routes: Sequence[Route]) -> str:
+def summary(snapshot: ProcessSnapshot, routes: Sequence[Route]) -> str:
     """ "12 functions reachable: 10 hooked, 3 past the hook (1 depends on who asks)"; of callers, not of the hook."""
     mine = [route for route in of_callers(routes) if route.way != "by name"]
     names = {route.function for route in mine if route.reached is not None}
@@ -62,9 +62,9 @@ def summary(world: ProcessSnapshot, routes: Sequence[Route]) -> str:
         new = "'by name' is what a new reference would find." if is_shown else "what a new reference would find: --all"
         return f"Nothing refers to it by name yet; {new}"
     head = f"{len(names)} function{'' if len(names) == 1 else 's'} reachable"
-    if not world.hooks:
+    if not snapshot.hooks:
         return f"{head}; no hook library is loaded"
-    past = {route.function for route in mine if is_past(world, route) and not arrives_in_hook(route)}
+    past = {route.function for route in mine if is_past(snapshot, route) and not arrives_in_hook(route)}
     hooked = {route.function for route in mine if route.verdict.word == "hooked"}
     wrong = {route.function for route in mine if route.verdict.word.startswith("wrong")}
     both = len(hooked & past)

@@ -29,26 +29,26 @@ class Implementation(NamedTuple):
         return {**self._asdict(), "object": self.file, "versions": list(self.versions)}
 
 
-def implementations(world: ProcessSnapshot, names: Iterable[str] = LOADERS_RESOLVERS) -> list[Implementation]:
+def implementations(snapshot: ProcessSnapshot, names: Iterable[str] = LOADERS_RESOLVERS) -> list[Implementation]:
     """Every exported implementation, in search order."""
-    return [found for name in names for one in world.objects.all for found in of_object(world, one, name)]
+    return [found for name in names for one in snapshot.objects.all for found in of_object(snapshot, one, name)]
 
 
-def of_object(world: ProcessSnapshot, linkage: Linkage, name: str) -> list[Implementation]:
+def of_object(snapshot: ProcessSnapshot, linkage: Linkage, name: str) -> list[Implementation]:
     """One row an address: a name with two versions is often one function."""
     versions: dict[int, list[str]] = {}
     for definition in linkage.symbols.find(name):
         version = definition.version + (" (default)" if definition.version and definition.default else "")
         versions.setdefault(definition.address, []).append(version)
-    place = world.file_of(linkage), world.layers[linkage]
+    place = snapshot.file_of(linkage), snapshot.layers[linkage]
     return [Implementation(name, address, *place, tuple(filter(None, found))) for address, found in versions.items()]
 
 
-def references(world: ProcessSnapshot, everything: bool) -> list[Route]:
+def references(snapshot: ProcessSnapshot, everything: bool) -> list[Route]:
     """Which implementation each object's own calls reach. The system's libraries only with ``everything``."""
-    askers = [one for one in world.objects.all if everything or world.layers[one] != "system"]
+    askers = [one for one in snapshot.objects.all if everything or snapshot.layers[one] != "system"]
     wanted = frozenset(LOADERS_RESOLVERS)
-    return [route for asker in askers for route in collect.references(world, asker, wanted)]
+    return [route for asker in askers for route in collect.references(snapshot, asker, wanted)]
 
 
 def table(found: list[Implementation], paint: Paint) -> str:

@@ -35,23 +35,23 @@ def of_layer(reached: Reached | None) -> str:
     return {"hook": "hooked", "driver": "driver", "runtime": "runtime"}.get(reached.layer, "other")
 
 
-def of_reference(world: ProcessSnapshot, asker: Linkage, name: str, reached: Reached | None) -> Verdict:
+def of_reference(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached: Reached | None) -> Verdict:
     """The verdict on a PLT or GOT slot, or a pointer, of one object."""
     if reached is None:
         return Verdict("missing", "NULL: nothing defined it when it was bound")
-    if world.layers[asker] == "hook":
-        return of_hook(world, asker, reached)
-    wrong = other_version(world.table, name, reached)
+    if snapshot.layers[asker] == "hook":
+        return of_hook(snapshot, asker, reached)
+    wrong = other_version(snapshot.table, name, reached)
     if wrong:
         return Verdict("wrong version", wrong)
     word = of_layer(reached)
     if word in ("hooked", "other"):
         return Verdict(word)
-    return Verdict(word, why_not_hooked(world, asker, name, reached))
+    return Verdict(word, why_not_hooked(snapshot, asker, name, reached))
 
 
-def of_hook(world: ProcessSnapshot, asker: Linkage, reached: Reached) -> Verdict:
-    if reached.file == world.file_of(asker):
+def of_hook(snapshot: ProcessSnapshot, asker: Linkage, reached: Reached) -> Verdict:
+    if reached.file == snapshot.file_of(asker):
         return Verdict("hooked", "the hook calls its own function")
     return Verdict("real", "the next hook library" if reached.layer == "hook" else "")
 
@@ -65,24 +65,24 @@ def other_version(table: api.Table, name: str, reached: Reached) -> str:
     return f"{first.symbol} in the place of {name}"
 
 
-def why_not_hooked(world: ProcessSnapshot, asker: Linkage, name: str, reached: Reached) -> str:
+def why_not_hooked(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached: Reached) -> str:
     """In the user's words, most useful first."""
-    if not world.hooks:
+    if not snapshot.hooks:
         return "no hook library is loaded"
-    hook = world.hooked_names.get(name)
+    hook = snapshot.hooked_names.get(name)
     if hook is None:
-        return not_defined(world, name, reached)
-    file = world.file_of(hook).rsplit("/", 1)[-1]
+        return not_defined(snapshot, name, reached)
+    file = snapshot.file_of(hook).rsplit("/", 1)[-1]
     version = other_symbol_version(hook, asker, name)
     if version:
         return f"{file} has it as {name}@@{version} (a version script): the loader looks for another version"
-    if reached.file == world.file_of(asker):
+    if reached.file == snapshot.file_of(asker):
         return f"{reached.object} is linked with -Bsymbolic: its own definition comes first" \
             if asker.dynamic.is_symbolic else f"{reached.object} has its own"  # fmt: skip
-    if hook not in world.objects.startup:
+    if hook not in snapshot.objects.startup:
         return f"{file} was loaded by dlopen, not preloaded: the loader does not search it"
-    order = world.objects.startup
-    ahead = next((one for one in order if world.file_of(one) == reached.file), None)
+    order = snapshot.objects.startup
+    ahead = next((one for one in order if snapshot.file_of(one) == reached.file), None)
     if ahead is not None and order.index(ahead) < order.index(hook):
         return f"{file} is behind {reached.object} in the search order"
     return f"{file} has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"
@@ -95,22 +95,22 @@ def other_symbol_version(hook: Linkage, asker: Linkage, name: str) -> str:
     return "" if any(fits(one, wanted, strict=False) for one in offered) else next((one.version for one in offered), "")
 
 
-def not_defined(world: ProcessSnapshot, name: str, reached: Reached) -> str:
-    files = ", ".join(world.file_of(hook).rsplit("/", 1)[-1] for hook in world.hooks)
-    if world.is_hidden(name):
+def not_defined(snapshot: ProcessSnapshot, name: str, reached: Reached) -> str:
+    files = ", ".join(snapshot.file_of(hook).rsplit("/", 1)[-1] for hook in snapshot.hooks)
+    if snapshot.is_hidden(name):
         return f"hidden in {files}: the loader finds exported functions only"
     base = api.base_name(name)
-    variants = [known for known in world.hooked_names if api.base_name(known) == base]
+    variants = [known for known in snapshot.hooked_names if api.base_name(known) == base]
     if variants:
         return f"not in {files}, only {', '.join(sorted(variants))}"
-    if reached.layer == "runtime" and not any(runtime(world, known) for known in world.hooked_names):
+    if reached.layer == "runtime" and not any(runtime(snapshot, known) for known in snapshot.hooked_names):
         return f"{files} hooks below the runtime"
-    if not world.hooked_names:
-        has_dlsym = any(hook.symbols.find("dlsym") for hook in world.hooks)
+    if not snapshot.hooked_names:
+        has_dlsym = any(hook.symbols.find("dlsym") for hook in snapshot.hooks)
         return f"{files} exports no API function, {'only dlsym' if has_dlsym else 'nor dlsym: nothing reaches it'}"
     return f"not in {files}"
 
 
-def runtime(world: ProcessSnapshot, name: str) -> bool:
-    function = world.table.function(name)
+def runtime(snapshot: ProcessSnapshot, name: str) -> bool:
+    function = snapshot.table.function(name)
     return function is not None and function.api == "runtime"

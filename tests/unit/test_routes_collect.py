@@ -47,7 +47,7 @@ class Libraries:
             return "system"
         return next(layer for prefix, layer in known.items() if name.startswith(prefix))
 
-    def world(self) -> ProcessSnapshot:
+    def snapshot(self) -> ProcessSnapshot:
         return ProcessSnapshot(own_objects(), OwnMemory(), api.load(), self.layer)
 
 
@@ -57,21 +57,23 @@ def loaded_libraries(tmp_path: Path) -> Iterator[tuple[Libraries, ctypes.CDLL]]:
     yield libraries, ctypes.CDLL(str(libraries.plugin), mode=os.RTLD_LAZY)
 
 
-def routes_of(world: ProcessSnapshot, path: Path) -> dict[tuple[str, str], collect.Route]:
-    asker = next(one for one in world.objects.all if one.image.name == str(path))
-    found = collect.references(world, asker, world.api_names) + collect.pointers(world, asker, world.api_names)
+def routes_of(snapshot: ProcessSnapshot, path: Path) -> dict[tuple[str, str], collect.Route]:
+    asker = next(one for one in snapshot.objects.all if one.image.name == str(path))
+    found = collect.references(snapshot, asker, snapshot.api_names) + collect.pointers(
+        snapshot, asker, snapshot.api_names
+    )
     return {(route.function, route.way): route for route in found}
 
 
 def test_before_and_after_the_first_call(loaded_libraries: tuple) -> None:
     libraries, plugin = loaded_libraries
-    before = routes_of(libraries.world(), libraries.plugin)
+    before = routes_of(libraries.snapshot(), libraries.plugin)
     assert before["cuInit", "PLT"].state == "not called yet"
     assert before["cuInit", "PLT"].reached.text == f"driver {libraries.driver.name} cuInit"
     assert before["cuDeviceGet", "GOT"].state == "bound"
     assert ("cuDeviceGet", "pointer") not in before
     assert plugin.ask() == 7
-    after = routes_of(libraries.world(), libraries.plugin)
+    after = routes_of(libraries.snapshot(), libraries.plugin)
     assert after["cuInit", "PLT"].state == "bound"
     assert after["cuInit", "PLT"].reached == before["cuInit", "PLT"].reached
     assert after["cuDeviceGet", "pointer"].reached.layer == "driver"
@@ -79,32 +81,32 @@ def test_before_and_after_the_first_call(loaded_libraries: tuple) -> None:
 
 def test_a_weak_reference_that_nothing_defines(loaded_libraries: tuple) -> None:
     libraries, _ = loaded_libraries
-    route = routes_of(libraries.world(), libraries.plugin)["cuDriverGetVersion", "GOT"]
+    route = routes_of(libraries.snapshot(), libraries.plugin)["cuDriverGetVersion", "GOT"]
     assert route.reached is None and route.verdict.word == "missing"
     assert route.as_json()["reached"] is None
 
 
 def test_why_it_is_not_hooked(loaded_libraries: tuple) -> None:
     libraries, _ = loaded_libraries
-    world = libraries.world()
-    assert routes_of(world, libraries.plugin)["cuInit", "PLT"].verdict.why == "no hook library is loaded"
+    snapshot = libraries.snapshot()
+    assert routes_of(snapshot, libraries.plugin)["cuInit", "PLT"].verdict.why == "no hook library is loaded"
     ctypes.CDLL(str(libraries.hook))
-    world = libraries.world()
-    verdict = routes_of(world, libraries.plugin)["cuInit", "PLT"].verdict
+    snapshot = libraries.snapshot()
+    verdict = routes_of(snapshot, libraries.plugin)["cuInit", "PLT"].verdict
     assert verdict.word == "driver"
     assert verdict.why == f"{libraries.hook.name} was loaded by dlopen, not preloaded: the loader does not search it"
-    assert sorted(world.hooked_names) == ["cuInit"]
+    assert sorted(snapshot.hooked_names) == ["cuInit"]
 
 
 def test_summary_and_table(loaded_libraries: tuple) -> None:
     libraries, _ = loaded_libraries
-    world = libraries.world()
-    found = collect.sorted_routes(list(routes_of(world, libraries.plugin).values()))
-    assert report.summary(world, found) == "2 functions reachable; no hook library is loaded"
+    snapshot = libraries.snapshot()
+    found = collect.sorted_routes(list(routes_of(snapshot, libraries.plugin).values()))
+    assert report.summary(snapshot, found) == "2 functions reachable; no hook library is loaded"
     ctypes.CDLL(str(libraries.hook))
-    world = libraries.world()
-    found = collect.sorted_routes(list(routes_of(world, libraries.plugin).values()))
-    assert report.summary(world, found) == "2 functions reachable: 0 hooked, 2 past the hook, 1 missing"
+    snapshot = libraries.snapshot()
+    found = collect.sorted_routes(list(routes_of(snapshot, libraries.plugin).values()))
+    assert report.summary(snapshot, found) == "2 functions reachable: 0 hooked, 2 past the hook, 1 missing"
     text = report.table(found, lambda text, role: text)
     assert f"app {libraries.plugin.name}" in text and "PLT, not called yet" in text and "nothing" in text
 
@@ -117,15 +119,15 @@ def test_a_wrong_version_of_the_hooks_own_is_not_past_the_hook(loaded_libraries:
     there = Reached(4096, ("cuMemcpyHtoD_v2",), str(libraries.hook), "hook")
     route = collect.Route("cuMemcpyHtoD_v2_ptds", "cuGetProcAddress_v2", "program", "app", "", there, verdict)
     summary = "1 function reachable: 0 hooked, 0 past the hook, 1 wrong version"
-    assert report.summary(libraries.world(), [route]) == summary
+    assert report.summary(libraries.snapshot(), [route]) == summary
     behind = route._replace(reached=there._replace(layer="driver"))
-    assert "1 past the hook, 1 wrong version" in report.summary(libraries.world(), [behind])
+    assert "1 past the hook, 1 wrong version" in report.summary(libraries.snapshot(), [behind])
 
 
 def test_implementations_of_dlsym(loaded_libraries: tuple) -> None:
     libraries, _ = loaded_libraries
     ctypes.CDLL(str(libraries.hook))
-    found = [one for one in resolvers.implementations(libraries.world()) if one.name == "dlsym"]
+    found = [one for one in resolvers.implementations(libraries.snapshot()) if one.name == "dlsym"]
     assert {one.layer for one in found} == {"hook", "system"}
     libc = next(one for one in found if one.layer == "system")
     assert any(version.startswith("GLIBC_") for version in libc.versions)
@@ -135,9 +137,9 @@ def test_implementations_of_dlsym(loaded_libraries: tuple) -> None:
 def test_the_hook_that_came_late_is_a_finding(loaded_libraries: tuple) -> None:
     libraries, _ = loaded_libraries
     ctypes.CDLL(str(libraries.hook))
-    found = loaded.findings(libraries.world(), Facts())
+    found = loaded.findings(libraries.snapshot(), Facts())
     assert [finding.id for finding in found] == ["hook-dlopened"]
-    elsewhere = loaded.findings(libraries.world(), Facts(named_hooks=("/x/libother.so",), preload="/y/libthird.so"))
+    elsewhere = loaded.findings(libraries.snapshot(), Facts(named_hooks=("/x/libother.so",), preload="/y/libthird.so"))
     assert elsewhere[0].id == "preload-lost"
 
 
@@ -148,7 +150,7 @@ def test_the_hook_that_came_late_is_a_finding(loaded_libraries: tuple) -> None:
     (Facts(namespaces=((("/lib/libcuda.so.1", "driver"),),)), "namespace"),
 ])
 def test_what_the_facts_alone_tell(loaded_libraries: tuple, facts: Facts, id: str) -> None:
-    assert loaded.findings(loaded_libraries[0].world(), facts)[0].id == id
+    assert loaded.findings(loaded_libraries[0].snapshot(), facts)[0].id == id
 
 
 def test_without_a_loader() -> None:

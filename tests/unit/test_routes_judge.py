@@ -16,7 +16,7 @@ APP = Asker(0x1000, 0, "main", "/bin/app", "app")
 
 
 @pytest.fixture
-def world() -> ProcessSnapshot:
+def snapshot() -> ProcessSnapshot:
     """No objects at all: what is judged here are names and versions."""
     return ProcessSnapshot(Linkages([]), DictMemory({}), api.load(cuda="13.0"), lambda linkage: "app")
 
@@ -36,8 +36,8 @@ def asked(name: str, version: int, flags: int = 0, *names: str, layer: str = "ho
     ("cuCtxCreate", 3020, 0, "cuCtxCreate_v4", "where version 3020 means cuCtxCreate_v2"),
     ("cuMemAlloc", 3020, 0, "cuMemAlloc", "cuMemAlloc where version 3020 means cuMemAlloc_v2"),
 ])
-def test_wrong_versions(world: ProcessSnapshot, name: str, version: int, flags: int, answer: str, why: str) -> None:
-    found = judge.verdict(world, asked(name, version, flags, answer))
+def test_wrong_versions(snapshot: ProcessSnapshot, name: str, version: int, flags: int, answer: str, why: str) -> None:
+    found = judge.verdict(snapshot, asked(name, version, flags, answer))
     assert found.word == "wrong version" and why in found.why
 
 
@@ -46,79 +46,79 @@ def test_wrong_versions(world: ProcessSnapshot, name: str, version: int, flags: 
     ("cuMemAlloc", 12000, 0, "cuMemAlloc_v2"), ("cuMemcpyAsync", 7000, 2, "cuMemcpyAsync_ptsz"),
     ("cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2"), ("cuInit", 2000, 0, "cuInit"),
 ])
-def test_right_versions(world: ProcessSnapshot, name: str, version: int, flags: int, answer: str) -> None:
-    assert judge.verdict(world, asked(name, version, flags, answer)).word == "hooked"
-    assert judge.verdict(world, asked(name, version, flags, answer, "an_alias")).word == "hooked"
+def test_right_versions(snapshot: ProcessSnapshot, name: str, version: int, flags: int, answer: str) -> None:
+    assert judge.verdict(snapshot, asked(name, version, flags, answer)).word == "hooked"
+    assert judge.verdict(snapshot, asked(name, version, flags, answer, "an_alias")).word == "hooked"
 
 
-def test_another_function_altogether(world: ProcessSnapshot) -> None:
-    found = judge.verdict(world, asked("cuMemAlloc", 3020, 0, "cuMemFree_v2"))
+def test_another_function_altogether(snapshot: ProcessSnapshot) -> None:
+    found = judge.verdict(snapshot, asked("cuMemAlloc", 3020, 0, "cuMemFree_v2"))
     assert found.word == "other" and "cuMemFree_v2 where version 3020 means cuMemAlloc_v2" in found.why
 
 
-def test_a_name_that_did_not_exist_at_that_version(world: ProcessSnapshot) -> None:
-    found = judge.verdict(world, asked("cuMemAllocAsync", 10000, 0, "cuMemAllocAsync"))
+def test_a_name_that_did_not_exist_at_that_version(snapshot: ProcessSnapshot) -> None:
+    found = judge.verdict(snapshot, asked("cuMemAllocAsync", 10000, 0, "cuMemAllocAsync"))
     assert found == ("wrong version", "cuMemAllocAsync, and at version 10000 there is no cuMemAllocAsync")
 
 
-def test_a_release_library_is_caught_when_one_address_is_two_functions(world: ProcessSnapshot) -> None:
-    assert judge.verdict(world, asked("cuMemAdvise", 13000)).word == "hooked"
-    again = judge.verdict(world, asked("cuMemAdvise", 8000))
+def test_a_release_library_is_caught_when_one_address_is_two_functions(snapshot: ProcessSnapshot) -> None:
+    assert judge.verdict(snapshot, asked("cuMemAdvise", 13000)).word == "hooked"
+    again = judge.verdict(snapshot, asked("cuMemAdvise", 8000))
     assert again.word == "wrong version" and "the same address was answered for cuMemAdvise_v2" in again.why
-    assert judge.verdict(world, asked("cuMemFree", 3020, address=0x6000)).word == "hooked"
+    assert judge.verdict(snapshot, asked("cuMemFree", 3020, address=0x6000)).word == "hooked"
 
 
-def test_names_outside_the_api_are_not_judged(world: ProcessSnapshot) -> None:
-    assert judge.verdict(world, asked("cuSomethingNewer", 14000, 0, "cuSomethingNewer")).word == ""
+def test_names_outside_the_api_are_not_judged(snapshot: ProcessSnapshot) -> None:
+    assert judge.verdict(snapshot, asked("cuSomethingNewer", 14000, 0, "cuSomethingNewer")).word == ""
     request = Request("dlsym", "/lib/libc.so.6", "system", APP, 1, 0, name="malloc", handle=0x77)
     request.answer = Reached(1, ("malloc",), "/lib/libc.so.6", "system")
-    assert judge.verdict(world, request).word == ""
+    assert judge.verdict(snapshot, request).word == ""
 
 
-def test_missing_because_nobody_has_it(world: ProcessSnapshot) -> None:
+def test_missing_because_nobody_has_it(snapshot: ProcessSnapshot) -> None:
     request = Request("dlsym", "/lib/libc.so.6", "system", APP, 1, 0, name="cuMemAloc")
     request.returned = True
-    assert judge.verdict(world, request) == ("missing", "no loaded object has it")
+    assert judge.verdict(snapshot, request) == ("missing", "no loaded object has it")
 
 
-def test_missing_says_what_the_driver_said(world: ProcessSnapshot) -> None:
+def test_missing_says_what_the_driver_said(snapshot: ProcessSnapshot) -> None:
     request = asked("cuNothing", 12000)
     request.answer, request.status, request.result = None, 1, 500
-    assert judge.verdict(world, request) == ("missing", "symbol not found")
+    assert judge.verdict(snapshot, request) == ("missing", "symbol not found")
     request.status = 2
-    assert judge.verdict(world, request).why == "version not sufficient"
+    assert judge.verdict(snapshot, request).why == "version not sufficient"
     request.status = None
-    assert judge.verdict(world, request).why == "CUDA_ERROR_NOT_FOUND"
+    assert judge.verdict(snapshot, request).why == "CUDA_ERROR_NOT_FOUND"
 
 
-def test_past_the_hook(world: ProcessSnapshot) -> None:
-    found = judge.verdict(world, asked("cuInit", 2000, 0, "cuInit", layer="driver"))
+def test_past_the_hook(snapshot: ProcessSnapshot) -> None:
+    found = judge.verdict(snapshot, asked("cuInit", 2000, 0, "cuInit", layer="driver"))
     assert found == ("driver", "no hook library is loaded")
     own = asked("cuInit", 2000, 0, "cuInit", layer="driver")
     own.asker = Asker(0x2000, 0, "", "/lib/libhook.so", "hook")
-    assert judge.verdict(world, own).word == "real"
+    assert judge.verdict(snapshot, own).word == "real"
 
 
-def test_runtime_resolvers_use_the_runtimes_version(world: ProcessSnapshot) -> None:
+def test_runtime_resolvers_use_the_runtimes_version(snapshot: ProcessSnapshot) -> None:
     request = asked("cuMemAdvise", 0, 0, "cuMemAdvise")
     request.resolver, request.version = "cudaGetDriverEntryPoint", None
-    assert judge.version_of(world.table, request) == 13000
-    assert judge.verdict(world, request).word == "wrong version"
+    assert judge.version_of(snapshot.table, request) == 13000
+    assert judge.verdict(snapshot, request).word == "wrong version"
     request.resolver = "cudaGetDriverEntryPoint_ptsz"
     assert judge.flags_of(request) == 2
 
 
-def test_an_export_table(world: ProcessSnapshot) -> None:
+def test_an_export_table(snapshot: ProcessSnapshot) -> None:
     request = asked("", 0)
     request.resolver, request.name, request.version = "cuGetExportTable", "", None
-    assert judge.verdict(world, request) == ("hooked", "a table of private functions")
+    assert judge.verdict(snapshot, request) == ("hooked", "a table of private functions")
 
 
-def test_requests_as_routes(world: ProcessSnapshot) -> None:
+def test_requests_as_routes(snapshot: ProcessSnapshot) -> None:
     first, second = asked("cuInit", 2000, 0, "cuInit", layer="driver"), asked("cuInit", 2000, 0, "cuInit")
     for number, request in enumerate((first, second), 1):
-        request.number, request.verdict = number, judge.verdict(world, request)
-    found = judge.routes(world, [first, second])
+        request.number, request.verdict = number, judge.verdict(snapshot, request)
+    found = judge.routes(snapshot, [first, second])
     assert [(r.function, r.way, r.state, r.verdict.word) for r in found] == [
         ("cuInit", "cuGetProcAddress_v2 at 2000", "request #2", "hooked")]  # fmt: skip
 

@@ -121,14 +121,14 @@ unloading.ON_UNLOADED.append(forget_unloaded)
 
 def watch_hooks() -> None:
     try:
-        world = this_snapshot.now()
+        snapshot = this_snapshot.now()
     except UserError:  # the loader has not begun
         return
-    wanted, depths = world.api_names | frozenset(RESOLVERS), DEPTHS()
-    for hook in world.hooks:
+    wanted, depths = snapshot.api_names | frozenset(RESOLVERS), DEPTHS()
+    for hook in snapshot.hooks:
         for name, definitions in hook.symbols.defined(wanted).items():
             for address in {d.address for d in definitions} - depths.counters.keys():
-                depths.watched[address] = Watched(name, world.file_of(hook))
+                depths.watched[address] = Watched(name, snapshot.file_of(hook))
                 depths.counters[address] = DepthCounter(address)
 
 

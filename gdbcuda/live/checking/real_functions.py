@@ -82,12 +82,12 @@ def is_pointer_to(field: gdb.Field, codes: tuple[int, ...], size: int) -> bool:
     return pointed.code in codes and (not size or pointed.sizeof == size)
 
 
-def not_looked_up(world: ProcessSnapshot, hook: Linkage, names: Set[str]) -> list[Route]:
+def not_looked_up(snapshot: ProcessSnapshot, hook: Linkage, names: Set[str]) -> list[Route]:
     """Entries of the hook's tables for the names whose pointer is still NULL."""
     file = this_snapshot.file_of(hook)
     found = []
     for table in tables(file):
-        for index, name in unset(world, table):
+        for index, name in unset(snapshot, table):
             if name in names:
                 found.append(Route(name, "pointer", file, "hook", f"in {table.variable}[{index}].{table.field}", None,
                                    Verdict("real", "not looked up yet"),
@@ -95,14 +95,14 @@ def not_looked_up(world: ProcessSnapshot, hook: Linkage, names: Set[str]) -> lis
     return found
 
 
-def unset(world: ProcessSnapshot, table: RealFunctions) -> Iterator[tuple[int, str]]:
+def unset(snapshot: ProcessSnapshot, table: RealFunctions) -> Iterator[tuple[int, str]]:
     """(index, name) of the entries with a NULL pointer."""
     try:
-        data = world.memory.read(table.address, table.entries * table.stride)
+        data = snapshot.memory.read(table.address, table.entries * table.stride)
         for index in range(table.entries):
             text, code = (struct.unpack_from("<Q", data, index * table.stride + at)[0]
                           for at in (table.name_at, table.pointer_at))  # fmt: skip
             if text and not code:
-                yield index, string_at(world.memory, text)
+                yield index, string_at(snapshot.memory, text)
     except Unreadable:
         return

@@ -15,70 +15,72 @@ from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 
 
-def routes(world: ProcessSnapshot, function: str | None = None, app: bool = False, all: bool = False) -> list[Route]:
+def routes(snapshot: ProcessSnapshot, function: str | None = None, app: bool = False, all: bool = False) -> list[Route]:
     """Those of the functions that ``function`` names, or of all; ``app``: of the program alone; ``all``: the hook's and
     the driver's own ways too, and what a new reference would find. UserError for a name that nobody knows."""
-    wanted = wanted_names(world, function)
-    found = collect.sorted_routes([*found_routes(world, wanted, app, all or function is not None)])
+    wanted = wanted_names(snapshot, function)
+    found = collect.sorted_routes([*found_routes(snapshot, wanted, app, all or function is not None)])
     if not app and (all or (function is not None and not names.is_glob(function))):
-        found = collect.sorted_routes([*found, *new_references(world, wanted, found)])
+        found = collect.sorted_routes([*found, *new_references(snapshot, wanted, found)])
     return found
 
 
-def wanted_names(world: ProcessSnapshot, pattern: str | None) -> frozenset[str]:
+def wanted_names(snapshot: ProcessSnapshot, pattern: str | None) -> frozenset[str]:
     if pattern is None:
-        return frozenset(world.api_names)
-    found = frozenset(f.symbol for f in world.table.find(pattern))
+        return frozenset(snapshot.api_names)
+    found = frozenset(f.symbol for f in snapshot.table.find(pattern))
     if found:
         return found
-    if not names.is_glob(pattern) and any(one.symbols.find(pattern) for one in world.objects.all):
+    if not names.is_glob(pattern) and any(one.symbols.find(pattern) for one in snapshot.objects.all):
         return frozenset({pattern})
-    names.unknown(pattern, world.table)
+    names.unknown(pattern, snapshot.table)
     raise AssertionError
 
 
-def found_routes(world: ProcessSnapshot, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
+def found_routes(snapshot: ProcessSnapshot, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
     """``everything``: the hook's own ways too."""
     left_out = ("system",) if everything else ("system", "driver", "hook")
-    found = answered(world, wanted, app) + static(world, wanted)
-    for asker in world.objects.all[:1] if app else world.objects.all:
-        if app or world.layers[asker] not in left_out:
-            found += of_object(world, asker, wanted)
+    found = answered(snapshot, wanted, app) + static(snapshot, wanted)
+    for asker in snapshot.objects.all[:1] if app else snapshot.objects.all:
+        if app or snapshot.layers[asker] not in left_out:
+            found += of_object(snapshot, asker, wanted)
     return found
 
 
-def new_references(world: ProcessSnapshot, wanted: frozenset[str], found: list[Route]) -> list[Route]:
+def new_references(snapshot: ProcessSnapshot, wanted: frozenset[str], found: list[Route]) -> list[Route]:
     """For functions that nobody refers to: what a new reference would find."""
-    searched = (collect.search(world, name) for name in wanted - {route.function for route in report.of_callers(found)})
+    searched = (
+        collect.search(snapshot, name) for name in wanted - {route.function for route in report.of_callers(found)}
+    )
     return [route for route in searched if route.reached is not None]
 
 
-def answered(world: ProcessSnapshot, wanted: frozenset[str], app: bool) -> list[Route]:
+def answered(snapshot: ProcessSnapshot, wanted: frozenset[str], app: bool) -> list[Route]:
     """What the log of requests saw."""
-    found = judge.routes(world, request_log.LOG().book.requests)
-    program = world.file_of(world.objects.all[0])
+    found = judge.routes(snapshot, request_log.LOG().book.requests)
+    program = snapshot.file_of(snapshot.objects.all[0])
     return [route for route in found if route.function in wanted and (not app or route.asker == program)]
 
 
-def static(world: ProcessSnapshot, wanted: frozenset[str]) -> list[Route]:
+def static(snapshot: ProcessSnapshot, wanted: frozenset[str]) -> list[Route]:
     """The runtime inside the program: no slot leads there, its functions are called directly."""
-    program = world.file_of(world.objects.all[0])
+    program = snapshot.file_of(snapshot.objects.all[0])
     verdict = Verdict("runtime", "linked into the program: only the driver below it can be hooked")
     return [Route(name, "static", program, "app", "", Reached(address, (name,), program, "runtime"), verdict)
             for name, address in this_snapshot.static_runtime().items() if name in wanted]  # fmt: skip
 
 
-def of_object(world: ProcessSnapshot, asker: Linkage, wanted: frozenset[str]) -> list[Route]:
-    found = collect.references(world, asker, wanted)
-    if collect.stores_answers(world, asker):
-        found += collect.pointers(world, asker, wanted)
-    if world.layers[asker] == "hook":
-        found += real_functions.not_looked_up(world, asker, wanted)
+def of_object(snapshot: ProcessSnapshot, asker: Linkage, wanted: frozenset[str]) -> list[Route]:
+    found = collect.references(snapshot, asker, wanted)
+    if collect.stores_answers(snapshot, asker):
+        found += collect.pointers(snapshot, asker, wanted)
+    if snapshot.layers[asker] == "hook":
+        found += real_functions.not_looked_up(snapshot, asker, wanted)
     return found
 
 
-def past_the_hook(world: ProcessSnapshot, routes: list[Route]) -> list[Route]:
-    if not world.hooks:
+def past_the_hook(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Route]:
+    if not snapshot.hooks:
         raise UserError("no hook library is loaded: everything goes past it (cuda-load LIB)")
-    past = [route for route in report.of_callers(routes) if report.is_past(world, route)]
-    return sorted(past, key=lambda route: not collect.is_alloc(world, route.function))
+    past = [route for route in report.of_callers(routes) if report.is_past(snapshot, route)]
+    return sorted(past, key=lambda route: not collect.is_alloc(snapshot, route.function))

@@ -32,20 +32,20 @@ def cuda_dlsym(all: bool, json: bool) -> str:
       cuda-dlsym log on
       cuda-dlsym break cuMemAlloc_v2"""
     process.require_stopped()
-    world = this_snapshot.now()
-    found = resolvers.implementations(world) + hidden(world)
-    routes = resolvers.references(world, all)
+    snapshot = this_snapshot.now()
+    found = resolvers.implementations(snapshot) + hidden(snapshot)
+    routes = resolvers.references(snapshot, all)
     if json:
         return jsonlib.dumps({"implementations": [one.as_json() for one in found],
                               "references": [route.as_json() for route in routes]})  # fmt: skip
     lines = [resolvers.table(found, stops.paint), ""] if found else ["Nothing in this process defines dlsym.", ""]
     lines.append(resolvers.reference_table(routes, stops.paint) if routes else "No object refers to dlsym by name.")
-    return "\n".join([*lines, *program_says(world, routes), *core_files.advice()])
+    return "\n".join([*lines, *program_says(snapshot, routes), *core_files.advice()])
 
 
-def hidden(world: ProcessSnapshot) -> list[Implementation]:
+def hidden(snapshot: ProcessSnapshot) -> list[Implementation]:
     """Those that only gdb knows, from a symbol table or debug info: they cannot be reached by name."""
-    known = {one.address for one in resolvers.implementations(world)}
+    known = {one.address for one in resolvers.implementations(snapshot)}
     found = []
     for name in LOADERS_RESOLVERS:
         starts = {at for address in process.decoded(name) if (at := process.function_start(address)) is not None}
@@ -58,15 +58,15 @@ def implementation(name: str, address: int) -> Implementation:
     return Implementation(name, address, file, layers.layer_of_object(file), (), exported=False)
 
 
-def program_says(world: ProcessSnapshot, routes: list[Route]) -> list[str]:
+def program_says(snapshot: ProcessSnapshot, routes: list[Route]) -> list[str]:
     """What matters most in one line: does the program's own dlsym reach the hook?"""
-    program = world.file_of(world.objects.all[0])
+    program = snapshot.file_of(snapshot.objects.all[0])
     mine = next((r for r in routes if r.asker == program and r.function == "dlsym" and r.reached), None)
     if mine is not None and mine.reached is not None:
         return [f"The program's dlsym is {mine.reached.object}'s ({mine.reached.layer})."]
-    found = world.objects.lookup("dlsym", world.objects.startup)
+    found = snapshot.objects.lookup("dlsym", snapshot.objects.startup)
     if found is None:
         return []
-    owner = world.reached_definition(*found)
+    owner = snapshot.reached_definition(*found)
     return [f"The program does not refer to dlsym; a library that does, and is not loaded with RTLD_DEEPBIND, reaches "
             f"{owner.object}'s ({owner.layer})."]  # fmt: skip

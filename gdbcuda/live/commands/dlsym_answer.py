@@ -110,9 +110,9 @@ def is_code(address: int) -> bool:
 
 
 def refuse_unknown(name: str, layer: str) -> None:
-    world = this_snapshot.now()
-    meant = [f.symbol for f in world.table.find(name)] or [name]
-    if world.in_layer(layer) and not any(changed_answers.function_of(world, layer, symbol) for symbol in meant):
+    snapshot = this_snapshot.now()
+    meant = [f.symbol for f in snapshot.table.find(name)] or [name]
+    if snapshot.in_layer(layer) and not any(changed_answers.function_of(snapshot, layer, symbol) for symbol in meant):
         raise UserError(f"the {layer} has no {name} that is known by name")
 
 

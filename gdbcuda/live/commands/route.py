@@ -38,14 +38,14 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
       cuda-route --unhooked
       cuda-route 'cuMem*' --all --json"""
     process.require_stopped()
-    world = this_snapshot.now()
-    routes = routes_here.routes(world, function, app, all)
-    shown = routes_here.past_the_hook(world, routes) if unhooked else routes
+    snapshot = this_snapshot.now()
+    routes = routes_here.routes(snapshot, function, app, all)
+    shown = routes_here.past_the_hook(snapshot, routes) if unhooked else routes
     if json:
-        return as_json(world, shown, report.summary(world, routes))
+        return as_json(snapshot, shown, report.summary(snapshot, routes))
     if not shown:
         return "\n".join([nothing(function, unhooked), *core_files.advice()])
-    return "\n".join([report.table(shown, stops.paint), report.summary(world, routes), *core_files.advice()])
+    return "\n".join([report.table(shown, stops.paint), report.summary(snapshot, routes), *core_files.advice()])
 
 
 def nothing(pattern: str | None, unhooked: bool) -> str:
@@ -58,11 +58,11 @@ def nothing(pattern: str | None, unhooked: bool) -> str:
     return f"Nothing in this process refers to {what}."
 
 
-def as_json(world: ProcessSnapshot, routes: list[Route], summary: str) -> str:
+def as_json(snapshot: ProcessSnapshot, routes: list[Route], summary: str) -> str:
     return jsonlib.dumps({
-        "hooks": [world.file_of(hook) for hook in world.hooks],
-        "cuda": world.table.cuda,
-        "nvml": world.table.nvml,
+        "hooks": [snapshot.file_of(hook) for hook in snapshot.hooks],
+        "cuda": snapshot.table.cuda,
+        "nvml": snapshot.table.nvml,
         "summary": summary,
         "routes": [route.as_json() for route in routes],
     })

@@ -80,7 +80,7 @@ def at_entry(request: Request, resolver: int, back: int) -> None:
 
 
 def wants(answer: ChangedAnswer, request: Request) -> bool:
-    wanted = judge.wanted_symbol(request_values.steady_world().table, request)
+    wanted = judge.wanted_symbol(request_values.steady_snapshot().table, request)
     return request.name == answer.name or wanted == answer.name or means(answer.name, request.name)
 
 
@@ -102,20 +102,20 @@ def address_for(answer: ChangedAnswer, request: Request) -> int | None:
     """The function to answer with; None where another name is asked for instead."""
     if answer.address is not None or answer.other not in LAYERS:
         return answer.address
-    world = request_values.steady_world()
-    wanted = judge.wanted_symbol(world.table, request) or request.name
-    found = function_of(world, answer.other, wanted)
+    snapshot = request_values.steady_snapshot()
+    wanted = judge.wanted_symbol(snapshot.table, request) or request.name
+    found = function_of(snapshot, answer.other, wanted)
     if found is None:
         raise UserError(f"the {answer.other} has no {wanted} that is known by name")
     return found
 
 
-def function_of(world: ProcessSnapshot, layer: str, name: str) -> int | None:
+def function_of(snapshot: ProcessSnapshot, layer: str, name: str) -> int | None:
     """By its exported name, by what was once answered for it, or by a symbol that is not exported."""
-    for linkage in world.in_layer(layer):
+    for linkage in snapshot.in_layer(layer):
         for definition in linkage.symbols.find(name):
             return definition.address
-    handed_out = (address for address, learned in world.learned.items() if learned == name)
+    handed_out = (address for address, learned in snapshot.learned.items() if learned == name)
     hidden = (process.function_start(address) for address in process.decoded(name))
     return next((a for a in (*handed_out, *hidden) if a and layers.layer_of(a) == layer), None)
 
@@ -202,7 +202,7 @@ def name_register(request: Request) -> str:
 @process.until_objects_change
 def string_address(text: str) -> int:
     """Where the string is in the process: among an object's symbol names, else written into spare bytes."""
-    for linkage in request_values.steady_world().objects.all:
+    for linkage in request_values.steady_snapshot().objects.all:
         for definition in linkage.symbols.find(text):
             return linkage.symbols.name_address(definition)
     return environment.store(text.encode() + b"\0")

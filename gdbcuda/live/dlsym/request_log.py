@@ -24,7 +24,7 @@ from gdbcuda.live.dlsym.request_values import (
     read_request,
     resolver_shapes,
     return_place,
-    steady_world,
+    steady_snapshot,
 )
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
@@ -111,7 +111,7 @@ class ResolverReturn(ResolverWatch):
         finished = LOG().book.leave(call_registers.thread_number(), call_registers.current_stack_pointer())
         for request in reversed(finished):
             changed_answers.at_return(request)
-            read_answer(steady_world(), request)
+            read_answer(steady_snapshot(), request)
 
 
 # -- on and off -----------------------------------------------------------------------------------------------

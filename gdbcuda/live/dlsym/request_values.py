@@ -19,11 +19,11 @@ LEARNED: PerInferior[dict[int, str]] = PerInferior(dict)  # what an address with
 
 
 @process.until_objects_change
-def steady_world() -> ProcessSnapshot:
+def steady_snapshot() -> ProcessSnapshot:
     """For the time between two loads of objects; what addresses were answered for is kept beyond that."""
-    world = this_snapshot.now()
-    world.learned = LEARNED()
-    return world
+    snapshot = this_snapshot.now()
+    snapshot.learned = LEARNED()
+    return snapshot
 
 
 @process.until_objects_change
@@ -78,7 +78,7 @@ def handle_text(handle: int) -> str:
     return this_snapshot.file_of(found).rsplit("/", 1)[-1] if found else f"handle {handle:#x}"
 
 
-def read_answer(world: ProcessSnapshot, request: Request) -> None:
+def read_answer(snapshot: ProcessSnapshot, request: Request) -> None:
     shape, memory = resolver_shapes()[request.resolver], process.InferiorMemory()
     request.result = call_registers.result_register()
     address = request.result
@@ -87,20 +87,20 @@ def read_answer(world: ProcessSnapshot, request: Request) -> None:
         address = struct.unpack("<Q", memory.read(request.arguments[shape.out], 8))[0] if not request.result else 0
     if shape.status is not None and request.arguments[shape.status]:
         request.status = struct.unpack("<I", memory.read(request.arguments[shape.status], 4))[0]
-    request.answer = world.reached(address)
-    request.verdict = judge.verdict(world, request)
-    learn(world, request)
+    request.answer = snapshot.reached(address)
+    request.verdict = judge.verdict(snapshot, request)
+    learn(snapshot, request)
 
 
-def learn(world: ProcessSnapshot, request: Request) -> None:
+def learn(snapshot: ProcessSnapshot, request: Request) -> None:
     """What a library without symbols answers gets the name that was asked for."""
     answer = request.answer
     if answer is None or answer.names or answer.layer != "hook" or not request.name:
         return
-    wanted = judge.wanted_symbol(world.table, request)
+    wanted = judge.wanted_symbol(snapshot.table, request)
     if wanted:
-        world.learned.setdefault(answer.address, wanted)
-        request.answer = Reached(*answer[:5], world.learned[answer.address])
+        snapshot.learned.setdefault(answer.address, wanted)
+        request.answer = Reached(*answer[:5], snapshot.learned[answer.address])
 
 
 def asker_at(back: int) -> Asker:
