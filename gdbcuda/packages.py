@@ -4,6 +4,7 @@ user's ends as it did before. (Once we have loaded it, it is loaded.) A folder i
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
@@ -21,6 +22,13 @@ class Beside:
         if name not in NEEDED or path is not None or importing() not in OURS:
             return None
         return PathFinder.find_spec(name, [self.folder])
+
+    def find_distributions(self, context: Any) -> Iterable[Any]:
+        """For importlib.metadata, which cuda-version asks."""
+        from importlib.metadata import DistributionFinder, MetadataPathFinder
+
+        asked = DistributionFinder.Context(name=context.name, path=[self.folder])
+        return MetadataPathFinder.find_distributions(asked) if importing() in OURS else ()
 
 
 def importing() -> str:
