@@ -43,6 +43,7 @@ SESSION = {
     "cuda-log save": ["cuda-log start --in hook", "run"],
     "cuda-log summary": ["cuda-log start --in hook", "run"],
     "cuda-dlsym": ["break main", "run"],
+    "cuda-layers": ["break main", "run"],
     "cuda-route": ["break main", "run"],
 }
 ELSEWHERE = {  # what an example needs of another machine, or of a session that had other addresses

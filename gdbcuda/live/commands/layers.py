@@ -30,7 +30,7 @@ def cuda_layers(all: bool, json: bool) -> str:
     Layers, outermost first: app, runtime, hook, driver, system. A hook library is one that cuda-load was given, or
     an object nobody knows that exports functions of the API under their own names. The runtime and the driver are
     known by their names; a runtime inside the program shows as the program's exports or not at all (cuda-check).
-    Search order: which object the loader asks first for a name; "dlopen" came later.
+    Search order: which object the loader asks first for a name; "dlopen" came later. Works at any stop, and on a core.
 
     Examples:
       cuda-layers
