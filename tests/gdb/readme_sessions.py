@@ -1,4 +1,5 @@
-"""The sessions of README.md, typed as they stand: what is behind "$ " in a shell, what is behind "(gdb) " in its gdb.
+"""The sessions of README.md and the manual, typed as they stand: what is behind "$ " in a shell, what is behind "(gdb) "
+in its gdb.
 
 python tests/gdb/readme_sessions.py FOLDER [WORD] types those with the word in FOLDER, a clone, and prints what came.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "gdbcuda" / "manual").glob("*.md"))]
 PROMPTED = re.compile(r"(\$|\(gdb\)) (.*?)(?:  +#.*)?$")  # what stands behind two blanks and a # is not typed
 OPENS_GDB = re.compile(r"\bgdb\s(?!.*-batch)")
 SECONDS = 300
@@ -32,8 +34,12 @@ class Step:
 class Session:
     """One block of the page."""
 
+    page: Path
     line: int
     steps: list[Step] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.page.name}:{self.line}"
 
     @property
     def width(self) -> int:
@@ -47,11 +53,11 @@ class Session:
             yield self.steps[start].command, [step.command for step in self.steps[start + 1 : end]]
 
 
-def sessions(text: str) -> list[Session]:
+def sessions(page: Path) -> list[Session]:
     """Every block in ``` without a language that has a prompt."""
-    found = []
+    found, text = [], page.read_text()
     for block in re.finditer(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        session = Session(text[: block.start()].count("\n") + 1)
+        session = Session(page, text[: block.start()].count("\n") + 1)
         for line in block[1].splitlines():
             typed = PROMPTED.match(line)
             if typed:
@@ -112,10 +118,10 @@ def missing(session: Session, said: str) -> list[str]:
 
 def main() -> None:
     path = f"{ROOT}/.venv/bin:{os.environ['PATH']}"
-    for session in sessions((ROOT / "README.md").read_text()):
+    for session in [one for page in PAGES for one in sessions(page)]:
         if any(word in step.command for word in sys.argv[2:] or [""] for step in session.steps):
             said = typed(session, Path(sys.argv[1]).resolve(), {**os.environ, "PATH": path})
-            print(f"==== README.md:{session.line}\n{said}\n==== missing: {missing(session, said)}\n")
+            print(f"==== {session}\n{said}\n==== missing: {missing(session, said)}\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""README names what is there: its commands parse, its options, settings and functions exist, no command is left out."""
+"""README and the manual name what is there: their commands parse, their options, settings and functions exist, and
+README leaves no command out."""
 
 from __future__ import annotations
 
@@ -6,15 +7,18 @@ import argparse
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
-from scenario import ROOT, Scenario
+from readme_sessions import PAGES
+from scenario import Scenario
 
 from gdbcuda.shell.cli import make_parser
 
-TEXT = (ROOT / "README.md").read_text()
+TEXT = "\n".join(page.read_text() for page in PAGES)
 TYPED = [line for line in re.findall(r"^\s*\(gdb\) (.*?)(?:  +#.*)?$", TEXT, re.MULTILINE) if "…" not in line]
-SPANS = [" ".join(span.replace("\\|", "|").split()) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", TEXT)]
+QUOTED = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+SPANS = [" ".join(span.replace("\\|", "|").split()) for page in PAGES for span in QUOTED.findall(page.read_text())]
 SHELL = re.findall(r"^\s*\$ (?:\w+=\S+ )*(gdbcuda (?!gdb )[^\n…]*)$", TEXT, re.MULTILINE)
 
 ASK = """python
@@ -85,7 +89,7 @@ def test_commands_and_options_in_the_text_exist(product: dict) -> None:
 
 
 def test_no_command_is_left_out(product: dict) -> None:
-    named = {span.split()[0] for span in SPANS}
+    named = {span.split()[0] for span in QUOTED.findall(PAGES[0].read_text())}
     assert [name for name in product["commands"] if " " not in name and name not in named] == []
 
 
@@ -119,14 +123,23 @@ def test_subcommands_and_options_of_the_shell_exist() -> None:
             assert options <= all_options(known[words[1]]), words
 
 
-def test_links_lead_somewhere() -> None:
-    headings = re.findall(r"^#+ (.*)$", TEXT, re.MULTILINE)
-    slugs = {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
-    links = set(re.findall(r"\]\(#([^)]*)\)", TEXT))
-    assert len(links) > 4
-    assert links <= slugs
-    files = set(re.findall(r"\]\((?!#|https?:)([^)]*)\)", TEXT))
-    assert all((ROOT / file).exists() for file in files), files
+def slugs(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)]*)\)", page.read_text()):
+        file, _, place = link.partition("#")
+        target = (page.parent / file) if file else page
+        assert target.exists(), link
+        assert not place or place in slugs(target), link
+
+
+def test_readme_links_to_every_page() -> None:
+    links = set(re.findall(r"\]\(gdbcuda/manual/([^)#]*)", PAGES[0].read_text()))
+    assert [page.name for page in PAGES[1:] if page.name not in links] == []
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -1,18 +1,22 @@
-"""The sessions of README.md can be typed as they stand: every file is there, every line that is shown comes."""
+"""The sessions of README.md and the manual can be typed as they stand: every file is there, every line shown comes.
+
+Each page in a clone of its own, for it may need no other page: its first session makes what its others use."""
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
 import sysconfig
 from pathlib import Path
+from typing import Callable
 
 import pytest
-from readme_sessions import Session, missing, sessions, typed
+from readme_sessions import PAGES, Session, missing, sessions, typed
 from scenario import GDB, ROOT, version
 
-SESSIONS = sessions((ROOT / "README.md").read_text())
+SESSIONS = [one for page in PAGES for one in sessions(page)]
 MADE_WITH = "GNU gdb (Debian 13."  # other gdbs word things differently, other libcs have other versions
 TROUBLE = re.compile(r"No such file|not found|cannot open|: error:|Traceback|Undefined command|No symbol")
 pytestmark = pytest.mark.skipif(GDB != "gdb", reason="the sessions are typed with this machine's own gdb")
@@ -20,31 +24,50 @@ pytestmark = pytest.mark.skipif(GDB != "gdb", reason="the sessions are typed wit
 
 def name(session: Session) -> str:
     gdbs = [step.command for step in session.steps if step.command.startswith("cuda-")]
-    return (gdbs[1:2] or [session.steps[0].command])[0][:40]
+    return f"{session}-{(gdbs[1:2] or [session.steps[0].command])[0][:40]}"
 
 
 @pytest.fixture(scope="module")
-def clone(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As it is after ./scripts/demo; the sessions write into it."""
-    folder = tmp_path_factory.mktemp("home") / "gdbcuda"
-    folder.mkdir()
-    for each in ("gdbcuda", "gdbcuda.py"):
-        (folder / each).symlink_to(ROOT / each)
-    shutil.copytree(ROOT / "shim", folder / "shim", symlinks=True, ignore=shutil.ignore_patterns("*.o", ".lock"))
-    return folder
+def built(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of shim/, for the sessions write into it."""
+    return shutil.copytree(ROOT / "shim", tmp_path_factory.mktemp("built") / "shim", symlinks=True,
+                           ignore=shutil.ignore_patterns("*.o", ".lock"))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def environment(clone: Path) -> dict[str, str]:
+def clone(built: Path) -> Callable[[Path], Path]:
+    """Of a page: as it is after ./scripts/demo and the page's first session."""
+
+    @functools.cache
+    def made(page: Path) -> Path:
+        folder = built.parent / page.stem / "gdbcuda"
+        folder.mkdir(parents=True)
+        for each in ("gdbcuda", "gdbcuda.py"):
+            (folder / each).symlink_to(ROOT / each)
+        shutil.copytree(built, folder / "shim", symlinks=True, copy_function=os.link)
+        check(sessions(page)[0], folder)
+        return folder
+
+    return made
+
+
+def environment(home: Path) -> dict[str, str]:
     unwanted = ("LD_", "GDBCUDA_", "PYTHON", "DEBUGINFOD_", "XDG_")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(unwanted)}
     path = f"{sysconfig.get_path('scripts')}:{kept['PATH']}"
-    return {**kept, "PATH": path, "HOME": str(clone.parent), "LC_ALL": "C.UTF-8"}
+    return {**kept, "PATH": path, "HOME": str(home), "LC_ALL": "C.UTF-8"}
+
+
+def check(session: Session, clone: Path) -> None:
+    said = typed(session, clone, environment(clone.parent))
+    assert not TROUBLE.search(said), said
+    if version().startswith(MADE_WITH):
+        assert missing(session, said) == [], said
 
 
 def test_there_are_sessions_and_each_begins_in_a_shell() -> None:
     assert len(SESSIONS) > 20
-    assert [f"README.md:{one.line}" for one in SESSIONS if one.steps[0].prompt != "$"] == []
+    assert [str(one) for one in SESSIONS if one.steps[0].prompt != "$"] == []
 
 
 def test_no_session_needs_a_variable_from_elsewhere() -> None:
@@ -53,16 +76,8 @@ def test_no_session_needs_a_variable_from_elsewhere() -> None:
     assert used <= {"PWD"}
 
 
-@pytest.fixture(scope="module")
-def new_hook(clone: Path, environment: dict[str, str]) -> None:
-    """The first session, which the others build on."""
-    test_what_is_shown_comes(SESSIONS[0], clone, environment)
-
-
-@pytest.mark.usefixtures("new_hook")
-@pytest.mark.parametrize("session", SESSIONS[1:], ids=lambda one: f"{one.line}-{name(one)}")
-def test_what_is_shown_comes(session: Session, clone: Path, environment: dict[str, str]) -> None:
-    said = typed(session, clone, environment)
-    assert not TROUBLE.search(said), said
-    if version().startswith(MADE_WITH):
-        assert missing(session, said) == [], said
+@pytest.mark.parametrize("session", SESSIONS, ids=name)
+def test_what_is_shown_comes(session: Session, clone: Callable[[Path], Path]) -> None:
+    folder = clone(session.page)
+    if session != sessions(session.page)[0]:
+        check(session, folder)
