@@ -19,6 +19,7 @@ from gdbcuda.text.printable import visible
 
 DEBUG = "GDBCUDA_DEBUG"
 MODULES = {  # only that of the command is loaded: a shell's completion or a Makefile asks for `gdbcuda path` often
+    "help": "gdbcuda.manual.cli",
     "demo": "gdbcuda.shell.demo.cli",
     "new-hook": "gdbcuda.shell.new_hook.cli",
     "check": "gdbcuda.check.cli",

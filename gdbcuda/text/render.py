@@ -132,7 +132,9 @@ def table(
         if sum(widths) + GAP * (len(widths) - 1) > width and cells:
             return records(cells, headers, width)
         cells = [[wrap(c, w) if visible_width(c) > w else c for c, w in zip(row, widths)] for row in cells]
-    titles = [coloured(title, ROLES["title"]) if colour else title for title in headers]
+        headers = [wrap(title, max(w - len(HEADER_PADDING), 1)) for title, w in zip(headers, widths)]
+    titles = ["\n".join(coloured(line, ROLES["title"]) for line in title.split("\n")) if colour else title
+              for title in headers]  # fmt: skip
     try:
         from tabulate import tabulate
     except ImportError:
@@ -143,14 +145,15 @@ def table(
 
 def records(rows: Sequence[Sequence[str]], headers: Sequence[str], width: int) -> str:
     """One cell a line behind its title, a blank line between rows; empty cells are left out."""
-    indent = max(map(len, headers)) + GAP
+    indent = min(max(map(len, headers)) + GAP, width // 2)
     blocks = []
     for row in rows:
         lines = []
         for title, cell in zip(headers, row):
             fits = visible_width(cell) <= width - indent
             shown = (cell if fits else wrap(cell, max(width - indent, NARROWEST))).replace("\n", "\n" + " " * indent)
-            lines += [f"{title:<{indent}}{shown}"] if cell else []
+            above = "" if len(title) < indent else wrap(title, max(width, NARROWEST)) + "\n"
+            lines += [f"{above}{'' if above else title:<{indent}}{shown}"] if cell else []
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
@@ -169,7 +172,7 @@ def columns(rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> str:
     """What tabulate does, without its frills: the first row is the header, cells may have several lines."""
     widths = [max(map(visible_width, column)) for column in zip(*rows)]
     lines = [line for row in rows for line in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")]
-    lines.insert(1, tuple("-" * width for width in widths))
+    lines.insert(max(cell.count("\n") for cell in rows[0]) + 1, tuple("-" * width for width in widths))
     return "\n".join("  ".join(map(_padded, line, widths, numeric)).rstrip() for line in lines)
 
 

@@ -1,5 +1,4 @@
-"""The sessions of README.md and the manual, typed as they stand: what is behind "$ " in a shell, what is behind "(gdb) "
-in its gdb.
+"""The sessions of README.md and the manual, typed as they stand: behind "$ " in a shell, behind "(gdb) " in its gdb.
 
 python tests/gdb/readme_sessions.py FOLDER [WORD] types those with the word in FOLDER, a clone, and prints what came.
 """

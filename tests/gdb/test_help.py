@@ -117,6 +117,8 @@ COMPLETED = {
     "cuda-dlsym answer --remove ": {"cuda-dlsym answer --remove all"},
     "cuda-dlsym log s": {"cuda-dlsym log save", "cuda-dlsym log show"},
     "cuda-dlsym log show cuMemAllocP": {"cuda-dlsym log show cuMemAllocPitch_v2"},
+    "cuda-help br": {"cuda-help breakpoints"},
+    "cuda-help cuda-lo": {"cuda-help cuda-load", "cuda-help cuda-log"},
     "cuda-env COLU": {"cuda-env COLUMNS="},
     "cuda-route cuMemAllocP": {"cuda-route cuMemAllocPitch_v2"},
     "cuda-remote --prog": {"cuda-remote --program", "cuda-remote --program-there"},
@@ -136,6 +138,36 @@ def test_completion(local: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyP
     for line, wanted in COMPLETED.items():
         assert wanted <= found[line], line
         assert all(row.startswith(line) for row in found[line])
+
+
+def test_the_overview_has_every_command_once_and_every_page(local: Scenario) -> None:
+    """Each with the first line of its help, under what it is for."""
+    text = local.run(None, "cuda-help", hook=None, environment={"COLUMNS": "200"})
+    listed = re.findall(r"^(cuda-[a-z]+(?: [a-z]+)?)  +(\S.*)$", text, re.MULTILINE)
+    assert sorted(name for name, _ in listed) == sorted(NAMES)
+    assert re.search(r"^Stop where you mean\n\ncommand .*\n---.*\ncuda-break ", text, re.MULTILINE)
+    for name, line in listed:
+        assert help_of(local, name).startswith(" ".join(line.split()[:4])), name
+    pages = [path.name[3:-3] for path in sorted((ROOT / "gdbcuda/manual").glob("*.md"))]
+    assert re.findall(r"^([a-z]\S*)  ", text.partition("\nThe manual\n")[2], re.MULTILINE)[1:] == pages
+
+
+@pytest.mark.parametrize(
+    "typed, says",
+    [
+        ("cuda-help breakpoints", "Breakpoints\n===========\n\nHow do I stop"),
+        ("cuda-help first stop", "The first stop\n============"),
+        ("cuda-help cuda-log show", "Usage: cuda-log show "),
+        ("cuda-help seccomp", "'seccomp' is no topic:\ncuda-help guards: Conditions that cost a nanosecond\n  "),
+        ("cuda-help --once", "no option --once (see: help cuda-help)"),
+        ("cuda-help flags that", "help cuda-"),
+        ("cuda-help braekpoints", "cuda-help: 'braekpoints' is no topic, and nothing here speaks of it; did you mean "
+                                  "breakpoints?\n"),
+        ("cuda-help xyzzy", "cuda-help: 'xyzzy' is no topic, and nothing here speaks of it\n"),
+    ],
+)  # fmt: skip
+def test_a_page_a_command_or_what_is_found(local: Scenario, typed: str, says: str) -> None:
+    assert says in local.run(None, typed, hook=None)
 
 
 def test_names_that_cuda_gdb_owns_are_not_ours(local: Scenario) -> None:

@@ -117,3 +117,16 @@ def test_fold_breaks_at_blanks_and_stays_behind_the_number() -> None:
 def test_fold_loses_nothing(text: str, width: int) -> None:
     assert render.fold(text, width).split() == text.split()
     assert all(len(one) <= width or " " not in one.strip() for one in render.fold(text, width).split("\n"))
+
+
+@pytest.mark.parametrize("without", [(), ("tabulate",)])
+@pytest.mark.parametrize("width", [30, 44])
+def test_titles_fit_too(without: tuple[str, ...], width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in without:
+        monkeypatch.setitem(sys.modules, name, None)
+    text = render.table([("cuInit", "1")], ["function", "a title that is longer than what is below it"], width=width)
+    assert render.visible_width(text) <= width
+    assert {"title", "longer", "cuInit", "1"} <= set(text.split())
+    if width == 44:  # the rule is between titles and cells
+        lines = text.split("\n")
+        assert lines[-2].startswith("---") and lines[-1].startswith("cuInit")

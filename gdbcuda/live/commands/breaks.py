@@ -52,6 +52,7 @@ MOST_SHOWN = 3
     Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
     Option("--count", "count all calls, those that do not match too: needs a guard", flag=True),
     ConditionText(complete=condition_words.complete),
+    purpose="stop",
 )
 def cuda_break(function: list[str], **wanted: object) -> str:
     """Break in exactly one implementation of a CUDA or NVML function: the hook library's.

@@ -16,7 +16,7 @@ from gdbcuda.live.stopping import call_data, returns, stops
 MOST_FRAMES = 100
 
 
-@command("cuda-call", Option("--json", "as one JSON object", flag=True))
+@command("cuda-call", Option("--json", "as one JSON object", flag=True), purpose="look")
 def cuda_call(json: bool) -> str:
     """Show the API call of the selected frame in full: every argument decoded, the result once it has returned.
 

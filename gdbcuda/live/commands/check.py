@@ -30,6 +30,7 @@ PROGRAMS = ("pie", "executable")
     ),
     Option("--json", "a JSON document, as 'gdbcuda check --json' prints it", flag=True),
     Option("--quiet", "the verdicts only", flag=True),
+    purpose="check",
 )
 def cuda_check(file: str | None, json: bool, quiet: bool) -> str:
     """Say whether the hook library is built right, and whether it reaches the program.

@@ -20,6 +20,7 @@ from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
     Option("--all", "the references of the system's libraries too", flag=True),
     Option("--json", "as one JSON object", flag=True),
     prefix=True,
+    purpose="check",
 )
 def cuda_dlsym(all: bool, json: bool) -> str:
     """Show every implementation of dlsym in the process, and which one each object reaches.

@@ -13,7 +13,11 @@ from gdbcuda.live.prompt.command import Word, command
 from gdbcuda.text.printable import visible
 
 
-@command("cuda-env", Word("assignment", "NAME=VALUE to set, NAME to show", None, names.complete_variables))
+@command(
+    "cuda-env",
+    Word("assignment", "NAME=VALUE to set, NAME to show", None, names.complete_variables),
+    purpose="start",
+)
 def cuda_env(assignment: str) -> str:
     """Set an environment variable in the running process and for the next run.
 

@@ -18,7 +18,7 @@ from gdbcuda.text.printable import visible
 MOST_LINES = 8
 
 
-@command("cuda-guards")
+@command("cuda-guards", purpose="stop")
 def cuda_guards() -> str:
     """Show who tests the conditions of cuda-break: a guard in the process, gdbserver or gdb, and why no guard.
 

@@ -23,6 +23,7 @@ KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
     "cuda-layers",
     Option("--all", "each library of the system and of the program too", flag=True),
     Option("--json", "as one JSON object", flag=True),
+    purpose="check",
 )
 def cuda_layers(all: bool, json: bool) -> str:
     """Show who is who: the objects of the process with their layers, and why each is in that one.

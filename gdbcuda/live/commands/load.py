@@ -18,6 +18,7 @@ from gdbcuda.text.printable import visible
     Option("--last", "behind what LD_PRELOAD already names, instead of in front of it", flag=True),
     Option("--there", "its path on the machine of the program, if elsewhere (target extended-remote)", value="PATH"),
     Option("--remove", "take the library out again, from the next run on", flag=True),
+    purpose="start",
 )
 def cuda_load(lib: str | None, last: bool, there: str | None, remove: bool) -> str:
     """Preload a hook library into the program under debug, and into nothing else.

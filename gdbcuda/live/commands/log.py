@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHOWN = 40
 
 
-@command("cuda-log", prefix=True)
+@command("cuda-log", prefix=True, purpose="record")
 def cuda_log() -> str:
     """Record the calls of the CUDA and NVML API, and say what is being recorded.
 

@@ -32,6 +32,7 @@ def complete_views(token: str) -> Iterable[str]:
              "?", complete_views),
     Word("address", "for history and at: any expression of gdb", "*", expressions),
     Option("--json", "for scripts: everything, as one JSON object", flag=True),
+    purpose="record",
 )  # fmt: skip
 def cuda_memory(view: str | None, address: list[str], json: bool) -> str:
     """Show what memory the API has handed out, by whom, and what is wrong with how it was used.

@@ -35,6 +35,7 @@ def option(word: Flag) -> Option:
     Word(
         "args", "the program if the session has none, then its arguments; -- before those that begin with a dash", "*"
     ),
+    purpose="start",
 )
 def cuda_remote(args: list[str], connect: bool, json: bool, **values: Any) -> str:
     """Print what to type for a program on another machine: there, and in gdb here.

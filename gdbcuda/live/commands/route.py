@@ -22,6 +22,7 @@ from gdbcuda.routes.snapshot import ProcessSnapshot
     Option("--all", "the hook's and the driver's own references too, and functions that nobody refers to", flag=True),
     Option("--unhooked", "only what goes past the hook, allocation functions first", flag=True),
     Option("--json", "as one JSON object", flag=True),
+    purpose="check",
 )
 def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json: bool) -> str:
     """Show which implementation answers: per function, and per way of reaching it.

@@ -16,7 +16,7 @@ from gdbcuda.live.prompt.command import Word, command, file_names
 from gdbcuda.text.printable import visible
 
 
-@command("cuda-save", Word("file", "the file to write; source FILE reads it", complete=file_names))
+@command("cuda-save", Word("file", "the file to write; source FILE reads it", complete=file_names), purpose="stop")
 def cuda_save(file: str) -> str:
     """Write the breakpoints of cuda-break and cuda-dlsym break to a file, as the commands that make them again.
 

@@ -18,7 +18,7 @@ PACKAGES = ("pygments", "tabulate", "pyelftools")
 SHOWN_LAYERS = ("hook", "runtime", "driver")
 
 
-@command("cuda-version", Option("--json", "as a JSON document", flag=True))
+@command("cuda-version", Option("--json", "as a JSON document", flag=True), purpose="help")
 def cuda_version(json: bool) -> str:
     """Print the versions of everything that takes part, for a bug report.
 

@@ -122,14 +122,27 @@ class CommandParser(parsing.OptionParser):
 
 
 REGISTRY: dict[str, Command] = {}
+PURPOSES = {  # what cuda-help lists the commands under, in this order
+    "start": "Bring the hook library into the program",
+    "stop": "Stop where you mean",
+    "look": "Look at a call",
+    "check": "See whether the hook library is reached",
+    "record": "Record what the program does",
+    "help": "Get help",
+}
 
 
 class Command(gdb.Command):
-    def __init__(self, name: str, action: Action, parts: tuple[Any, ...], prefix: bool) -> None:
+    def __init__(self, name: str, action: Action, parts: tuple[Any, ...], prefix: bool, purpose: str) -> None:
         self.name, self.action, self.parts, self.is_prefix = name, action, parts, prefix
+        self.purpose = purpose_of(name, purpose)
         self.__doc__ = help_text(name, action.__doc__, parts)
         super().__init__(name, gdb.COMMAND_NONE, prefix=prefix)  # help user-defined is the user's: apropos ^cuda-
         REGISTRY[name] = self
+
+    @property
+    def first_line(self) -> str:
+        return self.__doc__.partition("\n")[0]
 
     @cached_property
     def parser(self) -> CommandParser:
@@ -199,13 +212,14 @@ class Command(gdb.Command):
         return arguments[place].complete or nothing if place < len(arguments) else nothing
 
 
-def command(name: str, *parts: Any, prefix: bool = False) -> Callable[[A], A]:
+def command(name: str, *parts: Any, purpose: str = "", prefix: bool = False) -> Callable[[A], A]:
     """Registers the decorated function as gdb command ``name``; its docstring is the help text.
 
-    ``prefix``: others named "NAME WORD" come below it, and it is what NAME alone does."""
+    ``purpose``: one of `PURPOSES`; "NAME WORD" has that of NAME. ``prefix``: others named "NAME WORD" come below it,
+    and it is what NAME alone does."""
 
     def register(action: A) -> A:
-        Command(name, action, parts, prefix)
+        Command(name, action, parts, prefix, purpose)
         return action
 
     return register
@@ -259,6 +273,15 @@ def usage(name: str, parts: tuple[Any, ...]) -> str:
         else:
             lines.append(f"       {word}")
     return "\n".join(lines)
+
+
+def purpose_of(name: str, purpose: str) -> str:
+    """What is declared, or what the command above it has. None is a bug at load."""
+    above = REGISTRY.get(name.rpartition(" ")[0])
+    found = purpose or (above.purpose if above else "")
+    if found not in PURPOSES:
+        raise TypeError(f"{name} has no purpose; there are {', '.join(PURPOSES)}")
+    return found
 
 
 def help_text(name: str, doc: str | None, parts: tuple[Any, ...]) -> str:

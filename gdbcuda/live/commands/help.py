@@ -1,0 +1,73 @@
+"""``cuda-help``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gdbcuda.errors import UserError
+from gdbcuda.live.prompt import settings
+from gdbcuda.live.prompt.command import PURPOSES, REGISTRY, Word, command
+from gdbcuda.manual import plain, search
+from gdbcuda.manual.pages import pages, topic_of
+from gdbcuda.text import render
+
+COMMAND = "cuda-help"
+
+
+def complete_topics(token: str) -> Iterable[str]:
+    return [*pages(), *REGISTRY]
+
+
+@command(
+    COMMAND,
+    Word("topic", "a page of the manual, a command, or what to search for", "*", complete_topics),
+    purpose="help",
+)
+def cuda_help(topic: list[str]) -> str:
+    """Show the commands by what they are for and the pages of the manual, or one page.
+
+    A word that is neither a page nor a command is searched for, in the pages and in the help of the commands.
+
+    Examples:
+      cuda-help
+      cuda-help breakpoints
+      cuda-help cuda-break
+      cuda-help bytesize"""
+    terminal = plain.Terminal(COMMAND, render.screen(), settings.colour())
+    words = " ".join(topic)
+    if not words:
+        return overview(terminal)
+    if topic_of(words):
+        return plain.shown(pages()[topic_of(words)].text, terminal)
+    if words in REGISTRY:
+        return REGISTRY[words].__doc__
+    found = [*search.in_pages(words, COMMAND), *in_commands(words)]
+    said = search.answer(words, found, complete_topics(words))
+    if not found:
+        raise UserError(said)
+    return render.fold(said, terminal.width)
+
+
+def in_commands(word: str) -> list[search.Match]:
+    found = []
+    for name, one in REGISTRY.items():
+        lines = [(one.first_line, line.strip()) for line in one.__doc__.splitlines()]
+        found += search.matches(word, f"help {name}", lines)
+    return found
+
+
+def overview(terminal: plain.Terminal) -> str:
+    """Of each command the first line of its help, and of each page what it answers."""
+    groups = [group(title, purpose, terminal) for purpose, title in PURPOSES.items()]
+    told = f"{COMMAND} TOPIC shows a page, help COMMAND the help of a command, {COMMAND} WORD what is said of it."
+    pages = f"{heading('The manual', terminal)}\n\n{plain.listed(terminal)}"
+    return "\n\n".join([*groups, pages, render.wrap(told, terminal.columns)])
+
+
+def group(title: str, purpose: str, terminal: plain.Terminal) -> str:
+    rows = sorted((name, one.first_line) for name, one in REGISTRY.items() if one.purpose == purpose)
+    return f"{heading(title, terminal)}\n\n{render.table(rows, ('command', 'does'), width=terminal.columns)}"
+
+
+def heading(title: str, terminal: plain.Terminal) -> str:
+    return render.colour(title, "title", terminal.is_coloured)
