@@ -13,6 +13,7 @@ import pytest
 from readme_sessions import PAGES
 from scenario import Scenario
 
+from gdbcuda.manual.pages import pages
 from gdbcuda.shell.cli import make_parser
 
 TEXT = "\n".join(page.read_text() for page in PAGES)
@@ -137,9 +138,10 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not place or place in slugs(target), link
 
 
-def test_readme_links_to_every_page() -> None:
-    links = set(re.findall(r"\]\(gdbcuda/manual/([^)#]*)", PAGES[0].read_text()))
-    assert [page.name for page in PAGES[1:] if page.name not in links] == []
+def test_readme_lists_the_pages_as_they_are() -> None:
+    rows = re.findall(r"^\| \[(.+)\]\(gdbcuda/manual/(.+)\) \| (.+) \|$", PAGES[0].read_text(), re.MULTILINE)
+    found = {f"{path.name[:2]}-{page.topic}.md": page for path, page in zip(PAGES[1:], pages().values())}
+    assert rows == [(page.title, file, page.answers) for file, page in found.items()]
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
