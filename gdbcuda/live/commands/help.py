@@ -40,7 +40,7 @@ def cuda_help(topic: list[str]) -> str:
     if topic_of(words):
         return plain.shown(pages()[topic_of(words)].text, terminal)
     if words in REGISTRY:
-        return REGISTRY[words].__doc__
+        return REGISTRY[words].help
     found = [*search.in_pages(words, COMMAND), *in_commands(words)]
     said = search.answer(words, found, complete_topics(words))
     if not found:
@@ -51,7 +51,7 @@ def cuda_help(topic: list[str]) -> str:
 def in_commands(word: str) -> list[search.Match]:
     found = []
     for name, one in REGISTRY.items():
-        lines = [(one.first_line, line.strip()) for line in one.__doc__.splitlines()]
+        lines = [(one.first_line, line.strip()) for line in one.help.splitlines()]
         found += search.matches(word, f"help {name}", lines)
     return found
 

@@ -136,26 +136,26 @@ class Command(gdb.Command):
     def __init__(self, name: str, action: Action, parts: tuple[Any, ...], prefix: bool, purpose: str) -> None:
         self.name, self.action, self.parts, self.is_prefix = name, action, parts, prefix
         self.purpose = purpose_of(name, purpose)
-        self.__doc__ = help_text(name, action.__doc__, parts)
+        self.__doc__ = self.help = help_text(name, action.__doc__, parts)
         super().__init__(name, gdb.COMMAND_NONE, prefix=prefix)  # help user-defined is the user's: apropos ^cuda-
         REGISTRY[name] = self
 
     @property
     def first_line(self) -> str:
-        return self.__doc__.partition("\n")[0]
+        return self.help.partition("\n")[0]
 
     @cached_property
     def parser(self) -> CommandParser:
         """Made when the command is first typed: for all of them, argparse takes a tenth of the time that we load in."""
         made = make_parser(self.name, self.parts)
-        made.example = (self.__doc__ or "").partition("Examples:\n")[2].partition("\n")[0].strip()
+        made.example = self.help.partition("Examples:\n")[2].partition("\n")[0].strip()
         return made
 
     def invoke(self, text: str, from_tty: bool) -> None:
         self.dont_repeat()
         try:
             gdb_cli.catch_up()
-            shown = self.__doc__ if text.strip() in ("-h", "--help") else self.action(**self.parse(text))
+            shown = self.help if text.strip() in ("-h", "--help") else self.action(**self.parse(text))
             if shown:
                 console.write(shown.rstrip("\n") + "\n")
         except safely.ANYTHING as problem:
