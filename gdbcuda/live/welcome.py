@@ -9,7 +9,7 @@ from gdbcuda.live.host import console
 from gdbcuda.live.prompt import settings
 from gdbcuda.text import render
 
-HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; apropos ^cuda-"
+HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; cuda-help"
 _prompted = False
 
 

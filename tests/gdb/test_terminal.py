@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from scenario import GDB, ROOT, Scenario
 
-HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; apropos ^cuda-"
+HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; cuda-help"
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\r")
 
 

@@ -84,6 +84,17 @@ def test_the_sourced_file(installed: Installed) -> None:
     assert installed.run(GDB, "-nx", "-batch", "-x", where, "-ex", "help cuda-break").stdout.startswith("Break in")
 
 
+def test_the_manual_is_in_the_wheel(installed: Installed) -> None:
+    listed = installed.run("gdbcuda", "help").stdout
+    pages = sorted((ROOT / "gdbcuda" / "manual").glob("*.md"))
+    assert [path.name[3:-3] for path in pages] == re.findall(r"^([a-z]\S*)  ", listed, re.MULTILINE)[1:]
+    title = pages[-1].read_text().splitlines()[0].lstrip("# ")
+    assert installed.run("gdbcuda", "help", pages[-1].name[3:-3]).stdout.startswith(f"{title}\n===")
+    where = installed.run("gdbcuda", "path").stdout.strip()
+    assert f"\n{title}\n===" in installed.run(GDB, "-nx", "-batch", "-x", where, "-ex", "echo \\n",
+                                             "-ex", f"cuda-help {pages[-1].name[3:-3]}").stdout  # fmt: skip
+
+
 def test_gdbcuda_gdb_is_a_drop_in(installed: Installed) -> None:
     ours = installed.run("gdbcuda-gdb", "--version", GDBCUDA_GDB=GDB)
     assert ours.stdout == installed.run(GDB, "--version").stdout
