@@ -158,7 +158,7 @@ def test_the_overview_has_every_command_once_and_every_page(local: Scenario) -> 
         ("cuda-help breakpoints", "Breakpoints\n===========\n\nHow do I stop"),
         ("cuda-help first stop", "The first stop\n============"),
         ("cuda-help cuda-log show", "Usage: cuda-log show "),
-        ("cuda-help seccomp", "'seccomp' is no topic:\ncuda-help guards: Conditions that cost a nanosecond\n  "),
+        ("cuda-help seccomp", "'seccomp' is no topic:\ncuda-help guards: Limits\n  "),
         ("cuda-help --once", "no option --once (see: help cuda-help)"),
         ("cuda-help flags that", "help cuda-"),
         ("cuda-help braekpoints", "cuda-help: 'braekpoints' is no topic, and nothing here speaks of it; did you mean "
