@@ -12,6 +12,7 @@ from gdbcuda.check.finding import JSON_VERSION, Report
 from gdbcuda.check.text import report_text, verdict_line
 from gdbcuda.errors import UserError
 from gdbcuda.text import output, render
+from gdbcuda.text.highlight import JSON, highlighted
 from gdbcuda.text.printable import visible
 
 _DESCRIPTION = """\
@@ -58,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
     files = [*([args.hook] if args.hook and args.hook not in args.files else []), *args.files]
     results = [_checked(path, args, table) for path in files]
     if args.json:
-        output.say(json.dumps(document(results), indent=2, ensure_ascii=True))
+        text = json.dumps(document(results), indent=2, ensure_ascii=True)
+        output.say(highlighted(text, JSON, output.wants_colour(args.color)))
     else:
         _print_texts(results, quiet=args.quiet, colour=output.wants_colour(args.color))
     return max((r.exit_status if isinstance(r, Report) else 2 for r in results), default=0)

@@ -13,6 +13,7 @@ from gdbcuda.ide.plan import IDES, NEXT, IdePlan, IdeRequest, names, plan_for
 from gdbcuda.remote import sources
 from gdbcuda.remote.plan import missing, require_preloadable
 from gdbcuda.text import output
+from gdbcuda.text.highlight import JSON, highlighted
 from gdbcuda.text.parsing import OptionParser
 from gdbcuda.text.printable import visible
 
@@ -51,7 +52,11 @@ def run(args: argparse.Namespace) -> int:
     request, gone = request_of(args)
     plan = plan_for(args.ide, request)
     written = write(plan, request.folder) if args.write else []
-    output.say(json.dumps(document(args.ide, plan, written), indent=2) if args.json else text(plan, written))
+    if args.json:
+        found = json.dumps(document(args.ide, plan, written), indent=2)
+        output.say(highlighted(found, JSON, output.wants_colour("auto")))
+    else:
+        output.say(text(plan, written))
     if gone and not args.json:
         output.say(visible(f"Note: {missing(gone)}"))
     return 0

@@ -18,6 +18,7 @@ from gdbcuda.files import user_files
 from gdbcuda.log import changes, diff, export, select, summary, timeline, tree, view_data
 from gdbcuda.log.progress import Progress
 from gdbcuda.text import output, render
+from gdbcuda.text.highlight import JSON, highlighted
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class Printer:
         if isinstance(shown, str):
             output.say(render.fold(shown, self.width))
         else:
-            output.say(data.line(shown, source.path if self.are_several else ""))
+            text = data.line(shown, source.path if self.are_several else "")
+            output.say(highlighted(text, JSON, output.wants_colour("auto")))
 
 
 def filtered(

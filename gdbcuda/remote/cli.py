@@ -13,6 +13,7 @@ from gdbcuda.remote.options import OPTIONS
 from gdbcuda.remote.plan import RemotePlan, RemoteRequest, plan
 from gdbcuda.remote.way import Way
 from gdbcuda.text import output
+from gdbcuda.text.highlight import JSON, highlighted
 from gdbcuda.text.parsing import OptionParser
 
 _DESCRIPTION = """\
@@ -84,7 +85,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
     asked = request(vars(args), words)
-    output.say(shown(plan(asked), args.json, f"started with:  {starting(asked.gdbserver)}"))
+    text = shown(plan(asked), args.json, f"started with:  {starting(asked.gdbserver)}")
+    output.say(highlighted(text, JSON, args.json and output.wants_colour("auto")))
     return 0
 
 

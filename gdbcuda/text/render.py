@@ -57,20 +57,6 @@ def visible_width(text: str) -> int:
     return max(map(len, plain(text).split("\n")))
 
 
-def code(text: str, enabled: bool) -> str:
-    """C source highlighted for a terminal; as it is where colour is not wanted or pygments is missing."""
-    if not enabled:
-        return text
-    try:
-        from pygments import highlight
-        from pygments.formatters import TerminalFormatter
-        from pygments.lexers import CLexer
-    except ImportError:
-        return text
-    coloured = highlight(text, CLexer(ensurenl=False, stripnl=False), TerminalFormatter())
-    return str(coloured)
-
-
 def wrap(text: str, width: int) -> str:
     """``text`` in lines of at most ``width`` columns, broken at blanks where it can be; loses its colour."""
     lines = plain(text).split("\n")

@@ -95,6 +95,12 @@ def test_colour(local: Scenario, home: Path, first: list[str], more: dict[str, s
     assert ("\x1b[" in shown) is wanted
 
 
+def test_a_condition_in_colour(local: Scenario, home: Path) -> None:
+    words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))
+    shown = Terminal(local, home, 200).typed("cuda-break cuMemAlloc if bytesize > 1G", words=words)
+    assert "if bytesize > \x1b[36m1073741824\x1b[0m" in shown
+
+
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_tables_fit(local: Scenario, home: Path, columns: int) -> None:
     words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))

@@ -64,6 +64,8 @@ def test_quiet_prints_a_line_for_each_file(good: Path, bad: Path) -> None:
 def test_colour_when_asked_for(good: Path) -> None:
     assert "\x1b[" in typed("--color", "always", good).stdout
     assert "\x1b[" not in typed("--color", "auto", good).stdout
+    in_colour, without = (typed("--json", "--color", choice, good).stdout for choice in ("always", "auto"))
+    assert "\x1b[" in in_colour and json.loads(re.sub(r"\x1b\[[0-9;]*m", "", in_colour)) == json.loads(without)
 
 
 def test_a_version_to_compare_with(good: Path) -> None:

@@ -19,13 +19,6 @@ def test_colour_only_when_wanted() -> None:
         render.colour("x", "no such role", True)
 
 
-def test_code() -> None:
-    line = "120     CUresult cuInit(unsigned int Flags) {"
-    assert render.code(line, False) == line
-    assert "\x1b[" in render.code(line, True)
-    assert render.plain(render.code("\n" + line, True)) == "\n" + line
-
-
 def test_table() -> None:
     lines = render.table(ROWS, HEADERS).split("\n")
     assert [line.rstrip() for line in lines] == [
@@ -48,7 +41,8 @@ def test_same_rows_without_tabulate() -> None:
     script = (
         "import sys; sys.modules['tabulate'] = None; sys.modules['pygments'] = None\n"
         "from gdbcuda.text import render\n"
-        f"print(render.table({ROWS!r}, {HEADERS!r}, width=30)); print(render.code('int x;', True))"
+        f"print(render.table({ROWS!r}, {HEADERS!r}, width=30))\n"
+        "from gdbcuda.text.highlight import C, highlighted; print(highlighted('int x;', C, True))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     with_tabulate = render.table(ROWS, HEADERS, width=30)

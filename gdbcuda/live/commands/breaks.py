@@ -16,8 +16,10 @@ from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import condition_words, names
 from gdbcuda.live.preloading import presence
+from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import ConditionText, Option, Word, command
-from gdbcuda.text.printable import visible
+from gdbcuda.text.highlight import C, highlighted
+from gdbcuda.text.printable import visible, visible_in_colour
 
 EXAMPLE = "cuda-break cuMemAlloc if bytesize > 1G"
 MOST_SHOWN = 3
@@ -126,7 +128,8 @@ def summary(
 ) -> str:
     rest = called_from(request) + (f", on {request.on}" if request.on != "enter" else "")
     if condition is not None or request.text:
-        rest += f", if {condition.text if condition is not None else request.text}"
+        text = condition.text if condition is not None else request.text or ""
+        rest += f", if {highlighted(visible(text), C, settings.colour())}"
     if len(made) > 8:
         places = Counter(" ".join(where(b, request)).strip() for b in made)
         rows = [f"  {count} in {place}" for place, count in places.most_common()]
@@ -134,7 +137,7 @@ def summary(
     else:
         rows = [f"Breakpoint {b.number}: {breakpoints.WISHES[b.number].function} in "
                 f"{' '.join(where(b, request)).strip()}{rest}{guarded(b)}" for b in made]  # fmt: skip
-    return "\n".join(map(visible, rows))
+    return "\n".join(map(visible_in_colour, rows))
 
 
 _said: list[str] = []  # what holds for every function of this machine is said once; cuda-guards says it always
