@@ -55,6 +55,7 @@ MOST_SHOWN = 3
     Option("--count", "count all calls, those that do not match too: needs a guard", flag=True),
     ConditionText(complete=condition_words.complete),
     purpose="stop",
+    needs="stopped",
 )
 def cuda_break(function: list[str], **wanted: object) -> str:
     """Break in exactly one implementation of a CUDA or NVML function: the hook library's.
@@ -87,7 +88,6 @@ def cuda_break(function: list[str], **wanted: object) -> str:
       cuda-break cuMemAlloc --on error
       cuda-break 'cuMem*' --in driver if bytesize > 1G
       cuda-break nvmlDeviceGetMemoryInfo --once"""
-    process.require_stopped()
     refuse_condition(function)
     found = {symbol: pattern for pattern in function for symbol in names.resolve(pattern)}
     request = from_request.BreakRequest(wanted)

@@ -21,6 +21,7 @@ from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
     Option("--json", "as one JSON object", flag=True),
     prefix=True,
     purpose="check",
+    needs="stopped",
 )
 def cuda_dlsym(all: bool, json: bool) -> str:
     """Show every implementation of dlsym in the process, and which one each object reaches.
@@ -32,7 +33,6 @@ def cuda_dlsym(all: bool, json: bool) -> str:
       cuda-dlsym
       cuda-dlsym log on
       cuda-dlsym break cuMemAlloc_v2"""
-    process.require_stopped()
     snapshot = this_snapshot.now()
     found = resolvers.implementations(snapshot) + hidden(snapshot)
     routes = resolvers.references(snapshot, all)

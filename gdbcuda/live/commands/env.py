@@ -17,6 +17,7 @@ from gdbcuda.text.printable import visible
     "cuda-env",
     Word("assignment", "NAME=VALUE to set, NAME to show", None, names.complete_variables),
     purpose="start",
+    needs="stopped",
 )
 def cuda_env(assignment: str) -> str:
     """Set an environment variable in the running process and for the next run.
@@ -27,7 +28,6 @@ def cuda_env(assignment: str) -> str:
     Examples:
       cuda-env LIBCUDA_LOG_LEVEL=4
       cuda-env CUDA_VISIBLE_DEVICES"""
-    process.require_stopped()
     name, equals, value = assignment.partition("=")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UserError(f"{name!r} is not a variable's name; write NAME=VALUE")

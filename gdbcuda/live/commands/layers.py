@@ -6,7 +6,6 @@ import json as jsonlib
 import os
 from collections.abc import Sequence
 
-from gdbcuda.live import process
 from gdbcuda.live.layers import who
 from gdbcuda.live.layers.who import Member
 from gdbcuda.live.prompt.command import Option, command
@@ -24,6 +23,7 @@ KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
     Option("--all", "each library of the system and of the program too", flag=True),
     Option("--json", "as one JSON object", flag=True),
     purpose="check",
+    needs="stopped",
 )
 def cuda_layers(all: bool, json: bool) -> str:
     """Show who is who: the objects of the process with their layers, and why each is in that one.
@@ -37,7 +37,6 @@ def cuda_layers(all: bool, json: bool) -> str:
       cuda-layers
       cuda-layers --all
       cuda-layers --json"""
-    process.require_stopped()
     found = who.members()
     if json:
         return jsonlib.dumps({"objects": [one._asdict() for one in found]})

@@ -19,6 +19,7 @@ from gdbcuda.text.printable import visible
     Option("--there", "its path on the machine of the program, if elsewhere (target extended-remote)", value="PATH"),
     Option("--remove", "take the library out again, from the next run on", flag=True),
     purpose="start",
+    needs="stopped",
 )
 def cuda_load(lib: str | None, last: bool, there: str | None, remove: bool) -> str:
     """Preload a hook library into the program under debug, and into nothing else.
@@ -33,7 +34,6 @@ def cuda_load(lib: str | None, last: bool, there: str | None, remove: bool) -> s
       cuda-load ./libtrace.so --last
       cuda-load ./build/libvgpu.so --there /usr/local/vgpu/libvgpu.so
       cuda-load ./libtrace.so --remove"""
-    process.require_stopped()
     if lib is None:
         return current()
     path = os.path.abspath(os.path.expanduser(lib))  # a link as it is named: ld.so too takes it so

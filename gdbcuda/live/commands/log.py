@@ -62,6 +62,7 @@ def cuda_log() -> str:
     Option("--to", "write every call to FILE as it happens", "FILE", complete=file_names),
     Option("--memory", "what allocates, frees, copies and fills: all that cuda-memory needs", flag=True),
     ConditionText("only calls for which COND holds; it is evaluated in the debugger", condition_words.complete),
+    needs="stopped",
 )  # fmt: skip
 def cuda_log_start(function: list[str], **wanted: Any) -> str:
     """Record calls from now on, before the program runs or at any stop.
@@ -74,7 +75,6 @@ def cuda_log_start(function: list[str], **wanted: Any) -> str:
       cuda-log start 'cuMem*' --in hook,driver
       cuda-log start cudaMalloc --stack 8 if size > 1M
       cuda-log start --memory --to calls.jsonl"""
-    process.require_stopped()
     wish = make_wish(function, wanted)
     recorder = call_log.start(wish, os.path.expanduser(str(wanted["to"])) if wanted["to"] else None)
     planted = f", {recorder.places()} places" if process.is_alive() else ", from the next run on"

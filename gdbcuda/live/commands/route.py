@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as jsonlib
 
-from gdbcuda.live import process
 from gdbcuda.live.checking import routes_here
 from gdbcuda.live.layers import names, this_snapshot
 from gdbcuda.live.process import core_files
@@ -23,6 +22,7 @@ from gdbcuda.routes.snapshot import ProcessSnapshot
     Option("--unhooked", "only what goes past the hook, allocation functions first", flag=True),
     Option("--json", "as one JSON object", flag=True),
     purpose="check",
+    needs="stopped",
 )
 def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json: bool) -> str:
     """Show which implementation answers: per function, and per way of reaching it.
@@ -38,7 +38,6 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
       cuda-route cuMemAlloc
       cuda-route --unhooked
       cuda-route 'cuMem*' --all --json"""
-    process.require_stopped()
     snapshot = this_snapshot.now()
     routes = routes_here.routes(snapshot, function, app, all)
     shown = routes_here.past_the_hook(snapshot, routes) if unhooked else routes

@@ -22,6 +22,7 @@ from typing import Any, Callable, NoReturn, TypeVar
 import gdb
 
 from gdbcuda.errors import UserError
+from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import safely
 from gdbcuda.text import parsing
@@ -122,6 +123,8 @@ class CommandParser(parsing.OptionParser):
 
 
 REGISTRY: dict[str, Command] = {}
+# What a command may need of the process, each with what refuses where it is not so.
+NEEDS: dict[str, Callable[[], None]] = {"": lambda: None, "stopped": process.require_stopped}
 PURPOSES = {  # what cuda-help lists the commands under, in this order
     "start": "Bring the hook library into the program",
     "stop": "Stop where you mean",
@@ -133,8 +136,10 @@ PURPOSES = {  # what cuda-help lists the commands under, in this order
 
 
 class Command(gdb.Command):
-    def __init__(self, name: str, action: Action, parts: tuple[Any, ...], prefix: bool, purpose: str) -> None:
-        self.name, self.action, self.parts, self.is_prefix = name, action, parts, prefix
+    def __init__(
+        self, name: str, action: Action, parts: tuple[Any, ...], prefix: bool, purpose: str, hold: Callable[[], None]
+    ) -> None:
+        self.name, self.action, self.parts, self.is_prefix, self.hold = name, action, parts, prefix, hold
         self.purpose = purpose_of(name, purpose)
         self.__doc__ = self.help = help_text(name, action.__doc__, parts)
         super().__init__(name, gdb.COMMAND_NONE, prefix=prefix)  # help user-defined is the user's: apropos ^cuda-
@@ -155,11 +160,15 @@ class Command(gdb.Command):
         self.dont_repeat()
         try:
             gdb_cli.catch_up()
-            shown = self.help if text.strip() in ("-h", "--help") else self.action(**self.parse(text))
+            shown = self.help if text.strip() in ("-h", "--help") else self.act(self.parse(text))
             if shown:
                 console.write(shown.rstrip("\n") + "\n")
         except safely.ANYTHING as problem:
             raise safely.error(f"{self.name}: ", problem) from None
+
+    def act(self, values: dict[str, Any]) -> str | None:
+        self.hold()
+        return self.action(**values)
 
     def parse(self, text: str) -> dict[str, Any]:
         condition, values = None, {}
@@ -212,14 +221,16 @@ class Command(gdb.Command):
         return arguments[place].complete or nothing if place < len(arguments) else nothing
 
 
-def command(name: str, *parts: Any, purpose: str = "", prefix: bool = False) -> Callable[[A], A]:
+def command(
+    name: str, *parts: Any, purpose: str = "", prefix: bool = False, needs: str = ""
+) -> Callable[[A], A]:
     """Registers the decorated function as gdb command ``name``; its docstring is the help text.
 
     ``purpose``: one of `PURPOSES`; "NAME WORD" has that of NAME. ``prefix``: others named "NAME WORD" come below it,
-    and it is what NAME alone does."""
+    and it is what NAME alone does. ``needs``: one of `NEEDS`, held before the action."""
 
     def register(action: A) -> A:
-        Command(name, action, parts, prefix, purpose)
+        Command(name, action, parts, prefix, purpose, NEEDS[needs])
         return action
 
     return register
