@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import time
 
@@ -13,6 +14,11 @@ from scenario import GDB, ROOT
 
 ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]|\r")
 SECONDS = 60
+
+
+def hear_ctrl_c() -> None:
+    """As at a terminal. What a script has started in the background ignores it, and so does gdb 10's Python then."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Typist:
@@ -24,7 +30,7 @@ class Typist:
         line = ["setsid", "--ctty", GDB, "-nx", "-q", "-ex", "set confirm off", "-ex", "set pagination off", *source,
                 *words]  # fmt: skip
         self.gdb = subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs,
-                                    env={**environment, "TERM": "dumb"})  # fmt: skip
+                                    env={**environment, "TERM": "dumb"}, preexec_fn=hear_ctrl_c)  # fmt: skip
         os.close(theirs)
         self.until_prompt("the start")
 
