@@ -64,6 +64,7 @@ def setup(build: Build, session: Session, control: bool) -> list[str]:
     lines = ["set pagination off", "set width 0", "set remotetimeout 60", f"set disable-randomization {randomize}",
              "handle SIGUSR2 stop print nopass", f"handle {quiet} nostop noprint pass"]  # fmt: skip
     lines += ["set sysroot /"] if session.local_files else []
+    lines += ["set displaced-stepping off"] if session.in_place else []
     if session.start not in (*ATTACHED, "server", "multi"):
         lines += preloading(build, session, control)
     return lines

@@ -23,6 +23,7 @@ class Session:
     watches: list[Watch] = field(default_factory=list)
     before: bool = True  # watches are made before the program runs
     aslr: bool = False
+    in_place: bool = False  # gdb steps over breakpoints where they are, the other threads standing still
     local_files: bool = False  # gdb reads what is here, not what the server sends
     stops: int = STOPS[0]
     last: int = 0  # the stop at which it ends, if not by itself
@@ -39,7 +40,8 @@ class Session:
         return {self.start, self.end, self.deed, *(one.kind for one in self.watches)}
 
     def __str__(self) -> str:
-        return f"{self.start}, {' '.join(one.kind for one in self.watches)}, {self.deed}, {self.end}"
+        way = ", in place" if self.in_place else ""
+        return f"{self.start}, {' '.join(one.kind for one in self.watches)}, {self.deed}, {self.end}{way}"
 
 
 def choose(build: Build, number: int) -> Session:
@@ -52,6 +54,7 @@ def choose(build: Build, number: int) -> Session:
     session = Session(pick[0].name, pick[2].name, pick[1].name)
     session.before, session.aslr, session.stops = dice.random() < 0.5, dice.random() < 0.5, dice.choice(STOPS)
     session.local_files = dice.random() < 0.7
+    session.in_place = steps_in_place(build, case)
     wanted = turn(watches.watches.kinds, build.seed, case, 2)
     wanted += dice.choices(watches.watches.kinds, k=dice.choice([0, 0, 1, 3]))
     for kind in wanted:
@@ -66,6 +69,13 @@ def choose(build: Build, number: int) -> Session:
         stopping = [one for one in session.watches if one.on == "enter" and not one.auto]
         session.watches = (stopping or session.watches)[:2]
     return session
+
+
+def steps_in_place(build: Build, case: int) -> bool:
+    """Always where a child shares the memory: gdb puts back in the child what its copies of instructions have
+    overwritten, and so under a thread of the parent that is in one. (infrun.c: displaced_step_restore_all_in_ptid.)"""
+    shares = any(part.name == "clones" for part in build.parts)
+    return shares or random.Random(f"in place {build.seed} {case}").random() < 0.25
 
 
 def under_matches(build: Build) -> Session:

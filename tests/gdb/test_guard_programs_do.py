@@ -231,3 +231,26 @@ def test_a_guard_that_is_made_anew_finds_nothing_of_the_old_one(compile_c, shim,
     assert "bytesize=1099511627776 " in text and "exited with code 04" in text, text
     assert re.search("^2 +in the process ", text, re.MULTILINE), text
     assert packets.read_text(errors="replace").count("w $vCont") < 100
+
+
+LOADS_FIRST = """
+__asm__(".text\\n.p2align 4\\nother: ret\\n.p2align 4\\n.globl cuMemAlloc_v2\\n.type cuMemAlloc_v2,@function\\n"
+        "cuMemAlloc_v2:\\n.cfi_startproc\\nmov (%rdi),%rax\\nadd %rsi,%rax\\nmov %rax,(%rdi)\\nxor %eax,%eax\\nret\\n"
+        ".cfi_endproc\\n.size cuMemAlloc_v2,.-cuMemAlloc_v2\\n");
+"""
+
+
+@pytest.mark.parametrize("stepping", ["on", "off"])
+def test_a_breakpoint_that_goes_where_its_function_stands(
+    scenario: Scenario, compile_c, tmp_path: Path, stepping: str
+) -> None:
+    """Its guard is made anew for the other breakpoint there, while the call stands at the first instruction."""
+    hook = compile_c("libguardhook.so", LOADS_FIRST, "-shared")
+    program = compile_c("program", ADDS, str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = scenario.run(
+        program, ON, f"set displaced-stepping {stepping}", LARGE, "tbreak main", "RUN",
+        "cuda-break cuMemAlloc --once", "cuda-guards", "continue", "stepi", "x/i $pc", "continue", hook=hook,
+    )  # fmt: skip
+    assert len(re.findall(r"^\d +in the process", text, re.MULTILINE)) == 2 and "Temporary breakpoint 3, " in text
+    assert re.search(r"^=> 0x\w+ <cuMemAlloc_v2\+3>:\s+add ", text, re.MULTILINE), text
+    assert "sum 2000" in text and "exited with code 03" in text

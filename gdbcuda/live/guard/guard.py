@@ -189,6 +189,9 @@ class Guard:
         """It is made while the program runs, in an object that has just been loaded."""
         self.lower()
 
+    def rest(self) -> None:
+        """It is made while the program stands still."""
+
     def unveil(self) -> None:
         """gdb is about to look for the end of the function's prologue."""
 

@@ -57,6 +57,12 @@ class NativeGuard(Guard):
         if inserted.now():
             super().begin()
 
+    def rest(self) -> None:
+        """gdb has put an int3 on every byte of a new guard. A thread that stands on the first would step onto the
+        second, where gdb steps over a breakpoint in place."""
+        if not self.is_lowered and not self.trouble and inserted.always():
+            self.raise_()
+
     def lift(self) -> None:
         self.is_shown = True
         if inserted.now():
@@ -66,6 +72,7 @@ class NativeGuard(Guard):
         self.is_lowered = self.is_lowered and inserted.always()
         self.is_shown = self.is_shown or not inserted.always()
         super().go_on(thread, pc, sp)
+        self.rest()
 
     # -- what is really there
 

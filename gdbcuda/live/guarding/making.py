@@ -163,7 +163,9 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
         for pc, sp in where or ():
             guard.let_pass(thread, pc, sp)
     state.guards[function] = guard
-    if not state.is_stopped:
+    if state.is_stopped:
+        guard.rest()
+    else:
         guard.begin()
 
 
