@@ -41,7 +41,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "new_thread": (process_events.on_new_thread, if_loaded("guarding.guards", "on_new_thread")),
     "exited": (presence.on_exit, process_events.on_exit, if_loaded("recording.call_log", "on_exit")),
     "inferior_deleted": (process_events.on_inferior_deleted,),
-    "cont": (children.forget, returns.on_continue, if_loaded("guarding.guards", "on_continue")),
+    "cont": (returns.on_continue, if_loaded("guarding.guards", "on_continue"), children.forget),
     "stop": (
         process.on_stop,
         children.forget,

@@ -77,15 +77,37 @@ def test_children_while_threads_match(
     assert alone in text and "exited normally" in text, text
 
 
-@pytest.mark.usefixtures("forks_live")
+RAW = """
+static pid_t made_by_itself(void)
+{
+    long made = 56, flags = 17;  /* clone, SIGCHLD */
+    register long tls __asm__("r8") = 0, tid __asm__("r10") = 0;
+    __asm__ volatile("syscall" : "+a"(made) : "D"(flags), "S"(0L), "d"(0L), "r"(tid), "r"(tls)
+                     : "rcx", "r11", "memory");
+    return (pid_t)made;
+}
+int main(void)
+"""
+
+
+@pytest.fixture
+def finds_children(scenario: Scenario) -> None:
+    """Before gdb 12 nobody but gdb sends packets, and a child of gdbserver's that waits cannot be reached."""
+    asked = scenario.run(None, "python print('sends', hasattr(gdb, 'RemoteTargetConnection'))", hook=None)
+    if scenario.place == "gdbserver" and "sends True" not in asked:
+        pytest.skip("this gdb sends no packets for us")
+
+
+@pytest.mark.usefixtures("forks_live", "finds_children")
 @pytest.mark.parametrize("guard", ["off", "auto"])
-def test_children_while_shown_calls_end(local: Scenario, compile_c, tmp_path: Path, guard: str) -> None:
-    """What sees that shown calls are over comes and goes, while gdb has not heard of a child that has it. (Such a child
-    of gdbserver's nobody can reach.)"""
+def test_children_while_shown_calls_end(scenario: Scenario, compile_c, tmp_path: Path, guard: str) -> None:
+    """What sees that shown calls are over comes and goes, while gdb has not heard of a child that has it: a child that
+    no function of libc has made."""
     hook = compile_c("libguardhook.so", HOOK, "-shared")
     same = FORKS.replace("_exit(child());", "_exit(work(NULL) ? 5 : 4 + 0 * child());")
+    same = same.replace("int main(void)\n", RAW, 1).replace("= fork()", "= made_by_itself()")
     program = compile_c("program", same, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
     go_on = "python while gdb.selected_inferior().pid: gdb.execute('continue')"
     words = (f"set cuda-guard {guard}", "cuda-break cuMemAlloc if bytesize >= 1T", "RUN", go_on)
-    text = local.run(program, *words, hook=hook)
+    text = scenario.run(program, *words, hook=hook)
     assert text.count("Breakpoint 1  hook") > 20 and "children 40 of 40\n" in text, text

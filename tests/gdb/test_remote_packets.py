@@ -54,9 +54,10 @@ def steps(*commands: str) -> list[str]:
 
 def costs(link: Link, count: int) -> list[int]:
     """Newer gdbs tell the server, besides, whose memory they mean, and at each step which events they want. And what
-    gdb 15 and newer have inserted they insert again as they learn which process a breakpoint is for."""
+    gdb 15 and newer have inserted they insert again as they learn which process a breakpoint is for. And where
+    anybody on the machine has started a process meanwhile the server is asked for its own."""
     found = [link.between(str(number), str(number + 1)) for number in range(count)]
-    besides = ("Hg", "QThreadEvents", "QThreadOptions")
+    besides = ("Hg", "QThreadEvents", "QThreadOptions", "qfThreadInfo", "qsThreadInfo")
     packets = [[packet for packet in one if not packet.startswith(besides)] for one in found]
     return [len(one) - 2 * inserted_again(one) for one in packets]
 

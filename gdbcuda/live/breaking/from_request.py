@@ -15,6 +15,7 @@ from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import condition_words, frames, names, table_version
 from gdbcuda.live.stopping import counting, returns
+from gdbcuda.live.threads import children
 from gdbcuda.machine import abi
 
 MOST_FRAMES = 200
@@ -82,6 +83,7 @@ def make(symbol: str, request: BreakRequest, condition: conditions.Condition | N
     native = native_condition(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish_of(symbol, request, condition), native, request.once)
     guards.want(made, native, symbol, condition, request.callers, request.count)
+    children.get_ready()
     if request.on != "enter" and process.is_alive() and not process.is_thread_running():
         expect_open_calls(made, request, condition)
     return made

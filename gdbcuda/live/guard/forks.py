@@ -2,7 +2,9 @@
 
 gdb takes those breakpoints out of the child that there are when it hears of the fork: one that was there a moment
 before would end the child. So a guard whose breakpoints come and go all the time goes before the fork, and comes back
-when the call that forks has returned; another is not lowered meanwhile. (gdb manual: "Forks"; clone(2).)
+when the call that forks has returned; another is not lowered meanwhile. (Nor could a child be mended that is made
+later: gdb steps who stands at the entry off the user's location, though that is off, and where a signal comes as it
+does leaves a breakpoint of its own there, for a while. gdb manual: "Forks"; clone(2).)
 """
 
 from __future__ import annotations

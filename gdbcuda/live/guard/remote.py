@@ -88,7 +88,9 @@ class RemoteGuard(Guard):
             super().lower()
 
     def take_jump(self) -> bool:
-        """It stands there."""
+        """It stands there. (Lowered already where gdb's own breakpoint was at the entry.)"""
+        if self.is_lowered:
+            self.watch(False)
         self.lower()
         return self.is_lowered
 

@@ -11,7 +11,7 @@ import gdb
 from gdbcuda.live import breakpoints, process
 from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.placing import own_process
-from gdbcuda.live.threads import children
+from gdbcuda.live.threads import arrivals, children
 
 switching: list[bool] = []  # what we switch is modified too
 _left_to_children: dict[int, bytes] = {}
@@ -32,8 +32,13 @@ class Watch(own_process.Internal):
         return False
 
     def switch(self, on: bool) -> None:
-        if self.is_valid() and self.enabled != on:
+        """(Not off where gdb's own would be alone then, which goes while threads run: the child of a fork would keep
+        it. Whoever comes there next is asked again.)"""
+        if self.is_valid() and self.enabled != on and (on or not self.is_shared()):
             self.enabled = on
+
+    def is_shared(self) -> bool:
+        return children.is_looking() and arrivals.is_resumed_at(self.address)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from gdbcuda.live.patching import detours, trampoline_space
 from gdbcuda.live.placing import inserted
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import counting
-from gdbcuda.live.threads import standstill
+from gdbcuda.live.threads import children, standstill
 from gdbcuda.machine import trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
 
@@ -174,7 +174,7 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
     if any(FILTERS[number].asks_kernel for number in members):
         state.look_out(seccomp.WAYS, on_confined)
         state.is_confined = False
-    if standstill.stands_still():
+    if standstill.stands_still() and (found.stops_inside or not children.can_be_found()):
         state.look_out(forks.WAYS, on_fork)
 
 
@@ -195,6 +195,13 @@ def on_fork() -> None:
             state.waiting.update(guard.members)
             state.why.update(dict.fromkeys(guard.members, forks.REASON))
             remove(guard)
+
+
+def are_forks_seen() -> bool:
+    return on_fork in PROCESSES().lookouts
+
+
+children.ARE_ANNOUNCED.append(are_forks_seen)
 
 
 def written(

@@ -13,6 +13,7 @@ from typing import Callable
 
 import gdb
 
+from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import unloading
 from gdbcuda.live.prompt import safely
@@ -48,6 +49,7 @@ class Internal(gdb.Breakpoint):
             for tell in ON_ENTRY:
                 tell(address, True)
         self.address = address
+        self.since: int | None = children.still()  # it is in gdb's table
         super().__init__(f"*{address:#x}", internal=True)
         confine(self, address)
 
@@ -59,8 +61,10 @@ class Internal(gdb.Breakpoint):
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
-    if isinstance(breakpoint, Internal) and not breakpoint.enabled:
-        children.take_out(breakpoint.address)
+    if isinstance(breakpoint, Internal) and breakpoint.enabled != (breakpoint.since is not None):
+        since, breakpoint.since = breakpoint.since, children.still() if breakpoint.enabled else None
+        if since is not None:
+            children.take_out(breakpoint.address, since)
     owner = _owners.get(breakpoint.number)
     if owner is None or not CAN_CONFINE:
         return
@@ -75,7 +79,8 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     if isinstance(breakpoint, Internal):
-        children.take_out(breakpoint.address)
+        if breakpoint.since is not None or not process.is_remote():
+            children.take_out(breakpoint.address, -1 if breakpoint.since is None else breakpoint.since)
         if breakpoint.sees_all_calls:
             ENTRIES().discard(breakpoint.address)
             for tell in ON_ENTRY:

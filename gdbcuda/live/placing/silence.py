@@ -39,7 +39,9 @@ def put(address: int, is_met: bool) -> None:
     """If what is there is not somebody else's. (gdb knows the byte below its breakpoint.)"""
     memory = process.raw_memory()
     with suppress(Unreadable):
+        if memory is None:
+            return
         own = bytes(process.InferiorMemory().read(address, 1))
         there, wanted = (own, INT3) if is_met else (INT3, own)
-        if memory is not None and memory.read(address, 1) == there:
+        if memory.read(address, 1) == there:
             memory.write(address, wanted)

@@ -8,6 +8,7 @@ from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
 from gdbcuda.live.process.code import behind_prologue, block_of_function, decoded, function_start, symbol_of, whole
 from gdbcuda.live.process.demangling import demangled
+from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
 from gdbcuda.live.process.file_bytes import differs_from_file
 from gdbcuda.live.process.loaded_objects import (
     exports,
@@ -46,11 +47,13 @@ __all__ = [
     "behind_prologue",
     "block_of_function",
     "bytes_of",
+    "can_be_found",
     "connection",
     "decoded",
     "demangled",
     "differs_from_file",
     "exports",
+    "far_children",
     "forget",
     "function_start",
     "images",
@@ -77,6 +80,7 @@ __all__ = [
     "statuses",
     "strip_prefix",
     "symbol_of",
+    "take_out_of",
     "unfollowed_children",
     "until_objects_change",
     "whole",

@@ -48,10 +48,20 @@ def far(name: str, thread: int) -> str:
 
 def by_packets(name: str) -> str:
     """"" where the far end reads no files, or runs."""
-    opened = packets.send(f"vFile:open:{name.encode().hex()},0,0")
-    if not opened.startswith(b"F") or opened.startswith(b"F-"):
+    number = open_far(name)
+    if not number:
         return ""
-    number = opened[1:].decode()
-    found = packets.send(f"vFile:pread:{number},{MOST_BYTES:x},0")
+    found = read_far(number, 0)
     packets.send(f"vFile:close:{number}")
-    return packets.unescaped(found.partition(b";")[2]).decode(errors="replace")
+    return found.decode(errors="replace")
+
+
+def open_far(name: str) -> str:
+    """The file's number there, "" where it cannot be had."""
+    answer = packets.send(f"vFile:open:{name.encode().hex()},0,0")
+    return answer[1:].decode() if answer.startswith(b"F") and not answer.startswith(b"F-") else ""
+
+
+def read_far(number: str, offset: int) -> bytes:
+    answer = packets.send(f"vFile:pread:{number},{MOST_BYTES:x},{offset:x}")
+    return packets.unescaped(answer.partition(b";")[2])

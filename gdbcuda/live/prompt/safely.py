@@ -15,6 +15,7 @@ import gdb
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console
+from gdbcuda.live.threads import children
 from gdbcuda.text import faults
 from gdbcuda.text.printable import visible
 
@@ -120,7 +121,8 @@ def looking_on(stop: Callable[[T], bool]) -> Callable[[T], bool]:
 
     def safe(one: T) -> bool:
         try:
-            return stop(one)
+            with children.looking():
+                return stop(one)
         except (*ANYTHING, KeyboardInterrupt) as problem:
             told(who, problem)
             return isinstance(problem, KeyboardInterrupt)

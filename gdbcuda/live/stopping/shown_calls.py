@@ -9,7 +9,7 @@ import gdb
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import frames
 from gdbcuda.live.placing import own_process, silence, unloading
-from gdbcuda.live.threads import call_registers, children, positions, standstill
+from gdbcuda.live.threads import arrivals, call_registers, children, positions, standstill
 
 Key = tuple[int, int]  # thread number, stack pointer after the return
 
@@ -60,7 +60,7 @@ class Ending(own_process.Internal):
         if not standstill.stands_still():
             if is_power_of_two(self.in_vain):  # to look is slow, and what is in the way may stay
                 silence.silence(self.address)
-        elif not children.is_one_being_made():
+        elif not (children.is_one_being_made() or arrivals.is_resumed_at(self.address)):
             self.enabled = False
 
 

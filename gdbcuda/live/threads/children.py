@@ -7,7 +7,8 @@ still. (ptrace(2): PTRACE_O_TRACEFORK; gdb's infrun.c: follow_fork.)
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import Callable
 
 from gdbcuda.errors import Unreadable
@@ -16,18 +17,46 @@ from gdbcuda.live.host.inferiors import PerInferior
 
 INT3 = b"\xcc"
 IS_BEING_MADE: list[Callable[[], bool]] = []  # asked where gdb cannot be told of a child that waits
-_waiting: PerInferior[list[tuple[int, ...]]] = PerInferior(list)  # looked for once a stop
+ARE_ANNOUNCED: list[Callable[[], bool]] = []  # who is about to make one is seen, so that no look is needed else
+_waiting: PerInferior[list[tuple[int, ...]]] = PerInferior(list)  # looked for once a stop, or once a look
+_looking: list[bool] = []
+_stills = [0]  # how often the process has been found standing still, or has gone on
+
+
+@contextmanager
+def looking() -> Iterator[None]:
+    """gdb looks at a thread, and asks a breakpoint of ours. At the far end of a link all others stand still."""
+    _looking.append(True)
+    forget()
+    try:
+        yield
+    finally:
+        _looking.pop()
+        forget()
+
+
+def is_looking() -> bool:
+    return bool(_looking)
+
+
+def can_be_found() -> bool:
+    """All of them; where the other threads run on, those that there are at the moment."""
+    return process.connection() == "native" or (process.is_remote() and process.can_be_found())
 
 
 def waiting() -> tuple[int, ...]:
-    if process.connection() != "native":
+    if not can_be_found():
         return ()
-    if process.is_thread_running():
-        return tuple(process.unfollowed_children())
     known = _waiting()
+    if process.is_thread_running() and not (is_looking() and process.is_remote()):
+        return found()
     if not known:
-        known.append(tuple(process.unfollowed_children()))
+        known.append(found())
     return known[0]
+
+
+def found() -> tuple[int, ...]:
+    return tuple(process.far_children() if process.is_remote() else process.unfollowed_children())
 
 
 def is_one_being_made() -> bool:
@@ -37,11 +66,28 @@ def is_one_being_made() -> bool:
 def forget(event: object = None) -> None:
     """The process goes on, or has."""
     _waiting().clear()
+    _stills[0] += 1
 
 
-def take_out(address: int) -> None:
-    """A breakpoint there leaves gdb's table, or has just been taken out of the process: gdb knows the byte below it.
-    (Who has forked before that is a child by now: that takes the kernel less time than us.)"""
+def still() -> int:
+    """The same as long as nothing has run that could have made a child."""
+    return _stills[0]
+
+
+def get_ready() -> None:
+    """In a command that will have breakpoints of ours made: over a link it takes some packets, once a process."""
+    if process.is_alive() and process.is_remote() and not process.is_running():
+        waiting()
+
+
+def take_out(address: int, since: int = -1) -> None:
+    """A breakpoint that was there since that `still` leaves gdb's table, or has just been taken out of the process: gdb
+    knows the byte below it. (Who has forked before that is a child by now: that takes the kernel less time than us.)"""
+    if process.is_remote():
+        is_needed = since != still() and (is_one_being_made() or not any(ask() for ask in ARE_ANNOUNCED))
+        for child in waiting() if is_needed else ():
+            process.take_out_of(child, address)
+        return
 
     def put_back(memory: process.RawMemory) -> None:
         own = process.InferiorMemory().read(address, 1)
@@ -52,7 +98,7 @@ def take_out(address: int) -> None:
 
 
 def in_each(action: Callable[[process.RawMemory], None]) -> None:
-    """With each child's memory, as far as it can be had."""
-    for child in waiting():
+    """With the memory of each child of this machine, as far as it can be had."""
+    for child in () if process.is_remote() else waiting():
         with suppress(OSError, Unreadable), closing(process.RawMemory(child)) as memory:
             action(memory)
