@@ -50,6 +50,28 @@ def test_a_jump_back_into_its_first_bytes(scenario: Scenario, compile_c, tmp_pat
     assert guarded is None or guarded[1] == "2", text  # one instruction is what a jump may lead to
 
 
+SPOT = "void spot(unsigned long long *dptr, unsigned long bytesize)\n{\n}\n"
+CAUGHT = ADDS.replace("int main", SPOT + "int main").replace("    printf", "    spot(&sum, 3);\n    printf")
+TO_THE_ISLAND = """python
+from gdbcuda.live.guarding.by_process import PROCESSES
+guard, = PROCESSES().guards.values()
+gdb.execute(f"set $pc = {guard.detour.island[0]:#x}")
+"""
+
+
+def test_a_thread_on_its_way_to_a_trampoline(scenario: Scenario, compile_c, tmp_path: Path) -> None:
+    """From a function that has room for a short jump alone it goes by an island; there it is when the guard goes. It
+    has been put there, as if it had called the function and been caught."""
+    hook = compile_c("libguardhook.so", JUMPS_BACK, "-shared", f'-DWAY="{WAYS["a loop"]}"')
+    program = compile_c("program", CAUGHT, str(hook), f"-Wl,-rpath,{tmp_path}")
+    script = tmp_path / "to_the_island.gdb"
+    script.write_text(TO_THE_ISLAND + "end\n")
+    words = (ON, SILENT, LARGE, "break *spot", "RUN", "cuda-guards", f"source {script}", "delete 1", "continue")
+    text = scenario.run(program, *words, hook=hook)
+    assert re.search(r"^1 +in the process +2 bytes", text, re.MULTILINE), text
+    assert "SIG" not in text and "sum 2003" in text, text
+
+
 PATCHES = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

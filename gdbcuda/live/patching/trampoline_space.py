@@ -38,14 +38,22 @@ class NoTrampolineSpace(NoDetour):
     """For this trampoline; a smaller one might fit."""
 
 
+@dataclass(frozen=True)
+class Leftover:
+    """Of a guard that is gone: what is there, what belongs there, and where an island leads to."""
+
+    ours: bytes
+    own: bytes
+    leads_to: int | None = None
+
+
 @dataclass
 class Room:
-    """``taken``: address -> size; ``left``: where nothing leads to any more, address -> what is and what belongs there;
-    ``mapped``: pages that are there for us, address -> size; ``tables``: of the trampolines in our own library, what is
-    written beside them."""
+    """``taken``: address -> size; ``left``: by address, where no function leads to any more; ``mapped``: pages that are
+    there for us, address -> size; ``tables``: of the trampolines in our own library, what is written beside them."""
 
     taken: dict[int, int] = field(default_factory=dict)
-    left: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    left: dict[int, Leftover] = field(default_factory=dict)
     mapped: dict[int, int] = field(default_factory=dict)
     tables: dict[int, agent.Tables] = field(default_factory=dict)
 
@@ -157,34 +165,36 @@ def is_zero(start: int, size: int) -> bool:
 def take_back(island: Island | None, made: trampoline.Trampoline) -> None:
     """Nothing leads there any more. The bytes stay until no thread is in them: see `clean`."""
     left = ROOM().left
-    left[made.address] = made.raw, bytes(len(made.raw))
+    left[made.address] = Leftover(made.raw, bytes(len(made.raw)))
     if island is not None:
-        left[island[0]] = jump(island[0], made.address), island[1]
+        left[island[0]] = Leftover(jump(island[0], made.address), island[1], made.address)
 
 
 def clean() -> None:
-    """Puts back what nothing leads to any more and no thread is in. Only where all threads are stopped. Where there is
-    something else it was in an object that is unloaded."""
+    """Puts back what nothing leads to any more and no thread is in, or in the island that leads there. Only where all
+    threads are stopped. Where there is something else it was in an object that is unloaded."""
     room = ROOM()
     if not room.left:
         return
     where = [pc for found in positions.standing().values() for pc, _ in found or [positions.UNKNOWN]]
     if positions.UNKNOWN[0] in where:
         return
-    for address, (ours, own) in list(room.left.items()):
-        if not any(address <= pc < address + len(own) for pc in where):
+    busy = {at for at, one in room.left.items() if any(at <= pc < at + len(one.own) for pc in where)}
+    needed = busy | {room.left[at].leads_to for at in busy}
+    for address, one in list(room.left.items()):
+        if address not in needed:
             del room.left[address]
             room.taken.pop(address, None)
             process.PATCHED().pop(address, None)
             with suppress(NoDetour, Unreadable):
-                if process.InferiorMemory().read(address, len(ours)) == ours:
-                    detours.write(address, own)
+                if process.InferiorMemory().read(address, len(one.ours)) == one.ours:
+                    detours.write(address, one.own)
                     agent.take_back(room.tables.pop(address, {}))
 
 
 def is_left(pc: int) -> bool:
     """Is it in a trampoline that nothing leads to any more?"""
-    return any(address <= pc < address + len(own) for address, (_, own) in ROOM().left.items())
+    return any(address <= pc < address + len(one.own) for address, one in ROOM().left.items())
 
 
 def give_back() -> str:
