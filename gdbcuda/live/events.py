@@ -11,6 +11,7 @@ import gdb
 
 from gdbcuda.live import breakpoints, process, process_events, welcome
 from gdbcuda.live.breaking import recursion, saving
+from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.dlsym import request_log, request_stops
 from gdbcuda.live.host import gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
@@ -80,7 +81,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "breakpoint_deleted": (
         own_process.on_deleted,
         unloading.on_deleted,
-        breakpoints.on_deleted,
+        ours.on_deleted,
         if_loaded("guarding.guards", "on_deleted"),
         call_sites.on_breakpoint_deleted,
     ),

@@ -10,7 +10,8 @@ import gdb
 from gdbcuda import condition as conditions
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import breakpoints, layers, process
-from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.breakpoints import locations, ours
+from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import condition_words, frames, names, table_version
@@ -103,9 +104,9 @@ def adopt(one: gdb.Breakpoint, values: dict[str, Any]) -> None:
 ADOPTERS["cuda-break"] = adopt
 
 
-def wish_of(symbol: str, request: BreakRequest, condition: conditions.Condition | None) -> breakpoints.BreakWish:
+def wish_of(symbol: str, request: BreakRequest, condition: conditions.Condition | None) -> BreakWish:
     in_hook = not request.places and any(symbol in names.defined(path) for path in layers.named_hooks())
-    return breakpoints.BreakWish(symbol, request.places, in_hook, request.words(symbol, condition))
+    return BreakWish(symbol, request.places, in_hook, request.words(symbol, condition))
 
 
 def native_condition(symbol: str, request: BreakRequest, condition: conditions.Condition | None, number: int) -> str:
@@ -136,7 +137,7 @@ def gdb_terms(symbol: str, request: BreakRequest, condition: conditions.Conditio
 def expect_open_calls(made: gdb.Breakpoint, request: BreakRequest, condition: conditions.Condition | None) -> None:
     """Calls that the selected thread is in already have passed their entry; their returns are wanted all the same."""
     places = {p.file for p in locations.of(made) if p.enabled}
-    symbol = breakpoints.WISHES[made.number].function
+    symbol = ours.wish(made.number).function
     for frame in frames.innermost(MOST_FRAMES):
         function = frames.api_function(frame)
         if function is None or function.symbol != symbol or frames.place_of(frame).file not in places:

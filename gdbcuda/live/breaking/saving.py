@@ -17,7 +17,8 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints
-from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.breakpoints import locations, ours
+from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import names
@@ -47,17 +48,17 @@ def before() -> None:
     for inferior in gdb.inferiors():
         _sites[inferior.num] = call_sites.take(inferior)
     pending = []
-    for one in [one for one in gdb.breakpoints() if one.number in breakpoints.WISHES]:
+    for one, wish in breakpoints.of_ours():
         places = locations.of(one)
         if places:
-            set_aside(one, breakpoints.WISHES[one.number], places)
+            set_aside(one, wish, places)
         else:
             pending.append(one.number)
     if pending:
         console.write(f"{names.breakpoint_numbers(pending)} pending: gdb cannot save what was asked, cuda-save can\n")
 
 
-def set_aside(one: gdb.Breakpoint, wish: breakpoints.BreakWish, places: list[locations.Location]) -> None:
+def set_aside(one: gdb.Breakpoint, wish: BreakWish, places: list[locations.Location]) -> None:
     _aside.append(Aside(one, one.condition, [place for place in places if not place.enabled]))
     changed = changed_condition(one, wish)
     own = f" && ({changed})" if changed else ""
@@ -65,7 +66,7 @@ def set_aside(one: gdb.Breakpoint, wish: breakpoints.BreakWish, places: list[loc
     switch(_aside[-1], True)
 
 
-def changed_condition(one: gdb.Breakpoint, wish: breakpoints.BreakWish) -> str:
+def changed_condition(one: gdb.Breakpoint, wish: BreakWish) -> str:
     """What the user has made of the condition; "1" for none at all."""
     return (one.condition or "1") if (one.condition or "") != wish.native else ""
 
@@ -97,7 +98,7 @@ def cuda_break(words: gdb.Value) -> bool:
 
 def on_modified(one: gdb.Breakpoint) -> None:
     """A breakpoint that was read from such a file is ours again, under its new number."""
-    found = SAVED.match(one.condition or "") if one.number not in breakpoints.WISHES else None
+    found = SAVED.match(one.condition or "") if ours.wish_of(one.number) is None else None
     if found is None:
         return
     try:

@@ -12,14 +12,14 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import Location
+from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import indirect
 from gdbcuda.live.placing import loader_watch
@@ -28,24 +28,8 @@ from gdbcuda.live.prompt import user_hooks
 ORDER = ("hook", "runtime", "driver", "app", "system")
 
 
-@dataclass
-class BreakWish:
-    """What the user asked of a breakpoint; gdb's own breakpoint carries number, condition and hit count. ``words``: the
-    command that asks for it."""
-
-    function: str
-    places: tuple[str, ...] = ()  # layers or libraries; () is "the hook's, else the outermost"
-    defined_in_hook: bool = False  # known from the file, before it is loaded
-    words: str = ""
-    native: str = ""  # the condition that we have given it
-    # by inferior and address, which places are on as far as we know: what is otherwise, the user has switched
-    seen: dict[int, dict[int, bool]] = field(default_factory=dict)
-    by_user: dict[tuple[str, str], bool] = field(default_factory=dict)  # by file and function: other addresses next run
-
-
 IS_INDIRECT = "that is an indirect function (IFUNC): which code it stands for only gdb's own break can tell"
-WISHES: dict[int, BreakWish] = {}  # by breakpoint number: what gdb does not keep
-_created: list[gdb.Breakpoint] = []
+_making: list[list[gdb.Breakpoint]] = []  # what the commands that are being executed have made
 
 
 def create(wish: BreakWish, condition: str = "", temporary: bool = False) -> gdb.Breakpoint:
@@ -65,18 +49,18 @@ def create(wish: BreakWish, condition: str = "", temporary: bool = False) -> gdb
 def adopt(one: gdb.Breakpoint, wish: BreakWish, condition: str) -> None:
     """One that gdb has made already."""
     wish.native = condition
-    WISHES[one.number] = wish
+    ours.of(one.number).wish = wish
     one.condition = condition or None
     keep(one, wish)
 
 
 def keep(one: gdb.Breakpoint, wish: BreakWish) -> None:
-    WISHES[one.number] = wish
+    ours.of(one.number).wish = wish
     if not locations.LISTS:
         loader_watch.want(gdb_cli.catch_up)
     user_hooks.add("save hook-breakpoints", "breaking.saving", "before")  # gdb has no event for it
     user_hooks.add("save hookpost-breakpoints", "breaking.saving", "after")
-    choose_locations(one)
+    choose_locations(one, wish)
 
 
 def next_number() -> int:
@@ -98,21 +82,27 @@ def pending_allowed() -> Iterator[None]:
 
 def execute_break(line: str) -> gdb.Breakpoint:
     """(gdb tells nobody of a breakpoint on the resolver of an indirect function.)"""
-    _created.clear()
-    allowed = gdb.parameter("breakpoint pending")
-    gdb_cli.execute(line if allowed else f"with breakpoint pending on -- {line}")
-    if not _created:
+    allowed, made = gdb.parameter("breakpoint pending"), list[gdb.Breakpoint]()
+    _making.append(made)
+    try:
+        gdb_cli.execute(line if allowed else f"with breakpoint pending on -- {line}")
+    finally:
+        _making.pop()
+    if not made:
         gdb_cli.execute("delete $bpnum")
         raise UserError(IS_INDIRECT)
-    return _created[-1]
+    return made[-1]
 
 
 def on_created(breakpoint: gdb.Breakpoint) -> None:
-    _created.append(breakpoint)
+    for made in _making:
+        made.append(breakpoint)
 
 
-def on_deleted(breakpoint: gdb.Breakpoint) -> None:
-    WISHES.pop(breakpoint.number, None)
+def of_ours() -> list[tuple[gdb.Breakpoint, BreakWish]]:
+    """Those that were asked for by our commands, and what was asked."""
+    wished = [(one, ours.wish_of(one.number)) for one in gdb.breakpoints()]
+    return [(one, wish) for one, wish in wished if wish is not None]
 
 
 def by_number(number: int) -> gdb.Breakpoint | None:
@@ -145,9 +135,9 @@ def chosen_layer(places: list[Location], wish: BreakWish) -> str:
     return next((layer for layer in ORDER if any(p.layer == layer for p in real)), "")
 
 
-def choose_locations(breakpoint: gdb.Breakpoint) -> list[Location]:
+def choose_locations(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:
     """Switches the locations on or off; leaves them alone when gdb has made no new ones since the last time."""
-    places, wish = locations.of(breakpoint), WISHES[breakpoint.number]
+    places = locations.of(breakpoint)
     for number, own in locations.by_inferior(places).items():
         seen = wish.seen.get(number, {})
         if list(seen) == [place.address for place in own]:
@@ -157,7 +147,6 @@ def choose_locations(breakpoint: gdb.Breakpoint) -> list[Location]:
         else:
             wish.seen[number] = {place.address: place.enabled for place in own}
             choose_among(breakpoint, own, wish)
-    return places
 
 
 def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: BreakWish) -> None:
@@ -171,7 +160,8 @@ def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Break
 
 
 def switch(breakpoint: gdb.Breakpoint, place: Location, on: bool) -> None:
-    for seen in WISHES[breakpoint.number].seen.values() if breakpoint.number in WISHES else ():
+    wish = ours.wish_of(breakpoint.number)
+    for seen in wish.seen.values() if wish is not None else ():
         if place.address in seen:
             seen[place.address] = on
     _choosing.append(breakpoint.number)
@@ -188,14 +178,16 @@ _choosing: list[int] = []  # switching a location is a modification too
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
-    if breakpoint.number not in WISHES or breakpoint.number in _choosing:
+    wish = ours.wish_of(breakpoint.number)
+    if wish is None or breakpoint.number in _choosing:
         return
     if locations.LISTS:
-        choose_locations(breakpoint)
+        choose_locations(breakpoint, wish)
     else:
         gdb_cli.when_possible(lambda: choose_later(breakpoint))
 
 
 def choose_later(breakpoint: gdb.Breakpoint) -> None:
-    if breakpoint.is_valid() and breakpoint.number in WISHES:
-        choose_locations(breakpoint)
+    wish = ours.wish_of(breakpoint.number) if breakpoint.is_valid() else None
+    if wish is not None:
+        choose_locations(breakpoint, wish)

@@ -12,7 +12,7 @@ from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breaking import from_request
-from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import condition_words, names
 from gdbcuda.live.preloading import presence
@@ -135,7 +135,7 @@ def summary(
         rows = [f"  {count} in {place}" for place, count in places.most_common()]
         rows.insert(0, f"{names.breakpoint_numbers([b.number for b in made])}: {len(made)} functions{rest}")
     else:
-        rows = [f"Breakpoint {b.number}: {breakpoints.WISHES[b.number].function} in "
+        rows = [f"Breakpoint {b.number}: {ours.wish(b.number).function} in "
                 f"{' '.join(where(b, request)).strip()}{rest}{guarded(b)}" for b in made]  # fmt: skip
     return "\n".join(map(visible_in_colour, rows))
 
@@ -168,7 +168,7 @@ def where(made: gdb.Breakpoint, request: from_request.BreakRequest) -> tuple[str
         return "hook", f"(pending; {lacking}: see  cuda-dlsym log on)"
     if request.places:
         return ", ".join(request.places), "(pending until it is loaded)"
-    if breakpoints.WISHES[made.number].defined_in_hook:
+    if ours.wish(made.number).defined_in_hook:
         return f"hook {os.path.basename(hooks[0])}", f"(pending{absent(hooks)})"
     if hooks and not any(names.defined(path) for path in hooks):
         return "the hook or the outermost library that has it", "(pending until one is loaded)"
@@ -186,7 +186,7 @@ def absent(hooks: list[str]) -> str:
 
 def lacks(path: str, made: gdb.Breakpoint) -> bool:
     defined = names.defined(path)
-    return bool(defined) and breakpoints.WISHES[made.number].function not in defined
+    return bool(defined) and ours.wish(made.number).function not in defined
 
 
 def base_names(hooks: list[str]) -> str:
@@ -204,7 +204,7 @@ def why_not(hooks: list[str]) -> str:
 def why_there(made: gdb.Breakpoint, live: list[locations.Location]) -> str:
     """Says so when the hook was meant but the function is not in it."""
     hooks = layers.hooks()
-    if breakpoints.WISHES[made.number].places or any(p.layer == "hook" for p in live):
+    if ours.wish(made.number).places or any(p.layer == "hook" for p in live):
         return ""
     if not hooks:
         return "(no hook library is loaded; see cuda-load)"

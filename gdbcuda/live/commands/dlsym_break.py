@@ -10,6 +10,8 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers
 from gdbcuda.live.breaking import from_request
+from gdbcuda.live.breakpoints import ours
+from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.commands import breaks
 from gdbcuda.live.dlsym import request_values
 from gdbcuda.live.dlsym.request_stops import means
@@ -81,9 +83,9 @@ class Asked:
         terms = [f"$_cuda_asks({quoted(self.symbol)})"] if self.symbol else []
         return " && ".join([*terms, *from_request.gdb_terms(self.by, self.request, None, number)])
 
-    def wish(self) -> breakpoints.BreakWish:
+    def wish(self) -> BreakWish:
         in_hook = not self.request.places and any(self.by in names.exported(path) for path in layers.named_hooks())
-        return breakpoints.BreakWish(self.by, self.request.places, in_hook, self.words())
+        return BreakWish(self.by, self.request.places, in_hook, self.words())
 
     def words(self) -> str:
         """Of a command that asks for the same."""
@@ -109,7 +111,7 @@ from_request.ADOPTERS["cuda-dlsym break"] = adopt
 def summary(made: gdb.Breakpoint, request: from_request.BreakRequest, symbol: str | None) -> str:
     place = " ".join(breaks.where(made, request)).strip()
     asked = f", asked for {symbol}" if symbol else ""
-    resolver = breakpoints.WISHES[made.number].function
+    resolver = ours.wish(made.number).function
     rest = f"{asked}{breaks.called_from(request)}{breaks.guarded(made)}"
     return visible(f"Breakpoint {made.number}: {resolver} in {place}{rest}")
 

@@ -12,6 +12,7 @@ from gdbcuda.files import user_files
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breaking import saving
 from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.prompt.command import Word, command, file_names
 from gdbcuda.text.printable import visible
 
@@ -28,16 +29,15 @@ def cuda_save(file: str) -> str:
       cuda-break cuMemAlloc if bytesize > 1G
       cuda-save breaks.gdb
       source breaks.gdb"""
-    found = [one for one in gdb.breakpoints() if one.number in breakpoints.WISHES]
+    found = breakpoints.of_ours()
     if not found:
         raise UserError("there are no breakpoints of cuda-break to write")
-    user_files.save(os.path.expanduser(file), "".join(f"{line}\n" for one in found for line in lines_of(one)))
+    user_files.save(os.path.expanduser(file), "".join(f"{line}\n" for one in found for line in lines_of(*one)))
     count = f"{len(found)} breakpoints" if len(found) > 1 else "1 breakpoint"
     return visible(f"{count} written to {file}; back with  source {file}")
 
 
-def lines_of(one: gdb.Breakpoint) -> Iterator[str]:
-    wish = breakpoints.WISHES[one.number]
+def lines_of(one: gdb.Breakpoint, wish: BreakWish) -> Iterator[str]:
     yield wish.words
     changed = saving.changed_condition(one, wish) if locations.of(one) else ""
     if changed:

@@ -6,7 +6,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
-from gdbcuda.live.breakpoints import WISHES, locations
+from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import places
 from gdbcuda.live.guard import forks
 from gdbcuda.live.guarding import seccomp
@@ -81,7 +81,7 @@ def refuse_what_cannot_be_shared(members: dict[int, int]) -> None:
 def refuse_resolver(function: int, members: dict[int, int]) -> None:
     """gdb has to see its end, to learn where the breakpoint belongs."""
     file = process.object_of(function)
-    for name in {WISHES[number].function for number in members if number in WISHES}:
+    for name in {wish.function for wish in map(ours.wish_of, members) if wish is not None}:
         if process.is_indirect(file, name) and process.exports(file, name, function):
             raise NotNow("it is an indirect function (IFUNC) that nobody has called yet")
 

@@ -1,0 +1,61 @@
+"""One object for each breakpoint that we know something of: what gdb does not keep. The one table of them.
+
+A breakpoint of cuda-break or cuda-dlsym break has a wish. When gdb deletes a breakpoint, by whosever will, `on_deleted`
+is all that has to be called: nothing else knows it by its number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import gdb
+
+
+@dataclass
+class BreakWish:
+    """What the user asked of a breakpoint; gdb's own breakpoint carries number, condition and hit count. ``words``: the
+    command that asks for it."""
+
+    function: str
+    places: tuple[str, ...] = ()  # layers or libraries; () is "the hook's, else the outermost"
+    defined_in_hook: bool = False  # known from the file, before it is loaded
+    words: str = ""
+    native: str = ""  # the condition that we have given it
+    # by inferior and address, which places are on as far as we know: what is otherwise, the user has switched
+    seen: dict[int, dict[int, bool]] = field(default_factory=dict)
+    by_user: dict[tuple[str, str], bool] = field(default_factory=dict)  # by file and function: other addresses next run
+
+
+@dataclass
+class OurBreakpoint:
+    """``wish``: None of one that the user has made with gdb's own commands."""
+
+    number: int
+    wish: BreakWish | None = None
+
+
+_known: dict[int, OurBreakpoint] = {}
+
+
+def of(number: int) -> OurBreakpoint:
+    return _known.setdefault(number, OurBreakpoint(number))
+
+
+def find(number: int) -> OurBreakpoint | None:
+    return _known.get(number)
+
+
+def wish_of(number: int) -> BreakWish | None:
+    one = _known.get(number)
+    return one.wish if one is not None else None
+
+
+def wish(number: int) -> BreakWish:
+    """Of one that has one."""
+    found = wish_of(number)
+    assert found is not None, f"breakpoint {number} is not of cuda-break"
+    return found
+
+
+def on_deleted(breakpoint: gdb.Breakpoint) -> None:
+    _known.pop(breakpoint.number, None)
