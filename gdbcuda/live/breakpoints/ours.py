@@ -6,9 +6,14 @@ is all that has to be called: nothing else knows it by its number.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Callable
 
 import gdb
+
+if TYPE_CHECKING:
+    from gdbcuda.machine.trampoline import Test  # a session without guards does not wait for it
 
 
 @dataclass
@@ -27,11 +32,25 @@ class BreakWish:
 
 
 @dataclass
+class GuardFilter:
+    """What it lets through, as tests in machine code: says the same as the condition that we have given it."""
+
+    terms: Sequence[Callable[[], Test]]  # all have to hold; `NoDetour` where the machine cannot test one
+    counts_calls: bool = False  # those that do not match too
+    is_counting: bool = False  # nth, every, after: a call must be tested once
+    names_callers: bool = False  # caller in: exact for the objects that are loaded now
+    asks_kernel: bool = False  # whether a pointer leads to memory
+    threads: frozenset[int] = frozenset()  # the numbers that it names
+    asks_gdb: str = ""  # why gdbserver cannot evaluate the user's condition by itself
+
+
+@dataclass
 class OurBreakpoint:
-    """``wish``: None of one that the user has made with gdb's own commands."""
+    """``wish`` and ``filter`` are None of one that the user has made with gdb's own commands."""
 
     number: int
     wish: BreakWish | None = None
+    filter: GuardFilter | None = None
 
 
 _known: dict[int, OurBreakpoint] = {}
@@ -48,6 +67,20 @@ def find(number: int) -> OurBreakpoint | None:
 def wish_of(number: int) -> BreakWish | None:
     one = _known.get(number)
     return one.wish if one is not None else None
+
+
+def filter_of(number: int) -> GuardFilter | None:
+    one = _known.get(number)
+    return one.filter if one is not None else None
+
+
+def filters(numbers: Iterable[int]) -> list[GuardFilter]:
+    return [found for found in map(filter_of, numbers) if found is not None]
+
+
+def filtered() -> list[OurBreakpoint]:
+    """Those that want guards."""
+    return [one for one in _known.values() if one.filter is not None]
 
 
 def wish(number: int) -> BreakWish:

@@ -65,7 +65,7 @@ def cuda_dlsym_break(symbol: str | None, **wanted: Any) -> str:
     asked = Asked(symbol, wanted)
     native = asked.native(breakpoints.next_number())
     made = breakpoints.create(asked.wish(), native, asked.request.once)
-    asked.want_guard(made, native)
+    asked.want_guard(made)
     guards.refresh()
     return summary(made, asked.request, symbol) + unusual(symbol)
 
@@ -92,9 +92,9 @@ class Asked:
         name = f"{quoted(self.symbol)} " if self.symbol else ""
         return f"cuda-dlsym break {name}--by {self.by} {self.request.options()}"
 
-    def want_guard(self, made: gdb.Breakpoint, native: str) -> None:
+    def want_guard(self, made: gdb.Breakpoint) -> None:
         argument = request_values.resolver_shapes()[self.by].name or 0
-        guards.want_name(made, native, argument, self.symbol, self.request.callers)
+        guards.want_name(made, argument, self.symbol, self.request.callers)
 
 
 def adopt(one: gdb.Breakpoint, values: dict[str, Any]) -> None:
@@ -102,7 +102,7 @@ def adopt(one: gdb.Breakpoint, values: dict[str, Any]) -> None:
     asked = Asked(values.pop("symbol"), values)
     native = asked.native(one.number)
     breakpoints.adopt(one, asked.wish(), native)
-    asked.want_guard(one, native)
+    asked.want_guard(one)
 
 
 from_request.ADOPTERS["cuda-dlsym break"] = adopt

@@ -7,7 +7,7 @@ from collections import defaultdict
 import gdb
 
 from gdbcuda.live import process
-from gdbcuda.live.breakpoints import by_number
+from gdbcuda.live.breakpoints import by_number, ours
 from gdbcuda.live.guarding import guards, lost_stacks
 from gdbcuda.live.host import console, gdb_cli, lazily
 from gdbcuda.live.prompt import settings
@@ -31,10 +31,11 @@ def cuda_guards() -> str:
     Examples:
       cuda-guards
       set cuda-guard off"""
-    if not guards.FILTERS:
+    numbers = [one.number for one in ours.filtered()]
+    if not numbers:
         return "no breakpoints of cuda-break"
     guards.refresh()
-    shown = render.table([row(number) for number in sorted(guards.FILTERS)], ["breakpoint", "tested", "calls", "where"])
+    shown = render.table([row(number) for number in sorted(numbers)], ["breakpoint", "tested", "calls", "where"])
     return "\n".join(filter(None, [shown, visible(lost_stacks.lost())]))
 
 
@@ -57,12 +58,13 @@ def where_tested(number: int) -> str:
     """By a guard; else by gdbserver, which knows registers and memory and none of our functions; else by gdb."""
     if guards.PROCESSES().guards_of(number) and not guards.PROCESSES().trouble_of(number):
         return "in the process"
-    made, wanted = by_number(number), guards.FILTERS[number]
-    native = wanted.native if made is None or made.pending else made.condition or ""  # the user may have changed it
+    made, given = by_number(number), ours.wish(number).native
+    native = given if made is None or made.pending else made.condition or ""  # the user may have changed it
     if not process.is_remote() or not native or gdb.parameter("breakpoint condition-evaluation") == "host":
         return "by gdb"
     if "$_" in native:
-        return f"by gdb ({wanted.asks_gdb if native == wanted.native and wanted.asks_gdb else why_gdb(native)})"
+        known = [one.asks_gdb for one in ours.filters([number]) if native == given and one.asks_gdb]
+        return f"by gdb ({known[0] if known else why_gdb(native)})"
     return "by gdbserver"
 
 
@@ -76,7 +78,7 @@ def why_gdb(native: str) -> str:
 def note() -> str:
     """Which breakpoints are tested where, and why not in the process."""
     lines = defaultdict(list)
-    for number in sorted(guards.FILTERS):
+    for number in sorted(one.number for one in ours.filtered()):
         if not process.is_alive() or not (state := guards.state_of(number)):
             continue
         calls = guards.calls_seen(number)

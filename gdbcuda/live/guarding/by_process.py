@@ -8,11 +8,11 @@ from typing import Callable
 import gdb
 
 from gdbcuda.live import process
+from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.guard import libc_calls
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import Watch, sweep, trash
 from gdbcuda.live.guarding.counted_calls import CountedCalls
-from gdbcuda.live.guarding.filters import GuardFilter
 from gdbcuda.live.host.inferiors import PerInferior
 
 
@@ -26,7 +26,7 @@ class Guarded:
     for libc's calls that matter."""
 
     guards: dict[int, Guard] = field(default_factory=dict)
-    stale: set[int] = field(default_factory=lambda: set(FILTERS))
+    stale: set[int] = field(default_factory=lambda: {one.number for one in ours.filtered()})
     waiting: set[int] = field(default_factory=set)
     roomless: set[int] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
@@ -72,14 +72,14 @@ def is_stopped() -> bool:
     return thread is not None and thread.is_stopped()
 
 
-FILTERS: dict[int, GuardFilter] = {}
 PROCESSES: PerInferior[Guarded] = PerInferior(Guarded, Guarded.end)
 ended: list[Guard] = []  # of the last process that gdb has left: where it follows a fork, that one
 
 
 def calls_seen(number: int) -> int | None:
     """With cuda-break --count: the calls of the function since then, those that did not match included."""
-    if number not in FILTERS or not FILTERS[number].counts_calls or not process.is_alive():
+    found = ours.filter_of(number)
+    if found is None or not found.counts_calls or not process.is_alive():
         return None
     state = PROCESSES()
     return state.calls.seen(number, state.guards_of(number))

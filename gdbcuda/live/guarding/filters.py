@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Callable
-
-import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code import translate
 from gdbcuda.live import process
+from gdbcuda.live.breakpoints.ours import GuardFilter
 from gdbcuda.live.guarding.condition_needs import SelectedProcess
 from gdbcuda.live.layers import callers, names
 from gdbcuda.machine import abi, trampoline
@@ -24,49 +22,36 @@ EVERY_CALL = "every call is wanted"
 MACHINE = "x86-64"
 
 
-@dataclass
-class GuardFilter:
-    """What one breakpoint lets through; ``native`` is its condition as cuda-break wrote it."""
-
-    native: str
-    terms: Sequence[Term]  # all have to hold; `NoDetour` where the machine cannot test one
-    counts_calls: bool = False  # those that do not match too
-    is_counting: bool = False  # nth, every, after: a call must be tested once
-    names_callers: bool = False  # caller in: exact for the objects that are loaded now
-    asks_kernel: bool = False  # whether a pointer leads to memory
-    threads: frozenset[int] = frozenset()  # the numbers that it names
-    asks_gdb: str = ""  # why gdbserver cannot evaluate the user's condition by itself
-
-    def test(self) -> trampoline.Test:
-        if not self.terms:
-            raise NoDetour(EVERY_CALL)
-        return trampoline.all_of([term() for term in self.terms])
+def test_of(found: GuardFilter) -> trampoline.Test:
+    if not found.terms:
+        raise NoDetour(EVERY_CALL)
+    return trampoline.all_of([term() for term in found.terms])
 
 
 def of_function(
-    made: gdb.Breakpoint, native: str, symbol: str, condition: conditions.Condition | None, wanted_callers: str
+    number: int, native: str, symbol: str, condition: conditions.Condition | None, wanted_callers: str
 ) -> GuardFilter:
-    """For a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
+    """For the breakpoint ``number`` on ``symbol`` with the condition ``native``, which says the same in gdb."""
     function = names.prototype(symbol)
     terms = caller_terms(wanted_callers)
     if condition is not None and function is not None:
         tree = condition.trees[symbol]
         base, count = typed.split(tree)
         locations = abi.locate(function, MACHINE)
-        own = [tree_term(made.number, part, locations) for part in (base,) if part is not None]
+        own = [tree_term(number, part, locations) for part in (base,) if part is not None]
         asks_kernel = translate.may_read(tree)
         terms = terms + own if asks_kernel else own + terms  # that costs more
-        terms += [tree_term(made.number, count, locations)] if count is not None else []
+        terms += [tree_term(number, count, locations)] if count is not None else []
         names_callers = any(isinstance(one, typed.CallerIn) for one in typed.nodes(tree))
         threads = frozenset(one.number for one in typed.nodes(tree) if isinstance(one, typed.Thread))
         asks_gdb = condition.to_gdb(function, abi.locate(function, process.machine())).why
-        return GuardFilter(native, terms, False, count is not None, names_callers, asks_kernel, threads, asks_gdb)
+        return GuardFilter(terms, False, count is not None, names_callers, asks_kernel, threads, asks_gdb)
     if native and not native.startswith("$_cuda_"):
         terms = [refusal("its condition is gdb's own, for the function is not in the API table")]
-    return GuardFilter(native, terms)
+    return GuardFilter(terms)
 
 
-def of_name(native: str, argument: int, pattern: str | None, wanted_callers: str) -> GuardFilter:
+def of_name(argument: int, pattern: str | None, wanted_callers: str) -> GuardFilter:
     """For a resolver that is asked for a name: what begins as the pattern does is looked at in gdb."""
     terms = caller_terms(wanted_callers)
     head = re.split(r"[*?\[]", pattern or "", maxsplit=1)[0]
@@ -74,7 +59,7 @@ def of_name(native: str, argument: int, pattern: str | None, wanted_callers: str
         registers = abi.convention(MACHINE).integers
         places = [abi.ValuePlace((abi.Piece(register, None, abi.WORD),)) for register in registers]
         terms.append(tree_term(0, typed.Matches("name", argument, head.encode(), True), places))
-    return GuardFilter(native, terms, asks_kernel=bool(head))
+    return GuardFilter(terms, asks_kernel=bool(head))
 
 
 def tree_term(number: int, tree: typed.Typed, locations: Sequence[abi.ValuePlace]) -> Term:

@@ -12,12 +12,14 @@ import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.live import process
+from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.locations import places
+from gdbcuda.live.breakpoints.ours import BreakWish, GuardFilter
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import sweep, switching
 from gdbcuda.live.guarding import filters, gdb_threads
-from gdbcuda.live.guarding.by_process import FILTERS, PROCESSES, Guarded, calls_seen, ended
-from gdbcuda.live.guarding.filters import EVERY_CALL, GuardFilter
+from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, calls_seen, ended
+from gdbcuda.live.guarding.filters import EVERY_CALL
 from gdbcuda.live.guarding.loading import watch_or_not
 from gdbcuda.live.guarding.making import SWITCHED_OFF, clean, refresh, release_unneeded, remove, renew, undo_inherited
 from gdbcuda.live.host import console, inferiors
@@ -29,7 +31,7 @@ from gdbcuda.live.stopping.functions import function
 from gdbcuda.live.threads import positions
 from gdbcuda.machine.detour import NoDetour
 
-__all__ = ["FILTERS", "PROCESSES", "calls_seen", "refresh"]
+__all__ = ["PROCESSES", "calls_seen", "refresh"]
 
 FEW, FEW_FAR = 8, 2  # guards that are lifted at every stop; of more, only that of the function where the program stops
 _stepping: list[bool] = []  # the stops are ours
@@ -43,18 +45,18 @@ def want(
     counts_calls: bool = False,
 ) -> None:  # fmt: skip
     """cuda-break has made a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
-    found = filters.of_function(made, native, symbol, condition, wanted_callers)
+    found = filters.of_function(made.number, native, symbol, condition, wanted_callers)
     found.counts_calls = counts_calls
     add(made, found)
 
 
-def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | None, wanted_callers: str) -> None:
+def want_name(made: gdb.Breakpoint, argument: int, pattern: str | None, wanted_callers: str) -> None:
     """The same for a resolver that is asked for a name."""
-    add(made, filters.of_name(native, argument, pattern, wanted_callers))
+    add(made, filters.of_name(argument, pattern, wanted_callers))
 
 
 def add(made: gdb.Breakpoint, found: GuardFilter) -> None:
-    FILTERS[made.number] = found
+    ours.of(made.number).filter = found
     watch_or_not()
     user_hooks.add_condition("hook-detach", "_cuda_take_back")  # gdb has no event in front of it
     user_hooks.add("info hookpost-breakpoints", "commands.guards", "write_note")  # gdb's table cannot be told
@@ -63,7 +65,7 @@ def add(made: gdb.Breakpoint, found: GuardFilter) -> None:
 
 def state_of(number: int) -> str:
     """For people: "guarded", or why not; "" where nobody would expect it, or it is not known yet."""
-    if number not in FILTERS or not process.is_alive():
+    if ours.filter_of(number) is None or not process.is_alive():
         return ""
     why = PROCESSES().trouble_of(number)
     if PROCESSES().guards_of(number) and not why:
@@ -84,24 +86,25 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
     """What does not hold any more ends now; what could be made waits for a better moment."""
     if switching:
         return
-    if breakpoint.number not in FILTERS:
+    wish = ours.wish_of(breakpoint.number)
+    if wish is None or ours.filter_of(breakpoint.number) is None:
         on_created(breakpoint)
         return
     for state in PROCESSES.all():
         state.stale.add(breakpoint.number)
     for guard in PROCESSES().guards_of(breakpoint.number):
-        if is_other(breakpoint):
+        if is_other(breakpoint, wish):
             remove(guard)
 
 
-def is_other(breakpoint: gdb.Breakpoint) -> bool:
+def is_other(breakpoint: gdb.Breakpoint, wish: BreakWish) -> bool:
     """Than its guard was made for. (Its locations are not asked for: gdb may be in the middle of them.)"""
-    return not breakpoint.enabled or (breakpoint.condition or "") != FILTERS[breakpoint.number].native
+    return not breakpoint.enabled or (breakpoint.condition or "") != wish.native
 
 
 def on_created(breakpoint: gdb.Breakpoint) -> None:
     """Somebody's breakpoint on bytes that we have replaced: it has the right of way."""
-    if breakpoint.number <= 0 or breakpoint.number in FILTERS:
+    if breakpoint.number <= 0 or ours.filter_of(breakpoint.number) is not None:
         return
     state = PROCESSES()
     for guard in list(state.guards.values()):
@@ -131,7 +134,7 @@ def on_new_thread(event: gdb.ThreadEvent) -> None:
         gdb_threads.on_new(newest)
     except NoDetour:
         for guard in list(PROCESSES().guards.values()):
-            if any(newest.num in FILTERS[number].threads for number in guard.members):
+            if any(newest.num in one.threads for one in ours.filters(guard.members)):
                 give_way(guard)
 
 
@@ -147,7 +150,6 @@ def on_entry_watched(address: int, on: bool) -> None:
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     if breakpoint.number <= 0:
         return
-    FILTERS.pop(breakpoint.number, None)
     state = PROCESSES()
     for stops in state.stops.values():
         if stops.pop(breakpoint.number, None) is not None:
@@ -155,7 +157,7 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     for guard in state.guards_of(breakpoint.number):
         state.stale.update(set(guard.members) - {breakpoint.number})
         remove(guard)
-    if not FILTERS:
+    if not ours.filtered():
         watch_or_not()
         state.look_no_more()
 
@@ -208,7 +210,7 @@ def on_stop(event: object = None) -> None:
     for guard in list(state.guards.values()):
         guard.stand(here[0] if here is not None else 0)
     sweep()
-    if FILTERS and process.is_alive() and not process.is_running():
+    if ours.filtered() and process.is_alive() and not process.is_running():
         lift_shown(state)
         clean()
         renew(state.waiting)
@@ -227,7 +229,7 @@ def lift_shown(state: Guarded) -> None:
 
 def on_prompt() -> None:
     sweep()
-    if FILTERS and process.is_alive() and PROCESSES().roomless and not process.is_running():
+    if ours.filtered() and process.is_alive() and PROCESSES().roomless and not process.is_running():
         refresh()
     release_unneeded()
 
@@ -285,7 +287,7 @@ def step_out(inside: Callable[[int], bool]) -> None:
 def on_setting() -> None:
     """set cuda-guard"""
     with trampoline_space.may_call():
-        renew(list(FILTERS))
+        renew([one.number for one in ours.filtered()])
     if not PROCESSES().guards and process.is_alive() and not process.is_running():
         trampoline_space.give_back()
     watch_or_not()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gdb
 
 from gdbcuda.live import process
+from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.guard.watch import trash
-from gdbcuda.live.guarding.by_process import FILTERS, PROCESSES, Guarded
+from gdbcuda.live.guarding.by_process import PROCESSES, Guarded
 from gdbcuda.live.guarding.making import remove, renew
 from gdbcuda.live.patching import trampoline_space
 from gdbcuda.live.placing import loader_watch
@@ -19,9 +20,10 @@ def on_loaded() -> None:
     for guard in state.guards.values():
         guard.veil()
     if state.fresh:
-        for guard in [one for one in state.guards.values() if any(FILTERS[n].names_callers for n in one.members)]:
-            state.stale.update(guard.members)
-            remove(guard)
+        for guard in list(state.guards.values()):
+            if any(one.names_callers for one in ours.filters(guard.members)):
+                state.stale.update(guard.members)
+                remove(guard)
     renew(state.waiting)
     state.fresh.clear()
 
@@ -41,7 +43,7 @@ def forget_unloaded(state: Guarded) -> None:
 
 
 def watch_or_not() -> None:
-    if FILTERS and settings.value("cuda-guard") != "off":
+    if ours.filtered() and settings.value("cuda-guard") != "off":
         loader_watch.want(on_loaded)
     else:
         trash.extend(loader_watch.unwant(on_loaded))

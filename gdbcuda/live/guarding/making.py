@@ -15,14 +15,15 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
+from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.locations import are_places_known, places
 from gdbcuda.live.guard import forks
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
 from gdbcuda.live.guard.remote import RemoteGuard
-from gdbcuda.live.guarding import condition_needs, gdb_threads, seccomp
-from gdbcuda.live.guarding.by_process import FILTERS, PROCESSES, Guarded
-from gdbcuda.live.guarding.refusals import NOT_EVERYWHERE, NotNow, OfOne, everywhere, strangers
+from gdbcuda.live.guarding import condition_needs, filters, gdb_threads, seccomp
+from gdbcuda.live.guarding.by_process import PROCESSES, Guarded
+from gdbcuda.live.guarding.refusals import NOT_EVERYWHERE, NotNow, OfOne, counting_ones, everywhere, strangers
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.patching import detours, trampoline_space
 from gdbcuda.live.placing import inserted
@@ -40,7 +41,7 @@ def renew(numbers: Iterable[int] = ()) -> None:
     """Makes the guards of these breakpoints, and of those that have changed, what they should be now."""
     state = PROCESSES()
     undo_inherited(state)
-    wanted = set(numbers) & set(FILTERS) | state.stale
+    wanted = {one.number for one in ours.filtered()} & {*numbers, *state.stale}
     state.stale.clear()
     reason = "detaching" if state.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
     if not wanted or (reason == SWITCHED_OFF and not state.guards):
@@ -55,7 +56,7 @@ def renew(numbers: Iterable[int] = ()) -> None:
     for function in functions:
         state.stops[function] = {n: s for n, s in state.stops[function].items() if n not in wanted}
     for one in gdb.breakpoints():
-        if one.number in wanted and one.number in FILTERS:
+        if one.number in wanted:
             for stop in stops_of(one, reason):
                 function = process.function_start(stop) or stop
                 functions.add(function)
@@ -105,7 +106,7 @@ def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
         state.why[number] = ""  # pending, and gdb does not even tell its condition
     elif not breakpoint.enabled:
         state.why[number] = "disabled"
-    elif (breakpoint.condition or "") != FILTERS[number].native:
+    elif (breakpoint.condition or "") != ours.wish(number).native:
         state.why[number] = "its condition was changed"
     else:
         switched_off = {one.stop for one in state.guards_of(number) if one.is_lowered}
@@ -137,7 +138,7 @@ def settle(function: int, others: list[gdb.Breakpoint]) -> None:
 
 def all_or_none(state: Guarded) -> None:
     """(`guard_refusals.everywhere` has seen what can be known before one is made.)"""
-    for number in [number for number, one in FILTERS.items() if one.is_counting]:
+    for number in [one.number for one in ours.filtered() if one.filter and one.filter.is_counting]:
         guards = state.guards_of(number)
         if 0 < len(guards) < sum(number in stops for stops in state.stops.values()):
             state.why[number] = NOT_EVERYWHERE.format(state.why.get(number, ""))
@@ -150,11 +151,10 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
     state = PROCESSES()
     found, threads = everywhere(function, members, others)
     look_out(state, found, members)
-    for number in members:
-        if FILTERS[number].is_counting:
-            condition_needs.counter(number)
-    counter = state.calls.counter(function) if any(FILTERS[number].counts_calls for number in members) else None
-    is_counting = any(FILTERS[number].is_counting for number in members)
+    for number in counting_ones(members):
+        condition_needs.counter(number)
+    counter = state.calls.counter(function) if any(one.counts_calls for one in ours.filters(members)) else None
+    is_counting = bool(counting_ones(members))
     made = written(state, found, [test_of(number) for number in members], counter, is_counting)
     guard = guard_of(function, found, members, made, is_counting)
     if counter is not None:
@@ -171,7 +171,7 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
 
 def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
     """For what the guard would not survive."""
-    if any(FILTERS[number].asks_kernel for number in members):
+    if any(one.asks_kernel for one in ours.filters(members)):
         state.look_out(seccomp.WAYS, on_confined)
         state.is_confined = False
     if standstill.stands_still() and (found.stops_inside or not children.can_be_found()):
@@ -182,7 +182,7 @@ def on_confined() -> None:
     state = PROCESSES()
     state.is_confined = True
     for guard in list(state.guards.values()):
-        if any(FILTERS[number].asks_kernel for number in guard.members):
+        if any(one.asks_kernel for one in ours.filters(guard.members)):
             state.stale.update(guard.members)
             remove(guard)
 
@@ -230,8 +230,10 @@ def guard_of(
 
 
 def test_of(number: int) -> trampoline.Test:
+    found = ours.filter_of(number)
+    assert found is not None
     try:
-        return FILTERS[number].test()
+        return filters.test_of(found)
     except NoDetour as reason:
         is_for_now = isinstance(reason, gdb_threads.NotYet)
         raise OfOne(number, str(reason), f"and has no guard: {reason}", is_for_now) from None

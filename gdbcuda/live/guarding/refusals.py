@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import gdb
 
 from gdbcuda.errors import UserError
@@ -10,7 +12,7 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import places
 from gdbcuda.live.guard import forks
 from gdbcuda.live.guarding import seccomp
-from gdbcuda.live.guarding.by_process import FILTERS, PROCESSES, Guarded
+from gdbcuda.live.guarding.by_process import PROCESSES, Guarded
 from gdbcuda.live.patching import detours, trampoline_space
 from gdbcuda.live.placing import own_process
 from gdbcuda.live.threads import positions, standstill
@@ -39,8 +41,8 @@ def everywhere(function: int, members: dict[int, int], others: list[gdb.Breakpoi
     """The patch that the function may have, and where the threads are. The process counts a breakpoint's calls at all
     of its places, or gdb does: gdb cannot add to a number that threads add to meanwhile."""
     state = PROCESSES()
-    counted = {number for number in members if FILTERS[number].is_counting}
-    places_too = [at for at, stops in state.stops.items() if at != function and not counted.isdisjoint(stops)]
+    counted = counting_ones(members)
+    places_too = [at for at, stops in state.stops.items() if at != function and stops.keys() & counted]
     try:
         for at in places_too:
             if at not in state.guards:
@@ -53,12 +55,16 @@ def everywhere(function: int, members: dict[int, int], others: list[gdb.Breakpoi
         raise kind(NOT_EVERYWHERE.format(problem)) from None
 
 
+def counting_ones(members: Iterable[int]) -> list[int]:
+    return [number for number in members if any(one.is_counting for one in ours.filters([number]))]
+
+
 def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> tuple[Detour, Threads]:
     state = PROCESSES()
     refuse_what_cannot_be_shared(members)
     refuse_resolver(function, members)
     refuse_more_than_gdb_bears(state)
-    if any(FILTERS[number].asks_kernel for number in members):
+    if any(one.asks_kernel for one in ours.filters(members)):
         refuse_confined(state)
     found = detours.plan(function, next(iter(members.values())), trampoline_space.is_unwound(function))
     if found.stops_inside and standstill.stands_still():
@@ -72,10 +78,10 @@ def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
 def refuse_what_cannot_be_shared(members: dict[int, int]) -> None:
     if len(set(members.values())) > 1:
         raise NoDetour("its breakpoints are at different places")
-    counting_ones = [number for number in members if FILTERS[number].is_counting]
-    if counting_ones and len(members) > 1:
+    alone_there = counting_ones(members)
+    if alone_there and len(members) > 1:
         alone = "it counts calls, and another breakpoint is on the same function"
-        raise OfOne(counting_ones[0], alone, "and counts calls")
+        raise OfOne(alone_there[0], alone, "and counts calls")
 
 
 def refuse_resolver(function: int, members: dict[int, int]) -> None:
