@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Callable
 
 import gdb
 
+from gdbcuda.live.host.inferiors import PerInferior
+
 if TYPE_CHECKING:
     from gdbcuda.machine.trampoline import Test  # a session without guards does not wait for it
 
@@ -45,19 +47,45 @@ class GuardFilter:
 
 
 @dataclass
+class WantedGuards:
+    """Of one breakpoint in one process. ``stops``: by function, where it wants a guard, the address of its location;
+    ``seen_before``: how many calls the function had seen when the breakpoint came; ``why``: it has no guard. To be
+    looked at again: ``is_stale`` at once, ``is_waiting`` as it was not the moment, ``is_roomless`` as there was no
+    room."""
+
+    stops: dict[int, int] = field(default_factory=dict)
+    seen_before: dict[int, int] = field(default_factory=dict)
+    why: str = ""
+    is_stale: bool = True
+    is_waiting: bool = False
+    is_roomless: bool = False
+
+
+@dataclass
+class InProcess:
+    """What there is of a breakpoint in one process, and goes with it."""
+
+    guards: WantedGuards = field(default_factory=WantedGuards)
+
+
+@dataclass
 class OurBreakpoint:
     """``wish`` and ``filter`` are None of one that the user has made with gdb's own commands."""
 
     number: int
     wish: BreakWish | None = None
     filter: GuardFilter | None = None
+    here: PerInferior[InProcess] = field(default_factory=lambda: PerInferior(InProcess))
 
 
 _known: dict[int, OurBreakpoint] = {}
+ON_GONE: list[Callable[[OurBreakpoint], None]] = []  # for those that keep what several breakpoints share
 
 
 def of(number: int) -> OurBreakpoint:
-    return _known.setdefault(number, OurBreakpoint(number))
+    if number not in _known:
+        _known[number] = OurBreakpoint(number)
+    return _known[number]
 
 
 def find(number: int) -> OurBreakpoint | None:
@@ -91,4 +119,9 @@ def wish(number: int) -> BreakWish:
 
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
-    _known.pop(breakpoint.number, None)
+    gone = _known.pop(breakpoint.number, None)
+    if gone is None:
+        return
+    for tell in ON_GONE:
+        tell(gone)
+    gone.here.close()

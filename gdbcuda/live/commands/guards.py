@@ -46,7 +46,7 @@ def row(number: int) -> tuple[str, str, str, str]:
     shown = "" if calls is None else f"{calls:,}"
     trouble = state.trouble_of(number)
     if found is None or trouble:
-        return str(number), where_tested(number), shown, trouble or state.why.get(number) or "not set yet"
+        return str(number), where_tested(number), shown, trouble or guards.wanted_by(number).why or "not set yet"
     size, code = len(found.detour.original), found.trampoline
     function = process.symbol_of(found.function)[0] or f"{found.function:#x}"
     first = found.detour.replaced.start
@@ -83,7 +83,7 @@ def note() -> str:
             continue
         calls = guards.calls_seen(number)
         seen = "" if calls is None else f", {calls:,} calls seen"
-        why = "" if state == "guarded" else f", no guard: {guards.PROCESSES().why[number]}"
+        why = "" if state == "guarded" else f", no guard: {guards.wanted_by(number).why}"
         lines[f"tested {where_tested(number)}{seen}{why}"].append(number)
     shown = [visible(f"{numbered(numbers)}: {text}") for text, numbers in lines.items()]
     more = [f"{len(shown) - MOST_LINES} more: see cuda-guards"] if len(shown) > MOST_LINES else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Callable
 
@@ -9,6 +10,7 @@ import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
+from gdbcuda.live.breakpoints.ours import WantedGuards
 from gdbcuda.live.guard import libc_calls
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import Watch, sweep, trash
@@ -18,22 +20,17 @@ from gdbcuda.live.host.inferiors import PerInferior
 
 @dataclass
 class Guarded:
-    """``guards``: by address of the function; ``stops``: by function, which breakpoints want a guard there, and where;
-    ``why``: by breakpoint, why it has none; ``stale``: breakpoints to look at again; ``waiting``: those for which it
-    was not the moment; ``roomless``: those for which there was no room; ``fresh``: objects loaded since the process
-    last ran, in whose functions no thread can be; ``inherited``: guards of the process that it is a fork of, perhaps:
-    their patches, and nobody's now; ``is_confined``: by seccomp, None while nobody looks out for that; ``lookouts``:
-    for libc's calls that matter."""
+    """``guards``: by address of the function; ``fresh``: objects loaded since the process last ran, in whose functions
+    no thread can be; ``inherited``: guards of the process that it is a fork of, perhaps: their patches, and nobody's
+    now; ``watched``: functions whose calls somebody of ours has begun to watch, or ceased to, since breakpoints
+    that wait were looked at; ``is_confined``: by seccomp, None while nobody looks out for that; ``lookouts``: for
+    libc's calls that matter."""
 
     guards: dict[int, Guard] = field(default_factory=dict)
-    stale: set[int] = field(default_factory=lambda: {one.number for one in ours.filtered()})
-    waiting: set[int] = field(default_factory=set)
-    roomless: set[int] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
+    watched: set[int] = field(default_factory=set)
     inherited: list[Guard] = field(default_factory=list)
     calls: CountedCalls = field(default_factory=lambda: CountedCalls())
-    why: dict[int, str] = field(default_factory=dict)
-    stops: dict[int, dict[int, int]] = field(default_factory=dict)
     is_stopped: bool = field(default_factory=lambda: is_stopped())  # for the user
     is_leaving: bool = False
     is_confined: bool | None = None
@@ -74,6 +71,35 @@ def is_stopped() -> bool:
 
 PROCESSES: PerInferior[Guarded] = PerInferior(Guarded, Guarded.end)
 ended: list[Guard] = []  # of the last process that gdb has left: where it follows a fork, that one
+
+
+def wanted() -> dict[int, WantedGuards]:
+    """By breakpoint, what there is of the guards that it wants in the selected inferior's process."""
+    inferior = gdb.selected_inferior()
+    return {one.number: one.here.of(inferior).guards for one in ours.filtered()}
+
+
+def wanted_by(number: int) -> WantedGuards:
+    return ours.of(number).here().guards
+
+
+def members_of(function: int) -> dict[int, int]:
+    """The breakpoints that want a guard there, and the addresses of their locations."""
+    return {number: one.stops[function] for number, one in wanted().items() if function in one.stops}
+
+
+def members_by_function() -> dict[int, dict[int, int]]:
+    found: dict[int, dict[int, int]] = {}
+    for number, one in wanted().items():
+        for function, stop in one.stops.items():
+            found.setdefault(function, {})[number] = stop
+    return found
+
+
+def look_again(numbers: Iterable[int]) -> None:
+    """At what these breakpoints want, as soon as may be."""
+    for number in numbers:
+        wanted_by(number).is_stale = True
 
 
 def calls_seen(number: int) -> int | None:

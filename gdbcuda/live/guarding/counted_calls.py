@@ -6,17 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gdbcuda.errors import Unreadable
+from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.patching import counter_words
 
 
 @dataclass
 class CountedCalls:
-    """Of one process. ``counters``: by function, where its trampoline counts; ``skipped``: calls that none has counted;
-    ``before``: by breakpoint and function, what that had seen already when the breakpoint came."""
+    """Of one process and by function. ``counters``: where its trampoline counts; ``skipped``: calls that none has."""
 
     skipped: dict[int, int] = field(default_factory=dict)
-    before: dict[tuple[int, int], int] = field(default_factory=dict)
     counters: dict[int, int] = field(default_factory=dict)
 
     def counter(self, function: int) -> int:
@@ -26,7 +25,7 @@ class CountedCalls:
         self.counters[guard.function] = counter
         guard.skipped = self.skipped.pop(guard.function, 0)
         for number in guard.members:
-            self.before.setdefault((number, guard.function), self.total(guard))
+            seen_before(number).setdefault(guard.function, self.total(guard))
 
     def end(self, guard: Guard) -> None:
         self.skipped[guard.function] = guard.skipped
@@ -42,4 +41,8 @@ class CountedCalls:
         counted = [guard for guard in guards if guard.function in self.counters]
         if not counted:
             return None
-        return sum(self.total(guard) - self.before.get((number, guard.function), 0) for guard in counted)
+        return sum(self.total(guard) - seen_before(number).get(guard.function, 0) for guard in counted)
+
+
+def seen_before(number: int) -> dict[int, int]:
+    return ours.of(number).here().guards.seen_before

@@ -14,14 +14,33 @@ from gdbcuda import condition as conditions
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.locations import places
-from gdbcuda.live.breakpoints.ours import BreakWish, GuardFilter
+from gdbcuda.live.breakpoints.ours import BreakWish, GuardFilter, OurBreakpoint
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import sweep, switching
 from gdbcuda.live.guarding import filters, gdb_threads
-from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, calls_seen, ended
+from gdbcuda.live.guarding.by_process import (
+    PROCESSES,
+    Guarded,
+    calls_seen,
+    ended,
+    look_again,
+    members_of,
+    wanted,
+    wanted_by,
+)  # fmt: skip
 from gdbcuda.live.guarding.filters import EVERY_CALL
 from gdbcuda.live.guarding.loading import watch_or_not
-from gdbcuda.live.guarding.making import SWITCHED_OFF, clean, refresh, release_unneeded, remove, renew, undo_inherited
+from gdbcuda.live.guarding.making import (
+    SWITCHED_OFF,
+    clean,
+    refresh,
+    release_unneeded,
+    remove,
+    renew,
+    roomless,
+    undo_inherited,
+    waiting,
+)  # fmt: skip
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.patching import counter_words, detours, mapped_pages, trampoline_space
 from gdbcuda.live.placing import inserted, link, own_process
@@ -31,7 +50,7 @@ from gdbcuda.live.stopping.functions import function
 from gdbcuda.live.threads import positions
 from gdbcuda.machine.detour import NoDetour
 
-__all__ = ["PROCESSES", "calls_seen", "refresh"]
+__all__ = ["PROCESSES", "calls_seen", "refresh", "wanted_by"]
 
 FEW, FEW_FAR = 8, 2  # guards that are lifted at every stop; of more, only that of the function where the program stops
 _stepping: list[bool] = []  # the stops are ours
@@ -60,7 +79,7 @@ def add(made: gdb.Breakpoint, found: GuardFilter) -> None:
     watch_or_not()
     user_hooks.add_condition("hook-detach", "_cuda_take_back")  # gdb has no event in front of it
     user_hooks.add("info hookpost-breakpoints", "commands.guards", "write_note")  # gdb's table cannot be told
-    PROCESSES().stale.add(made.number)
+    look_again([made.number])
 
 
 def state_of(number: int) -> str:
@@ -70,7 +89,7 @@ def state_of(number: int) -> str:
     why = PROCESSES().trouble_of(number)
     if PROCESSES().guards_of(number) and not why:
         return "guarded"
-    why = why or PROCESSES().why.get(number, "")
+    why = why or wanted_by(number).why
     return f"not guarded: {why}" if why not in ("", EVERY_CALL, SWITCHED_OFF) else ""
 
 
@@ -86,14 +105,14 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
     """What does not hold any more ends now; what could be made waits for a better moment."""
     if switching:
         return
-    wish = ours.wish_of(breakpoint.number)
-    if wish is None or ours.filter_of(breakpoint.number) is None:
+    one = ours.find(breakpoint.number)
+    if one is None or one.wish is None or one.filter is None:
         on_created(breakpoint)
         return
-    for state in PROCESSES.all():
-        state.stale.add(breakpoint.number)
+    for here in one.here.all():
+        here.guards.is_stale = True
     for guard in PROCESSES().guards_of(breakpoint.number):
-        if is_other(breakpoint, wish):
+        if is_other(breakpoint, one.wish):
             remove(guard)
 
 
@@ -116,7 +135,7 @@ def on_created(breakpoint: gdb.Breakpoint) -> None:
 
 def give_way(guard: Guard) -> None:
     state = PROCESSES()
-    state.stale.update(guard.members)
+    look_again(guard.members)
     remove(guard)
     for one in [other for number in guard.members for other in state.guards_of(number)]:
         if one.is_counting:  # at all of its places, or at none
@@ -144,18 +163,17 @@ def on_entry_watched(address: int, on: bool) -> None:
     if on and address in state.guards:
         with link.as_it_is():
             give_way(state.guards[address])
-    state.waiting.update(state.stops.get(address, ()))
+    state.watched.add(address)
 
 
-def on_deleted(breakpoint: gdb.Breakpoint) -> None:
-    if breakpoint.number <= 0:
+def on_gone(gone: OurBreakpoint) -> None:
+    if gone.filter is None:
         return
     state = PROCESSES()
-    for stops in state.stops.values():
-        if stops.pop(breakpoint.number, None) is not None:
-            state.stale.update(stops)  # it may have been what kept the others from having a guard
-    for guard in state.guards_of(breakpoint.number):
-        state.stale.update(set(guard.members) - {breakpoint.number})
+    for at in gone.here().guards.stops:
+        look_again(members_of(at))  # it may have been what kept the others from having a guard
+    for guard in state.guards_of(gone.number):
+        look_again(set(guard.members) - {gone.number})
         remove(guard)
     if not ours.filtered():
         watch_or_not()
@@ -191,7 +209,7 @@ def on_continue(event: object) -> None:
     state.is_stopped = False
     sweep()
     with inserted.going_on():
-        renew(state.waiting)
+        renew(waiting())
     state.fresh.clear()
     here = positions.position_here() if state.guards else None
     if here is not None:
@@ -213,7 +231,7 @@ def on_stop(event: object = None) -> None:
     if ours.filtered() and process.is_alive() and not process.is_running():
         lift_shown(state)
         clean()
-        renew(state.waiting)
+        renew(waiting())
 
 
 def lift_shown(state: Guarded) -> None:
@@ -229,7 +247,7 @@ def lift_shown(state: Guarded) -> None:
 
 def on_prompt() -> None:
     sweep()
-    if ours.filtered() and process.is_alive() and PROCESSES().roomless and not process.is_running():
+    if ours.filtered() and process.is_alive() and roomless() and not process.is_running():
         refresh()
     release_unneeded()
 
@@ -287,7 +305,7 @@ def step_out(inside: Callable[[int], bool]) -> None:
 def on_setting() -> None:
     """set cuda-guard"""
     with trampoline_space.may_call():
-        renew([one.number for one in ours.filtered()])
+        renew(wanted())
     if not PROCESSES().guards and process.is_alive() and not process.is_running():
         trampoline_space.give_back()
     watch_or_not()
@@ -305,3 +323,4 @@ def already_decided(number: int) -> bool | None:
 settings.ON_CHANGE["cuda-guard"] = on_setting
 own_process.ON_ENTRY.append(on_entry_watched)
 counting.already_decided.append(already_decided)
+ours.ON_GONE.append(on_gone)

@@ -7,8 +7,8 @@ import gdb
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.guard.watch import trash
-from gdbcuda.live.guarding.by_process import PROCESSES, Guarded
-from gdbcuda.live.guarding.making import remove, renew
+from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, look_again
+from gdbcuda.live.guarding.making import remove, renew, waiting
 from gdbcuda.live.patching import trampoline_space
 from gdbcuda.live.placing import loader_watch
 from gdbcuda.live.prompt import settings
@@ -22,9 +22,9 @@ def on_loaded() -> None:
     if state.fresh:
         for guard in list(state.guards.values()):
             if any(one.names_callers for one in ours.filters(guard.members)):
-                state.stale.update(guard.members)
+                look_again(guard.members)
                 remove(guard)
-    renew(state.waiting)
+    renew(waiting())
     state.fresh.clear()
 
 
@@ -35,7 +35,7 @@ def forget_unloaded(state: Guarded) -> None:
         if not gdb.solib_name(function) and not process.in_program(function):
             process.forget()
             del state.guards[function]
-            state.stale.update(guard.members)
+            look_again(guard.members)
             guard.forget()
             trampoline_space.take_back(guard.detour.island, guard.trampoline)
             if guard.detour.island is not None:

@@ -17,12 +17,13 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.locations import are_places_known, places
+from gdbcuda.live.breakpoints.ours import WantedGuards
 from gdbcuda.live.guard import forks
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
 from gdbcuda.live.guard.remote import RemoteGuard
 from gdbcuda.live.guarding import condition_needs, filters, gdb_threads, seccomp
-from gdbcuda.live.guarding.by_process import PROCESSES, Guarded
+from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, look_again, members_by_function, wanted, wanted_by
 from gdbcuda.live.guarding.refusals import NOT_EVERYWHERE, NotNow, OfOne, counting_ones, everywhere, strangers
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.patching import detours, trampoline_space
@@ -41,34 +42,46 @@ def renew(numbers: Iterable[int] = ()) -> None:
     """Makes the guards of these breakpoints, and of those that have changed, what they should be now."""
     state = PROCESSES()
     undo_inherited(state)
-    wanted = {one.number for one in ours.filtered()} & {*numbers, *state.stale}
-    state.stale.clear()
+    asked = set(numbers)
+    due = {number: one for number, one in wanted().items() if one.is_stale or number in asked}
+    for one in due.values():
+        one.is_stale = False
     reason = "detaching" if state.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
-    if not wanted or (reason == SWITCHED_OFF and not state.guards):
-        state.why.update(dict.fromkeys(wanted, reason))
+    if not due or (reason == SWITCHED_OFF and not state.guards):
+        refuse(due, reason)
         return
     reason = reason or detours.is_possible()
     if not reason and not are_places_known():
-        state.waiting |= wanted
+        for one in due.values():
+            one.is_waiting = True
         gdb_cli.when_possible(renew_waiting)
         return
-    functions = {function for function, stops in state.stops.items() if not wanted.isdisjoint(stops)}
-    for function in functions:
-        state.stops[function] = {n: s for n, s in state.stops[function].items() if n not in wanted}
-    for one in gdb.breakpoints():
-        if one.number in wanted:
-            for stop in stops_of(one, reason):
-                function = process.function_start(stop) or stop
-                functions.add(function)
-                state.stops.setdefault(function, {})[one.number] = stop
-    state.waiting -= wanted
-    state.roomless -= wanted
-    others = strangers()
-    state.why.update({number: "" for function in functions for number in state.stops[function]})
+    functions, others = find_stops(due, reason), strangers()
+    members = members_by_function()
+    refuse({number for function in functions for number in members.get(function, ())}, "")
     for function in sorted(functions):
-        settle(function, others)
+        settle(function, members.get(function, {}), others)
     all_or_none(state)
     release_unneeded()
+
+
+def find_stops(due: dict[int, WantedGuards], reason: str) -> set[int]:
+    """Where these breakpoints want guards now; returns the functions where they do, or did."""
+    functions = {function for one in due.values() for function in one.stops}
+    for one in due.values():
+        one.stops, one.is_waiting, one.is_roomless = {}, False, False
+    for breakpoint in gdb.breakpoints():
+        if breakpoint.number in due:
+            for stop in stops_of(breakpoint, reason):
+                due[breakpoint.number].stops[process.function_start(stop) or stop] = stop
+    return functions.union(*(one.stops for one in due.values()))
+
+
+def refuse(numbers: Iterable[int], why: str, is_for_now: bool = False, is_roomless: bool = False) -> None:
+    for one in map(wanted_by, numbers):
+        one.why = why
+        one.is_waiting |= is_for_now
+        one.is_roomless |= is_roomless
 
 
 def release_unneeded() -> None:
@@ -82,9 +95,17 @@ def undo_inherited(state: Guarded) -> None:
         state.inherited.pop().undo_in_fork()
 
 
+def waiting() -> list[int]:
+    state, found = PROCESSES(), wanted()
+    for one in found.values():
+        one.is_waiting |= not state.watched.isdisjoint(one.stops)
+    state.watched.clear()
+    return [number for number, one in found.items() if one.is_waiting]
+
+
 def renew_waiting() -> None:
     if process.is_alive() and not process.is_running():
-        renew(PROCESSES().waiting)
+        renew(waiting())
 
 
 def refresh() -> None:
@@ -92,32 +113,35 @@ def refresh() -> None:
     state = PROCESSES()
     state.is_full = ""
     with trampoline_space.may_call():
-        renew(state.roomless)
+        renew(roomless())
+
+
+def roomless() -> list[int]:
+    return [number for number, one in wanted().items() if one.is_roomless]
 
 
 def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
     """Addresses of the breakpoint's locations that are on, or would be without their guard; says why there are none."""
-    state, number = PROCESSES(), breakpoint.number
+    number = breakpoint.number
     if reason:
-        state.why[number] = reason
+        refuse([number], reason)
         return []
     found = places(breakpoint)
     if not found:
-        state.why[number] = ""  # pending, and gdb does not even tell its condition
+        refuse([number], "")  # pending, and gdb does not even tell its condition
     elif not breakpoint.enabled:
-        state.why[number] = "disabled"
+        refuse([number], "disabled")
     elif (breakpoint.condition or "") != ours.wish(number).native:
-        state.why[number] = "its condition was changed"
+        refuse([number], "its condition was changed")
     else:
-        switched_off = {one.stop for one in state.guards_of(number) if one.is_lowered}
+        switched_off = {one.stop for one in PROCESSES().guards_of(number) if one.is_lowered}
         return [address for address, on in found if address and (on or address in switched_off)]
     return []
 
 
-def settle(function: int, others: list[gdb.Breakpoint]) -> None:
+def settle(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> None:
     """One function: the guard for all breakpoints on it, or none."""
-    state = PROCESSES()
-    members, old = state.stops[function], state.guards.get(function)
+    old = PROCESSES().guards.get(function)
     if old is not None and set(old.members) == set(members) and {old.stop} == set(members.values()):
         return
     if old is not None:
@@ -127,21 +151,20 @@ def settle(function: int, others: list[gdb.Breakpoint]) -> None:
     try:
         install(function, members, others)
     except OfOne as problem:
-        state.why.update(dict.fromkeys(members, problem.for_others))
-        state.why[problem.number] = str(problem)
-        state.waiting.update(members if problem.is_for_now else ())
+        refuse(members, problem.for_others, problem.is_for_now)
+        refuse([problem.number], str(problem))
     except (NoDetour, UserError) as problem:
-        state.why.update(dict.fromkeys(members, str(problem)))
-        state.waiting.update(members if isinstance(problem, NotNow) else ())
-        state.roomless.update(members if isinstance(problem, trampoline_space.NoTrampolineSpace) else ())
+        is_roomless = isinstance(problem, trampoline_space.NoTrampolineSpace)
+        refuse(members, str(problem), isinstance(problem, NotNow), is_roomless)
 
 
 def all_or_none(state: Guarded) -> None:
     """(`guard_refusals.everywhere` has seen what can be known before one is made.)"""
     for number in [one.number for one in ours.filtered() if one.filter and one.filter.is_counting]:
         guards = state.guards_of(number)
-        if 0 < len(guards) < sum(number in stops for stops in state.stops.values()):
-            state.why[number] = NOT_EVERYWHERE.format(state.why.get(number, ""))
+        found = wanted_by(number)
+        if 0 < len(guards) < len(found.stops):
+            found.why = NOT_EVERYWHERE.format(found.why)
             for guard in guards:
                 remove(guard)
 
@@ -183,7 +206,7 @@ def on_confined() -> None:
     state.is_confined = True
     for guard in list(state.guards.values()):
         if any(one.asks_kernel for one in ours.filters(guard.members)):
-            state.stale.update(guard.members)
+            look_again(guard.members)
             remove(guard)
 
 
@@ -192,8 +215,7 @@ def on_fork() -> None:
     forks.remember()
     for guard in list(state.guards.values()):
         if guard.detour.stops_inside:
-            state.waiting.update(guard.members)
-            state.why.update(dict.fromkeys(guard.members, forks.REASON))
+            refuse(guard.members, forks.REASON, is_for_now=True)
             remove(guard)
 
 

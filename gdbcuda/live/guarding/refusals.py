@@ -12,7 +12,7 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import places
 from gdbcuda.live.guard import forks
 from gdbcuda.live.guarding import seccomp
-from gdbcuda.live.guarding.by_process import PROCESSES, Guarded
+from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, members_of, wanted, wanted_by
 from gdbcuda.live.patching import detours, trampoline_space
 from gdbcuda.live.placing import own_process
 from gdbcuda.live.threads import positions, standstill
@@ -42,11 +42,11 @@ def everywhere(function: int, members: dict[int, int], others: list[gdb.Breakpoi
     of its places, or gdb does: gdb cannot add to a number that threads add to meanwhile."""
     state = PROCESSES()
     counted = counting_ones(members)
-    places_too = [at for at, stops in state.stops.items() if at != function and stops.keys() & counted]
+    places_too = sorted({at for number in counted for at in wanted_by(number).stops} - {function})
     try:
         for at in places_too:
             if at not in state.guards:
-                allowed(at, state.stops[at], others)
+                allowed(at, members_of(at), others)
         return allowed(function, members, others)
     except (NoDetour, UserError) as problem:
         if not places_too or isinstance(problem, OfOne):
@@ -131,7 +131,7 @@ def standing(found: Detour) -> dict[int, list[positions.Position] | None]:
 
 def strangers() -> list[gdb.Breakpoint]:
     """The breakpoints of which it is not known at which function they want a guard: they may be anywhere."""
-    known = {number for stops in PROCESSES().stops.values() for number in stops}
+    known = {number for number, one in wanted().items() if one.stops}
     return [one for one in gdb.breakpoints() if one.number > 0 and one.number not in known]
 
 
