@@ -62,9 +62,22 @@ class WantedGuards:
 
 
 @dataclass
+class CallCount:
+    """``number`` of calls that its condition has let through; while ``address`` is set the process itself counts in the
+    8 bytes there. ``word``: those that it may count in. ``asked_last``: by thread, the registers of the call that the
+    condition was asked about last."""
+
+    number: int = 0
+    address: int | None = None
+    word: int | None = None
+    asked_last: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass
 class InProcess:
     """What there is of a breakpoint in one process, and goes with it."""
 
+    count: CallCount = field(default_factory=CallCount)
     guards: WantedGuards = field(default_factory=WantedGuards)
 
 

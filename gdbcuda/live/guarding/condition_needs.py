@@ -14,7 +14,10 @@ from gdbcuda.live.stopping import counting
 
 def counter(number: int) -> int:
     """Address of what a breakpoint's terms count in, at all of its places."""
-    return counter_words.word(("terms", number))
+    count = counting.of(number)
+    if count.word is None:
+        count.word = counter_words.reserve()
+    return count.word
 
 
 class SelectedProcess:

@@ -8,24 +8,14 @@ guard answers for it (`already_decided`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Callable
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.breakpoints import ours
+from gdbcuda.live.breakpoints.ours import CallCount
 from gdbcuda.live.patching import counter_words
 from gdbcuda.live.threads import arrivals
 
-
-@dataclass
-class CallCount:
-    """``number`` of calls; while ``address`` is set the process itself counts in the 8 bytes there."""
-
-    number: int = 0
-    address: int | None = None
-
-
-COUNTS: PerInferior[dict[int, CallCount]] = PerInferior(dict)  # by breakpoint number
 # Asked in turn with a breakpoint's number, about the call that the selected thread is at: True or False if the
 # counting terms have been decided (and the call counted) before gdb came to it, None if not.
 already_decided: list[Callable[[int], bool | None]] = []
@@ -33,7 +23,7 @@ already_decided: list[Callable[[int], bool | None]] = []
 
 def of(breakpoint: int) -> CallCount:
     """The count of this breakpoint in the selected inferior's process."""
-    return COUNTS().setdefault(breakpoint, CallCount())
+    return ours.of(breakpoint).here().count
 
 
 def value(breakpoint: int) -> int:
@@ -63,8 +53,9 @@ def move_into_process(breakpoint: int, address: int) -> None:
 
 def take_back(breakpoint: int) -> None:
     """From now on we count, on from where the process is: to be called before its 8 bytes go."""
-    value(breakpoint)
-    of(breakpoint).address = None
+    if ours.find(breakpoint) is not None:  # else it is being deleted, which has ended its guard
+        value(breakpoint)
+        of(breakpoint).address = None
 
 
 def passes(breakpoint: int, test: Callable[[int], bool]) -> bool:
@@ -73,7 +64,7 @@ def passes(breakpoint: int, test: Callable[[int], bool]) -> bool:
         answer = decided(breakpoint)
         if answer is not None:
             return answer
-    return not arrivals.is_met_again(breakpoint) and test(one_more(breakpoint))
+    return not arrivals.is_met_again(of(breakpoint).asked_last) and test(one_more(breakpoint))
 
 
 def one_more(breakpoint: int) -> int:

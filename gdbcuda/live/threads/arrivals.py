@@ -10,19 +10,16 @@ import re
 
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
-from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.threads import call_registers
 
-Key = tuple[int, int]  # breakpoint, thread
-LAST: PerInferior[dict[Key, tuple[int, ...]]] = PerInferior(dict)  # the registers that tell a call from others
 
-
-def is_met_again(breakpoint: int) -> bool:
-    """Has the condition been asked about the selected thread's call before? (The registers of two calls may be the
-    same. gdb's table, which costs more, tells them apart.)"""
-    key = breakpoint, call_registers.thread_number()
-    before, now = LAST().get(key), registers()
-    LAST()[key] = now
+def is_met_again(asked_last: dict[int, tuple[int, ...]]) -> bool:
+    """Has the condition been asked about the selected thread's call before? ``asked_last``: by thread, the registers of
+    the call that it was asked about last, which tell it from others. (Those of two calls may be the same. gdb's table,
+    which costs more, tells them apart.)"""
+    thread = call_registers.thread_number()
+    before, now = asked_last.get(thread), registers()
+    asked_last[thread] = now
     return before == now and is_resumed_at(now[0])
 
 
