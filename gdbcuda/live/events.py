@@ -82,7 +82,6 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         own_process.on_deleted,
         unloading.on_deleted,
         ours.on_deleted,
-        call_sites.on_breakpoint_deleted,
     ),
     "gdb_exiting": (if_loaded("guarding.guards", "on_exiting"),),
 }

@@ -45,6 +45,16 @@ def test_deleting_takes_the_return_breakpoints_too(local: Scenario) -> None:
     assert "No breakpoints" in text or "\n2 " not in text.rpartition("Num     Type")[2]
 
 
+@pytest.mark.parametrize(("deleted", "stops"), [("1", ["2"]), ("1 2", [])])
+def test_deleting_ends_the_wait_of_calls_that_are_open(scenario: Scenario, deleted: str, stops: list[str]) -> None:
+    """Two wait for the return of the call that is in the driver now."""
+    twice = ("cuda-break cuMemAlloc --on return", "cuda-break cuMemAlloc --on return if bytesize < 128M")
+    words = (*twice, "cuda-break cuMemAlloc --in driver --once", "RUN", f"delete {deleted}", "continue")
+    text = scenario.run("test_alloc", *words)
+    assert "Breakpoint 3  driver" in text
+    assert re.findall(r"^Breakpoint (\d+)  hook .* = CUDA_SUCCESS", text, re.MULTILINE) == stops
+
+
 def test_commands_run_where_the_calls_return(local: Scenario) -> None:
     """That is another breakpoint, but the user has given them to the one that cuda-break has named."""
     before = ("cuda-break cuMemAlloc --on return", "python gdb.execute('commands 1\\necho ONE\\\\n\\nend')", "run")

@@ -63,6 +63,14 @@ def test_what_comes_back_is_tested_in_the_process_again(scenario: Scenario, tmp_
     assert re.search(r"^3 +by gdb.* its condition was changed", text, re.MULTILINE), text
 
 
+def test_saving_in_the_middle_of_a_call_does_not_lose_its_return(scenario: Scenario, tmp_path) -> None:
+    saved = tmp_path / "saved"
+    words = ("cuda-break cuMemAlloc --on return", "cuda-break cuMemAlloc --in driver --once", "RUN")
+    text = scenario.run("test_alloc", *words, f"save breakpoints {saved}", "delete 2", "continue")
+    assert "Breakpoint 2  driver" in text and "break *0x" not in saved.read_text()
+    assert re.search(r"^Breakpoint 1  hook .* = CUDA_SUCCESS", text, re.MULTILINE)
+
+
 def test_saving_leaves_what_is_pending_as_it_is(local: Scenario, tmp_path) -> None:
     """gdb disables such a breakpoint once its condition is set."""
     saved = tmp_path / "saved"

@@ -38,15 +38,14 @@ class Aside:
 
 
 _aside: list[Aside] = []
-_sites: dict[int, dict[int, set[int]]] = {}  # by inferior, then by address: whose they are
+_without_sites: list[gdb.Inferior] = []  # their breakpoints at call sites are taken out
 
 
 def before() -> None:
     after()
     if any(thread.is_running() for thread in inferiors.threads()):
         return  # gdb could not change them now
-    for inferior in gdb.inferiors():
-        _sites[inferior.num] = call_sites.take(inferior)
+    _without_sites.extend(call_sites.take_out())
     pending = []
     for one, wish in breakpoints.of_ours():
         places = locations.of(one)
@@ -77,12 +76,10 @@ def after(event: object = None) -> None:
         one.breakpoint.condition = one.condition
         switch(one, False)
     _aside.clear()
-    for inferior in [one for one in gdb.inferiors() if _sites.get(one.num)]:
+    for inferior in filter(gdb.Inferior.is_valid, _without_sites):
         with inferiors.selected(inferior):
-            for address, owners in _sites[inferior.num].items():
-                for number in owners:
-                    call_sites.watch(address, number)
-    _sites.clear()
+            call_sites.put_back()
+    _without_sites.clear()
 
 
 def switch(one: Aside, on: bool) -> None:

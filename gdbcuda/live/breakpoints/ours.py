@@ -75,10 +75,12 @@ class CallCount:
 
 @dataclass
 class InProcess:
-    """What there is of a breakpoint in one process, and goes with it."""
+    """What there is of a breakpoint in one process, and goes with it. ``sites``: where the calls that it waits for
+    return."""
 
     count: CallCount = field(default_factory=CallCount)
     guards: WantedGuards = field(default_factory=WantedGuards)
+    sites: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -108,6 +110,10 @@ def find(number: int) -> OurBreakpoint | None:
 def wish_of(number: int) -> BreakWish | None:
     one = _known.get(number)
     return one.wish if one is not None else None
+
+
+def everyone() -> list[OurBreakpoint]:
+    return list(_known.values())
 
 
 def filter_of(number: int) -> GuardFilter | None:

@@ -12,17 +12,16 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.live import breakpoints
+from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import own_process, unloading
 
 
 @dataclass
 class Site:
-    """One call site; ``owners`` are the numbers of the user's breakpoints that have calls returning there, ``commands``
-    what it has of theirs."""
+    """One call site; ``commands``: what it has of those of the user's breakpoints that wait there."""
 
     breakpoint: gdb.Breakpoint
-    owners: set[int]
     commands: str = ""
 
 
@@ -44,36 +43,49 @@ SITES: PerInferior[Sites] = PerInferior(Sites, Sites.end)
 
 def watch(address: int, number: int) -> None:
     """Breakpoint ``number`` of the user waits for a call that returns to the address."""
-    sites = SITES().known
-    site = sites.get(address)
-    if site is None or not site.breakpoint.is_valid():
+    known, mine = SITES().known, ours.of(number).here().sites
+    if address in known and known[address].breakpoint.is_valid():
+        if address in mine:
+            return
+    else:
         made = breakpoints.execute_break(f"break *{address:#x} if $_cuda_returned({address:#x})")
         own_process.confine(made, address)
-        site = sites[address] = Site(made, set())
-    if number not in site.owners:
-        site.owners.add(number)
-        inherit_commands(site)
+        known[address] = Site(made)
+    mine.add(address)
+    inherit_commands(known[address], waiting_at(address, gdb.selected_inferior()))
 
 
-def inherit_commands(site: Site) -> None:
+def waiting_at(address: int, inferior: gdb.Inferior) -> set[int]:
+    return {one.number for one in ours.everyone() if address in one.here.of(inferior).sites}
+
+
+def inherit_commands(site: Site, waiting: set[int]) -> None:
     """The ``commands`` of the user's breakpoint are meant for where it stops; what the site itself was given stays."""
-    owners = [one for one in gdb.breakpoints() if one.number in site.owners]
-    text = "".join(dict.fromkeys(filter(None, (one.commands for one in owners))))
+    text = "".join(dict.fromkeys(one.commands for one in gdb.breakpoints() if one.number in waiting and one.commands))
     if text != site.commands and (site.breakpoint.commands or "") == site.commands:
         site.breakpoint.commands = text
         site.commands = site.breakpoint.commands or ""
 
 
-def take(inferior: gdb.Inferior) -> dict[int, set[int]]:
-    """Deletes them, for a while; `watch` makes them again, from the addresses and owners that this returns."""
-    taken = {address: site.owners for address, site in SITES.of(inferior).known.items()}
-    SITES.of(inferior).end()
-    return taken
+def take_out() -> list[gdb.Inferior]:
+    """Deletes them, for a while: `put_back` makes them again, in the inferiors that this returns."""
+    found = [one for one in gdb.inferiors() if SITES.of(one).known]
+    for inferior in found:
+        SITES.of(inferior).end()
+    return found
+
+
+def put_back() -> None:
+    for one in ours.everyone():
+        for address in sorted(one.here().sites):
+            watch(address, one.number)
 
 
 def forget_unloaded(addresses: set[int]) -> None:
     """(`unloading` deletes the breakpoints.)"""
     unloading.drop(addresses, SITES().known)
+    for one in ours.everyone():
+        one.here().sites -= addresses
 
 
 unloading.ON_UNLOADED.append(forget_unloaded)
@@ -81,23 +93,22 @@ unloading.ON_UNLOADED.append(forget_unloaded)
 
 def on_breakpoint_modified(breakpoint: gdb.Breakpoint) -> None:
     """Also when it is given ``commands``."""
-    for sites in SITES.all():
-        for site in sites.known.values():
-            if breakpoint.number in site.owners and site.breakpoint.is_valid():
-                inherit_commands(site)
-
-
-def on_breakpoint_deleted(breakpoint: gdb.Breakpoint) -> None:
-    """Nobody waits at its call sites now; `sweep` takes them away, for here gdb is in the middle of its own list."""
-    for sites in SITES.all():
-        for site in sites.known.values():
-            site.owners.discard(breakpoint.number)
+    one = ours.find(breakpoint.number)
+    if one is None:
+        return
+    for inferior in gdb.inferiors():
+        known = SITES.of(inferior).known
+        for address in one.here.of(inferior).sites & known.keys():
+            if known[address].breakpoint.is_valid():
+                inherit_commands(known[address], waiting_at(address, inferior))
 
 
 def sweep(event: object = None) -> None:
-    """Between commands: deletes those that nobody waits at. (A gdb.post_event left over at exit crashes gdb 13.)"""
-    for sites in SITES.all():
-        for address, site in [(a, s) for a, s in sites.known.items() if not s.owners]:
-            del sites.known[address]
+    """Between commands: deletes those that nobody waits at any more. (Where a breakpoint is deleted, gdb is in the
+    middle of its own list. A gdb.post_event left over at exit crashes gdb 13.)"""
+    for inferior in [one for one in gdb.inferiors() if SITES.of(one).known]:
+        known = SITES.of(inferior).known
+        for address in known.keys() - set().union(*(one.here.of(inferior).sites for one in ours.everyone())):
+            site = known.pop(address)
             if site.breakpoint.is_valid():
                 site.breakpoint.delete()

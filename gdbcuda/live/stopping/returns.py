@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.live import breakpoints
+from gdbcuda.live.breakpoints import ours
+from gdbcuda.live.breakpoints.ours import OurBreakpoint
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import frames
@@ -106,6 +108,16 @@ def forget_unloaded(addresses: set[int]) -> None:
 
 
 unloading.ON_UNLOADED.append(forget_unloaded)
+
+
+def forget_breakpoint(gone: OurBreakpoint) -> None:
+    """The calls that are open do not stop for it where they return."""
+    for calls in CALLS.all():
+        for key, waiting in list(calls.pending.items()):
+            calls.pending[key] = [one for one in waiting if one.number != gone.number]
+
+
+ours.ON_GONE.append(forget_breakpoint)
 
 
 def just_returned(pc: int) -> tuple[frames.FrameCall, int] | None:
