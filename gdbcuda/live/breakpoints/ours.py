@@ -85,11 +85,13 @@ class InProcess:
 
 @dataclass
 class OurBreakpoint:
-    """``wish`` and ``filter`` are None of one that the user has made with gdb's own commands."""
+    """``wish`` and ``filter`` are None of one that the user has made with gdb's own commands. ``hits``: as many as gdb
+    had counted when it last stopped."""
 
     number: int
     wish: BreakWish | None = None
     filter: GuardFilter | None = None
+    hits: int = 0
     here: PerInferior[InProcess] = field(default_factory=lambda: PerInferior(InProcess))
 
 

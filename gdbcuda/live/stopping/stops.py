@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import gdb
 
 from gdbcuda import decode
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
+from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.layers import frames, table_version
 from gdbcuda.live.prompt import settings
@@ -68,14 +71,18 @@ def describe(call: frames.FrameCall, label: str) -> str:
     return f"{head}{where(call.place)}  {call_text(call)}\n{' ' * len(head)}{verb} {caller_text(call)}\n"
 
 
-_hits: dict[int, int] = {}  # by breakpoint number: its hit count when it last stopped
 _last: tuple[object, int] = (None, 0)  # a stop and the breakpoint that made it
 
 
 def new_process() -> None:
     """``run`` has set gdb's counts to zero, ``attach`` has not."""
-    _hits.clear()
-    _hits.update({one.number: one.hit_count for one in gdb.breakpoints()})
+    note_hits(gdb.breakpoints())
+
+
+def note_hits(breakpoints: Iterable[gdb.Breakpoint]) -> None:
+    for one in breakpoints:
+        if one.number > 0:
+            ours.of(one.number).hits = one.hit_count
 
 
 def on_stop(event: gdb.StopEvent) -> None:
@@ -116,7 +123,7 @@ def number_of(event: gdb.BreakpointEvent) -> int:
     global _last
     if _last[0] is not event:
         users = [one for one in event.breakpoints if one.is_valid() and one.number > 0]
-        hit = [one.number for one in users if one.hit_count != _hits.get(one.number, 0)]
-        _hits.update({one.number: one.hit_count for one in users})
+        hit = [one.number for one in users if one.hit_count != ours.of(one.number).hits]
+        note_hits(users)
         _last = (event, next(iter([*hit, *(one.number for one in users)]), 0))
     return _last[1]
