@@ -80,7 +80,6 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     ),
     "breakpoint_deleted": (
         own_process.on_deleted,
-        unloading.on_deleted,
         ours.on_deleted,
     ),
     "gdb_exiting": (if_loaded("guarding.guards", "on_exiting"),),

@@ -24,18 +24,18 @@ CAN_CONFINE = hasattr(gdb, "BreakpointLocation")
 
 ENTRIES: PerInferior[set[int]] = PerInferior(set)  # addresses at which somebody of ours looks at each call
 ON_ENTRY: list[Callable[[int, bool], None]] = []
-_owners: dict[int, int] = {}  # breakpoint number -> inferior number
-_switched: set[int] = set()  # breakpoint numbers; of any other a location that is off is the user's wish
+_placed: dict[int, unloading.Placed] = {}  # by number: the one table of them
 
 
 def confine(made: gdb.Breakpoint, address: int) -> None:
     """The breakpoint is of the selected inferior alone, and of the object that the address is in. (gdb 16 then makes no
     other locations, and it crashes now and then where one is switched in the middle of an exec; gdb 15 knows the
     attribute, but makes them all the same. They refuse it where a thread is named, which is of one process already.)"""
-    owner = _owners[made.number] = gdb.selected_inferior().num
+    owner = gdb.selected_inferior().num
+    _placed[made.number] = unloading.Placed(made, address, owner)
     if hasattr(made, "inferior") and made.thread is None:
         made.inferior = owner
-    unloading.keep(made, address)
+    unloading.keep(_placed[made.number])
 
 
 class Internal(gdb.Breakpoint):
@@ -65,15 +65,15 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
         since, breakpoint.since = breakpoint.since, children.still() if breakpoint.enabled else None
         if since is not None:
             children.take_out(breakpoint.address, since)
-    owner = _owners.get(breakpoint.number)
-    if owner is None or not CAN_CONFINE:
+    placed = _placed.get(breakpoint.number)
+    if placed is None or not CAN_CONFINE:
         return
     for place in breakpoint.locations:
-        mine = owner in (place.thread_groups or [owner])
+        mine = placed.inferior in (place.thread_groups or [placed.inferior])
         if place.enabled and not mine:
             place.enabled = False
-            _switched.add(breakpoint.number)
-        elif mine and not place.enabled and breakpoint.number in _switched:
+            placed.has_others = True
+        elif mine and not place.enabled and placed.has_others:  # without others it is the user's wish
             place.enabled = True
 
 
@@ -85,5 +85,6 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
             ENTRIES().discard(breakpoint.address)
             for tell in ON_ENTRY:
                 tell(breakpoint.address, False)
-    _owners.pop(breakpoint.number, None)
-    _switched.discard(breakpoint.number)
+    gone = _placed.pop(breakpoint.number, None)
+    if gone is not None:
+        gone.beside.discard(gone)

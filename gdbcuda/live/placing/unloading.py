@@ -10,7 +10,8 @@ for nothing is deleted inside ``stop``. Who planted it is told, and plants anew 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Callable, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Callable, TypeVar
 
 import gdb
 
@@ -21,14 +22,20 @@ from gdbcuda.live.placing import loader_watch
 Key = TypeVar("Key")
 
 
-class Placed(NamedTuple):
+@dataclass(eq=False)
+class Placed:
+    """A breakpoint at a bare address of the process of an ``inferior``, by its number; ``beside``: all that are in the
+    same object; ``has_others``: gdb has made locations in other processes, which are switched off."""
+
     breakpoint: gdb.Breakpoint
     address: int
+    inferior: int
+    beside: set[Placed] = field(default_factory=set)
+    has_others: bool = False
 
 
-# By gdb's name of the object and by the breakpoint's number. What is in none, as in the program, is not unloaded.
-PLACED: PerInferior[dict[str, dict[int, Placed]]] = PerInferior(dict)
-_objects: dict[int, str] = {}  # by the breakpoint's number
+# By gdb's name of the object. What is in none, as in the program, is not unloaded.
+OBJECTS: PerInferior[dict[str, set[Placed]]] = PerInferior(dict)
 ON_UNLOADED: list[Callable[[set[int]], None]] = []  # told of the addresses at which a breakpoint was
 _trash: list[gdb.Breakpoint] = []
 
@@ -38,20 +45,20 @@ def watch() -> None:
     loader_watch.want(look)
 
 
-def keep(made: gdb.Breakpoint, address: int) -> None:
-    name = gdb.solib_name(address)
+def keep(made: Placed) -> None:
+    name = gdb.solib_name(made.address)
     if name:
-        PLACED().setdefault(name, {})[made.number] = Placed(made, address)
-        _objects[made.number] = name
+        made.beside = OBJECTS().setdefault(name, made.beside)
+        made.beside.add(made)
         watch()
 
 
 def look() -> None:
     """The loader has loaded or unloaded something. Of each object one address is enough: it goes as a whole."""
     gone: list[Placed] = []
-    for name, placed in list(PLACED().items()):
-        if placed and not is_there(next(iter(placed.values())).address, name):
-            gone += PLACED().pop(name).values()
+    for name, placed in list(OBJECTS().items()):
+        if placed and not is_there(next(iter(placed)).address, name):
+            gone += OBJECTS().pop(name)
     if gone:
         forget(gone)
 
@@ -74,20 +81,14 @@ def drop(addresses: set[int], *by_address: dict[int, Any]) -> None:
 
 def forget(gone: list[Placed]) -> None:
     process.forget()  # gdb 10 has no event for it
-    for one, _ in gone:
-        if one.is_valid():
+    for one in gone:
+        if one.breakpoint.is_valid():
             with suppress(gdb.error):
-                one.enabled = False
-            _trash.append(one)
-    addresses = {address for _, address in gone}
+                one.breakpoint.enabled = False
+            _trash.append(one.breakpoint)
+    addresses = {one.address for one in gone}
     for tell in ON_UNLOADED:
         tell(addresses)
-
-
-def on_deleted(breakpoint: gdb.Breakpoint) -> None:
-    name = _objects.pop(breakpoint.number, "")
-    for objects in PLACED.all():
-        objects.get(name, {}).pop(breakpoint.number, None)
 
 
 def sweep(event: object = None) -> None:
