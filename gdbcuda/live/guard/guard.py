@@ -241,6 +241,12 @@ class Guard:
             one.switch(False)
             trash.append(one)
 
+    def end(self) -> None:
+        """With the process. What is left is the patch, which a fork may have."""
+        self.forget()
+        self.members = ()
+        self.hit, self.leaving, self.cover = [], [], []
+
     def undo_in_fork(self) -> None:
         """The same for another process, selected now, that has the patch from this one."""
 

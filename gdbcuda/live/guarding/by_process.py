@@ -39,7 +39,7 @@ class Guarded:
 
     def end(self) -> None:
         for one in self.guards.values():
-            one.forget()
+            one.end()
         ended[:] = self.guards.values() or ended
         trash.extend(one for watches in self.lookouts.values() for one in watches)
         sweep()

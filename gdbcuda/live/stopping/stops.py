@@ -117,6 +117,15 @@ def is_of_interest(pc: int) -> bool:
     return layers.is_cuda_here() or bool(table_version.table().function(process.symbol_of(pc)[0]))
 
 
+def forget_breakpoint(gone: ours.OurBreakpoint) -> None:
+    global _last
+    if _last[1] == gone.number:
+        _last = (None, 0)
+
+
+ours.ON_GONE.append(forget_breakpoint)
+
+
 def number_of(event: gdb.BreakpointEvent) -> int:
     """The user's breakpoint that stopped. The event names all at this place, internal ones and those whose condition
     is false among them; gdb counts a hit where the condition is true."""
