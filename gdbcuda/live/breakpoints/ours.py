@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Callable
 import gdb
 
 from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.prompt import safely
 
 if TYPE_CHECKING:
     from gdbcuda.machine.trampoline import Test  # a session without guards does not wait for it
@@ -132,6 +133,10 @@ def filtered() -> list[OurBreakpoint]:
     return [one for one in _known.values() if one.filter is not None]
 
 
+def is_any_filtered() -> bool:
+    return any(one.filter is not None for one in _known.values())
+
+
 def wish(number: int) -> BreakWish:
     """Of one that has one."""
     found = wish_of(number)
@@ -144,5 +149,5 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     if gone is None:
         return
     for tell in ON_GONE:
-        tell(gone)
+        safely.contained(tell)(gone)
     gone.here.close()

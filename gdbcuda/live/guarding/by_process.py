@@ -22,13 +22,13 @@ from gdbcuda.live.host.inferiors import PerInferior
 class Guarded:
     """``guards``: by address of the function; ``fresh``: objects loaded since the process last ran, in whose functions
     no thread can be; ``inherited``: guards of the process that it is a fork of, perhaps: their patches, and nobody's
-    now; ``watched``: functions whose calls somebody of ours has begun to watch, or ceased to, since breakpoints
-    that wait were looked at; ``is_confined``: by seccomp, None while nobody looks out for that; ``lookouts``: for
+    now; ``touched``: functions that a breakpoint has left, or whose calls somebody of ours watches, or has ceased to,
+    since they were looked at; ``is_confined``: by seccomp, None while nobody looks out for that; ``lookouts``: for
     libc's calls that matter."""
 
     guards: dict[int, Guard] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
-    watched: set[int] = field(default_factory=set)
+    touched: set[int] = field(default_factory=set)
     inherited: list[Guard] = field(default_factory=list)
     calls: CountedCalls = field(default_factory=lambda: CountedCalls())
     is_stopped: bool = field(default_factory=lambda: is_stopped())  # for the user

@@ -24,7 +24,6 @@ from gdbcuda.live.guarding.by_process import (
     calls_seen,
     ended,
     look_again,
-    members_of,
     wanted,
     wanted_by,
 )  # fmt: skip
@@ -163,19 +162,18 @@ def on_entry_watched(address: int, on: bool) -> None:
     if on and address in state.guards:
         with link.as_it_is():
             give_way(state.guards[address])
-    state.watched.add(address)
+    state.touched.add(address)
 
 
 def on_gone(gone: OurBreakpoint) -> None:
     if gone.filter is None:
         return
     state = PROCESSES()
-    for at in gone.here().guards.stops:
-        look_again(members_of(at))  # it may have been what kept the others from having a guard
+    state.touched.update(gone.here().guards.stops)  # it may have been what kept the others from having a guard
     for guard in state.guards_of(gone.number):
         look_again(set(guard.members) - {gone.number})
         remove(guard)
-    if not ours.filtered():
+    if not ours.is_any_filtered():
         watch_or_not()
         state.look_no_more()
 
@@ -228,7 +226,7 @@ def on_stop(event: object = None) -> None:
     for guard in list(state.guards.values()):
         guard.stand(here[0] if here is not None else 0)
     sweep()
-    if ours.filtered() and process.is_alive() and not process.is_running():
+    if ours.is_any_filtered() and process.is_alive() and not process.is_running():
         lift_shown(state)
         clean()
         renew(waiting())
@@ -247,7 +245,7 @@ def lift_shown(state: Guarded) -> None:
 
 def on_prompt() -> None:
     sweep()
-    if ours.filtered() and process.is_alive() and roomless() and not process.is_running():
+    if ours.is_any_filtered() and process.is_alive() and roomless() and not process.is_running():
         refresh()
     release_unneeded()
 

@@ -43,7 +43,7 @@ def forget_unloaded(state: Guarded) -> None:
 
 
 def watch_or_not() -> None:
-    if ours.filtered() and settings.value("cuda-guard") != "off":
+    if ours.is_any_filtered() and settings.value("cuda-guard") != "off":
         loader_watch.want(on_loaded)
     else:
         trash.extend(loader_watch.unwant(on_loaded))

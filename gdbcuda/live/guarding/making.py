@@ -42,10 +42,7 @@ def renew(numbers: Iterable[int] = ()) -> None:
     """Makes the guards of these breakpoints, and of those that have changed, what they should be now."""
     state = PROCESSES()
     undo_inherited(state)
-    asked = set(numbers)
-    due = {number: one for number, one in wanted().items() if one.is_stale or number in asked}
-    for one in due.values():
-        one.is_stale = False
+    due = take_due(state, set(numbers))
     reason = "detaching" if state.is_leaving else SWITCHED_OFF if settings.value("cuda-guard") == "off" else ""
     if not due or (reason == SWITCHED_OFF and not state.guards):
         refuse(due, reason)
@@ -63,6 +60,19 @@ def renew(numbers: Iterable[int] = ()) -> None:
         settle(function, members.get(function, {}), others)
     all_or_none(state)
     release_unneeded()
+
+
+def take_due(state: Guarded, numbers: set[int]) -> dict[int, WantedGuards]:
+    """These, and what is to be looked at at once."""
+    due = {
+        number: one
+        for number, one in wanted().items()
+        if one.is_stale or number in numbers or not state.touched.isdisjoint(one.stops)
+    }
+    state.touched.clear()
+    for one in due.values():
+        one.is_stale = False
+    return due
 
 
 def find_stops(due: dict[int, WantedGuards], reason: str) -> set[int]:
@@ -96,11 +106,7 @@ def undo_inherited(state: Guarded) -> None:
 
 
 def waiting() -> list[int]:
-    state, found = PROCESSES(), wanted()
-    for one in found.values():
-        one.is_waiting |= not state.watched.isdisjoint(one.stops)
-    state.watched.clear()
-    return [number for number, one in found.items() if one.is_waiting]
+    return [number for number, one in wanted().items() if one.is_waiting]
 
 
 def renew_waiting() -> None:
