@@ -1,7 +1,8 @@
-"""One object for each breakpoint that we know something of: what gdb does not keep. The one table of them.
+"""One object for each breakpoint that we know something of, and the one table of them: what gdb does not keep.
 
-A breakpoint of cuda-break or cuda-dlsym break has a wish. When gdb deletes a breakpoint, by whosever will, `on_deleted`
-is all that has to be called: nothing else knows it by its number.
+One of cuda-break or cuda-dlsym break has a wish; of any other there are its hits, and what $_cuda_count and
+$_cuda_returns have noted for it. When gdb deletes a breakpoint, by whosever will, `on_deleted` drops all that there is,
+and tells those who share something among several: guards and open calls (`ON_GONE`).
 """
 
 from __future__ import annotations
