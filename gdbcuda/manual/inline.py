@@ -8,6 +8,7 @@ CODE = re.compile(r"`([^`]+)`")
 KEPT = re.compile("\x00(\\d+)\x00")  # a place of code, in which nothing is a mark
 STRONG = re.compile(r"\*\*(.+?)\*\*")
 EMPHASIS = re.compile(r"(?<![\w*])\*(?![\s*])([^*]+?)(?<!\s)\*(?![\w*])")
+PICTURE = re.compile(r"!\[([^\]]+)\]\([^)\s]+\)")
 LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 OF_THE_MANUAL = re.compile(r"(?:.*/)?\d+-([\w-]+)\.md(?:#.*)?")
 
@@ -24,6 +25,7 @@ def unmarked(text: str, help_command: str, is_quoting: bool = True) -> str:
     text = CODE.sub(keep, text)
     for marks in (STRONG, EMPHASIS):
         text = marks.sub(r"\1", text)
+    text = PICTURE.sub(r"(A picture: \1)", text)
     text = LINK.sub(lambda found: linked(found[1], found[2], help_command), text)
     return KEPT.sub(lambda found: code[int(found[1])], text)
 

@@ -111,6 +111,7 @@ x | y  z
         ("2 * 3 * 4", "2 * 3 * 4"),
         ("see [Routes](06-routes.md)", "see Routes (cuda-help routes)"),
         ("see [Routes](gdbcuda/manual/06-routes.md#x)", "see Routes (cuda-help routes)"),
+        ("![two lanes](pictures/report.png)", "(A picture: two lanes)"),
         ("see [the rules](../../CONTRIBUTING.md)", "see the rules"),
         ("see [gdb](https://example.org/gdb)", "see gdb (https://example.org/gdb)"),
     ],
