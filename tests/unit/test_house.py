@@ -115,3 +115,11 @@ def test_no_two_classes_of_one_name() -> None:
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(name)
     assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}
+
+
+def test_the_map_of_contributing_has_every_room_in_its_order() -> None:
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
+    tables = text[text.index("| `gdbcuda/` |") :].split("| `gdbcuda/live/` |")
+    cells = [re.findall(r"^\| (`.+?) \|", table, re.MULTILINE) for table in (tables[0], tables[1].split("\n\n")[0])]
+    named = [[name for cell in found for name in re.findall(r"`(\w+)(?:/|\.py)`", cell)] for found in cells]
+    assert named[0][named[0].index("errors") :] + [f"live.{name}" for name in named[1]] == ROOMS[:-1]
