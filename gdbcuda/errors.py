@@ -2,7 +2,13 @@
 
 
 class UserError(Exception):
-    """A mistake of the user, or of the file or process they named: shown as one line, never a traceback."""
+    """A mistake of the user, or of the file or process they named: shown as one line, never a traceback.
+
+    ``page``: the topic of the manual that explains it, where a line is not enough."""
+
+    def __init__(self, text: str = "", page: str = "") -> None:
+        super().__init__(text)
+        self.page = page
 
 
 class Unreadable(Exception):

@@ -39,7 +39,7 @@ def parse(text: str) -> Node:
     """The tree of a condition; `UserError` with the column for what is not one."""
     parser = ConditionParser(lexer.tokens(text))
     if parser.next.kind == "end":
-        raise UserError("the condition is empty")
+        raise UserError("the condition is empty", page="conditions")
     tree = parser.binary(0)
     if parser.next.kind != "end":
         raise parser.unexpected("an operator")
@@ -107,7 +107,7 @@ class ConditionParser:
             return self.word(token) or self.stepped(Name(token.text, token.column))
         self.at -= 1
         if token.text == "&":
-            raise UserError(f"column {token.column}: & (an address) has no meaning in a condition")
+            raise UserError(f"column {token.column}: & (an address) has no meaning in a condition", page="conditions")
         raise self.unexpected("a value")
 
     def refuse_option(self, minus: Token) -> None:
@@ -195,7 +195,7 @@ class ConditionParser:
         if isinstance(word.value, Integer) and token.kind == "name" and multiplier(token.text):
             instead = word.text + token.text
         hint = f"; write {instead}" if instead else ""
-        return UserError(f"column {token.column}: {wanted} is missing before {_shown(token)}{hint}")
+        return UserError(f"column {token.column}: {wanted} is missing before {_shown(token)}{hint}", page="conditions")
 
 
 def misused(column: int, word: str) -> UserError:

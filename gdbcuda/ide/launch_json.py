@@ -31,7 +31,7 @@ def merged(text: str, entry: Configuration, name: str = "launch.json") -> str:
         return new(entry)
     root = jsonc.parse(text, name)
     if not isinstance(root.value, dict):
-        raise UserError(f'{name}: not a launch.json, which is an object with "configurations"')
+        raise UserError(f'{name}: not a launch.json, which is an object with "configurations"', page="ide")
     array = root.member("configurations")
     if array is not None and not isinstance(array.value, list):
         raise UserError(f'{name}: "configurations" is not an array')

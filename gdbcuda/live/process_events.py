@@ -13,7 +13,7 @@ from gdbcuda.live.stopping import stops
 
 ONE_AT_A_TIME = (
     "gdbcuda: this gdb watches one process at a time: with several, returns, the log and cuda-dlsym may miss calls or "
-    "name the wrong process (gdb 13 and newer keep them apart)\n"
+    "name the wrong process (gdb 13 and newer keep them apart; cuda-help gdbs)\n"
 )
 
 

@@ -131,7 +131,7 @@ def is_result_in_memory(function: api.Function, rules: Convention) -> bool:
 
 def convention(machine: str) -> Convention:
     if machine not in CONVENTIONS:
-        raise UserError(f"no calling convention known for {machine}; known are {', '.join(MACHINES)}")
+        raise UserError(f"no calling convention known for {machine}; known are {', '.join(MACHINES)}", page="limits")
     return CONVENTIONS[machine]
 
 

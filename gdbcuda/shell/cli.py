@@ -18,6 +18,7 @@ from gdbcuda.text.parsing import OptionParser
 from gdbcuda.text.printable import visible
 
 DEBUG = "GDBCUDA_DEBUG"
+HOW = f"with {DEBUG}=1 in front it shows the traceback"
 MODULES = {  # only that of the command is loaded: a shell's completion or a Makefile asks for `gdbcuda path` often
     "help": "gdbcuda.manual.cli",
     "demo": "gdbcuda.shell.demo.cli",
@@ -79,7 +80,7 @@ def told(problem: BaseException, is_debug: bool) -> int:
         output.complain(faults.history(problem).rstrip())
     if isinstance(problem, KeyboardInterrupt):
         return INTERRUPTED
-    output.complain(f"gdbcuda: {faults.line(problem, f'with {DEBUG}=1 in front it shows the traceback')}")
+    output.complain(f"gdbcuda: {faults.line(problem, HOW, 'gdbcuda help')}")
     return MISTAKE if isinstance(problem, (UserError, OSError, MemoryError)) else FAULT
 
 

@@ -14,9 +14,11 @@ LONGEST = 200  # characters of an exception's own words
 HERE = os.path.dirname(os.path.dirname(__file__))
 
 
-def line(problem: BaseException, how: str) -> str:
-    """``how`` the traceback of a fault of ours is to be had."""
-    if isinstance(problem, (UserError, Unreadable)):
+def line(problem: BaseException, how: str, help_command: str) -> str:
+    """``how`` the traceback of a fault of ours is to be had; ``help_command`` shows a page of the manual here."""
+    if isinstance(problem, UserError):
+        return visible(str(problem)) + (f" ({help_command} {problem.page})" if problem.page else "")
+    if isinstance(problem, Unreadable):
         return visible(str(problem))
     if isinstance(problem, KeyboardInterrupt):
         return "interrupted"

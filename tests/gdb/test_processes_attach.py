@@ -83,7 +83,8 @@ def test_without_the_hook_it_is_said(local: Scenario, started) -> None:
     pid = program.process.pid
     said = f"no hook library in process {pid}; LD_PRELOAD works at a start only: cuda-load ./libhook.so, run"
     assert text.count(said) == 2
-    assert "is NOT in this process: it was started without it, and LD_PRELOAD works at a start only\n" in text
+    why = "it was started without it, and LD_PRELOAD works at a start only (cuda-help processes)"
+    assert f"is NOT in this process: {why}\n" in text
     assert "It will be preloaded by the next run." in text
     assert "work: the hook is inert (preload-lost)" in text
     assert f"hook {local.hook.name} (pending: it is not in this process; --in driver stops without it)" in text

@@ -8,8 +8,10 @@ import sys
 
 import pytest
 
+from gdbcuda.errors import UserError
 from gdbcuda.manual import blocks, cli, inline, plain, search
 from gdbcuda.manual.pages import FOLDER, Page, pages, read, topic_of
+from gdbcuda.text import faults
 from gdbcuda.text.render import visible_width
 
 PAGES = list(pages().values())
@@ -123,6 +125,21 @@ def test_marks_in_a_line(markdown: str, text: str) -> None:
 def test_topics() -> None:
     assert topic_of("First stop") == topic_of("first-stop") == "first-stop"
     assert topic_of("frist-stop") == topic_of("") == ""
+
+
+def test_every_page_that_a_message_names_is_there() -> None:
+    """Behind an error (``page=``), and in a notice: "(cuda-help TOPIC)" or "cuda-help TOPIC says"."""
+    sources = [path.read_text() for path in FOLDER.parent.rglob("*.py") if path.parent != FOLDER]
+    behind = [name for text in sources for name in re.findall(r'\bpage="([^"]*)"', text)]
+    inside = [name for text in sources for name in re.findall(r"(?:cuda-help|gdbcuda help) ([a-z][\w-]*)(?:\)| says)", text)]
+    assert len(behind) > 8 and len(inside) >= 3
+    assert {*behind, *inside} - pages().keys() == set()
+
+
+def test_a_message_leads_to_its_page() -> None:
+    mistake = UserError("the condition is empty", page="conditions")
+    assert faults.line(mistake, "", "cuda-help") == "the condition is empty (cuda-help conditions)"
+    assert faults.line(UserError("no such file"), "", "cuda-help") == "no such file"
 
 
 def test_search_names_heading_and_sentence() -> None:

@@ -59,14 +59,14 @@ def cuda_dlsym_answer(words: list[str], once: bool, remove: str | None) -> str:
     if not words:
         return listing()
     if len(words) != 3 or words[1].lower() != "with":
-        raise UserError("write NAME with OTHER, ADDRESS, hook, driver or NULL (see: help cuda-dlsym answer)")
+        raise UserError("write NAME with OTHER, ADDRESS, hook, driver or NULL", page="requests")
     process.require_stopped()
     return add(words[0], words[2], once)
 
 
 def add(name: str, text: str, once: bool) -> str:
     if process.connection() == "core":
-        raise UserError("a core file asks for nothing any more")
+        raise UserError("a core file asks for nothing any more", page="processes")
     number = max(ANSWERS, default=0) + 1
     answer = ChangedAnswer(number, name, text, address_of(text), once)
     if process.is_alive() and text in LAYERS:

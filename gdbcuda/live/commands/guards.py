@@ -36,7 +36,14 @@ def cuda_guards() -> str:
         return "no breakpoints of cuda-break"
     guards.refresh()
     shown = render.table([row(number) for number in sorted(numbers)], ["breakpoint", "tested", "calls", "where"])
-    return "\n".join(filter(None, [shown, visible(lost_stacks.lost())]))
+    return "\n".join(filter(None, [shown, visible(lost_stacks.lost()), why_none(numbers)]))
+
+
+def why_none(numbers: list[int]) -> str:
+    """What leads to the page, where a condition costs a stop for each call."""
+    if not process.is_alive() or all(where_tested(number) == "in the process" for number in numbers):
+        return ""
+    return "cuda-help guards says what a guard needs, and what a condition costs without one"
 
 
 def row(number: int) -> tuple[str, str, str, str]:

@@ -55,7 +55,7 @@ def cuda_memory(view: str | None, address: list[str], json: bool) -> str:
       cuda-memory --json"""
     ledger = call_log.SESSION.ledger()
     if ledger is None:
-        raise UserError("nothing is recorded: cuda-log start --memory, then run")
+        raise UserError("nothing is recorded: cuda-log start --memory, then run", page="memory")
     if json:
         return as_json(ledger, view)
     return render.fold(shown(view, address, ledger), render.screen())

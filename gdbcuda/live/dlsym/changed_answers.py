@@ -163,7 +163,7 @@ def by_registers() -> bool:
             _can_write().append(can_write_registers())
         chosen = "registers" if _can_write()[0] else "memory"
     if chosen == "memory" and process.machine() != "x86-64":
-        raise UserError("this gdb cannot write registers here, and without that it can be done on x86-64 only")
+        raise UserError("this gdb cannot write registers here, and only x86-64 can do without", page="gdbs")
     return bool(chosen == "registers")
 
 

@@ -111,7 +111,7 @@ def is_here(path: str) -> bool:
 
 
 def lost_line(path: str, why: str) -> str:
-    return visible(f"cuda-load: hook {os.path.basename(path)} is NOT in {where()}: {why}")
+    return visible(f"cuda-load: hook {os.path.basename(path)} is NOT in {where()}: {why} (cuda-help processes)")
 
 
 def where() -> str:

@@ -64,7 +64,7 @@ def machine() -> str:
         return "x86-64"
     if name.startswith("aarch64"):
         return "aarch64"
-    raise UserError(f"arguments are known on x86-64 and aarch64, this program is {name}")
+    raise UserError(f"arguments are known on x86-64 and aarch64, this program is {name}", page="limits")
 
 
 def architecture() -> gdb.Architecture:

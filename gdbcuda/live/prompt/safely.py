@@ -33,7 +33,7 @@ def line(problem: BaseException) -> str:
         return visible(str(problem))
     if isinstance(problem, gdb.error):
         return process.pause() if is_running() else plain(problem)
-    return faults.line(problem, HOW)
+    return faults.line(problem, HOW, "cuda-help")
 
 
 def is_running() -> bool:

@@ -38,7 +38,7 @@ class Session:
 
     def require(self) -> Recorder:
         if self.recorder is None:
-            raise UserError("no recorder is at work; start one: cuda-log start")
+            raise UserError("no recorder is at work; start one: cuda-log start", page="log")
         return self.recorder
 
     def ledger(self) -> Ledger | None:
@@ -54,7 +54,7 @@ SESSION = Session()
 def start(wish: RecordWish, path: str | None) -> Recorder:
     """A new recorder in the place of the one at work, if any; the log goes on, numbers and clock with it."""
     if process.connection() == "core":
-        raise UserError("a core file makes no calls any more")
+        raise UserError("a core file makes no calls any more", page="processes")
     file = sinks.JsonLines(path, header(), complain) if path else None  # if that fails the old one goes on
     stop()
     apply_limit()
