@@ -27,7 +27,7 @@ def on_prompt() -> None:
 def is_for_a_person() -> bool:
     """At a terminal, who has sourced the file by hand: it is not in the gdbinit of every day, nor does a project's own
     go on and load a hook library."""
-    if not (os.isatty(0) and os.isatty(1)) or settings.is_machine_interface() or layers.named_hooks():
+    if not (os.isatty(0) and os.isatty(1)) or console.is_machine_interface() or layers.named_hooks():
         return False
     from gdbcuda.shell import install
 

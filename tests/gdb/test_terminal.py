@@ -111,3 +111,26 @@ def test_tables_fit(local: Scenario, home: Path, columns: int) -> None:
     shown = ESCAPE.sub("", text).rpartition("Breakpoint 1, main")[2]
     rows = [row for row in shown.split("\n") if re.search("GLIBC_|driver libcuda|libc.so.6 |RTLD_NEXT is", row)]
     assert len(rows) > 8 and max(map(len, rows)) <= columns, rows
+
+
+def test_answers_and_notices_end_at_words(local: Scenario, home: Path) -> None:
+    words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))
+    load = f"cuda-load {local.sample('minimal_hook.so')}"
+    stop = ("cuda-break cuMemAlloc if bytesize > 1G && caller in app", "run", "cuda-call --json",
+            "cuda-break 'cuMem*' if bytesize > 2G")  # fmt: skip
+    shown = ESCAPE.sub("", Terminal(local, home).typed(load, *stop, words=words)).split("\n")
+    begins = re.compile(r" *(hook minimal|Breakpoint 1: |Breakpoint 1  hook|called by app|.the condition does not)")
+    ours = [line for line in shown if begins.match(line)]
+    assert len(ours) >= 5 and max(map(len, ours)) <= 80, ours
+    answer = shown.index(next(line for line in shown if line.startswith("Breakpoint 1: ")))
+    assert " ".join(map(str.strip, shown[answer : answer + 3])).count("called from the program") == 0
+    assert "if bytesize > 1073741824 && caller in app" in " ".join(map(str.strip, shown[answer : answer + 3]))
+    assert any(line.startswith('{"') and len(line) > 80 and line.endswith("}") for line in shown), "JSON stays a line"
+
+
+def test_what_is_to_be_typed_stays_a_line(local: Scenario, home: Path) -> None:
+    words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))
+    there = "--hook-there /usr/local/lib/libhook.so --program-there /opt/a/long/way/program"
+    remote = f"cuda-remote --host gpu-server {there}"
+    shown = ESCAPE.sub("", Terminal(local, home).typed(remote, words=words))
+    assert re.search(r"^  (cuda-)?gdbserver --once .* -- :1234 /opt/a/long/way/program$", shown, re.MULTILINE), shown

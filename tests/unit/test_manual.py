@@ -131,7 +131,8 @@ def test_every_page_that_a_message_names_is_there() -> None:
     """Behind an error (``page=``), and in a notice: "(cuda-help TOPIC)" or "cuda-help TOPIC says"."""
     sources = [path.read_text() for path in FOLDER.parent.rglob("*.py") if path.parent != FOLDER]
     behind = [name for text in sources for name in re.findall(r'\bpage="([^"]*)"', text)]
-    inside = [name for text in sources for name in re.findall(r"(?:cuda-help|gdbcuda help) ([a-z][\w-]*)(?:\)| says)", text)]
+    notice = re.compile(r"(?:cuda-help|gdbcuda help) ([a-z][\w-]*)(?:\)| says)")
+    inside = [name for text in sources for name in notice.findall(text)]
     assert len(behind) > 8 and len(inside) >= 3
     assert {*behind, *inside} - pages().keys() == set()
 
@@ -162,7 +163,7 @@ def test_everything_that_a_page_says_is_found() -> None:
 
 
 def gdbcuda_help(*words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "gdbcuda.shell.cli", "help", *words]
+    line = [sys.executable, "-m", "gdbcuda", "help", *words]
     return subprocess.run(line, capture_output=True, text=True, check=False, cwd=FOLDER.parent.parent)
 
 

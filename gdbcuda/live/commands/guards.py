@@ -10,7 +10,6 @@ from gdbcuda.live import process
 from gdbcuda.live.breakpoints import by_number, ours
 from gdbcuda.live.guarding import guards, lost_stacks
 from gdbcuda.live.host import console, gdb_cli, lazily
-from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -106,6 +105,6 @@ def write_note() -> None:
     is us who ask: with a thousand breakpoints the notes take minutes in gdb 10."""
     if gdb_cli.is_for_us():
         return
-    text = note() if lazily.is_loaded("gdbcuda.live.guarding.guards") and not settings.is_machine_interface() else ""
+    text = note() if lazily.is_loaded("gdbcuda.live.guarding.guards") and not console.is_machine_interface() else ""
     if text:
         console.write(text + "\n")

@@ -7,12 +7,15 @@ drops the rest: what a stop, an exit or a breakpoint's commands write has to be 
 
 from __future__ import annotations
 
+import functools
+import re
 import sys
 from types import FrameType
 from typing import Any, Callable
 
 import gdb
 
+from gdbcuda.text import render
 from gdbcuda.text.printable import screened
 
 EVALUATE = "gdb.dap.evaluate"
@@ -25,7 +28,27 @@ def write(text: str) -> None:
     if server is not None and not is_evaluating():
         server.send_event("output", {"category": "console", "output": text})
     else:
-        gdb.write(text)
+        gdb.write(fitted(text, None if is_machine_interface() else render.screen()))
+
+
+def fitted(text: str, width: int | None) -> str:
+    """In lines as wide as the terminal, broken at blanks. A word two columns in begins a command to be typed, or a
+    value: that line stays. So does JSON."""
+    if width is None or text.lstrip()[:1] in ("{", "["):
+        return text
+    lines = text.split("\n")
+    return "\n".join(line if re.match(r"  [^\s(\d#]", line) else render.fold(line, width) for line in lines)
+
+
+@functools.cache
+def is_machine_interface() -> bool:
+    """gdb's own command line (this is the debugger's process, always local) asks for MI or DAP."""
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return False
+    return any(re.match(rb"--?i(nterp\w*)?(=|$)", word) for word in words)
 
 
 def dap(module: str) -> Any:

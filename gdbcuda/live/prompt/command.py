@@ -25,7 +25,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import safely
-from gdbcuda.text import parsing
+from gdbcuda.text import help_page, parsing
 
 Completer = Callable[[str], Iterable[str]]
 Action = Callable[..., "str | None"]
@@ -88,7 +88,7 @@ def expressions(token: str) -> Iterable[str]:
     return [line.partition(" ")[2] for line in found]
 
 
-WIDEST, SHORTEST = 120, 12  # columns of a help text; of what its words are explained behind
+SHORTEST = 12  # columns of a help text that its words are explained behind
 BUILT_IN = {file_names: gdb.COMPLETE_FILENAME, expressions: gdb.COMPLETE_EXPRESSION}
 
 
@@ -279,7 +279,7 @@ def usage(name: str, parts: tuple[Any, ...]) -> str:
             words.append("[if COND]")
     lines = [words[0]]
     for word in words[1:]:
-        if len(lines[-1]) + len(word) < WIDEST:
+        if len(lines[-1]) + len(word) < help_page.WIDEST:
             lines[-1] += f" {word}"
         else:
             lines.append(f"       {word}")
@@ -304,8 +304,8 @@ def help_text(name: str, doc: str | None, parts: tuple[Any, ...]) -> str:
     first, _, rest = inspect.cleandoc(doc).partition("\n")
     labels = [label_of(part) for part in parts]
     width = max([SHORTEST, *map(len, labels)])
-    rows = [f"  {label:<{width}} {part.help}" for label, part in zip(labels, parts)]
-    return "\n".join([first, usage(name, parts), *rows, rest])
+    rows = [help_page.row(label, width, part.help) for label, part in zip(labels, parts)]
+    return "\n".join([first, usage(name, parts), *rows, help_page.filled(rest)])
 
 
 def label_of(part: Word | Option | ConditionText) -> str:

@@ -6,15 +6,15 @@ The names keep their hyphen: cuda-gdb owns the prefixes ``cuda``, ``set cuda`` a
 from __future__ import annotations
 
 import os
-import re
 import sys
 from typing import Any, Callable
 
 import gdb
 
 from gdbcuda.live import process
-from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import safely
+from gdbcuda.text import help_page
 
 SETTINGS: dict[str, Setting] = {}
 ON_CHANGE: dict[str, Callable[[], None]] = {}
@@ -29,7 +29,7 @@ class Setting(gdb.Parameter):
     ) -> None:
         shown = {True: "on", False: "off"}[initial] if isinstance(initial, bool) else initial
         self.set_doc, self.show_doc = f"Set {what}.", f"Show {what}."
-        self.__doc__ = f"{values}\nDefault: {shown}."
+        self.__doc__ = help_page.each_line(f"{values}\nDefault: {shown}.")
         self.name = name
         super().__init__(name, gdb.COMMAND_SUPPORT, kind, *([choices] if choices else []))
         self.value = self.initial = initial
@@ -100,15 +100,5 @@ def colour() -> bool:
         and not os.environ.get("NO_COLOR")
         and sys.__stdout__ is not None
         and os.isatty(1)
-        and not is_machine_interface()
+        and not console.is_machine_interface()
     )
-
-
-def is_machine_interface() -> bool:
-    """gdb's own command line (this is the debugger's process, always local) asks for MI or DAP."""
-    try:
-        with open("/proc/self/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
-    except OSError:
-        return False
-    return any(re.match(rb"--?i(nterp\w*)?(=|$)", word) for word in words)

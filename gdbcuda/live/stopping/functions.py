@@ -7,6 +7,7 @@ keeps them. (gdb manual: "Functions In Python".)
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any, Callable, TypeVar
 
 import gdb
@@ -19,6 +20,7 @@ from gdbcuda.live.layers import condition_words, frames, names, table_version
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.machine import abi
+from gdbcuda.text import help_page
 
 F = TypeVar("F", bound=Callable[..., Any])
 APIS = ("driver", "runtime", "nvml")
@@ -31,7 +33,7 @@ def function(name: str) -> Callable[[F], F]:
         counts = argument_counts(action)
 
         class ConvenienceFunction(gdb.Function):
-            __doc__ = action.__doc__
+            __doc__ = help_page.filled(inspect.cleandoc(action.__doc__ or ""))
 
             def invoke(self, *arguments: Any) -> Any:
                 if len(arguments) not in counts:
