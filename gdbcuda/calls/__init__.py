@@ -1,1 +1,3 @@
-"""Recorded calls: the record, what its numbers refer to, files of them. The log and the ledger stand on it."""
+"""Recorded calls: the record, its line in a log, what its numbers refer to, files written and read.
+
+The log and the ledger stand on it."""

@@ -1,4 +1,6 @@
-"""The call log: what was called, in which order, by whom, with what result. Files, views and comparisons.
+"""Views of a call log: what was called, in which order, by whom, with what result; comparisons, exports, the report.
+
+A line of the log is written in ``calls/text.py``, a line of its file in ``calls/sinks.py``.
 
 Nothing here knows a debugger: a recorder makes `record.Call` objects, a sink keeps them, everything else reads them.
 """

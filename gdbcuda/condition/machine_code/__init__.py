@@ -1,1 +1,1 @@
-"""The back end of conditions that writes x86-64 machine code, to run at a function's first instruction."""
+"""Conditions as x86-64 machine code: the test of a guard, which runs at a function's first instruction."""
