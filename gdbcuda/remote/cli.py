@@ -7,9 +7,8 @@ import json
 import os
 from typing import Any
 
-from gdbcuda.errors import UserError
 from gdbcuda.files import places
-from gdbcuda.remote.options import OPTIONS
+from gdbcuda.remote.options import RemoteOptions
 from gdbcuda.remote.plan import RemotePlan, RemoteRequest, plan
 from gdbcuda.remote.way import Way
 from gdbcuda.text import output
@@ -22,40 +21,23 @@ what to type in gdb here: by TCP, or with --ssh, --container and --pod through t
 """
 
 
-def request(values: dict[str, Any], words: list[str]) -> RemoteRequest:
-    """From the options' values (by name, "-" as "_") and the words: the program's arguments, behind the program itself
-    where no option names it. UserError for a number that is none."""
-    program, arguments = values["program"] or "", list(words)
-    if not program and not values["attach"] and arguments:
+def request(wanted: RemoteOptions, words: list[str]) -> RemoteRequest:
+    """The words are the program's arguments, behind the program itself where no option names it."""
+    program, arguments = wanted.program or "", list(words)
+    if not program and not wanted.attach and arguments:
         program, arguments = arguments[0], arguments[1:]
     return RemoteRequest(
-        way=Way(values["host"] or "", number("--port", values["port"]), values["ssh"] or "",
-                values["container"] or "", values["pod"] or ""),
-        hook=local(values["hook"]), program=local(program), arguments=tuple(arguments),
-        hook_there=values["hook_there"] or "", program_there=values["program_there"] or "",
-        attach=number("--attach", values["attach"]), multi=values["multi"], sysroot=values["sysroot"] or "",
-        gdbserver=values["gdbserver"] or places.server_of(places.wanted_gdb()),
-        environment=tuple(values["env"] or ()), maps=tuple(map(path_map, values["path_map"] or ())),
+        way=Way(wanted.host or "", wanted.port or 0, wanted.ssh or "", wanted.container or "", wanted.pod or ""),
+        hook=local(wanted.hook), program=local(program), arguments=tuple(arguments),
+        hook_there=wanted.hook_there or "", program_there=wanted.program_there or "",
+        attach=wanted.attach or 0, multi=wanted.multi, sysroot=wanted.sysroot or "",
+        gdbserver=wanted.gdbserver or places.server_of(places.wanted_gdb()),
+        environment=tuple(wanted.env), maps=tuple((far, local(here)) for far, here in wanted.path_map),
     )  # fmt: skip
 
 
 def local(path: str | None) -> str:
     return os.path.abspath(os.path.expanduser(path)) if path else ""
-
-
-def number(option: str, text: str | None) -> int:
-    if not text:
-        return 0
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise UserError(f"{option} is a number from 1 on, not {text!r}")
-    return int(text)
-
-
-def path_map(text: str) -> tuple[str, str]:
-    far, _, here = text.partition("=")
-    if not (far.startswith("/") and here):
-        raise UserError(f"--path-map is A=B, for example /libvgpu=$PWD, not {text!r}")
-    return far, local(here)
 
 
 def shown(made: RemotePlan, as_json: bool, start: str = "") -> str:
@@ -72,21 +54,18 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "gdbcuda remote --pod ml/train-0 --hook build/libvgpu.so --hook-there /usr/local/vgpu/libvgpu.so /opt/train",
         "gdbcuda remote --ssh me@gpu-server --attach 4711",
     )
-    for name, value, text, many in OPTIONS:
-        if value:
-            parser.add_argument(name, metavar=value, help=text, action="append" if many else "store")
-        else:
-            parser.add_argument(name, action="store_true", help=text)
+    RemoteOptions.add_to(parser)
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="[PROGRAM] ARGS", help="behind the options")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, examples=parser.examples)
     return parser
 
 
 def run(args: argparse.Namespace) -> int:
+    wanted = RemoteOptions.read(vars(args), args.examples)
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
-    asked = request(vars(args), words)
-    text = shown(plan(asked), args.json, f"started with:  {starting(asked.gdbserver)}")
-    output.say(highlighted(text, JSON, args.json and output.wants_colour("auto")))
+    asked = request(wanted, words)
+    text = shown(plan(asked), wanted.json, f"started with:  {starting(asked.gdbserver)}")
+    output.say(highlighted(text, JSON, wanted.json and output.wants_colour("auto")))
     return 0
 
 

@@ -122,7 +122,7 @@ def test_condition_with_enum_constant(scenario: Scenario) -> None:
         ("cuda-break cuMemAlloc if bytesize >", "cuda-break: "),
         ("cuda-break cuMemAlloc if", "wants a condition"),
         ("cuda-break 'cuNothing*'", "no function"),
-        ("cuda-break cuMemAlloc --on sometimes", "invalid choice"),
+        ("cuda-break cuMemAlloc --on sometimes", "not 'sometimes', for example: cuda-break cuMemAlloc --on error"),
         ("cuda-break", "required"),
         ("cuda-break cuMemAlloc bytesize > 1G", "'>' is no function; a condition begins with if, as in: cuda-break"),
         ("cuda-break cuMemAlloc if bytesize > 1G --once", "column 15: --once belongs in front of if"),

@@ -79,12 +79,13 @@ def test_examples_work_as_typed(local: Scenario, name: str, tmp_path: Path, monk
 
 FREE = ("N", "P", "H", "PID", "HOST", "NAME", "PATH", "A=B", "NAME=VALUE")  # nobody here can know them
 WHAT = """python
-from gdbcuda.live.prompt.command import REGISTRY, Option, Word
+from gdbcuda.live.prompt.command import REGISTRY, Option, Word, nothing
 for name, command in REGISTRY.items():
     for part in command.parts:
-        if isinstance(part, Option) and not (part.flag or part.choices or part.complete or part.value in FREE):
-            print("incomplete:", name, part.name, part.value)
-        if isinstance(part, Word) and part.name != "args" and not part.complete:
+        kind = part.kind
+        if isinstance(part, Option) and not (part.flag or kind.complete is not nothing or kind.shown in FREE):
+            print("incomplete:", name, part.name, kind.shown)
+        if isinstance(part, Word) and part.name != "args" and kind.complete is nothing:
             print("incomplete:", name, part.name)
 """
 
@@ -143,7 +144,7 @@ def test_completion(local: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_overview_has_every_command_once_and_every_page(local: Scenario) -> None:
     """Each with the first line of its help, under what it is for."""
     text = local.run(None, "cuda-help", hook=None, environment={"COLUMNS": "200"})
-    listed = re.findall(r"^(cuda-[a-z]+(?: [a-z]+)?)  +(\S.*)$", text, re.MULTILINE)
+    listed = re.findall(r"^(cuda-[a-z]+(?: [a-z]+)*)  +(\S.*)$", text, re.MULTILINE)
     assert sorted(name for name, _ in listed) == sorted(NAMES)
     assert re.search(r"^Stop where you mean\n\ncommand .*\n---.*\ncuda-break ", text, re.MULTILINE)
     for name, line in listed:
@@ -216,12 +217,12 @@ def test_a_subcommand_that_is_none(local: Scenario, typed: str, says: str) -> No
         ("cuda-break", "FUNCTION is required, for example: cuda-break cudaMalloc"),
         ("cuda-log save", "FILE is required, for example: cuda-log save calls.jsonl"),
         ("cuda-log start if x == 1", "as in  cuda-log start cuMemAlloc if bytesize > 1G"),
-        ("cuda-dlsym log shwo", "no action 'shwo'; there are on, off, show, save, clear"),
+        ("cuda-dlsym log shwo", "no subcommand 'shwo'; did you mean cuda-dlsym log show? (there are clear, off,"),
         ("cuda-load --remove ./no.so", "no.so was not loaded with cuda-load; "),
         ("cuda-break cuInit --onn error", "cuda-break: no option --onn; did you mean --on? (see: help cuda-break)"),
         ("cuda-break --onc", "no option --onc; did you mean --once?"),
         ("cuda-log start --too x", "no option --too; did you mean --to? (see: help cuda-log start)"),
-        ("cuda-break cuInit --on eror", "; did you mean error? (see: help cuda-break)"),
+        ("cuda-break cuInit --on eror", "cuda-break: --on is enter, return or error, not 'eror'; did you mean error?"),
         ("cuda-call", "run the program first, to a breakpoint: cuda-break cuMemAlloc"),
     ],
 )

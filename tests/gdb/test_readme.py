@@ -28,7 +28,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live.prompt.command import REGISTRY, Option
 def mistake(line):
     words = line.split()
-    name = next((name for name in (" ".join(words[:2]), words[0]) if name in REGISTRY), None)
+    name = next((name for name in (" ".join(words[:count]) for count in (3, 2, 1)) if name in REGISTRY), None)
     if name is None:
         return "there is no such command"
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import Any
 
 import gdb
 
@@ -15,26 +14,51 @@ from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import condition_words, frames, names, table_version
+from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS
+from gdbcuda.live.prompt import command
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.live.threads import children
 from gdbcuda.machine import abi
+from gdbcuda.text.arguments import one_of
+from gdbcuda.text.options import Options, condition, flag, option, words
 
 MOST_FRAMES = 200
-# Of a command's words, those that `save breakpoints` keeps: makes a breakpoint what they ask for.
-ADOPTERS: dict[str, Callable[[gdb.Breakpoint, dict[str, Any]], None]] = {}
+# By command: makes a breakpoint what its words ask for, which `save breakpoints` has kept.
+ADOPTERS: dict[str, Callable[[gdb.Breakpoint, str], None]] = {}
+
+
+class BreakOptions(Options):
+    function: list[str] = words(
+        FUNCTION, "API function: a symbol (cuMemAlloc_v2), a base name (cuMemAlloc) or a glob ('cuMem*')", least=1
+    )
+    places: tuple[str, ...] = option(
+        LAYERS, "the layer or library to stop in; several with commas (default: the hook's, else the outermost)",
+        "--in", default=(),
+    )  # fmt: skip
+    callers: tuple[str, ...] = option(
+        CALLERS,
+        "whose calls: app (program and its libraries; the default in the hook), hook, any, a library or a function",
+        "--from", default=(),
+    )  # fmt: skip
+    on: str = option(
+        one_of("enter", "return", "error"),
+        "enter (default), return, or error: a return with a status other than success", default="enter",
+    )  # fmt: skip
+    once: bool = flag("a temporary breakpoint, deleted at its first stop")
+    count: bool = flag("count all calls, those that do not match too: needs a guard")
+    condition: str | None = condition(condition_words.complete)
 
 
 class BreakRequest:
     """What was asked beside the functions."""
 
-    def __init__(self, wanted: dict[str, Any]) -> None:
-        self.places = names.split_places(wanted["in"])
-        self.is_from_given = bool(wanted["from"])
-        self.callers = ",".join(condition_words.split_callers(wanted["from"])) or self.usual_callers()
-        self.on = str(wanted["on"])
-        self.once = bool(wanted["once"])
-        self.count = bool(wanted.get("count"))
-        self.text: str | None = wanted["condition"]
+    def __init__(
+        self, places: tuple[str, ...], callers: tuple[str, ...], on: str = "enter", once: bool = False,
+        count: bool = False, text: str | None = None,
+    ) -> None:  # fmt: skip
+        self.places, self.is_from_given = places, bool(callers)
+        self.callers = ",".join(callers) or self.usual_callers()
+        self.on, self.once, self.count, self.text = on, once, count, text
         if self.once and self.on != "enter":
             raise UserError("--once goes with --on enter: the breakpoint at the return is another one")
 
@@ -75,6 +99,12 @@ class BreakRequest:
         return " ".join([*found, *["--once"] * self.once, *["--count"] * self.count])
 
 
+def request_of(wanted: BreakOptions) -> BreakRequest:
+    return BreakRequest(
+        wanted.places, wanted.callers, wanted.on, wanted.once, wanted.count, wanted.condition
+    )
+
+
 def exactly(symbol: str) -> str:
     """Of two symbols with one name in C sources: cuMemAlloc means cuMemAlloc_v2, a glob that fits it alone does not."""
     return symbol if table_version.table().source_symbol(symbol) == symbol else f"{symbol[:-1]}[{symbol[-1]}]"
@@ -90,11 +120,12 @@ def make(symbol: str, request: BreakRequest, condition: conditions.Condition | N
     return made
 
 
-def adopt(one: gdb.Breakpoint, values: dict[str, Any]) -> None:
+def adopt(one: gdb.Breakpoint, words: str) -> None:
     """A breakpoint that gdb has made of a saved one."""
-    (asked,) = values.pop("function")
+    wanted = command.read("cuda-break", BreakOptions, words)
+    (asked,) = wanted.function
     (symbol,) = names.resolve(asked) if names.is_glob(asked) else [asked]
-    request = BreakRequest(values)
+    request = request_of(wanted)
     condition = request.parse([symbol])
     native = native_condition(symbol, request, condition, one.number)
     breakpoints.adopt(one, wish_of(symbol, request, condition), native)

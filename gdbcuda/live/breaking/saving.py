@@ -109,10 +109,9 @@ def on_modified(one: gdb.Breakpoint) -> None:
 
 
 def adopt(one: gdb.Breakpoint, words: str) -> None:
-    from gdbcuda.live.breaking import from_request
-    from gdbcuda.live.prompt import command  # the conditions are loaded when first used
+    from gdbcuda.live.breaking import from_request  # the conditions are loaded when first used
 
     name = next((name for name in from_request.ADOPTERS if words.startswith(f"{name} ")), None)
     if name is None:
         raise UserError(f"{words.partition(' ')[0]} makes no breakpoints here")
-    from_request.ADOPTERS[name](one, command.REGISTRY[name].parse(words[len(name) + 1 :]))
+    from_request.ADOPTERS[name](one, words[len(name) + 1 :])

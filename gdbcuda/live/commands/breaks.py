@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 
 import gdb
 
 from gdbcuda import condition as conditions
-from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breaking import from_request
 from gdbcuda.live.breakpoints import locations, ours
@@ -17,47 +15,15 @@ from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import condition_words, names
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.prompt.command import ConditionText, Option, Word, command
+from gdbcuda.live.prompt.command import command
 from gdbcuda.text.highlight import C, highlighted
 from gdbcuda.text.printable import visible, visible_in_colour
 
-EXAMPLE = "cuda-break cuMemAlloc if bytesize > 1G"
 MOST_SHOWN = 3
 
 
-@command(
-    "cuda-break",
-    Word(
-        "function",
-        "API function: a symbol (cuMemAlloc_v2), a base name (cuMemAlloc) or a glob ('cuMem*')",
-        "+",
-        names.complete_functions,
-    ),
-    Option(
-        "--in",
-        "the layer or library to stop in; several with commas (default: the hook's, else the outermost)",
-        "LAYER|LIB",
-        complete=names.complete_places,
-    ),
-    Option(
-        "--from",
-        "whose calls: app (program and its libraries; the default in the hook), hook, any, a library or a function",
-        "CALLER",
-        complete=condition_words.complete_callers,
-    ),
-    Option(
-        "--on",
-        "enter (default), return, or error: a return with a status other than success",
-        choices=("enter", "return", "error"),
-        default="enter",
-    ),
-    Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
-    Option("--count", "count all calls, those that do not match too: needs a guard", flag=True),
-    ConditionText(complete=condition_words.complete),
-    purpose="stop",
-    needs="stopped",
-)
-def cuda_break(function: list[str], **wanted: object) -> str:
+@command("cuda-break", from_request.BreakOptions, purpose="stop", needs="stopped")
+def cuda_break(wanted: from_request.BreakOptions) -> str:
     """Break in exactly one implementation of a CUDA or NVML function: the hook library's.
 
     Works before the program runs, and without debug info. COND is written on the header's parameter names, enum
@@ -88,9 +54,8 @@ def cuda_break(function: list[str], **wanted: object) -> str:
       cuda-break cuMemAlloc --on error
       cuda-break 'cuMem*' --in driver if bytesize > 1G
       cuda-break nvmlDeviceGetMemoryInfo --once"""
-    refuse_condition(function)
-    found = {symbol: pattern for pattern in function for symbol in names.resolve(pattern)}
-    request = from_request.BreakRequest(wanted)
+    found = {symbol: pattern for pattern in wanted.function for symbol in names.resolve(pattern)}
+    request = from_request.request_of(wanted)
     request.refuse_returns([*found])
     condition = request.parse([*found], {symbol for symbol, pattern in found.items() if names.is_glob(pattern)})
     fitting = [symbol for symbol in found if condition is None or condition.fits(symbol)]
@@ -99,12 +64,6 @@ def cuda_break(function: list[str], **wanted: object) -> str:
     guards.refresh()
     left_out = [symbol for symbol in found if symbol not in fitting]
     return summary(made, request, condition) + not_fitting(left_out) + unknown_callers(request)
-
-
-def refuse_condition(words: list[str]) -> None:
-    for word in words:
-        if re.search("[<>=&|]", word):
-            raise UserError(f"{word!r} is no function; a condition begins with if, as in: {EXAMPLE}")
 
 
 def not_fitting(symbols: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 
 import gdb
 
@@ -10,14 +10,19 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.layers import frames
 from gdbcuda.live.process import core_files
-from gdbcuda.live.prompt.command import Option, command
+from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import call_data, returns, stops
+from gdbcuda.text.options import Options, flag
 
 MOST_FRAMES = 100
 
 
-@command("cuda-call", Option("--json", "as one JSON object", flag=True), purpose="look")
-def cuda_call(json: bool) -> str:
+class CallOptions(Options):
+    json: bool = flag("as one JSON object")
+
+
+@command("cuda-call", CallOptions, purpose="look")
+def cuda_call(wanted: CallOptions) -> str:
     """Show the API call of the selected frame in full: every argument decoded, the result once it has returned.
 
     Any frame of the backtrace that is an API function will do (up, frame 2). Arguments come from the registers at
@@ -31,7 +36,7 @@ def cuda_call(json: bool) -> str:
     call = call_data.of_selected_frame()
     if call is None:
         raise UserError(no_call(gdb.selected_frame()))
-    return jsonlib.dumps(call_data.as_data(call)) if json else in_full(call)
+    return json.dumps(call_data.as_data(call)) if wanted.json else in_full(call)
 
 
 def no_call(frame: gdb.Frame) -> str:

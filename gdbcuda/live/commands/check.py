@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,10 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.prompt.command import Option, Word, command, file_names
+from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
+from gdbcuda.text.arguments import FILE
+from gdbcuda.text.options import Options, flag, optional_word
 
 if TYPE_CHECKING:
     from gdbcuda.check.finding import Report
@@ -20,19 +22,16 @@ if TYPE_CHECKING:
 PROGRAMS = ("pie", "executable")
 
 
-@command(
-    "cuda-check",
-    Word(
-        "file",
-        "a hook library or a program (default: the hook library and the program of this session)",
-        "?",
-        file_names,
-    ),
-    Option("--json", "a JSON document, as 'gdbcuda check --json' prints it", flag=True),
-    Option("--quiet", "the verdicts only", flag=True),
-    purpose="check",
-)
-def cuda_check(file: str | None, json: bool, quiet: bool) -> str:
+class CheckOptions(Options):
+    file: str | None = optional_word(
+        FILE, "a hook library or a program (default: the hook library and the program of this session)"
+    )
+    json: bool = flag("a JSON document, as 'gdbcuda check --json' prints it")
+    quiet: bool = flag("the verdicts only")
+
+
+@command("cuda-check", CheckOptions, purpose="check")
+def cuda_check(wanted: CheckOptions) -> str:
     """Say whether the hook library is built right, and whether it reaches the program.
 
     Each finding says what was seen, what it means for a hook library, and what to type or change; the last line is the
@@ -44,12 +43,12 @@ def cuda_check(file: str | None, json: bool, quiet: bool) -> str:
       cuda-check ./program --json"""
     from gdbcuda.check.finding import JSON_VERSION
 
-    reports = [report_on(path) for path in ([os.path.expanduser(file)] if file else session_files())]
-    if file is None and process.is_alive():
+    reports = [report_on(path) for path in ([wanted.file] if wanted.file else session_files())]
+    if wanted.file is None and process.is_alive():
         reports.append(report_on_process())
-    if json:
-        return jsonlib.dumps({"version": JSON_VERSION, "files": [report.as_json() for report in reports]})
-    return "\n".join(text_of(report, quiet) for report in reports)
+    if wanted.json:
+        return json.dumps({"version": JSON_VERSION, "files": [report.as_json() for report in reports]})
+    return "\n".join(text_of(report, wanted.quiet) for report in reports)
 
 
 def session_files() -> list[str]:

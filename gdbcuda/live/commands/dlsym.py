@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.process import core_files
-from gdbcuda.live.prompt.command import Option, command
+from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import resolvers
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.resolvers import Implementation
 from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
+from gdbcuda.text.options import Options, flag
 
 
-@command(
-    "cuda-dlsym",
-    Option("--all", "the references of the system's libraries too", flag=True),
-    Option("--json", "as one JSON object", flag=True),
-    prefix=True,
-    purpose="check",
-    needs="stopped",
-)
-def cuda_dlsym(all: bool, json: bool) -> str:
+class DlsymOptions(Options):
+    all: bool = flag("the references of the system's libraries too")
+    json: bool = flag("as one JSON object")
+
+
+@command("cuda-dlsym", DlsymOptions, prefix=True, purpose="check", needs="stopped")
+def cuda_dlsym(wanted: DlsymOptions) -> str:
     """Show every implementation of dlsym in the process, and which one each object reaches.
 
     Its subcommands log the requests, break on one, and answer one differently: help cuda-dlsym log, break, answer.
@@ -35,10 +34,10 @@ def cuda_dlsym(all: bool, json: bool) -> str:
       cuda-dlsym break cuMemAlloc_v2"""
     snapshot = this_snapshot.now()
     found = resolvers.implementations(snapshot) + hidden(snapshot)
-    routes = resolvers.references(snapshot, all)
-    if json:
-        return jsonlib.dumps({"implementations": [one.as_json() for one in found],
-                              "references": [route.as_json() for route in routes]})  # fmt: skip
+    routes = resolvers.references(snapshot, wanted.all)
+    if wanted.json:
+        return json.dumps({"implementations": [one.as_json() for one in found],
+                           "references": [route.as_json() for route in routes]})  # fmt: skip
     lines = [resolvers.table(found, stops.paint), ""] if found else ["Nothing in this process defines dlsym.", ""]
     lines.append(resolvers.reference_table(routes, stops.paint) if routes else "No object refers to dlsym by name.")
     return "\n".join([*lines, *program_says(snapshot, routes), *core_files.advice()])

@@ -13,9 +13,11 @@ from gdbcuda.live.dlsym import changed_answers, request_log
 from gdbcuda.live.dlsym.changed_answers import ANSWERS, LAYERS, ChangedAnswer
 from gdbcuda.live.layers import names, table_version, this_snapshot
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.prompt.command import Option, Word, command
+from gdbcuda.live.prompt.command import command
 from gdbcuda.routes import judge
 from gdbcuda.text import render
+from gdbcuda.text.arguments import ArgumentType, text
+from gdbcuda.text.options import Options, flag, option, words
 from gdbcuda.text.printable import visible
 
 NOTHING = ("NULL", "nothing", "0")
@@ -30,13 +32,26 @@ def complete_numbers(token: str) -> Iterable[str]:
     return ["all", *map(str, ANSWERS)]
 
 
-@command(
-    "cuda-dlsym answer",
-    Word("words", "NAME with OTHER|ADDRESS|hook|driver|NULL; nothing: the list", "*", complete_words),
-    Option("--once", "the next request only", flag=True),
-    Option("--remove", "takes a wish back: its number, or all", "NUMBER|all", complete=complete_numbers),
-)
-def cuda_dlsym_answer(words: list[str], once: bool, remove: str | None) -> str:
+def numbers(typed: str) -> list[int]:
+    chosen = list(ANSWERS) if typed == "all" else [int(typed)] if typed.isdecimal() and int(typed) in ANSWERS else []
+    if not chosen:
+        raise UserError(f"there is no answer {typed}" if ANSWERS else "there is no answer to take back")
+    return chosen
+
+
+ANSWER_NUMBERS = ArgumentType("NUMBER|all", numbers, complete=complete_numbers)
+
+
+class AnswerOptions(Options):
+    words: list[str] = words(
+        text("WORDS", complete_words), "NAME with OTHER|ADDRESS|hook|driver|NULL; nothing: the list"
+    )
+    once: bool = flag("the next request only")
+    remove: list[int] | None = option(ANSWER_NUMBERS, "takes a wish back: its number, or all")
+
+
+@command("cuda-dlsym answer", AnswerOptions)
+def cuda_dlsym_answer(wanted: AnswerOptions) -> str:
     """Answer the program's requests for a name differently, from now on or once.
 
     OTHER: as if that name had been asked for. ADDRESS (0x..., &function): that function. hook, driver: their function
@@ -53,15 +68,15 @@ def cuda_dlsym_answer(words: list[str], once: bool, remove: str | None) -> str:
       cuda-dlsym answer cuMemAllocAsync with NULL
       cuda-dlsym answer
       cuda-dlsym answer --remove 1"""
-    if remove is not None:
+    if wanted.remove is not None:
         process.require_stopped()
-        return take_back(remove)
-    if not words:
+        return take_back(wanted.remove)
+    if not wanted.words:
         return listing()
-    if len(words) != 3 or words[1].lower() != "with":
+    if len(wanted.words) != 3 or wanted.words[1].lower() != "with":
         raise UserError("write NAME with OTHER, ADDRESS, hook, driver or NULL", page="requests")
     process.require_stopped()
-    return add(words[0], words[2], once)
+    return add(wanted.words[0], wanted.words[2], wanted.once)
 
 
 def add(name: str, text: str, once: bool) -> str:
@@ -128,15 +143,13 @@ def warnings(answer: ChangedAnswer) -> list[str]:
     return [f"  (their parameters differ{different})"] if different else []
 
 
-def take_back(which: str) -> str:
-    chosen = list(ANSWERS) if which == "all" else [int(which)] if which.isdigit() and int(which) in ANSWERS else []
-    if not chosen:
-        raise UserError(f"there is no answer {which}" if ANSWERS else "there is no answer to take back")
+def take_back(chosen: list[int]) -> str:
+    which = f"Answer {chosen[0]}" if len(chosen) == 1 else "All answers"
     for number in chosen:
         del ANSWERS[number]
     if not request_log.is_wanted():
         request_log.switch_off()
-    return f"{'Answer ' + which if which != 'all' else 'All answers'} taken back: requests are answered as ever."
+    return f"{which} taken back: requests are answered as ever."
 
 
 def listing() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import gdb
 
@@ -17,8 +16,12 @@ from gdbcuda.live.dlsym import request_values
 from gdbcuda.live.dlsym.request_stops import means
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import condition_words, names, table_version
-from gdbcuda.live.prompt.command import Option, Word, command
+from gdbcuda.live.layers import names, table_version
+from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS
+from gdbcuda.live.prompt import command as commands
+from gdbcuda.live.prompt.command import command
+from gdbcuda.text.arguments import ArgumentType
+from gdbcuda.text.options import Options, flag, option, optional_word
 from gdbcuda.text.printable import visible
 
 
@@ -26,31 +29,30 @@ def complete_resolvers(token: str) -> Iterable[str]:
     return request_values.resolver_shapes()
 
 
-@command(
-    "cuda-dlsym break",
-    Word("symbol", "the name asked for: a symbol, base name or glob (default: any)", "?", names.complete_functions),
-    Option(
-        "--in",
-        "whose implementation: a layer or library (default: the hook's, else the outermost)",
-        "LAYER|LIB",
-        complete=names.complete_places,
-    ),
-    Option(
-        "--from",
-        "who asks: app (program and its libraries; the default in the hook's), hook, any, or a library",
-        "CALLER",
-        complete=condition_words.complete_callers,
-    ),
-    Option(
-        "--by",
-        "the resolver: dlsym (default), dlvsym, cuGetProcAddress_v2, ...",
-        "RESOLVER",
-        default="dlsym",
-        complete=complete_resolvers,
-    ),
-    Option("--once", "a temporary breakpoint, deleted at its first stop", flag=True),
-)
-def cuda_dlsym_break(symbol: str | None, **wanted: Any) -> str:
+def resolver(typed: str) -> str:
+    if typed not in request_values.resolver_shapes():
+        raise UserError(f"{typed!r} resolves no names; one of {', '.join(request_values.resolver_shapes())}")
+    return typed
+
+
+RESOLVER = ArgumentType("RESOLVER", resolver, complete=complete_resolvers)
+
+
+class RequestBreakOptions(Options):
+    symbol: str | None = optional_word(FUNCTION, "the name asked for: a symbol, base name or glob (default: any)")
+    places: tuple[str, ...] = option(
+        LAYERS, "whose implementation: a layer or library (default: the hook's, else the outermost)", "--in", default=()
+    )
+    callers: tuple[str, ...] = option(
+        CALLERS, "who asks: app (program and its libraries; the default in the hook's), hook, any, or a library",
+        "--from", default=(),
+    )  # fmt: skip
+    by: str = option(RESOLVER, "the resolver: dlsym (default), dlvsym, cuGetProcAddress_v2, ...", default="dlsym")
+    once: bool = flag("a temporary breakpoint, deleted at its first stop")
+
+
+@command("cuda-dlsym break", RequestBreakOptions)
+def cuda_dlsym_break(wanted: RequestBreakOptions) -> str:
     """Break in one implementation of dlsym, when it is asked for one name.
 
     Works before the program runs. libc's dlsym, ld.so's and every other one are there as locations of the breakpoint,
@@ -62,22 +64,20 @@ def cuda_dlsym_break(symbol: str | None, **wanted: Any) -> str:
       cuda-dlsym break 'nvml*' --from any
       cuda-dlsym break --in libc.so.6 --from hook
       cuda-dlsym break cuMemAlloc --by cuGetProcAddress_v2"""
-    asked = Asked(symbol, wanted)
+    asked = Asked(wanted)
     native = asked.native(breakpoints.next_number())
     made = breakpoints.create(asked.wish(), native, asked.request.once)
     asked.want_guard(made)
     guards.refresh()
-    return summary(made, asked.request, symbol) + unusual(symbol)
+    return summary(made, asked.request, wanted.symbol) + unusual(wanted.symbol)
 
 
 class Asked:
     """For which name, of which resolver."""
 
-    def __init__(self, symbol: str | None, wanted: dict[str, Any]) -> None:
-        self.symbol, self.by = symbol, str(wanted["by"])
-        if self.by not in request_values.resolver_shapes():
-            raise UserError(f"{self.by!r} resolves no names; one of {', '.join(request_values.resolver_shapes())}")
-        self.request = from_request.BreakRequest({**wanted, "on": "enter", "condition": None})
+    def __init__(self, wanted: RequestBreakOptions) -> None:
+        self.symbol, self.by = wanted.symbol, wanted.by
+        self.request = from_request.BreakRequest(wanted.places, wanted.callers, once=wanted.once)
 
     def native(self, number: int) -> str:
         terms = [f"$_cuda_asks({quoted(self.symbol)})"] if self.symbol else []
@@ -97,9 +97,9 @@ class Asked:
         guards.want_name(made, argument, self.symbol, self.request.callers)
 
 
-def adopt(one: gdb.Breakpoint, values: dict[str, Any]) -> None:
+def adopt(one: gdb.Breakpoint, words: str) -> None:
     """A breakpoint that gdb has made of a saved one."""
-    asked = Asked(values.pop("symbol"), values)
+    asked = Asked(commands.read("cuda-dlsym break", RequestBreakOptions, words))
     native = asked.native(one.number)
     breakpoints.adopt(one, asked.wish(), native)
     asked.want_guard(one)

@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-import json as jsonlib
-import os
+import json
 from fnmatch import fnmatchcase
 
 import gdb
 
-from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import request_log
-from gdbcuda.live.layers import names
-from gdbcuda.live.prompt.command import Option, Word, command
+from gdbcuda.live.layers.arguments import FUNCTION
+from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import judge
 from gdbcuda.routes import request_report as report
 from gdbcuda.routes.requests import Request
+from gdbcuda.text.arguments import FILE
+from gdbcuda.text.options import Options, flag, optional_word, word
 from gdbcuda.text.printable import visible
 
-ACTIONS = ("on", "off", "show", "save", "clear")
+
+class RequestLogOptions(Options):
+    own: bool = flag("the hook's own requests too", "--self")
+    wrong: bool = flag("only what is missing or wrong, or went past a function that the hook has")
+    json: bool = flag("one JSON object a line, as save writes it")
 
 
-@command(
-    "cuda-dlsym log",
-    Word("action", "on, off, show (default), save or clear", "?", lambda token: ACTIONS),
-    Word("what", "for show: names to show (a glob); for save: the file", "?", names.complete_functions),
-    Option("--self", "the hook's own requests too", flag=True),
-    Option("--wrong", "only what is missing or wrong, or went past a function that the hook has", flag=True),
-    Option("--json", "one JSON object a line, as save writes it", flag=True),
-)
-def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool, json: bool) -> str | None:
+class RequestShowOptions(RequestLogOptions):
+    name: str | None = optional_word(FUNCTION, "names to show (a glob)")
+
+
+class RequestSaveOptions(Options):
+    file: str = word(FILE, "the file to write, on the machine of the debugger")
+    wrong: bool = flag("only what is missing or wrong, or went past a function that the hook has")
+
+
+@command("cuda-dlsym log", RequestLogOptions, prefix=True)
+def cuda_dlsym_log(wanted: RequestLogOptions) -> str:
     """Log every request for a function by name: who asked whom for what, what came back, and whether it is right.
 
     Seen are dlsym and dlvsym of every object, cuGetProcAddress, cudaGetDriverEntryPoint and cuGetExportTable, from
     the moment the log is on; switch it on before run to see all. The program is stopped for an instant at each request
     and at its return, half a millisecond each, more through gdbserver; show says what it was. Nothing else is slower.
+
+    Its subcommands are on, off, show (which is also what it does alone), save and clear.
 
     Verdicts: hooked, driver (past the hook), other, missing, wrong version (not the function that this name means at
     this version and these flags), wrong object (not of the library that the handle stands for, or the hook's own
@@ -48,29 +56,70 @@ def cuda_dlsym_log(action: str | None, what: str | None, self: bool, wrong: bool
       cuda-dlsym log show 'cuMem*' --wrong
       cuda-dlsym log save /tmp/requests.jsonl
       cuda-dlsym log off"""
-    if action not in (None, *ACTIONS):
-        raise UserError(f"no action {action!r}; there are {', '.join(ACTIONS)} (see: help cuda-dlsym log)")
-    if action in ("on", "off", "clear"):
-        process.require_stopped()
-        return switch(action)
-    if action == "save":
-        return save(what, chosen(None, True, wrong))
-    found = chosen(what, self, wrong)
-    if json:
-        return as_lines(found)
-    return show(found, none_such(what, self) if not found else left_out(what, self) if wrong else "")
+    return shown(None, wanted)
 
 
-def switch(action: str) -> str:
-    if action == "clear":
-        request_log.LOG.forget(gdb.selected_inferior().num)
-        return "The log of requests is empty."
-    if action == "off":
-        request_log.switch_off()
-        return f"Requests are not logged any more; {request_log.LOG().book.count} so far (cuda-dlsym log show)."
+@command("cuda-dlsym log show", RequestShowOptions)
+def cuda_dlsym_log_show(wanted: RequestShowOptions) -> str:
+    """Show the requests that were logged: who asked whom for what, what came back, and whether it is right.
+
+    Examples:
+      cuda-dlsym log show
+      cuda-dlsym log show 'cuMem*' --wrong
+      cuda-dlsym log show --self --json"""
+    return shown(wanted.name, wanted)
+
+
+@command("cuda-dlsym log on", needs="stopped")
+def cuda_dlsym_log_on() -> str:
+    """Log requests for functions by name, from now on or from the start of the program.
+
+    Examples:
+      cuda-dlsym log on"""
     request_log.switch_on()
     places = len(request_log.PLANTED().entries)
     return f"Requests are logged{f' at {places} resolvers' if places else ' from the start of the program'}."
+
+
+@command("cuda-dlsym log off", needs="stopped")
+def cuda_dlsym_log_off() -> str:
+    """Log no more requests; those seen so far stay until clear.
+
+    Examples:
+      cuda-dlsym log off"""
+    request_log.switch_off()
+    return f"Requests are not logged any more; {request_log.LOG().book.count} so far (cuda-dlsym log show)."
+
+
+@command("cuda-dlsym log clear", needs="stopped")
+def cuda_dlsym_log_clear() -> str:
+    """Forget the requests seen so far; the log, if it is on, goes on.
+
+    Examples:
+      cuda-dlsym log clear"""
+    request_log.LOG.forget(gdb.selected_inferior().num)
+    return "The log of requests is empty."
+
+
+@command("cuda-dlsym log save", RequestSaveOptions)
+def cuda_dlsym_log_save(wanted: RequestSaveOptions) -> str:
+    """Write the requests, the hook's own too, to a file: one JSON object a line.
+
+    Examples:
+      cuda-dlsym log save /tmp/requests.jsonl
+      cuda-dlsym log save /tmp/requests.jsonl --wrong"""
+    found = chosen(None, True, wanted.wrong)
+    user_files.save(wanted.file, as_lines(found) + "\n" if found else "")
+    return f"{len(found)} requests in {visible(wanted.file)}, one JSON object a line."
+
+
+def shown(pattern: str | None, wanted: RequestLogOptions) -> str:
+    found = chosen(pattern, wanted.own, wanted.wrong)
+    if wanted.json:
+        return as_lines(found)
+    if not found:
+        return show(found, none_such(pattern, wanted.own))
+    return show(found, left_out(pattern, wanted.own) if wanted.wrong else "")
 
 
 def chosen(pattern: str | None, own: bool, wrong: bool) -> list[Request]:
@@ -112,12 +161,4 @@ def why_none() -> str:
 
 
 def as_lines(found: list[Request]) -> str:
-    return "\n".join(jsonlib.dumps(request.as_json()) for request in found)
-
-
-def save(path: str | None, found: list[Request]) -> str:
-    """On the machine of the debugger."""
-    if not path:
-        raise UserError("save where? cuda-dlsym log save FILE")
-    user_files.save(os.path.expanduser(path), as_lines(found) + "\n" if found else "")
-    return f"{len(found)} requests in {visible(path)}, one JSON object a line."
+    return "\n".join(json.dumps(request.as_json()) for request in found)

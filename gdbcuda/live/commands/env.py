@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import names
 from gdbcuda.live.preloading import environment, preload
-from gdbcuda.live.prompt.command import Word, command
+from gdbcuda.live.prompt.command import command
+from gdbcuda.text.arguments import ArgumentType
+from gdbcuda.text.options import Options, word
 from gdbcuda.text.printable import visible
 
 
-@command(
-    "cuda-env",
-    Word("assignment", "NAME=VALUE to set, NAME to show", None, names.complete_variables),
-    purpose="start",
-    needs="stopped",
-)
-def cuda_env(assignment: str) -> str:
+class Assignment(NamedTuple):
+    """``value`` None: the variable is only asked for."""
+
+    name: str
+    value: str | None
+
+
+def assignment(typed: str) -> Assignment:
+    name, equals, value = typed.partition("=")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UserError(f"{name!r} is not a variable's name; write NAME=VALUE")
+    return Assignment(name, value if equals else None)
+
+
+ASSIGNMENT = ArgumentType("ASSIGNMENT", assignment, complete=names.complete_variables)
+
+
+class EnvOptions(Options):
+    assignment: Assignment = word(ASSIGNMENT, "NAME=VALUE to set, NAME to show")
+
+
+@command("cuda-env", EnvOptions, purpose="start", needs="stopped")
+def cuda_env(wanted: EnvOptions) -> str:
     """Set an environment variable in the running process and for the next run.
 
     gdb's 'set environment' does nothing to a process that runs already. In the process the variable is changed by
@@ -28,10 +47,8 @@ def cuda_env(assignment: str) -> str:
     Examples:
       cuda-env LIBCUDA_LOG_LEVEL=4
       cuda-env CUDA_VISIBLE_DEVICES"""
-    name, equals, value = assignment.partition("=")
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise UserError(f"{name!r} is not a variable's name; write NAME=VALUE")
-    return visible(assign(name, value)) if equals else show(name)
+    name, value = wanted.assignment
+    return show(name) if value is None else visible(assign(name, value))
 
 
 def assign(name: str, value: str) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.prompt.command import PURPOSES, REGISTRY, Word, command
+from gdbcuda.live.prompt.command import PURPOSES, REGISTRY, command
 from gdbcuda.manual import plain, search
 from gdbcuda.manual.pages import pages, topic_of
 from gdbcuda.text import render
+from gdbcuda.text.arguments import text
+from gdbcuda.text.options import Options, words
 
 COMMAND = "cuda-help"
 
@@ -18,12 +20,12 @@ def complete_topics(token: str) -> Iterable[str]:
     return [*pages(), *REGISTRY]
 
 
-@command(
-    COMMAND,
-    Word("topic", "a page of the manual, a command, or what to search for", "*", complete_topics),
-    purpose="help",
-)
-def cuda_help(topic: list[str]) -> str:
+class HelpOptions(Options):
+    topic: list[str] = words(text("TOPIC", complete_topics), "a page of the manual, a command, or what to search for")
+
+
+@command(COMMAND, HelpOptions, purpose="help")
+def cuda_help(wanted: HelpOptions) -> str:
     """Show the commands by what they are for and the pages of the manual, or one page.
 
     A word that is neither a page nor a command is searched for, in the pages and in the help of the commands.
@@ -34,15 +36,15 @@ def cuda_help(topic: list[str]) -> str:
       cuda-help cuda-break
       cuda-help bytesize"""
     terminal = plain.Terminal(COMMAND, render.screen(), settings.colour())
-    words = " ".join(topic)
-    if not words:
+    topic = " ".join(wanted.topic)
+    if not topic:
         return overview(terminal)
-    if topic_of(words):
-        return plain.shown(pages()[topic_of(words)].text, terminal)
-    if words in REGISTRY:
-        return REGISTRY[words].help
-    found = [*search.in_pages(words, COMMAND), *in_commands(words)]
-    said = search.answer(words, found, complete_topics(words))
+    if topic_of(topic):
+        return plain.shown(pages()[topic_of(topic)].text, terminal)
+    if topic in REGISTRY:
+        return REGISTRY[topic].help
+    found = [*search.in_pages(topic, COMMAND), *in_commands(topic)]
+    said = search.answer(topic, found, complete_topics(topic))
     if not found:
         raise UserError(said)
     return render.fold(said, terminal.width)

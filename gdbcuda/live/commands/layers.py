@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 import os
 from collections.abc import Sequence
 
 from gdbcuda.live.layers import who
 from gdbcuda.live.layers.who import Member
-from gdbcuda.live.prompt.command import Option, command
+from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.text import render
+from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
 
@@ -18,14 +19,13 @@ COLUMNS = ("layer", "object", "exports", "known by", "search order")
 KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
 
 
-@command(
-    "cuda-layers",
-    Option("--all", "each library of the system and of the program too", flag=True),
-    Option("--json", "as one JSON object", flag=True),
-    purpose="check",
-    needs="stopped",
-)
-def cuda_layers(all: bool, json: bool) -> str:
+class LayersOptions(Options):
+    all: bool = flag("each library of the system and of the program too")
+    json: bool = flag("as one JSON object")
+
+
+@command("cuda-layers", LayersOptions, purpose="check", needs="stopped")
+def cuda_layers(wanted: LayersOptions) -> str:
     """Show who is who: the objects of the process with their layers, and why each is in that one.
 
     Layers, outermost first: app, runtime, hook, driver, system. A hook library is one that cuda-load was given, or
@@ -38,9 +38,9 @@ def cuda_layers(all: bool, json: bool) -> str:
       cuda-layers --all
       cuda-layers --json"""
     found = who.members()
-    if json:
-        return jsonlib.dumps({"objects": [one._asdict() for one in found]})
-    shown = [one for one in found if all or is_of_interest(one)]
+    if wanted.json:
+        return json.dumps({"objects": [one._asdict() for one in found]})
+    shown = [one for one in found if wanted.all or is_of_interest(one)]
     lines = [render.table([row(one) for one in shown], list(COLUMNS))]
     left = len(found) - len(shown)
     lines += [f"{counted(left, 'more object')} of the system and the program: cuda-layers --all"] if left else []

@@ -8,20 +8,23 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import names, notice, table_version
 from gdbcuda.live.preloading import preload, presence
-from gdbcuda.live.prompt.command import Option, Word, command, file_names
+from gdbcuda.live.prompt.command import command
+from gdbcuda.text.arguments import FILE, text
+from gdbcuda.text.options import Options, flag, option, optional_word
 from gdbcuda.text.printable import visible
 
 
-@command(
-    "cuda-load",
-    Word("lib", "the hook library (a file on this machine)", "?", file_names),
-    Option("--last", "behind what LD_PRELOAD already names, instead of in front of it", flag=True),
-    Option("--there", "its path on the machine of the program, if elsewhere (target extended-remote)", value="PATH"),
-    Option("--remove", "take the library out again, from the next run on", flag=True),
-    purpose="start",
-    needs="stopped",
-)
-def cuda_load(lib: str | None, last: bool, there: str | None, remove: bool) -> str:
+class LoadOptions(Options):
+    lib: str | None = optional_word(FILE, "the hook library (a file on this machine)")
+    last: bool = flag("behind what LD_PRELOAD already names, instead of in front of it")
+    there: str | None = option(
+        text("PATH"), "its path on the machine of the program, if elsewhere (target extended-remote)"
+    )
+    remove: bool = flag("take the library out again, from the next run on")
+
+
+@command("cuda-load", LoadOptions, purpose="start", needs="stopped")
+def cuda_load(wanted: LoadOptions) -> str:
     """Preload a hook library into the program under debug, and into nothing else.
 
     The library is looked at first: what it exports, debug info, and the verdict of cuda-check. At the next
@@ -34,14 +37,14 @@ def cuda_load(lib: str | None, last: bool, there: str | None, remove: bool) -> s
       cuda-load ./libtrace.so --last
       cuda-load ./build/libvgpu.so --there /usr/local/vgpu/libvgpu.so
       cuda-load ./libtrace.so --remove"""
-    if lib is None:
+    if wanted.lib is None:
         return current()
-    path = os.path.abspath(os.path.expanduser(lib))  # a link as it is named: ld.so too takes it so
-    if remove:
-        return take_out(path, lib)
+    path, there = os.path.abspath(wanted.lib), wanted.there or ""  # a link as it is named: ld.so too takes it so
+    if wanted.remove:
+        return take_out(path, wanted.lib)
     if there and not layers.is_same_file(there, path):
         raise UserError(f"--there names {there}: the library is known by its name, which is {os.path.basename(path)}")
-    return put_in(path, last, there or "")
+    return put_in(path, wanted.last, there)
 
 
 def put_in(path: str, last: bool, there: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gdbcuda import condition as conditions
 from gdbcuda.calls.reader import BEGIN, END, Event
@@ -13,11 +12,14 @@ from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.layers import condition_words, names, table_version
-from gdbcuda.live.prompt.command import ConditionText, Option, Word, command, file_names
+from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS, THREAD
+from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.recording import call_log
 from gdbcuda.log import tree as trees
 from gdbcuda.log.select import CallFilter, last
 from gdbcuda.text import render
+from gdbcuda.text.arguments import FILE, NUMBER
+from gdbcuda.text.options import Options, condition, flag, option, word, words
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -52,19 +54,22 @@ def cuda_log() -> str:
     return "; ".join(lines) + "."
 
 
-@command(
-    "cuda-log start",
-    Word("function", "API functions: symbols, base names, globs (default: all)", "*", names.complete_functions),
-    Option("--in", "record these layers or libraries alone", "LAYERS", complete=names.complete_places),
-    Option("--from", "whose calls: app, hook, runtime, a library (default: any)", "CALLER",
-           complete=condition_words.complete_callers),
-    Option("--stack", "keep N frames of the backtrace of each call", "N"),
-    Option("--to", "write every call to FILE as it happens", "FILE", complete=file_names),
-    Option("--memory", "what allocates, frees, copies and fills: all that cuda-memory needs", flag=True),
-    ConditionText("only calls for which COND holds; it is evaluated in the debugger", condition_words.complete),
-    needs="stopped",
-)  # fmt: skip
-def cuda_log_start(function: list[str], **wanted: Any) -> str:
+class StartOptions(Options):
+    function: list[str] = words(FUNCTION, "API functions: symbols, base names, globs (default: all)")
+    places: tuple[str, ...] = option(LAYERS, "record these layers or libraries alone", "--in", default=())
+    callers: tuple[str, ...] = option(
+        CALLERS, "whose calls: app, hook, runtime, a library (default: any)", "--from", default=()
+    )
+    stack: int = option(NUMBER, "keep N frames of the backtrace of each call", default=0)
+    to: str | None = option(FILE, "write every call to FILE as it happens")
+    memory: bool = flag("what allocates, frees, copies and fills: all that cuda-memory needs")
+    condition: str | None = condition(
+        condition_words.complete, "only calls for which COND holds; it is evaluated in the debugger"
+    )
+
+
+@command("cuda-log start", StartOptions, needs="stopped")
+def cuda_log_start(wanted: StartOptions) -> str:
     """Record calls from now on, before the program runs or at any stop.
 
     Each call costs two stops of the program that nobody sees. Calls of one thread nest: the program's call of the
@@ -75,44 +80,37 @@ def cuda_log_start(function: list[str], **wanted: Any) -> str:
       cuda-log start 'cuMem*' --in hook,driver
       cuda-log start cudaMalloc --stack 8 if size > 1M
       cuda-log start --memory --to calls.jsonl"""
-    wish = make_wish(function, wanted)
-    recorder = call_log.start(wish, os.path.expanduser(str(wanted["to"])) if wanted["to"] else None)
+    wish = make_wish(wanted)
+    recorder = call_log.start(wish, wanted.to)
     planted = f", {recorder.places()} places" if process.is_alive() else ", from the next run on"
     return f"Recording {wish_text(wish)}{planted}."
 
 
-def make_wish(patterns: list[str], wanted: dict[str, Any]) -> RecordWish:
+def make_wish(wanted: StartOptions) -> RecordWish:
     from gdbcuda.live.recording.footprint import RecordWish  # loaded when first used
 
     table = table_version.table()
-    symbols = {f.symbol for pattern in patterns for f in table.find(pattern) or names.unknown(pattern, table)}
-    if wanted["memory"]:
+    symbols = {f.symbol for pattern in wanted.function for f in table.find(pattern) or names.unknown(pattern, table)}
+    if wanted.memory:
         from gdbcuda import ledger
 
         symbols |= {f.symbol for f in table.functions.values() if ledger.matters(f)}
     symbols = symbols or {*table.functions, *table.extras}
-    condition = None
-    if wanted["condition"]:
-        if not patterns:
-            example = "cuda-log start cuMemAlloc if bytesize > 1G"
-            raise UserError(f"a condition is on the parameters of functions: name those to record, as in  {example}")
-        functions = [f for f in map(table.function, sorted(symbols)) if f is not None]
-        globbed = {f.symbol for pattern in patterns if names.is_glob(pattern) for f in table.find(pattern)}
-        condition = conditions.parse(str(wanted["condition"]), table, functions, globbed)
-        condition_words.refuse_unknown(condition)
+    condition = parsed(wanted.condition, wanted.function, symbols) if wanted.condition else None
+    if condition is not None:
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
-    stack = number("--stack", wanted["stack"] or 0)
-    places, callers = names.split_places(wanted["in"]), condition_words.split_callers(wanted["from"])
-    return RecordWish(frozenset(symbols), places, callers, stack, condition)
+    return RecordWish(frozenset(symbols), wanted.places, wanted.callers, wanted.stack, condition)
 
 
-def number(option: str, given: object) -> int:
-    try:
-        found = int(str(given))
-    except ValueError:
-        found = -1
-    if found < 0:
-        raise UserError(f"{option} wants a number, not {given!r}")
+def parsed(text: str, patterns: list[str], symbols: set[str]) -> conditions.Condition:
+    if not patterns:
+        example = "cuda-log start cuMemAlloc if bytesize > 1G"
+        raise UserError(f"a condition is on the parameters of functions: name those to record, as in  {example}")
+    table = table_version.table()
+    functions = [f for f in map(table.function, sorted(symbols)) if f is not None]
+    globbed = {f.symbol for pattern in patterns if names.is_glob(pattern) for f in table.find(pattern)}
+    found = conditions.parse(text, table, functions, globbed)
+    condition_words.refuse_unknown(found)
     return found
 
 
@@ -124,13 +122,15 @@ def wish_text(wish: RecordWish) -> str:
     return f"{what}{where}{who}" + (f" if {wish.condition.text}" if wish.condition else "")
 
 
-@command("cuda-log stop")
+need("recorder", lambda: call_log.SESSION.require())  # (the log is loaded when first used)
+
+
+@command("cuda-log stop", needs="recorder")
 def cuda_log_stop() -> str:
     """Stop recording; what was recorded stays until cuda-log clear.
 
     Examples:
       cuda-log stop"""
-    call_log.SESSION.require()
     call_log.stop()
     return cuda_log()
 
@@ -146,24 +146,20 @@ def cuda_log_clear() -> str:
     return f"{count} calls forgotten."
 
 
-@command("cuda-log save", Word("file", "the file to write", complete=file_names))
-def cuda_log_save(file: str) -> str:
+class LogSaveOptions(Options):
+    file: str = word(FILE, "the file to write")
+
+
+@command("cuda-log save", LogSaveOptions)
+def cuda_log_save(wanted: LogSaveOptions) -> str:
     """Write the calls kept so far to FILE, for 'gdbcuda log' in a shell.
 
     (cuda-log start --to FILE writes each call as it happens.)
 
     Examples:
       cuda-log save calls.jsonl"""
-    count = call_log.save(os.path.expanduser(file))
-    return f"{count} calls written to {visible(file)}."
-
-
-FILTERS = (
-    Word("function", "show these functions alone: symbols, base names, globs", "*", names.complete_functions),
-    Option("--in", "in this layer or library", "LAYER", complete=names.complete_places),
-    Option("--thread", "of this thread", "N", complete=names.complete_threads),
-    Option("--failed", "calls that returned an error, or did not return", flag=True),
-)
+    count = call_log.save(wanted.file)
+    return f"{count} calls written to {visible(wanted.file)}."
 
 
 def complete_recorded(words: list[str], before: list[str], token: str) -> Iterable[str]:
@@ -173,24 +169,28 @@ def complete_recorded(words: list[str], before: list[str], token: str) -> Iterab
     return condition_words.complete(named or sorted(recorded), before, token)
 
 
-JSON = Option("--json", "for scripts: JSON, one object a line", flag=True)
-WHERE = ConditionText("only calls for which COND holds, with what pointers led to when they began", complete_recorded)
+class FilterOptions(Options):
+    function: list[str] = words(FUNCTION, "show these functions alone: symbols, base names, globs")
+    places: tuple[str, ...] = option(LAYERS, "in these layers or libraries", "--in", default=())
+    thread: int | None = option(THREAD, "of this thread")
+    failed: bool = flag("calls that returned an error, or did not return")
+    json: bool = flag("for scripts: JSON, one object a line")
+    condition: str | None = condition(
+        complete_recorded, "only calls for which COND holds, with what pointers led to when they began"
+    )
 
 
-@command(
-    "cuda-log show",
-    *FILTERS,
-    Option("--last", f"the last N calls (default {SHOWN}, with --json all; 0 for all)", "N"),
-    Option("--tree", "calls below the call that made them", flag=True),
-    Option("--changed", "what the hook library changed: arguments, results, calls not forwarded, extra calls",
-           flag=True),
-    Option("--stack", "with the backtrace of each call (cuda-log start --stack N)", flag=True),
-    JSON,
-    WHERE,
-)  # fmt: skip
-def cuda_log_show(
-    function: list[str], last: str | None, tree: bool, changed: bool, stack: bool, json: bool, **chosen: Any
-) -> str:
+class ShowOptions(FilterOptions):
+    last: int | None = option(NUMBER, f"the last N calls (default {SHOWN}, with --json all; 0 for all)")
+    tree: bool = flag("calls below the call that made them")
+    changed: bool = flag(
+        "what the hook library changed: arguments, results, calls not forwarded, extra calls"
+    )
+    stack: bool = flag("with the backtrace of each call (cuda-log start --stack N)")
+
+
+@command("cuda-log show", ShowOptions)
+def cuda_log_show(wanted: ShowOptions) -> str:
     """Show recorded calls: number, seconds since the start, thread, layer, the call, its result, how long, by whom.
 
     Examples:
@@ -201,64 +201,62 @@ def cuda_log_show(
       cuda-log show --failed --json
       cuda-log show if bytesize > 1M && caller in hook"""
     calls = list(call_log.SESSION.kept.calls)
-    wanted = make_filter(function, chosen)
-    if json:
-        return as_json(calls, wanted, 0 if last is None else number("--last", last), tree, changed)
-    count = SHOWN if last is None else number("--last", last)
-    shown = "\n".join(filter(None, (view(calls, wanted, count, tree, changed, stack), wanted.remark())))
+    chosen = make_filter(wanted)
+    if wanted.json:
+        return as_json(calls, chosen, wanted)
+    shown = "\n".join(filter(None, (view(calls, chosen, wanted), chosen.remark())))
     return render.fold(shown, render.screen())
 
 
-def as_json(calls: list[Call], wanted: CallFilter, count: int, tree: bool, changed: bool) -> str:
+def as_json(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
     """Of trees the calls, one by one: depth and parent tell how they nest."""
     from gdbcuda.calls import data
     from gdbcuda.log import changes, view_data
 
-    writer = call_log.writer()
-    if changed:
-        several = changes.Changes(writer, wanted.takes).find(trees.roots(calls))
+    writer, count = call_log.writer(), wanted.last or 0
+    if wanted.changed:
+        several = changes.Changes(writer, chosen.takes).find(trees.roots(calls))
         found = [view_data.changes(*one, writer) for one in several]
-    elif tree:
-        found = [data.call(node.call, writer) for root in last(roots(calls, wanted), count) for node in root.walk()]
+    elif wanted.tree:
+        found = [data.call(node.call, writer) for root in last(roots(calls, chosen), count) for node in root.walk()]
     else:
-        found = [data.call(one, writer) for one in last([call for call in calls if wanted.takes(call)], count)]
+        found = [data.call(one, writer) for one in last([call for call in calls if chosen.takes(call)], count)]
     return "\n".join(map(data.line, found))
 
 
-def roots(calls: list[Call], wanted: CallFilter) -> list[trees.CallNode]:
+def roots(calls: list[Call], chosen: CallFilter) -> list[trees.CallNode]:
     """The outermost calls in which there is one that is wanted."""
-    return [root for root in trees.roots(calls) if any(wanted.takes(node.call) for node in root.walk())]
+    return [root for root in trees.roots(calls) if any(chosen.takes(node.call) for node in root.walk())]
 
 
-def make_filter(patterns: list[str], chosen: dict[str, Any]) -> CallFilter:
-    thread = number("--thread", chosen["thread"]) if chosen["thread"] is not None else None
+def make_filter(wanted: FilterOptions) -> CallFilter:
     table, notes = table_version.table(), call_log.SESSION.kept.notes
-    wanted = CallFilter(tuple(patterns), names.split_places(chosen["in"]), thread, bool(chosen["failed"]))
-    wanted.refuse_unknown(table)
-    return wanted.with_condition(chosen["condition"], table, notes)
+    chosen = CallFilter(tuple(wanted.function), wanted.places, wanted.thread, wanted.failed)
+    chosen.refuse_unknown(table)
+    return chosen.with_condition(wanted.condition, table, notes)
 
 
-def view(calls: list[Call], wanted: CallFilter, count: int, tree: bool, changed: bool, stack: bool) -> str:
+def view(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
     from gdbcuda.log import changes
 
     if not calls:
         return "Nothing is recorded yet." if call_log.SESSION.recorder else "Nothing is recorded: cuda-log start"
-    writer = call_log.writer()
-    if changed:
-        return "\n".join(changes.Changes(writer, wanted.takes).texts(trees.roots(calls)))
-    if tree:
-        outermost = roots(calls, wanted)
+    writer, count = call_log.writer(), SHOWN if wanted.last is None else wanted.last
+    if wanted.changed:
+        return "\n".join(changes.Changes(writer, chosen.takes).texts(trees.roots(calls)))
+    if wanted.tree:
+        outermost = roots(calls, chosen)
         there, shown = len(outermost), [trees.text(root, writer) for root in last(outermost, count)]
     else:
-        found = [call for call in calls if wanted.takes(call)]
-        line = writer.with_stack if stack else writer.line
+        found = [call for call in calls if chosen.takes(call)]
+        line = writer.with_stack if wanted.stack else writer.line
         there, shown = len(found), [line(call) for call in last(found, count)]
     left = there - len(shown)
     return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."
 
 
-@command("cuda-log summary", *FILTERS, JSON, WHERE)
-def cuda_log_summary(function: list[str], json: bool, **chosen: Any) -> str:
+@command("cuda-log summary", FilterOptions)
+def cuda_log_summary(wanted: FilterOptions) -> str:
     """Sum up the recorded calls: count, failures, times, bytes moved, kernels launched, callers.
 
     Times are the debugger's: each call includes what its own two stops and those of the calls inside it cost.
@@ -270,14 +268,14 @@ def cuda_log_summary(function: list[str], json: bool, **chosen: Any) -> str:
     from gdbcuda.calls import data
     from gdbcuda.log import summary, view_data
 
-    wanted = make_filter(function, chosen)
+    chosen = make_filter(wanted)
     writer = call_log.writer()
     told = events(list(call_log.SESSION.kept.calls))
-    meant = told if wanted == CallFilter() else trees.some(told, wanted.takes)
+    meant = told if chosen == CallFilter() else trees.some(told, chosen.takes)
     found = summary.Summary(writer.table, writer.notes).feed(meant)
-    if json:
+    if wanted.json:
         return data.line(view_data.summary(found, writer))
-    return "\n\n".join(filter(None, (summary.text(found, writer), wanted.remark())))
+    return "\n\n".join(filter(None, (summary.text(found, writer), chosen.remark())))
 
 
 def events(calls: list[Call]) -> Iterator[Event]:

@@ -9,9 +9,11 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers
-from gdbcuda.live.prompt.command import Option, Word, command, expressions
+from gdbcuda.live.prompt.command import EXPRESSION, command, need
 from gdbcuda.live.recording import call_log
 from gdbcuda.text import render
+from gdbcuda.text.arguments import known
+from gdbcuda.text.options import Options, flag, optional_word, words
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
@@ -20,21 +22,33 @@ WITH_ADDRESS = ("history", "at")
 COMPARE = "compare"
 
 
-def complete_views(token: str) -> Iterable[str]:
+def views_there() -> Iterable[str]:
     from gdbcuda.ledger import views
 
     return [*views.VIEWS, COMPARE, *WITH_ADDRESS]
 
 
-@command(
-    "cuda-memory",
-    Word("view", "live, leaks, peak, by-site, problems, reported, compare, history ADDRESS, at ADDRESS",
-             "?", complete_views),
-    Word("address", "for history and at: any expression of gdb", "*", expressions),
-    Option("--json", "for scripts: everything, as one JSON object", flag=True),
-    purpose="record",
-)  # fmt: skip
-def cuda_memory(view: str | None, address: list[str], json: bool) -> str:
+class MemoryOptions(Options):
+    view: str | None = optional_word(
+        known("view", views_there),
+        "live, leaks, peak, by-site, problems, reported, compare, history ADDRESS, at ADDRESS",
+    )
+    address: list[str] = words(EXPRESSION, "for history and at: any expression of gdb")
+    json: bool = flag("for scripts: everything, as one JSON object")
+
+
+def ledger_here() -> Ledger:
+    ledger = call_log.SESSION.ledger()
+    if ledger is None:
+        raise UserError("nothing is recorded: cuda-log start --memory, then run", page="memory")
+    return ledger
+
+
+need("ledger", ledger_here)
+
+
+@command("cuda-memory", MemoryOptions, purpose="record", needs="ledger")
+def cuda_memory(wanted: MemoryOptions) -> str:
     """Show what memory the API has handed out, by whom, and what is wrong with how it was used.
 
     Read out of the recorded calls alone. cuda-log start --memory before run records what is needed; with --stack N
@@ -53,12 +67,10 @@ def cuda_memory(view: str | None, address: list[str], json: bool) -> str:
       cuda-memory at dptr
       cuda-memory history 0x7fffb3bff000
       cuda-memory --json"""
-    ledger = call_log.SESSION.ledger()
-    if ledger is None:
-        raise UserError("nothing is recorded: cuda-log start --memory, then run", page="memory")
-    if json:
-        return as_json(ledger, view)
-    return render.fold(shown(view, address, ledger), render.screen())
+    ledger = ledger_here()
+    if wanted.json:
+        return as_json(ledger, wanted.view)
+    return render.fold(shown(wanted.view, wanted.address, ledger), render.screen())
 
 
 def shown(view: str | None, address: list[str], ledger: Ledger) -> str:
@@ -86,11 +98,8 @@ def as_json(ledger: Ledger, view: str | None) -> str:
 def named(view: str | None, ledger: Ledger) -> str:
     from gdbcuda.ledger import views
 
-    if view is None:
-        return views.overview(ledger, call_log.writer())
-    if view not in views.VIEWS:
-        raise UserError(f"no view {view!r}; there are {', '.join(complete_views(''))}")
-    return views.VIEWS[view](ledger, call_log.writer())
+    found = views.overview if view is None else views.VIEWS[view]
+    return found(ledger, call_log.writer())
 
 
 def compared(ledger: Ledger) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gdb
 
@@ -11,33 +11,26 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.placing import link
-from gdbcuda.live.prompt.command import Option, Word, command, file_names
+from gdbcuda.live.prompt.command import command
 from gdbcuda.live.prompt.safely import plain
-from gdbcuda.remote.options import OPTIONS, Flag
+from gdbcuda.remote.options import RemoteOptions
+from gdbcuda.text.arguments import text
+from gdbcuda.text.options import flag, words
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda.remote.plan import RemotePlan
 
-FILES = ("--hook", "--program", "--sysroot")
+class ConnectOptions(RemoteOptions):
+    connect: bool = flag("run the gdb commands instead of printing them")
+    args: list[str] = words(
+        text("ARGS"),
+        "the program if the session has none, then its arguments; -- before those that begin with a dash",
+    )
 
 
-def option(word: Flag) -> Option:
-    complete = file_names if word.name in FILES else None
-    return Option(word.name, word.help, value=word.value or "VALUE", flag=not word.value, complete=complete,
-                  many=word.many)  # fmt: skip
-
-
-@command(
-    "cuda-remote",
-    *map(option, OPTIONS),
-    Option("--connect", "run the gdb commands instead of printing them", flag=True),
-    Word(
-        "args", "the program if the session has none, then its arguments; -- before those that begin with a dash", "*"
-    ),
-    purpose="start",
-)
-def cuda_remote(args: list[str], connect: bool, json: bool, **values: Any) -> str:
+@command("cuda-remote", ConnectOptions, purpose="start")
+def cuda_remote(wanted: ConnectOptions) -> str:
     """Print what to type for a program on another machine: there, and in gdb here.
 
     There a gdbserver starts the program and preloads the hook library into it alone; by TCP, or with --ssh,
@@ -55,13 +48,14 @@ def cuda_remote(args: list[str], connect: bool, json: bool, **values: Any) -> st
     from gdbcuda.remote import cli
     from gdbcuda.remote.plan import plan
 
-    program = values["program"] or process.strip_prefix(process.program())
-    hook = values["hook"] or next(iter(layers.named_hooks()), "")
-    if program and not args and not values["attach"]:
+    wanted.program = wanted.program or process.strip_prefix(process.program())
+    wanted.hook = wanted.hook or next(iter(layers.named_hooks()), "")
+    wanted.gdbserver = wanted.gdbserver or link.gdbserver()
+    args = wanted.args
+    if wanted.program and not args and not wanted.attach:
         args = shlex.split(str(gdb.parameter("args") or ""))
-    server = values["gdbserver"] or link.gdbserver()
-    made = plan(cli.request({**values, "program": program, "hook": hook, "gdbserver": server}, args))
-    return connected(made) if connect else cli.shown(made, json)
+    made = plan(cli.request(wanted, args))
+    return connected(made) if wanted.connect else cli.shown(made, wanted.json)
 
 
 def connected(made: RemotePlan) -> str:

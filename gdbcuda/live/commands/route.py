@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 
 from gdbcuda.live.checking import routes_here
 from gdbcuda.live.layers import names, this_snapshot
+from gdbcuda.live.layers.arguments import FUNCTION
 from gdbcuda.live.process import core_files
-from gdbcuda.live.prompt.command import Option, Word, command
+from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import report
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot
+from gdbcuda.text.options import Options, flag, optional_word
 
 
-@command(
-    "cuda-route",
-    Word("function", "API function, base name or glob ('cuMem*'), or exported name", "?", names.complete_functions),
-    Option("--app", "what the program itself refers to, not its libraries", flag=True),
-    Option("--all", "the hook's and the driver's own references too, and functions that nobody refers to", flag=True),
-    Option("--unhooked", "only what goes past the hook, allocation functions first", flag=True),
-    Option("--json", "as one JSON object", flag=True),
-    purpose="check",
-    needs="stopped",
-)
-def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json: bool) -> str:
+class RouteOptions(Options):
+    function: str | None = optional_word(FUNCTION, "API function, base name or glob ('cuMem*'), or exported name")
+    app: bool = flag("what the program itself refers to, not its libraries")
+    all: bool = flag("the hook's and the driver's own references too, and functions that nobody refers to")
+    unhooked: bool = flag("only what goes past the hook, allocation functions first")
+    json: bool = flag("as one JSON object")
+
+
+@command("cuda-route", RouteOptions, purpose="check", needs="stopped")
+def cuda_route(wanted: RouteOptions) -> str:
     """Show which implementation answers: per function, and per way of reaching it.
 
     Works at any stop, also before the first call, and on a core file: PLT and GOT slots are read from memory. A slot
@@ -39,12 +40,12 @@ def cuda_route(function: str | None, app: bool, all: bool, unhooked: bool, json:
       cuda-route --unhooked
       cuda-route 'cuMem*' --all --json"""
     snapshot = this_snapshot.now()
-    routes = routes_here.routes(snapshot, function, app, all)
-    shown = routes_here.past_the_hook(snapshot, routes) if unhooked else routes
-    if json:
+    routes = routes_here.routes(snapshot, wanted.function, wanted.app, wanted.all)
+    shown = routes_here.past_the_hook(snapshot, routes) if wanted.unhooked else routes
+    if wanted.json:
         return as_json(snapshot, shown, report.summary(snapshot, routes))
     if not shown:
-        return "\n".join([nothing(function, unhooked), *core_files.advice()])
+        return "\n".join([nothing(wanted.function, wanted.unhooked), *core_files.advice()])
     return "\n".join([report.table(shown, stops.paint), report.summary(snapshot, routes), *core_files.advice()])
 
 
@@ -59,7 +60,7 @@ def nothing(pattern: str | None, unhooked: bool) -> str:
 
 
 def as_json(snapshot: ProcessSnapshot, routes: list[Route], summary: str) -> str:
-    return jsonlib.dumps({
+    return json.dumps({
         "hooks": [snapshot.file_of(hook) for hook in snapshot.hooks],
         "cuda": snapshot.table.cuda,
         "nvml": snapshot.table.nvml,

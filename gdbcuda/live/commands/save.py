@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import gdb
@@ -13,12 +12,18 @@ from gdbcuda.live import breakpoints
 from gdbcuda.live.breaking import saving
 from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.breakpoints.ours import BreakWish
-from gdbcuda.live.prompt.command import Word, command, file_names
+from gdbcuda.live.prompt.command import command
+from gdbcuda.text.arguments import FILE
+from gdbcuda.text.options import Options, word
 from gdbcuda.text.printable import visible
 
 
-@command("cuda-save", Word("file", "the file to write; source FILE reads it", complete=file_names), purpose="stop")
-def cuda_save(file: str) -> str:
+class SaveOptions(Options):
+    file: str = word(FILE, "the file to write; source FILE reads it")
+
+
+@command("cuda-save", SaveOptions, purpose="stop")
+def cuda_save(wanted: SaveOptions) -> str:
     """Write the breakpoints of cuda-break and cuda-dlsym break to a file, as the commands that make them again.
 
     With their commands, ignore counts and whether they are disabled. Conditions are as you wrote them, so that the
@@ -32,9 +37,9 @@ def cuda_save(file: str) -> str:
     found = breakpoints.of_ours()
     if not found:
         raise UserError("there are no breakpoints of cuda-break to write")
-    user_files.save(os.path.expanduser(file), "".join(f"{line}\n" for one in found for line in lines_of(*one)))
+    user_files.save(wanted.file, "".join(f"{line}\n" for one in found for line in lines_of(*one)))
     count = f"{len(found)} breakpoints" if len(found) > 1 else "1 breakpoint"
-    return visible(f"{count} written to {file}; back with  source {file}")
+    return visible(f"{count} written to {wanted.file}; back with  source {wanted.file}")
 
 
 def lines_of(one: gdb.Breakpoint, wish: BreakWish) -> Iterator[str]:

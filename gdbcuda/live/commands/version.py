@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 import platform
 from typing import Any
 
@@ -11,15 +11,20 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.prompt.command import Option, command
+from gdbcuda.live.prompt.command import command
+from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
 
 PACKAGES = ("pygments", "tabulate", "pyelftools")
 SHOWN_LAYERS = ("hook", "runtime", "driver")
 
 
-@command("cuda-version", Option("--json", "as a JSON document", flag=True), purpose="help")
-def cuda_version(json: bool) -> str:
+class VersionOptions(Options):
+    json: bool = flag("as a JSON document")
+
+
+@command("cuda-version", VersionOptions, purpose="help")
+def cuda_version(wanted: VersionOptions) -> str:
     """Print the versions of everything that takes part, for a bug report.
 
     gdbcuda, gdb and its Python with their packages, this machine, the API table in use; and of the process the hook
@@ -29,7 +34,7 @@ def cuda_version(json: bool) -> str:
       cuda-version
       cuda-version --json"""
     found = everything()
-    return jsonlib.dumps(found, indent=2) if json else text(found)
+    return json.dumps(found, indent=2) if wanted.json else text(found)
 
 
 def everything() -> dict[str, Any]:

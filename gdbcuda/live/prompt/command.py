@@ -1,7 +1,10 @@
 """A gdb command from one declaration: parser, help, completion and one-line errors.
 
-    @command("cuda-call", Option("--json", flag=True, help="..."))
-    def cuda_call(json):
+    class CallOptions(Options):
+        json: bool = flag("as one JSON object")
+
+    @command("cuda-call", CallOptions, purpose="look", needs="stopped")
+    def cuda_call(wanted: CallOptions) -> str:
         '''Show the API call of the selected frame. ...'''
         return "text"
 
@@ -11,13 +14,10 @@ A command returns its text (or None); only this file prints.
 
 from __future__ import annotations
 
-import glob
-import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Callable, NoReturn, TypeVar
+from typing import Any, Callable, NoReturn, TypeVar, overload
 
 import gdb
 
@@ -26,69 +26,22 @@ from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import safely
 from gdbcuda.text import help_page, parsing
+from gdbcuda.text.arguments import ArgumentType, Completer, file_names, nothing
+from gdbcuda.text.options import CommandPart, ConditionText, Option, Options, Word
 
-Completer = Callable[[str], Iterable[str]]
-Action = Callable[..., "str | None"]
-A = TypeVar("A", bound=Action)
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word of the command: ``count`` is argparse's nargs (None exactly one, "?", "*", "+")."""
-
-    name: str
-    help: str
-    count: str | None = None
-    complete: Completer | None = None
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option ``--name VALUE``; a ``flag`` takes no value, ``choices`` are checked and completed. ``many``: it may be
-    given again, and the command gets a list."""
-
-    name: str
-    help: str
-    value: str = "VALUE"
-    flag: bool = False
-    choices: tuple[str, ...] = ()
-    default: Any = None
-    complete: Completer | None = None
-    many: bool = False
-
-    @property
-    def key(self) -> str:
-        return self.name.lstrip("-").replace("-", "_")
-
-    @property
-    def completer(self) -> Completer:
-        return (lambda token: self.choices) if self.choices else self.complete or nothing
-
-
-@dataclass(frozen=True)
-class ConditionText:
-    """The raw rest of the line behind ``if``: quotes, << and && are the condition language's, not the shell's."""
-
-    help: str = "only when COND holds; COND is written on parameter names and enum constants"
-    complete: Callable[[list[str], list[str], str], Iterable[str]] | None = None  # words before and behind "if", token
-
-
-def nothing(token: str) -> Iterable[str]:
-    return ()
-
-
-def file_names(token: str) -> Iterable[str]:
-    """For ``complete=``: gdb's own completion of file names, which takes all that is typed for one; else this."""
-    return [path + "/" * os.path.isdir(path) for path in glob.glob(glob.escape(token) + "*")]
+Own = TypeVar("Own", bound=Options)
+Said = TypeVar("Said", bound="str | None")
 
 
 def expressions(token: str) -> Iterable[str]:
-    """For ``complete=``: gdb's own completion of symbols and members."""
+    """gdb's own completion of symbols and members."""
     found = gdb_cli.execute(f"complete print {token}").splitlines()
     return [line.partition(" ")[2] for line in found]
 
 
+EXPRESSION = ArgumentType("EXPRESSION", str, complete=expressions)
 SHORTEST = 12  # columns of a help text that its words are explained behind
+# What gdb itself completes: file names where they are all that is typed.
 BUILT_IN = {file_names: gdb.COMPLETE_FILENAME, expressions: gdb.COMPLETE_EXPRESSION}
 
 
@@ -110,12 +63,11 @@ class CommandParser(parsing.OptionParser):
     """Never exits gdb (it would show as Python Exception <class 'SystemExit'>)."""
 
     advice = "help {prog}"
-    example = ""  # the first of the help's
 
     def error(self, message: str) -> NoReturn:
         missing = message.partition("arguments are required: ")[2]
         if missing and not self.unknown_option(self.words):
-            message = f"{missing.upper()} is required, for example: {self.example}"
+            message = f"{missing.upper()} is required, for example: {self.examples[0]}"
         raise UserError(self.one_line(message))
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
@@ -123,8 +75,8 @@ class CommandParser(parsing.OptionParser):
 
 
 REGISTRY: dict[str, Command] = {}
-# What a command may need of the process, each with what refuses where it is not so.
-NEEDS: dict[str, Callable[[], None]] = {"": lambda: None, "stopped": process.require_stopped}
+# What commands may need, each with what refuses where it is not so; rooms above have more of them (`need`).
+NEEDS: dict[str, Callable[[], object]] = {"": lambda: None, "stopped": process.require_stopped}
 PURPOSES = {  # what cuda-help lists the commands under, in this order
     "start": "Bring the hook library into the program",
     "stop": "Stop where you mean",
@@ -137,11 +89,13 @@ PURPOSES = {  # what cuda-help lists the commands under, in this order
 
 class Command(gdb.Command):
     def __init__(
-        self, name: str, action: Action, parts: tuple[Any, ...], prefix: bool, purpose: str, hold: Callable[[], None]
-    ) -> None:
-        self.name, self.action, self.parts, self.is_prefix, self.hold = name, action, parts, prefix, hold
+        self, name: str, action: Callable[[Any], str | None], options: type[Options], prefix: bool, purpose: str,
+        needs: str,
+    ) -> None:  # fmt: skip
+        self.name, self.action, self.options, self.is_prefix, self.needs = name, action, options, prefix, needs
+        self.parts = options.parts()
         self.purpose = purpose_of(name, purpose)
-        self.__doc__ = self.help = help_text(name, action.__doc__, parts)
+        self.__doc__ = self.help = help_text(name, action.__doc__, self.parts)
         super().__init__(name, gdb.COMMAND_NONE, prefix=prefix)  # help user-defined is the user's: apropos ^cuda-
         REGISTRY[name] = self
 
@@ -149,11 +103,22 @@ class Command(gdb.Command):
     def first_line(self) -> str:
         return self.help.partition("\n")[0]
 
+    @property
+    def examples(self) -> list[str]:
+        """Those of the help that are of this command."""
+        lines = map(str.strip, self.help.partition("Examples:\n")[2].splitlines())
+        return [line for line in lines if f"{line} ".startswith(f"{self.name} ")]
+
+    @property
+    def condition_example(self) -> str:
+        return next((one for one in self.examples if " if " in one), "")
+
     @cached_property
     def parser(self) -> CommandParser:
         """Made when the command is first typed: for all of them, argparse takes a tenth of the time that we load in."""
-        made = make_parser(self.name, self.parts)
-        made.example = self.help.partition("Examples:\n")[2].partition("\n")[0].strip()
+        made = CommandParser(prog=self.name, add_help=False)
+        made.examples = self.examples
+        self.options.add_to(made)
         return made
 
     def invoke(self, text: str, from_tty: bool) -> None:
@@ -166,20 +131,23 @@ class Command(gdb.Command):
         except safely.ANYTHING as problem:
             raise safely.error(f"{self.name}: ", problem) from None
 
-    def act(self, values: dict[str, Any]) -> str | None:
-        self.hold()
-        return self.action(**values)
+    def act(self, typed: dict[str, Any]) -> str | None:
+        for one in self.needs.split(", "):
+            NEEDS[one]()
+        return self.action(self.options.read(typed, self.examples))
 
     def parse(self, text: str) -> dict[str, Any]:
-        condition, values = None, {}
-        if any(isinstance(part, ConditionText) for part in self.parts):
-            text, condition = split_condition(text)
-            values["condition"] = condition
+        """What is typed for each word and option; what that means shows when the command may look."""
+        conditions = [part.key for part in self.parts if isinstance(part, ConditionText)]
+        text, condition = split_condition(text, self.condition_example) if conditions else (text, None)
         words = gdb.string_to_argv(text)
         if self.is_prefix and words and not words[0].startswith("-"):
             raise UserError(unknown_subcommand(self.name, words[0]))
-        values.update(vars(self.parser.parse_args(words)))
-        return values
+        typed = vars(self.parser.parse_args(words))
+        if conditions and condition is None:
+            functions = next(typed[part.key] for part in self.parts if isinstance(part, Word))
+            refuse_operators(functions, self.condition_example)
+        return {**typed, **dict.fromkeys(conditions, condition)}
 
     def complete(self, text: str, word: str | None) -> Any:
         return safely.offered(self.name, lambda: self.offered(text, word))
@@ -207,7 +175,7 @@ class Command(gdb.Command):
         options = {part.name: part for part in self.parts if isinstance(part, Option)}
         last = options.get(before[-1]) if before else None
         if last is not None and not last.flag:
-            return last.completer
+            return last.kind.complete
         if token.startswith("-"):
             return lambda token: options
         valued = [name for name, option in options.items() if not option.flag]
@@ -218,71 +186,79 @@ class Command(gdb.Command):
         arguments = [part for part in self.parts if isinstance(part, Word)]
         if arguments and place >= len(arguments) and arguments[-1].count in ("*", "+"):
             place = len(arguments) - 1
-        return arguments[place].complete or nothing if place < len(arguments) else nothing
+        return arguments[place].kind.complete if place < len(arguments) else nothing
 
 
+@overload
 def command(
-    name: str, *parts: Any, purpose: str = "", prefix: bool = False, needs: str = ""
-) -> Callable[[A], A]:
-    """Registers the decorated function as gdb command ``name``; its docstring is the help text.
+    name: str, *, purpose: str = "", prefix: bool = False, needs: str = ""
+) -> Callable[[Callable[[], Said]], Callable[[], Said]]: ...
+@overload
+def command(
+    name: str, options: type[Own], *, purpose: str = "", prefix: bool = False, needs: str = ""
+) -> Callable[[Callable[[Own], Said]], Callable[[Own], Said]]: ...
+def command(
+    name: str, options: type[Options] | None = None, *, purpose: str = "", prefix: bool = False, needs: str = ""
+) -> Callable[[Any], Any]:
+    """Registers the decorated function as gdb command ``name``; its docstring is the help text. It gets an object of
+    ``options``, where there are any.
 
     ``purpose``: one of `PURPOSES`; "NAME WORD" has that of NAME. ``prefix``: others named "NAME WORD" come below it,
-    and it is what NAME alone does. ``needs``: one of `NEEDS`, held before the action."""
+    and it is what NAME alone does. ``needs``: of `NEEDS`, several with ", ", held before the action."""
 
-    def register(action: A) -> A:
-        Command(name, action, parts, prefix, purpose, NEEDS[needs])
+    def register(action: Callable[..., str | None]) -> Callable[..., str | None]:
+        def without(none: Options) -> str | None:
+            return action()
+
+        without.__doc__ = action.__doc__
+        Command(name, action if options else without, options or Options, prefix, purpose, needs)
         return action
 
     return register
 
 
+def need(name: str, refuse: Callable[[], object]) -> None:
+    """Commands may say ``needs=name`` from now on; ``refuse`` raises `UserError` where it is not so."""
+    NEEDS[name] = refuse
+
+
+def read(name: str, options: type[Own], text: str) -> Own:
+    """What ``text`` behind the command of that name asks for."""
+    one = REGISTRY[name]
+    return options.read(one.parse(text), one.examples)
+
+
 def unknown_subcommand(prefix: str, word: str) -> str:
-    known = sorted(name[len(prefix) + 1 :] for name in REGISTRY if name.startswith(f"{prefix} "))
+    known = sorted(name[len(prefix) + 1 :] for name in REGISTRY if name.rpartition(" ")[0] == prefix)
     return f"no subcommand {word!r}{parsing.meant(word, known, f'{prefix} ')} (there are {', '.join(known)})"
 
 
-def split_condition(text: str) -> tuple[str, str | None]:
+def split_condition(text: str, example: str) -> tuple[str, str | None]:
     """``"cuMemAlloc --once if bytesize > 1G"`` -> ``("cuMemAlloc --once", "bytesize > 1G")``."""
     found = re.search(r"(?:^|\s)if(?=[\s(]|$)", text)
     if not found:
         return text, None
     condition = text[found.end() :].strip()
     if not condition:
-        raise UserError("'if' wants a condition behind it, for example: if bytesize > 1G")
+        raise UserError(f"'if' wants a condition behind it, for example: {example}")
     return text[: found.start()], condition
 
 
-def make_parser(name: str, parts: tuple[Any, ...]) -> CommandParser:
-    parser = CommandParser(prog=name, add_help=False)
-    for part in parts:
-        if isinstance(part, Word):
-            parser.add_argument(part.name, nargs=part.count)
-        elif isinstance(part, Option) and part.flag:
-            parser.add_argument(part.name, dest=part.key, action="store_true")
-        elif isinstance(part, Option):
-            action = "append" if part.many else "store"
-            parser.add_argument(part.name, dest=part.key, action=action, default=part.default,
-                                choices=part.choices or None)  # fmt: skip
-    return parser
+def refuse_operators(words: list[str], example: str) -> None:
+    """The condition is there, the if is not."""
+    word = next((word for word in words if re.search("[<>=&|]", word)), "")
+    if word:
+        raise UserError(f"{word!r} is no function; a condition begins with if, as in: {example}")
 
 
-def usage(name: str, parts: tuple[Any, ...]) -> str:
+def usage(name: str, parts: list[CommandPart]) -> str:
     """ "Usage: cuda-call [--json]", in lines as wide as the rest of the help."""
-    words = [f"Usage: {name}"]
-    for part in parts:
-        if isinstance(part, Word):
-            shown = part.name.upper()
-            words.append({None: shown, "?": f"[{shown}]", "*": f"[{shown}...]", "+": f"{shown}..."}[part.count])
-        elif isinstance(part, Option):
-            words.append(f"[{part.name}]" if part.flag else f"[{part.name} {'|'.join(part.choices) or part.value}]")
+    lines = [f"Usage: {name}"]
+    for shown in (part.usage() for part in parts):
+        if len(lines[-1]) + len(shown) < help_page.WIDEST:
+            lines[-1] += f" {shown}"
         else:
-            words.append("[if COND]")
-    lines = [words[0]]
-    for word in words[1:]:
-        if len(lines[-1]) + len(word) < help_page.WIDEST:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(f"       {word}")
+            lines.append(f"       {shown}")
     return "\n".join(lines)
 
 
@@ -295,20 +271,13 @@ def purpose_of(name: str, purpose: str) -> str:
     return found
 
 
-def help_text(name: str, doc: str | None, parts: tuple[Any, ...]) -> str:
+def help_text(name: str, doc: str | None, parts: list[CommandPart]) -> str:
     """First line, usage, what each word means, then the rest of the docstring. No docstring is a bug at load."""
     if not doc or not doc.strip():
         raise TypeError(f"{name} has no help text")
     import inspect
 
     first, _, rest = inspect.cleandoc(doc).partition("\n")
-    labels = [label_of(part) for part in parts]
-    width = max([SHORTEST, *map(len, labels)])
-    rows = [help_page.row(label, width, part.help) for label, part in zip(labels, parts)]
+    width = max([SHORTEST, *(len(part.label) for part in parts)])
+    rows = [help_page.row(part.label, width, part.help) for part in parts]
     return "\n".join([first, usage(name, parts), *rows, help_page.filled(rest)])
-
-
-def label_of(part: Word | Option | ConditionText) -> str:
-    if isinstance(part, ConditionText):
-        return "if COND"
-    return part.name if isinstance(part, Option) else part.name.upper()

@@ -1,0 +1,12 @@
+"""The types of what is typed behind a command and known in a session alone: functions, layers, callers, threads."""
+
+from __future__ import annotations
+
+from gdbcuda.live.layers import condition_words, names
+from gdbcuda.text.arguments import ArgumentType, number
+
+# Symbols, base names and globs of the API; which functions are meant is for the command.
+FUNCTION = ArgumentType("FUNCTION", str, complete=names.complete_functions)
+LAYERS = ArgumentType("LAYER|LIB", names.split_places, complete=names.complete_places)
+CALLERS = ArgumentType("CALLER", condition_words.split_callers, complete=condition_words.complete_callers)
+THREAD = number("N", "2", names.complete_threads)

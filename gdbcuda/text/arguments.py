@@ -1,0 +1,89 @@
+"""The types of what is typed behind a command: how a word becomes a value, what is offered for it, what it has to be.
+
+Layers, callers and functions are known in a session of gdb alone: `gdbcuda.live.layers.arguments`.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from typing import Callable, Generic, TypeVar
+
+from gdbcuda.errors import UserError
+
+T = TypeVar("T")
+Completer = Callable[[str], Iterable[str]]
+
+
+def nothing(token: str) -> Iterable[str]:
+    return ()
+
+
+def file_names(token: str) -> Iterable[str]:
+    return [path + "/" * os.path.isdir(path) for path in glob.glob(glob.escape(token) + "*")]
+
+
+class ArgumentType(Generic[T]):
+    """``shown`` stands for the value in a help text. ``read`` makes the value; a `ValueError` means that the word is no
+    ``wants``, of which ``example`` is one. ``choices``: what it may be, if these are few."""
+
+    def __init__(
+        self,
+        shown: str,
+        read: Callable[[str], T],
+        wants: str = "",
+        example: str = "",
+        complete: Completer = nothing,
+        choices: tuple[str, ...] = (),
+    ) -> None:
+        self.shown, self.read, self.wants, self.example = shown, read, wants, example
+        self.complete, self.choices = complete, choices
+
+
+def text(shown: str, complete: Completer = nothing) -> ArgumentType[str]:
+    """Any word; what it is, shows elsewhere."""
+    return ArgumentType(shown, str, complete=complete)
+
+
+def one_of(*choices: str) -> ArgumentType[str]:
+    def read(word: str) -> str:
+        if word not in choices:
+            raise ValueError
+        return word
+
+    wants = ", ".join(choices[:-1]) + f" or {choices[-1]}"
+    return ArgumentType("|".join(choices), read, wants, choices[-1], lambda token: choices, choices)
+
+
+def known(what: str, names: Callable[[], Iterable[str]]) -> ArgumentType[str]:
+    """One of names that are asked for when they are needed: "no view 'lives'; there are live, leaks"."""
+
+    def read(word: str) -> str:
+        there = [*names()]
+        if word not in there:
+            raise UserError(f"no {what} {word!r}; there are {', '.join(there)}")
+        return word
+
+    return ArgumentType(what.upper(), read, complete=lambda token: names())
+
+
+def whole(word: str) -> int:
+    """4096 or 0x1000. (Python alone would take 1_000, and digits of other scripts.)"""
+    if not word.isascii() or "_" in word or word[:1] in "+-":
+        raise ValueError
+    return int(word, 16 if word[:2] in ("0x", "0X") else 10)
+
+
+def positive(word: str) -> int:
+    if whole(word) < 1:
+        raise ValueError
+    return whole(word)
+
+
+def number(shown: str, example: str, complete: Completer = nothing) -> ArgumentType[int]:
+    return ArgumentType(shown, whole, "a number", example, complete)
+
+
+NUMBER = number("N", "8")
+FILE = ArgumentType("FILE", os.path.expanduser, complete=file_names)
