@@ -15,10 +15,15 @@ from gdbcuda.text.render import ROLES
 from gdbcuda.text.units import human
 
 Paint = Callable[[str, str], str]
+Code = Callable[[str], str]
 
 
 def plainly(text: str, role: str) -> str:
     return visible(text)
+
+
+def as_it_is(text: str) -> str:
+    return text
 
 
 def value(data: Any, parameter: api.Parameter | None = None) -> str:
@@ -67,11 +72,14 @@ def duration(seconds: float) -> str:
 
 
 class CallWriter:
-    """Lines of calls. ``notes`` name code addresses, ``paint`` colours a text by a role of `gdbcuda.text.render`.
-    In a line control characters are shown; `arguments`, `place` and `caller` are as the log has them."""
+    """Lines of calls. ``notes`` name code addresses, ``paint`` colours a text by a role of `gdbcuda.text.render`,
+    ``code`` a line of C that is visible already. In a line control characters are shown; `arguments`, `place`
+    and `caller` are as the log has them."""
 
-    def __init__(self, table: api.Table, notes: References, paint: Paint = plainly) -> None:
-        self.table, self.notes, self.paint = table, notes, paint
+    def __init__(
+        self, table: api.Table, notes: References, paint: Paint = plainly, code: Code = as_it_is
+    ) -> None:  # fmt: skip
+        self.table, self.notes, self.paint, self.code = table, notes, paint, code
 
     def line(self, call: Call, indent: str = "") -> str:
         """#12  0.001234  T2  hook  cuMemAlloc_v2(…) = CUDA_SUCCESS  12.3 us  by main at a.c:30"""
@@ -90,7 +98,7 @@ class CallWriter:
         return self.paint(f"{call.layer:<7}", role if role in ROLES else "dim") if call.layer else " " * 7
 
     def call(self, call: Call) -> str:
-        return f"{visible(f'{call.name}({self.arguments(call)})')}{self.outcome(call)}"
+        return f"{self.code(visible(f'{call.name}({self.arguments(call)})'))}{self.outcome(call)}"
 
     def arguments(self, call: Call) -> str:
         known = parameters(self.table, call.name)

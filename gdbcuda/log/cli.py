@@ -11,6 +11,7 @@ from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.log import export, views
 from gdbcuda.text import output, render
+from gdbcuda.text.highlight import highlighted_line
 
 FILTERED = ("show", "tree", "changes", "summary")
 STREAMED = ("show", "tree", "changes", "export")  # they print while they read
@@ -86,9 +87,12 @@ def run(args: argparse.Namespace) -> int:
     def paint(text: str, role: str) -> str:
         return render.colour(text, role, colour)
 
+    def code(text: str) -> str:
+        return highlighted_line(text, colour)
+
     refuse_words_of_the_prompt(args.files)
     has_bar = not (args.view in STREAMED and output.is_terminal())
-    sources = [views.LogSource(path, paint, has_bar) for path in args.files]
+    sources = [views.LogSource(path, paint, code, has_bar) for path in args.files]
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
     args.action(args, sources)
     output.finish()

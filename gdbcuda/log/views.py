@@ -12,7 +12,7 @@ from gdbcuda import api
 from gdbcuda.calls import data, reader
 from gdbcuda.calls.reader import Event, Log
 from gdbcuda.calls.references import Process
-from gdbcuda.calls.text import CallWriter, Paint, plainly
+from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
 from gdbcuda.log import changes, diff, export, select, summary, timeline, tree, view_data
@@ -32,12 +32,12 @@ class LogSource:
 
     ``has_bar``: a progress bar on a terminal; not where lines are printed there meanwhile."""
 
-    def __init__(self, path: str, paint: Paint = plainly, has_bar: bool = True) -> None:
+    def __init__(self, path: str, paint: Paint = plainly, code: Code = as_it_is, has_bar: bool = True) -> None:
         self.path, self.log, self.file, self.has_bar = path, Log(), reader.LogFile(path), has_bar
         head = self.file.header
         self.is_ours = bool(head)
         self.table = api.load(reader.version(head, "cuda"), reader.version(head, "nvml"))
-        self.writer = CallWriter(self.table, self.log.notes, paint)
+        self.writer = CallWriter(self.table, self.log.notes, paint, code)
 
     def events(self, progress: Progress | None = None) -> Iterator[Event]:
         progress = progress or Progress(self.file.size)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdbcuda.text import render
-from gdbcuda.text.highlight import JSON, C, highlighted
+from gdbcuda.text.highlight import JSON, C, highlighted, highlighted_line
 from gdbcuda.text.printable import screened, visible
 
 
@@ -39,3 +39,34 @@ ANY = st.recursive(st.none() | st.integers() | st.text(),
 def test_json_stays_json(data: object) -> None:
     text = json.dumps(data, indent=2)
     assert json.loads(render.plain(screened(highlighted(text, JSON, True)))) == data
+
+
+NUMBERS = st.integers(0, 1 << 64).flatmap(lambda n: st.sampled_from([str(n), hex(n), f"{n}.5"]))
+PIECES = st.sampled_from(["cuMemAlloc_v2(", "dptr=", " -> ", ", ", ")", '"a 3 ', '"', " [", " GiB]", "x", "NULL", " ",
+                          "0x5a5a5a5a5a5a5a5a", "_0x5a5a5a5a5a5a5a5a", "//", "/*", "'"])  # fmt: skip
+
+
+@given(st.lists(NUMBERS | PIECES | st.text()))
+def test_a_line_of_a_log_is_coloured_as_c(words: list[str]) -> None:
+    """Nothing is lost, whatever somebody has put into a name or a string."""
+    text = visible("".join(words))
+    assert render.plain(highlighted_line(text, True)) == text
+    assert highlighted_line(text, False) == text
+
+
+@pytest.mark.parametrize(("word", "role"), [
+    ("cuMemAlloc_v2", "function"), ("0x7ffff3c00000", "number"), ("4096", "number"), ("4.00", "number"),
+    ('"a 3 b"', "ok"),
+])  # fmt: skip
+def test_a_call_is_c(word: str, role: str) -> None:
+    """With numbers of other lengths it is known by its shape."""
+    for line in ('cuMemAlloc_v2(dptr=0x7 -> 0x7ffff3c00000, bytesize=4096 [4.00 KiB], name="a 3 b")',
+                 'cuMemAlloc_v2(dptr=0x55555 -> 0x7ffff3c00000, bytesize=4096 [4.00 KiB], name="a 3 b")'):  # fmt: skip
+        shown = highlighted_line(line, True)
+        assert render.colour(word, role, True) in shown
+        assert shown == highlighted(line, C, True)
+
+
+def test_a_long_line_is_left_as_it_is() -> None:
+    line = "(" * 100_000
+    assert highlighted_line(line, True) == line

@@ -185,7 +185,7 @@ def lines(calls: list[Call]) -> str:
 def writer() -> text.CallWriter:
     from gdbcuda.live.stopping import stops
 
-    return text.CallWriter(table_version.table(), SESSION.kept.notes, stops.paint)
+    return text.CallWriter(table_version.table(), SESSION.kept.notes, stops.paint, stops.code)
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:

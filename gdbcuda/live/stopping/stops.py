@@ -14,6 +14,7 @@ from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.layers import frames, table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import returns, shown_calls
+from gdbcuda.text.highlight import highlighted_line
 from gdbcuda.text.printable import visible
 from gdbcuda.text.render import colour
 
@@ -24,18 +25,24 @@ def paint(text: str, role: str) -> str:
     return colour(text, role, settings.colour())
 
 
+def code(text: str) -> str:
+    """A line of C, visible already."""
+    return highlighted_line(text, settings.colour())
+
+
 def call_text(call: frames.FrameCall) -> str:
     """ "cuMemAlloc_v2(dptr=0x7ffe -> (not written yet), bytesize=4096 [4.00 KiB])", and the result, if any."""
     table, memory = table_version.table(), process.InferiorMemory()
     if call.result is None:
         arguments = decode.arguments(call.function, call.raws, memory, table, phase="enter", live=True)
-        return decode.call_text(call.function, shortened(arguments))
+        return code(visible(decode.call_text(call.function, shortened(arguments))))
     succeeded = not returns.is_error(call)
     arguments = decode.arguments(
         call.function, call.raws, memory, table, phase="return", succeeded=succeeded, live=True
     )
     outcome = decode.result(call.function, call.result, table, memory).text
-    return f"{decode.call_text(call.function, shortened(arguments))} = {paint(outcome, 'ok' if succeeded else 'error')}"
+    shown = code(visible(decode.call_text(call.function, shortened(arguments))))
+    return f"{shown} = {paint(outcome, 'ok' if succeeded else 'error')}"
 
 
 def shortened(arguments: list[decode.DecodedArgument]) -> list[decode.DecodedArgument]:
