@@ -17,6 +17,7 @@ from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger import Ledgers
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.log.summary import Summary
+from gdbcuda.text.highlight import classes, shape_of, style_sheet
 from gdbcuda.text.sentences import counted
 
 MOST_CALLS, MOST_BLOCKS, MOST_POINTS, MOST_ROWS = 50_000, 5_000, 20_000, 1_000
@@ -72,6 +73,7 @@ class LogReport:
         self.summary, self.ledgers = Summary(table, log.notes), Ledgers(table, log.notes)
         self.drawn = Drawn(MOST_CALLS)
         self.names: dict[str, int] = {}
+        self.shapes: dict[str, int] = {}  # of the calls as C, without their numbers
         self.depths: dict[int, int] = {}  # by thread
         self.errors: list[Row] = []
         self.failed = 0
@@ -111,13 +113,15 @@ class LogReport:
         depth = min(call.depth, DEEPEST)
         self.depths[call.thread] = max(self.depths.get(call.thread, 0), depth)
         name = self.names.setdefault(call.name, len(self.names))
-        text, by = f"#{call.number} {self.writer.call(call)}"[:LONGEST], self.writer.caller(call)
+        code, by = self.writer.call(call)[:LONGEST], self.writer.caller(call)
+        text, shape = f"#{call.number} {code}", self.shapes.setdefault(shape_of(code), len(self.shapes))
         return [call.thread, call.start, end_of(call), name, call.layer, depth, int(bool(call.failed or call.ended)),
-                f"{text}\nby {by}" if by else text]  # fmt: skip
+                f"{text}\nby {by}" if by else text, shape]  # fmt: skip
 
     def html(self) -> str:
         text = json.dumps(self.data(), separators=(",", ":")).translate(INERT)
-        return TEMPLATE.read_text(encoding="utf-8").replace("@DATA@", text, 1)
+        page = TEMPLATE.read_text(encoding="utf-8").replace("@STYLE@", style_sheet(), 1)
+        return page.replace("@DATA@", text, 1)
 
     def data(self) -> dict[str, Any]:
         calls = self.drawn.all()
@@ -132,6 +136,7 @@ class LogReport:
             "threads": [self.thread(number) for number in numbers],
             "names": list(self.names),
             "calls": [[numbers[row[0]], *row[1:]] for row in calls],
+            "shapes": list(map(classes, self.shapes)),
             "memory": thinned(self.memory),
             "peak": self.peak,
             "blocks": [self.block(block) for block in blocks[:MOST_BLOCKS]],

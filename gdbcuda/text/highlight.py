@@ -28,6 +28,7 @@ ROLES = {
 LONGEST = 1000  # characters of a line in colour: of some lines C's lexer takes the square of their length
 NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|[0-9]+(?:\.[0-9]+)?)(?![\w.])")
 STAND_IN = "0x5a5a5a5a5a5a5a5a"  # for a number
+PAGE_STYLES = ("default", "monokai")  # of pygments, on light and on dark
 
 
 def highlighted(text: str, language: str, enabled: bool) -> str:
@@ -42,16 +43,49 @@ def highlighted_line(text: str, enabled: bool) -> str:
     if not enabled or len(text) > LONGEST:
         return text
     numbers = NUMBER.findall(text)
-    between = highlighted_shape(NUMBER.sub(STAND_IN, text))
+    between = highlighted_shape(shape_of(text))
     if len(between) != len(numbers) + 1:  # somebody has written our stand-in
         return highlighted(text, C, True)
     return "".join(chain.from_iterable(zip_longest(between, numbers, fillvalue="")))
+
+
+def shape_of(line: str) -> str:
+    """The line without its numbers."""
+    return NUMBER.sub(STAND_IN, line)
 
 
 @lru_cache(1024)
 def highlighted_shape(shape: str) -> list[str]:
     """What is between the numbers."""
     return highlighted(shape, C, True).split(STAND_IN)
+
+
+def classes(shape: str) -> list[tuple[str, int]]:
+    """For a page: pygments' short name of each piece, "" for what has no colour, and its length as JavaScript counts;
+    0 for a number. [] without pygments, and of a line that is too long."""
+    words = lexed(shape, C) if len(shape) <= LONGEST else []
+    pieces = [(class_of(kind), part) for kind, word in words for part in re.split(f"({STAND_IN})", word) if part]
+    return [(name, 0 if part == STAND_IN else len(part.encode("utf-16-le")) // 2) for name, part in pieces]
+
+
+def class_of(kind: Any) -> str:
+    from pygments.token import STANDARD_TYPES
+
+    return next((STANDARD_TYPES[one] for one in reversed(kind.split()) if one in STANDARD_TYPES and role_of(one)), "")
+
+
+def style_sheet() -> str:
+    """Of a page's `classes`, on light and on dark; "" without pygments."""
+    try:
+        from pygments.styles import get_style_by_name
+        from pygments.token import STANDARD_TYPES
+    except ImportError:
+        return ""
+    light, dark = (get_style_by_name(name) for name in PAGE_STYLES)
+    rules = [(short, *(one.style_for_token(kind)["color"] for one in (light, dark)))
+             for kind, short in STANDARD_TYPES.items() if role_of(kind)]  # fmt: skip
+    return "\n".join(f"  .{short} {{ color: light-dark(#{one}, #{other}); }}" for short, one, other in rules
+                     if one and other)  # fmt: skip
 
 
 def lexed(text: str, language: str) -> list[tuple[Any, str]]:

@@ -56,6 +56,14 @@ def test_the_page_holds_all_there_is_to_show(page: Path) -> None:
     assert [block[1] for block in data["blocks"]] == [None, 0.002] and data["all_blocks"]  # the larger one first
 
 
+def test_a_call_in_the_page_is_c(page: Path) -> None:
+    """The classes are pygments' own names; calls that differ in numbers have one shape."""
+    data = data_of(page)
+    assert {name for shape in data["shapes"] for name, _ in shape} == {"", "nf", "mh"}  # every number is one
+    shapes = {row[7].partition(" ")[0]: row[8] for row in data["calls"]}
+    assert shapes["#2"] == shapes["#3"] != shapes["#4"]
+
+
 def test_the_page_needs_no_network(page: Path) -> None:
     assert not re.search(r"https?:|\bsrc=|\bhref=|@import|url\(", page.read_text())
 
@@ -126,6 +134,8 @@ said.filtered = [...$("functions").tBodies[0].rows].map(row => row.cells[0].text
 said.errors = $("errors").tBodies[0].rows[0].cells[6].textContent;
 $("errors").tBodies[0].rows[0].click();
 said.error = $("call").textContent;
+said.spans = [...$("call").children].filter(one => one.className).map(one => [one.className, one.textContent]);
+said.painted = getComputedStyle($("call").querySelector(".nf")).color !== getComputedStyle($("call")).color;
 const pixels = lanes.getContext("2d").getImageData(0, 0, lanes.width, lanes.height).data;
 said.colours = new Set(new Uint32Array(pixels.buffer)).size;
 document.title = "said:" + JSON.stringify(said);
@@ -151,6 +161,7 @@ def test_in_a_browser(page: Path) -> None:
     assert said["sorted"] == sorted(said["sorted"], reverse=True) and len(said["sorted"]) == 3
     assert said["filtered"] == ["cuMemsetD8_v2"] and said["errors"] == EVIL
     assert said["error"].startswith("#4 cuMemsetD8_v2(dstDevice=0x1) = CUDA_ERROR_ILLEGAL_ADDRESS (700)")
+    assert said["spans"][:2] == [["nf", "cuMemsetD8_v2"], ["mh", "0x1"]] and said["painted"]
     assert said["colours"] > 3
 
 
