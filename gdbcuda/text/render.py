@@ -129,6 +129,18 @@ def table(
     return str(tabulate(cells, titles, tablefmt="simple", disable_numparse=True, colalign=sides))
 
 
+def rows_of_cells(rows: Sequence[Sequence[str]]) -> str:
+    """Aligned columns without titles, of cells that are visible; a line is as long as it is."""
+    try:
+        from tabulate import tabulate
+    except ImportError:
+        widths = [max(map(visible_width, column)) for column in zip(*rows)]
+        lines = ["  ".join(map(_padded, row, widths, [False] * len(row))) for row in rows]
+    else:
+        lines = str(tabulate(rows, tablefmt="plain", disable_numparse=True)).split("\n")
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def records(rows: Sequence[Sequence[str]], headers: Sequence[str], width: int) -> str:
     """One cell a line behind its title, a blank line between rows; empty cells are left out."""
     indent = min(max(map(len, headers)) + GAP, width // 2)

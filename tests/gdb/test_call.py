@@ -13,6 +13,14 @@ def last_json(text: str) -> dict:
     return json.loads(next(row for row in reversed(text.splitlines()) if row.startswith("{")))
 
 
+def test_the_line_of_the_caller_is_there_where_its_file_is(local: Scenario) -> None:
+    asked = ("cuda-break cuMemAlloc", "RUN", "cuda-call")
+    shown = local.run("test_alloc", *asked)
+    assert re.search(r"^  25: CUresult result = cuMemAlloc\(.*\);\n  dptr ", shown, re.MULTILINE)
+    elsewhere = local.run("test_alloc", "set substitute-path / /nowhere/", *asked)
+    assert "called by app allocate_buffer() at test_alloc.c:25, thread 1\n  dptr " in elsewhere
+
+
 def test_full_call(scenario: Scenario) -> None:
     text = scenario.run("runtime_alloc", "cuda-break cudaMemcpy", "RUN", "cuda-call")
     assert re.search(r"cudaMemcpy in hook libgdbcuda-hook\.so, called by app copy_there_and_back\(\)", text)

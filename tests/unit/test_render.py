@@ -37,16 +37,29 @@ def test_table_drops_colour_where_none_is_wanted() -> None:
     assert "\x1b" in coloured and render.plain(coloured).split() == ["layer", "-------", "hook"]
 
 
+CELLS = [("dptr", "CUdeviceptr *", "0x10"), ("bytesize", "size_t", "4096 [4.00 KiB]")]
+
+
 def test_same_rows_without_tabulate() -> None:
     script = (
         "import sys; sys.modules['tabulate'] = None; sys.modules['pygments'] = None\n"
         "from gdbcuda.text import render\n"
         f"print(render.table({ROWS!r}, {HEADERS!r}, width=30))\n"
-        "from gdbcuda.text.highlight import C, highlighted; print(highlighted('int x;', C, True))"
+        f"print(render.rows_of_cells({CELLS!r}))\n"
+        "from gdbcuda.text.highlight import C, classes, highlighted, highlighted_line, style_sheet\n"
+        "print(highlighted('int x;', C, True), highlighted_line('f(1)', True), classes('f(1)'), [style_sheet()])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     with_tabulate = render.table(ROWS, HEADERS, width=30)
-    assert done.stdout.replace("-", "").split() == [*with_tabulate.replace("-", "").split(), "int", "x;"]
+    shown = f"{with_tabulate}\n{render.rows_of_cells(CELLS)}\nint x; f(1) [] ['']\n"
+    assert done.stdout.replace("-", "").split() == shown.replace("-", "").split()
+
+
+def test_rows_without_titles() -> None:
+    """Numbers in text stay as they are written, and nothing is behind the last cell."""
+    painted = render.colour("size_t", "note", True)
+    rows = render.rows_of_cells([("dptr", "CUdeviceptr *", "0x10 -> 0x20"), ("n", painted, "1e5"), ("x", "", "")])
+    assert rows.split("\n") == ["dptr  CUdeviceptr *  0x10 -> 0x20", f"n     {painted}         1e5", "x"]
 
 
 def test_importing_costs_neither_tabulate_nor_pygments() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from itertools import islice
 
 import gdb
 
@@ -12,7 +14,9 @@ from gdbcuda.live.layers import frames
 from gdbcuda.live.process import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import call_data, returns, stops
+from gdbcuda.text import render
 from gdbcuda.text.options import Options, flag
+from gdbcuda.text.printable import visible
 
 MOST_FRAMES = 100
 
@@ -58,11 +62,23 @@ def in_full(call: frames.FrameCall) -> str:
         f"{call.function.symbol} in {stops.where(call.place)}, {'called by' if call.result is None else 'returned to'} "
         f"{stops.caller_text(call)}"
     ]
-    arguments = call_data.arguments_of(call)
-    widest = max((len(a.name) for a in arguments), default=0)
-    types = max((len(a.type_name) for a in arguments), default=0)
-    lines += [f"  {a.name:<{widest}}  {stops.paint(f'{a.type_name:<{types}}', 'dim')}  {a.text}" for a in arguments]
+    lines += source_line(call.caller.address) if call.caller is not None else []
+    rows = [(a.name, stops.code(a.type_name), stops.code(visible(a.text))) for a in call_data.arguments_of(call)]
+    lines += [f"  {line}" for line in render.rows_of_cells(rows).split("\n") if rows]
     if call.result is not None:
         role = "error" if returns.is_error(call) else "ok"
         lines.append(f"  = {stops.paint(call_data.outcome(call).text, role)}")
     return "\n".join(lines)
+
+
+def source_line(return_address: int) -> list[str]:
+    """What the caller's line says, where its file is here: "  25: status = cuMemAlloc(&buffer->address, size);"."""
+    found = gdb.find_pc_line(return_address - 1)
+    if found.symtab is None or not found.line or not os.path.isfile(found.symtab.fullname()):
+        return []
+    try:
+        with open(found.symtab.fullname(), errors="replace") as file:
+            text = next(islice(file, found.line - 1, None), "").strip()
+    except OSError:
+        return []
+    return [f"  {found.line}: {stops.code(visible(text))}"] if text else []

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from gdbcuda.live.layers import who
 from gdbcuda.live.layers.who import Member
+from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.text import render
@@ -41,7 +42,7 @@ def cuda_layers(wanted: LayersOptions) -> str:
     if wanted.json:
         return json.dumps({"objects": [one._asdict() for one in found]})
     shown = [one for one in found if wanted.all or is_of_interest(one)]
-    lines = [render.table([row(one) for one in shown], list(COLUMNS))]
+    lines = [render.table([row(one) for one in shown], list(COLUMNS), colour=settings.colour())]
     left = len(found) - len(shown)
     lines += [f"{counted(left, 'more object')} of the system and the program: cuda-layers --all"] if left else []
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
+from gdbcuda.text import render
 from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
 
@@ -85,4 +86,4 @@ def text(found: dict[str, Any]) -> str:
         *((one["layer"], f"{one['file']}  build-id {one['build_id'] or 'none'}") for one in found["loaded"]),
         ("settings", ", ".join(changed) or "as they come"),
     ]
-    return "\n".join(visible(f"{name:<10} {value}") for name, value in rows)
+    return render.rows_of_cells([(name, visible(value)) for name, value in rows])
