@@ -101,6 +101,20 @@ def test_a_condition_in_colour(local: Scenario, home: Path) -> None:
     assert "if bytesize > \x1b[36m1073741824\x1b[0m" in shown
 
 
+def test_calls_are_c_in_colour(local: Scenario, home: Path) -> None:
+    """At a stop, in full with the caller's line and C's types, and in the log."""
+    words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))
+    shown = Terminal(local, home, 200).typed(
+        "cuda-log start cuMemAlloc", "cuda-break cuMemAlloc --in driver", "run", "cuda-call", "finish", "cuda-log show",
+        "cuda-help cuMemAlloc", words=words)  # fmt: skip
+    name, size = "\x1b[1;33mcuMemAlloc_v2\x1b[0m", "bytesize=\x1b[36m67108864\x1b[0m [\x1b[36m64.00\x1b[0m MiB])"
+    assert re.search(rf"^Breakpoint 1  .*{re.escape(name)}.*{re.escape(size)}", shown, re.MULTILINE)
+    assert "  25: CUresult result = \x1b[1;33mcuMemAlloc\x1b[0m(&buffer" in shown
+    assert re.search(r"^  bytesize  \x1b\[36msize_t\x1b\[0m +\x1b\[36m67108864\x1b", shown, re.MULTILINE)
+    assert re.search(rf"#0 .*{re.escape(name)}.*{re.escape(size)}", shown, re.MULTILINE)
+    assert f"CUresult {name}(CUdeviceptr *dptr, \x1b[36msize_t\x1b[0m bytesize);" in shown
+
+
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_tables_fit(local: Scenario, home: Path, columns: int) -> None:
     words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))

@@ -5,35 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
+from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import PURPOSES, REGISTRY, command
 from gdbcuda.manual import plain, search
 from gdbcuda.manual.pages import pages, topic_of
 from gdbcuda.text import render
 from gdbcuda.text.arguments import text
+from gdbcuda.text.highlight import C, highlighted
 from gdbcuda.text.options import Options, words
 
 COMMAND = "cuda-help"
 
 
 def complete_topics(token: str) -> Iterable[str]:
-    return [*pages(), *REGISTRY]
+    return [*pages(), *REGISTRY, *(names.complete_functions(token) if token else ())]
 
 
 class HelpOptions(Options):
-    topic: list[str] = words(text("TOPIC", complete_topics), "a page of the manual, a command, or what to search for")
+    topic: list[str] = words(
+        text("TOPIC", complete_topics), "a page of the manual, a command, a function of the API, or what to search for"
+    )
 
 
 @command(COMMAND, HelpOptions, purpose="help")
 def cuda_help(wanted: HelpOptions) -> str:
     """Show the commands by what they are for and the pages of the manual, or one page.
 
-    A word that is neither a page nor a command is searched for, in the pages and in the help of the commands.
+    Of a function its prototypes are shown: conditions are written on the names of its parameters. Any other word is
+    searched for, in the pages and in the help of the commands.
 
     Examples:
       cuda-help
       cuda-help breakpoints
       cuda-help cuda-break
+      cuda-help cuMemAlloc
       cuda-help bytesize"""
     terminal = plain.Terminal(COMMAND, render.screen(), settings.colour())
     topic = " ".join(wanted.topic)
@@ -43,11 +49,22 @@ def cuda_help(wanted: HelpOptions) -> str:
         return plain.shown(pages()[topic_of(topic)].text, terminal)
     if topic in REGISTRY:
         return REGISTRY[topic].help
+    return render.fold(searched(topic), terminal.width)
+
+
+def searched(topic: str) -> str:
     found = [*search.in_pages(topic, COMMAND), *in_commands(topic)]
-    said = search.answer(topic, found, complete_topics(topic))
+    if declared := prototypes(topic):
+        return "\n".join([*declared, *map(str, found)])
+    said = search.answer(topic, found, complete_topics(""))
     if not found:
         raise UserError(said)
-    return render.fold(said, terminal.width)
+    return said
+
+
+def prototypes(name: str) -> list[str]:
+    functions = [] if names.is_glob(name) else table_version.table().find(name)
+    return [highlighted(f"{one};", C, settings.colour()) for one in functions]
 
 
 def in_commands(word: str) -> list[search.Match]:
