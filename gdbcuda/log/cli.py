@@ -11,6 +11,7 @@ from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.log import export, views
 from gdbcuda.text import output, render
+from gdbcuda.text.arguments import NUMBER
 from gdbcuda.text.highlight import highlighted_line
 
 FILTERED = ("show", "tree", "changes", "summary")
@@ -41,11 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     if name in ("diff", *FILTERED):
         parser.add_argument("--function", action="append", default=[], help="a symbol, base name or glob")
     if name in FILTERED:
-        parser.add_argument("--thread", type=int, help="gdb's number of the thread")
+        parser.add_argument("--thread", type=NUMBER, metavar="N", help="gdb's number of the thread")
         parser.add_argument("--failed", action="store_true", help="calls that failed or did not return")
         parser.add_argument("--if", dest="condition", metavar="COND", help="as cuda-break's: 'bytesize > 1M'")
     if name in ("show", "tree"):
-        parser.add_argument("--last", type=natural, default=0, metavar="N", help="the last N (default 0: all)")
+        parser.add_argument("--last", type=NUMBER, default=0, metavar="N", help="the last N (default 0: all)")
     if name == "show":
         parser.add_argument("--tree", action="store_true", help="as gdbcuda log tree")
         parser.add_argument("--changed", action="store_true", help="as gdbcuda log changes")
@@ -73,12 +74,6 @@ def refuse_words_of_the_prompt(files: list[str]) -> None:
             raise UserError(f"cannot read {file}: no such file; a view is written --view {file} here")
         if api.load().find(file):
             raise UserError(f"cannot read {file}: no such file; a function is written --function {file} here")
-
-
-def natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a number is wanted, not {text!r}")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ Layers, callers and functions are known in a session of gdb alone: `gdbcuda.live
 
 from __future__ import annotations
 
+import argparse
 import glob
 import os
 from collections.abc import Iterable
@@ -39,6 +40,13 @@ class ArgumentType(Generic[T]):
     ) -> None:
         self.shown, self.read, self.wants, self.example = shown, read, wants, example
         self.complete, self.choices = complete, choices
+
+    def __call__(self, word: str) -> T:
+        """As ``type`` of argparse, for a shell's command."""
+        try:
+            return self.read(word)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{self.wants} is wanted, not {word!r}") from None
 
 
 def text(shown: str, complete: Completer = nothing) -> ArgumentType[str]:

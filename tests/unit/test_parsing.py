@@ -24,6 +24,7 @@ from gdbcuda.shell import cli
         ("install --xyzzy", "gdbcuda install: no option --xyzzy (see: gdbcuda install --help)"),
         ("--versio", "gdbcuda: no option --versio; did you mean --version?"),
         ("log show x --in", "gdbcuda log show: argument --in: expected one argument"),
+        ("log show x --thread x", "gdbcuda log show: argument --thread: a number is wanted, not 'x'"),
         ("path there", "gdbcuda path: unrecognized arguments: there"),
         ("check", "gdbcuda check: the following arguments are required: FILE"),
         ("log", "gdbcuda log: the following arguments are required: VIEW"),
