@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Callable
 
 from gdbcuda.calls.record import Call
@@ -43,11 +44,18 @@ def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: CallWriter) ->
     return text + (f"\n... and {left} smaller ones" if left else "")
 
 
-def live(ledger: Ledger, writer: CallWriter) -> str:
-    found = ledger.blocks.live()
+def live(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
+    found, smaller = divided(ledger.blocks.live(), least)
     if not found:
-        return "No block is live."
-    return f"{blocks_table(found, ledger, writer)}\n{totals(ledger)}"
+        return smaller or "No block is live."
+    return "\n".join(filter(None, [blocks_table(found, ledger, writer), totals(ledger), smaller]))
+
+
+def divided(blocks: Sequence[Block], least: int) -> tuple[list[Block], str]:
+    """Those of at least so many bytes, and what to say of the others."""
+    found = [block for block in blocks if block.size >= least]
+    left = len(blocks) - len(found)
+    return found, f"Left out: {counted(left, 'block')} of less than {size(least)}." if left else ""
 
 
 def totals(ledger: Ledger) -> str:
@@ -56,28 +64,29 @@ def totals(ledger: Ledger) -> str:
     return f"{counted(sum(kinds.values()), 'block')}: {each}" if each else "No block is live."
 
 
-def leaks(ledger: Ledger, writer: CallWriter) -> str:
+def leaks(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     """Never freed, by site: one line says who forgot how much."""
-    found = ledger.blocks.live()
+    found, smaller = divided(ledger.blocks.live(), least)
     if not found:
-        return "Everything that was handed out has been given back."
+        return smaller or "Everything that was handed out has been given back."
     groups: dict[tuple[int, str], list[Block]] = {}
     for block in found:
         groups.setdefault((block.site, block.call.name), []).append(block)
     ordered = sorted(groups.items(), key=lambda item: -sum(b.size for b in item[1]))
     rows = [(len(blocks), size(sum(b.size for b in blocks)), name, site(blocks[0], writer), first(blocks))
             for (_, name), blocks in ordered[:ROWS]]  # fmt: skip
-    return f"{render.table(rows, ['blocks', 'bytes', 'by', 'site', 'the first'])}\nNot freed: {totals(ledger)}"
+    table = render.table(rows, ["blocks", "bytes", "by", "site", "the first"])
+    return "\n".join(filter(None, [table, f"Not freed: {totals(ledger)}", smaller]))
 
 
 def first(blocks: Sequence[Block]) -> str:
     return f"#{blocks[0].call.number} at {blocks[0].address:#x}"
 
 
-def by_site(ledger: Ledger, writer: CallWriter) -> str:
-    blocks = ledger.blocks.all()
+def by_site(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
+    blocks, smaller = divided(ledger.blocks.all(), least)
     if not blocks:
-        return "No block was handed out."
+        return smaller or "No block was handed out."
     groups: dict[int, list[Block]] = {}
     for block in blocks:
         groups.setdefault(block.site, []).append(block)
@@ -85,7 +94,8 @@ def by_site(ledger: Ledger, writer: CallWriter) -> str:
              site(found[0], writer))
             for found in sorted(groups.values(), key=lambda blocks: -sum(b.size for b in blocks))
             for held in [[b for b in found if b.release is None]]]  # fmt: skip
-    return render.table(rows[:ROWS], ["blocks", "bytes", "live", "bytes live", "site"])
+    table = render.table(rows[:ROWS], ["blocks", "bytes", "live", "bytes live", "site"])
+    return "\n".join(filter(None, [table, smaller]))
 
 
 def peak(ledger: Ledger, writer: CallWriter) -> str:
@@ -182,3 +192,13 @@ def reported(ledger: Ledger, writer: CallWriter) -> str:
 
 VIEWS: dict[str, View] = {"live": live, "leaks": leaks, "peak": peak, "by-site": by_site, "reported": reported,
                           "problems": problems}  # fmt: skip
+BY_SIZE = {"live": live, "leaks": leaks, "by-site": by_site}
+
+
+def view(name: str, least: int) -> View:
+    """Of blocks of at least so many bytes; any other name is the overview."""
+    if name in BY_SIZE:
+        return partial(BY_SIZE[name], least=least)
+    if least:
+        raise UserError(f"--least is for {', '.join(BY_SIZE)}")
+    return VIEWS.get(name, overview)

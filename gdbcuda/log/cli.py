@@ -11,7 +11,7 @@ from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.log import export, views
 from gdbcuda.text import output, render
-from gdbcuda.text.arguments import NUMBER
+from gdbcuda.text.arguments import NUMBER, SIZE
 from gdbcuda.text.highlight import highlighted_line
 
 FILTERED = ("show", "tree", "changes", "summary")
@@ -61,6 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     if name == "memory":
         parser.add_argument("--view", default="overview", help="overview, live, leaks, peak, by-site, problems, "
                                                                "reported, or an address")  # fmt: skip
+        parser.add_argument("--least", type=SIZE, default=0, metavar="SIZE",
+                            help="of live, leaks, by-site: the blocks of at least SIZE bytes, as 1M")  # fmt: skip
 
 
 def refuse_words_of_the_prompt(files: list[str]) -> None:

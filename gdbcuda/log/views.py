@@ -159,7 +159,7 @@ def show_memory(args: argparse.Namespace, sources: list[LogSource]) -> None:
     from gdbcuda.ledger import data as ledger_data
 
     out = Printer(args, sources)
-    check_view(args.view)
+    check_view(args.view, args.least)
     for source in out.each(sources):
         events = select.within(source.events(), args.places) if args.places else source.events()
         found = Ledgers(source.table, source.log.notes).feed(events).by_program
@@ -169,23 +169,24 @@ def show_memory(args: argparse.Namespace, sources: list[LogSource]) -> None:
             if out.as_json:
                 out.put(source, process_data(process, source.log) | ledger_data.ledger(ledger, source.writer))
             else:
-                out.put(source, memory_view(args.view, ledger, source.writer))
+                out.put(source, memory_view(args.view, args.least, ledger, source.writer))
         if not found and not args.json:
             output.say("No calls.")
 
 
-def memory_view(view: str, ledger: Ledger, writer: CallWriter) -> str:
+def memory_view(view: str, least: int, ledger: Ledger, writer: CallWriter) -> str:
     from gdbcuda.ledger import views
 
     if view in views.VIEWS or view == "overview":
-        return views.VIEWS.get(view, views.overview)(ledger, writer)
+        return views.view(view, least)(ledger, writer)
     return views.history(ledger, writer, address(view))
 
 
-def check_view(view: str) -> None:
+def check_view(view: str, least: int) -> None:
     """Before a long log is read."""
     from gdbcuda.ledger import views
 
+    views.view(view, least)
     if view != "overview" and view not in views.VIEWS:
         address(view)
 

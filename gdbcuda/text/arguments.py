@@ -8,12 +8,15 @@ from __future__ import annotations
 import argparse
 import glob
 import os
+import re
 from collections.abc import Iterable
 from typing import Callable, Generic, TypeVar
 
 from gdbcuda.errors import UserError
+from gdbcuda.text.units import multiplier
 
 T = TypeVar("T")
+SIZED = re.compile(r"(0[xX][0-9a-fA-F]+(?![a-zA-Z])|[0-9]+)([a-zA-Z]*)")
 Completer = Callable[[str], Iterable[str]]
 
 
@@ -83,6 +86,15 @@ def whole(word: str) -> int:
     return int(word, 16 if word[:2] in ("0x", "0X") else 10)
 
 
+def bytes_of(word: str) -> int:
+    """4096, 0x1000 or 4K; 1K is 1024, as in conditions."""
+    found = SIZED.fullmatch(word)
+    factor = multiplier(found[2]) if found else None
+    if found is None or factor is None:
+        raise ValueError
+    return whole(found[1]) * factor
+
+
 def positive(word: str) -> int:
     if whole(word) < 1:
         raise ValueError
@@ -94,4 +106,5 @@ def number(shown: str, example: str, complete: Completer = nothing) -> ArgumentT
 
 
 NUMBER = number("N", "8")
+SIZE = ArgumentType("SIZE", bytes_of, "a size such as 4096, 0x1000 or 1G", "1M")
 FILE = ArgumentType("FILE", os.path.expanduser, complete=file_names)

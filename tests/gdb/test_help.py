@@ -77,7 +77,7 @@ def test_examples_work_as_typed(local: Scenario, name: str, tmp_path: Path, monk
     assert examples and text.count("typed: ") == len(examples) - len(failed)
 
 
-FREE = ("N", "P", "H", "PID", "HOST", "NAME", "PATH", "A=B", "NAME=VALUE")  # nobody here can know them
+FREE = ("N", "SIZE", "P", "H", "PID", "HOST", "NAME", "PATH", "A=B", "NAME=VALUE")  # nobody here can know them
 WHAT = """python
 from gdbcuda.live.prompt.command import REGISTRY, Option, Word, nothing
 for name, command in REGISTRY.items():

@@ -139,6 +139,10 @@ def test_a_breakpoint_in_the_question_is_one_line(local: Scenario) -> None:
         (("cuda-log start --memory", "cuda-memory lives"), "no view 'lives'; there are live, leaks"),
         (("cuda-log start --memory", "cuda-memory at"), "at wants an address"),
         (("cuda-log start --memory", "cuda-memory live 5"), "live takes no address"),
+        (("cuda-log start --memory", "cuda-memory live --least 1X"),
+         "--least is a size such as 4096, 0x1000 or 1G, not '1X', for example: cuda-memory live --least 1M"),
+        (("cuda-log start --memory", "cuda-memory peak --least 1M"), "--least is for live, leaks, by-site"),
+        (("cuda-log start --memory", "cuda-memory --json --least 1M"), "--json gives all views at once"),
         (("cuda-log start --memory", "cuda-memory history 5"), "0x5 has not been in any block"),
     ],
 )

@@ -331,3 +331,16 @@ def test_a_layer_by_itself(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
         "argument bytesize: 16, passed on as 32" in changes
         and "extra call: driver cuMemAlloc_v2(bytesize=64" in changes
     )
+
+
+def test_memory_from_a_size_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is smaller is counted, and told of where nothing else is left."""
+    log = str(write(tmp_path / "log", [alloc_of(0, "0x10000", 4096), alloc_of(1, "0x20000", 1 << 20)]))
+    for view in ("live", "leaks", "by-site"):
+        assert cli.main(["log", "memory", log, "--view", view, "--least", "0x1001"]) == 0
+        shown = capsys.readouterr().out
+        assert "1048576 [1.00 MiB]" in shown and "Left out: 1 block of less than 4097 [4.00 KiB]." in shown
+        assert cli.main(["log", "memory", log, "--view", view, "--least", "1G"]) == 0
+        assert capsys.readouterr().out == "Left out: 2 blocks of less than 1073741824 [1.00 GiB].\n"
+    assert cli.main(["log", "memory", log, "--view", "peak", "--least", "1G"]) == 2
+    assert "--least is for live, leaks, by-site" in capsys.readouterr().err

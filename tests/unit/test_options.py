@@ -6,7 +6,7 @@ import pytest
 
 from gdbcuda.errors import UserError
 from gdbcuda.text import arguments
-from gdbcuda.text.arguments import FILE, NUMBER, one_of, text
+from gdbcuda.text.arguments import FILE, NUMBER, SIZE, one_of, text
 from gdbcuda.text.options import (
     ConditionText,
     Options,
@@ -87,6 +87,19 @@ def test_words_by_how_many_there_are() -> None:
         rest: str | None = optional_word(text("REST"), "or none")
 
     assert [part.usage() for part in One.parts()] == ["FILE", "MORE...", "[REST]"]
+
+
+@pytest.mark.parametrize(("typed", "size"), [
+    ("4096", 4096), ("0x1000", 4096), ("0x1B", 27), ("1K", 1024), ("2kib", 2048), ("3GB", 3 << 30), ("7B", 7),
+])  # fmt: skip
+def test_sizes(typed: str, size: int) -> None:
+    assert SIZE.read(typed) == size
+
+
+@pytest.mark.parametrize("typed", ["", "G", "1X", "1.5G", "-1", "1 G", "0x1G", "1_0", "٣", "1GiBs"])
+def test_what_is_no_size(typed: str) -> None:
+    with pytest.raises(ValueError):
+        SIZE.read(typed)
 
 
 def test_one_of_names_that_are_asked_for() -> None:

@@ -12,8 +12,8 @@ from gdbcuda.live import layers
 from gdbcuda.live.prompt.command import EXPRESSION, command, need
 from gdbcuda.live.recording import call_log
 from gdbcuda.text import render
-from gdbcuda.text.arguments import known
-from gdbcuda.text.options import Options, flag, optional_word, words
+from gdbcuda.text.arguments import SIZE, known
+from gdbcuda.text.options import Options, flag, option, optional_word, words
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
@@ -34,6 +34,7 @@ class MemoryOptions(Options):
         "live, leaks, peak, by-site, problems, reported, compare, history ADDRESS, at ADDRESS",
     )
     address: list[str] = words(EXPRESSION, "for history and at: any expression of gdb")
+    least: int = option(SIZE, "of live, leaks and by-site: the blocks of at least SIZE bytes", default=0)
     json: bool = flag("for scripts: everything, as one JSON object")
 
 
@@ -64,42 +65,35 @@ def cuda_memory(wanted: MemoryOptions) -> str:
     Examples:
       cuda-memory
       cuda-memory leaks
+      cuda-memory live --least 1M
       cuda-memory at dptr
       cuda-memory history 0x7fffb3bff000
       cuda-memory --json"""
     ledger = ledger_here()
     if wanted.json:
-        return as_json(ledger, wanted.view)
-    return render.fold(shown(wanted.view, wanted.address, ledger), render.screen())
+        return as_json(ledger, wanted)
+    return render.fold(shown(wanted, ledger), render.screen())
 
 
-def shown(view: str | None, address: list[str], ledger: Ledger) -> str:
+def shown(wanted: MemoryOptions, ledger: Ledger) -> str:
     from gdbcuda.ledger import views
 
-    if view in WITH_ADDRESS:
-        look = views.history if view == "history" else views.at
-        return look(ledger, call_log.writer(), address_of(view, address))
-    if address:
-        raise UserError(f"{view} takes no address")
-    if view == COMPARE:
-        return compared(ledger)
-    return named(view, ledger)
+    view = views.view(wanted.view or "", wanted.least)
+    if wanted.view in WITH_ADDRESS:
+        look = views.history if wanted.view == "history" else views.at
+        return look(ledger, call_log.writer(), address_of(wanted.view, wanted.address))
+    if wanted.address:
+        raise UserError(f"{wanted.view} takes no address")
+    return compared(ledger) if wanted.view == COMPARE else view(ledger, call_log.writer())
 
 
-def as_json(ledger: Ledger, view: str | None) -> str:
+def as_json(ledger: Ledger, wanted: MemoryOptions) -> str:
     from gdbcuda.calls.data import line
     from gdbcuda.ledger import data
 
-    if view is not None:
+    if wanted.view is not None or wanted.least:
         raise UserError("--json gives all views at once: cuda-memory --json")
     return line(data.ledger(ledger, call_log.writer()))
-
-
-def named(view: str | None, ledger: Ledger) -> str:
-    from gdbcuda.ledger import views
-
-    found = views.overview if view is None else views.VIEWS[view]
-    return found(ledger, call_log.writer())
 
 
 def compared(ledger: Ledger) -> str:
