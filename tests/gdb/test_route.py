@@ -235,9 +235,9 @@ def test_it_is_found_again_after_a_rerun(local: Scenario) -> None:
 @pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")
 def test_a_remote_program_that_runs(shim: Path, compile_c) -> None:
     """gdbserver answers nothing meanwhile: one line each, no traceback."""
-    source = "#include <unistd.h>\nint cuInit(unsigned); int main(void) { cuInit(0); sleep(3); return 0; }"
+    source = "#include <unistd.h>\nint cuInit(unsigned); int main(void) { cuInit(0); sleep(10); return 0; }"
     program = compile_c("program", source, f"-L{shim}/standin", "-lcuda")
     commands = ("cuda-route", "cuda-dlsym", "cuda-dlsym log on", "cuda-dlsym answer cuInit with NULL",
-                "set cuda-recursion-limit 4")  # fmt: skip
+                "cuda-dlsym break cuInit", "cuda-check", "set cuda-recursion-limit 4")  # fmt: skip
     text = Scenario(shim, "gdbserver").run(program, "break main", "RUN", "continue &", *commands)
     assert text.count("the program is running: pause it first") == len(commands)

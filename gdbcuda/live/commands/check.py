@@ -43,6 +43,8 @@ def cuda_check(wanted: CheckOptions) -> str:
       cuda-check ./program --json"""
     from gdbcuda.check.finding import JSON_VERSION
 
+    if wanted.file is None and process.is_alive():
+        process.require_stopped()
     reports = [report_on(path) for path in ([wanted.file] if wanted.file else session_files())]
     if wanted.file is None and process.is_alive():
         reports.append(report_on_process())

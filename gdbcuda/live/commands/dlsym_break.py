@@ -51,7 +51,7 @@ class RequestBreakOptions(Options):
     once: bool = flag("a temporary breakpoint, deleted at its first stop")
 
 
-@command("cuda-dlsym break", RequestBreakOptions)
+@command("cuda-dlsym break", RequestBreakOptions, needs="stopped")
 def cuda_dlsym_break(wanted: RequestBreakOptions) -> str:
     """Break in one implementation of dlsym, when it is asked for one name.
 
