@@ -12,7 +12,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.log import export, views
 from gdbcuda.text import output, render
 from gdbcuda.text.arguments import NUMBER, SIZE
-from gdbcuda.text.highlight import highlighted_line
+from gdbcuda.text.highlight import C, highlighted_line
 
 FILTERED = ("show", "tree", "changes", "summary")
 STREAMED = ("show", "tree", "changes", "export")  # they print while they read
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         return render.colour(text, role, colour)
 
     def code(text: str) -> str:
-        return highlighted_line(text, colour)
+        return highlighted_line(text, C, colour)
 
     refuse_words_of_the_prompt(args.files)
     has_bar = not (args.view in STREAMED and output.is_terminal())

@@ -18,7 +18,7 @@ from gdbcuda.files import user_files
 from gdbcuda.log import changes, diff, export, select, summary, timeline, tree, view_data
 from gdbcuda.log.progress import Progress
 from gdbcuda.text import output, render
-from gdbcuda.text.highlight import JSON, highlighted
+from gdbcuda.text.highlight import JSON, highlighted_line
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Printer:
             output.say(render.fold(shown, self.width))
         else:
             text = data.line(shown, source.path if self.are_several else "")
-            output.say(highlighted(text, JSON, output.wants_colour("auto")))
+            output.say(highlighted_line(text, JSON, output.wants_colour("auto")))
 
 
 def filtered(

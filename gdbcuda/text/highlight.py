@@ -25,9 +25,9 @@ ROLES = {
     "Token.Name.Function": "function",
     "Token.Name.Tag": "title",  # a key of JSON
 }
-LONGEST = 1000  # characters of a line in colour: of some lines C's lexer takes the square of their length
+LONGEST = {C: 1000, JSON: 20_000}  # characters of a line in colour: C's lexer may take the square of a line's length
 NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|[0-9]+(?:\.[0-9]+)?)(?![\w.])")
-STAND_IN = "0x5a5a5a5a5a5a5a5a"  # for a number
+STAND_IN = "5757575757575757575"  # for a number
 PAGE_STYLES = ("default", "monokai")  # of pygments, on light and on dark
 
 
@@ -38,14 +38,14 @@ def highlighted(text: str, language: str, enabled: bool) -> str:
     return "".join(painted("".join(word for _, word in some), role) for role, some in alike) or text
 
 
-def highlighted_line(text: str, enabled: bool) -> str:
-    """A line of C, visible, as there may be a million of; quick where only numbers tell them apart."""
-    if not enabled or len(text) > LONGEST:
+def highlighted_line(text: str, language: str, enabled: bool) -> str:
+    """A visible line, as there may be a million of; quick where only numbers tell them apart."""
+    if not enabled or len(text) > LONGEST[language]:
         return text
     numbers = NUMBER.findall(text)
-    between = highlighted_shape(shape_of(text))
+    between = highlighted_shape(shape_of(text), language)
     if len(between) != len(numbers) + 1:  # somebody has written our stand-in
-        return highlighted(text, C, True)
+        return highlighted(text, language, True)
     return "".join(chain.from_iterable(zip_longest(between, numbers, fillvalue="")))
 
 
@@ -55,15 +55,15 @@ def shape_of(line: str) -> str:
 
 
 @lru_cache(1024)
-def highlighted_shape(shape: str) -> list[str]:
+def highlighted_shape(shape: str, language: str) -> list[str]:
     """What is between the numbers."""
-    return highlighted(shape, C, True).split(STAND_IN)
+    return highlighted(shape, language, True).split(STAND_IN)
 
 
 def classes(shape: str) -> list[tuple[str, int]]:
     """For a page: pygments' short name of each piece, "" for what has no colour, and its length as JavaScript counts;
     0 for a number. [] without pygments, and of a line that is too long."""
-    words = lexed(shape, C) if len(shape) <= LONGEST else []
+    words = lexed(shape, C) if len(shape) <= LONGEST[C] else []
     pieces = [(class_of(kind), part) for kind, word in words for part in re.split(f"({STAND_IN})", word) if part]
     return [(name, 0 if part == STAND_IN else len(part.encode("utf-16-le")) // 2) for name, part in pieces]
 

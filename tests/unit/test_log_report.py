@@ -59,7 +59,7 @@ def test_the_page_holds_all_there_is_to_show(page: Path) -> None:
 def test_a_call_in_the_page_is_c(page: Path) -> None:
     """The classes are pygments' own names; calls that differ in numbers have one shape."""
     data = data_of(page)
-    assert {name for shape in data["shapes"] for name, _ in shape} == {"", "nf", "mh"}  # every number is one
+    assert {name for shape in data["shapes"] for name, _ in shape} == {"", "nf", "mi"}  # every number is one
     shapes = {row[7].partition(" ")[0]: row[8] for row in data["calls"]}
     assert shapes["#2"] == shapes["#3"] != shapes["#4"]
 
@@ -161,7 +161,7 @@ def test_in_a_browser(page: Path) -> None:
     assert said["sorted"] == sorted(said["sorted"], reverse=True) and len(said["sorted"]) == 3
     assert said["filtered"] == ["cuMemsetD8_v2"] and said["errors"] == EVIL
     assert said["error"].startswith("#4 cuMemsetD8_v2(dstDevice=0x1) = CUDA_ERROR_ILLEGAL_ADDRESS (700)")
-    assert said["spans"][:2] == [["nf", "cuMemsetD8_v2"], ["mh", "0x1"]] and said["painted"]
+    assert said["spans"][:2] == [["nf", "cuMemsetD8_v2"], ["mi", "0x1"]] and said["painted"]
     assert said["colours"] > 3
 
 

@@ -47,7 +47,7 @@ def test_same_rows_without_tabulate() -> None:
         f"print(render.table({ROWS!r}, {HEADERS!r}, width=30))\n"
         f"print(render.rows_of_cells({CELLS!r}))\n"
         "from gdbcuda.text.highlight import C, classes, highlighted, highlighted_line, style_sheet\n"
-        "print(highlighted('int x;', C, True), highlighted_line('f(1)', True), classes('f(1)'), [style_sheet()])"
+        "print(highlighted('int x;', C, True), highlighted_line('f(1)', C, True), classes('f(1)'), [style_sheet()])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     with_tabulate = render.table(ROWS, HEADERS, width=30)

@@ -14,7 +14,7 @@ from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.layers import frames, table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import returns, shown_calls
-from gdbcuda.text.highlight import highlighted_line
+from gdbcuda.text.highlight import C, highlighted_line
 from gdbcuda.text.printable import visible
 from gdbcuda.text.render import colour
 
@@ -27,7 +27,7 @@ def paint(text: str, role: str) -> str:
 
 def code(text: str) -> str:
     """A line of C, visible already."""
-    return highlighted_line(text, settings.colour())
+    return highlighted_line(text, C, settings.colour())
 
 
 def call_text(call: frames.FrameCall) -> str:
