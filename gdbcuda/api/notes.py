@@ -25,25 +25,22 @@ class ParameterNotes(NamedTuple):
     block: bool = False
 
 
-NOTHING = ParameterNotes()
-
-
 class FunctionNotes:
     """Everything that the lines for one function say, a later and more exact line winning."""
 
     def __init__(self) -> None:
         self.role = ""
         self.released_by: tuple[str, ...] = ()
-        self._parameters: dict[str, ParameterNotes] = {}
+        self._said: list[tuple[str, dict[str, Any]]] = []
 
     def parameter(self, name: str) -> ParameterNotes:
-        return self._parameters.get(name, NOTHING)
+        said = [attributes for known, attributes in self._said if known == name]
+        return ParameterNotes(**{key: value for attributes in said for key, value in attributes.items()})
 
     def add(self, line: Line) -> None:
         self.role = line.role or self.role
         self.released_by = line.released_by or self.released_by
-        for name, attributes in line.parameters:
-            self._parameters[name] = self.parameter(name)._replace(**attributes)
+        self._said += line.parameters
 
 
 class Line(NamedTuple):
@@ -65,7 +62,7 @@ class ApiNotes:
         self._read: dict[int, Line] = {}
         self._globbed: dict[str, list[int]] = {}
         self._exact: dict[str, list[int]] = {}
-        self._globs: list[tuple[str, int]] = []
+        self._globs: dict[str, list[tuple[int, str]]] = {}  # by the text before the first *
         self._of: dict[str, FunctionNotes] = {}
         self._releases: dict[str, list[str]] = {}
 
@@ -85,7 +82,7 @@ class ApiNotes:
     def _index(self, index: int, patterns: list[str], rest: list[str]) -> None:
         for pattern in patterns:
             if "*" in pattern:
-                self._globs.append((pattern, index))
+                self._globs.setdefault(pattern.partition("*")[0], []).append((index, pattern))
             else:
                 self._exact.setdefault(pattern, []).append(index)
         for release in releases_in(rest):
@@ -106,11 +103,16 @@ class ApiNotes:
 
     def _matching(self, symbol: str, base: str) -> Iterator[int]:
         if base not in self._globbed:
-            self._globbed[base] = [index for pattern, index in self._globs if matches(base, pattern)]
+            self._globbed[base] = self._covering(base)
         yield from self._globbed[base]
         yield from self._exact.get(base, ())
         if symbol != base:
             yield from self._exact.get(symbol, ())
+
+    def _covering(self, base: str) -> list[int]:
+        """Lines with a glob for that name. Only those that begin as it does are compared."""
+        heads = (self._globs.get(base[:end], ()) for end in range(len(base) + 1))
+        return sorted(index for globs in heads for index, pattern in globs if matches(base, pattern))
 
     def releases(self, base: str) -> tuple[str, ...]:
         self._cut()
