@@ -35,6 +35,7 @@ def asked(name: str, version: int, flags: int = 0, *names: str, layer: str = "ho
     ("cuMemcpyAsync", 7000, 2, "cuMemcpyAsync", "where version 7000 for per-thread streams means cuMemcpyAsync_ptsz"),
     ("cuCtxCreate", 3020, 0, "cuCtxCreate_v4", "where version 3020 means cuCtxCreate_v2"),
     ("cuMemAlloc", 3020, 0, "cuMemAlloc", "cuMemAlloc where version 3020 means cuMemAlloc_v2"),
+    ("cuMemcpyAsync", 7000, 0, "cuMemcpyAsync_ptsz", "cuMemcpyAsync_ptsz where version 7000 means cuMemcpyAsync"),
 ])
 def test_wrong_versions(snapshot: ProcessSnapshot, name: str, version: int, flags: int, answer: str, why: str) -> None:
     found = judge.verdict(snapshot, asked(name, version, flags, answer))
@@ -66,6 +67,67 @@ def test_a_release_library_is_caught_when_one_address_is_two_functions(snapshot:
     again = judge.verdict(snapshot, asked("cuMemAdvise", 8000))
     assert again.word == "wrong version" and "the same address was answered for cuMemAdvise_v2" in again.why
     assert judge.verdict(snapshot, asked("cuMemFree", 3020, address=0x6000)).word == "hooked"
+
+
+@pytest.mark.parametrize(("wanted", "got", "said"), [
+    ("cuMemAdvise", "cuMemAdvise_v2", ": location is CUmemLocation, not CUdevice"),
+    ("cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", ": 5 parameters instead of 4"),
+    ("nvmlInit_v2", "nvmlShutdown", ""), ("cuInit", "cuInit", ""), ("cuNothing", "cuInit", ""),
+    ("cudaGetLastError", "nvmlInit_v2", ": another result type"),
+])
+def test_what_differs_between_two_functions(snapshot: ProcessSnapshot, wanted: str, got: str, said: str) -> None:
+    assert judge.difference(snapshot.table, wanted, snapshot.table.function(got)) == said
+    assert judge.difference(snapshot.table, wanted, None) == ""
+
+
+@pytest.mark.parametrize(("name", "versions", "flags", "answer", "why"), [
+    ("cuMemAdvise", 8000, 0, "cuMemAdvise_v2",
+     "cuMemAdvise_v2 where version 8000 means cuMemAdvise: location is CUmemLocation, not CUdevice"),
+    ("cuMemcpyAsync", 7000, 2, "cuMemcpyAsync",
+     "cuMemcpyAsync where version 7000 for per-thread streams means cuMemcpyAsync_ptsz"),
+    ("cuMemAdvise", None, 0, "cuMemAdvise",
+     "cuMemAdvise in the place of cuMemAdvise_v2: device is CUdevice, not CUmemLocation"),
+])
+def test_the_whole_sentence(snapshot: ProcessSnapshot, name: str, versions: int | None, flags: int, answer: str,
+                            why: str) -> None:  # fmt: skip
+    request = asked(name, 0, flags, answer)
+    request.version = versions
+    assert judge.verdict(snapshot, request) == ("wrong version", why)
+
+
+def test_a_per_thread_name_that_did_not_exist(snapshot: ProcessSnapshot) -> None:
+    found = judge.verdict(snapshot, asked("cuMemAllocAsync", 10000, 2))
+    assert found.why.endswith(", and at version 10000 for per-thread streams there is no cuMemAllocAsync")
+    request = asked("cuMemAllocAsync", 10000, 0, "malloc", layer="system")
+    why = "malloc, and at version 10000 there is no cuMemAllocAsync"
+    assert judge.verdict(snapshot, request) == ("wrong version", why)
+
+
+def test_a_function_of_nobody_in_the_place_of_one(snapshot: ProcessSnapshot) -> None:
+    """Its name is none of the API: nothing is known to be wrong."""
+    assert judge.verdict(snapshot, asked("cuInit", 2000, 0, "an_alias")) == ("hooked", "")
+    assert judge.verdict(snapshot, asked("cuInit", 2000, 0, "an_alias", layer="system")) == ("other", "")
+
+
+@pytest.mark.parametrize(("resolver", "flags", "expected"), [
+    ("cuGetProcAddress_v2", None, 0), ("cuGetProcAddress_v2_ptsz", None, 2), ("cuGetProcAddress_v2_ptsz", 1, 1),
+    ("cuGetProcAddress_v2", 2, 2)])
+def test_which_stream(resolver: str, flags: int | None, expected: int) -> None:
+    request = asked("cuInit", 0)
+    request.resolver, request.flags = resolver, flags
+    assert judge.flags_of(request) == expected
+
+
+@pytest.mark.parametrize(("resolver", "status", "result", "said"), [
+    ("cuGetProcAddress_v2", 1, 500, "symbol not found"), ("cuGetProcAddress_v2", 0, 500, "CUDA_ERROR_NOT_FOUND"),
+    ("cuGetProcAddress_v2", 99, 500, "CUDA_ERROR_NOT_FOUND"), ("cuGetProcAddress_v2", None, 0, ""),
+    ("cudaGetDriverEntryPoint", None, 1, "cudaErrorInvalidValue"), ("cuGetProcAddress_v2", None, None, ""),
+    ("cuGetProcAddress_v2", None, 987654, ""), ("nobodysResolver", None, 500, "")])
+def test_what_a_resolver_said(snapshot: ProcessSnapshot, resolver: str, status: int | None, result: int | None,
+                              said: str) -> None:  # fmt: skip
+    request = asked("cuNothing", 12000)
+    request.resolver, request.status, request.result, request.answer = resolver, status, result, None
+    assert judge.verdict(snapshot, request) == ("missing", said)
 
 
 def test_names_outside_the_api_are_not_judged(snapshot: ProcessSnapshot) -> None:
@@ -121,6 +183,21 @@ def test_requests_as_routes(snapshot: ProcessSnapshot) -> None:
     found = judge.routes(snapshot, [first, second])
     assert [(r.function, r.way, r.state, r.verdict.word) for r in found] == [
         ("cuInit", "cuGetProcAddress_v2 at 2000", "request #2", "hooked")]  # fmt: skip
+    (route,) = found
+    assert (route.asker, route.asker_layer, route.reached, route.address) == ("/bin/app", "app", second.answer, 0)
+
+
+def test_requests_that_are_no_routes(snapshot: ProcessSnapshot) -> None:
+    """One that has not returned, the hook's own, one for no name of the API; and a way without a version."""
+    waiting, own, unknown, entry = (asked(name, 2000) for name in ("cuInit", "cuInit", "cuNobody", "cuMemAlloc"))
+    waiting.returned, own.handed_on = False, True
+    entry.resolver, entry.version, entry.number = "cudaGetDriverEntryPoint", None, 7
+    found = judge.routes(snapshot, [waiting, own, unknown, entry])
+    assert [(one.function, one.way, one.state) for one in found] == [
+        ("cuMemAlloc_v2", "cudaGetDriverEntryPoint", "request #7")]  # fmt: skip
+    elsewhere = asked("cuMemAlloc", 2000)
+    elsewhere.resolver, elsewhere.version, elsewhere.asker = entry.resolver, None, APP._replace(file="/bin/other")
+    assert len(judge.routes(snapshot, [entry, elsewhere])) == 2
 
 
 @pytest.mark.parametrize(("cuda", "symbol", "expected"), [

@@ -15,6 +15,17 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the stub
 
 CALLER, BACK, RESOLVER, PLACE = 0, 5, 64, 256  # offsets: a call and what follows it, what is called, our stub
 
+CODE = {
+    "return_value":  # mov rax, [rip+9]; jmp [rip+11]; value, back
+        "488b0509000000 ff250b000000 000000 9900000000000000 2222000000000000",
+    "write_value":  # mov rax, [value]; mov r11, [out]; mov [r11], rax; mov r11, [status]; movl [r11], 0; xor eax, eax
+        "488b0529000000 4c8b1d2a000000 49898300000000 4c8b1d24000000 41c7830000000000000000 31c0 ff2519000000 00"
+        "9900000000000000 3333000000000000 4444000000000000 2222000000000000",
+    "ask_again":  # mov rdi, [first]; mov rsi, [second]; push [back]; jmp [resolver]
+        "488b3d19000000 488b351a000000 ff351c000000 ff251e000000 000000000000"
+        "0100000000000000 0200000000000000 2222000000000000 1111000000000000",
+}  # fmt: skip
+
 
 class Page:
     """Executable memory with a caller; the resolver leads its own return over the stub, as the debugger does."""
@@ -69,3 +80,12 @@ def test_the_resolver_is_asked_again(page: Page) -> None:
     page.put(PLACE, code)
     assert page.call(9, 9, 9) == 654321
     assert len(code) <= stub.MOST_BYTES
+
+
+def test_the_code_to_the_byte() -> None:
+    """What objdump says of each is beside it; the constants stand behind the code, in one place each."""
+    back, address = 0x2222, 0x1000
+    assert stub.return_value(0x99, back, address) == bytes.fromhex(CODE["return_value"])
+    assert stub.write_value(0x99, 0x3333, 0x4444, back, address) == bytes.fromhex(CODE["write_value"])
+    assert stub.ask_again(0x1111, [1, 2], back, address) == bytes.fromhex(CODE["ask_again"])
+    assert len(stub.ask_again(0x1111, [1, 2, 3, 4, 5, 6], back, address)) <= stub.MOST_BYTES == 160

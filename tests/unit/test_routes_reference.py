@@ -1,0 +1,266 @@
+"""What a reference, a pointer or a new search leads to, and what is said of it: one row a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from routes_process import RouteProcess, file_of, layer_of, marked, plain, rows
+
+from gdbcuda.routes import collect, report, resolvers, verdicts
+from gdbcuda.routes.collect import Route
+from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
+from gdbcuda.routes.verdicts import Verdict
+
+HIDES = {"is_hidden": lambda name: True}
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouteProcess]:
+    found = RouteProcess(tmp_path_factory.mktemp("routes"))
+    yield found
+    found.close()
+
+
+def told(found: Verdict) -> tuple[str, str]:
+    return found.word, found.why
+
+
+@pytest.mark.parametrize(("order", "asker", "name", "there", "names", "expected"), [
+    ("program driver", "program", "cuInit", "driver", "cuInit", ("driver", "no hook library is loaded")),
+    ("program hook driver", "program", "cuInit", "hook", "cuInit", ("hooked", "")),
+    ("program other", "program", "cuInit", "other", "cuInit", ("other", "")),
+    ("program driver hook", "program", "cuInit", "driver", "cuInit",
+     ("driver", "libhook.so was loaded by dlopen, not preloaded: the loader does not search it")),
+    ("needs_hook driver hook", "needs_hook", "cuInit", "driver", "cuInit",
+     ("driver", "libhook.so is behind libdriver.so in the search order")),
+    ("program second driver", "program", "cuInit", "driver", "cuInit",
+     ("driver", "libsecond.so has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own "
+                "(dlmopen)")),
+    ("program hook driver", "program", "cuMemAlloc_v2", "driver", "cuMemAlloc_v2",
+     ("driver", "not in libhook.so, only cuMemAlloc")),
+    ("program hook second driver", "program", "cuMemFree_v2", "driver", "cuMemFree_v2",
+     ("driver", "not in libhook.so, libsecond.so")),
+    ("program hook runtime", "program", "cudaMalloc", "runtime", "cudaMalloc",
+     ("runtime", "libhook.so hooks below the runtime")),
+    ("program upper runtime", "program", "cudaMalloc", "runtime", "cudaMalloc", ("runtime", "not in libupper.so")),
+    ("program resolver driver", "program", "cuInit", "driver", "cuInit",
+     ("driver", "libresolver.so exports no API function, only dlsym")),
+    ("program empty driver", "program", "cuInit", "driver", "cuInit",
+     ("driver", "libempty.so exports no API function, nor dlsym: nothing reaches it")),
+    ("asks_versions scripted versions", "asks_versions", "cuInit", "versions", "cuInit",
+     ("driver", "libscripted.so has it as cuInit@@HOOK_1 (a version script): the loader looks for another version")),
+    ("program hook driver", "program", "cuMemFree_v2", "driver", "cuMemAlloc_v2 cuMemAlloc",
+     ("wrong version", "cuMemAlloc_v2 in the place of cuMemFree_v2")),
+    ("program hook driver", "program", "cuMemFree_v2", "driver", "helper cuMemAlloc_v2",
+     ("wrong version", "cuMemAlloc_v2 in the place of cuMemFree_v2")),
+    ("program hook driver", "program", "cuMemFree_v2", "driver", "helper", ("driver", "not in libhook.so")),
+    ("program hook driver", "program", "no_function", "hook", "cuInit", ("hooked", "")),
+    ("program hook driver", "hook", "cuInit", "hook", "cuInit", ("hooked", "the hook calls its own function")),
+    ("program hook second driver", "hook", "cuInit", "second", "cuInit", ("real", "the next hook library")),
+    ("program hook driver", "hook", "cuInit", "driver", "cuInit", ("real", "")),
+])  # fmt: skip
+def test_verdicts(process: RouteProcess, order: str, asker: str, name: str, there: str, names: str,
+                  expected: tuple[str, str]) -> None:  # fmt: skip
+    snapshot = process.snapshot(*order.split())
+    reached = process.reached(there, *names.split())
+    assert told(verdicts.of_reference(snapshot, process.of[asker], name, reached)) == expected
+
+
+def test_hidden_in_the_hook(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "hook", "second", "driver", **HIDES)
+    there = process.reached("driver", "cuMemFree_v2")
+    found = verdicts.of_reference(snapshot, process.of["program"], "cuMemFree_v2", there)
+    why = "hidden in libhook.so, libsecond.so: the loader finds exported functions only"
+    assert told(found) == ("driver", why)
+
+
+@pytest.mark.parametrize(("asker", "why"), [
+    ("symbolic", "libsymbolic.so is linked with -Bsymbolic: its own definition comes first"),
+    ("other", "libother.so has its own"),
+])
+def test_an_object_that_has_its_own(process: RouteProcess, asker: str, why: str) -> None:
+    """As a static runtime in a library: of the driver's layer here."""
+    snapshot = process.snapshot(asker, "hook")
+    own = process.reached(asker, "cuInit")._replace(layer="driver")
+    assert told(verdicts.of_reference(snapshot, process.of[asker], "cuInit", own)) == ("driver", why)
+
+
+def test_nothing_is_missing(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "hook", "driver")
+    found = verdicts.of_reference(snapshot, process.of["hook"], "cuInit", None)
+    assert told(found) == ("missing", "NULL: nothing defined it when it was bound")
+
+
+@pytest.mark.parametrize(("layer", "word"), [
+    ("hook", "hooked"), ("driver", "driver"), ("runtime", "runtime"), ("app", "other"), ("system", "other"),
+    ("", "other"),
+])
+def test_the_word_of_a_layer(layer: str, word: str) -> None:
+    assert verdicts.of_layer(Reached(1, (), "/x", layer)) == word
+    assert verdicts.of_layer(None) == "missing"
+
+
+def routes(process: RouteProcess, snapshot: ProcessSnapshot, asker: str = "program") -> list[Route]:
+    one, names = process.of[asker], snapshot.api_names
+    return collect.sorted_routes(collect.pointers(snapshot, one, names) + collect.references(snapshot, one, names))
+
+
+def test_a_programs_routes_as_the_user_sees_them(process: RouteProcess) -> None:
+    """The same program twice: before its first calls, and after them."""
+    snapshot = process.snapshot("program", "hook", "driver", variable_at=lambda address: "in kept")
+    past = ["driver libdriver.so cuDeviceGet", "driver", "not in libhook.so"]
+    bound = [
+        ["function", "asked by", "way", "reaches", "verdict", "why"],
+        ["cuDeviceGet", "app libprogram.so", "GOT, bound", *past],
+        ["cuDriverGetVersion", "app libprogram.so", "GOT, bound", "nothing", "missing",
+         "NULL: nothing defined it when it was bound"],
+    ]  # fmt: skip
+    cu_init = ["cuInit", "app libprogram.so", "PLT, not called yet", "hook libhook.so cuInit", "hooked"]
+    assert rows_of(routes(process, snapshot)) == [*bound, cu_init]
+    assert process.loaded["program"].ask() == 7
+    stored = ["cuDeviceGet", "app libprogram.so", "pointer, in kept", *past]
+    at_once = ["cuInit", "app libprogram.so", "PLT, bound", "driver libdriver.so cuInit", "driver",
+               "libhook.so has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"]
+    assert rows_of(routes(process, snapshot)) == [*bound[:2], stored, stored, bound[2], at_once]
+    kept, same = (route for route in routes(process, snapshot) if route.way == "pointer")
+    assert kept.address != same.address and kept.as_json()["slot"] == kept.address
+
+
+def rows_of(found: list[Route]) -> list[list[str]]:
+    return rows(report.table(found, plain))
+
+
+def test_a_hook_that_calls_itself(process: RouteProcess) -> None:
+    found = routes(process, process.snapshot("program", "hook", "driver"), "hook")
+    assert rows_of(found)[1] == ["cuInit", "hook libhook.so", "PLT, not called yet", "hook libhook.so cuInit", "hooked",
+                                 "the hook calls its own function"]  # fmt: skip
+
+
+def test_json_of_a_route(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "hook", "driver")
+    route = collect.search(snapshot, "cuMemFree_v2")
+    assert route.as_json() == {
+        "function": "cuMemFree_v2", "way": "by name", "asker": "/opt/libprogram.so", "asker_layer": "app", "state": "",
+        "slot": 0, "verdict": "driver", "why": "not in libhook.so",
+        "reached": {"address": process.address("driver", "cuMemFree_v2"), "name": "cuMemFree_v2",
+                    "object": "/opt/libdriver.so", "layer": "driver"},
+    }  # fmt: skip
+    nobody = collect.search(snapshot, "cuNobodyHasIt")
+    assert nobody.as_json()["reached"] is None and nobody.verdict.word == "missing"
+
+
+def test_who_is_searched_for_pointers(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "hook", "resolver", "driver", "other")
+    assert [name for name in ("program", "hook", "resolver", "driver", "other")
+            if collect.stores_answers(snapshot, process.of[name])] == ["hook", "resolver"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "is_alloc"), [
+    ("cuMemAlloc_v2", True), ("cuMemAllocHost_v2", True), ("cuInit", False), ("cuNoFunction", False)])
+def test_what_allocates(process: RouteProcess, name: str, is_alloc: bool) -> None:
+    assert collect.is_alloc(process.snapshot("program"), name) is is_alloc
+
+
+def route(function: str, layer: str = "app", word: str = "driver", there: str | None = "driver", way: str = "PLT",
+          asker: str = "/bin/p") -> Route:  # fmt: skip
+    reached = None if there is None else Reached(4096, (function,), f"/lib/{there}.so", there)
+    return Route(function, way, asker, layer, "", reached, Verdict(word))
+
+
+def test_routes_are_in_order_of_function_layer_object_and_way() -> None:
+    wanted = [
+        route("cuInit", asker="/a"), route("cuInit", asker="/b", way="GOT"), route("cuInit", asker="/b"),
+        route("cuInit", "runtime"), route("cuInit", "hook"), route("cuInit", "driver"), route("cuInit", "system"),
+        route("cuInit", "unheard-of"), route("cuMemAlloc"), route("cuMemAlloc_v2"), route("cuMemAllocAsync"),
+    ]  # fmt: skip
+    assert collect.sorted_routes(wanted[::-1]) == wanted
+
+
+@pytest.mark.parametrize(("order", "found", "expected"), [
+    ("program driver", [], "0 functions reachable; no hook library is loaded"),
+    ("program driver", [route("cuInit", way="by name")],
+     "Nothing refers to it by name yet; 'by name' is what a new reference would find."),
+    ("program driver", [route("cuInit", "hook")],
+     "Nothing refers to it by name yet; what a new reference would find: --all"),
+    ("program driver", [route("cuInit"), route("cuInit", "runtime")],
+     "1 function reachable; no hook library is loaded"),
+    ("program hook", [route("cuInit", word="hooked", there="hook")], "1 function reachable: 1 hooked, 0 past the hook"),
+    ("program hook", [route("cuInit", word="hooked", there="hook"), route("cuInit", "runtime")],
+     "1 function reachable: 1 hooked, 1 past the hook (1 depends on who asks)"),
+    ("program hook", [route(name, layer, *end) for name in ("cuInit", "cuMemFree_v2")
+                      for layer, *end in (("app", "hooked", "hook"), ("runtime", "other", "system"))],
+     "2 functions reachable: 2 hooked, 2 past the hook (2 depend on who asks)"),
+    ("program hook", [route("cuInit", word="missing", there=None), route("cuMemFree_v2", "hook")],
+     "0 functions reachable: 0 hooked, 0 past the hook, 1 missing"),
+    ("program hook", [route("cudaMalloc", word="runtime", there="runtime")],
+     "1 function reachable: 0 hooked, 0 past the hook, 1 above the hook"),
+    ("program upper", [route("cudaMalloc", word="runtime", there="runtime")],
+     "1 function reachable: 0 hooked, 1 past the hook"),
+    ("program hook", [route("cuInit", word="wrong object", there="driver")],
+     "1 function reachable: 0 hooked, 1 past the hook, 1 wrong version"),
+])  # fmt: skip
+def test_summaries(process: RouteProcess, order: str, found: list[Route], expected: str) -> None:
+    assert report.summary(process.snapshot(*order.split()), found) == expected
+
+
+def test_colours_say_layer_and_verdict() -> None:
+    nowhere = route("cuCtxCreate_v2", word="wrong version")._replace(reached=Reached(0x77, (), "", ""))
+    missing = route("cuMemFree_v2", word="missing", there=None)
+    found = [route("cuInit", word="hooked", there="hook"), missing, nowhere]
+    text = report.table(found, marked)
+    for cells in ("<function>cuInit", "<layer-app>app p", "<layer-hook>hook hook.so cuInit", "<ok>hooked", " nothing ",
+                  "<dim>missing", "<dim>unknown code 0x77", "<error>wrong version"):  # fmt: skip
+        assert cells in text
+    roles = {"hooked": "ok", "real": "ok", "driver": "warning", "runtime": "note", "other": "warning", "missing": "dim",
+             "wrong version": "error", "wrong object": "error"}  # fmt: skip
+    assert roles == verdicts.ROLES and set(verdicts.WORDS) == set(roles)
+
+
+def test_who_answers_by_name(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "hook", "versions", "resolver")
+    found = resolvers.implementations(snapshot)
+    assert [(one.name, one.file, one.layer, one.versions, one.exported) for one in found] == [
+        ("dlsym", "/opt/libhook.so", "hook", (), True), ("dlsym", "/opt/libresolver.so", "hook", (), True)]
+    (versioned,) = resolvers.implementations(snapshot, ["cuInit"])[1:]
+    assert versioned.versions == ("DRIVER_1 (default)",)
+    place = process.address("versions", "cuInit")
+    assert versioned.as_json() == {
+        "name": "cuInit", "address": place, "file": "/opt/libversions.so", "layer": "driver", "exported": True,
+        "object": "/opt/libversions.so", "versions": ["DRIVER_1 (default)"]}  # fmt: skip
+    known = resolvers.Implementation("_dl_sym", 0x1230, "/lib/libc.so.6", "system", exported=False)
+    assert rows(resolvers.table([versioned, known, found[0]], plain)) == [
+        ["function", "layer", "object", "version", "address"],
+        ["cuInit", "driver", "libversions.so", "DRIVER_1 (default)", f"{place:#x}"],
+        ["_dl_sym", "system", "libc.so.6", "not exported", "0x1230"],
+        ["dlsym", "hook", "libhook.so", "-", f"{found[0].address:#x}"]]
+    text = resolvers.table([versioned, known], marked)
+    assert "<function>cuInit" in text and "<layer-driver>driver" in text
+
+
+def test_objects_of_the_snapshot(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "hook", "second", "driver", symbol_at=lambda address: "inner")
+    assert [file_of(one) for one in snapshot.hooks] == ["/opt/libhook.so", "/opt/libsecond.so"]
+    assert {name: layer_of(one) + file_of(one) for name, one in snapshot.hooked_names.items()} == {
+        "cuInit": "hook/opt/libhook.so", "cuMemAlloc": "hook/opt/libhook.so", "cuDeviceGet": "hook/opt/libsecond.so"}
+    address = process.address("driver", "helper")
+    assert snapshot.reached(address) == process.reached("driver", "helper")
+    assert snapshot.reached(address + 1) == process.reached("driver", "helper")._replace(
+        address=address + 1, names=("inner",), offset=address + 1 - process.of["driver"].image.base)
+    assert snapshot.reached(0) is None
+    snapshot.learned[8] = "cuInit"
+    assert snapshot.reached(8) == Reached(8, (), "", "", 0, "cuInit")
+    assert snapshot.resolver_names >= {"dlsym", "dlvsym", "__libc_dlsym", "_dl_sym", "cuGetProcAddress",
+                                       "cuGetProcAddress_v2", "cudaGetDriverEntryPoint", "cuGetExportTable",
+                                       "cudaGetDriverEntryPointByVersion", "cudaGetExportTable"}  # fmt: skip
+
+
+def test_an_address_without_a_name_is_what_it_was_answered_for(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "hook", "driver")
+    place = process.address("hook", "own") + 1
+    snapshot.learned[place] = "cuInit"
+    found = snapshot.reached(place)
+    assert found is not None
+    offset = place - process.of["hook"].image.base
+    assert found == Reached(place, (), "/opt/libhook.so", "hook", offset, "cuInit")
+    assert found.text == f"hook libhook.so+{offset:#x} (answered for cuInit)"
