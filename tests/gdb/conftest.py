@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import functools
+import hashlib
+import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -66,5 +71,26 @@ def compile_c(tmp_path: Path):
         line = ["gcc", "-D_GNU_SOURCE=", "-g", "-O0", "-fPIC", "-o", str(out), str(file), *flags, *OLDER_LIBC]
         subprocess.run(line, check=True, timeout=60)
         return out
+
+    return build
+
+
+@pytest.fixture
+def build_once(tmp_path_factory: pytest.TempPathFactory, compile_c):
+    """Files that several tests only read, built by the first that asks, for all workers of the run:
+    ``build_once(make, *sources)`` calls ``make(compile_c, folder, *sources)`` and returns the folder."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def build(make: Callable[..., None], *sources: object) -> Path:
+        key = hashlib.sha256(repr((make.__module__, make.__qualname__, sources)).encode()).hexdigest()[:16]
+        folder = base / f"built-{key}"
+        folder.mkdir(exist_ok=True)
+        with open(folder / ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / ".built").exists():
+                make(functools.partial(compile_c, directory=folder), folder, *sources)
+                (folder / ".built").touch()
+        return folder
 
     return build

@@ -15,16 +15,21 @@ ON, LARGE = "set cuda-guard auto", "cuda-break cuMemAlloc if bytesize >= 1T"
 STATE = "python import gdbcuda.live.guarding.guards as guards; print('state:', guards.state_of(1))"
 
 
+def guarded(compile_c, folder: Path, hook: str, program: str, flags: tuple[str, ...]) -> None:
+    compile_c("libguardhook.so", hook, "-shared", *flags)
+    stand_in = compile_c("libcuda.so.2", hook, "-shared", "-Wl,-soname,libcuda.so.2")
+    late = compile_c("liblate.so", "int late;", "-shared")
+    words = ("-O1", f'-DLIBRARY="{late}"', str(stand_in), f"-Wl,-rpath,{folder}", "-pthread", "-ldl")
+    compile_c("program", program, *words)
+
+
 @pytest.fixture
-def build(compile_c, tmp_path: Path):
+def build(build_once):
     """build(hook source, program source, *flags of the hook) -> the hook library and the program."""
 
     def make(hook: str = HOOK, program: str = CALLS, *flags: str) -> tuple[Path, Path]:
-        library = compile_c("libguardhook.so", hook, "-shared", *(flags or ("-O0",)))
-        stand_in = compile_c("libcuda.so.2", hook, "-shared", "-Wl,-soname,libcuda.so.2")
-        late = compile_c("liblate.so", "int late;", "-shared")
-        words = ("-O1", f'-DLIBRARY="{late}"', str(stand_in), f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl")
-        return library, compile_c("program", program, *words)
+        folder = build_once(guarded, hook, program, flags or ("-O0",))
+        return folder / "libguardhook.so", folder / "program"
 
     return make
 

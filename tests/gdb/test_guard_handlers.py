@@ -53,17 +53,21 @@ MAKE = "cuda-break cuMemAlloc --in libguardhook.so if bytesize >= 1T"
 FIRST_BOUNDARY = {"-O0": 1, "-O2": 3, "stripped": 1}
 
 
+def interrupted(compile_c, folder: Path, source: str, flags: tuple[str, ...]) -> None:
+    compile_c("libguardhook.so", source, "-shared", *flags)
+    stand_in = compile_c("libcuda.so.2", STRIPPED_HOOK, "-shared", "-Wl,-soname,libcuda.so.2")
+    compile_c("program", INTERRUPTED, str(stand_in), f"-Wl,-rpath,{folder}", "-pthread")
+
+
 @pytest.mark.parametrize("steps", range(5))
 @pytest.mark.parametrize("stack", ["the same", "above"])
 @pytest.mark.parametrize("flags", FIRST_BOUNDARY)
 def test_made_while_a_handler_is_in_the_function(
-    scenario: Scenario, compile_c, tmp_path: Path, flags: str, stack: str, steps: int
+    scenario: Scenario, build_once, flags: str, stack: str, steps: int
 ) -> None:
     """The handler's call leaves the replaced bytes first, and the other is there still."""
-    source, words = (STRIPPED_HOOK, ()) if flags == "stripped" else (HOOK, (flags,))
-    hook = compile_c("libguardhook.so", source, "-shared", *words)
-    stand_in = compile_c("libcuda.so.2", STRIPPED_HOOK, "-shared", "-Wl,-soname,libcuda.so.2")
-    program = compile_c("program", INTERRUPTED, str(stand_in), f"-Wl,-rpath,{tmp_path}", "-pthread")
+    folder = build_once(interrupted, *((STRIPPED_HOOK, ()) if flags == "stripped" else (HOOK, (flags,))))
+    hook, program = folder / "libguardhook.so", folder / "program"
     inner = ("tbreak on_signal", "signal SIGALRM", f"tbreak *{AT.format('')}", "continue", f"stepi {steps}")
     begin = (ON, "set cuda-stop-info off", "tbreak work", "RUN", f"tbreak *{AT.format(f'+{FIRST_BOUNDARY[flags]}')}")
     lines = (*begin, "continue", *inner[: 5 if steps else 4], MAKE, "cuda-guards", "continue")
