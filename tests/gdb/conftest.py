@@ -10,12 +10,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Callable
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+from idle_gdb import IdleGdb
 from scenario import GDB, Scenario, is_cuda_gdb
 from shim_support import OLDER_LIBC
 
@@ -32,6 +34,23 @@ def scenario(request: pytest.FixtureRequest, shim: Path) -> Scenario:
 def local(shim: Path) -> Scenario:
     """For what a gdbserver session cannot do, or does not do differently."""
     return Scenario(shim)
+
+
+@pytest.fixture(scope="session")
+def shared_gdb(shim: Path) -> Iterator[IdleGdb]:
+    one = IdleGdb(Scenario(shim).environment())
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def idle(request: pytest.FixtureRequest, shared_gdb: IdleGdb) -> Iterator[IdleGdb]:
+    """A gdb without a program that was there before the test and is there after it: for what changes nothing."""
+    failed = request.session.testsfailed
+    yield shared_gdb
+    if request.session.testsfailed > failed:
+        shared_gdb.stop()  # whatever it was: the next test has a new one
+    shared_gdb.prove_clean()
 
 
 @pytest.fixture

@@ -87,7 +87,11 @@ def execute(line: list[str], environment: dict[str, str]) -> str:
         timeout=SECONDS,
         check=False,
     )
-    text = done.stdout.decode(errors="replace")
+    return checked(done.stdout.decode(errors="replace"))
+
+
+def checked(text: str) -> str:
+    """What gdb has printed, in which no fault of ours is to be seen."""
     assert "Traceback (most recent call last)" not in text, text
     assert "Python Exception" not in text, text
     assert "fault of gdbcuda" not in text, text

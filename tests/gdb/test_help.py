@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from idle_gdb import IdleGdb
 from scenario import GDB, ROOT, Scenario, execute
 
 ASK = "python from gdbcuda.live.prompt.command import REGISTRY; print('names:', *REGISTRY, sep='|')"
@@ -21,13 +22,13 @@ def names() -> list[str]:
 NAMES = names()
 
 
-def help_of(local: Scenario, name: str) -> str:
-    return local.run(None, f"help {name}", hook=None)
+def help_of(idle: IdleGdb, name: str) -> str:
+    return idle.run(f"help {name}")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help_has_usage_and_examples(local: Scenario, name: str) -> None:
-    text = help_of(local, name)
+def test_help_has_usage_and_examples(idle: IdleGdb, name: str) -> None:
+    text = help_of(idle, name)
     first, second = text.splitlines()[:2]
     assert first.endswith("."), first
     assert second.startswith(f"Usage: {name}")
@@ -61,7 +62,9 @@ end
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_examples_work_as_typed(local: Scenario, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_work_as_typed(
+    local: Scenario, idle: IdleGdb, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a folder that has the files which the examples name."""
     (tmp_path / "build").mkdir()
     for copy in ("libvgpu.so", "build/libvgpu.so"):
@@ -69,7 +72,7 @@ def test_examples_work_as_typed(local: Scenario, name: str, tmp_path: Path, monk
     shutil.copy(local.sample("hook_first.so"), tmp_path / "libtrace.so")
     shutil.copy(local.sample("runtime_alloc" if name == "cuda-call" else "test_alloc"), tmp_path / "program")
     monkeypatch.chdir(tmp_path)
-    examples = re.findall(r"^  ([a-z].+)$", help_of(local, name).partition("Examples:")[2], re.MULTILINE)
+    examples = re.findall(r"^  ([a-z].+)$", help_of(idle, name).partition("Examples:")[2], re.MULTILINE)
     (tmp_path / "script.gdb").write_text(RUN.format(examples=examples))
     text = local.run(tmp_path / "program", *SESSION.get(name, []), "source script.gdb", hook=tmp_path / "libvgpu.so")
     failed = dict(re.findall(r"^failed: (.+?) -> (.*)$", text, re.MULTILINE))
@@ -148,7 +151,7 @@ def test_the_overview_has_every_command_once_and_every_page(local: Scenario) -> 
     assert sorted(name for name, _ in listed) == sorted(NAMES)
     assert re.search(r"^Stop where you mean\n\ncommand .*\n---.*\ncuda-break ", text, re.MULTILINE)
     for name, line in listed:
-        assert help_of(local, name).startswith(" ".join(line.split()[:4])), name
+        assert help_of(idle, name).startswith(" ".join(line.split()[:4])), name
     pages = [path.name[3:-3] for path in sorted((ROOT / "gdbcuda/manual").glob("*.md"))]
     assert re.findall(r"^([a-z]\S*)  ", text.partition("\nThe manual\n")[2], re.MULTILINE)[1:] == pages
 
@@ -168,12 +171,12 @@ def test_the_overview_has_every_command_once_and_every_page(local: Scenario) -> 
         ("cuda-help xyzzy", "cuda-help: 'xyzzy' is no topic, and nothing here speaks of it\n"),
     ],
 )  # fmt: skip
-def test_a_page_a_command_or_what_is_found(local: Scenario, typed: str, says: str) -> None:
-    assert says in local.run(None, typed, hook=None)
+def test_a_page_a_command_or_what_is_found(idle: IdleGdb, typed: str, says: str) -> None:
+    assert says in idle.run(typed)
 
 
-def test_names_that_cuda_gdb_owns_are_not_ours(local: Scenario) -> None:
-    text = local.run(None, "help cuda", "help info cuda", hook=None)
+def test_names_that_cuda_gdb_owns_are_not_ours(idle: IdleGdb) -> None:
+    text = idle.run("help cuda", "help info cuda")
     if "CUDA focus" in text:
         pytest.skip("this gdb is a cuda-gdb: tests/clients/test_cuda_gdb.py looks")
     assert 'Undefined command: "cuda"' in text or "ambiguous" in text.lower()
@@ -183,12 +186,12 @@ def test_names_that_cuda_gdb_owns_are_not_ours(local: Scenario) -> None:
 OTHER_WORDS = {"enable", "disable", "yes", "no", "0", "1", "unlimited", "NUMBER"}  # gdb's own for on, off and a number
 
 
-def test_settings_say_what_their_values_mean(local: Scenario) -> None:
+def test_settings_say_what_their_values_mean(idle: IdleGdb) -> None:
     """Each of those that there are, by name, or that it is a number; and what holds if nobody sets it."""
-    names = re.findall(r"^set (cuda-\S+)", local.run(None, "complete set cuda-", hook=None), re.MULTILINE)
+    names = re.findall(r"^set (cuda-\S+)", idle.run("complete set cuda-"), re.MULTILINE)
     assert len(names) >= 10
     for name in names:
-        text = local.run(None, f"help set {name}", "echo @\\n", f"complete set {name} ", hook=None)
+        text = idle.run(f"help set {name}", "echo @\\n", f"complete set {name} ")
         said, _, listed = text.partition("@")
         assert said.startswith("Set ") and re.search(r"\nDefault: \w+\.\n", said), said
         values = set(re.findall(rf"^set {name} (\S+)$", listed, re.MULTILINE)) - OTHER_WORDS
@@ -196,8 +199,8 @@ def test_settings_say_what_their_values_mean(local: Scenario) -> None:
         assert name == "cuda-version" or values <= explained, said
 
 
-def test_help_as_an_option(local: Scenario) -> None:
-    assert "\nExamples:" in local.run(None, "cuda-break --help", hook=None)
+def test_help_as_an_option(idle: IdleGdb) -> None:
+    assert "\nExamples:" in idle.run("cuda-break --help")
 
 
 @pytest.mark.parametrize(
@@ -208,8 +211,8 @@ def test_help_as_an_option(local: Scenario) -> None:
         ("cuda-log xyz", "no subcommand 'xyz' (there are clear, save, show, start, stop, summary)"),
     ],
 )
-def test_a_subcommand_that_is_none(local: Scenario, typed: str, says: str) -> None:
-    assert f"{typed.split()[0]}: {says}" in local.run(None, typed, hook=None)
+def test_a_subcommand_that_is_none(idle: IdleGdb, typed: str, says: str) -> None:
+    assert f"{typed.split()[0]}: {says}" in idle.run(typed)
 
 
 @pytest.mark.parametrize(

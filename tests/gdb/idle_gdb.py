@@ -1,0 +1,84 @@
+"""One gdb with the extension and without a program, which many tests ask one after another.
+
+For what needs no process and changes nothing: help, completion, mistakes. After each test it proves that it is as it
+was."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import time
+
+from scenario import GDB, ROOT, SECONDS, checked
+
+ALONE = ("set prompt", "set confirm off", "set pagination off")
+# breakpoints, convenience variables, settings, Python's own names
+STATE = (
+    "maint info breakpoints", "info inferiors", "show convenience", "show args", "show environment",
+    "python print(sorted(globals()))",
+    "python print([(n, gdb.parameter(n)) for n in ('confirm', 'pagination', 'width', 'height', 'listsize')])",
+    "python print([(row, gdb.parameter(row[5:]))"
+    " for row in gdb.execute('complete show cuda-', to_string=True).split('\\n') if row])",
+)  # fmt: skip
+
+
+class IdleGdb:
+    """Started when it is first asked, and anew after whatever went wrong: no test suffers from the one before."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.environment = environment
+        self.running: subprocess.Popen[bytes] | None = None
+        self.number = 0
+        self.clean = ""
+
+    def start(self) -> None:
+        line = [GDB, "-nx", "-q", "-x", str(ROOT / "gdbcuda.py")]
+        self.running = subprocess.Popen(
+            line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment
+        )
+        self.lines(*ALONE)
+        self.clean = self.lines(*STATE)
+
+    def run(self, *lines: str) -> str:
+        """What gdb prints of the lines: as of ``Scenario.run`` without program and hook library."""
+        if self.running is None:
+            self.start()
+        return checked(self.lines(*lines))
+
+    def lines(self, *lines: str) -> str:
+        assert self.running is not None and self.running.stdin is not None
+        self.number += 1
+        end = f"@end of {self.number}@\n"
+        try:
+            typed = (*lines, "echo " + end.replace("\n", "\\n"))
+            self.running.stdin.write("".join(f"{line}\n" for line in typed).encode())
+            self.running.stdin.flush()
+            return self.until(end)
+        except BaseException:
+            self.stop()
+            raise
+
+    def until(self, end: str) -> str:
+        assert self.running is not None and self.running.stdout is not None
+        pipe, text, last = self.running.stdout.fileno(), b"", time.monotonic() + SECONDS
+        while not text.endswith(end.encode()):
+            ready, _, _ = select.select([pipe], [], [], max(0, last - time.monotonic()))
+            data = os.read(pipe, 1 << 16) if ready else b""
+            assert data, f"gdb {'has ended' if ready else 'says nothing more'} after:\n{text.decode(errors='replace')}"
+            text += data
+        return text[: -len(end)].decode(errors="replace")
+
+    def prove_clean(self) -> None:
+        """Nothing is left over for the next test."""
+        if self.running is not None:
+            now, before = self.lines(*STATE), self.clean
+            if now != before:
+                self.stop()
+            assert now == before, "this test leaves something behind in the gdb that others share"
+
+    def stop(self) -> None:
+        if self.running is not None:
+            self.running.kill()
+            self.running.communicate()
+            self.running = None
