@@ -37,20 +37,24 @@ def local(shim: Path) -> Scenario:
 
 
 @pytest.fixture(scope="session")
-def shared_gdb(shim: Path) -> Iterator[IdleGdb]:
-    one = IdleGdb(Scenario(shim).environment())
-    yield one
-    one.stop()
+def shared_gdbs(shim: Path) -> Iterator[tuple[IdleGdb, IdleGdb]]:
+    place = Scenario(shim)
+    both = IdleGdb(place.environment()), IdleGdb(place.environment(), place.sample("test_alloc"))
+    yield both
+    for one in both:
+        one.stop()
 
 
 @pytest.fixture
-def idle(request: pytest.FixtureRequest, shared_gdb: IdleGdb) -> Iterator[IdleGdb]:
+def idle(request: pytest.FixtureRequest, shared_gdbs: tuple[IdleGdb, IdleGdb]) -> Iterator[IdleGdb]:
     """A gdb without a program that was there before the test and is there after it: for what changes nothing."""
-    failed = request.session.testsfailed
-    yield shared_gdb
-    if request.session.testsfailed > failed:
-        shared_gdb.stop()  # whatever it was: the next test has a new one
-    shared_gdb.prove_clean()
+    yield from shared_gdbs[0].lent(request.session)
+
+
+@pytest.fixture
+def not_started(request: pytest.FixtureRequest, shared_gdbs: tuple[IdleGdb, IdleGdb]) -> Iterator[IdleGdb]:
+    """The same with test_alloc, which does not run."""
+    yield from shared_gdbs[1].lent(request.session)
 
 
 @pytest.fixture

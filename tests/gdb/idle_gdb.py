@@ -1,4 +1,4 @@
-"""One gdb with the extension and without a program, which many tests ask one after another.
+"""One gdb with the extension and without a process, which many tests ask one after another.
 
 For what needs no process and changes nothing: help, completion, mistakes. After each test it proves that it is as it
 was."""
@@ -9,7 +9,10 @@ import os
 import select
 import subprocess
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from scenario import GDB, ROOT, SECONDS, checked
 
 ALONE = ("set prompt", "set confirm off", "set pagination off")
@@ -26,14 +29,14 @@ STATE = (
 class IdleGdb:
     """Started when it is first asked, and anew after whatever went wrong: no test suffers from the one before."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
-        self.environment = environment
+    def __init__(self, environment: dict[str, str], program: Path | None = None) -> None:
+        self.environment, self.program = environment, program
         self.running: subprocess.Popen[bytes] | None = None
         self.number = 0
         self.clean = ""
 
     def start(self) -> None:
-        line = [GDB, "-nx", "-q", "-x", str(ROOT / "gdbcuda.py")]
+        line = [GDB, "-nx", "-q", "-x", str(ROOT / "gdbcuda.py"), *([str(self.program)] if self.program else [])]
         self.running = subprocess.Popen(
             line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment
         )
@@ -41,7 +44,7 @@ class IdleGdb:
         self.clean = self.lines(*STATE)
 
     def run(self, *lines: str) -> str:
-        """What gdb prints of the lines: as of ``Scenario.run`` without program and hook library."""
+        """What gdb prints of the lines, as ``Scenario.run`` without a hook library."""
         if self.running is None:
             self.start()
         return checked(self.lines(*lines))
@@ -82,3 +85,11 @@ class IdleGdb:
             self.running.kill()
             self.running.communicate()
             self.running = None
+
+    def lent(self, session: pytest.Session) -> Iterator[IdleGdb]:
+        """To one test. One that fails, here or elsewhere, leaves the next one a new gdb."""
+        failed = session.testsfailed
+        yield self
+        if session.testsfailed > failed:
+            self.stop()
+        self.prove_clean()

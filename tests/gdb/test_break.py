@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from idle_gdb import IdleGdb
 from scenario import Scenario
 
 
@@ -129,8 +130,8 @@ def test_condition_with_enum_constant(scenario: Scenario) -> None:
         ("cuda-break dlsym --on return", "--on return is for functions of the API, which dlsym is not"),
     ],
 )
-def test_mistakes_are_one_line_and_make_nothing(local: Scenario, command: str, message: str) -> None:
-    text = local.run("test_alloc", command, "info breakpoints", hook=None)
+def test_mistakes_are_one_line_and_make_nothing(not_started: IdleGdb, command: str, message: str) -> None:
+    text = not_started.run(command, "info breakpoints")
     assert message in text
     assert "No breakpoints" in text
     assert len(text.strip().splitlines()) == 2, text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from idle_gdb import IdleGdb
 from scenario import Scenario
 
 
@@ -30,8 +31,8 @@ def test_the_verdict_is_shown_at_load(local: Scenario) -> None:
         ("next_trouble", "asks-next-only"),
     ],
 )
-def test_each_wrong_library_is_found_out(local: Scenario, library: str, finding: str) -> None:
-    text = local.run("test_alloc", f"cuda-check {local.sample('wrong')}/{library}.so", hook=None)
+def test_each_wrong_library_is_found_out(not_started: IdleGdb, local: Scenario, library: str, finding: str) -> None:
+    text = not_started.run(f"cuda-check {local.sample('wrong')}/{library}.so")
     assert finding in text
     assert "-> " in text
 
@@ -56,7 +57,7 @@ def test_json_is_one_document(local: Scenario) -> None:
         ("cuda-check /tmp", "cuda-check: "),
     ],
 )
-def test_mistakes_are_one_line(local: Scenario, command: str, message: str) -> None:
-    text = local.run("test_alloc", command, hook=None)
+def test_mistakes_are_one_line(not_started: IdleGdb, command: str, message: str) -> None:
+    text = not_started.run(command)
     assert message in text
     assert len(text.strip().splitlines()) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from idle_gdb import IdleGdb
 from scenario import Scenario
 
 PROGRAM = """
@@ -68,8 +69,8 @@ def test_many_variables(local: Scenario, compile_c) -> None:
     ("argument", "message"),
     [("1BAD=x", "is not a variable's name"), ("=x", "is not a variable's name"), ("", "required")],
 )
-def test_mistakes(local: Scenario, argument: str, message: str) -> None:
-    assert message in local.run("test_alloc", f"cuda-env {argument}", hook=None)
+def test_mistakes(not_started: IdleGdb, argument: str, message: str) -> None:
+    assert message in not_started.run(f"cuda-env {argument}")
 
 
 def test_before_main_it_says_why_not(local: Scenario) -> None:

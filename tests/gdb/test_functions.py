@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from idle_gdb import IdleGdb
 from scenario import Scenario
 
 
@@ -18,8 +19,8 @@ from scenario import Scenario
     ],
 )
 @pytest.mark.smoke
-def test_no_process_and_wrong_arguments(local: Scenario, expression: str, said: str) -> None:
-    text = local.run("test_alloc", f"print {expression}", hook=None)
+def test_no_process_and_wrong_arguments(not_started: IdleGdb, expression: str, said: str) -> None:
+    text = not_started.run(f"print {expression}")
     assert said in text
     assert len(text.splitlines()) == 1
 

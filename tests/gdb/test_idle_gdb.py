@@ -13,19 +13,20 @@ from scenario import Scenario
 
 @pytest.fixture(scope="module")
 def one(shim: Path) -> Iterator[IdleGdb]:
-    found = IdleGdb(Scenario(shim).environment())
+    place = Scenario(shim)
+    found = IdleGdb(place.environment(), place.sample("test_alloc"))
     yield found
     found.stop()
 
 
 def test_it_says_what_a_gdb_of_its_own_says(one: IdleGdb, local: Scenario) -> None:
     typed = ("help cuda-break", "cuda-break", "cuda-help breakpoints", "show cuda-guard")
-    assert one.run(*typed) == local.run(None, *typed, hook=None)
+    assert one.run(*typed) == local.run("test_alloc", *typed, hook=None)
     one.prove_clean()
 
 
 @pytest.mark.parametrize("typed", [
-    "set cuda-guard off", "break *4096", "set $mine = 1", "python mine = 1", "set environment MINE 1", "set args mine",
+    "set cuda-guard off", "break main", "set $mine = 1", "python mine = 1", "set environment MINE 1", "set args mine",
     "set confirm on", "add-inferior", "cuda-break cuInit",
 ])
 def test_what_a_test_leaves_behind_is_found_and_goes(one: IdleGdb, typed: str) -> None:

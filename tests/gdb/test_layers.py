@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from idle_gdb import IdleGdb
 from scenario import Scenario
 
 SCRIPT = """python
@@ -48,8 +49,8 @@ def test_what_dlopen_brought_has_no_place_in_the_order(local: Scenario) -> None:
     assert re.search(r"^system +libc\.so\.6 .* its name ", text, re.MULTILINE)
 
 
-def test_without_a_process(local: Scenario) -> None:
-    text = local.run(None, "cuda-layers", hook=None)
+def test_without_a_process(idle: IdleGdb) -> None:
+    text = idle.run("cuda-layers")
     assert "cuda-layers: no process: run the program first, or open a core file" in text
 
 

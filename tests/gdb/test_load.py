@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from idle_gdb import IdleGdb
 from scenario import Scenario
 
 MAPPED_IN_GDB = "python print('gdb maps it:', 'libgdbcuda-hook' in open('/proc/self/maps').read())"
@@ -143,10 +144,8 @@ def test_a_running_gdbserver_gets_advice(shim: Path) -> None:
         ("/tmp", "cuda-load: "),
     ],
 )
-def test_what_cannot_be_a_hook(local: Scenario, argument: str, message: str) -> None:
-    text = local.run(
-        "test_alloc", f"cuda-load {argument.format(program=local.sample('test_alloc'))}", "cuda-load", hook=None
-    )
+def test_what_cannot_be_a_hook(not_started: IdleGdb, local: Scenario, argument: str, message: str) -> None:
+    text = not_started.run(f"cuda-load {argument.format(program=local.sample('test_alloc'))}", "cuda-load")
     assert message in text
     assert "No hook library" in text
 

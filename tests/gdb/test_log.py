@@ -10,6 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from idle_gdb import IdleGdb
 from scenario import Scenario
 
 KINDS = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemsetD8_v2", "cuMemcpyDtoH_v2")
@@ -308,8 +309,8 @@ def test_saved_is_what_was_kept(local: Scenario, tmp_path: Path) -> None:
         ("cuda-log summary if bytesiz == 3", "did you mean bytesize?"),
     ],
 )
-def test_mistakes_are_one_line(local: Scenario, command: str, message: str) -> None:
-    text = local.run("test_alloc", command, hook=None)
+def test_mistakes_are_one_line(not_started: IdleGdb, command: str, message: str) -> None:
+    text = not_started.run(command)
     assert message in text and len(text.strip().splitlines()) == 1, text
 
 
