@@ -32,6 +32,7 @@ HOOK = """
 int cuInit(unsigned f) { return f + 1; } int cuMemAlloc(void) { return 4; }
 void *dlsym(void *h, const char *n) { return n[0] ? h : 0; } int own(void) { return cuInit(3); }
 """
+ASKS = 'void *dlsym(void *, const char *); void *ask(void) { return dlsym(0, "cuInit"); }'
 NEEDS_DRIVER, LAZY = ("-L.", "-l:libdriver.so"), "-Wl,-z,lazy"
 LIBRARIES: dict[str, tuple[str, str, tuple[str, ...]]] = {  # layer, source, flags
     "driver": ("driver", DRIVER, ()),
@@ -50,6 +51,8 @@ LIBRARIES: dict[str, tuple[str, str, tuple[str, ...]]] = {  # layer, source, fla
     "resolver": ("hook", "void *dlsym(void *h, const char *n) { return n[0] ? h : 0; }", ()),
     "empty": ("hook", "int nothing_of_the_api(void) { return 7; }", ()),
     "other": ("system", "int cuInit(unsigned f) { return f; }", ()),
+    "asks": ("app", ASKS, (LAZY,)),
+    "system_asks": ("system", ASKS, (LAZY,)),
 }  # fmt: skip
 
 

@@ -160,10 +160,13 @@ def test_an_answer_without_a_name_is_remembered(process: RouteProcess) -> None:
 
 
 def test_who_reaches_which_dlsym(process: RouteProcess) -> None:
-    """The program calls no dlsym; libc is not among the objects, so nobody is asked."""
-    snapshot = process.snapshot("program", "hook", "driver", "other")
-    assert resolvers.references(snapshot, True) == []
-    found = collect.search(snapshot, "dlsym")
+    """The system's libraries are shown where all are wanted."""
+    snapshot = process.snapshot("asks", "hook", "system_asks")
+    found, everything = (resolvers.references(snapshot, wanted) for wanted in (False, True))
+    assert [(one.asker, one.function, one.way) for one in found] == [("/opt/libasks.so", "dlsym", "PLT")]
+    assert [one.asker for one in everything] == ["/opt/libasks.so", "/opt/libsystem_asks.so"]
+    assert resolvers.references(process.snapshot("program", "hook", "driver"), True) == []
+    found = collect.search(process.snapshot("program", "hook", "driver"), "dlsym")
     assert rows(resolvers.reference_table([found], plain)) == [
         ["asked by", "function", "way", "reaches"], ["app libprogram.so", "dlsym", "by name", "hook libhook.so dlsym"]]
     text = resolvers.reference_table([found], marked)
