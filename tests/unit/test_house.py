@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import Counter
 from pathlib import Path
@@ -23,9 +24,15 @@ LARGEST = 20  # files of one room; commands has one for each
 CORE = [path for path in SOURCES if "live" not in path.relative_to(PACKAGE).parts]
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+@functools.cache
 def imported(path: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -47,8 +54,7 @@ def test_no_file_is_mapped(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_no_version_numbers_of_gdb(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    assert not [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr in ("VERSION", "HOST_CONFIG")]
+    assert not [n for n in nodes(path) if isinstance(n, ast.Attribute) and n.attr in ("VERSION", "HOST_CONFIG")]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -56,7 +62,7 @@ def test_commands_of_gdb_are_executed_in_one_place(path: Path) -> None:
     """That one refuses inside an event of gdb's: see gdbcuda/live/host/gdb_cli.py."""
     if path.name == "gdb_cli.py":
         return
-    named = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute) and n.attr == "execute"]
+    named = [n for n in nodes(path) if isinstance(n, ast.Attribute) and n.attr == "execute"]
     assert not [n for n in named if isinstance(n.value, ast.Name) and n.value.id == "gdb"]
 
 
@@ -75,7 +81,7 @@ def room(name: str) -> str:
 def ours(path: Path) -> set[str]:
     """The modules that it imports, also where an import waits for its first use."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("gdbcuda."):
             package = str(node.module)[len("gdbcuda.") :]
             inside = {f"{package}.{alias.name}".lstrip(".") for alias in node.names}
@@ -111,7 +117,7 @@ def test_rooms_are_small() -> None:
 def test_no_two_classes_of_one_name() -> None:
     found: dict[str, list[str]] = {}
     for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(name)
     assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}
