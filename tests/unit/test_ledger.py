@@ -15,7 +15,7 @@ from gdbcuda.calls.references import References
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger import Ledger, Ledgers, matters, roles, views
-from gdbcuda.ledger.blocks import KEPT
+from gdbcuda.ledger.blocks import KEPT, MEMORY
 
 TABLE = api.load()
 NOTES = References()
@@ -309,3 +309,20 @@ def test_a_double_free_names_the_first_one_and_an_overrun_not_the_free_that_came
     beyond, twice = ledger_of(alloc(0, 0x1000, 64), fill, free(2, 0x1000), free(3, 0x1000)).problems
     assert re.findall(r"^  #(\d+)", views.problem_text(beyond, WRITER), re.MULTILINE) == ["1", "0"]
     assert re.findall(r"^  #(\d+)", views.problem_text(twice, WRITER), re.MULTILINE) == ["3", "0", "2"]
+
+
+@pytest.mark.parametrize(("allocator", "release", "is_same"), [
+    ("cudaMalloc", "cudaFree", True), ("cudaMalloc", "cuMemFree_v2", True), ("cudaMallocManaged", "cuMemFree_v2", True),
+    ("cuMemAlloc_v2", "cudaFree", True), ("cuMemAllocHost_v2", "cudaFree", False),
+    ("cudaMalloc", "cudaFreeHost", False), ("cuMemAlloc_v2", "cuMemFreeHost", False),
+    ("cudaMallocAsync", "cuMemFreeAsync", True),
+    ("cuMemAllocHost_v2", "cudaFreeAsync", False), ("cuGraphAddMemAllocNode", "cuMemFreeAsync", True),
+])
+def test_which_releases_take_which_blocks(allocator: str, release: str, is_same: bool) -> None:
+    functions = [TABLE.functions[name] for name in (allocator, release)]
+    assert roles.is_same_family(*functions) is is_same
+
+
+def test_blocks_that_begin_in_a_range() -> None:
+    space = ledger_of(*(alloc(n, address, 8) for n, address in enumerate((98, 99, 100, 109, 110, 111), 1))).blocks
+    assert [block.address for block in space.spaces[MEMORY].within(100, 10)] == [100, 109]

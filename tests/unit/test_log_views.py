@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from log_files import alloc_of, call, failed, pointer, run, write
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import value
 from gdbcuda.log import cli as cli_module
-from gdbcuda.log import summary
+from gdbcuda.log import summary, view_data
 from gdbcuda.log.progress import Progress
 from gdbcuda.shell import cli
 
@@ -62,6 +63,16 @@ def test_times_are_the_quantiles(capsys: pytest.CaptureFixture[str], tmp_path: P
     text = run(capsys, "summary", write(tmp_path / "log", calls))
     row = next(line for line in text.splitlines() if line.startswith("cuInit"))
     assert row.split()[2:] == ["100", "5.05", "ms", "1", "us", "51", "us", "100", "us", "100", "us"]
+
+
+def test_times_as_data() -> None:
+    """In seconds; a function of which no call has returned has none."""
+    one = summary.FunctionSummary()
+    one.count, one.failures = 100, Counter({"CUDA_ERROR_OUT_OF_MEMORY": 2})
+    one.times.extend(n * 1e-3 for n in range(100, 0, -1))
+    assert view_data.function(one) == {"calls": 100, "failures": {"CUDA_ERROR_OUT_OF_MEMORY": 2}, "total": 5.05,
+                                       "min": 0.001, "median": 0.051, "p99": 0.1, "max": 0.1}  # fmt: skip
+    assert view_data.function(summary.FunctionSummary()) == {"calls": 0, "failures": {}}
 
 
 def test_a_narrow_terminal_has_fewer_columns_of_times() -> None:
