@@ -148,6 +148,19 @@ def test_timeline_fits_and_shows_failures(
     assert "A=allocate" in legend and "!=failed" in legend
 
 
+def test_each_letter_of_a_timeline_has_its_word(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A call a millisecond; the last one is of nobody's API."""
+    names = ("cuMemAlloc_v2", "cuMemFree_v2", "cudaMemcpy", "cudaMemset", "cudaLaunchKernel", "cudaStreamCreate",
+             "cudaEventCreate", "cuModuleLoad", "cuCtxCreate_v2", "cuInit", "cuDeviceGet", "cuMemGetInfo_v2",
+             "mine")  # fmt: skip
+    calls = [call(n, name, {}, end=(n + 1) / 1000) for n, name in enumerate(names)]
+    lane, legend = run(capsys, "timeline", write(tmp_path / "log", calls)).splitlines()
+    assert "".join(dict.fromkeys(lane.split()[1])) == "AFCSKsemcidqo"
+    assert legend.partition("; ")[2] == (
+        "A=allocate, F=free, C=copy, S=fill, K=launch, s=stream, e=event, m=module, c=context, i=init, d=device, "
+        "q=memory query, o=other, .=nothing")  # fmt: skip
+
+
 def test_chrome_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = json.loads(run(capsys, "export", write(tmp_path / "log", nested(), MAIN)))["traceEvents"]
     slices = {e["args"]["number"]: e for e in found if e["ph"] == "X"}

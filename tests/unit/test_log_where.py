@@ -8,8 +8,10 @@ import pytest
 from log_files import call, write
 from test_log_views import MAIN, alloc_of, copy, nested, run
 
+from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, END
 from gdbcuda.calls.record import Call
+from gdbcuda.log import recorded
 from gdbcuda.log.select import by_beginning
 from gdbcuda.shell import cli
 
@@ -149,3 +151,11 @@ def test_callers_of_one_line_are_one_row(capsys: pytest.CaptureFixture[str], tmp
     log = write(tmp_path / "log", [copy(0), copy(1, caller=0x410), copy(2, caller=0x410)], places)
     rows = [line.split() for line in run(capsys, "summary", log).splitlines() if "a.c:3" in line]
     assert rows == [["main", "at", "a.c:3", "3"]]
+
+
+@pytest.mark.parametrize(("value", "raw"), [
+    (-1, b"\xff\xff\xff\xff"), (258, b"\2\1\0\0"), (-2147483648, b"\0\0\0\x80")])
+def test_a_recorded_number_is_what_was_in_memory(value: int, raw: bytes) -> None:
+    """cuDeviceGet's ordinal, an int."""
+    kind = api.load().functions["cuDeviceGet"].parameters[1].type
+    assert list(recorded.scalar(kind, value, api.load())) == [(0, raw)]
