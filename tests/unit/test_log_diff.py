@@ -27,8 +27,8 @@ def test_diff_finds_the_first_of_each_kind(capsys: pytest.CaptureFixture[str], t
               call(4, "cuInit"), call(5, "cuInit")]  # fmt: skip
     text = diff_of(capsys, tmp_path, first, second)
     assert "Differs in arguments, thread 1 of each log (the first of 2): bytesize is 64 in the first, 65" in text
-    assert "result is CUDA_SUCCESS in the first, CUDA_ERROR_OUT_OF_MEMORY in the second" in text
-    assert "Differs in order, thread 1 of each log: cuMemFree_v2 in the first, cuInit in the second" in text
+    assert "result is CUDA_SUCCESS in the first, CUDA_ERROR_OUT_OF_MEMORY in the second\n" in text
+    assert "Differs in order, thread 1 of each log: cuMemFree_v2 in the first, cuInit in the second\n" in text
     assert "1 calls are alike" in text
     rows = [line.split() for line in text.splitlines()]
     assert ["cuInit", "0", "2", "2"] in rows and ["cuMemFree_v2", "1", "0", "-1"] in rows
@@ -39,14 +39,14 @@ def test_diff_of_some_functions(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     first = [call(0, "cuInit"), alloc_of(1, "0x10"), call(2, "cuCtxSynchronize"), free_of(3, "0x10")]
     second = [alloc_of(0, "0x70"), free_of(1, "0x70")]
     paths = [write(tmp_path / name, calls) for name, calls in (("a", first), ("b", second))]
-    assert "cuInit in the first, cuMemAlloc_v2 in the second" in run(capsys, "diff", *paths)
+    assert "cuInit in the first, cuMemAlloc_v2 in the second\n" in run(capsys, "diff", *paths)
     assert "No difference in 2 calls" in run(capsys, "diff", *paths, "--function", "cuMem*")
 
 
 def test_diff_sees_the_wrong_pointer_freed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     first = [alloc_of(0, "0x100"), alloc_of(1, "0x110"), free_of(2, "0x100")]
     second = [alloc_of(0, "0x200"), alloc_of(1, "0x210"), free_of(2, "0x210")]
-    assert "dptr is 0x100 in the first, 0x210 in the second" in diff_of(capsys, tmp_path, first, second)
+    assert "dptr is 0x100 in the first, 0x210 in the second\n" in diff_of(capsys, tmp_path, first, second)
 
 
 def test_diff_follows_the_handles_of_pools(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
