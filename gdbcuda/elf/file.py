@@ -156,7 +156,7 @@ class Elf:
             name = section.name.replace(".zdebug", ".debug", 1)
             if name.startswith(".debug") and section.in_file and name.removesuffix(".dwo") not in found:
                 found[name.removesuffix(".dwo")] = Contents(self.source, section, self._records)
-        return Dwarf(self.path, found, self.header.little_endian)
+        return Dwarf(self.path, found, self.header.little_endian, self.header.bits)
 
     @cached_property
     def debuglink(self) -> separate.DebugLink | None:

@@ -11,7 +11,9 @@ from elf_build import compiled, tool
 
 from gdbcuda import elf
 from gdbcuda.elf import separate
-from gdbcuda.elf.dwarf.function_names import defined_functions
+from gdbcuda.elf.dwarf import function_names, sections
+from gdbcuda.elf.dwarf.function_names import TooMuch, defined_functions
+from gdbcuda.errors import UserError
 
 SOURCE = """
 struct pair { int a; struct pair *next; };
@@ -64,6 +66,36 @@ def test_defined_functions(flags: tuple[str, ...], tmp_path: Path) -> None:
 
 def test_units_of_the_shim(shim: Path) -> None:
     assert_units(shim / "libgdbcuda-hook.so")
+
+
+@pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
+def test_a_unit_of_a_type_is_no_source_file(version: str, tmp_path: Path) -> None:
+    path = built(tmp_path, version, "-fdebug-types-section")
+    assert [unit.name for unit in elf.open(path).dwarf.units()] == ["hook.c"]
+
+
+def test_pyelftools_reads_only_so_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = built(tmp_path, "-g")
+    monkeypatch.setattr(sections, "MOST_READS", 100)
+    with pytest.raises(TooMuch):
+        list(defined_functions(elf.open(path).dwarf))
+    monkeypatch.setattr(sections, "MOST_READS", 3)
+    assert list(elf.open(path).dwarf.units()) == []
+
+
+def test_a_file_that_shrinks_is_told_as_that(tmp_path: Path) -> None:
+    path = built(tmp_path, "-g")
+    dwarf = elf.open(path).dwarf
+    path.write_bytes(path.read_bytes()[:4096])
+    with pytest.raises(UserError, match="became shorter while it was read"):
+        list(dwarf.units())
+
+
+def test_only_so_many_entries_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = built(tmp_path, "-g")
+    monkeypatch.setattr(function_names, "MOST_ENTRIES", 4)
+    with pytest.raises(TooMuch):
+        list(defined_functions(elf.open(path).dwarf))
 
 
 def test_split_units_name_their_file(tmp_path: Path) -> None:

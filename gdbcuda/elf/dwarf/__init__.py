@@ -1,1 +1,1 @@
-"""Debug info, as much of it as the checks ask for."""
+"""Debug info through pyelftools, as much of it as the checks ask for."""

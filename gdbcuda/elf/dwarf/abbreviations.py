@@ -1,94 +1,79 @@
-"""DWARF abbreviations: which attributes an entry of .debug_info has (DWARF 5, section 7.5.3)."""
+"""Abbreviations: which attributes an entry of .debug_info has (DWARF 5, section 7.5.3).
+
+pyelftools reads all of a table before the first entry of its unit: 10 ms for one of C++ (6 KB), and gcc gives the
+first entry a late number. So declarations are passed over here, and those that are asked for are read by pyelftools.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
-from elftools.dwarf.enums import ENUM_DW_AT, ENUM_DW_TAG
+from elftools.common.utils import struct_parse
+from elftools.dwarf.abbrevtable import AbbrevDecl
 
-from gdbcuda.elf.dwarf.cursor import FORM_NAMES, Cursor, names_by_number
-from gdbcuda.errors import UserError
-
-_TAGS = names_by_number(ENUM_DW_TAG, "DW_TAG_")
-# from before DWARF 5, and not in older versions of pyelftools
-_ATTRIBUTES = {0x2130: "GNU_dwo_name", **names_by_number(ENUM_DW_AT, "DW_AT_")}
-_IMPLICIT = next(number for number, name in FORM_NAMES.items() if name == "implicit_const")
-
-
-class Declaration(NamedTuple):
-    tag: str  # "compile_unit"
-    has_children: bool
-    attributes: tuple[tuple[str, int], ...]  # (name without DW_AT_, form)
-
-
-class _Table:
-    """One table: the offsets of the declarations passed so far, and where to go on."""
-
-    def __init__(self, cursor: Cursor) -> None:
-        self.cursor = cursor
-        self.offsets: dict[int, int] = {}
-        self.read: dict[int, Declaration] = {}
+_parse: Any = struct_parse  # typed in some versions of pyelftools only
+_declared: Any = AbbrevDecl
+_IMPLICIT_CONST = 0x21  # the one form whose value is in the declaration
 
 
 class Abbreviations:
-    """The content of .debug_abbrev. A table in it is read only as far as a code that is asked for."""
+    """The content of .debug_abbrev, also as a stream for pyelftools."""
 
-    def __init__(self, data: bytes, little_endian: bool, what: str) -> None:
-        self._data = data
-        self._little_endian = little_endian
-        self._what = what
-        self._tables: dict[int, _Table] = {}
+    def __init__(self, data: bytes, structs: Any, stream: Any) -> None:
+        self.data = data
+        self.structs = structs
+        self.stream = stream
+        self._tables: dict[int, Declarations] = {}
 
-    def declaration(self, table: int, code: int) -> Declaration:
-        """The declaration of ``code`` in the table at offset ``table``."""
-        if table not in self._tables:
-            self._tables[table] = _Table(self._cursor(table))
-        known = self._tables[table]
-        if code not in known.read:
-            known.read[code] = self._read(self._cursor(self._find(known, code)))
-        return known.read[code]
+    def table(self, offset: int) -> Declarations:
+        if offset not in self._tables:
+            self._tables[offset] = Declarations(self, offset)
+        return self._tables[offset]
 
-    def _cursor(self, at: int) -> Cursor:
-        return Cursor(self._data, self._little_endian, self._what, at)
 
-    def _find(self, table: _Table, code: int) -> int:
-        # gcc gives the first entry of a unit a late number: most declarations are only passed over
-        cursor = table.cursor
-        while code not in table.offsets:
-            found = cursor.uleb()
+class Declarations:
+    """What pyelftools calls an AbbrevTable. IndexError and KeyError for what is corrupt."""
+
+    def __init__(self, all: Abbreviations, offset: int) -> None:
+        self._all = all
+        self._at = offset  # how far the declarations are known
+        self._offsets: dict[int, int] = {}
+        self._read: dict[int, Any] = {}
+
+    def get_abbrev(self, code: int) -> Any:
+        if code not in self._read:
+            layout = self._all.structs.Dwarf_abbrev_declaration
+            declaration = _parse(layout, self._all.stream, self._find(code))
+            self._read[code] = _declared(code, declaration)
+        return self._read[code]
+
+    def _find(self, code: int) -> int:
+        data = self._all.data
+        while code not in self._offsets:
+            found, self._at = _uleb(data, self._at)
             if not found:
-                raise UserError(f"{self._what}: corrupt: no abbreviation {code}")
-            table.offsets.setdefault(found, cursor.at)
-            cursor.uleb()
-            cursor.uint(1)
-            self._pass_attributes(cursor)
-        return table.offsets[code]
+                raise KeyError(code)
+            self._offsets.setdefault(found, self._at)
+            self._at = _passed(data, _uleb(data, self._at)[1] + 1)
+        return self._offsets[code]
 
-    def _pass_attributes(self, cursor: Cursor) -> None:
-        data, at, last = self._data, cursor.at, len(self._data) - 1
-        while at < last:
-            name, form = data[at], data[at + 1]
-            if name > 0x7F or form > 0x7F or form == _IMPLICIT:
-                cursor.at = at
-                name, form = cursor.uleb(), cursor.uleb()
-                if form == _IMPLICIT:
-                    cursor.uleb()
-                at = cursor.at
-            else:
-                at += 2
-            if not name and not form:
-                cursor.at = at
-                return
-        raise UserError(f"{self._what}: corrupt: an abbreviation without an end")
 
-    def _read(self, cursor: Cursor) -> Declaration:
-        tag = _TAGS.get(cursor.uleb(), "unknown")
-        has_children = bool(cursor.uint(1))
-        attributes: list[tuple[str, int]] = []
-        while True:
-            name, form = cursor.uleb(), cursor.uleb()
-            if not name and not form:
-                return Declaration(tag, has_children, tuple(attributes))
-            if form == _IMPLICIT:
-                cursor.uleb()
-            attributes.append((_ATTRIBUTES.get(name, hex(name)), form))
+def _passed(data: bytes, at: int) -> int:
+    """Where the attributes of a declaration end, with two zeros."""
+    name = form = 1
+    while name or form:
+        name, at = _uleb(data, at)
+        form, at = _uleb(data, at)
+        if form == _IMPLICIT_CONST:
+            at = _uleb(data, at)[1]
+    return at
+
+
+def _uleb(data: bytes, at: int) -> tuple[int, int]:
+    """(number, where it ends)"""
+    result, shift = data[at] & 0x7F, 7
+    while data[at] & 0x80 and shift < 70:
+        at += 1
+        result |= (data[at] & 0x7F) << shift
+        shift += 7
+    return result, at + 1

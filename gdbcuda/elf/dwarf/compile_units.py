@@ -1,133 +1,99 @@
-"""Debug info, as far as the first entry of each unit tells: what was compiled, from where, how.
+"""Compilation units: what was compiled, from where, how; and the functions that they define.
 
-Nothing is walked: each unit costs one small read, so that gigabytes of debug info cost milliseconds.
+pyelftools reads them. Only the first entry of each unit is read for the units, so that gigabytes cost milliseconds.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from gdbcuda.elf.contents import Contents
-from gdbcuda.elf.dwarf.abbreviations import Abbreviations
-from gdbcuda.elf.dwarf.cursor import Cursor
 from gdbcuda.elf.records import text
 
 MOST_UNITS = 2048
-_FIRST_ENTRY = 4096  # bytes that hold a unit's header and first entry, strings inside it included
-_LONGEST_STRING = 4096
-_UNIT_TYPES = {1: "compile", 2: "type", 3: "partial", 4: "skeleton", 5: "split_compile", 6: "split_type"}
-_EXTRA = {"skeleton": 8, "split_compile": 8}  # bytes of a DWARF 5 header behind the abbreviation offset
+# pyelftools 0.29, which Debian 12's gdb may find, leaves the kind of a DWARF 5 unit a number, and stops in front of
+# what these kinds have behind the others' header: the id of a .dwo file, or a signature and the place of a type.
+_OF_TYPES = (2, 6)
+_WITH_ID = (4, 5)
 
 
 class Unit(NamedTuple):
     """One unit of .debug_info. Texts are "" where the unit does not have them."""
 
-    offset: int
-    end: int
-    version: int
-    type: str  # "compile", "partial", "skeleton" (the rest is in a .dwo) ...
     tag: str  # "compile_unit"
-    address_size: int
-    offset_size: int  # 4, or 8 in 64-bit DWARF
-    abbreviations: int  # offset of its table
-    entries: int  # offset of its first entry
-    name: str = ""  # source file as given to the compiler
-    directory: str = ""  # where the compiler ran
-    producer: str = ""  # compiler, and gcc's command-line options
-    split: str = ""  # the .dwo file
+    version: int
+    name: str  # source file as given to the compiler
+    directory: str  # where the compiler ran
+    producer: str  # compiler, and gcc's command-line options
+    split: str  # the .dwo file
 
 
 class Dwarf:
     """The debug sections of one file, by their plain names (".debug_info")."""
 
-    def __init__(self, name: str, sections: Mapping[str, Contents], little_endian: bool) -> None:
-        self.name = name
+    def __init__(self, name: str, sections: Mapping[str, Contents], little_endian: bool, bits: int) -> None:
         self.sections = sections
-        self.little_endian = little_endian
-        abbreviations = sections.get(".debug_abbrev")
-        data = abbreviations.read(0, 32 << 20) if abbreviations else b""
-        self.abbreviations = Abbreviations(data, little_endian, f"{name}: .debug_abbrev")
-        self._strings: dict[tuple[str, int], str] = {}
+        self._made_of = name, sections, little_endian, bits
+
+    @cached_property
+    def info(self) -> Any:
+        """pyelftools, which is loaded when debug info is really read."""
+        from gdbcuda.elf.dwarf.sections import Info
+
+        return Info(*self._made_of)
 
     def units(self) -> Iterator[Unit]:
-        """The first units (MOST_UNITS, or what could be unpacked); UserError where they are corrupt."""
-        info = self.sections.get(".debug_info")
-        at = count = 0
-        while info and at < info.readable and count < MOST_UNITS:
-            piece = info.read(at, _FIRST_ENTRY)
-            if info.compression and at + len(piece) == info.readable < info.size:
-                return  # cut by our own limit, not by a fault of the file
-            unit = self._unit(piece, at)
-            yield unit
-            at = unit.end
-            count += 1
+        """The first units (MOST_UNITS, or what is unpacked of them); UserError where they are corrupt."""
+        if ".debug_info" not in self.sections:
+            return
+        from gdbcuda.elf.dwarf.sections import TooMuch
 
-    def cursor(self, data: bytes, at: int = 0) -> Cursor:
-        return Cursor(data, self.little_endian, f"{self.name}: .debug_info", at)
+        with contextlib.suppress(TooMuch):
+            yield from map(_unit, self.first_entries())
 
-    def _unit(self, piece: bytes, at: int) -> Unit:
-        cursor = self.cursor(piece)
-        unit = self._header(cursor, at)
-        code = cursor.uleb()
-        if not code or unit.type in ("type", "split_type"):
-            return unit
-        declaration = self.abbreviations.declaration(unit.abbreviations, code)
-        values = cursor.forms(declaration.attributes, unit.offset_size, unit.address_size)
-        return self._filled(unit._replace(tag=declaration.tag), values)
+    def first_entries(self) -> Iterator[Any]:
+        """The first entry of each unit but those of types, as a DIE of pyelftools; TooMuch where it has read enough."""
+        units = self.info.iter_CUs()
+        for _ in range(MOST_UNITS):
+            with self.info.told():
+                entry = _first_entry(next(units, None))
+            if entry is None:
+                return
+            if tag_of(entry) not in ("type_unit", "None"):  # None: a unit without entries
+                yield entry
 
-    def _header(self, cursor: Cursor, at: int) -> Unit:
-        """DWARF 5, section 7.5.1; before version 5 the order is different and there is no type."""
-        length, offset_size = cursor.uint(4), 4
-        if length == 0xFFFFFFFF:
-            length, offset_size = cursor.uint(8), 8
-        end = at + cursor.at + length
-        version = cursor.uint(2)
-        kind = "compile"
-        if version >= 5:
-            kind = _UNIT_TYPES.get(cursor.uint(1), "unknown")
-            address_size, abbreviations = cursor.uint(1), cursor.uint(offset_size)
-            cursor.take(_EXTRA.get(kind, 0))
-        else:
-            abbreviations, address_size = cursor.uint(offset_size), cursor.uint(1)
-        return Unit(at, end, version, kind, "", address_size, offset_size, abbreviations, at + cursor.at)
 
-    def _filled(self, unit: Unit, values: Mapping[str, tuple[str, int | bytes]]) -> Unit:
-        base_form = values.get("str_offsets_base")
-        base = base_form[1] if base_form and isinstance(base_form[1], int) else 2 * unit.offset_size
+def _first_entry(unit: Any) -> Any:
+    """None behind the last unit."""
+    if unit is None:
+        return None
+    kind = unit.header.get("unit_type")
+    if kind in _WITH_ID:
+        unit.cu_die_offset += 8
+    if kind in _OF_TYPES:
+        unit.cu_die_offset += 8 + unit.dwarf_format() // 8
+    return unit.get_top_DIE()
 
-        def string(name: str) -> str:
-            return self.string(*values[name], unit, base) if name in values else ""
 
-        return unit._replace(
-            name=string("name"),
-            directory=string("comp_dir"),
-            producer=string("producer"),
-            split=string("dwo_name") or string("GNU_dwo_name"),
-        )
+def _unit(entry: Any) -> Unit:
+    return Unit(
+        tag=tag_of(entry),
+        version=entry.cu["version"],
+        name=text_of(entry, "name"),
+        directory=text_of(entry, "comp_dir"),
+        producer=text_of(entry, "producer"),
+        split=text_of(entry, "dwo_name") or text_of(entry, "GNU_dwo_name"),
+    )
 
-    def string(self, form: str, value: int | bytes, unit: Unit, base: int = 8) -> str:
-        """The text of a string attribute; "" where it lies in another file or beyond what is unpacked."""
-        if isinstance(value, bytes):
-            return text(value)
-        if form in ("strp", "line_strp"):
-            return self._string_at(".debug_str" if form == "strp" else ".debug_line_str", value)
-        if form.startswith("strx") or form == "GNU_str_index":
-            base = 0 if unit.version < 5 else base
-            return self._indexed(value, unit.offset_size, base)
-        return ""
 
-    def _indexed(self, index: int, offset_size: int, base: int) -> str:
-        table = self.sections.get(".debug_str_offsets")
-        entry = table.read(base + index * offset_size, offset_size) if table else b""
-        if len(entry) < offset_size:
-            return ""
-        return self._string_at(".debug_str", self.cursor(entry).uint(offset_size))
+def tag_of(entry: Any) -> str:
+    return str(entry.tag).replace("DW_TAG_", "", 1)
 
-    def _string_at(self, section: str, offset: int) -> str:
-        key = (section, offset)
-        if key not in self._strings:
-            contents = self.sections.get(section)
-            piece = contents.read(offset, _LONGEST_STRING) if contents else b""
-            self._strings[key] = text(piece.partition(b"\0")[0])
-        return self._strings[key]
+
+def text_of(entry: Any, attribute: str) -> str:
+    """ "" where the text lies in another file or beyond what is unpacked."""
+    found = entry.attributes.get("DW_AT_" + attribute)
+    return text(found.value) if found and isinstance(found.value, bytes) else ""

@@ -2,109 +2,97 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Union
+from typing import Any
 
-from gdbcuda.elf.dwarf.abbreviations import Declaration
-from gdbcuda.elf.dwarf.compile_units import Dwarf, Unit
-from gdbcuda.elf.dwarf.cursor import Cursor
-from gdbcuda.errors import UserError
+from elftools.dwarf.die import DIE
 
-# About a second of work. What is larger is told as not looked at.
+from gdbcuda.elf.dwarf.compile_units import Dwarf, tag_of, text_of
+from gdbcuda.elf.dwarf.sections import TooMuch
+
+__all__ = ["TooMuch", "defined_functions"]
+
+# A second of work or two. What is larger is told as not looked at.
 MOST_ENTRIES = 60_000
-LARGEST_UNIT = 32 << 20
+_LARGEST_UNIT = 32 << 20
 
-_Values = dict[str, tuple[str, Union[int, bytes]]]
+_read: Any = DIE  # typed in some versions of pyelftools only
 _NAMES = ("linkage_name", "MIPS_linkage_name", "name")
-_ELSEWHERE = ("abstract_origin", "specification")  # the entry that has the name: inlined, LTO, C++
+_ELSEWHERE = ("DW_AT_abstract_origin", "DW_AT_specification")  # the entry that has the name: inlined, LTO, C++
 _MOST_STEPS = 4
-_LARGEST_ENTRY = 4096
-
-
-class TooMuch(Exception):
-    """There is more debug info than is worth reading for this."""
 
 
 def defined_functions(dwarf: Dwarf) -> Iterator[str]:
     """Every function with code, by its name in the symbol table; TooMuch when the limit is reached."""
-    return iter(_EntryWalk(dwarf))
+    walk = _EntryWalk(dwarf)
+    for first in dwarf.first_entries():
+        if tag_of(first) == "compile_unit":
+            yield from walk.functions(first)
 
 
 class _EntryWalk:
+    """One entry after the other, none kept: pyelftools's own walk keeps all, and follows siblings in circles."""
+
     def __init__(self, dwarf: Dwarf) -> None:
-        self._dwarf = dwarf
-        self._units = list(dwarf.units())
-        self._offsets = [unit.offset for unit in self._units]
+        self._info = dwarf.info
         self._left = MOST_ENTRIES
 
-    def __iter__(self) -> Iterator[str]:
-        for unit in self._units:
-            if unit.tag == "compile_unit":
-                yield from self._in_unit(unit)
-
-    def _in_unit(self, unit: Unit) -> Iterator[str]:
-        """The functions among the children of the unit's first entry."""
-        cursor = self._cursor(unit, unit.entries)
-        depth = 0
-        while cursor.at < len(cursor.data):
-            declaration, values = self._entry(unit, cursor)
-            if declaration is None:
-                depth -= 1
-                if depth <= 0:
-                    return
-                continue
-            if depth == 1 and declaration.tag == "subprogram" and ("low_pc" in values or "ranges" in values):
-                yield self._name(unit, values, _MOST_STEPS)
-            depth += _descend(cursor, declaration, values, depth)
-
-    def _cursor(self, unit: Unit, at: int) -> Cursor:
-        info = self._dwarf.sections[".debug_info"]
-        if unit.end - unit.offset > LARGEST_UNIT or unit.end > info.readable:
+    def functions(self, first: Any) -> Iterator[str]:
+        """The functions among the children of a unit's first entry."""
+        unit = first.cu
+        end = unit.cu_offset + unit.size
+        if unit.size > _LARGEST_UNIT or end > self._info.debug_info_sec.size:
             raise TooMuch
-        return self._dwarf.cursor(info.read(unit.offset, unit.end - unit.offset), at - unit.offset)
+        at, depth = first.offset + first.size, int(first.has_children)
+        while depth > 0 and at < end:
+            entry = self._entry(unit, at)
+            at, deeper = _behind(entry)
+            if depth == 1 and is_defined(entry):
+                yield self._name(entry, _MOST_STEPS)
+            depth += deeper
 
-    def _entry(self, unit: Unit, cursor: Cursor) -> tuple[Declaration | None, _Values]:
-        """The next entry; None where a list of children ends."""
+    def _entry(self, unit: Any, at: int) -> Any:
         self._left -= 1
         if not self._left:
             raise TooMuch
-        code = cursor.uleb()
-        if not code:
-            return None, {}
-        declaration = self._dwarf.abbreviations.declaration(unit.abbreviations, code)
-        return declaration, cursor.forms(declaration.attributes, unit.offset_size, unit.address_size)
+        with self._info.told():
+            return _read(cu=unit, stream=self._info.debug_info_sec.stream, offset=at)
 
-    def _name(self, unit: Unit, values: _Values, steps: int) -> str:
-        for attribute in _NAMES:
-            if attribute in values:
-                return self._dwarf.string(*values[attribute], unit)
-        for attribute in _ELSEWHERE:
-            if attribute in values and steps:
-                return self._name_elsewhere(unit, *values[attribute], steps - 1)
-        return ""
+    def _name(self, entry: Any, steps: int) -> str:
+        own = next((name for name in (text_of(entry, each) for each in _NAMES) if name), "")
+        if own or not steps:
+            return own
+        places = (place for each in _ELSEWHERE if (place := _referred(entry, each)))
+        return next((self._name(self._entry(*self._of(place)), steps - 1) for place in places), "")
 
-    def _name_elsewhere(self, unit: Unit, form: str, place: int | bytes, steps: int) -> str:
-        """The name of another entry: a place in this unit, or (ref_addr) in the whole section."""
-        if not isinstance(place, int) or form in ("ref_sig8", "GNU_ref_alt", "ref_sup4", "ref_sup8"):
-            return ""
-        place += 0 if form == "ref_addr" else unit.offset
-        other = self._units[max(0, bisect_right(self._offsets, place) - 1)]
-        if not other.entries <= place < other.end:
-            return ""
-        piece = self._dwarf.sections[".debug_info"].read(place, min(other.end - place, _LARGEST_ENTRY))
-        _, values = self._entry(other, self._dwarf.cursor(piece))
-        return self._name(other, values, steps)
+    def _of(self, place: int) -> tuple[Any, int]:
+        """The unit that has this place, and the place."""
+        with self._info.told():
+            return self._info.get_CU_containing(place), place
 
 
-def _descend(cursor: Cursor, declaration: Declaration, values: _Values, depth: int) -> int:
-    """1 when the entries that follow are its children; a sibling reference jumps over them."""
-    if not declaration.has_children:
+def is_defined(entry: Any) -> bool:
+    has_code = "DW_AT_low_pc" in entry.attributes or "DW_AT_ranges" in entry.attributes
+    return entry.tag == "DW_TAG_subprogram" and has_code
+
+
+def _behind(entry: Any) -> tuple[int, int]:
+    """(where the next entry is, how much deeper); a sibling reference jumps over children, never back."""
+    at = entry.offset + entry.size
+    if entry.is_null():
+        return at, -1
+    sibling = _referred(entry, "DW_AT_sibling")
+    if sibling >= at:
+        return sibling, 0
+    return at, int(entry.has_children)
+
+
+def _referred(entry: Any, attribute: str) -> int:
+    """The place of an entry that an attribute names; 0 for one in another file."""
+    found = entry.attributes.get(attribute)
+    if found is None or not isinstance(found.raw_value, int):
         return 0
-    sibling = values.get("sibling", ("", 0))[1]
-    if depth >= 1 and isinstance(sibling, int) and sibling:
-        if sibling < cursor.at:
-            raise UserError(f"{cursor.what}: corrupt: a sibling reference that points backwards")
-        cursor.at = sibling  # relative to the unit, where the data begins
-        return 0
-    return 1
+    if found.form == "DW_FORM_ref_addr":
+        return int(found.raw_value)
+    in_unit = found.form in ("DW_FORM_ref1", "DW_FORM_ref2", "DW_FORM_ref4", "DW_FORM_ref8", "DW_FORM_ref_udata")
+    return int(entry.cu.cu_offset + found.raw_value) if in_unit else 0
