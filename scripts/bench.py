@@ -132,6 +132,15 @@ def check() -> list[Row]:
 
 
 @measurement
+def elf() -> list[Row]:
+    """Symbols, versions and relocations of a file, read by our code and by pyelftools."""
+    from bench_elf import times
+
+    found = times()
+    return in_milliseconds(found, next(iter(found)))
+
+
+@measurement
 def guards() -> list[Row]:
     """One call that a condition does not let stop: at most 1.5 ns more (one comparison), 2.5 ns (three terms)."""
     from bench_guards import times
