@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from typing import Callable
 
 from bench_tools import (
@@ -129,6 +130,22 @@ def check() -> list[Row]:
     seconds_of = {name: statistics.median(s for s, _ in found) for name, found in runs.items()}
     rows = in_milliseconds(seconds_of, "gdbcuda check")
     return [(f"{name} ({max(m for _, m in runs[name]):.0f} MB)", took, ratio) for name, took, ratio in rows]
+
+
+FIVE = ("cuInit", "cuMemAlloc_v2", "cuMemFree_v2", "cuLaunchKernel", "cuCtxGetDevice")
+
+
+@measurement
+def check_small() -> list[Row]:
+    """gdbcuda check on a hook library with 5 functions (at most 0.3 s), against Python alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/libsmall.so"
+        source = "".join(f"int {name}(void) {{ return 0; }}\n" for name in FIVE)
+        line = ["gcc", "-w", "-g", "-shared", "-fPIC", "-x", "c", "-", "-o", library]
+        subprocess.run(line, input=source, text=True, check=True)
+        lines = {"python": ["-c", ""], "gdbcuda check": ["-m", "gdbcuda.shell.cli", "check", "--quiet", library]}
+        times = medians({name: partial(measured, [sys.executable, *words]) for name, words in lines.items()})
+    return in_milliseconds(times, "python")
 
 
 @measurement

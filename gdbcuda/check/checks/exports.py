@@ -157,7 +157,7 @@ def lookalikes(subject: Subject) -> Answer:
     do="make them static, or compile with -fvisibility=hidden",
 )  # fmt: skip
 def collisions(subject: Subject) -> Answer:
-    libc = subject.root.find("libc.so.6", subject.library)
+    libc = subject.libc
     meant = {"dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose", "dladdr"}
     if libc is None or subject.library.soname.startswith("libc."):
         return None

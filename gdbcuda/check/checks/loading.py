@@ -132,7 +132,7 @@ def thread_local(subject: Subject) -> Answer:
 )  # fmt: skip
 def undefined_symbols(subject: Subject) -> Answer:
     library, found = subject.library, subject.libraries
-    libc = subject.root.find("libc.so.6", library)  # the program has it, also where the library names nothing
+    libc = subject.libc  # the program has it, also where the library names nothing
     if found.missing or libc is None:
         return None
     offered = {name for each in (*found.found.values(), libc) for name in each.exported}
