@@ -14,6 +14,7 @@ from gdbcuda.elf.contents import Contents
 from gdbcuda.elf.records import text
 
 MOST_UNITS = 2048
+_UNNAMED = {"GNU_dwo_name": 0x2130}  # a number in older versions of pyelftools
 # pyelftools 0.29, which Debian 12's gdb may find, leaves the kind of a DWARF 5 unit a number, and stops in front of
 # what these kinds have behind the others' header: the id of a .dwo file, or a signature and the place of a type.
 _OF_TYPES = (2, 6)
@@ -95,5 +96,5 @@ def tag_of(entry: Any) -> str:
 
 def text_of(entry: Any, attribute: str) -> str:
     """ "" where the text lies in another file or beyond what is unpacked."""
-    found = entry.attributes.get("DW_AT_" + attribute)
+    found = entry.attributes.get("DW_AT_" + attribute) or entry.attributes.get(_UNNAMED.get(attribute))
     return text(found.value) if found and isinstance(found.value, bytes) else ""
