@@ -144,7 +144,7 @@ def test_completion(local: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert all(row.startswith(line) for row in found[line])
 
 
-def test_the_overview_has_every_command_once_and_every_page(local: Scenario) -> None:
+def test_the_overview_has_every_command_once_and_every_page(local: Scenario, idle: IdleGdb) -> None:
     """Each with the first line of its help, under what it is for."""
     text = local.run(None, "cuda-help", hook=None, environment={"COLUMNS": "200"})
     listed = re.findall(r"^(cuda-[a-z]+(?: [a-z]+)*)  +(\S.*)$", text, re.MULTILINE)
