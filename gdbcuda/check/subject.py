@@ -162,7 +162,7 @@ class Subject:
 
 def _names_in(file: elf.Elf) -> frozenset[str] | None:
     if len(file.symtab):
-        return frozenset(symbol.name for symbol in file.symtab if symbol.is_function and symbol.defined)
+        return frozenset(symbol.name for symbol in file.symtab.defined() if symbol.is_function)
     if ".debug_info" not in file.dwarf.sections:
         return None
     try:

@@ -49,7 +49,7 @@ class Uses:
         return any(_RUNTIME_MARK in self._words[each.path] or self._defines_runtime(each) for each in self.callers)
 
     def _defines_runtime(self, caller: elf.Elf) -> bool:
-        names = (symbol.name for symbol in caller.symtab if symbol.is_function and symbol.defined)
+        names = (symbol.name for symbol in caller.symtab.defined() if symbol.is_function)
         functions = self._table.functions
         return any(name in functions and functions[name].api == "runtime" for name in names)
 

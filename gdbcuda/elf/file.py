@@ -104,7 +104,7 @@ class Elf:
     def exported(self) -> Mapping[str, Symbol]:
         """What other objects find by name; of several versions the default one."""
         found: dict[str, Symbol] = {}
-        for symbol in self.dynamic_symbols:
+        for symbol in self.dynamic_symbols.defined():
             if symbol.exported and (symbol.default or symbol.name not in found):
                 found[symbol.name] = symbol
         return found
@@ -112,7 +112,7 @@ class Elf:
     @cached_property
     def undefined(self) -> Mapping[str, Symbol]:
         """What the loader has to find in other objects."""
-        return {symbol.name: symbol for symbol in self.dynamic_symbols if symbol.name and not symbol.defined}
+        return {symbol.name: symbol for symbol in self.dynamic_symbols.undefined() if symbol.name}
 
     @cached_property
     def hidden_functions(self) -> Mapping[str, Symbol]:
@@ -120,8 +120,8 @@ class Elf:
         exported = self.exported
         return {
             symbol.name: symbol
-            for symbol in self.symtab
-            if symbol.is_function and symbol.defined and symbol.name not in exported
+            for symbol in self.symtab.defined()
+            if symbol.is_function and symbol.name not in exported
         }
 
     def relocations(self) -> list[Relocation]:

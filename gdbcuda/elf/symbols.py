@@ -65,6 +65,7 @@ class SymbolTable:
         self._strings = strings
         self._bits = records.bits
         self._layout = struct.Struct(records.endian + _LAYOUTS[records.bits])
+        self._section_at = 3 if records.bits == 64 else 5  # in the fields
         self._by_symbol = versions.by_symbol if versions else ()
         self._versions = versions.names() if versions else {}
 
@@ -72,9 +73,21 @@ class SymbolTable:
         return len(self._entries) // self._layout.size
 
     def __iter__(self) -> Iterator[Symbol]:
-        whole = len(self) * self._layout.size
-        for index, fields in enumerate(self._layout.iter_unpack(memoryview(self._entries)[:whole])):
+        for index, fields in self._fields():
             yield self._symbol(index, fields)
+
+    def defined(self) -> Iterator[Symbol]:
+        """Those that a section holds; the others are not made."""
+        at = self._section_at
+        return (self._symbol(index, fields) for index, fields in self._fields() if fields[at] != _UNDEFINED)
+
+    def undefined(self) -> Iterator[Symbol]:
+        at = self._section_at
+        return (self._symbol(index, fields) for index, fields in self._fields() if fields[at] == _UNDEFINED)
+
+    def _fields(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        whole = len(self) * self._layout.size
+        return enumerate(self._layout.iter_unpack(memoryview(self._entries)[:whole]))
 
     def __getitem__(self, index: int) -> Symbol:
         if not 0 <= index < len(self):

@@ -66,6 +66,10 @@ def compares_with_null(code: bytes) -> bool:
     return _NULL_TEST.search(code) is not None
 
 
+_NEAR_FRAME = frozenset(b"\x45\x4d\x55\x5d\x65\x6d\x75\x7d")  # modrm: disp8(%rbp) with any register
+_FAR_FRAME = frozenset(b"\x85\x8d\x95\x9d\xa5\xad\xb5\xbd")  # disp32(%rbp)
+
+
 def unused_arguments(code: bytes) -> set[int]:
     """An argument whose place in the frame no instruction but the storing one names (as disp(%rbp))."""
     if b"\x55\x48\x89\xe5" not in code[:32]:  # push %rbp; mov %rsp,%rbp
@@ -86,8 +90,11 @@ def _stored(code: bytes) -> Iterator[tuple[int, bytes, int]]:
 
 
 def _is_named(code: bytes, place: bytes, start: int) -> bool:
-    modrm = rb"[\x45\x4d\x55\x5d\x65\x6d\x75\x7d]" if len(place) == 1 else rb"[\x85\x8d\x95\x9d\xa5\xad\xb5\xbd]"
-    return re.compile(modrm + re.escape(place), re.DOTALL).search(code, start) is not None
+    modrm = _NEAR_FRAME if len(place) == 1 else _FAR_FRAME
+    at = code.find(place, start + 1)
+    while at >= 0 and code[at - 1] not in modrm:
+        at = code.find(place, at + 1)
+    return at >= 0
 
 
 def _signed(operand: bytes) -> int:
