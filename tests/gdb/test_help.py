@@ -35,6 +35,13 @@ def test_help_has_usage_and_examples(idle: IdleGdb, name: str) -> None:
     assert f"\n  {name}" in text.partition("Examples:")[2]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_help_fits_80_columns(idle: IdleGdb, name: str) -> None:
+    """An example is typed in one line."""
+    lines = help_of(idle, name).partition("Examples:")[0].splitlines()
+    assert [line for line in lines if len(line) >= 80] == []
+
+
 # Where the help of each command says that one is: what is typed before its examples.
 SESSION = {
     "cuda-call": ["cuda-break cuMemAlloc --in driver", "run"],

@@ -16,7 +16,7 @@ ASK = [
     "-ex",
     "python import sys; print('path:', sys.path)",
 ]
-LOADED = "commands: Break in exactly one implementation"
+LOADED = "commands: Break in one implementation"
 
 
 def gdb(*arguments: str, cwd: Path = ROOT, **environment: str) -> str:

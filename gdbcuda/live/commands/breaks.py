@@ -24,7 +24,7 @@ MOST_SHOWN = 3
 
 @command("cuda-break", from_request.BreakOptions, purpose="stop", needs="stopped")
 def cuda_break(wanted: from_request.BreakOptions) -> str:
-    """Break in exactly one implementation of a CUDA or NVML function: the hook library's.
+    """Break in one implementation of a CUDA or NVML function: the hook library's.
 
     Works before the program runs, and without debug info. COND is written on the header's parameter names, enum
     constants and sizes, means the same in every layer, and is checked at once. What is made is an ordinary gdb

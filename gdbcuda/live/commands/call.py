@@ -27,7 +27,7 @@ class CallOptions(Options):
 
 @command("cuda-call", CallOptions, purpose="look")
 def cuda_call(wanted: CallOptions) -> str:
-    """Show the API call of the selected frame in full: every argument decoded, the result once it has returned.
+    """Show the API call of the selected frame: its arguments decoded, its result.
 
     Any frame of the backtrace that is an API function will do (up, frame 2). Arguments come from the registers at
     the entry, later from the debug info or from what was seen at the entry; what is not known is said to be unknown.

@@ -32,7 +32,7 @@ class CheckOptions(Options):
 
 @command("cuda-check", CheckOptions, purpose="check")
 def cuda_check(wanted: CheckOptions) -> str:
-    """Say whether the hook library is built right, and whether it reaches the program.
+    """Say whether the hook library is built right, and reaches the program.
 
     Each finding says what was seen, what it means for a hook library, and what to type or change; the last line is the
     verdict. The same as 'gdbcuda check' in a shell; without FILE also what is really loaded in the process, if any.

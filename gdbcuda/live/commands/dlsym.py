@@ -23,7 +23,7 @@ class DlsymOptions(Options):
 
 @command("cuda-dlsym", DlsymOptions, prefix=True, purpose="check", needs="stopped")
 def cuda_dlsym(wanted: DlsymOptions) -> str:
-    """Show every implementation of dlsym in the process, and which one each object reaches.
+    """Show every implementation of dlsym, and which one each object reaches.
 
     Its subcommands log the requests, break on one, and answer one differently: help cuda-dlsym log, break, answer.
     What a PLT slot leads to is read from memory; before its first call it is looked up as the loader will.

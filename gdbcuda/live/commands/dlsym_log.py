@@ -38,7 +38,7 @@ class RequestSaveOptions(Options):
 
 @command("cuda-dlsym log", RequestLogOptions, prefix=True)
 def cuda_dlsym_log(wanted: RequestLogOptions) -> str:
-    """Log every request for a function by name: who asked whom for what, what came back, and whether it is right.
+    """Log every request for a function by name, and judge the answer.
 
     Seen are dlsym and dlvsym of every object, cuGetProcAddress, cudaGetDriverEntryPoint and cuGetExportTable, from
     the moment the log is on; switch it on before run to see all. The program is stopped for an instant at each request
@@ -61,7 +61,7 @@ def cuda_dlsym_log(wanted: RequestLogOptions) -> str:
 
 @command("cuda-dlsym log show", RequestShowOptions)
 def cuda_dlsym_log_show(wanted: RequestShowOptions) -> str:
-    """Show the requests that were logged: who asked whom for what, what came back, and whether it is right.
+    """Show the logged requests: who asked whom for what, and what came back.
 
     Examples:
       cuda-dlsym log show
@@ -72,7 +72,7 @@ def cuda_dlsym_log_show(wanted: RequestShowOptions) -> str:
 
 @command("cuda-dlsym log on", needs="stopped")
 def cuda_dlsym_log_on() -> str:
-    """Log requests for functions by name, from now on or from the start of the program.
+    """Log requests for functions by name, from now on or from the program's start.
 
     Examples:
       cuda-dlsym log on"""

@@ -19,7 +19,7 @@ MOST_LINES = 8
 
 @command("cuda-guards", purpose="stop")
 def cuda_guards() -> str:
-    """Show who tests the conditions of cuda-break: a guard in the process, gdbserver or gdb, and why no guard.
+    """Show who tests the conditions of cuda-break: a guard, gdbserver or gdb.
 
     While the program runs, a guarded function begins with a jump to the test; 'set cuda-guard off', disable, delete
     and detach put its own bytes back for good. Without a guard the breakpoint works all the same, at the price of a

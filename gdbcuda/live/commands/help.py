@@ -30,7 +30,7 @@ class HelpOptions(Options):
 
 @command(COMMAND, HelpOptions, purpose="help")
 def cuda_help(wanted: HelpOptions) -> str:
-    """Show the commands by what they are for and the pages of the manual, or one page.
+    """Show the commands by what they are for and the manual's pages, or one page.
 
     Of a function its prototypes are shown: conditions are written on the names of its parameters. Any other word is
     searched for, in the pages and in the help of the commands.

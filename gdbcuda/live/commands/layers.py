@@ -27,7 +27,7 @@ class LayersOptions(Options):
 
 @command("cuda-layers", LayersOptions, purpose="check", needs="stopped")
 def cuda_layers(wanted: LayersOptions) -> str:
-    """Show who is who: the objects of the process with their layers, and why each is in that one.
+    """Show which object of the process is in which layer, and why.
 
     Layers, outermost first: app, runtime, hook, driver, system. A hook library is one that cuda-load was given, or
     an object nobody knows that exports functions of the API under their own names. The runtime and the driver are

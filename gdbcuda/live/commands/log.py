@@ -191,7 +191,7 @@ class ShowOptions(FilterOptions):
 
 @command("cuda-log show", ShowOptions)
 def cuda_log_show(wanted: ShowOptions) -> str:
-    """Show recorded calls: number, seconds since the start, thread, layer, the call, its result, how long, by whom.
+    """Show recorded calls: when, thread, layer, the call, its result, by whom.
 
     Examples:
       cuda-log show
@@ -257,7 +257,7 @@ def view(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
 
 @command("cuda-log summary", FilterOptions)
 def cuda_log_summary(wanted: FilterOptions) -> str:
-    """Sum up the recorded calls: count, failures, times, bytes moved, kernels launched, callers.
+    """Sum up the recorded calls: count, failures, times, bytes, kernels, callers.
 
     Times are the debugger's: each call includes what its own two stops and those of the calls inside it cost.
 

@@ -50,7 +50,7 @@ need("ledger", ledger_here)
 
 @command("cuda-memory", MemoryOptions, purpose="record", needs="ledger")
 def cuda_memory(wanted: MemoryOptions) -> str:
-    """Show what memory the API has handed out, by whom, and what is wrong with how it was used.
+    """Show what memory the API has handed out, by whom, and what was used wrongly.
 
     Read out of the recorded calls alone. cuda-log start --memory before run records what is needed; with --stack N
     the site is the nearest function of the program itself. 'set cuda-memory-stop on' stops the program at a double

@@ -24,7 +24,7 @@ class SaveOptions(Options):
 
 @command("cuda-save", SaveOptions, purpose="stop")
 def cuda_save(wanted: SaveOptions) -> str:
-    """Write the breakpoints of cuda-break and cuda-dlsym break to a file, as the commands that make them again.
+    """Write the breakpoints of cuda-break and cuda-dlsym break to a file.
 
     With their commands, ignore counts and whether they are disabled. Conditions are as you wrote them, so that the
     file can be read and edited, and read back before the program runs. (gdb's own save breakpoints works too, once the
