@@ -32,7 +32,7 @@ def install(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def commands_known() -> bool:
-    return "Break in exactly one" in execute([GDB, "-q", "-batch", "-ex", "help cuda-break"], dict(os.environ))
+    return "Break in one implementation" in execute([GDB, "-q", "-batch", "-ex", "help cuda-break"], dict(os.environ))
 
 
 def is_old() -> bool:
