@@ -41,26 +41,33 @@ class Typist:
             shown += self.until_prompt(line)
         return shown
 
-    def until_prompt(self, what: str) -> str:
-        shown, end = b"", time.monotonic() + SECONDS
+    def until_prompt(self, what: str, seconds: float = SECONDS) -> str:
+        shown, end = b"", time.monotonic() + seconds
         while not re.search(rb"(?:^|\n)(?:\(\S*gdb\)|>) ?$", ESCAPE.sub(b"", shown)):
-            ready, _, _ = select.select([self.ours], [], [], max(0, end - time.monotonic()))
+            left = end - time.monotonic()
+            ready, _, _ = select.select([self.ours], [], [], max(0, left))
             text = shown.decode(errors="replace")
-            assert ready, f"gdb does not prompt again behind {what!r}; it has shown:\n{text}"
+            assert ready and left > 0, f"gdb does not prompt again behind {what!r}; it has shown:\n{text}"
             try:
                 shown += os.read(self.ours, 65536)
             except OSError:
                 raise AssertionError(f"gdb has ended behind {what!r}; it has shown:\n{text}") from None
         return ESCAPE.sub(b"", shown).decode(errors="replace")
 
-    def interrupt(self, after: float) -> str:
-        """Ctrl-C behind so many seconds, which the terminal sends to gdb or to the program; what follows."""
+    def interrupt(self, after: float, presses: int = 1) -> str:
+        """Ctrl-C behind so many seconds, which the terminal sends to gdb or to the program, and again until it is
+        heard, at most so often; what follows."""
         end = time.monotonic() + after
         while (left := end - time.monotonic()) > 0:
             if select.select([self.ours], [], [], left)[0]:
                 os.read(self.ours, 65536)
         os.write(self.ours, b"\x03")
-        return self.until_prompt("Ctrl-C")
+        try:
+            return self.until_prompt("Ctrl-C", SECONDS / presses)
+        except AssertionError:
+            if presses == 1:
+                raise
+            return self.interrupt(0, presses - 1)
 
     def end(self) -> None:
         self.gdb.kill()

@@ -3,6 +3,8 @@
 gdb hands a Ctrl-C over to Python whenever Python is entered, also one that came before. Python would raise
 KeyboardInterrupt at the handler's first instruction, and gdb drops what an event's handler raises: the Ctrl-C would be
 lost, and the handler not done. So Python's handler of SIGINT is ours (the process's stays gdb's), and puts one off.
+One that comes later would be taken by the next function of gdb's that looks for it, and that is no handler of Python's:
+until the handlers are done, the signal waits outside of the process.
 """
 
 from __future__ import annotations
@@ -49,8 +51,12 @@ def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., bool]:
     behind most instructions; not behind ``in``."""
 
     def heard(*event: Any) -> bool:
-        for handler in handlers:
-            handler(*event)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            for handler in handlers:
+                handler(*event)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if not _put_off:
             return False
         _put_off.clear()
