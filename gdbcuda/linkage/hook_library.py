@@ -13,11 +13,12 @@ from typing import Callable
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files.reading import Source, open_source
+from gdbcuda.linkage.dynamic import DT_STRSZ, LoadedDynamic
 from gdbcuda.linkage.image import DT_STRTAB, PT_DYNAMIC, PT_LOAD, Image
+from gdbcuda.linkage.symbols import Symbols
 
 ELF64, ELF_HEADER = b"\x7fELF\x02\x01", 64
 PIECE = 16 << 10  # bytes of a file that are read at once
-DT_STRSZ = 10
 # Bytes of strings that are searched, where reading them costs little and where it costs packets; beyond: TELLTALES.
 IN_FILE, IN_MEMORY = 4 << 20, 16 << 10
 API_NAME = re.compile(rb"(?:cu|cuda|nvml)[A-Z]\w*(?=\0)")
@@ -76,7 +77,7 @@ def exported_by_file(path: str, is_api: Callable[[str], bool]) -> frozenset[str]
 
 def exported(image: Image, is_api: Callable[[str], bool], largest: int = IN_MEMORY) -> frozenset[str]:
     """As `exported_by_file`; only some functions if the object's strings are more than ``largest`` bytes."""
-    found = frozenset(name for name in (*candidates(image, is_api, largest), *RESOLVERS) if image.lookup(name))
+    found = Symbols(LoadedDynamic(image)).exported({*candidates(image, is_api, largest), *RESOLVERS})
     return frozenset() if is_runtime(image, found) else found
 
 

@@ -16,6 +16,7 @@ from gdbcuda.linkage.versions import LoadedVersions
 
 MOST_SYMBOLS = 2_000_000
 FEW_SYMBOLS = 30_000
+FEW_NAMES = 100  # each that is looked up costs about as much as reading ten symbols
 Entry = tuple[int, int, int, int, int, int]  # name, info, other, section, value, size
 
 
@@ -29,6 +30,11 @@ class Definition(NamedTuple):
     version: str
     default: bool
     number: int
+
+
+def is_definition(entry: Entry) -> bool:
+    """Binding 0 is local; the value of a thread-local one is an offset."""
+    return entry[3] != 0 and entry[1] >> 4 != 0 and entry[1] & 15 != STT_TLS
 
 
 class Symbols:
@@ -79,9 +85,9 @@ class Symbols:
     def _all(self) -> dict[str, list[Definition]]:
         found: dict[str, list[Definition]] = {}
         base, first = self.dynamic.image.base, self.extent[0]
-        for index, (name, info, _, section, value, size) in enumerate(self._entries(*self.extent), first):
-            if section and info >> 4 and info & 15 != STT_TLS:  # binding 0 is local
-                text = self._name(name)
+        for index, entry in enumerate(self._entries(*self.extent), first):
+            if is_definition(entry):
+                text, value, size = self._name(entry[0]), entry[4], entry[5]
                 definition = Definition(text, base + value, size, *self.versions.of(index), index)
                 found.setdefault(text, []).append(definition)
         return found
@@ -102,6 +108,13 @@ class Symbols:
         """Those of the names that the object exports."""
         known = names if self.is_large else names & self._all.keys()
         return {name: found for name, found in ((name, self.find(name)) for name in known) if found}
+
+    def exported(self, names: Set[str]) -> frozenset[str]:
+        """Those of the names that the object exports, and no more about them. Few are looked up, many read at once."""
+        if len(names) <= FEW_NAMES:
+            return frozenset(name for name in names if self.dynamic.image.lookup(name))
+        rows = (row for row in self._entries(*self.extent) if is_definition(row))
+        return frozenset(self._name(row[0]) for row in rows) & names
 
     def undefined(self, names: Set[str]) -> dict[int, str]:
         """Index -> name of those that the object refers to and does not define.
