@@ -63,6 +63,7 @@ class ApiNotes:
         self._globbed: dict[str, list[int]] = {}
         self._exact: dict[str, list[int]] = {}
         self._globs: dict[str, list[tuple[int, str]]] = {}  # by the text before the first *
+        self._head_lengths: set[int] = set()
         self._of: dict[str, FunctionNotes] = {}
         self._releases: dict[str, list[str]] = {}
 
@@ -82,7 +83,9 @@ class ApiNotes:
     def _index(self, index: int, patterns: list[str], rest: list[str]) -> None:
         for pattern in patterns:
             if "*" in pattern:
-                self._globs.setdefault(pattern.partition("*")[0], []).append((index, pattern))
+                head = pattern.partition("*")[0]
+                self._globs.setdefault(head, []).append((index, pattern))
+                self._head_lengths.add(len(head))
             else:
                 self._exact.setdefault(pattern, []).append(index)
         for release in releases_in(rest):
@@ -111,7 +114,7 @@ class ApiNotes:
 
     def _covering(self, base: str) -> list[int]:
         """Lines with a glob for that name. Only those that begin as it does are compared."""
-        heads = (self._globs.get(base[:end], ()) for end in range(len(base) + 1))
+        heads = (self._globs.get(base[:end], ()) for end in self._head_lengths if end <= len(base))
         return sorted(index for globs in heads for index, pattern in globs if matches(base, pattern))
 
     def releases(self, base: str) -> tuple[str, ...]:

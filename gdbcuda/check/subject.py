@@ -137,22 +137,23 @@ class Subject:
     @cached_property
     def hidden(self) -> Mapping[str, api.Function]:
         """API functions that it defines and nobody finds by name; {} also where that cannot be known."""
-        names = self._defined_names()
-        return {name: f for name, f in self._of_api(names or ()).items() if name not in self.hooked}
+        names = self._defined_names or ()
+        return {name: f for name, f in self._of_api(names).items() if name not in self.hooked}
 
     @cached_property
     def hidden_is_known(self) -> bool:
-        return self._defined_names() is not None
+        return self._defined_names is not None
 
     @cached_property
     def defined(self) -> frozenset[str]:
         """Names of the functions that the hook library defines, exported or not, as far as can be known."""
-        return frozenset(self.library.exported) | (self._defined_names() or frozenset())
+        return frozenset(self.library.exported) | (self._defined_names or frozenset())
 
     def _of_api(self, names: object) -> Mapping[str, api.Function]:
         assert hasattr(names, "__iter__")
         return {name: self.table.functions[name] for name in names if name in self.table.functions}
 
+    @cached_property
     def _defined_names(self) -> frozenset[str] | None:
         """From .symtab here or in the debug file, else from the debug info; None where all are gone."""
         if self.file is not self.library:
