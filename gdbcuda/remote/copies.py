@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gdbcuda import elf
-from gdbcuda.check.checks.sources import common
 from gdbcuda.check.finding import Finding
 from gdbcuda.errors import UserError
+from gdbcuda.files.source_places import common
 from gdbcuda.remote import sources
 
 TWO_BUILDS = "they are two builds: breakpoints land beside their lines, arguments are read from wrong places"

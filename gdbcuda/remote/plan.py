@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from gdbcuda import elf
-from gdbcuda.check.checks.sources import common
 from gdbcuda.errors import UserError
+from gdbcuda.files.source_places import common
 from gdbcuda.remote import sources
 from gdbcuda.remote.way import Way
 from gdbcuda.text.printable import visible
@@ -145,6 +144,8 @@ def behind(request: RemoteRequest, hook: str) -> list[str]:
 
 def has_main(path: str) -> bool:
     """Does gdb find it by the file here?"""
+    from gdbcuda import elf  # what names no file here does not wait for it
+
     try:
         return any(symbol.name == "main" for symbol in elf.open(path).symtab)
     except UserError:

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from gdbcuda import elf
-from gdbcuda.check.checks import sources as check
 from gdbcuda.errors import UserError
+from gdbcuda.files import source_places
 
 BUILD_FOLDER = re.compile(r"(cmake-)?build|(out|bin|lib|lib64|dist|target|obj|debug|release|\.libs)$", re.IGNORECASE)
 Map = tuple[str, str]  # directory there, directory here
@@ -40,21 +39,24 @@ def of_files(files: Iterable[str], maps: Iterable[Map] = ()) -> Sources:
 
 def named_by(file: str) -> list[str]:
     """The sources that the file's debug info names, absolute ones; [] without debug info."""
+    from gdbcuda import elf  # what names no file here does not wait for it
+
     try:
         units = list(elf.open(file).dwarf.units())
     except UserError:
         return []
-    paths = dict.fromkeys(check.source_path(unit) for unit in units[: check.MOST_PATHS])
+    some = units[: source_places.MOST_PATHS]
+    paths = dict.fromkeys(source_places.source_path(unit.directory, unit.name) for unit in some)
     return [path for path in paths if path.startswith("/")]
 
 
 def unfound(paths: Iterable[str], maps: list[Map]) -> list[str]:
-    return [path for path in paths if not os.path.exists(check.here(path, maps))]
+    return [path for path in paths if not os.path.exists(source_places.here(path, maps))]
 
 
 def there(path: str, maps: Iterable[Map]) -> str:
     """Where a file of the checkout is on the other machine: the same rules the other way."""
-    return next((new for far, near in maps if (new := check.moved(path, near, far))), path)
+    return next((new for far, near in maps if (new := source_places.moved(path, near, far))), path)
 
 
 def substitution(gone: list[str], file: str) -> Map | None:
@@ -62,5 +64,5 @@ def substitution(gone: list[str], file: str) -> Map | None:
     of the same name in one of them must not hide the better match in the next."""
     beside = os.path.dirname(os.path.abspath(file))
     is_build = bool(BUILD_FOLDER.match(os.path.basename(beside)))
-    searched = (check.tops(), check.tops(beside), [os.path.dirname(beside)] * is_build)
-    return check.substitution(gone, *([place for place in places if place != "/"] for places in searched))
+    searched = (source_places.tops(), source_places.tops(beside), [os.path.dirname(beside)] * is_build)
+    return source_places.substitution(gone, *([place for place in places if place != "/"] for places in searched))

@@ -9,7 +9,7 @@ import pytest
 from elf_build import compiled
 
 from gdbcuda.check import check
-from gdbcuda.check.checks.sources import substitution
+from gdbcuda.files.source_places import substitution
 
 SOURCE = "int cuInit(unsigned f) { return f; }"
 
