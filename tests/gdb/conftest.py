@@ -27,7 +27,8 @@ def scenario(request: pytest.FixtureRequest, shim: Path) -> Scenario:
     """Every scenario runs in both places."""
     if request.param == "gdbserver" and not shutil.which("gdbserver"):
         pytest.skip("gdbserver is not installed (apt-get install gdbserver)")
-    return Scenario(shim, request.param)
+    fetches = not request.node.get_closest_marker("files_here") or bool(request.node.get_closest_marker("smoke"))
+    return Scenario(shim, request.param, fetches)
 
 
 @pytest.fixture

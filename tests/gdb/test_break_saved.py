@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from scenario import Scenario
+
+pytestmark = pytest.mark.files_here
 
 COMMANDS = "python gdb.execute('commands 1\\nsilent\\necho COMMANDS RAN\\\\n\\nend')"
 
