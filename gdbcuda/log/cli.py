@@ -7,9 +7,8 @@ import gc
 import os
 from typing import Any
 
-from gdbcuda import api
 from gdbcuda.errors import UserError
-from gdbcuda.log import export, views
+from gdbcuda.log import FORMATS
 from gdbcuda.text import output, render
 from gdbcuda.text.arguments import NUMBER, SIZE
 from gdbcuda.text.highlight import C, highlighted_line
@@ -18,6 +17,18 @@ FILTERED = ("show", "tree", "changes", "summary")
 STREAMED = ("show", "tree", "changes", "export")  # they print while they read
 WITH_DATA = (*FILTERED, "timeline", "memory", "diff")
 
+VIEWS = {  # each by its function in log/views.py, which is loaded when one is asked for
+    "show": ("show", "calls, one a line, in the order in which they began"),
+    "tree": ("show_tree", "calls below the call that made them"),
+    "changes": ("show_changes", "what the hook library changed"),
+    "summary": ("show_summary", "functions, failures, times, bytes, kernels, callers"),
+    "timeline": ("show_timeline", "a lane for each thread"),
+    "memory": ("show_memory", "what was allocated, leaked and misused"),
+    "diff": ("show_diff", "where two logs part"),
+    "report": ("write_report", "one self-contained page of HTML"),
+    "export": ("write_export", "to stdout, for Chrome's and Perfetto's viewers or as CSV"),
+}
+
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``log`` to the subcommands of ``gdbcuda``."""
@@ -25,10 +36,10 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     subcommands = parser.add_subparsers(dest="view", metavar="VIEW", required=True)
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-    for name, (action, text) in VIEWS.items():
+    for name, (function, text) in VIEWS.items():
         view = subcommands.add_parser(name, help=text, description=text, parents=[shared])
         add_arguments(view, name)
-        view.set_defaults(run=run, action=action)
+        view.set_defaults(run=run, action=function)
     return parser
 
 
@@ -54,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     if name in WITH_DATA:
         parser.add_argument("--json", action="store_true", help="for scripts: JSON, one object a line")
     if name == "export":
-        parser.add_argument("--format", choices=sorted(export.FORMATS), default="chrome")
+        parser.add_argument("--format", choices=FORMATS, default="chrome")
     if name == "report":
         parser.add_argument("-o", "--output", required=True, metavar="FILE",
                             help="the page to write; of several logs the folder")  # fmt: skip
@@ -67,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
 
 def refuse_words_of_the_prompt(files: list[str]) -> None:
     """There functions, views and a condition are written as they are."""
+    from gdbcuda import api
     from gdbcuda.ledger.views import VIEWS as OF_MEMORY
 
     if "if" in files:
@@ -79,6 +91,8 @@ def refuse_words_of_the_prompt(files: list[str]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from gdbcuda.log import views
+
     colour = output.wants_colour(args.color)
 
     def paint(text: str, role: str) -> str:
@@ -91,22 +105,9 @@ def run(args: argparse.Namespace) -> int:
     has_bar = not (args.view in STREAMED and output.is_terminal())
     sources = [views.LogSource(path, paint, code, has_bar) for path in args.files]
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
-    args.action(args, sources)
+    getattr(views, args.action)(args, sources)
     output.finish()
     for source in sources:
         if source.log.problems:
             output.complain(source.problems())
     return 0
-
-
-VIEWS = {
-    "show": (views.show, "calls, one a line, in the order in which they began"),
-    "tree": (views.show_tree, "calls below the call that made them"),
-    "changes": (views.show_changes, "what the hook library changed"),
-    "summary": (views.show_summary, "functions, failures, times, bytes, kernels, callers"),
-    "timeline": (views.show_timeline, "a lane for each thread"),
-    "memory": (views.show_memory, "what was allocated, leaked and misused"),
-    "diff": (views.show_diff, "where two logs part"),
-    "report": (views.write_report, "one self-contained page of HTML"),
-    "export": (views.write_export, "to stdout, for Chrome's and Perfetto's viewers or as CSV"),
-}

@@ -120,6 +120,3 @@ def row(call: Call, writer: CallWriter) -> list[object]:
     return [call.number, f"{call.start:.7f}", seconds, call.thread, call.lwp, call.pid, call.depth, call.parent,
             call.layer, call.object, call.name, call.base, writer.arguments(call), call.status, call.result, call.ended,
             writer.caller(call)]  # fmt: skip
-
-
-FORMATS = {"chrome": chrome, "csv": comma_separated}

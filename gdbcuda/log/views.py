@@ -15,7 +15,7 @@ from gdbcuda.calls.references import Process
 from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
-from gdbcuda.log import changes, diff, export, select, summary, timeline, tree, view_data
+from gdbcuda.log import FORMATS, changes, diff, export, select, summary, timeline, tree, view_data
 from gdbcuda.log.progress import Progress
 from gdbcuda.text import output, render
 from gdbcuda.text.highlight import JSON, highlighted_line
@@ -142,7 +142,7 @@ def show_timeline(args: argparse.Namespace, sources: list[LogSource]) -> None:
 
 def write_export(args: argparse.Namespace, sources: list[LogSource]) -> None:
     parts = [export.Part(one.path, one.events(), one.log, one.writer) for one in sources]
-    export.FORMATS[args.format](parts, output.Data())
+    getattr(export, FORMATS[args.format])(parts, output.Data())
 
 
 def show_diff(args: argparse.Namespace, sources: list[LogSource]) -> None:

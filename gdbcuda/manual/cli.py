@@ -8,25 +8,29 @@ from typing import Any
 from gdbcuda.errors import UserError
 from gdbcuda.manual import plain, search
 from gdbcuda.manual.pages import pages, topic_of
-from gdbcuda.text import output, render
-from gdbcuda.text.parsing import OptionParser
+from gdbcuda.text import arguments, output, render
+from gdbcuda.text.options import Options, words
+from gdbcuda.text.shell_command import add_command
 
 COMMAND = "gdbcuda help"
 
 
+class ManualOptions(Options):
+    topic: list[str] = words(arguments.text("TOPIC"), "a page, or what to search for")
+
+
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``help`` to the subcommands of ``gdbcuda``."""
-    about = "Shows a page of the manual; without TOPIC which pages there are. A word that is no topic is searched for."
-    parser: OptionParser = subparsers.add_parser("help", help="show the manual", description=about)
-    parser.examples = ("gdbcuda help", "gdbcuda help breakpoints", "gdbcuda help GDBCUDA_GDB")
-    parser.add_argument("topic", nargs="*", metavar="TOPIC", help="a page, or what to search for")
-    parser.set_defaults(run=run)
-    return parser
+    return add_command(
+        subparsers, "help", ManualOptions, run, help="show the manual",
+        about="Shows a page of the manual. Without TOPIC it lists the pages. A word that is no topic is searched for.",
+        examples=("gdbcuda help", "gdbcuda help breakpoints", "gdbcuda help GDBCUDA_GDB"),
+    )  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> None:
+def run(wanted: ManualOptions) -> None:
     terminal = plain.Terminal(COMMAND, render.screen(), output.wants_colour("auto"))
-    output.say(text(" ".join(args.topic), terminal))
+    output.say(text(" ".join(wanted.topic), terminal))
 
 
 def text(topic: str, terminal: plain.Terminal) -> str:

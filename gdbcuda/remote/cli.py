@@ -12,13 +12,20 @@ from gdbcuda.remote.options import RemoteOptions
 from gdbcuda.remote.plan import RemotePlan, RemoteRequest, plan
 from gdbcuda.remote.way import Way
 from gdbcuda.text import output
+from gdbcuda.text.arguments import text
 from gdbcuda.text.highlight import JSON, highlighted
-from gdbcuda.text.parsing import OptionParser
+from gdbcuda.text.options import rest
+from gdbcuda.text.shell_command import add_command
 
-_DESCRIPTION = """\
+_ABOUT = """\
 Prints the line that starts PROGRAM under a gdbserver on another machine, the hook library preloaded into it alone, and
 what to type in gdb here: by TCP, or with --ssh, --container and --pod through their standard input and output.
 """
+_EXAMPLES = (
+    "gdbcuda remote --host gpu-server --hook build/libvgpu.so build/train --epochs 3",
+    "gdbcuda remote --pod ml/train-0 --hook build/libvgpu.so --hook-there /usr/local/vgpu/libvgpu.so /opt/train",
+    "gdbcuda remote --ssh me@gpu-server --attach 4711",
+)
 
 
 def request(wanted: RemoteOptions, words: list[str]) -> RemoteRequest:
@@ -44,28 +51,23 @@ def shown(made: RemotePlan, as_json: bool, start: str = "") -> str:
     return json.dumps(made.as_json(), indent=2) if as_json else made.text(start)
 
 
+class RemoteShellOptions(RemoteOptions):
+    words: list[str] = rest(text("[PROGRAM] ARGS"), "behind the options")
+
+
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``remote`` to the subcommands of ``gdbcuda``."""
-    parser: OptionParser = subparsers.add_parser(
-        "remote", help="what to type for a program on another machine", description=_DESCRIPTION
-    )
-    parser.examples = (
-        "gdbcuda remote --host gpu-server --hook build/libvgpu.so build/train --epochs 3",
-        "gdbcuda remote --pod ml/train-0 --hook build/libvgpu.so --hook-there /usr/local/vgpu/libvgpu.so /opt/train",
-        "gdbcuda remote --ssh me@gpu-server --attach 4711",
-    )
-    RemoteOptions.add_to(parser)
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="[PROGRAM] ARGS", help="behind the options")
-    parser.set_defaults(run=run, examples=parser.examples)
-    return parser
+    return add_command(
+        subparsers, "remote", RemoteShellOptions, run,
+        help="what to type for a program on another machine", about=_ABOUT, examples=_EXAMPLES,
+    )  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> int:
-    wanted = RemoteOptions.read(vars(args), args.examples)
-    words = args.words[1:] if args.words[:1] == ["--"] else args.words
+def run(wanted: RemoteShellOptions) -> int:
+    words = wanted.words[1:] if wanted.words[:1] == ["--"] else wanted.words
     asked = request(wanted, words)
-    text = shown(plan(asked), wanted.json, f"started with:  {starting(asked.gdbserver)}")
-    output.say(highlighted(text, JSON, wanted.json and output.wants_colour("auto")))
+    said = shown(plan(asked), wanted.json, f"started with:  {starting(asked.gdbserver)}")
+    output.say(highlighted(said, JSON, wanted.json and output.wants_colour("auto")))
     return 0
 
 

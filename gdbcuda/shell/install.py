@@ -11,8 +11,9 @@ from typing import Any
 from gdbcuda.errors import UserError
 from gdbcuda.files import places, user_files
 from gdbcuda.text import output
-from gdbcuda.text.parsing import OptionParser
+from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
+from gdbcuda.text.shell_command import add_command
 
 OURS = re.compile(r"^source[ \t]+[^\n]*/gdbcuda\.py[ \t]*(?:\n|\Z)", re.MULTILINE)
 
@@ -49,25 +50,19 @@ def without_line(text: str) -> str:
     return OURS.sub("", text)
 
 
+class InstallOptions(Options):
+    remove: bool = flag("take the line out again")
+    yes: bool = flag("do not ask")
+
+
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``install`` to the subcommands of ``gdbcuda``."""
-    about = "Lets every gdb load the extension: one line in your gdbinit, shown first. Nothing else is written."
-    parser: OptionParser = subparsers.add_parser(
-        "install", help="load the extension in every gdb: one line in your gdbinit", description=about
-    )
-    parser.examples = (
-        "gdbcuda install",
-        "gdbcuda install --remove",
-        "GDBCUDA_GDB=cuda-gdb gdbcuda install",
-    )
-    parser.add_argument("--remove", action="store_true", help="take the line out again")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.set_defaults(run=run)
-    return parser
-
-
-def run(args: argparse.Namespace) -> int:
-    return remove(args.yes) if args.remove else add(args.yes)
+    return add_command(
+        subparsers, "install", InstallOptions, lambda wanted: (remove if wanted.remove else add)(wanted.yes),
+        help="load the extension in every gdb: one line in your gdbinit",
+        about="Lets every gdb load the extension: one line in your gdbinit, shown first. Nothing else is written.",
+        examples=("gdbcuda install", "gdbcuda install --remove", "GDBCUDA_GDB=cuda-gdb gdbcuda install"),
+    )  # fmt: skip
 
 
 def add(yes: bool) -> int:

@@ -65,7 +65,7 @@ class CommandPart:
 
 @dataclass
 class Word(CommandPart):
-    """``count`` is argparse's nargs: None exactly one, "?", "*", "+"."""
+    """``count`` is argparse's nargs: None exactly one, "?", "*", "+", "..." all that follows, options too."""
 
     count: str | None = None
 
@@ -75,31 +75,35 @@ class Word(CommandPart):
 
     def usage(self) -> str:
         shown = self.label
-        return {None: shown, "?": f"[{shown}]", "*": f"[{shown}...]", "+": f"{shown}..."}[self.count]
+        return {None: shown, "?": f"[{shown}]", "*": f"[{shown}...]", "+": f"{shown}...",
+                "...": f"[{shown}...]"}[self.count]  # fmt: skip
 
     def add_to(self, parser: OptionParser) -> None:
-        parser.add_argument(self.key, nargs=self.count, metavar=self.name, help=self.help)
+        parser.add_argument(self.key, nargs=self.count, metavar=self.label, help=self.help)
 
 
 @dataclass
 class Option(CommandPart):
-    """``--name VALUE``; a ``flag`` has no value. ``many``: it may be given again, and its value is a list."""
+    """``--name VALUE``; a ``flag`` has no value. ``many``: it may be given again, and its value is a list.
+    ``required``: it has to be given."""
 
     flag: bool = False
     many: bool = False
+    required: bool = False
 
     def usual_name(self) -> str:
         return "--" + self.key.replace("_", "-")
 
     def usage(self) -> str:
-        return f"[{self.name}]" if self.flag else f"[{self.name} {self.kind.shown}]"
+        shown = self.name if self.flag else f"{self.name} {self.kind.shown}"
+        return shown if self.required else f"[{shown}]"
 
     def add_to(self, parser: OptionParser) -> None:
         if self.flag:
             parser.add_argument(self.name, dest=self.key, action="store_true", help=self.help)
         else:
-            action = "append" if self.many else "store"
-            parser.add_argument(self.name, dest=self.key, action=action, metavar=self.kind.shown, help=self.help)
+            parser.add_argument(self.name, dest=self.key, action="append" if self.many else "store",
+                                metavar=self.kind.shown, help=self.help, required=self.required)  # fmt: skip
 
     def read(self, typed: Any) -> Any:
         return bool(typed) if self.flag else super().read(typed)
@@ -178,6 +182,16 @@ def optional_word(kind: ArgumentType[T], help: str) -> T | None:
 def words(kind: ArgumentType[T], help: str, least: int = 0) -> list[T]:
     """Any number, or at least one."""
     return Word(kind, help, default=[], count="+" if least else "*")  # type: ignore[return-value]
+
+
+def rest(kind: ArgumentType[T], help: str) -> list[T]:
+    """All that follows, what looks like an option too: the words of another program."""
+    return Word(kind, help, kind.shown, [], count="...")  # type: ignore[return-value]
+
+
+def required(kind: ArgumentType[T], help: str, name: str = "") -> T:
+    """An option that has to be given."""
+    return Option(kind, help, name, required=True)  # type: ignore[return-value]
 
 
 @overload

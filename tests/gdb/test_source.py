@@ -76,8 +76,8 @@ def test_what_a_session_may_never_use_waits() -> None:
              "print('loaded:', [m for m in lazily.MODULES if lazily.is_loaded(m)])")  # fmt: skip
     assert "loaded: []" in gdb("-ex", "source gdbcuda.py", "-ex", asked)
     parts = (
-        "check", "condition.bind", "elf", "ide", "ledger", "live.guard.guard", "machine.detour", "machine.trampoline",
-        "remote.plan",
+        "check.file", "condition.bind", "elf", "ide", "ledger", "live.guard.guard", "machine.detour",
+        "machine.trampoline", "remote.plan",
     )  # fmt: skip
     assert all([*(ROOT / "gdbcuda").glob(part.replace(".", "/") + "*")] for part in parts), "their names are right"
     asked = f"python print('parts:', [m for m in {parts!r} if f'gdbcuda.{{m}}' in sys.modules])"

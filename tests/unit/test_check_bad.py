@@ -11,7 +11,7 @@ from elf_build import compiled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gdbcuda.check import check
+from gdbcuda.check.file import check
 from gdbcuda.errors import UserError
 
 SOURCE = """

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from shim_support import Run
 
-from gdbcuda.check import Report, check
+from gdbcuda.check.file import check
+from gdbcuda.check.finding import Report
 
 # library -> (the finding that finds it out, its severity, what the advice must name)
 WRONG = {

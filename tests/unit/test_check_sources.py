@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from elf_build import compiled
 
-from gdbcuda.check import check
+from gdbcuda.check.file import check
 from gdbcuda.files.source_places import substitution
 
 SOURCE = "int cuInit(unsigned f) { return f; }"

@@ -12,7 +12,7 @@ from test_check_cli import ROOT
 # VmHWM, not ru_maxrss: that one still counts the process that was forked before the exec
 MEASURE = """
 import re, sys
-from gdbcuda.check import check
+from gdbcuda.check.file import check
 report = check(sys.argv[1])
 print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read()).group(1)) / 1024, len(report.findings))
 """

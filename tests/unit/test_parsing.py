@@ -35,11 +35,23 @@ def test_of_a_shell(typed: str, says: str, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
-    ("typed", "nearest"), [("instal", "install"), ("ide vscod", "vscode"), ("log sumary x", "summary")]
+    ("typed", "nearest"), [("instal", "install"), ("log sumary x", "summary")]
 )
 def test_of_known_words(typed: str, nearest: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = mistake(typed, capsys)
     assert "choose from" in line and f"; did you mean {nearest}? (see: gdbcuda" in line
+
+
+@pytest.mark.parametrize(("typed", "says"), [
+    ("ide vscod --program a --hook b",
+     "IDE is cdt, clion, emacs, nsight, vim or vscode, not 'vscod'; did you mean vscode?"),
+    ("check x --color alwas", "--color is always, never or auto, not 'alwas'; did you mean always?"),
+    ("ide vim --program a --hook b --path-map c", "--path-map is A=B, for example /libvgpu=$PWD, not 'c'"),
+])  # fmt: skip
+def test_of_what_an_option_may_be(typed: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As at gdb's prompt: the types of words and options are the same ones."""
+    assert cli.main(typed.split()) == 2
+    assert capsys.readouterr() == ("", f"gdbcuda: {says}\n")
 
 
 def test_what_belongs_to_the_program(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,3 +103,13 @@ def test_a_command_waits_for_its_own_modules_alone(words: list[str], loaded: lis
               "print('loaded:', *sorted(sys.modules.keys() & {*cli.MODULES.values()}))")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1].split()[1:] == loaded, done
+
+
+@pytest.mark.parametrize("command", cli.MODULES)
+def test_help_waits_for_no_file_format(command: str) -> None:
+    """pyelftools, the API table and gdb's session logs are loaded by what reads such a file."""
+    heavy = ("elftools", "gdbcuda.api.table", "gdbcuda.calls.reader", "pygments.lexers", "tabulate")
+    script = ("import sys\nfrom gdbcuda.shell import cli\ntry: cli.main(sys.argv[1:])\nexcept SystemExit: pass\n"
+              f"print('loaded:', *sorted(sys.modules.keys() & {{*{heavy}}}))")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", script, command, "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "loaded:"

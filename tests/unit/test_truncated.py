@@ -15,8 +15,9 @@ import pytest
 from elf_build import compiled
 from log_files import alloc_of, write
 
-from gdbcuda import api, check, elf
+from gdbcuda import api, elf
 from gdbcuda.calls import reader
+from gdbcuda.check.file import check
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import hook_library
 
@@ -35,7 +36,7 @@ def notice(path: Path) -> None:
     assert hook_library.exported_by_file(str(path), IS_API) <= {"cuInit", "dlsym"}
 
 
-ACTIONS: dict[str, Callable[[Path], object]] = {"check": check.check, "symbols": symbols, "notice": notice}
+ACTIONS: dict[str, Callable[[Path], object]] = {"check": check, "symbols": symbols, "notice": notice}
 
 
 @pytest.fixture

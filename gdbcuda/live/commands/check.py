@@ -6,6 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+from gdbcuda.check.options import ReportOptions
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import table_version
@@ -14,7 +15,7 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
 from gdbcuda.text.arguments import FILE
-from gdbcuda.text.options import Options, flag, optional_word
+from gdbcuda.text.options import optional_word
 
 if TYPE_CHECKING:
     from gdbcuda.check.finding import Report
@@ -22,15 +23,13 @@ if TYPE_CHECKING:
 PROGRAMS = ("pie", "executable")
 
 
-class CheckOptions(Options):
+class CheckOptions(ReportOptions):
     file: str | None = optional_word(
         FILE, "a hook library or a program (default: the hook library and the program of this session)"
     )
-    json: bool = flag("a JSON document, as 'gdbcuda check --json' prints it")
-    quiet: bool = flag("the verdicts only")
 
 
-@command("cuda-check", CheckOptions, purpose="check")
+@command("cuda-check", CheckOptions, purpose="check", needs=lambda wanted: "" if wanted.file else "stopped")
 def cuda_check(wanted: CheckOptions) -> str:
     """Say whether the hook library is built right, and reaches the program.
 
@@ -43,8 +42,6 @@ def cuda_check(wanted: CheckOptions) -> str:
       cuda-check ./program --json"""
     from gdbcuda.check.finding import JSON_VERSION
 
-    if wanted.file is None and process.is_alive():
-        process.require_stopped()
     reports = [report_on(path) for path in ([wanted.file] if wanted.file else session_files())]
     if wanted.file is None and process.is_alive():
         reports.append(report_on_process())
@@ -73,14 +70,15 @@ def file_here(hook: str) -> str:
 
 def report_on(path: str) -> Report:
     """A library together with this session's program, a program together with its hook library."""
-    from gdbcuda import check, elf
+    from gdbcuda import elf
+    from gdbcuda.check.file import check
     from gdbcuda.live.checking.remote_copies import substitutions
 
     table = table_version.table() if process.is_alive() else None
     if elf.open(path).kind in PROGRAMS:
-        return check.check(path, table, hook=next(filter(os.path.isfile, layers.hooks()), None),
-                           maps=substitutions())  # fmt: skip
-    return check.check(path, table, program=local_program() or None, maps=substitutions())
+        hook = next(filter(os.path.isfile, layers.hooks()), None)
+        return check(path, table, hook=hook, maps=substitutions())
+    return check(path, table, program=local_program() or None, maps=substitutions())
 
 
 def report_on_process() -> Report:

@@ -49,8 +49,12 @@ class AnswerOptions(Options):
     once: bool = flag("the next request only")
     remove: list[int] | None = option(ANSWER_NUMBERS, "takes a wish back: its number, or all")
 
+    @property
+    def is_list(self) -> bool:
+        return self.remove is None and not self.words
 
-@command("cuda-dlsym answer", AnswerOptions)
+
+@command("cuda-dlsym answer", AnswerOptions, needs=lambda wanted: "" if wanted.is_list else "stopped")
 def cuda_dlsym_answer(wanted: AnswerOptions) -> str:
     """Answer the program's requests for a name differently, from now on or once.
 
@@ -69,13 +73,11 @@ def cuda_dlsym_answer(wanted: AnswerOptions) -> str:
       cuda-dlsym answer
       cuda-dlsym answer --remove 1"""
     if wanted.remove is not None:
-        process.require_stopped()
         return take_back(wanted.remove)
-    if not wanted.words:
+    if wanted.is_list:
         return listing()
     if len(wanted.words) != 3 or wanted.words[1].lower() != "with":
         raise UserError("write NAME with OTHER, ADDRESS, hook, driver or NULL", page="requests")
-    process.require_stopped()
     return add(wanted.words[0], wanted.words[2], wanted.once)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
-from typing import Any, Callable, NoReturn, TypeVar, overload
+from typing import Any, Callable, NoReturn, TypeVar, Union, overload
 
 import gdb
 
@@ -75,6 +75,7 @@ class CommandParser(parsing.OptionParser):
 
 
 REGISTRY: dict[str, Command] = {}
+Needs = Union[str, Callable[[Any], str]]
 # What commands may need, each with what refuses where it is not so; rooms above have more of them (`need`).
 NEEDS: dict[str, Callable[[], object]] = {"": lambda: None, "stopped": process.require_stopped}
 PURPOSES = {  # what cuda-help lists the commands under, in this order
@@ -90,7 +91,7 @@ PURPOSES = {  # what cuda-help lists the commands under, in this order
 class Command(gdb.Command):
     def __init__(
         self, name: str, action: Callable[[Any], str | None], options: type[Options], prefix: bool, purpose: str,
-        needs: str,
+        needs: Needs,
     ) -> None:  # fmt: skip
         self.name, self.action, self.options, self.is_prefix, self.needs = name, action, options, prefix, needs
         self.parts = options.parts()
@@ -132,9 +133,12 @@ class Command(gdb.Command):
             raise safely.error(f"{self.name}: ", problem) from None
 
     def act(self, typed: dict[str, Any]) -> str | None:
-        for one in self.needs.split(", "):
-            NEEDS[one]()
-        return self.action(self.options.read(typed, self.examples))
+        if isinstance(self.needs, str):
+            refuse_without(self.needs)
+        wanted = self.options.read(typed, self.examples)
+        if not isinstance(self.needs, str):
+            refuse_without(self.needs(wanted))
+        return self.action(wanted)
 
     def parse(self, text: str) -> dict[str, Any]:
         """What is typed for each word and option; what that means shows when the command may look."""
@@ -191,20 +195,21 @@ class Command(gdb.Command):
 
 @overload
 def command(
-    name: str, *, purpose: str = "", prefix: bool = False, needs: str = ""
+    name: str, *, purpose: str = "", prefix: bool = False, needs: Needs = ""
 ) -> Callable[[Callable[[], Said]], Callable[[], Said]]: ...
 @overload
 def command(
-    name: str, options: type[Own], *, purpose: str = "", prefix: bool = False, needs: str = ""
+    name: str, options: type[Own], *, purpose: str = "", prefix: bool = False, needs: Needs = ""
 ) -> Callable[[Callable[[Own], Said]], Callable[[Own], Said]]: ...
 def command(
-    name: str, options: type[Options] | None = None, *, purpose: str = "", prefix: bool = False, needs: str = ""
+    name: str, options: type[Options] | None = None, *, purpose: str = "", prefix: bool = False, needs: Needs = ""
 ) -> Callable[[Any], Any]:
     """Registers the decorated function as gdb command ``name``; its docstring is the help text. It gets an object of
     ``options``, where there are any.
 
     ``purpose``: one of `PURPOSES`; "NAME WORD" has that of NAME. ``prefix``: others named "NAME WORD" come below it,
-    and it is what NAME alone does. ``needs``: of `NEEDS`, several with ", ", held before the action."""
+    and it is what NAME alone does. ``needs``: of `NEEDS`, several with ", ", held before the action;
+    a function of the options where not every form of the command needs the same."""
 
     def register(action: Callable[..., str | None]) -> Callable[..., str | None]:
         def without(none: Options) -> str | None:
@@ -215,6 +220,11 @@ def command(
         return action
 
     return register
+
+
+def refuse_without(needs: str) -> None:
+    for one in needs.split(", "):
+        NEEDS[one]()
 
 
 def need(name: str, refuse: Callable[[], object]) -> None:

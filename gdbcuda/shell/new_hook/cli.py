@@ -8,46 +8,52 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from gdbcuda.api import vendor
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import own_command, sourced_file
-from gdbcuda.text.parsing import OptionParser
+from gdbcuda.text.arguments import ArgumentType, text
+from gdbcuda.text.options import Options, option, word
+from gdbcuda.text.shell_command import add_command
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+-]*")
 
 
+_ABOUT = """\
+Writes a small hook library to start from: two functions of the driver, and the resolvers that lead programs to them
+(linked, dlsym, cuGetProcAddress), with a Makefile and a CMakeLists.txt that build it with -g -O0."""
+
+
+class NewHookOptions(Options):
+    dir: Path = word(ArgumentType("DIR", Path), "a new or empty folder")
+    name: str | None = option(text("NAME"), "NAME of the library, libNAME.so (default: the folder's)")
+
+
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``new-hook`` to the subcommands of ``gdbcuda``."""
-    about = (
-        "Writes a small hook library to start from: two functions of the driver, and the resolvers that lead programs "
-        "to them (linked, dlsym, cuGetProcAddress), with a Makefile and a CMakeLists.txt that build it with -g -O0."
-    )
-    parser: OptionParser = subparsers.add_parser(
-        "new-hook", help="write a small hook library to start from, with its Makefile and CMake file", description=about
-    )
-    parser.examples = ("gdbcuda new-hook myhook", "gdbcuda new-hook ~/src/quota --name vgpu")
-    parser.add_argument("folder", metavar="DIR", type=Path, help="a new or empty folder")
-    parser.add_argument("--name", help="NAME of the library, libNAME.so (default: the folder's)")
-    parser.set_defaults(run=run)
-    return parser
+    return add_command(
+        subparsers, "new-hook", NewHookOptions, run, about=_ABOUT,
+        help="write a small hook library to start from, with its Makefile and CMake file",
+        examples=("gdbcuda new-hook myhook", "gdbcuda new-hook ~/src/quota --name vgpu"),
+    )  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> int:
-    name = args.name or args.folder.absolute().name
+def run(wanted: NewHookOptions) -> int:
+    from gdbcuda.api import vendor
+
+    name = wanted.name or wanted.dir.absolute().name
     if not NAME.fullmatch(name):
         raise UserError(f"lib{name}.so is no name for a library; give one with --name: letters, digits, _ + -")
     if vendor.layer_of(f"lib{name}.so"):
         raise UserError(f"lib{name}.so is the name of another library, of CUDA or the system; give one with --name")
     try:
-        if args.folder.is_dir() and any(args.folder.iterdir()):
-            raise UserError(f"{args.folder} is not empty: name a new folder")
-        args.folder.mkdir(parents=True, exist_ok=True)
+        if wanted.dir.is_dir() and any(wanted.dir.iterdir()):
+            raise UserError(f"{wanted.dir} is not empty: name a new folder")
+        wanted.dir.mkdir(parents=True, exist_ok=True)
         for file in sorted(TEMPLATE.iterdir()):
-            (args.folder / file.name).write_text(file.read_text().replace("@NAME@", name))
+            (wanted.dir / file.name).write_text(file.read_text().replace("@NAME@", name))
     except OSError as problem:
-        raise UserError(f"{args.folder}: {problem.strerror or problem}") from None
-    print(next_steps(args.folder, name))
+        raise UserError(f"{wanted.dir}: {problem.strerror or problem}") from None
+    print(next_steps(wanted.dir, name))
     return 0
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from check_cases.building import DLSYM, NEXT, case, library
 from check_cases.interception import RESOLVER
-from gdbcuda.check import Report
+from gdbcuda.check.finding import Report
 
 
 @case("returns-minus-one")

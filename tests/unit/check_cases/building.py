@@ -7,7 +7,8 @@ from typing import Callable
 
 from elf_build import compiled
 
-from gdbcuda.check import Report, check
+from gdbcuda.check.file import check
+from gdbcuda.check.finding import Report
 
 Build = Callable[[Path], Report]
 CASES: dict[str, Build] = {}

@@ -8,7 +8,8 @@ from pathlib import Path
 from elf_build import compiled
 
 from check_cases.building import ALLOC, DEBUG, FREE, LOADER, case, library
-from gdbcuda.check import Report, check
+from gdbcuda.check.file import check
+from gdbcuda.check.finding import Report
 
 
 @case("no-debug-info")

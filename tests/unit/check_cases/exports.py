@@ -6,7 +6,8 @@ from pathlib import Path
 
 from check_cases.building import ALLOC, DLSYM, NEXT, case, library
 from gdbcuda import elf
-from gdbcuda.check import Report, check
+from gdbcuda.check.file import check
+from gdbcuda.check.finding import Report
 
 RUNTIME = "int cudaMalloc(void **p, unsigned long n) { *p = (void *)n; return 0; }\n"
 

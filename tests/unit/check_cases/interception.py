@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from check_cases.building import ALLOC, DLSYM, NEXT, case, library
-from gdbcuda.check import Report
+from gdbcuda.check.finding import Report
 
 
 @case("proc-address-not-hooked")

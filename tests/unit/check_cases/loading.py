@@ -7,7 +7,8 @@ from pathlib import Path
 from elf_build import compiled
 
 from check_cases.building import ALLOC, FREE, case, library
-from gdbcuda.check import Report, check
+from gdbcuda.check.file import check
+from gdbcuda.check.finding import Report
 
 
 @case("needs-vendor", "library-not-found")

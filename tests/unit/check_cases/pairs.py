@@ -10,7 +10,8 @@ from check_cases.building import ALLOC, CALLER, DLSYM, FREE, LOADER, NEXT, case,
 from check_cases.interception import RESOLVER
 from check_cases.kind import header
 from check_cases.programs import STATIC_RUNTIME
-from gdbcuda.check import Report, check
+from gdbcuda.check.file import check
+from gdbcuda.check.finding import Report
 
 
 @case("different-machines")

@@ -11,7 +11,8 @@ import pytest
 from elf_build import compiled
 
 from check_cases.building import CALLER, LOADER, case, linked_program
-from gdbcuda.check import Report, check
+from gdbcuda.check.file import check
+from gdbcuda.check.finding import Report
 
 
 @case("static-program", "fixed-address")

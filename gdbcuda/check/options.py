@@ -1,0 +1,10 @@
+"""What ``gdbcuda check`` and ``cuda-check`` both take; gdb loads this file at its start."""
+
+from __future__ import annotations
+
+from gdbcuda.text.options import Options, flag
+
+
+class ReportOptions(Options):
+    json: bool = flag("a JSON document (schema: gdbcuda/check/schema.json)")
+    quiet: bool = flag("the verdicts only")
