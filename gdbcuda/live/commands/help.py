@@ -8,8 +8,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import PURPOSES, REGISTRY, command
-from gdbcuda.manual import plain, search
-from gdbcuda.manual.pages import pages, topic_of
+from gdbcuda.manual import pages, plain, search
 from gdbcuda.text import render
 from gdbcuda.text.arguments import text
 from gdbcuda.text.highlight import C, highlighted
@@ -19,7 +18,7 @@ COMMAND = "cuda-help"
 
 
 def complete_topics(token: str) -> Iterable[str]:
-    return [*pages(), *REGISTRY, *(names.complete_functions(token) if token else ())]
+    return [*pages.pages(), *REGISTRY, *(names.complete_functions(token) if token else ())]
 
 
 class HelpOptions(Options):
@@ -45,8 +44,8 @@ def cuda_help(wanted: HelpOptions) -> str:
     topic = " ".join(wanted.topic)
     if not topic:
         return overview(terminal)
-    if topic_of(topic):
-        return plain.shown(pages()[topic_of(topic)].text, terminal)
+    if pages.topic_of(topic):
+        return plain.shown(pages.pages()[pages.topic_of(topic)].text, terminal)
     if topic in REGISTRY:
         return REGISTRY[topic].help
     return render.fold(searched(topic), terminal.width)
@@ -79,8 +78,8 @@ def overview(terminal: plain.Terminal) -> str:
     """Of each command the first line of its help, and of each page what it answers."""
     groups = [group(title, purpose, terminal) for purpose, title in PURPOSES.items()]
     told = f"{COMMAND} TOPIC shows a page, help COMMAND the help of a command, {COMMAND} WORD what is said of it."
-    pages = f"{heading('The manual', terminal)}\n\n{plain.listed(terminal)}"
-    return "\n\n".join([*groups, pages, render.wrap(told, terminal.columns)])
+    listed = f"{heading('The manual', terminal)}\n\n{plain.listed(terminal)}"
+    return "\n\n".join([*groups, listed, render.wrap(told, terminal.columns)])
 
 
 def group(title: str, purpose: str, terminal: plain.Terminal) -> str:
