@@ -26,29 +26,38 @@ MOST_SHOWN = 3
 def cuda_break(wanted: from_request.BreakOptions) -> str:
     """Break in one implementation of a CUDA or NVML function: the hook library's.
 
-    Works before the program runs, and without debug info. COND is written on the header's parameter names, enum
-    constants and sizes, means the same in every layer, and is checked at once. What is made is an ordinary gdb
-    breakpoint: info breakpoints, disable, delete, commands, ignore and save breakpoints work on it.
+    The breakpoint can be made before the program runs, and needs no debug info. COND is written on the
+    header's parameter names, enum constants and sizes. It means the same in every layer. It is checked at
+    once. The breakpoint is an ordinary one of gdb's: info breakpoints, disable, delete, commands, ignore and
+    save breakpoints work on it.
 
-    COND may follow a pointer that the function reads (*count, pCopy->Height, sizes[0]; NULL makes the comparison
-    false, at any other that leads nowhere gdb stops and says so) and take members of a struct (gridDim.x). It may
-    ask who calls: caller in hook, caller in libfoo.so,main (layers, libraries, functions; it then decides alone,
-    without the usual --from app), thread == N (gdb's number). nth == N, every N and after N count the calls that all
-    the rest, --from included, lets through: joined by &&, asked last, from the start of each process on, for each
-    breakpoint by itself. With a glob COND leaves out the functions that it does not fit.
+    COND may follow a pointer that the function reads: *count, pCopy->Height, sizes[0]. A pointer that is NULL
+    makes the comparison false. At any other pointer that leads nowhere, gdb stops and says so. COND may take
+    members of a struct: gridDim.x.
 
-    --on return and --on error catch the return of those calls alone that COND and --from let through at entry;
-    each call site where such a call returns gets an ordinary breakpoint, deleted with this one.
+    COND may ask who calls: caller in hook, or caller in libfoo.so,main. The words are layers, libraries and
+    functions. Such a COND decides alone: the usual --from app does not apply. thread == N is gdb's number of
+    the thread.
 
-    COND and --from are compiled into the process where that is safe (a guard): a call that does not match then costs a
-    nanosecond, or 0.2 us where COND looks at a string or behind a pointer, and no stop. cuda-guards shows which
-    breakpoints have one, or why not; set cuda-guard off is without.
+    nth == N, every N and after N count calls. They count the calls that the rest of COND and --from let
+    through. Each breakpoint counts by itself, from the start of each process. A count is joined to the rest
+    by && and is tested last.
+
+    A glob gives breakpoints in several functions. Functions that COND does not fit are left out.
+
+    --on return and --on error stop at the return of a call. COND and --from are tested when the call begins.
+    Each call site that such a call returns to gets an ordinary breakpoint. It is deleted with this one.
+
+    Where it is safe, COND and --from are compiled into the process. That is a guard. A call that does not
+    match then costs a nanosecond and no stop, or 0.2 us where COND looks at a string or behind a pointer.
+    cuda-guards shows which breakpoints have a guard, and why others have none. 'set cuda-guard off' makes
+    none.
 
     Examples:
       cuda-break cudaMalloc
       cuda-break cuMemAlloc if bytesize > 1<<30
       cuda-break cudaMemcpy if kind == cudaMemcpyDeviceToHost && count >= 1M
-      cuda-break cuLaunchKernel if blockDimX > 256 && caller in libtorch*.so && every 100
+      cuda-break cuLaunchKernel if blockDimX > 256 && caller in app && every 100
       cuda-break cuMemcpy2D if pCopy->WidthInBytes >= 1M && thread == 2
       cuda-break cuMemAlloc --count if bytesize > 1G
       cuda-break cuMemAlloc --on error

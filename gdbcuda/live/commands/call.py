@@ -29,9 +29,10 @@ class CallOptions(Options):
 def cuda_call(wanted: CallOptions) -> str:
     """Show the API call of the selected frame: its arguments decoded, its result.
 
-    Any frame of the backtrace that is an API function will do (up, frame 2). Arguments come from the registers at
-    the entry, later from the debug info or from what was seen at the entry; what is not known is said to be unknown.
-    After a return (finish, cuda-break --on return) the result and the values written to out-pointers are shown.
+    It works in any frame of the backtrace that is an API function: use up, or frame 2. At the entry the
+    arguments are read from the registers. Later they come from the debug info, or are those that were seen at
+    the entry. What is not known is shown as unknown. After a return (finish, cuda-break --on return) the
+    result and the values behind out-pointers are shown.
 
     Examples:
       cuda-call

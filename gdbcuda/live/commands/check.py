@@ -33,8 +33,9 @@ class CheckOptions(ReportOptions):
 def cuda_check(wanted: CheckOptions) -> str:
     """Say whether the hook library is built right, and reaches the program.
 
-    Each finding says what was seen, what it means for a hook library, and what to type or change; the last line is the
-    verdict. The same as 'gdbcuda check' in a shell; without FILE also what is really loaded in the process, if any.
+    Each finding says what was seen, what it means for a hook library, and what to type or change. The last
+    line is the verdict. 'gdbcuda check' says the same in a shell. Without FILE the process is checked too, if
+    there is one: what is really loaded.
 
     Examples:
       cuda-check ./libvgpu.so

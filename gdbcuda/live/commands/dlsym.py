@@ -25,8 +25,9 @@ class DlsymOptions(Options):
 def cuda_dlsym(wanted: DlsymOptions) -> str:
     """Show every implementation of dlsym, and which one each object reaches.
 
-    Its subcommands log the requests, break on one, and answer one differently: help cuda-dlsym log, break, answer.
-    What a PLT slot leads to is read from memory; before its first call it is looked up as the loader will.
+    The subcommands log the requests, break on one, and answer one differently: help cuda-dlsym log, break,
+    answer. What a PLT slot leads to is read from memory. A slot that was not called yet is looked up as the
+    loader will do it.
 
     Examples:
       cuda-dlsym

@@ -58,13 +58,16 @@ class AnswerOptions(Options):
 def cuda_dlsym_answer(wanted: AnswerOptions) -> str:
     """Answer the program's requests for a name differently, from now on or once.
 
-    OTHER: as if that name had been asked for. ADDRESS (0x..., &function): that function. hook, driver: their function
-    of the name, version and flags that are asked for. NULL: nothing. It holds for dlsym, dlvsym, cuGetProcAddress and
-    cudaGetDriverEntryPoint, for the program's requests and not for the hook's own, and for later runs too.
+    OTHER: the request is answered as if that name had been asked for. ADDRESS (0x..., &function): the answer
+    is that function. hook, driver: the answer is their function of the name, version and flags that are asked
+    for. NULL: the answer is nothing.
 
-    The name in the program's memory is not touched. Where gdb can write registers, they are; where it cannot, the
-    return address is led over a few bytes of code (set cuda-answer-by). The original request is made either way when
-    an address is answered: dlerror() still tells what it said.
+    The answer holds for dlsym, dlvsym, cuGetProcAddress and cudaGetDriverEntryPoint. It holds for the
+    program's requests and not for the hook's own, in this run and in later ones.
+
+    The name in the program's memory is not touched. The answer is written into a register. Where gdb cannot
+    write registers, the return address is led over a few bytes of code (set cuda-answer-by). The original
+    request is made all the same, so dlerror() still tells what it said.
 
     Examples:
       cuda-dlsym answer nvmlDeviceGetMemoryInfo with nvmlInit_v2

@@ -55,9 +55,10 @@ class RequestBreakOptions(Options):
 def cuda_dlsym_break(wanted: RequestBreakOptions) -> str:
     """Break in one implementation of dlsym, when it is asked for one name.
 
-    Works before the program runs. libc's dlsym, ld.so's and every other one are there as locations of the breakpoint,
-    switched off. Where a guard compares the name in the process (see cuda-guards), a request for another name costs
-    0.2 us; in gdb 0.7 ms.
+    The breakpoint can be made before the program runs. The dlsym of libc, of ld.so and of every other object
+    is a location of the breakpoint. Those that were not asked for are switched off. A guard compares the name
+    in the process, where there is one (see cuda-guards). A request for another name then costs 0.2 us. In gdb
+    it costs 0.7 ms.
 
     Examples:
       cuda-dlsym break cuMemAlloc_v2

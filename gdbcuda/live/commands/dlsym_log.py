@@ -40,15 +40,16 @@ class RequestSaveOptions(Options):
 def cuda_dlsym_log(wanted: RequestLogOptions) -> str:
     """Log every request for a function by name, and judge the answer.
 
-    Seen are dlsym and dlvsym of every object, cuGetProcAddress, cudaGetDriverEntryPoint and cuGetExportTable, from
-    the moment the log is on; switch it on before run to see all. The program is stopped for an instant at each request
-    and at its return, half a millisecond each, more through gdbserver; show says what it was. Nothing else is slower.
+    The log sees dlsym and dlvsym of every object, cuGetProcAddress, cudaGetDriverEntryPoint and
+    cuGetExportTable. It sees them from the moment it is on. Switch it on before run to see all. The program
+    is stopped for an instant at each request and at its return. That costs half a millisecond each, more
+    through gdbserver. 'show' says what it was. Nothing else is slower.
 
-    Its subcommands are on, off, show (which is also what it does alone), save and clear.
+    The subcommands are on, off, show, save and clear. Without one it does what show does.
 
-    Verdicts: hooked, driver (past the hook), other, missing, wrong version (not the function that this name means at
-    this version and these flags), wrong object (not of the library that the handle stands for, or the hook's own
-    function given to itself).
+    The verdicts: hooked; driver (past the hook); other; missing; wrong version (not the function that this
+    name means at this version and these flags); wrong object (not of the library that the handle stands for,
+    or the hook's own function given to itself).
 
     Examples:
       cuda-dlsym log on

@@ -41,8 +41,9 @@ class EnvOptions(Options):
 def cuda_env(wanted: EnvOptions) -> str:
     """Set an environment variable in the running process and for the next run.
 
-    gdb's 'set environment' does nothing to a process that runs already. In the process the variable is changed by
-    writing memory: no function of the program is called. The program sees it at its next getenv.
+    gdb's 'set environment' does nothing to a process that runs already. This command changes the variable in
+    the process by writing memory. No function of the program is called. The program sees the new value at its
+    next getenv.
 
     Examples:
       cuda-env LIBCUDA_LOG_LEVEL=4

@@ -21,11 +21,13 @@ MOST_LINES = 8
 def cuda_guards() -> str:
     """Show who tests the conditions of cuda-break: a guard, gdbserver or gdb.
 
-    While the program runs, a guarded function begins with a jump to the test; 'set cuda-guard off', disable, delete
-    and detach put its own bytes back for good. Without a guard the breakpoint works all the same, at the price of a
-    stop for every call. Calls are those that cuda-break --count has seen. 'info breakpoints' says the same, shorter.
-    The last line says where backtrace(), profilers and core files lose the caller, if anywhere: guards that are in
-    libgdbcuda.so, which cuda-load preloads (set cuda-guard-stacks), lose none.
+    A guarded function begins with a jump to the test while the program runs. 'set cuda-guard off', disable,
+    delete and detach put its own bytes back. A breakpoint without a guard works all the same, at the price of
+    a stop for every call.
+
+    The column of calls has those that cuda-break --count has seen. 'info breakpoints' says the same, shorter.
+    The last line says where backtrace(), profilers and core files lose the caller. Guards in libgdbcuda.so
+    lose none. cuda-load preloads that library (set cuda-guard-stacks).
 
     Examples:
       cuda-guards

@@ -31,8 +31,8 @@ class HelpOptions(Options):
 def cuda_help(wanted: HelpOptions) -> str:
     """Show the commands by what they are for and the manual's pages, or one page.
 
-    Of a function its prototypes are shown: conditions are written on the names of its parameters. Any other word is
-    searched for, in the pages and in the help of the commands.
+    For a function it shows the prototypes: conditions are written on the names of its parameters. For any
+    other word it searches the pages and the help of the commands.
 
     Examples:
       cuda-help

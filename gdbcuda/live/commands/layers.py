@@ -29,10 +29,11 @@ class LayersOptions(Options):
 def cuda_layers(wanted: LayersOptions) -> str:
     """Show which object of the process is in which layer, and why.
 
-    Layers, outermost first: app, runtime, hook, driver, system. A hook library is one that cuda-load was given, or
-    an object nobody knows that exports functions of the API under their own names. The runtime and the driver are
-    known by their names; a runtime inside the program shows as the program's exports or not at all (cuda-check).
-    Search order: which object the loader asks first for a name; "dlopen" came later. Works at any stop, and on a core.
+    The layers, outermost first: app, runtime, hook, driver, system. A hook library is one that cuda-load was
+    given. An object that nobody knows, and that exports functions of the API under their own names, is one
+    too. The runtime and the driver are known by their names. A runtime inside the program shows as the
+    program's exports, or not at all: cuda-check tells. The search order says which object the loader asks
+    first for a name. "dlopen" came later. The command works at any stop and on a core file.
 
     Examples:
       cuda-layers

@@ -27,10 +27,13 @@ class LoadOptions(Options):
 def cuda_load(wanted: LoadOptions) -> str:
     """Preload a hook library into the program under debug, and into nothing else.
 
-    The library is looked at first: what it exports, debug info, and the verdict of cuda-check. At the next
-    run the program alone preloads it: not gdb, not the start-up shell. It is the hook layer from then on:
-    cuda-break stops in it, and the first stop says whether it is really loaded, and first in the search order.
-    Without LIB: what is loaded now. Where a gdbserver starts the program: what to type there (see cuda-remote).
+    First the library is looked at: what it exports, its debug info, the verdict of cuda-check. At the next
+    run the program alone preloads it, not gdb and not the start-up shell. From then on it is the hook layer,
+    and cuda-break stops in it. The first stop says whether it is really loaded, and first in the search
+    order.
+
+    Without LIB the command says what is loaded now. Where a gdbserver starts the program, it says what to
+    type there (see cuda-remote).
 
     Examples:
       cuda-load ./libvgpu.so

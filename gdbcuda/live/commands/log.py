@@ -72,8 +72,8 @@ class StartOptions(Options):
 def cuda_log_start(wanted: StartOptions) -> str:
     """Record calls from now on, before the program runs or at any stop.
 
-    Each call costs two stops of the program that nobody sees. Calls of one thread nest: the program's call of the
-    runtime, the runtime's of the hook, the hook's of the driver. Breakpoints and stepping go on as usual.
+    Each call costs two stops of the program that nobody sees. Breakpoints and stepping go on as usual. The
+    calls of one thread nest: the program calls the runtime, the runtime the hook, the hook the driver.
 
     Examples:
       cuda-log start
@@ -154,7 +154,7 @@ class LogSaveOptions(Options):
 def cuda_log_save(wanted: LogSaveOptions) -> str:
     """Write the calls kept so far to FILE, for 'gdbcuda log' in a shell.
 
-    (cuda-log start --to FILE writes each call as it happens.)
+    'cuda-log start --to FILE' writes each call as it happens.
 
     Examples:
       cuda-log save calls.jsonl"""
@@ -259,7 +259,8 @@ def view(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
 def cuda_log_summary(wanted: FilterOptions) -> str:
     """Sum up the recorded calls: count, failures, times, bytes, kernels, callers.
 
-    Times are the debugger's: each call includes what its own two stops and those of the calls inside it cost.
+    The times are the debugger's. Each call includes the cost of its own two stops and of those of the calls
+    inside it.
 
     Examples:
       cuda-log summary

@@ -52,15 +52,18 @@ need("ledger", ledger_here)
 def cuda_memory(wanted: MemoryOptions) -> str:
     """Show what memory the API has handed out, by whom, and what was used wrongly.
 
-    Read out of the recorded calls alone. cuda-log start --memory before run records what is needed; with --stack N
-    the site is the nearest function of the program itself. 'set cuda-memory-stop on' stops the program at a double
-    free, an unknown or interior pointer, a free of the wrong family, a copy or fill of freed or unmapped memory or
-    beyond the end of a block.
+    All is read out of the recorded calls. 'cuda-log start --memory', before run, records what is needed. With
+    --stack N the site of a block is the nearest function of the program itself.
 
-    live: blocks not freed yet. leaks: the same by site. peak: the most at once, and what was live then and at the
-    first refusal. by-site: who allocates. reported: what the layers said was in use, beside the ledger's count.
-    compare: the same, asked now: the selected thread calls cuMemGetInfo and nvmlDeviceGetMemoryInfo of each layer
-    while the others stand still. No other view calls anything in the program.
+    'set cuda-memory-stop on' stops the program at a mistake: a double free; an unknown or interior pointer; a
+    free of the wrong family; a copy or fill of freed or unmapped memory, or beyond the end of a block.
+
+    live: the blocks that are not freed yet. leaks: the same by site. peak: the most at once, and what was
+    live then and at the first refusal. by-site: who allocates. reported: what the layers said was in use,
+    beside the ledger's count.
+
+    compare: the same, asked now. The selected thread calls cuMemGetInfo and nvmlDeviceGetMemoryInfo of each
+    layer while the others stand still. No other view calls a function of the program.
 
     Examples:
       cuda-memory

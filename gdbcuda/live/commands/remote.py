@@ -33,10 +33,13 @@ class ConnectOptions(RemoteOptions):
 def cuda_remote(wanted: ConnectOptions) -> str:
     """Print what to type for a program on another machine: there, and in gdb here.
 
-    There a gdbserver starts the program and preloads the hook library into it alone; by TCP, or with --ssh,
-    --container and --pod through a pipe, which needs no open port. Here gdb learns where the sources are, from the
-    directory that the debug info names and the checkout that is found, and connects. Program, arguments and hook
-    library are this session's where nothing else is said. Then cuda-check says whether all fits together.
+    There a gdbserver starts the program and preloads the hook library into it alone. gdb reaches it by TCP.
+    With --ssh, --container and --pod it goes through a pipe, and no port has to be open. Here gdb learns
+    where the sources are, and connects. It compares the directory that the debug info names with the checkout
+    that is found.
+
+    Program, arguments and hook library are this session's where nothing else is said. At the end cuda-check
+    says whether all fits together.
 
     Examples:
       cuda-remote --host gpu-server --port 2345

@@ -28,11 +28,13 @@ class RouteOptions(Options):
 def cuda_route(wanted: RouteOptions) -> str:
     """Show which implementation answers: per function, and per way of reaching it.
 
-    Works at any stop, also before the first call, and on a core file: PLT and GOT slots are read from memory. A slot
-    that is "not called yet" is looked up as the loader will. A pointer is one that the program, the runtime or the
-    hook has stored in its variables. What dlsym and cuGetProcAddress answered is added while cuda-dlsym log is on.
+    The command works at any stop, also before the first call, and on a core file. PLT and GOT slots are read
+    from memory. A slot that is "not called yet" is looked up as the loader will do it. A pointer is one that
+    the program, the runtime or the hook has stored in its variables. While cuda-dlsym log is on, the answers
+    of dlsym and cuGetProcAddress are added.
 
-    Verdicts: hooked, driver (past the hook), runtime, other, missing, wrong version, and real: the hook's own way on.
+    The verdicts: hooked; driver (past the hook); runtime; other; missing; wrong version; real (the hook's own
+    way on).
 
     Examples:
       cuda-route

@@ -26,9 +26,11 @@ class SaveOptions(Options):
 def cuda_save(wanted: SaveOptions) -> str:
     """Write the breakpoints of cuda-break and cuda-dlsym break to a file.
 
-    With their commands, ignore counts and whether they are disabled. Conditions are as you wrote them, so that the
-    file can be read and edited, and read back before the program runs. (gdb's own save breakpoints works too, once the
-    functions are found: where a breakpoint is pending gdb cannot keep what was asked.)
+    Their commands, ignore counts and whether they are disabled are written too. Conditions are written as you
+    typed them: the file can be read and edited. 'source FILE' reads it back, also before the program runs.
+
+    gdb's own 'save breakpoints' works too once the functions are found. Where a breakpoint is pending, gdb
+    cannot keep what was asked.
 
     Examples:
       cuda-break cuMemAlloc if bytesize > 1G

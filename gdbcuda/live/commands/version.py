@@ -27,8 +27,9 @@ class VersionOptions(Options):
 def cuda_version(wanted: VersionOptions) -> str:
     """Print the versions of everything that takes part, for a bug report.
 
-    gdbcuda, gdb and its Python with their packages, this machine, the API table in use; and of the process the hook
-    library, the driver and the runtime with their build-ids. (set cuda-version is the setting: which API table.)
+    It names gdbcuda, gdb, its Python with the packages, this machine and the API table in use. Of the process
+    it names the hook library, the driver and the runtime, with their build-ids. The setting 'set
+    cuda-version' is another thing: it says which API table is used.
 
     Examples:
       cuda-version
