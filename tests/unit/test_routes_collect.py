@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from gdbcuda import api
 from gdbcuda.check import loaded
 from gdbcuda.check.loaded import Facts
 from gdbcuda.linkage import Linkage
+from gdbcuda.linkage.image import Image
+from gdbcuda.linkage.objects import Linkages
+from gdbcuda.memory import DictMemory
 from gdbcuda.routes import collect, report, resolvers
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
@@ -156,3 +160,17 @@ def test_what_the_facts_alone_tell(loaded_libraries: tuple, facts: Facts, id: st
 def test_without_a_loader() -> None:
     assert [f.id for f in loaded.without_loader(Facts(is_static=True))] == ["static-program"]
     assert [f.id for f in loaded.without_loader(Facts())] == ["not-started"]
+
+
+WRITABLE, READABLE = 2, 4
+
+
+def test_words_of_every_part_that_is_written() -> None:
+    """A part that is constant, empty or not there hides none of those behind it."""
+    parts = [(0x1000, 16, READABLE), (0x2000, 4, WRITABLE), (0x3000, 16, WRITABLE), (0x4004, 23, WRITABLE | READABLE)]
+    rows = [struct.pack("<IIQQQQQQ", 1, flags, 0, start, start, size, size, 8) for start, size, flags in parts]
+    words = struct.pack("<4xQQ", 7, 9)
+    memory = DictMemory({0x1000: bytes(16), 0x2000: bytes(4), 0x4004: words + bytes(3), 0x9000: b"".join(rows)})
+    asker = Linkage(Image(memory, "libasks.so", 0, 0, headers=(0x9000, len(rows))))
+    snapshot = ProcessSnapshot(Linkages([]), memory, api.load(), lambda linkage: "app")
+    assert list(collect.words(snapshot, asker)) == [(0x4008, 7), (0x4010, 9)]
