@@ -9,6 +9,7 @@ A file is JSON Lines: one event a line, in the order of time. The header comes f
 ``ts`` is seconds since the recording began, ``op_id`` joins a begin with its end. ``details`` of a begin are the
 arguments as `gdbcuda.decode` gives their data. M lines describe what other lines name by a number: a code address
 ("place"), a thread, a process, a loaded object; they come before their first use and hold until the next of the same.
+"unseen" names what the log cannot tell about a process: functions that were not recorded, and what was "before".
 """
 
 from __future__ import annotations

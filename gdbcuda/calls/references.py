@@ -13,6 +13,7 @@ from typing import Any
 Process = tuple[int, int]  # inferior, pid
 Details = Mapping[str, Any]
 NOTHING: Details = {}
+BEFORE = "before"  # as what was not seen: the calls before the recording began
 NONE = type(None)
 WORDS = ("function", "object", "layer", "source", "name", "file", "demangled", "program", "build_id")
 NUMBERS = ("address", "thread", "inferior", "pid", "lwp")
@@ -41,6 +42,7 @@ class References:
         self.started = 0  # all of them together
         self.objects: dict[tuple[Process, str], Details] = {}  # by process and file name
         self.kernels: dict[str, str] = {}  # readable name by mangled name
+        self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
 
     def add(self, kind: str, details: Details) -> None:
         """KeyError or TypeError for a line with something missing; kinds that we do not know are left out."""
@@ -54,9 +56,13 @@ class References:
             self.objects[process, details["file"]] = details
         elif kind == "kernel":
             self.kernels[details["name"]] = details["demangled"]
+        elif kind == "unseen":
+            self.unseen.setdefault(process, set()).add(details["name"])
         elif kind == "process":
             is_known = "image" in details and self.processes.get(process) == details
             self.processes[process] = details
+            if not is_known:
+                self.unseen.pop(process, None)
             self.programs[process] += not is_known
             self.started += not is_known
 

@@ -5,5 +5,6 @@ from __future__ import annotations
 from gdbcuda.ledger.book import Ledger
 from gdbcuda.ledger.processes import Ledgers
 from gdbcuda.ledger.roles import matters
+from gdbcuda.ledger.unseen import left_out, releases_of
 
-__all__ = ["Ledger", "Ledgers", "matters"]
+__all__ = ["Ledger", "Ledgers", "left_out", "matters", "releases_of"]

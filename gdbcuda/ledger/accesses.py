@@ -26,6 +26,7 @@ class Touch(NamedTuple):
     address: int
     size: int
     is_array: bool = False
+    is_host: bool = False  # the call says that this side is the host's memory
 
 
 def touches(function: api.Function, call: Call, element_of: ElementOf = lambda array: 0) -> Iterator[Touch]:
@@ -84,7 +85,16 @@ def copied(function: api.Function, call: Call) -> Iterator[Touch]:
         if in_array:
             yield Touch(name, address, 0, is_array=True)
         else:
-            yield Touch(name, address, span(width, height, 1, pitch, 0) if pitch else count)
+            size = span(width, height, 1, pitch, 0) if pitch else count
+            yield Touch(name, address, size, is_host=is_host(name, get("kind")))
+
+
+def is_host(side: str, direction: Any) -> bool:
+    """Of srcHost, and of src in a cudaMemcpyHostToDevice."""
+    if side.endswith("Host"):
+        return True
+    there = str(direction).rpartition("cudaMemcpy")[2]
+    return there.startswith("HostTo") if side.startswith("src") else there.endswith("ToHost")
 
 
 @cache
@@ -117,7 +127,7 @@ def by_driver(copy: Data) -> Iterator[Touch]:
         pitch, rows = number(copy.get(f"{side}Pitch")), number(copy.get(f"{side}Height"))
         x, y, z = (number(copy.get(f"{side}{axis}")) for axis in ("XInBytes", "Y", "Z"))
         start = number(copy.get(name)) + (z * rows + y) * pitch + x
-        yield Touch(name, start, span(width, height, depth, pitch, rows))
+        yield Touch(name, start, span(width, height, depth, pitch, rows), is_host=is_host(name, None))
 
 
 def by_runtime(copy: Data, element_of: ElementOf) -> Iterator[Touch]:
@@ -134,7 +144,8 @@ def by_runtime(copy: Data, element_of: ElementOf) -> Iterator[Touch]:
         pitch, rows = number(box.get("pitch")), number(box.get("ysize"))
         x, y, z = (number(at.get(axis)) for axis in "xyz")
         start = number(box.get("ptr")) + (z * rows + y) * pitch + x
-        yield Touch(f"{side}Ptr", start, span(width, height, depth, pitch, rows))
+        size = span(width, height, depth, pitch, rows)
+        yield Touch(f"{side}Ptr", start, size, is_host=is_host(side, copy.get("kind")))
 
 
 def batch(arguments: Data) -> Iterator[Touch]:

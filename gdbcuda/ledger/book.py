@@ -8,12 +8,13 @@ that made room for it is seen to end; blocks are therefore freed by what they we
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import References
-from gdbcuda.ledger import extents, mappings, roles, trouble
+from gdbcuda.calls.references import BEFORE, References
+from gdbcuda.ledger import extents, mappings, roles, trouble, unseen
 from gdbcuda.ledger.accesses import touches
 from gdbcuda.ledger.blocks import Block, Blocks, where
 from gdbcuda.ledger.devices import Devices
@@ -57,6 +58,7 @@ class Ledger:
         self.notes = notes if notes is not None else References()
         self.blocks = Blocks()
         self.problems: list[Problem] = []
+        self.from_elsewhere: list[Problem] = []  # releases of blocks that the log cannot know
         self.bytes: Counter[str] = Counter()  # live, by kind
         self.peak = self.on_device = 0
         self.peak_call: Call | None = None
@@ -106,13 +108,30 @@ class Ledger:
             return
         block = self.to_free(address, role)
         if block is None:
-            self.complain(call, *trouble.of_free_of_nothing(self.blocks, address))
+            self.free_nothing(call, role.function, address)
             return
         if any(block is other for _, other in self._freeing.values()):
             self.complain(call, "double free", f"{where(block)} is being freed by another thread", block)
         allocator = self.table.functions[block.call.name]
         self.complain_of(call, trouble.of_free(self.blocks, block, allocator, role.function))
         self._freeing[call.number] = call, block
+
+    def free_nothing(self, call: Call, release: api.Function, address: int) -> None:
+        """A mistake, unless the block is one that the log cannot know."""
+        kind, text, block = trouble.of_free_of_nothing(self.blocks, address)
+        why = unseen.of_release(release, self.unseen(call))
+        may_be_new = kind == trouble.UNKNOWN or (kind == trouble.DOUBLE and why not in ([], [BEFORE]))
+        if not why or not may_be_new:
+            self.complain(call, kind, text, block)
+        elif len(self.from_elsewhere) < MOST_PROBLEMS:
+            self.from_elsewhere.append(Problem("not of this log", ", ".join(why), call))
+
+    def unseen(self, call: Call) -> Collection[str]:
+        return self.notes.unseen.get(call.process, unseen.NONE)
+
+    def not_followed(self, block: Block) -> list[str]:
+        """Releases of the block that the log may lack: whether it is live is unknown."""
+        return unseen.of_block(block, self.table, self.unseen(block.call))
 
     def to_free(self, address: int, role: Role) -> Block | None:
         """The live block that begins there; of a handle and an address of the same value the one of the right kind."""

@@ -13,6 +13,7 @@ from gdbcuda.text.sentences import counted
 Found = tuple[str, str, Optional[Block]]  # kind, text, the block that it is about
 Trouble = Optional[Found]
 USED = ("device", "managed", "graph")  # kinds whose use after the free is told
+DOUBLE, UNKNOWN = "double free", "unknown pointer"
 BOUNDED = (*USED, "host")  # kinds whose bounds copies are held against
 
 
@@ -34,8 +35,8 @@ def of_free_of_nothing(blocks: Blocks, address: int) -> Found:
     handles = [space.freed.get(address) for space in blocks.spaces.values() if space is not blocks.memory]
     freed = next((one for one in (before, *handles) if one is not None and one.address == address), None)
     if freed is not None:
-        return "double free", f"{where(freed)} was freed{by(freed)}", freed
-    return "unknown pointer", "no recorded call has handed it out", None
+        return DOUBLE, f"{where(freed)} was freed{by(freed)}", freed
+    return UNKNOWN, "no recorded call has handed it out", None
 
 
 def of_touch(blocks: Blocks, touch: Touch) -> Trouble:
@@ -53,7 +54,8 @@ def of_touch(blocks: Blocks, touch: Touch) -> Trouble:
 
 
 def use_after_free(blocks: Blocks, touch: Touch) -> Trouble:
-    freed = blocks.memory.was_holding(touch.address)
+    """The program's own malloc may have a freed block's address now: the host's side of a copy is not the block's."""
+    freed = None if touch.is_host else blocks.memory.was_holding(touch.address)
     if freed is None or freed.kind not in USED:
         return None
     return "use after free", f"{touch.parameter} lies in {where(freed)}, freed{by(freed)}", freed

@@ -8,13 +8,14 @@ from functools import partial
 from typing import Callable
 
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import BEFORE
 from gdbcuda.calls.text import CallWriter, duration, value
 from gdbcuda.errors import UserError
 from gdbcuda.ledger.blocks import Block, by, where
 from gdbcuda.ledger.book import Ledger, Problem
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
-from gdbcuda.text.sentences import counted
+from gdbcuda.text.sentences import counted, some
 from gdbcuda.text.units import human
 
 ROWS = 40
@@ -59,16 +60,39 @@ def divided(blocks: Sequence[Block], least: int) -> tuple[list[Block], str]:
 
 
 def totals(ledger: Ledger) -> str:
-    kinds = Counter(block.counted_as for block in ledger.blocks.live())
-    each = ", ".join(f"{kind} {size(ledger.bytes[kind])} in {count}" for kind, count in sorted(kinds.items()))
-    return f"{counted(sum(kinds.values()), 'block')}: {each}" if each else "No block is live."
+    return total(ledger.blocks.live()) + unknown_text(ledger) if ledger.blocks.live() else "No block is live."
+
+
+def total(blocks: Sequence[Block]) -> str:
+    """ "3 blocks: device 4096 [4.00 KiB] in 2, host 64 in 1"."""
+    kinds, sizes = Counter(block.counted_as for block in blocks), Counter[str]()
+    for block in blocks:
+        sizes[block.counted_as] += block.size
+    each = ", ".join(f"{kind} {size(sizes[kind])} in {count}" for kind, count in sorted(kinds.items()))
+    return f"{counted(len(blocks), 'block')}: {each}"
+
+
+def leaked(ledger: Ledger) -> list[Block]:
+    """What is known not to be freed."""
+    return [block for block in ledger.blocks.live() if not ledger.not_followed(block)]
+
+
+def unknown_text(ledger: Ledger) -> str:
+    """What is said of blocks whose releases the log may lack."""
+    found = [block for block in ledger.blocks.live() if ledger.not_followed(block)]
+    if not found:
+        return ""
+    names = sorted({name for block in found for name in ledger.not_followed(block)})
+    return (f"\nUnknown whether freed: {total(found)}; not every call of {some(names)} was recorded "
+            "(cuda-log start --memory)")  # fmt: skip
 
 
 def leaks(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     """Never freed, by site: one line says who forgot how much."""
-    found, smaller = divided(ledger.blocks.live(), least)
+    found, smaller = divided(leaked(ledger), least)
+    unknown = unknown_text(ledger).lstrip()
     if not found:
-        return smaller or "Everything that was handed out has been given back."
+        return "\n".join(filter(None, [smaller, unknown])) or "Everything that was handed out has been given back."
     groups: dict[tuple[int, str], list[Block]] = {}
     for block in found:
         groups.setdefault((block.site, block.call.name), []).append(block)
@@ -76,7 +100,7 @@ def leaks(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     rows = [(len(blocks), size(sum(b.size for b in blocks)), name, site(blocks[0], writer), first(blocks))
             for (_, name), blocks in ordered[:ROWS]]  # fmt: skip
     table = render.table(rows, ["blocks", "bytes", "by", "site", "the first"])
-    return "\n".join(filter(None, [table, f"Not freed: {totals(ledger)}", smaller]))
+    return "\n".join(filter(None, [table, f"Not freed: {total(leaked(ledger))}", unknown, smaller]))
 
 
 def first(blocks: Sequence[Block]) -> str:
@@ -164,10 +188,20 @@ def problem_text(problem: Problem, writer: CallWriter) -> str:
 
 def problems(ledger: Ledger, writer: CallWriter) -> str:
     if not ledger.problems:
-        return "No bad free and no bad copy was seen."
+        return "No bad free and no bad copy was seen." + elsewhere_text(ledger)
     shown = [problem_text(problem, writer) for problem in ledger.problems[:ROWS]]
     left = len(ledger.problems) - len(shown)
-    return "\n".join([*shown, *([f"... and {left} more"] if left else [])])
+    return "\n".join([*shown, *([f"... and {left} more"] if left else [])]) + elsewhere_text(ledger)
+
+
+def elsewhere_text(ledger: Ledger) -> str:
+    """Frees that are right or wrong, nobody can tell."""
+    found = ledger.from_elsewhere
+    if not found:
+        return ""
+    why = "the recording began later" if found[0].text.startswith(BEFORE) else f"not every {found[0].text} was recorded"
+    return f"\nBlocks that the log does not know were freed by {counted(len(found), 'call')}, the first #" \
+           f"{found[0].call.number} {found[0].call.name}: {why}."  # fmt: skip
 
 
 def overview(ledger: Ledger, writer: CallWriter) -> str:

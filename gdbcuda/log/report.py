@@ -16,6 +16,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger import Ledgers
 from gdbcuda.ledger.blocks import Block
+from gdbcuda.ledger.views import leaked
 from gdbcuda.log.summary import Summary
 from gdbcuda.text.highlight import classes, shape_of, style_sheet
 from gdbcuda.text.sentences import counted
@@ -153,7 +154,8 @@ class LogReport:
 
     def figures(self) -> list[list[Any]]:
         """What to see first: a text, a number, a unit ("n", "s", "b"), where to look, and whether it is bad."""
-        live = [block for one in self.ledgers.all() for block in one.blocks.live()]
+        live = self.leaked()
+        unknown = sum(bool(one.not_followed(block)) for one in self.ledgers.all() for block in one.blocks.live())
         problems = sum(len(one.problems) for one in self.ledgers.all())
         return [
             ["calls", self.summary.total, "n", "functions", False],
@@ -162,7 +164,12 @@ class LogReport:
             ["bad frees and copies", problems, "n", "problems", bool(problems)],
             ["peak of device memory", self.peak, "b", "memory", False],
             [f"not freed, in {counted(len(live), 'block')}", sum(b.size for b in live), "b", "leaks", bool(live)],
+            *([["blocks of which the log does not tell whether they were freed", unknown, "n", "memory", False]]
+              if unknown else []),
         ]
+
+    def leaked(self) -> list[Block]:
+        return [block for one in self.ledgers.all() for block in leaked(one)]
 
     def program(self) -> Any:
         programs = (one.get("program") for one in self.log.notes.processes.values())
@@ -212,7 +219,7 @@ class LogReport:
         def key(block: Block) -> tuple[str, str]:
             return self.writer.place(block.call.process, block.site), block.call.name
 
-        live = [block for one in self.ledgers.all() for block in one.blocks.live()]
+        live = self.leaked()
         for (site, name), blocks in groupby(sorted(live, key=key), key):
             sizes = [block.size for block in blocks]
             yield [len(sizes), sum(sizes), name, site]

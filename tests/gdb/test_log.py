@@ -91,7 +91,8 @@ def test_calls_nest_from_the_program_to_the_driver(scenario: Scenario) -> None:
     first = [(layer, name) for layer, _, name in shown[:4]]
     assert first == [("hook", "cudaMalloc"), ("runtime", "cudaMalloc"), ("hook", "cuMemAlloc_v2"),
                      ("driver", "cuMemAlloc_v2")]  # fmt: skip
-    assert len(shown) == 12
+    names = [name for _, _, name in shown]
+    assert len(shown) == 24 and names.count("cudaFree") == names.count("cuMemFree_v2") == 6  # what goes back with it
     assert re.search(r"hook +cudaMalloc\(devPtr=0x\w+ -> 0x\w+, size=67108864 \[64\.00 MiB\]\) = cudaSuccess .* "
                      r"by allocate_buffer at runtime_alloc\.c:\d+", text)  # fmt: skip
 
@@ -162,8 +163,9 @@ def test_a_second_run_and_a_second_recorder(local: Scenario) -> None:
         "cuda-log stop", "run", "cuda-log show",
     )  # fmt: skip
     names = re.findall(r"^#(\d+) .*hook +(\w+)\(", text, re.MULTILINE)
-    assert [name for _, name in names] == ["cuMemAlloc_v2"] * 6 + ["cuMemFree_v2"] * 3
-    assert [int(number) for number, _ in names] == list(range(9))
+    both = ["cuMemAlloc_v2"] * 3 + ["cuMemFree_v2"] * 3
+    assert [name for _, name in names] == [*both, *both, *["cuMemFree_v2"] * 3]
+    assert [int(number) for number, _ in names] == list(range(15))
     assert "Cannot" not in text
 
 
@@ -270,7 +272,7 @@ def test_backtraces_are_shown_when_asked(scenario: Scenario) -> None:
 
 def test_as_data_for_scripts(local: Scenario) -> None:
     text = local.run(
-        "test_alloc", "cuda-log start cuMemAlloc --in hook,driver", "run", "cuda-log show --json",
+        "test_alloc", "cuda-log start cuMemAlloc --in hook,driver if bytesize > 0", "run", "cuda-log show --json",
         "cuda-log show --changed --json", "cuda-log summary --json", "cuda-memory --json", "cuda-memory live --json",
         "cuda-log show --in driver --tree --last 1 --json",
         environment={"GDBCUDA_MEMORY_LIMIT": "2g"},
@@ -282,6 +284,7 @@ def test_as_data_for_scripts(local: Scenario) -> None:
     assert calls[0]["arguments"]["bytesize"] == 64 << 20 and calls[0]["caller"]["function"] == "allocate_buffer"
     assert changed["changes"] == [{"what": "never forwarded"}] and changed["number"] == 4
     assert summary["calls"] == 5 and sum(one["bytes"] for one in memory["live"]) == (64 << 20) + (1 << 30) + 1
+    assert memory["unknown_whether_freed"] == [0, 2]  # a condition takes some calls alone
     assert "cuda-memory: --json gives all views at once" in text
 
 
@@ -289,8 +292,8 @@ def test_saved_is_what_was_kept(local: Scenario, tmp_path: Path) -> None:
     log = tmp_path / "log"
     text = local.run("test_alloc", "cuda-log start cuMemAlloc", "run", f"cuda-log save {log}", "cuda-log clear",
                      "cuda-log show")  # fmt: skip
-    assert f"6 calls written to {log}" in text and "6 calls forgotten" in text and "Nothing is recorded yet" in text
-    assert [e["phase"] for e in events(log) if e.get("op_id") is not None].count("E") == 6
+    assert f"12 calls written to {log}" in text and "12 calls forgotten" in text and "Nothing is recorded yet" in text
+    assert [e["phase"] for e in events(log) if e.get("op_id") is not None].count("E") == 12
 
 
 @pytest.mark.parametrize(

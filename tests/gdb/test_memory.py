@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -151,3 +153,37 @@ def test_a_breakpoint_in_the_question_is_one_line(local: Scenario) -> None:
 def test_mistakes(local: Scenario, commands: tuple[str, ...], message: str) -> None:
     text = local.run("test_alloc", *commands, hook=None)
     assert message in text.splitlines()[-1]
+
+
+@pytest.mark.smoke
+def test_what_allocates_is_recorded_with_its_frees(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-log start cuMemAlloc", "RUN", "cuda-memory leaks")
+    assert "2 functions and 4 that release what they hand out" in text
+    assert "Everything that was handed out has been given back." in text
+
+
+def test_a_recorder_of_some_calls_leaves_the_rest_unknown(scenario: Scenario, tmp_path: Path) -> None:
+    log, page = tmp_path / "log", tmp_path / "page.html"
+    start = f"cuda-log start cuMemAlloc --from app --in hook --to {log}"
+    text = scenario.run("test_alloc", start, "RUN", "cuda-memory leaks")
+    unknown = "Unknown whether freed: 3 blocks: device 4362076161 [4.06 GiB] in 3; not every call of cuMemFree"
+    assert unknown in text and "ot freed" not in text
+    assert unknown in shell("log", "memory", "--view", "leaks", str(log))
+    shell("log", "report", str(log), "-o", str(page))
+    assert "not freed, in 0 blocks" in page.read_text()
+
+
+def test_blocks_from_before_the_log_are_no_bad_frees(scenario: Scenario, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    text = scenario.run(
+        "test_alloc", "set cuda-memory-stop on", "break release_buffers", "RUN", f"cuda-log start --memory --to {log}",
+        "continue", "cuda-memory", "cuda-memory --json",
+    )  # fmt: skip
+    assert "exited normally" in text and "unknown pointer" not in text
+    said = "Blocks that the log does not know were freed by 3 calls"
+    assert said in text and '"frees_of_unknown_blocks":[' in text and '"problems":[]' in text
+    assert said in shell("log", "memory", str(log))
+
+
+def shell(*words: str) -> str:
+    return subprocess.run([sys.executable, "-m", "gdbcuda", *words], capture_output=True, text=True, check=True).stdout

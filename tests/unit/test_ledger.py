@@ -14,7 +14,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.calls.text import CallWriter
-from gdbcuda.ledger import Ledger, Ledgers, matters, roles, views
+from gdbcuda.ledger import Ledger, Ledgers, left_out, matters, releases_of, roles, views
 from gdbcuda.ledger.blocks import KEPT, MEMORY
 
 TABLE = api.load()
@@ -326,3 +326,75 @@ def test_which_releases_take_which_blocks(allocator: str, release: str, is_same:
 def test_blocks_that_begin_in_a_range() -> None:
     space = ledger_of(*(alloc(n, address, 8) for n, address in enumerate((98, 99, 100, 109, 110, 111), 1))).blocks
     assert [block.address for block in space.spaces[MEMORY].within(100, 10)] == [100, 109]
+
+
+def told_unseen(*names: str) -> References:
+    notes = References()
+    for name in names:
+        notes.add("unseen", {"name": name})
+    return notes
+
+
+def fed(notes: References, *calls: Call) -> Ledger:
+    ledger = Ledger(TABLE, notes)
+    for is_end, one in in_order(calls):
+        (ledger.exit if is_end else ledger.entry)(one)
+    return ledger
+
+
+def test_without_the_frees_nobody_knows_what_is_live() -> None:
+    ledger = fed(told_unseen("cuMemFree", "cuMemFreeAsync"), alloc(0, 0x1000, 4096))
+    assert views.leaked(ledger) == []
+    for text in (views.leaks(ledger, WRITER), views.live(ledger, WRITER), views.overview(ledger, WRITER)):
+        assert "Unknown whether freed: 1 block: device 4096 [4.00 KiB] in 1; not every call of cuMemFree" in text
+        assert "Not freed" not in text
+
+
+def test_of_each_family_for_itself() -> None:
+    handle = call(1, "cuMemAllocHost_v2", {"pp": {"address": "0x7ffe0"}, "bytesize": 64}, out={"pp": at(0x9000)})
+    ledger = fed(told_unseen("cuMemFree"), alloc(0, 0x1000, 4096), handle)
+    assert [block.address for block in views.leaked(ledger)] == [0x9000]
+    text = views.leaks(ledger, WRITER)
+    assert "Not freed: 1 block: host 64 in 1\nUnknown whether freed: 1 block: device 4096" in text
+
+
+def test_a_block_from_before_the_log_is_no_bad_free() -> None:
+    late = fed(told_unseen("before"), free(0, 0x1000), alloc(1, 0x2000, 64), free(2, 0x2000), free(3, 0x2000))
+    assert kinds(late) == ["double free"]  # this one the log knows all about
+    assert "freed by 1 call, the first #0 cuMemFree_v2: the recording began later." in views.problems(late, WRITER)
+    assert kinds(ledger_of(free(0, 0x1000))) == ["unknown pointer"]
+
+
+def test_what_an_unrecorded_allocator_may_have_handed_out_is_no_bad_free() -> None:
+    ledger = fed(told_unseen("cuMemAllocManaged"), alloc(0, 0x1000, 64), free(1, 0x1000), free(2, 0x1000))
+    assert not ledger.problems
+    assert "not every cuMemAllocManaged was recorded" in views.problems(ledger, WRITER)
+    arrays = fed(told_unseen("cuMemAllocManaged"), call(0, "cuArrayDestroy", {"hArray": "0x77"}))
+    assert kinds(arrays) == ["unknown pointer"]
+
+
+def test_another_program_of_the_process_begins_at_its_beginning() -> None:
+    notes = told_unseen("before")
+    notes.add("process", {"program": "a", "image": 1})
+    assert not notes.unseen
+
+
+@pytest.mark.parametrize(
+    ("named", "is_some", "left"),
+    [
+        (["cuMemAlloc_v2"], False, {"cuMemFree", "cuMemFreeAsync"}),
+        (["cuMemAlloc_v2", "cuMemFree_v2", "cuMemFreeAsync"], True, {"cuMemAlloc", "cuMemFree", "cuMemFreeAsync"}),
+        (["cuMemHostRegister_v2", "cuMemHostUnregister"], False, set()),
+        (["cuMemGetInfo_v2"], True, set()),
+        (list(TABLE.functions), False, set()),
+    ],
+)
+def test_which_functions_a_recorder_leaves_out(named: list[str], is_some: bool, left: set[str]) -> None:
+    assert left <= left_out(named, TABLE, is_some)
+    assert bool(left) == bool(left_out(named, TABLE, is_some))
+
+
+def test_the_releases_of_what_is_recorded() -> None:
+    assert releases_of(["cudaMallocManaged"], TABLE) == {"cudaFree"}
+    assert releases_of(["cuMemAlloc_v2"], TABLE) >= {"cuMemFree", "cuMemFree_v2", "cuMemFreeAsync_ptsz"}
+    assert not releases_of(["cuMemFree_v2", "cuMemGetInfo_v2"], TABLE)

@@ -48,7 +48,7 @@ FROM = 0x1000 + (3 * 10 + 2) * 100 + 1
          [Touch("pitchedDevPtr", 0x1000, 19 * 100 + 50)]),
         (call(0, "cudaMemcpy2DToArray", {"dst": "0x77", "wOffset": 0, "hOffset": 0, "src": "0x1000", "spitch": 64,
                                          "width": 32, "height": 3, "kind": "cudaMemcpyHostToDevice"}), 0,
-         [Touch("dst", 0x77, 0, True), Touch("src", 0x1000, 160)]),
+         [Touch("dst", 0x77, 0, True), Touch("src", 0x1000, 160, is_host=True)]),
         (call(0, "cudaMemcpyBatchAsync", {"dsts": {"address": "0x1", "value": ["0x10", "0x20"]}, "count": 2,
                                           "srcs": {"address": "0x2", "value": ["0x30", "0x40"]},
                                           "sizes": {"address": "0x3", "value": [5, 6]}}), 0,
@@ -182,3 +182,20 @@ def test_a_summary_knows_what_every_copy_moves(name: str, arguments: dict[str, A
     for one in (array, call(1, name, arguments)):
         summary.feed(((BEGIN, one), (END, one)))
     assert dict(summary.moved) == dict([found])
+
+
+def copied_after_free(**arguments: Any) -> list[str]:
+    """A block that is freed, and a copy from or to its address."""
+    name = "cuMemcpyHtoD_v2" if "srcHost" in arguments else "cudaMemcpy"
+    copy = call(3, name, {"count": 8, "ByteCount": 8, **arguments})
+    freed = call(1, "cuMemFree_v2", {"dptr": "0x1000"})
+    return kinds(ledger_of(alloc(0, 0x1000, 64), freed, alloc(2, 0x2000, 64), copy))
+
+
+def test_the_hosts_side_of_a_copy_is_not_the_device_block_that_was_there() -> None:
+    """The program's malloc hands out a freed block's address."""
+    assert copied_after_free(srcHost="0x1000", dstDevice="0x2000") == []
+    assert copied_after_free(src="0x1000", dst="0x2000", kind="cudaMemcpyHostToDevice") == []
+    assert copied_after_free(src="0x2000", dst="0x1000", kind="cudaMemcpyDeviceToHost") == []
+    assert copied_after_free(src="0x1000", dst="0x2000", kind="cudaMemcpyDeviceToHost") == ["use after free"]
+    assert copied_after_free(src="0x2000", dst="0x1000", kind="cudaMemcpyDefault") == ["use after free"]

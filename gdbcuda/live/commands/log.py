@@ -95,11 +95,19 @@ def make_wish(wanted: StartOptions) -> RecordWish:
         from gdbcuda import ledger
 
         symbols |= {f.symbol for f in table.functions.values() if ledger.matters(f)}
-    symbols = symbols or {*table.functions, *table.extras}
+    releases = frozenset() if wanted.callers or wanted.condition else unnamed_releases(symbols)
+    symbols = symbols | releases or {*table.functions, *table.extras}
     condition = parsed(wanted.condition, wanted.function, symbols) if wanted.condition else None
     if condition is not None:
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
-    return RecordWish(frozenset(symbols), wanted.places, wanted.callers, wanted.stack, condition)
+    return RecordWish(frozenset(symbols), wanted.places, wanted.callers, wanted.stack, condition, releases)
+
+
+def unnamed_releases(symbols: set[str]) -> frozenset[str]:
+    """Without them nobody could say what is still live."""
+    from gdbcuda import ledger
+
+    return frozenset(ledger.releases_of(symbols, table_version.table()) - symbols)
 
 
 def parsed(text: str, patterns: list[str], symbols: set[str]) -> conditions.Condition:
@@ -115,8 +123,9 @@ def parsed(text: str, patterns: list[str], symbols: set[str]) -> conditions.Cond
 
 
 def wish_text(wish: RecordWish) -> str:
-    count = len(wish.functions)
-    what = next(iter(wish.functions)) if count == 1 else f"{count} functions"
+    named = wish.functions - wish.releases
+    what = next(iter(named)) if len(named) == 1 else f"{len(named)} functions"
+    what += f" and {len(wish.releases)} that release what they hand out" if wish.releases else ""
     where = f" in {', '.join(wish.places)}" if wish.places else ""
     who = f" called from {', '.join(wish.callers)}" if wish.callers else ""
     return f"{what}{where}{who}" + (f" if {wish.condition.text}" if wish.condition else "")

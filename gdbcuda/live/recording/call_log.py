@@ -195,13 +195,8 @@ def on_exit(event: gdb.ExitedEvent) -> None:
         return
     recorder = SESSION.recorder
     ledger = SESSION.ledgers.latest(event.inferior.num) if SESSION.ledgers is not None else None
-    if recorder is not None and ledger is not None and ledger.blocks.live() and records_releases(recorder.wish):
+    left = views.leaked(ledger) if recorder is not None and ledger is not None else []
+    if left:
         which = f" of inferior {event.inferior.num}" if inferiors.are_several() else ""
-        totals = views.totals(ledger)
+        totals = views.total(left)
         console.write(fitting(f"cuda-memory: not freed at exit{which}: {totals} (cuda-memory leaks)\n"))
-
-
-def records_releases(wish: RecordWish) -> bool:
-    """Who records allocations alone has not asked for leaks."""
-    found = map(table_version.table().function, wish.functions)
-    return any(function is not None and function.role == "free" for function in found)

@@ -23,6 +23,12 @@ class RecordWish:
     callers: tuple[str, ...] = ()
     stack: int = 0
     condition: conditions.Condition | None = None
+    releases: frozenset[str] = frozenset()  # of the functions those that nobody named: what these hand out goes back
+
+    @property
+    def is_some(self) -> bool:
+        """Of the calls of these functions only some are taken."""
+        return bool(self.callers) or self.condition is not None
 
 
 @dataclass

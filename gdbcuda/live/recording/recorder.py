@@ -17,10 +17,11 @@ from typing import Any, Callable
 
 import gdb
 
-from gdbcuda import api, decode
+from gdbcuda import api, decode, ledger
 from gdbcuda.calls import record
 from gdbcuda.calls.kernels import HOST_FUNCTION, NAMING, mangled_names
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import BEFORE
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.calls.stacks import Open, Stacks
 from gdbcuda.errors import UserError
@@ -52,6 +53,7 @@ class Recorder:
         self.epoch = time.perf_counter()
         self.number = self.stops = self.missed = 0
         self.is_paused = False
+        self.running = images_at_work()
         self.processes: PerInferior[RecordedProcess] = PerInferior(RecordedProcess, self.end_process)
         self.why_ended = record.PROCESS_GONE
 
@@ -209,6 +211,7 @@ class Recorder:
             return
         state = self.processes()
         self.note("process", "", {"program": process.strip_prefix(process.program()), "image": IMAGE()})
+        self.note_unseen()
         with link.planting():
             for linkage in objects:
                 key = (linkage.image.name, linkage.image.base)
@@ -216,6 +219,14 @@ class Recorder:
                     state.planted[key] = linkage.image.dynamic
                     self.plant_in(linkage, state)
         link.keep_inserted(self.places())
+
+    def note_unseen(self) -> None:
+        """What the ledger must not conclude anything from."""
+        for name in ledger.left_out(self.wish.functions, table_version.table(), self.wish.is_some):
+            self.note("unseen", name, {"name": name})
+        inferior = gdb.selected_inferior()
+        if self.running.get(inferior.num) == IMAGE() or inferior.was_attached:
+            self.note("unseen", BEFORE, {"name": BEFORE})
 
     def plant_in(self, linkage: Any, state: RecordedProcess) -> None:
         table, file = table_version.table(), this_snapshot.file_of(linkage)
@@ -259,6 +270,16 @@ class Recorder:
         self.why_ended = record.STILL_OPEN
         self.processes.close()
         link.as_before()
+
+
+def images_at_work() -> dict[int, int]:
+    """By the number of the inferior: what runs already when the recording begins."""
+    found = {}
+    for inferior in gdb.inferiors():
+        with inferiors.selected(inferior):
+            if process.is_alive():
+                found[inferior.num] = IMAGE()
+    return found
 
 
 @functools.cache
