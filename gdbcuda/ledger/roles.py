@@ -82,6 +82,19 @@ def is_import(function: api.Function) -> bool:
     return kind_of(function) == "imported" or any(part in function.base for part in IMPORTS)
 
 
+HANDLES_ALONE = ("cuMulticastCreate", "cuMemRetainAllocationHandle")  # memory is bound to it, or has been made before
+
+
+@cache
+def takes_device_memory(function: api.Function) -> bool:
+    """It is a way to get memory of the device that counts against a quota."""
+    base = function.base
+    if base.endswith((GRAPH_ALLOC, GRAPH_NODE)):
+        return True
+    is_allocator = function.role == ALLOC and kind_of(function) in ON_DEVICE
+    return is_allocator and not is_import(function) and base not in HANDLES_ALONE
+
+
 @cache
 def is_same_family(allocator: api.Function, release: api.Function) -> bool:
     """By the notes within an API. A block of the runtime may go back through the driver, and the other way round, if

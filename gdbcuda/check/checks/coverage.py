@@ -5,6 +5,7 @@ from __future__ import annotations
 from gdbcuda import api
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import IMPORTANT_ROLES, Subject, important_first
+from gdbcuda.ledger import roles
 from gdbcuda.text.sentences import some
 
 _STREAMS = ("_ptsz", "_ptds")
@@ -75,7 +76,8 @@ def free_missing(subject: Subject) -> Answer:
     missing = []
     for symbol in subject.in_order:
         function = subject.hooked[symbol]
-        if function.role == "alloc" and function.released_by and not bases.intersection(function.released_by):
+        hands_out = roles.takes_device_memory(function) or roles.kind_of(function) == "host"
+        if hands_out and function.released_by and not bases.intersection(function.released_by):
             missing.append(f"{symbol} but not {' or '.join(map(subject.table.source_symbol, function.released_by))}")
     return f"hooks {some(missing)}" if missing else None
 
@@ -89,9 +91,10 @@ def not_hooked(subject: Subject) -> Answer:
     if not today:
         return None
     apis = {function.api for function in today.values()}
-    told = []
+    past_quota = [symbol for symbol in important_first(today) if roles.takes_device_memory(today[symbol])]
+    told = [f"takes device memory: {', '.join(past_quota)}"] if past_quota else []
     for role in IMPORTANT_ROLES:
-        names = [symbol for symbol in important_first(today) if today[symbol].role == role]
+        names = [one for one in important_first(today) if today[one].role == role and one not in past_quota]
         if names:
             told.append(f"{role}: {some(names, 3)}")
     return "; ".join([f"{len(today)} functions of {' and '.join(sorted(apis))}", *told])
