@@ -135,6 +135,25 @@ def test_a_running_gdbserver_gets_advice(shim: Path) -> None:
     assert f"gdbserver --once --wrapper env LD_PRELOAD={remote.hook} -- :1234 {remote.sample('test_alloc')}\n" in text
 
 
+def test_a_gdbserver_without_the_hook_is_told_at_the_connection(shim: Path, tmp_path: Path) -> None:
+    """Before the program has executed anything, and not where it comes by another name."""
+    remote = Scenario(shim, "gdbserver")
+
+    def said(wrapper: str, load: str = f"cuda-load {remote.hook}") -> str:
+        connect = f"target remote | gdbserver --once {wrapper}- {remote.sample('test_alloc')}"
+        return remote.run("test_alloc", load, "set remotetimeout 60", connect, "echo CONNECTED\\n", "kill", hook=None)
+
+    line = "cuda-load: hook libgdbcuda-hook.so is not preloaded into this process: its LD_PRELOAD is "
+    how = "start it there with  gdbserver --wrapper env LD_PRELOAD="
+    for wrapper, value in (("", "not set"), ("--wrapper env LD_PRELOAD=libz.so -- ", "libz.so")):
+        before, connected, _ = said(wrapper).partition("CONNECTED")
+        assert connected and f"{line}{value}; {how}{remote.hook}" in before
+    assert line not in said(f"--wrapper env LD_PRELOAD={remote.hook} -- ")
+    other = tmp_path / "libother.so"
+    other.symlink_to(remote.hook)
+    assert line not in said(f"--wrapper env LD_PRELOAD={other} -- ", f"cuda-load {remote.hook} --there {other}")
+
+
 @pytest.mark.parametrize(
     ("argument", "message"),
     [

@@ -21,6 +21,7 @@ class Checked:
     """Of one process."""
 
     is_told: bool = False  # the user knows whether the hook is there
+    is_warned: bool = False  # and that it cannot come, before the loader has begun
     is_exec: bool = False  # in the place of another program: what that one had may be lost
     appeared: set[str] = field(default_factory=set)  # named hook libraries that were loaded
     lost: dict[str, str] = field(default_factory=dict)  # those that were not, and why
@@ -138,7 +139,25 @@ def on_stop(event: object) -> None:
     text = verify()
     if text:
         SEEN().is_told = True
+    elif not SEEN().is_warned:
+        SEEN().is_warned = True
+        text = "\n".join(map(visible, filter(None, map(not_coming, layers.named_hooks()))))
+    if text:
         console.write(text + "\n")
+
+
+def not_coming(path: str) -> str:
+    """What a process of a gdbserver tells at the connection, before its first instruction; "" where all is well."""
+    named = preload.STATE.there.get(path, path)
+    vector, preloaded = process.auxiliary(), environments.initial("LD_PRELOAD") or ""
+    is_unknown = not vector.get("AT_EXECFN") or not vector.get("AT_BASE")  # or static
+    if not process.is_remote() or is_unknown or os.path.basename(named) in preloaded:
+        return ""
+    how = f"start it there with  gdbserver --wrapper env LD_PRELOAD={':'.join(filter(None, [named, preloaded]))} -- …"
+    if process.connection() == "extended-remote":
+        how = why_not_by_gdbserver()
+    return f"cuda-load: hook {os.path.basename(path)} is not preloaded into {where()}: its LD_PRELOAD is " \
+           f"{preloaded or 'not set'}; {how} (cuda-remote)"  # fmt: skip
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
