@@ -102,6 +102,13 @@ def test_taken_back(local: Scenario, by: str) -> None:
     assert "0" in results(second).values()
 
 
+def test_a_number_is_not_used_again(local: Scenario, by: str) -> None:
+    text = local.run("dlsym_alloc", by, "cuda-dlsym answer cuInit with NULL", "cuda-dlsym answer --remove 1",
+                     "cuda-dlsym answer 5 with nobody", "cuda-dlsym answer cuMemAlloc_v2 with NULL",
+                     "cuda-dlsym answer --remove 1")  # fmt: skip
+    assert "Answer 3: requests for cuMemAlloc_v2" in text and "there is no answer 1" in text
+
+
 def test_several_threads_at_once(local: Scenario, by: str, compile_c) -> None:
     source = """
 #include <dlfcn.h>

@@ -87,10 +87,11 @@ def cuda_dlsym_answer(wanted: AnswerOptions) -> str:
 def add(name: str, text: str, once: bool) -> str:
     if process.connection() == "core":
         raise UserError("a core file asks for nothing any more", page="processes")
-    number = max(ANSWERS, default=0) + 1
-    answer = ChangedAnswer(number, name, text, address_of(text), once)
+    address = address_of(text)
     if process.is_alive() and text in LAYERS:
         refuse_unknown(name, text)
+    number = next(changed_answers.NUMBERS)
+    answer = ChangedAnswer(number, name, text, address, once)
     ANSWERS[number] = answer
     request_log.plant()
     return "\n".join([f"Answer {number}: {described(answer)}", *warnings(answer)])

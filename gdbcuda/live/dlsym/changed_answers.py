@@ -8,6 +8,7 @@ resolver is written to memory either way.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -58,6 +59,7 @@ class Due(NamedTuple):
 
 
 ANSWERS: dict[int, ChangedAnswer] = {}
+NUMBERS = itertools.count(1)  # like gdb's own: what is taken back keeps its number, for stops and logs name it
 _due: PerInferior[dict[tuple[int, int], Due]] = PerInferior(dict)  # by thread, and stack pointer after the return
 _can_write: PerInferior[list[bool]] = PerInferior(list)  # registers; [] while nobody has tried
 
