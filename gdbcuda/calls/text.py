@@ -64,11 +64,11 @@ def is_address(parameter: api.Parameter) -> bool:
 
 
 def duration(seconds: float) -> str:
-    """Three digits: 12.3 us, 1.23 ms, 4.56 s."""
+    """Three digits: 12.3 us, 1.23 ms, 4.56 s; of more seconds all."""
     for factor, unit in ((1e6, "us"), (1e3, "ms")):
         if seconds * factor < 999.5:
             return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds:.3g} s"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
 
 
 class CallWriter:

@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter, value
@@ -163,27 +164,33 @@ def differences(ours: Call | None, theirs: Call | None, pairs: Pairs) -> Iterato
         return
     unlike = pairs.unlike(ours.arguments, theirs.arguments)
     if unlike:
-        yield ARGUMENTS, members(unlike, ours.arguments, theirs.arguments)
+        yield ARGUMENTS, members(unlike, ours.arguments, theirs.arguments, ours.name)
     pairs.bind(ours.out, theirs.out)
     unlike = pairs.unlike(ours.out, theirs.out)
     if (ours.ended, ours.status) != (theirs.ended, theirs.status) or not pairs.same(ours.result, theirs.result):
-        yield RESULT, members(["result"], {"result": outcome(ours)}, {"result": outcome(theirs)})
+        yield RESULT, members(["result"], {"result": outcome(ours)}, {"result": outcome(theirs)}, "")
     elif unlike:
-        yield OUT, members(unlike, ours.out, theirs.out)
+        yield OUT, members(unlike, ours.out, theirs.out, ours.name)
 
 
 def outcome(call: Call) -> Any:
     return call.ended or call.result
 
 
-def members(names: list[str], one: dict[str, Any], other: dict[str, Any]) -> str:
-    rows = (f"{name} is {shown(one, name)} in the first, {shown(other, name)} in the second" for name in names)
+def members(names: list[str], one: dict[str, Any], other: dict[str, Any], symbol: str) -> str:
+    function = api.load().function(symbol)
+    parameters = {p.name: p for p in function.parameters} if function is not None else {}
+    rows = (f"{name} is {shown(one, name, parameters.get(name))} in the first, "
+            f"{shown(other, name, parameters.get(name))} in the second" for name in names)  # fmt: skip
     return "; ".join(rows)
 
 
-def shown(values: dict[str, Any], name: str) -> str:
+def shown(values: dict[str, Any], name: str, parameter: api.Parameter | None) -> str:
+    """What a pointer leads to, else the value as any line of a call has it: NULL where an address is None."""
     data = values.get(name)
-    return value(data.get("value") if isinstance(data, dict) and "address" in data else data)
+    if isinstance(data, dict) and "address" in data:
+        return value(data.get("value"))
+    return value(data, parameter)
 
 
 def text(diff: Diff, writers: tuple[CallWriter, CallWriter]) -> str:

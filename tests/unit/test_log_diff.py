@@ -77,3 +77,12 @@ def test_diff_looks_at_outermost_calls_and_threads_apart(capsys: pytest.CaptureF
     assert "Differs in order" in diff_of(capsys, tmp_path, hooked, bare)  # threads are matched as they appear
     bare = [alloc_of(0, "0x900", thread=3, layer="driver"), call(1, "cuInit", thread=7, layer="driver")]
     assert "No difference in 2 calls" in diff_of(capsys, tmp_path, hooked, bare)
+
+
+def test_diff_says_null_for_null(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """As every other line of a call does."""
+    first = [call(0, "cuMemAllocAsync", {"dptr": {"address": "0x1"}, "bytesize": 64, "hStream": None})]
+    second = [call(0, "cuMemAllocAsync", {"dptr": {"address": "0x1"}, "bytesize": 2048, "hStream": "0x70"})]
+    text = diff_of(capsys, tmp_path, first, second)
+    assert "hStream is NULL in the first, 0x70 in the second" in text
+    assert "bytesize is 64 in the first, 2048 [2.00 KiB] in the second" in text

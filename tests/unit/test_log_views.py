@@ -15,7 +15,7 @@ import pytest
 from log_files import alloc_of, call, failed, pointer, run, write
 
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.text import value
+from gdbcuda.calls.text import duration, value
 from gdbcuda.log import cli as cli_module
 from gdbcuda.log import summary, view_data
 from gdbcuda.log.progress import Progress
@@ -368,3 +368,8 @@ def test_memory_from_a_size_on(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert capsys.readouterr().out == "Left out: 2 blocks of less than 1073741824 [1.00 GiB].\n"
     assert cli.main(["log", "memory", log, "--view", "peak", "--least", "1G"]) == 2
     assert "--least is for live, leaks, by-site" in capsys.readouterr().err
+
+
+def test_long_times_are_plain_numbers() -> None:
+    assert [duration(one) for one in (0.00123, 4.56, 999.4, 1040.0, 86400.0)] == [
+        "1.23 ms", "4.56 s", "999 s", "1040 s", "86400 s"]  # fmt: skip
