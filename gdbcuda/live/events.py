@@ -10,12 +10,12 @@ from typing import Any, Callable
 import gdb
 
 from gdbcuda.live import breakpoints, process, process_events, welcome
-from gdbcuda.live.breaking import recursion, saving
+from gdbcuda.live.breaking import answering_stops, recursion, saving
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.dlsym import request_log, request_stops
 from gdbcuda.live.host import gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
-from gdbcuda.live.layers import notice
+from gdbcuda.live.layers import answer_search, notice
 from gdbcuda.live.placing import loader_watch, own_process, unloading
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.prompt import safely
@@ -29,6 +29,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         loader_watch.on_objfile,
         presence.on_objfile,
         notice.on_objfile,
+        answer_search.on_objfile,
         backtrace.on_objfile,
         if_loaded("guarding.guards", "on_objfile"),
         request_log.on_objects_change,
@@ -57,6 +58,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         returns.on_stop,
         call_sites.sweep,
         shown_calls.sweep,
+        answering_stops.sweep,
         if_loaded("guarding.guards", "on_stop"),
     ),
     "before_prompt": (
@@ -67,6 +69,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         unloading.sweep,
         call_sites.sweep,
         shown_calls.sweep,
+        answering_stops.sweep,
         if_loaded("guarding.guards", "on_prompt"),
     ),
     "inferior_call": (if_loaded("guarding.guards", "on_call"),),
@@ -76,6 +79,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         saving.on_modified,
         breakpoints.on_modified,
         call_sites.on_breakpoint_modified,
+        answering_stops.on_modified,
         if_loaded("guarding.guards", "on_modified"),
     ),
     "breakpoint_deleted": (

@@ -103,7 +103,7 @@ def pointers(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list
 
 
 def pointer(snapshot: ProcessSnapshot, asker: Linkage, address: int, name: str, value: int) -> Route:
-    reached = snapshot.reached(value)
+    reached = snapshot.reached(value, is_final=snapshot.layers[asker] == "hook")  # what it has overwritten, it knows
     verdict = verdicts.of_reference(snapshot, asker, name, reached)
     place = snapshot.variable_at(address)
     return Route(name, "pointer", snapshot.file_of(asker), snapshot.layers[asker], place, reached, verdict, address)

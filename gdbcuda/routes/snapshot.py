@@ -8,13 +8,16 @@ from functools import cached_property
 from typing import Callable, NamedTuple
 
 from gdbcuda import api
+from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Definition, Linkage, Linkages
+from gdbcuda.machine import entry_jump
 from gdbcuda.memory import Memory
 
 LOADERS_RESOLVERS = ("dlsym", "dlvsym", "__libc_dlsym", "_dl_sym")
 API_RESOLVERS = ("cuGetProcAddress", "cudaGetDriverEntryPoint", "cudaGetDriverEntryPointByVersion", "cuGetExportTable",
                  "cudaGetExportTable")  # base names  # fmt: skip
 VENDORS = ("driver", "runtime")
+PATCHING = frozenset(("mprotect", "pkey_mprotect"))  # nobody overwrites code without one of them
 
 
 class Reached(NamedTuple):
@@ -53,7 +56,7 @@ class ProcessSnapshot:
     ``layer`` and ``file`` give an object's layer and path; ``symbol_at`` is the debugger's name for exactly that
     address, for objects whose dynamic symbols do not tell; ``is_hidden`` whether a hook library has a function of
     that name that it does not export, ``variable_at`` the variable that holds a stored pointer ("in real_alloc");
-    ``memory`` is read anew for each World."""
+    ``code_at``: ways to read code without the debugger's own; ``memory`` is read anew for each World."""
 
     def __init__(
         self,
@@ -65,10 +68,12 @@ class ProcessSnapshot:
         symbol_at: Callable[[int], str] = lambda address: "",
         is_hidden: Callable[[str], bool] = lambda name: False,
         variable_at: Callable[[int], str] = lambda address: "",
+        code_at: Sequence[Callable[[int, int], bytes]] = (),
     ) -> None:
         self.objects, self.memory, self.table = objects, memory, table
         self.file_of, self._symbol_at, self.is_hidden, self.variable_at = file, symbol_at, is_hidden, variable_at
         self.layers = {linkage: layer(linkage) for linkage in objects.all}
+        self._code_at = code_at or [memory.read]
         self.learned: dict[int, str] = {}  # from answered requests
 
     @cached_property
@@ -112,16 +117,38 @@ class ProcessSnapshot:
         """Every API function that the hook, the runtime and the driver export, by address."""
         return self.definitions(self.api_names, self.in_layer("hook", *VENDORS))
 
-    def reached(self, address: int) -> Reached | None:
-        """The code there; None for NULL."""
+    def reached(self, address: int, is_final: bool = False) -> Reached | None:
+        """The code there, behind the jump of an overwritten entry unless the address ``is_final``; None for NULL."""
         if not address:
             return None
+        address = address if is_final else self.behind_patch(address)
         holder = self.objects.holder(address)
         if holder is None:
             return Reached(address, (), "", "", 0, self.learned.get(address, ""))
         names = self.names_at(address, holder)
         learned = "" if names else self.learned.get(address, "")
         return Reached(address, names, self.file_of(holder), self.layers[holder], address - holder.image.base, learned)
+
+    def behind_patch(self, address: int) -> int:
+        return (self.patched(address) if address in self.functions else None) or address
+
+    def patched(self, address: int) -> int | None:
+        """Where a function of the vendor's leads whose entry was overwritten with a jump into another object's code."""
+        found = (self.behind_jump(address, read) for read in self._code_at if self.may_be_patched)
+        return next(filter(None, found), None)
+
+    def behind_jump(self, address: int, read: Callable[[int, int], bytes]) -> int | None:
+        try:
+            there = entry_jump.target(read, address)
+        except Unreadable:
+            return None
+        owner = self.objects.holder(there) if there is not None else None
+        return there if owner is not None and self.layers[owner] not in (*VENDORS, "system") else None
+
+    @cached_property
+    def may_be_patched(self) -> bool:
+        """Somebody here makes code writable: reading the entries of all functions costs a link a packet for each."""
+        return any(one.symbols.undefined(PATCHING) for one in self.in_layer("hook", "app"))
 
     def names_at(self, address: int, holder: Linkage) -> tuple[str, ...]:
         names = self.functions.get(address) or holder.symbols.by_address.get(address, ())
@@ -131,6 +158,9 @@ class ProcessSnapshot:
         return names
 
     def reached_definition(self, linkage: Linkage, definition: Definition) -> Reached:
+        there = self.behind_patch(definition.address)
+        if there != definition.address:
+            return self.reached(there) or Reached(there, (), "", "")
         names = self.functions.get(definition.address, ())
         names = (definition.name, *(name for name in names if name != definition.name))
         offset = definition.address - linkage.image.base

@@ -13,7 +13,7 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import condition_words, frames, names, table_version
+from gdbcuda.live.layers import answer_search, condition_words, frames, names, table_version
 from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.prompt import command
 from gdbcuda.live.stopping import counting, returns
@@ -114,6 +114,8 @@ def make(symbol: str, request: BreakRequest, condition: conditions.Condition | N
     native = native_condition(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish_of(symbol, request, condition), native, request.once)
     guards.want(made, native, symbol, condition, request.callers, request.count)
+    if names.function_named(symbol) is not None:
+        answer_search.want()
     children.get_ready()
     if request.on != "enter" and process.is_alive() and not process.is_thread_running():
         expect_open_calls(made, request, condition)

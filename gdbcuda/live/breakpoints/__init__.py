@@ -20,8 +20,8 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import Location
 from gdbcuda.live.breakpoints.ours import BreakWish
-from gdbcuda.live.host import gdb_cli
-from gdbcuda.live.layers import indirect
+from gdbcuda.live.host import gdb_cli, inferiors
+from gdbcuda.live.layers import answer_search, answering, indirect
 from gdbcuda.live.placing import loader_watch
 from gdbcuda.live.prompt import user_hooks
 
@@ -120,7 +120,7 @@ def is_of(place: Location, function: str) -> bool:
 
 
 def is_wanted(place: Location, wish: BreakWish, chosen: str) -> bool:
-    if not is_of(place, wish.function):
+    if not is_of(place, wish.function) or is_anothers(place):
         return False
     if wish.places:
         return any(layers.matches(wanted, place.layer, place.file) for wanted in wish.places)
@@ -151,12 +151,24 @@ def choose_locations(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:
 
 def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: BreakWish) -> None:
     """The places of one inferior."""
-    chosen = chosen_layer(places, wish)
+    chosen = "hook" if is_answered(places, wish) else chosen_layer(places, wish)
     for place in places:
         wanted = wish.by_user.get((place.file, place.function), is_wanted(place, wish, chosen))
         if place.enabled != wanted:
             switch(breakpoint, place, wanted)
             place.enabled = wanted
+
+
+def is_anothers(place: Location) -> bool:
+    """Somebody has written a jump over it, or may be about to."""
+    is_vendors = place.layer in ("driver", "runtime")
+    return is_vendors and (answering.is_overwritten(place.address) or answer_search.may_be_overwritten())
+
+
+def is_answered(places: list[Location], wish: BreakWish) -> bool:
+    """By a hook library, with code of another name: there another breakpoint is (`breaking.answering_stops`)."""
+    inferior = inferiors.numbered(places[0].inferior) if places else None
+    return inferior is not None and wish.is_of_hook() and answering.is_answered(wish.function, inferior)
 
 
 def switch(breakpoint: gdb.Breakpoint, place: Location, on: bool) -> None:

@@ -34,6 +34,10 @@ class BreakWish:
     seen: dict[int, dict[int, bool]] = field(default_factory=dict)
     by_user: dict[tuple[str, str], bool] = field(default_factory=dict)  # by file and function: other addresses next run
 
+    def is_of_hook(self) -> bool:
+        """A hook library that answers for the function is meant too; not where a vendor's layer is asked for."""
+        return self.words.startswith("cuda-break ") and not {*self.places} & {"driver", "runtime", "app", "system"}
+
 
 @dataclass
 class GuardFilter:

@@ -133,7 +133,7 @@ def where(made: gdb.Breakpoint, request: from_request.BreakRequest) -> tuple[str
     hooks = layers.named_hooks()
     if request.places == ("hook",) and hooks and all(lacks(path, made) for path in hooks):
         lacking = f"{base_names(hooks)} has no function of that name, not even a hidden one"
-        return "hook", f"(pending; {lacking}: see  cuda-dlsym log on)"
+        return "hook", f"(pending; {lacking}: this stops in what it answers with, see  cuda-dlsym log on)"
     if request.places:
         return ", ".join(request.places), "(pending until it is loaded)"
     if ours.wish(made.number).defined_in_hook:
@@ -165,7 +165,7 @@ def why_not(hooks: list[str]) -> str:
     """Why a breakpoint without --in is not in the hook."""
     hiding = [path for path in hooks if names.hides_all(path)]
     if hiding:
-        return f"{base_names(hiding)} hides what it defines: seen is what it hands on"
+        return f"{base_names(hiding)} hides what it defines: this stops in what it answers dlsym with"
     return f"{base_names(hooks)} does not define it; this is the outermost that does"
 
 

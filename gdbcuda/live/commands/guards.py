@@ -91,7 +91,7 @@ def note() -> str:
             continue
         calls = guards.calls_seen(number)
         seen = "" if calls is None else f", {calls:,} calls seen"
-        why = "" if state == "guarded" else f", no guard: {guards.wanted_by(number).why}"
+        why = "" if state == "guarded" else f", no guard: {state.partition(': ')[2]}"
         lines[f"tested {where_tested(number)}{seen}{why}"].append(number)
     shown = [visible(f"{numbered(numbers)}: {text}") for text, numbers in lines.items()]
     more = [f"{len(shown) - MOST_LINES} more: see cuda-guards"] if len(shown) > MOST_LINES else []

@@ -13,6 +13,7 @@ import time
 
 import gdb
 
+from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
@@ -27,11 +28,12 @@ from gdbcuda.live.dlsym.request_values import (
     steady_snapshot,
 )
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import this_snapshot
+from gdbcuda.live.layers import answer_search, names, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.threads import call_registers
-from gdbcuda.routes.requests import Book
+from gdbcuda.routes.requests import Book, Request
 from gdbcuda.routes.shapes import ResolverShape
+from gdbcuda.routes.snapshot import API_RESOLVERS
 
 
 class RequestLog:
@@ -93,10 +95,12 @@ class ResolverEntry(ResolverWatch):
         values = tuple(map(process.register, argument_registers(self.shape)))
         request = read_request(self.shape, values, asker_at(back))
         request.owner, request.owner_layer = self.file, self.layer
+        if not is_asked_for(request):
+            return
         inferior = gdb.selected_inferior()
         request.inferior, request.process = inferior.num, inferior.pid
         request.thread, request.sp = gdb.selected_thread().num, sp
-        if not LOG().book.enter(request, keep=is_on()):
+        if not LOG().book.enter(request, keep=is_on() or api.base_name(request.name) in answered_for()):
             return
         known = PLANTED().returns
         if back not in known:
@@ -112,6 +116,7 @@ class ResolverReturn(ResolverWatch):
         for request in reversed(finished):
             changed_answers.at_return(request)
             read_answer(steady_snapshot(), request)
+            plant_answer(request)
 
 
 # -- on and off -----------------------------------------------------------------------------------------------
@@ -135,7 +140,26 @@ def switch_off() -> None:
 
 
 def is_wanted() -> bool:
+    return is_everything_wanted() or bool(answered_for())
+
+
+def is_everything_wanted() -> bool:
     return is_on() or bool(changed_answers.ANSWERS)
+
+
+def answered_for() -> set[str]:
+    """Base names of the functions that the user's breakpoints wait for, and that no hook library has by name: its
+    resolvers may answer for them with code of other names."""
+    waiting = frozenset[str]().union(*(wanted() for wanted in answer_search.WANTED))
+    by_name = [names.defined(path) for path in layers.hooks()] if waiting else []
+    return {api.base_name(one) for one in waiting if by_name and not any(one in known for known in by_name)}
+
+
+def is_asked_for(request: Request) -> bool:
+    """Without the log, only what may be answered for a function that is waited for; and for a resolver, which then
+    answers the rest."""
+    base = api.base_name(request.name)
+    return is_everything_wanted() or base in answered_for() or base in API_RESOLVERS
 
 
 def plant(event: object = None) -> None:
@@ -147,7 +171,10 @@ def plant(event: object = None) -> None:
     except UserError:  # the loader has not begun
         return
     known = PLANTED().objects
+    everything = is_everything_wanted()
     for key in mapped.keys() - known.keys():
+        if not everything and this_snapshot.layer_of(mapped[key]) != "hook":
+            continue
         known[key] = mapped[key].image.dynamic
         plant_in(mapped[key])
 
@@ -160,6 +187,15 @@ def plant_in(linkage: Linkage) -> None:
             known = entries.get(definition.address)
             if known is None or known.file != file:
                 entries[definition.address] = ResolverEntry(definition.address, shape, file)
+
+
+def plant_answer(request: Request) -> None:
+    """A hook library without names has answered for a resolver: what that is asked for is a request too."""
+    shape, answer = resolver_shapes().get(request.name), request.answer
+    if shape is not None and answer is not None and answer.layer == "hook" and not request.is_hooks_own:
+        entries = PLANTED().entries
+        if answer.address not in entries:
+            entries[answer.address] = ResolverEntry(answer.address, shape, answer.file)
 
 
 def forget_unloaded(addresses: set[int]) -> None:

@@ -6,11 +6,12 @@ import struct
 
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places, table_version, this_snapshot
+from gdbcuda.live.layers import answering, code_places, table_version, this_snapshot
 from gdbcuda.live.threads import call_registers
 from gdbcuda.machine import abi
 from gdbcuda.memory import string_at
 from gdbcuda.routes import judge
+from gdbcuda.routes.answering import by_request
 from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, ResolverShape, shapes
 from gdbcuda.routes.snapshot import API_RESOLVERS, ProcessSnapshot, Reached
@@ -95,10 +96,13 @@ def read_answer(snapshot: ProcessSnapshot, request: Request) -> None:
 def learn(snapshot: ProcessSnapshot, request: Request) -> None:
     """What a library without symbols answers gets the name that was asked for."""
     answer = request.answer
-    if answer is None or answer.names or answer.layer != "hook" or not request.name:
+    if answer is None or answer.layer != "hook" or not request.name:
         return
     wanted = judge.wanted_symbol(snapshot.table, request)
-    if wanted:
+    shown = by_request(snapshot, request, wanted) if wanted else None
+    if shown is not None:
+        answering.learn(shown)
+    if wanted and not answer.names:
         snapshot.learned.setdefault(answer.address, wanted)
         request.answer = Reached(*answer[:5], snapshot.learned[answer.address])
 

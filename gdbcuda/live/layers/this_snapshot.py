@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Callable
 
 import gdb
 
@@ -112,9 +112,16 @@ def variable_at(address: int) -> str:
     return f"in {name}+{distance}" if distance and name else f"in {name}" if name else f"at {address:#x}"
 
 
+def code_readers() -> list[Callable[[int, int], bytes]]:
+    """What the program has written over a breakpoint of gdb's only the raw memory shows; what is under one gdb does."""
+    raw = process.raw_memory()
+    return [process.original_code, *([lambda at, size: process.original_code(at, size, raw)] if raw else [])]
+
+
 def now() -> ProcessSnapshot:
     """The process at this stop: pointers and slots are read anew."""
     memory = PagedMemory(process.InferiorMemory())
     return ProcessSnapshot(
-        objects(), memory, table_version.table(), layer_of, file_of, symbol_at, is_hidden, variable_at
+        objects(), memory, table_version.table(), layer_of, file_of, symbol_at, is_hidden, variable_at,
+        code_readers(),
     )

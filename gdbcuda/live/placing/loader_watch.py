@@ -53,6 +53,10 @@ def want(action: Callable[[], None]) -> None:
     gdb_cli.when_possible(watch)
 
 
+def is_wanted(action: Callable[[], None]) -> bool:
+    return action in _wanted
+
+
 def unwant(action: Callable[[], None]) -> Sequence[gdb.Breakpoint]:
     """The breakpoints that nobody needs any more: to be deleted where gdb is not in the middle of its list."""
     if action in _wanted:

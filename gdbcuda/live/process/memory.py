@@ -8,6 +8,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.memory import Memory
 
 
 class InferiorMemory:
@@ -24,9 +25,9 @@ class InferiorMemory:
 PATCHED: PerInferior[dict[int, bytes]] = PerInferior(dict)
 
 
-def original_code(address: int, size: int) -> bytes:
+def original_code(address: int, size: int, memory: Memory | None = None) -> bytes:
     """The program's code as it was before our detours."""
-    code = bytearray(InferiorMemory().read(address, size))
+    code = bytearray((memory or InferiorMemory()).read(address, size))
     within = [(at, raw) for at, raw in PATCHED().items() if address - len(raw) < at < address + size]
     for at, raw in within:
         for index in range(max(at, address), min(at + len(raw), address + size)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import gdb
@@ -14,11 +15,12 @@ from gdbcuda.ledger import Ledger, Ledgers, views
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers import table_version, this_snapshot
+from gdbcuda.live.layers import answer_search, answering, table_version, this_snapshot
 from gdbcuda.live.placing import unloading
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.recorder import Recorder
+from gdbcuda.routes.answering import Answering
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 
@@ -69,6 +71,7 @@ def start(wish: RecordWish, path: str | None) -> Recorder:
     for inferior in gdb.inferiors():
         with inferiors.selected(inferior):
             recorder.plant()
+    answer_search.want()
     return recorder
 
 
@@ -143,6 +146,19 @@ def on_objfile(event: object = None) -> None:
         apply_limit()
         SESSION.recorder.forget_places()
         SESSION.recorder.plant()
+
+
+def wanted() -> Set[str]:
+    return SESSION.recorder.wish.functions if SESSION.recorder is not None else frozenset()
+
+
+def on_learned(answer: Answering) -> None:
+    if SESSION.recorder is not None:
+        SESSION.recorder.plant_answer(answer)
+
+
+answer_search.WANTED.append(wanted)
+answering.ON_LEARNED.append(on_learned)
 
 
 def forget_unloaded(addresses: set[int]) -> None:

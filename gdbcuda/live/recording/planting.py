@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, this_snapshot
+from gdbcuda.live.layers import answering, names, this_snapshot
 
 
 class PlantingSpot(NamedTuple):
@@ -26,10 +26,17 @@ def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterat
     file = this_snapshot.file_of(linkage)
     found = {d[0].address: name for name, d in sorted(linkage.symbols.defined(wanted).items())}
     found.update(hidden(linkage, file, wanted - set(found.values())))
+    found.update(answers(linkage, wanted))
     for address, name in found.items():
         layer = layers.layer_of(address, name)
         if layer != "system" and (not places or any(layers.matches(place, layer, file) for place in places)):
             yield PlantingSpot(address, name, layer, file)
+
+
+def answers(linkage: Linkage, wanted: Set[str]) -> dict[int, str]:
+    """Code of other names that answers for one of them."""
+    here = [address for address in answering.FUNCTIONS() if linkage.image.holds(address)]
+    return {address: name for address in here if (name := answering.function_at(address)) in wanted}
 
 
 def hidden(linkage: Linkage, file: str, wanted: Set[str]) -> dict[int, str]:

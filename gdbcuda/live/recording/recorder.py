@@ -25,7 +25,9 @@ from gdbcuda.calls.references import BEFORE
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.calls.stacks import Open, Stacks
 from gdbcuda.errors import UserError
+from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
+from gdbcuda.live.breaking.answering_stops import bytes_kept
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import code_places, condition_words, frames, table_version, this_snapshot
@@ -35,6 +37,7 @@ from gdbcuda.live.recording.footprint import RecordedProcess, RecordWish
 from gdbcuda.live.recording.watchers import CallReturn, FunctionEntry, Jump
 from gdbcuda.live.threads.call_registers import CallMachine, read
 from gdbcuda.machine import abi
+from gdbcuda.routes.answering import Answering
 
 # tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
 IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
@@ -228,17 +231,30 @@ class Recorder:
         if self.running.get(inferior.num) == IMAGE() or inferior.was_attached:
             self.note("unseen", BEFORE, {"name": BEFORE})
 
-    def plant_in(self, linkage: Any, state: RecordedProcess) -> None:
-        table, file = table_version.table(), this_snapshot.file_of(linkage)
+    def plant_in(self, linkage: Linkage, state: RecordedProcess) -> None:
+        file = this_snapshot.file_of(linkage)
         self.note("object", file, {"file": file, "layer": this_snapshot.layer_of(linkage), "base": linkage.image.base,
                                    "build_id": linkage.image.build_id})  # fmt: skip
-        for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
-            function = table.function(spot.symbol)
-            if function is not None and spot.address not in state.entries:
-                state.entries[spot.address] = FunctionEntry(self, spot, function)
+        self.plant_functions(linkage, state)
         for address, name in jumps.spots(linkage).items():
             if address not in state.jumps:
                 state.jumps[address] = Jump(self, address, name)
+
+    def plant_functions(self, linkage: Linkage, state: RecordedProcess) -> None:
+        for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
+            function = table_version.table().function(spot.symbol)
+            if function is not None and spot.address not in state.entries:
+                state.entries[spot.address] = FunctionEntry(self, spot, function)
+
+    def plant_answer(self, answer: Answering) -> None:
+        """In an object that has its breakpoints already."""
+        overwritten = self.processes().entries.get(answer.entry)
+        if overwritten is not None and overwritten.enabled:
+            with bytes_kept(answer.entry):
+                overwritten.enabled = False
+        owner = this_snapshot.objects().holder(answer.reached.address)
+        if owner is not None and answer.function in self.wish.functions:
+            self.plant_functions(owner, self.processes())
 
     def places(self) -> int:
         """How many functions are watched, in all processes."""

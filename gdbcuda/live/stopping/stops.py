@@ -11,7 +11,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers import frames, table_version
+from gdbcuda.live.layers import answering, frames, table_version, this_snapshot
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import returns, shown_calls
 from gdbcuda.text.highlight import C, highlighted_line
@@ -75,7 +75,20 @@ def describe(call: frames.FrameCall, label: str) -> str:
     """Two lines: the call, and below it the caller."""
     head = f"{label}  " if label else ""
     verb = "returned to" if call.result is not None else "called by"
-    return f"{head}{where(call.place)}  {call_text(call)}\n{' ' * len(head)}{verb} {caller_text(call)}\n"
+    return f"{head}{where(call.place)}{answers(call)}  {call_text(call)}\n{' ' * len(head)}{verb} {caller_text(call)}\n"
+
+
+def answers(call: frames.FrameCall) -> str:
+    """ " hooked_cuMemAlloc for", where code of another name answers for the function."""
+    if call.result is not None or not answering.function_at(call.place.address):
+        return ""
+    return visible(f" {call.place.function.partition('(')[0] or offset(call.place)} for")
+
+
+def offset(place: frames.CodePlace) -> str:
+    """ "+0x13330", for code without a name."""
+    holder = this_snapshot.objects().holder(place.address)
+    return f"+{place.address - holder.image.base:#x}" if holder is not None else f"{place.address:#x}"
 
 
 _last: tuple[object, int] = (None, 0)  # a stop and the breakpoint that made it

@@ -1,0 +1,173 @@
+"""A breakpoint on a function also stops where a hook library answers for it under another name.
+
+gdb has no place for it under that name. So it gets an ordinary breakpoint of its own at the address, with the same
+condition, which goes, is switched and is given ``commands`` with the user's. At a bare address, it goes with its
+process too; in the next one it is found again (`answer_search`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda.live import breakpoints, layers, process
+from gdbcuda.live.breakpoints import locations, ours
+from gdbcuda.live.breakpoints.ours import BreakWish
+from gdbcuda.live.host import console
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import answer_search, answering
+from gdbcuda.live.placing import own_process, unloading
+from gdbcuda.machine import entry_jump
+from gdbcuda.routes.answering import Answering
+from gdbcuda.text.printable import visible
+
+BREAKPOINT = 0xCC  # gdb's own
+
+
+@dataclass
+class AnsweringPlaces:
+    """Of one process, by the user's breakpoint and the address of the code."""
+
+    known: dict[tuple[int, int], gdb.Breakpoint] = field(default_factory=dict)
+
+    def end(self) -> None:
+        for one in self.known.values():
+            if one.is_valid():
+                one.delete()
+
+
+PLACES: PerInferior[AnsweringPlaces] = PerInferior(AnsweringPlaces, AnsweringPlaces.end)
+
+
+def waiting() -> list[tuple[gdb.Breakpoint, BreakWish]]:
+    """The user's breakpoints that mean the hook library's code, whatever its name."""
+    return [(one, wish) for one, wish in breakpoints.of_ours() if wish.is_of_hook()]
+
+
+def functions() -> Set[str]:
+    return {wish.function for _, wish in waiting()}
+
+
+answer_search.WANTED.append(functions)
+
+
+def on_learned(answer: Answering) -> None:
+    users = [(one, wish) for one, wish in breakpoints.of_ours() if wish.function == answer.function]
+    if answer.entry and answer.entry not in answering.OVERWRITTEN():
+        answering.OVERWRITTEN().add(answer.entry)
+        with bytes_kept(answer.entry):
+            choose_again(users)
+    else:
+        choose_again(users)
+    for one, wish in waiting():
+        if wish.function == answer.function and (not wish.places or any(
+            layers.matches(word, answer.reached.layer, answer.reached.file) for word in wish.places
+        )):
+            place(one, answer)
+
+
+answering.ON_LEARNED.append(on_learned)
+
+
+def on_begun() -> None:
+    choose_again(breakpoints.of_ours())
+
+
+answer_search.ON_BEGUN.append(on_begun)
+
+
+def choose_again(users: list[tuple[gdb.Breakpoint, BreakWish]]) -> None:
+    """What gdb has found by name is now behind the hook library."""
+    for one, wish in users:
+        for number, own in locations.by_inferior(locations.of(one)).items():
+            if number == gdb.selected_inferior().num:
+                breakpoints.choose_among(one, own, wish)
+
+
+@contextmanager
+def bytes_kept(entry: int) -> Iterator[None]:
+    """The jump at the entry stays as it is: gdb, which takes a breakpoint out there, writes what was there before."""
+    raw = process.raw_memory()
+    before = raw.read(entry, entry_jump.SIZE) if raw is not None else b""
+    yield
+    if raw is not None:
+        after = raw.read(entry, len(before))
+        wanted = bytes(new if old == BREAKPOINT else old for old, new in zip(before, after))
+        if after != wanted:
+            raw.write(entry, wanted)
+
+
+def place(one: gdb.Breakpoint, answer: Answering) -> None:
+    known, key, there = PLACES().known, (one.number, answer.reached.address), answer.reached
+    if key in known:
+        return
+    condition = f" if {one.condition}" if one.condition else ""
+    kind, stop = "tbreak" if one.temporary else "break", stop_address(there.address)
+    known[key] = made = breakpoints.execute_break(f"{kind} *{stop:#x}{condition}")
+    made.enabled = one.enabled
+    own_process.confine(made, stop)
+    inherit(one, made)
+    text = f"{there.text.partition('(')[0].strip()}, which answers for {answer.function}: {answer.how}"
+    console.write(visible(f"Breakpoint {made.number}, of {one.number}: {text}") + "\n")
+
+
+def stop_address(entry: int) -> int:
+    """Where there are line numbers, behind the prologue, as gdb does: its frame then knows the parameters."""
+    has_lines = process.program_space().find_pc_line(entry).symtab is not None
+    return process.behind_prologue(entry) if has_lines else entry
+
+
+def inherit(one: gdb.Breakpoint, made: gdb.Breakpoint) -> None:
+    if made.is_valid() and one.commands != made.commands:
+        made.commands = one.commands or ""
+
+
+def on_modified(breakpoint: gdb.Breakpoint) -> None:
+    """The user's own is switched, is given another condition, or commands."""
+    for inferior in gdb.inferiors():
+        for (number, _), made in PLACES.of(inferior).known.items():
+            if number == breakpoint.number and made.is_valid():
+                if made.enabled != breakpoint.enabled:
+                    made.enabled = breakpoint.enabled
+                if made.condition != breakpoint.condition:
+                    made.condition = breakpoint.condition
+                inherit(breakpoint, made)
+
+
+def on_gone(gone: ours.OurBreakpoint) -> None:
+    """Nothing is deleted while gdb is in the middle of its own list: `sweep` does that."""
+    for inferior in gdb.inferiors():
+        for (number, _), made in PLACES.of(inferior).known.items():
+            if number == gone.number and made.is_valid():
+                made.enabled = False
+
+
+ours.ON_GONE.append(on_gone)
+
+
+def forget_unloaded(addresses: set[int]) -> None:
+    """(`unloading` deletes the breakpoints.)"""
+    known = PLACES().known
+    for key in [key for key in known if key[1] in addresses or stop_address(key[1]) in addresses]:
+        del known[key]
+
+
+unloading.ON_UNLOADED.append(forget_unloaded)
+
+
+def sweep(event: object = None) -> None:
+    """Between commands: those whose breakpoint is gone go, and a temporary one whose place has stopped."""
+    for inferior in gdb.inferiors():
+        known = PLACES.of(inferior).known
+        for key, made in list(known.items()):
+            owner = breakpoints.by_number(key[0])
+            if owner is not None and owner.temporary and (not made.is_valid() or made.hit_count):
+                owner.delete()  # gdb deletes the place itself
+                del known[key]
+            elif owner is None or not made.is_valid():
+                del known[key]
+                if made.is_valid():
+                    made.delete()

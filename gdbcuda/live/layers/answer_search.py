@@ -1,0 +1,101 @@
+"""Looks for code that answers under another name: when the constructors of the libraries have run, which is at the
+program's first instruction, and when objects are loaded. Nothing is looked for but what somebody wants."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from contextlib import suppress
+from typing import Callable
+
+import gdb
+
+from gdbcuda.api import vendor
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import process
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import answering, this_snapshot
+from gdbcuda.live.placing import loader_watch, own_process
+from gdbcuda.routes.answering import found
+
+WANTED: list[Callable[[], Set[str]]] = []  # the API functions that somebody waits for
+ON_BEGUN: list[Callable[[], None]] = []
+
+
+class EntryPoint(own_process.Internal):
+    """At the program's first instruction."""
+
+    sees_all_calls = False
+
+    def stop(self) -> bool:
+        PLACES().is_early = False
+        look()
+        for tell in ON_BEGUN:
+            tell()
+        return False
+
+
+class EntryPlaces:
+    """Of one process."""
+
+    def __init__(self) -> None:
+        self.entry: EntryPoint | None = None
+        self.is_early = False  # in front of the program's first instruction
+
+    def end(self) -> None:
+        if self.entry is not None and self.entry.is_valid():
+            self.entry.delete()
+
+
+PLACES: PerInferior[EntryPlaces] = PerInferior(EntryPlaces, EntryPlaces.end)
+
+
+def want() -> None:
+    """Somebody waits for more functions than before."""
+    loader_watch.want(loaded)
+    if process.is_alive() and not process.search_order():
+        PLACES().is_early = plant()
+    elif process.is_alive():
+        look()
+
+
+def loaded() -> None:
+    """Objects were loaded. In front of the program's first instruction their constructors have yet to run."""
+    if plant():
+        PLACES().is_early = True
+    else:
+        look()
+
+
+def on_objfile(event: gdb.NewObjFileEvent) -> None:
+    """(gdb 10 has no loader's breakpoint in time where the program is behind gdbserver.)"""
+    if loader_watch.is_wanted(loaded) and gdb.selected_inferior().pid and plant():
+        PLACES().is_early = vendor.is_loader(gdb.solib_name(process.register("pc")) or "")
+
+
+def plant() -> bool:
+    here, address = PLACES(), process.auxiliary().get("AT_ENTRY", 0)
+    if here.entry is not None or not address or process.connection() == "core":
+        return False
+    here.entry = EntryPoint(address)
+    return True
+
+
+def may_be_overwritten() -> bool:
+    """A constructor may yet overwrite the vendor's functions, and through gdbserver nobody would see it: it shows what
+    was there in front of a breakpoint, and writes that when it takes the breakpoint out."""
+    if not process.is_remote() or not PLACES().is_early:
+        return False
+    try:
+        return this_snapshot.now().may_be_patched
+    except UserError:  # the loader has not begun
+        return True
+
+
+def look() -> None:
+    """What answers now."""
+    names = frozenset[str]().union(*(wanted() for wanted in WANTED))
+    if not names:
+        return
+    with suppress(UserError, Unreadable):  # the loader has not begun
+        for answer in found(this_snapshot.now(), names):
+            answering.learn(answer)

@@ -1,0 +1,69 @@
+"""Code that answers for an API function without having its name: where rewritten slots and overwritten entries lead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import NamedTuple
+
+from gdbcuda.linkage import Linkage
+from gdbcuda.routes import collect
+from gdbcuda.routes.requests import Request
+from gdbcuda.routes.snapshot import VENDORS, ProcessSnapshot, Reached
+
+OWNERS = ("hook", "app")  # whose code may answer for the vendor's
+ASKERS = ("app", "runtime")
+
+
+class Answering(NamedTuple):
+    """``how``: "the slot of test_alloc leads there", "the entry in libcuda.so.1 jumps there", which is at ``entry``."""
+
+    function: str
+    reached: Reached
+    how: str
+    entry: int = 0
+
+
+def found(snapshot: ProcessSnapshot, names: Set[str]) -> list[Answering]:
+    """For each of the functions, one for each address."""
+    ways = [*by_entries(snapshot, names), *by_slots(snapshot, names)]
+    return [*{(one.function, one.reached.address): one for one in reversed(ways)}.values()][::-1]
+
+
+def by_slots(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering]:
+    for asker in snapshot.in_layer(*ASKERS):
+        for route in collect.references(snapshot, asker, names):
+            if route.reached and is_answer(snapshot, asker, route.function, route.reached):
+                yield Answering(route.function, route.reached, f"the slot of {base(route.asker)} leads there")
+
+
+def by_entries(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering]:
+    for owner in snapshot.in_layer(*VENDORS):
+        for name, definitions in owner.symbols.defined(names).items():
+            for definition in definitions:
+                there = snapshot.patched(definition.address)
+                reached = snapshot.reached(there) if there else None
+                if reached and is_answer(snapshot, owner, name, reached):
+                    how = f"the entry in {base(snapshot.file_of(owner))} jumps there"
+                    yield Answering(name, reached, how, definition.address)
+
+
+def is_answer(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached: Reached) -> bool:
+    """Another object's code, and by its name no function of the API."""
+    if reached.layer not in OWNERS or reached.file == snapshot.file_of(asker):
+        return False
+    return not any(map(snapshot.table.function, reached.names))
+
+
+def by_request(snapshot: ProcessSnapshot, request: Request, wanted: str) -> Answering | None:
+    """What a hook library has answered somebody else."""
+    reached = request.answer
+    if reached is None or reached.layer != "hook" or request.is_hooks_own:
+        return None
+    if any(map(snapshot.table.function, reached.names)):
+        return None
+    name = f"{wanted} as {request.name}" if request.name != wanted else wanted
+    return Answering(wanted, reached, f"{base(request.owner)}'s {request.resolver} answers {name} with it")
+
+
+def base(file: str) -> str:
+    return file.rsplit("/", 1)[-1]

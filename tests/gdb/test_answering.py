@@ -1,0 +1,165 @@
+"""The function that really answers is known from the slot, the first bytes, the answered request; there it stops."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+SLOTS = """
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+static int (*onward)(unsigned long long *, unsigned long);
+static int own_alloc(unsigned long long *block, unsigned long bytes)
+{
+    int status = onward(block, bytes);
+    return bytes > 2ul << 30 ? 2 : status;
+}
+static void change(const struct link_map *one, const ElfW(Dyn) *row)
+{
+    const ElfW(Rela) *slots = 0;
+    const ElfW(Sym) *symbols = 0;
+    const char *names = 0;
+    size_t bytes = 0;
+    for (; row->d_tag; row++) {
+        if (row->d_tag == DT_JMPREL) slots = (void *)row->d_un.d_ptr;
+        if (row->d_tag == DT_SYMTAB) symbols = (void *)row->d_un.d_ptr;
+        if (row->d_tag == DT_STRTAB) names = (void *)row->d_un.d_ptr;
+        if (row->d_tag == DT_PLTRELSZ) bytes = row->d_un.d_val;
+    }
+    for (size_t n = 0; n < bytes / sizeof *slots; n++) {
+        void **slot = (void **)(one->l_addr + slots[n].r_offset);
+        if (strcmp(names + symbols[ELF64_R_SYM(slots[n].r_info)].st_name, "cuMemAlloc_v2"))
+            continue;
+        mprotect((void *)((unsigned long)slot & -4096ul), 4096, PROT_READ | PROT_WRITE);
+        onward = dlsym(RTLD_DEFAULT, "cuMemAlloc_v2");
+        *slot = own_alloc;
+    }
+}
+__attribute__((constructor)) static void begin(void) { change(_r_debug.r_map, _r_debug.r_map->l_ld); }
+"""
+ENTRIES = """
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+static int own_alloc(unsigned long long *block, unsigned long bytes)
+{
+    *block = 0x5000;
+    return bytes > 2ul << 30 ? 2 : 0;
+}
+__attribute__((constructor)) static void begin(void)
+{
+    unsigned char *entry = dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL), "cuMemAlloc_v2");
+    void *to = own_alloc;
+    mprotect((void *)((unsigned long)entry & -4096ul), 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
+    JUMP
+    mprotect((void *)((unsigned long)entry & -4096ul), 8192, PROT_READ | PROT_EXEC);
+}
+"""
+JUMPS = {
+    "through": r'memcpy(entry, "\xff\x25\0\0\0\0", 6); memcpy(entry + 6, &to, 8);',
+    "rax": r'memcpy(entry, "\x48\xb8", 2); memcpy(entry + 2, &to, 8); memcpy(entry + 10, "\xff\xe0", 2);',
+    "island": """
+        unsigned char *near = mmap(entry - (64 << 20), 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        int distance = near - (entry + 5);
+        entry[0] = 0xe9; memcpy(entry + 1, &distance, 4);
+        memcpy(near, "\\x49\\xbb", 2); memcpy(near + 2, &to, 8); memcpy(near + 10, "\\x41\\xff\\xe3", 3);""",
+}
+BY_DLSYM = """
+#include <dlfcn.h>
+#include <string.h>
+static void *(*found)(void *, const char *);
+static void *driver;
+int own_alloc(unsigned long long *block, unsigned long bytes)
+{
+    return ((int (*)(unsigned long long *, unsigned long))found(driver, "cuMemAlloc_v2"))(block, bytes);
+}
+__attribute__((visibility("default"))) void *dlsym(void *handle, const char *name)
+{
+    found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+    if (strcmp(name, "cuMemAlloc_v2"))
+        return found(handle, name);
+    driver = handle;
+    return own_alloc;
+}
+"""
+MADE = re.compile(r"^Breakpoint (\d+), of 1: hook (\S+) ?(\S*), which answers for cuMemAlloc_v2: (.*)$", re.MULTILINE)
+
+
+def stops(text: str) -> list[str]:
+    """Of each stop: layer, library and function."""
+    return re.findall(r"^Breakpoint \d+  (.*?)  ?cuMemAlloc_v2\(", text, re.MULTILINE)
+
+
+def test_a_rewritten_slot(scenario: Scenario, compile_c) -> None:
+    hook = compile_c("libslots.so", SLOTS, "-shared")
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc if bytesize > 1G", "RUN", "bt 2", "cuda-call", "continue",
+                        "cuda-route cuMemAlloc_v2", "delete 1", "continue", hook=hook)  # fmt: skip
+    assert MADE.findall(text) == [("2", "libslots.so", "own_alloc", "the slot of test_alloc leads there")]
+    assert stops(text) == ["hook libslots.so own_alloc for"] * 2
+    assert "bytesize=1073741825 [1.00 GiB])\n              called by app allocate_buffer() at test_alloc.c:" in text
+    assert "#0  [hook libslots.so] own_alloc (block=0x" in text
+    assert "cuMemAlloc_v2 in hook libslots.so, called by app allocate_buffer()" in text
+    assert re.search(r"cuMemAlloc_v2  app test_alloc +PLT, bound +hook libslots.so own_alloc +hooked", text)
+    assert "exited with code 01" in text
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+def test_an_overwritten_entry(scenario: Scenario, compile_c, jump: str) -> None:
+    """The jump stays as it was written, whatever gdb takes out there."""
+    hook = compile_c("libentries.so", ENTRIES.replace("JUMP", JUMPS[jump]), "-shared")
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "break cuMemFree_v2", "RUN", "continue", "continue",
+                        "cuda-route cuMemAlloc_v2", "delete 1", "continue", "continue", hook=hook)  # fmt: skip
+    assert MADE.findall(text) == [("3", "libentries.so", "own_alloc", "the entry in libcuda.so.1 jumps there")]
+    assert stops(text) == ["hook libentries.so own_alloc for"] * 3
+    assert re.search(r"cuMemAlloc_v2  app test_alloc +PLT, .*  hook libentries.so own_alloc  hooked", text)
+    assert "64 MiB     allocated" in text and "SIGSEGV" not in text and "SIGTRAP" not in text
+
+
+@pytest.mark.parametrize("flags", [(), ("-O2", "-s")], ids=["hidden", "stripped"])
+def test_an_answer_of_dlsym(scenario: Scenario, compile_c, flags: tuple[str, ...]) -> None:
+    """A release build too, in this run and in the next."""
+    hook = compile_c("libasked.so", BY_DLSYM, "-shared", "-fvisibility=hidden", *flags)
+    again = ["run"] if scenario.place == "local" else []
+    text = scenario.run("dlsym_alloc", "cuda-break cuMemAlloc --in hook", "RUN", "cuda-route cuMemAlloc_v2", *again,
+                        hook=hook)  # fmt: skip
+    name = r"\+0x[0-9a-f]+" if flags else "own_alloc"
+    made = [f"hook libasked.so {two}" for _, _, two, _ in MADE.findall(text)] if not flags else stops(text)
+    assert made and len(stops(text)) == 1 + len(again)
+    assert all(re.fullmatch(f"hook libasked.so {name} for", one) for one in stops(text))
+    assert re.search(r"cuMemAlloc_v2  app dlsym_alloc  dlsym, request #1  hook libasked.so.*  hooked", text)
+
+
+def test_the_log_names_the_function(scenario: Scenario, compile_c) -> None:
+    hook = compile_c("libslots.so", SLOTS, "-shared")
+    text = scenario.run("test_alloc", "cuda-log start cuMemAlloc", "RUN", "cuda-log show --tree", hook=hook)
+    rows = re.findall(r"T1  (hook|driver)( +)cuMemAlloc_v2\(.*?\) = (\w+)", text)
+    assert [(layer, len(layer + indent) > 9, status) for layer, indent, status in rows] == [
+        ("hook", False, "CUDA_SUCCESS"), ("driver", True, "CUDA_SUCCESS"),
+        ("hook", False, "CUDA_SUCCESS"), ("driver", True, "CUDA_SUCCESS"),
+        ("hook", False, "CUDA_ERROR_OUT_OF_MEMORY"), ("driver", True, "CUDA_SUCCESS"),
+    ]  # fmt: skip
+
+
+def test_the_place_follows_the_breakpoint(local: Scenario, compile_c) -> None:
+    """Switched off with it, given its condition and commands, deleted with it; a temporary one stops once."""
+    hook = compile_c("libslots.so", SLOTS, "-shared")
+    text = local.run("test_alloc", "cuda-break cuMemAlloc", "break main", "run", "disable 1", "info breakpoints",
+                     "enable 1", "condition 1 $rsi > 0x50000000", "continue", "delete 1", "info breakpoints",
+                     hook=hook)  # fmt: skip
+    rows = re.findall(r"^(\d+) +breakpoint +keep (y|n) +\S+ +in (own_alloc|main)", text, re.MULTILINE)
+    assert rows == [("2", "y", "main"), ("3", "n", "own_alloc")] * 2
+    assert stops(text) == ["hook libslots.so own_alloc for"] and "bytesize=3221225472" in text
+    text = local.run("test_alloc", "cuda-break cuMemAlloc --once", "run", "continue", "info breakpoints", hook=hook)
+    assert stops(text) == ["hook libslots.so own_alloc for"]
+    assert text.splitlines()[-1].startswith("No breakpoints")
+
+
+def test_saved_without_the_place(local: Scenario, compile_c, tmp_path: Path) -> None:
+    hook, file = compile_c("libslots.so", SLOTS, "-shared"), tmp_path / "breaks.gdb"
+    local.run("test_alloc", "cuda-break cuMemAlloc", "run", f"cuda-save {file}", hook=hook)
+    assert file.read_text() == "cuda-break cuMemAlloc_v2 --from app\n"
