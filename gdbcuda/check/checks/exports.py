@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from gdbcuda import api
-from gdbcuda.api.vendor import NAMES, api_of
+from gdbcuda.api.vendor import NAMES
+from gdbcuda.check.other_ways import offers_names, other_ways
 from gdbcuda.check.reached import Routes
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject, important_first
@@ -67,7 +68,7 @@ def versioned_runtime(subject: Subject) -> Answer:
     verdict="hooks nothing",
 )  # fmt: skip
 def hooks_nothing(subject: Subject) -> Answer:
-    if subject.hooked or subject.hidden or "dlsym" in subject.library.exported or api_of(subject.library.soname):
+    if offers_names(subject) or other_ways(subject):
         return None
     others = [name for name in subject.library.exported if not name.startswith("_")]
     return f"{counted(len(subject.library.exported), 'exported symbol')}, none of the API" + (

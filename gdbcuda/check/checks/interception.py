@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gdbcuda.api.vendor import api_of
+from gdbcuda.check.other_ways import offers_names, other_ways
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
 from gdbcuda.text.sentences import some
@@ -111,6 +112,16 @@ def glibc_private(subject: Subject) -> Answer:
     undefined = subject.library.undefined
     private = sorted(name for name, s in undefined.items() if s.version == "GLIBC_PRIVATE" or name in _PRIVATE)
     return f"undefined symbols: {some(private)}" if private else None
+
+
+@check("other-way", "warning", LIBRARY, means="it hooks in another way than by name")
+def other_way(subject: Subject) -> Answer:
+    found = other_ways(subject)
+    if not found:
+        return None
+    verdict = "" if offers_names(subject) else "unknown whether calls arrive"
+    seen, means, do = ("; ".join(column) for column in zip(*found))
+    return Answered(seen, do, means, verdict=verdict)
 
 
 @check(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from gdbcuda.api.vendor import NAMES
+from gdbcuda.check.other_ways import other_ways
 from gdbcuda.check.reached import Routes
 from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Answered, check, findings
 from gdbcuda.check.subject import Subject
@@ -72,7 +73,7 @@ def reached(subject: Subject) -> Answer:
 )  # fmt: skip
 def not_reached(subject: Subject) -> Answer:
     routes = Routes(subject)
-    if routes.described() or routes.perhaps or not subject.uses.any:
+    if routes.described() or routes.perhaps or other_ways(subject) or not subject.uses.any:
         return None
     wants = [f"calls {some(list(subject.uses.called), 4)} by name"] if subject.uses.called else []
     loaded = routes.loaded or list(subject.uses.loads)
@@ -82,6 +83,15 @@ def not_reached(subject: Subject) -> Answer:
     if routes.other_version:
         offers += f", {some(routes.other_version, 4)} in another version than the program asks for"
     return f"the program {some(wants) or 'uses CUDA'}; {_library(subject)} {offers}"
+
+
+@check("reached-otherwise", "warning", PAIR, means="", verdict="unknown whether it is reached by this program")
+def reached_otherwise(subject: Subject) -> Answer:
+    routes, found = Routes(subject), other_ways(subject)
+    if routes.described() or routes.perhaps or not found or not subject.uses.any:
+        return None
+    seen, means, do = ("; ".join(column) for column in zip(*found))
+    return Answered(f"{_library(subject)} {seen}", do, means)
 
 
 @check(

@@ -41,6 +41,15 @@ def private(folder: Path) -> Report:
     return library(folder, source + "{ return _dl_sym(h, n, 0); }")
 
 
+@case("other-way")
+def other_way(folder: Path) -> Report:
+    assert "other-way" not in library(folder, ALLOC + "int mprotect(); int f(void) { return mprotect(); }").ids()
+    for source in ("int InitializeInjection(void) { return 1; }", "unsigned la_version(unsigned v) { return v; }"):
+        report = library(folder, source)
+        assert report.verdict == "unknown whether calls arrive (other-way)" and "hooks-nothing" not in report.ids()
+    return library(folder, "int mprotect(); int f(void) { return mprotect(); }")
+
+
 @case("wrap-build")
 def wrapped(folder: Path) -> Report:
     return library(folder, ALLOC + "int __wrap_cuMemFree_v2(void *p) { return !p; }")

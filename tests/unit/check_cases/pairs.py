@@ -49,6 +49,13 @@ def not_reached(folder: Path) -> Report:
     return report
 
 
+@case("reached-otherwise")
+def reached_otherwise(folder: Path) -> Report:
+    report = pair(folder, linked_program(folder, CALLER), "int mprotect(); int f(void) { return mprotect(); }")
+    assert report.verdict == "unknown whether it is reached by this program (reached-otherwise)"
+    return report
+
+
 @case("called-but-hidden")
 def called_but_hidden(folder: Path) -> Report:
     return pair(folder, linked_program(folder, CALLER), ALLOC, "-fvisibility=hidden")

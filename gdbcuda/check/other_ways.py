@@ -1,0 +1,45 @@
+"""Ways into a library that no symbol of the API tells: whether a call arrives by one of them only a process shows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gdbcuda.api.vendor import api_of
+from gdbcuda.check.subject import Subject
+
+WRITES_CODE = ("mprotect", "pkey_mprotect")  # nobody rewrites slots or entries without one of them
+
+
+class OtherWay(NamedTuple):
+    seen: str
+    means: str
+    do: str
+
+
+AUDIT = OtherWay(
+    "exports la_version: an audit library",
+    "ld.so asks it at each binding, where LD_AUDIT names it; which functions it then hands out is not known",
+    "set it in LD_AUDIT, not in LD_PRELOAD",
+)
+INJECTION = OtherWay(
+    "exports InitializeInjection: an injection library",
+    "the driver loads it at cuInit, where CUDA_INJECTION64_PATH names it; which calls CUPTI tells it of is not known",
+    "set it in CUDA_INJECTION64_PATH, not in LD_PRELOAD",
+)
+PATCHER = OtherWay(
+    "makes memory writable (mprotect), and offers no API function by name",
+    "it may rewrite slots of the program, or overwrite the driver's entries; which ones is not known",
+    "ask the process: cuda-route, at main or later",
+)
+
+
+def other_ways(subject: Subject) -> list[OtherWay]:
+    exported, undefined = subject.library.exported, subject.library.undefined
+    patches = not offers_names(subject) and any(name in undefined for name in WRITES_CODE)
+    found = {AUDIT: "la_version" in exported, INJECTION: "InitializeInjection" in exported, PATCHER: patches}
+    return [way for way, is_there in found.items() if is_there]
+
+
+def offers_names(subject: Subject) -> bool:
+    library = subject.library
+    return bool(subject.hooked or subject.hidden or "dlsym" in library.exported or api_of(library.soname))
