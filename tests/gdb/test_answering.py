@@ -163,3 +163,31 @@ def test_saved_without_the_place(local: Scenario, compile_c, tmp_path: Path) -> 
     hook, file = compile_c("libslots.so", SLOTS, "-shared"), tmp_path / "breaks.gdb"
     local.run("test_alloc", "cuda-break cuMemAlloc", "run", f"cuda-save {file}", hook=hook)
     assert file.read_text() == "cuda-break cuMemAlloc_v2 --from app\n"
+
+
+WRAPPED = """
+#include <stdio.h>
+int cuInit(unsigned), cuCtxCreate_v2(void **, unsigned, int), cuMemAlloc_v2(unsigned long long *, unsigned long);
+int __real_cuMemAlloc_v2(unsigned long long *, unsigned long);
+int __wrap_cuMemAlloc_v2(unsigned long long *block, unsigned long bytes) { return __real_cuMemAlloc_v2(block, bytes); }
+int main(void)
+{
+    void *context;
+    unsigned long long block;
+    cuInit(0);
+    cuCtxCreate_v2(&context, 0, 0);
+    return cuMemAlloc_v2(&block, 4096);
+}
+"""
+
+
+def test_a_program_that_was_linked_with_wrap(scenario: Scenario, compile_c) -> None:
+    """The site is the caller's, not the wrapper's."""
+    flags = ("-Wl,--wrap=cuMemAlloc_v2", f"-L{scenario.shim}/standin", "-lcuda")
+    program = compile_c("wrapped", WRAPPED, *flags)
+    text = scenario.run(program, "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "RUN", "continue",
+                        "cuda-log show", hook=None)  # fmt: skip
+    assert "Breakpoint 2, of 1: app wrapped __wrap_cuMemAlloc_v2, which answers for cuMemAlloc_v2: " in text
+    assert stops(text) == ["app wrapped __wrap_cuMemAlloc_v2 for"]
+    assert "called by app main() at wrapped.c:" in text
+    assert re.search(r"T1  app +cuMemAlloc_v2\(.* by main at wrapped.c:", text)

@@ -83,6 +83,16 @@ def test_in_the_hook_that_does_not_have_it(local: Scenario) -> None:
     assert "in hook (pending; minimal_hook.so has no function of that name, not even a hidden one: this stops" in text
 
 
+def test_a_function_of_the_hook_that_is_none_of_the_api(scenario: Scenario) -> None:
+    """The hook itself calls it. A condition that gdb would refuse when it is loaded is refused now."""
+    text = scenario.run("test_alloc", "cuda-break cuMemoryAllocate if bytes > 1G",
+                        "cuda-break cuMemoryAllocate if 1 > 0", "RUN", "bt 2")  # fmt: skip
+    assert 'cuda-break: Invalid number "1G". (gdb reads this condition: sizes like 1G are for' in text
+    assert "Breakpoint 1: cuMemoryAllocate in hook libgdbcuda-hook.so (pending until it is loaded), if 1 > 0\n" in text
+    assert "  (cuMemoryAllocate: no function of the API; called by anyone, --from says otherwise)\n" in text
+    assert re.search(r"#0 .* cuMemoryAllocate \(.*\n#1 .*\[hook libgdbcuda-hook.so\]", text)
+
+
 def test_in_takes_a_library(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "cuda-break cuMemAlloc --in libcuda.so.1", "RUN")
     assert "Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container
 
 import gdb
@@ -23,6 +24,7 @@ from gdbcuda.text.arguments import one_of
 from gdbcuda.text.options import Options, condition, flag, option, words
 
 MOST_FRAMES = 200
+NAME = re.compile(r"(?<![\w$.])[A-Za-z_]\w*")
 # By command: makes a breakpoint what its words ask for, which `save breakpoints` has kept.
 ADOPTERS: dict[str, Callable[[gdb.Breakpoint, str], None]] = {}
 
@@ -87,6 +89,16 @@ class BreakRequest:
             see = " (for dlsym: cuda-dlsym log on)" if others[0] in names.EXTRA else ""
             raise UserError(f"--on {self.on} is for functions of the API, which {others[0]} is not{see}")
 
+    def take_any_caller(self, symbols: list[str]) -> str:
+        """What is no function of the API the hook itself calls: what to say of that, "" for functions of the API."""
+        if any(map(names.prototype, symbols)):
+            return ""
+        refuse_number(self.text or "")
+        if self.is_from_given:
+            return ""
+        self.callers = "any"
+        return f"\n  ({', '.join(symbols)}: no function of the API; called by anyone, --from says otherwise)"
+
     def words(self, symbol: str, condition: conditions.Condition | None) -> str:
         """Of a command that asks for the same."""
         text = condition.text if condition is not None else self.text
@@ -97,6 +109,17 @@ class BreakRequest:
         found += ["--in", ",".join(self.places)] if self.places else []
         found += ["--on", self.on] if self.on != "enter" else []
         return " ".join([*found, *["--once"] * self.once, *["--count"] * self.count])
+
+
+def refuse_number(text: str) -> None:
+    """gdb reads a condition for functions that are not in the table; of one that is pending it says nothing until the
+    function is loaded. The names in it are known only then, the numbers are wrong now."""
+    try:
+        gdb.parse_and_eval(NAME.sub("0", text) or "0")
+    except gdb.error as problem:
+        if "Invalid number" in str(problem):
+            why = "gdb reads this condition: sizes like 1G are for functions of the API"
+            raise UserError(f"{problem} ({why})") from None
 
 
 def request_of(wanted: BreakOptions) -> BreakRequest:

@@ -66,13 +66,14 @@ def cuda_break(wanted: from_request.BreakOptions) -> str:
     found = {symbol: pattern for pattern in wanted.function for symbol in names.resolve(pattern)}
     request = from_request.request_of(wanted)
     request.refuse_returns([*found])
+    no_api = request.take_any_caller([*found])
     condition = request.parse([*found], {symbol for symbol, pattern in found.items() if names.is_glob(pattern)})
     fitting = [symbol for symbol in found if condition is None or condition.fits(symbol)]
     with breakpoints.pending_allowed():
         made = [from_request.make(symbol, request, condition) for symbol in fitting]
     guards.refresh()
     left_out = [symbol for symbol in found if symbol not in fitting]
-    return summary(made, request, condition) + not_fitting(left_out) + unknown_callers(request)
+    return summary(made, request, condition) + no_api + not_fitting(left_out) + unknown_callers(request)
 
 
 def not_fitting(symbols: list[str]) -> str:

@@ -3,7 +3,7 @@ program's first instruction, and when objects are loaded. Nothing is looked for 
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from typing import Callable
 
@@ -15,8 +15,10 @@ from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import answering, this_snapshot
 from gdbcuda.live.placing import loader_watch, own_process
-from gdbcuda.routes.answering import found
+from gdbcuda.routes.answering import Answering, found
+from gdbcuda.routes.snapshot import Reached
 
+FEW = 20  # names that are looked up one by one
 WANTED: list[Callable[[], Set[str]]] = []  # the API functions that somebody waits for
 ON_BEGUN: list[Callable[[], None]] = []
 
@@ -97,5 +99,23 @@ def look() -> None:
     if not names:
         return
     with suppress(UserError, Unreadable):  # the loader has not begun
-        for answer in found(this_snapshot.now(), names):
+        for answer in [*found(this_snapshot.now(), names), *wrapped(names)]:
             answering.learn(answer)
+
+
+def wrapped(names: Set[str]) -> Iterator[Answering]:
+    """What the program was linked with for --wrap: its own calls of the function go there."""
+    file = process.strip_prefix(process.program())
+    for name in names:
+        for address in wrappers(f"__wrap_{name}", is_one_of_many=len(names) > FEW):
+            reached = Reached(address, (f"__wrap_{name}",), file, "app")
+            yield Answering(name, reached, f"{reached.object} is linked with --wrap={name}")
+
+
+def wrappers(symbol: str, is_one_of_many: bool) -> list[int]:
+    """A lookup costs less than the whole table of a large program."""
+    if is_one_of_many:
+        known = this_snapshot.static_functions(process.program())
+        return [known[symbol]] if symbol in known else []
+    inside = [address for address in process.decoded(symbol) if process.in_program(address)]
+    return [process.function_start(address) or address for address in inside]
