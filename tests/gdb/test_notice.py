@@ -45,6 +45,20 @@ def test_it_is_the_hook_layer(scenario: Scenario) -> None:
     assert f"Breakpoint 2  hook {scenario.hook.name}  cuMemAlloc_v2(" in text
 
 
+def test_behind_another_preloaded_library(local: Scenario, compile_c) -> None:
+    """In the log too: gdb tells of the first library when the loader has mapped both."""
+    hook = """
+    #include <dlfcn.h>
+    int cuMemAlloc_v2(void **p, unsigned long n)
+    {
+        return ((int (*)(void **, unsigned long))dlsym(RTLD_NEXT, "cuMemAlloc_v2"))(p, n);
+    }"""
+    first = compile_c("libfirst.so", "int unrelated(void) { return 1; }", "-shared")
+    both = f"set exec-wrapper env LD_PRELOAD={first}:{compile_c('libmine.so', hook, '-shared')}"
+    text = local.run("test_alloc", both, "cuda-log start cuMemAlloc --in hook", "run", "cuda-log show", hook=None)
+    assert re.findall(r"T1  (\w+) +cuMemAlloc_v2\(", text) == ["hook"] * 3
+
+
 def test_another_hook_library(local: Scenario, compile_c) -> None:
     """It stands before the one that cuda-load was given: what it hands on is no call of the program's."""
     forwarding = """

@@ -70,8 +70,11 @@ def loaded() -> None:
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
     """(gdb 10 has no loader's breakpoint in time where the program is behind gdbserver.)"""
-    if loader_watch.is_wanted(loaded) and gdb.selected_inferior().pid and plant():
-        PLACES().is_early = vendor.is_loader(gdb.solib_name(process.register("pc")) or "")
+    if not loader_watch.is_wanted(loaded) or not gdb.selected_inferior().pid:
+        return
+    with suppress(gdb.error):  # in an exec behind gdbserver the thread is taken for running; `loaded` comes later
+        if plant():
+            PLACES().is_early = vendor.is_loader(gdb.solib_name(process.register("pc")) or "")
 
 
 def plant() -> bool:

@@ -36,6 +36,17 @@ def on_objfile(event: gdb.NewObjFileEvent) -> None:
     for inferior in inferiors.in_space(space):
         if inferior.pid:
             arrived(STATE.of(inferior), name)
+    if gdb.selected_inferior() in inferiors.in_space(space):
+        look_ahead(STATE())
+
+
+def look_ahead(state: NoticedObjects) -> None:
+    """The loader has mapped all libraries of the start before gdb tells of the first: whoever asks for layers at that
+    one, as the log does, has to know the others."""
+    for name in process.search_order() if not process.is_remote() else ():
+        if name not in state.asked and not vendor.layer_of(name):
+            state.asked.add(name)
+            arrived(state, name)
 
 
 def arrived(state: NoticedObjects, name: str) -> None:
@@ -57,6 +68,8 @@ def keep(state: NoticedObjects, asked: dict[str, frozenset[str]]) -> None:
     for name, exported in asked.items():
         if exported:
             state.hooks[process.strip_prefix(name)] = exported
+            if not process.is_remote():  # there it is done at a stop, when what was read costs packets
+                process.forget()
             tell(process.strip_prefix(name), exported)
 
 

@@ -9,8 +9,10 @@ from gdbcuda.live.host.inferiors import PerInferior
 
 @dataclass
 class NoticedObjects:
-    """Of one process. ``hooks`` are file name and what it exports."""
+    """Of one process. ``hooks`` are file name and what it exports; ``asked``: the files that were looked at
+    before gdb told of them."""
 
+    asked: set[str] = field(default_factory=set)
     unasked: list[str] = field(default_factory=list)
     hooks: dict[str, frozenset[str]] = field(default_factory=dict)
 
