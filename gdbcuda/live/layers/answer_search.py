@@ -116,8 +116,8 @@ def wrapped(names: Set[str]) -> Iterator[Answering]:
 
 
 def wrappers(symbol: str, is_one_of_many: bool) -> list[int]:
-    """A lookup costs less than the whole table of a large program."""
-    if is_one_of_many:
+    """A lookup costs less than the whole table of a large program, but through gdbserver packets."""
+    if is_one_of_many or process.is_remote():
         known = this_snapshot.static_functions(process.program())
         return [known[symbol]] if symbol in known else []
     inside = [address for address in process.decoded(symbol) if process.in_program(address)]
