@@ -35,8 +35,10 @@ async function begin(client, launch) {
     await launched;
 }
 
-async function stopped(client) {
-    await client.waitForEvent('stopped');
+// The nth stop of the session. Its event may come before the answer to the request that led there has been waited for.
+async function stopped(client, shown, nth) {
+    for (let i = 0; i < 600 && shown.stops.length < nth; i++) await new Promise(done => setTimeout(done, 100));
+    assert.equal(shown.stops.length, nth, shown.text);
     const threadId = (await client.threadsRequest()).body.threads[0].id;
     const frames = (await client.stackTraceRequest({ threadId })).body.stackFrames;
     return { threadId, frames, frameId: frames[0].id };
@@ -51,7 +53,7 @@ async function shows(shown, pattern) {
 const wishes = [`cuda-load ${hook}`, 'cuda-break cuMemAlloc if bytesize > 1G', 'cuda-break cuMemAlloc --on error'];
 
 async function theStops(client, shown) {
-    const first = await stopped(client);
+    const first = await stopped(client, shown, 1);
     assert.equal(shown.stops[0].reason, 'breakpoint');
     assert.equal(first.frames[0].name, 'cuMemAlloc_v2');
     assert.match(first.frames[0].source.path, /shim\/hook\/alloc\.c$/);
@@ -60,9 +62,9 @@ async function theStops(client, shown) {
     await client.evaluateRequest({ expression: '>cuda-call', context: 'repl', frameId: first.frameId });
     await shows(shown, /bytesize {2}size_t +1073741825 \[1\.00 GiB\]/);
     await client.continueRequest({ threadId: first.threadId });
-    const second = await stopped(client);
+    const second = await stopped(client, shown, 2);
     await client.continueRequest({ threadId: second.threadId });
-    const third = await stopped(client);
+    const third = await stopped(client, shown, 3);
     assert.equal(shown.stops[2].reason, 'breakpoint'); // the return is an ordinary breakpoint as well
     assert.equal(third.frames[0].name, 'allocate_buffer');
     await shows(shown, /Breakpoint 2 .* = CUDA_ERROR_OUT_OF_MEMORY \(2\)\s+returned to app allocate_buffer\(\)/);

@@ -12,6 +12,7 @@ from pygdbmi.gdbcontroller import GdbController
 from scenario import GDB, ROOT
 
 SECONDS = 60
+QUIET = "--tty=/dev/null"  # what the program prints must not come in the middle of a line of MI
 Record = dict[str, Any]
 
 
@@ -19,7 +20,8 @@ class Ide:
     """Every record that came is in ``seen``; what a test waits for is looked up there first, so nothing is missed."""
 
     def __init__(self, program: object, arguments: tuple[str, ...], environment: Mapping[str, str]) -> None:
-        line = [GDB, "-nx", "-q", "--interpreter=mi3", "-x", str(ROOT / "gdbcuda.py"), "--args", str(program)]
+        line = [GDB, "-nx", "-q", "--interpreter=mi3", QUIET, "-x", str(ROOT / "gdbcuda.py")]
+        line += ["--args", str(program)]
         with mock.patch.dict(os.environ, environment, clear=True):  # pygdbmi starts gdb in its own environment
             self.gdb = GdbController([*line, *arguments])
         self.seen: list[Record] = []

@@ -87,7 +87,8 @@ def test_random_changes_while_threads_call_and_signals_arrive(scenario: Scenario
 def test_over_the_machine_interface(local: Scenario, build, flags: str) -> None:  # noqa: F811
     controllers = pytest.importorskip("pygdbmi.gdbcontroller", reason="pygdbmi is not installed")
     hook, program = build(HOOK, CALLS, flags)
-    line = [GDB, "-nx", "-q", "--interpreter=mi3", "-x", str(ROOT / "gdbcuda.py"), "--args", str(program)]
+    line = [GDB, "-nx", "-q", "--interpreter=mi3", "--tty=/dev/null", "-x", str(ROOT / "gdbcuda.py")]
+    line += ["--args", str(program)]  # without its output, which may come in the middle of a line of MI
     old, os.environ["LD_LIBRARY_PATH"] = os.environ.get("LD_LIBRARY_PATH"), str(local.shim / "standin")
     ide = controllers.GdbController([*line, "1", "50000", "2"])
     os.environ.pop("LD_LIBRARY_PATH") if old is None else os.environ.update(LD_LIBRARY_PATH=old)

@@ -38,7 +38,7 @@ class Adapter:
     def __init__(self, project: Path, configuration: dict[str, Any]) -> None:
         text = json.dumps(configuration).replace("${workspaceFolder}", str(project))
         self.configuration = json.loads(text)
-        self.gdb = pygdbmi.GdbController([GDB, "-nx", "-q", "--interpreter=mi2"])
+        self.gdb = pygdbmi.GdbController([GDB, "-nx", "-q", "--interpreter=mi2", "--tty=/dev/null"])
         self.seen: list[dict[str, Any]] = []
         self.records = self.read()
 
