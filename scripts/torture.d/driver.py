@@ -4,6 +4,7 @@ Writes what happens to a file of JSON lines: the harness reads it meanwhile, and
 """
 
 import json
+import re
 import sys
 
 import gdb
@@ -171,8 +172,9 @@ class Session:
             self.hits.clear()  # gdb counts from 0 in each run
             run("run")
         elif kind == "deletes":
-            note("standing", places=standing())
+            places = standing()
             self.take_back()
+            note("standing", places=places + in_table())
             self.look_at_code("deleted")
         elif kind in ("detaches", "kills", "quits"):
             self.ended = True
@@ -225,6 +227,12 @@ def standing():
             frame = frame.older()
     selected.switch()
     return found
+
+
+def in_table():
+    """Where a breakpoint of ours waits for a prompt, which none comes of here."""
+    table = gdb.execute("maintenance info breakpoints", to_string=True)
+    return [int(at, 16) for at in re.findall(r"\b0x[0-9a-f]{8,}\b", table)]
 
 
 def function_here():

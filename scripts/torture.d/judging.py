@@ -33,8 +33,10 @@ GONE = re.compile(  # what gdb and we say of a process that somebody has killed 
 )
 INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that it traces: without us as often
-# A child that shares the program's memory and that nobody traces runs into breakpoints: without us as often.
-SHARING = re.compile(r"^(= clone, vm \d+: )signal 5$")
+# A child that shares the program's memory and that nobody traces runs into breakpoints: without us as often. gdb takes
+# its breakpoints out of that memory, and gdbserver then strikes them off the parent's list. At the next vfork gdb stops
+# at the first that gdbserver does not know, and leaves the others in. (many_forks has no such child before its vforks.)
+SHARING = re.compile(r"^(= clone, vm(?: and vfork)? \d+: )signal 5$")
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
 
 

@@ -179,6 +179,8 @@ class Run:
         if "end" not in said:
             self.release("hold")
         elif self.session.end == "deletes":
+            if "standing" not in said:
+                return  # gdb is at it still
             if not self.control and any(note["kind"] == "deletes" for note in self.outcome.noted("end")):
                 self.compare_code([str(self.build.library), str(self.build.program)])
             self.release("hold")

@@ -176,8 +176,11 @@ def toggles(session: Session, build: Build, dice: random.Random) -> None:
 def logs(session: Session, build: Build, dice: random.Random) -> None:
     on, session.watches = False, [one for one in session.watches if one.on != "log"] or session.watches
     for stop in sorted(dice.sample(range(1, 40), 10)):
-        names = " ".join(dice.sample(build.names, 2))
-        do(session, stop, ["cuda-log stop"] if on else [f"cuda-log start {names}"], [])
+        names = dice.sample(build.names, 2)
+        if on:
+            do(session, stop, ["cuda-log stop"], [])
+        else:
+            do(session, stop, [f"cuda-log start {' '.join(names)}"], [watches.unseen(names)])
         on = not on
 
 

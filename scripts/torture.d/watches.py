@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from typing import Any
@@ -238,5 +239,10 @@ def plain(build: Build, dice: random.Random, function: str) -> Watch:
 @watches("log", "the calls of some functions are recorded", "log")
 def log(build: Build, dice: random.Random, function: str) -> Watch:
     chosen = sorted({function, *dice.sample(build.names, 2)})
-    commands = "; ".join(f"gdb.execute('break {name} if 0')" for name in chosen)
-    return Watch("", f"cuda-log start {' '.join(chosen)}", f"python {commands}", chosen, on="log")
+    return Watch("", f"cuda-log start {' '.join(chosen)}", unseen(chosen), chosen, on="log")
+
+
+def unseen(functions: Sequence[str]) -> str:
+    """gdb's own breakpoints where the log has some: like those they are in no list, and no command switches them."""
+    made = "; ".join(f"gdb.Breakpoint({name!r}, internal=True).condition = '0'" for name in functions)
+    return f"python {made}"

@@ -75,6 +75,20 @@ def test_a_hook_library(local: Scenario, typist: Typist, breakpoint: str, first:
     assert "at 1" in shown or "dlsym" in breakpoint
 
 
+@pytest.mark.parametrize("breakpoint", ["cuda-break cuMemAlloc", "cuda-break cuMemAlloc --on return",
+                                        "break cuMemAlloc_v2"])  # fmt: skip
+def test_silent_silences_what_we_say_as_well(local: Scenario, typist: Typist, breakpoint: str) -> None:
+    """As gdb: where it is the first of the commands, and at the stops of that breakpoint alone."""
+    typist.type(f"cuda-load {local.hook}", breakpoint)
+    with_commands(typist, 1, "silent", "printf \"at %d\\n\", 1")
+    shown = typist.type("run")
+    assert "at 1" in shown and "bytesize=" not in shown
+    assert "bytesize" in typist.type("cuda-call")
+    with_commands(typist, 1, "printf \"at %d\\n\", 1", "silent")
+    shown = typist.type("continue")
+    assert "Breakpoint 1  " in shown and "bytesize=" in shown
+
+
 def test_step_and_finish_among_the_commands(local: Scenario, typist: Typist) -> None:
     """Behind the first that lets the program go on gdb executes none."""
     typist.type(f"cuda-load {local.hook}", "cuda-break cuMemAlloc if bytesize > 1")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 
 import pytest
 from scenario import ROOT, Scenario, is_cuda_gdb_11_8
-from terminal import Typist
+from terminal import SECONDS, Typist
 
 BUSY = """
 #include <unistd.h>
@@ -93,3 +94,28 @@ def test_python_of_the_user_is_interrupted_as_ever(local: Scenario) -> None:
     assert "KeyboardInterrupt" in shown or "Quit" in shown
     assert "still here" in one.type("echo still here\\n")
     one.end()
+
+
+IMPATIENT = "python from gdbcuda.text import waiting; waiting.PATIENCE = 0.01"
+
+
+def test_a_long_command_says_so_and_ctrl_c_ends_it(local: Scenario) -> None:
+    """gdb stays, the process stays, and what is said meanwhile is gone when the command is done."""
+    library = local.hook
+    one = Typist(local.environment(), str(local.sample("test_alloc")))
+    one.type(IMPATIENT, "break main", "run")
+    os.write(one.ours, f"cuda-check {library}\n".encode())
+    shown = b""
+    while b"is at work, 0 s; Ctrl-C ends it" not in shown and select.select([one.ours], [], [], SECONDS)[0]:
+        shown += os.read(one.ours, 65536)
+    os.write(one.ours, b"\x03")
+    assert "Quit\n" in one.until_prompt("Ctrl-C")
+    assert "use_first_device" in one.type("frame") and "hook library, x86-64" in one.type(f"cuda-check {library}")
+    assert "exited normally" in one.type("continue")
+    one.end()
+
+
+def test_redirected_output_has_no_such_line(local: Scenario) -> None:
+    library = local.hook
+    text = local.run("test_alloc", IMPATIENT, f"cuda-check {library}", hook=None)
+    assert "hook library, x86-64" in text and "is at work" not in text

@@ -1,4 +1,4 @@
-/* torture (byhand): 10,000 children of every sort under 8 threads that match, half of them made inside a hooked function. */
+/* torture (byhand confined): 10,000 children of every sort under 8 threads that match, half of them made inside a hooked function. */
 /* (Not by CLONE_VM without waiting: gdb alone ruins those, and the program with them.) */
 #include <sched.h>
 #include <spawn.h>
