@@ -97,7 +97,7 @@ class Headers:
                     for index, parameter in enumerate(cursor.get_arguments())
                 ]
                 found[cursor.spelling] = ";".join([reader.spell(cursor.result_type), *parameters])
-        return found
+        return with_public_names(found)
 
     def proc_types(self) -> dict[tuple[str, str], dict[int, str]]:
         """{(name, stream kind): {version: canonical C type}} of the PFN_ typedefs."""
@@ -188,3 +188,20 @@ def constant(value: int, ctype: Type) -> str:
     value &= (1 << bits) - 1
     signed = canonical.kind in (TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG)
     return str(value - (1 << bits) if signed and value >> (bits - 1) else value)
+
+
+def with_public_names(functions: Entries) -> Entries:
+    """The public declaration has become the per-thread symbol's here; the other one's, in the part of the header that
+    nobody reads, has other parameter names now and then."""
+    found = dict(functions)
+    for symbol, prototype in functions.items():
+        base = re.sub("_pt[sd][zs]$", "", symbol)
+        if base != symbol and only_types(functions.get(base, "")) == only_types(prototype):
+            found[base] = prototype
+    return found
+
+
+def only_types(prototype: str) -> list[str]:
+    """Of "RESULT;NAME TYPE;NAME TYPE"."""
+    result, *parameters = prototype.split(";")
+    return [result, *(parameter.partition(" ")[2] for parameter in parameters)]

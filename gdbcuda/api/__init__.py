@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gdbcuda.api.functions import Function, Parameter, base_name
+from gdbcuda.api.functions import STREAM_SUFFIXES, Function, Parameter, base_name
 from gdbcuda.api.table import ProcVersion, Table
 from gdbcuda.api.types import Enum, Field, Type
 from gdbcuda.api.versions import load, stored_versions
@@ -10,6 +10,7 @@ from gdbcuda.api.versions import load, stored_versions
 __all__ = [
     "CUDA_VERSIONS",
     "NVML_VERSIONS",
+    "STREAM_SUFFIXES",
     "Enum",
     "Field",
     "Function",

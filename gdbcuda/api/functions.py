@@ -11,6 +11,7 @@ from gdbcuda.api.spelling import Types
 from gdbcuda.api.types import Type
 
 SUFFIX = re.compile(r"(_v\d+)?(_pt[sd][zs])?$")
+STREAM_SUFFIXES = ("_ptsz", "_ptds")
 
 
 @lru_cache(maxsize=8192)  # asked for each call of a log
@@ -56,6 +57,11 @@ class Parameter(NamedTuple):
     def flags(self) -> str | None:
         """What `Table.flags` turns into the constants whose bits make up the value."""
         return self.notes.flags
+
+    @property
+    def named(self) -> str | None:
+        """How the constants begin by which the header calls the values, instead of by the enum's."""
+        return self.notes.named
 
     @property
     def handle(self) -> bool:

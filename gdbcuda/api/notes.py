@@ -12,6 +12,7 @@ from gdbcuda.errors import UserError
 NOTES = os.path.join(os.path.dirname(__file__), "notes.txt")
 LENGTH = re.compile(r"\[(\w+)(:bytes)?\]$")
 FLAGS = re.compile(r"flags\((.+)\)$")
+NAMED = re.compile(r"named\((.+)\)$")
 
 
 class ParameterNotes(NamedTuple):
@@ -20,6 +21,7 @@ class ParameterNotes(NamedTuple):
     length_unit: str = "elements"
     string: bool | None = None
     flags: str | None = None
+    named: str | None = None
     handle: bool = False
     size_bytes: bool = False
     block: bool = False
@@ -180,11 +182,13 @@ def attribute(word: str) -> dict[str, Any]:
         return {"string": False}
     if word == "bytes":
         return {"size_bytes": True}
-    length, flags = LENGTH.match(word), FLAGS.match(word)
+    length, flags, named = LENGTH.match(word), FLAGS.match(word), NAMED.match(word)
     if length:
         return {"length": length[1], "length_unit": "bytes" if length[2] else "elements"}
     if flags:
         return {"flags": flags[1]}
+    if named:
+        return {"named": named[1]}
     raise ValueError(
-        f"{word!r} is not one of in, out, inout, string, nostring, handle, block, bytes, [LENGTH], flags(…)"
+        f"{word!r} is not one of in, out, inout, string, nostring, handle, block, bytes, [LENGTH], flags(…), named(…)"
     )

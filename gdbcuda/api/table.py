@@ -28,6 +28,7 @@ from gdbcuda.errors import UserError
 FUNCTION_SECTIONS = {"driver": "driver", "runtime": "runtime", "nvml": "nvml"}
 EXTRA_SECTIONS = {"driver-interop": "driver", "runtime-interop": "runtime", "runtime-startup": "runtime"}
 STATUS_TYPES = {"driver": "CUresult", "runtime": "cudaError_t", "nvml": "nvmlReturn_t"}
+CUDA_4 = 4000
 PER_THREAD_STREAM = 2  # CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
 
 Texts = Mapping[str, str]
@@ -166,6 +167,14 @@ class Table:
         per_thread = bool(flags & PER_THREAD_STREAM) and any(entry.stream for entry in known)
         entries = [e for e in known if e.version <= version and bool(e.stream) == per_thread]
         return max(entries).symbol if entries else None
+
+    def is_ancient(self, symbol: str) -> bool:
+        """Replaced by CUDA 4, where device addresses became 64 bits. The bare name of most of these has become
+        another symbol's in C: only who asks dlsym for it gets it."""
+        known = self.proc_versions(symbol)
+        return symbol in (one.symbol for one in known) and any(
+            one.symbol != symbol and not one.stream and one.version <= CUDA_4 for one in known
+        )
 
     # -- types and constants -------------------------------------------------------------------------------
 

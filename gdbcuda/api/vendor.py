@@ -12,6 +12,7 @@ _LIBRARIES = {
 }
 _LOADER = re.compile(r"ld[-.]|ld64")
 _VDSO = re.compile(r"linux-vdso|system-supplied")
+_SANITIZER = re.compile(r"lib(asan|tsan|ubsan|lsan|hwasan|clang_rt\.\w*san[\w.-]*)\.so")
 _LAYERS = (
     ("runtime", re.compile(r"libcudart[.-]")),
     ("driver", re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)\.so")),
@@ -19,7 +20,7 @@ _LAYERS = (
     ("system", _VDSO),
     ("system", re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]")),
     ("system", re.compile(r"libgdbcuda\.so")),  # ours, for guards
-    ("system", re.compile(r"lib(asan|tsan|ubsan|lsan|hwasan)\.so")),
+    ("system", _SANITIZER),
 )
 # The words that people know them by.
 NAMES = {"driver": "libcuda", "nvml": "libnvidia-ml", "runtime": "libcudart"}
@@ -47,6 +48,11 @@ def layer_of(library: str) -> str:
 def is_loader(library: str) -> bool:
     """ld.so, by its file name."""
     return bool(_LOADER.match(os.path.basename(library)))
+
+
+def is_sanitizer(library: str) -> bool:
+    """The runtime that gcc's or clang's -fsanitize links."""
+    return bool(_SANITIZER.match(os.path.basename(library)))
 
 
 def is_vdso(library: str) -> bool:

@@ -48,6 +48,13 @@ def some_arguments(
     return [calls.argument(steps[i], raws[i], moment) for i in positions]
 
 
+def string_addresses(function: api.Function, decoded: Sequence[DecodedArgument]) -> dict[str, int]:
+    """Where the arguments were whose data is their text; of a buffer that is not written yet it is the address."""
+    strings = {parameter.name for parameter in function.parameters if parameter.string}
+    return {one.name: one.raw for one in decoded
+            if one.raw and one.name in strings and isinstance(one.data, str) and one.data != f"{one.raw:#x}"}
+
+
 def result(function: api.Function, code: int, table: api.Table, memory: Memory | None = None) -> Decoded:
     """The result by name, CUDA_ERROR_OUT_OF_MEMORY (2), success without its number; others by their type.
 

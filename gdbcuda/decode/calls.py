@@ -47,7 +47,8 @@ def steps(function: api.Function, table: api.Table) -> tuple[Step, ...]:
 @cache
 def show(parameter: api.Parameter, table: api.Table) -> Show:
     flags = table.flags(parameter.flags) if parameter.flags else None
-    hints = Hints(flags, parameter.handle, parameter.size_bytes)
+    names = table.flags(parameter.named) if parameter.named else None
+    hints = Hints(flags, parameter.handle, parameter.size_bytes, names)
     if parameter.type.kind == "pointer":
         behind = pointer(parameter, table, hints)
         return lambda raw, moment: behind(int.from_bytes(raw[: abi.WORD], "little"), moment)

@@ -34,6 +34,7 @@ class Hints(NamedTuple):
     flags: api.Enum | None = None
     handle: bool = False
     size_bytes: bool = False
+    names: api.Enum | None = None  # of an enum's values, where these have others than the enum has
 
 
 NO_HINTS = Hints()
@@ -68,7 +69,7 @@ def scalar(kind: api.Type, hints: Hints) -> Show:
     enum = kind.enum
     signed = abi.is_signed(kind)
     if enum is not None:
-        return lambda raw: constant_name(enum, int.from_bytes(raw, "little", signed=signed), kind)
+        return lambda raw: constant_name(enum, int.from_bytes(raw, "little", signed=signed), kind, hints.names)
     if hints.size_bytes:
         return lambda raw: byte_count(int.from_bytes(raw, "little", signed=signed))
     return lambda raw: integer(int.from_bytes(raw, "little", signed=signed))
@@ -90,9 +91,9 @@ def fraction(value: float, size: int) -> Decoded:
     return Decoded(text, value if math.isfinite(value) else text)
 
 
-def constant_name(enum: api.Enum, value: int, kind: api.Type) -> Decoded:
+def constant_name(enum: api.Enum, value: int, kind: api.Type, names: api.Enum | None = None) -> Decoded:
     """cudaMemcpyDeviceToHost (2); a value without a name is shown signed: -1 is what programs get wrong."""
-    name = enum.name_of(value)
+    name = (names.name_of(value) if names is not None else None) or enum.name_of(value)
     if name is not None:
         return Decoded(f"{name} ({value})", name)
     value -= 1 << 32 if value >> 31 == 1 and kind.size == 4 else 0

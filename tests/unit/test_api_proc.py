@@ -60,3 +60,12 @@ def test_every_driver_function_can_be_asked_for_and_every_answer_exists(version:
     assert {symbol for symbol in answers if table.function(symbol) is None} == set()
     driver = {symbol for symbol, function in table.functions.items() if function.api == "driver"}
     assert driver - answers == set()
+
+
+@pytest.mark.parametrize("symbol, old", [
+    ("cuMemAlloc", True), ("cuMemAlloc_v2", False), ("cuCtxDestroy", True), ("cuCtxCreate", True),
+    ("cuCtxCreate_v2", False),
+    ("cuMemAdvise", False), ("cuMemAllocAsync_ptsz", False), ("cuInit", False), ("nvmlDeviceGetCount", False),
+])  # fmt: skip
+def test_what_cuda_4_has_replaced(symbol: str, old: bool) -> None:
+    assert api.load().is_ancient(symbol) is old

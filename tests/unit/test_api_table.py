@@ -11,6 +11,7 @@ import pytest
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
+from gdbcuda.routes.judge import difference
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = [api.load("11.8", "12.9"), api.load("12.9", "12.9"), api.load("13.0", "13.5")]
@@ -169,3 +170,15 @@ def test_importing_needs_nothing_but_the_standard_library() -> None:
     code = "import sys; from gdbcuda import api; api.load(); print('clang' in sys.modules, 'gdb' in sys.modules)"
     run = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize("cuda", api.CUDA_VERSIONS)
+def test_parameters_have_the_names_of_the_public_declaration(cuda: str) -> None:
+    """The header declares the symbols of the legacy stream a second time, where nobody reads."""
+    table = api.load(cuda=cuda)
+    names = {symbol: [p.name for p in function.parameters] for symbol, function in table.functions.items()}
+    assert names["cuStreamGetAttribute"] == ["hStream", "attr", "value_out"]
+    for symbol, found in names.items():
+        base = symbol[: -len("_ptsz")] if symbol.endswith(("_ptsz", "_ptds")) else symbol
+        if base in names and difference(table, symbol, table.functions[base]) == "":
+            assert names[base] == found, symbol
