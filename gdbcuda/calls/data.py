@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Details
 from gdbcuda.calls.text import CallWriter
 
 Data = dict[str, Any]
@@ -24,9 +25,13 @@ def call(one: Call, writer: CallWriter) -> Data:
     found["start"] = round(one.start, DIGITS)
     found["seconds"] = None if one.seconds is None else round(one.seconds, DIGITS)
     found["caller"] = place(one, one.caller, writer)
-    return {**found, "stack": [place(one, at, writer) for at in one.stack]} if one.stack else found
+    stack = [shown(at, known) for at in one.stack for known in writer.notes.frames(one.process, at)]
+    return {**found, "stack": stack} if stack else found
 
 
 def place(one: Call, address: int, writer: CallWriter) -> Data:
-    known = writer.notes.place(one.process, address)
+    return shown(address, writer.notes.place(one.process, address))
+
+
+def shown(address: int, known: Details) -> Data:
     return {"address": hex(address)} | {name: known.get(name) for name in ("function", "object", "layer", "source")}

@@ -7,8 +7,9 @@ A file is JSON Lines: one event a line, in the order of time. The header comes f
     {"ts":0.5,"phase":"M","name":"place","details":{"address":…,"function":"main","source":"a.c:30",…}}
 
 ``ts`` is seconds since the recording began, ``op_id`` joins a begin with its end. ``details`` of a begin are the
-arguments as `gdbcuda.decode` gives their data. M lines describe what other lines name by a number: a code address
-("place"), a thread, a process, a loaded object; they come before their first use and hold until the next of the same.
+arguments as `gdbcuda.decode` gives their data; ``addresses`` says where those were that are strings. M lines describe
+what other lines name by a number: a code address ("place"), a thread, a process, a loaded object; they come before
+their first use and hold until the next of the same.
 "unseen" names what the log cannot tell about a process: functions that were not recorded, and what was "before".
 """
 
@@ -28,8 +29,9 @@ UNWOUND, THREAD_GONE, PROCESS_GONE, STILL_OPEN = "unwound", "thread ended", "pro
 class Call:
     """One execution of an API function. ``ended`` says why there is no result: "" for a call that returned."""
 
-    __slots__ = ("arguments", "caller", "depth", "end", "ended", "inferior", "layer", "lwp", "name", "number", "object",
-                 "out", "parent", "pid", "result", "stack", "start", "status", "thread")  # fmt: skip
+    __slots__ = ("addresses", "arguments", "caller", "depth", "end", "ended", "inferior", "layer", "lwp", "name",
+                 "number", "object", "out", "parent", "pid", "result", "stack", "start", "status",
+                 "thread")  # fmt: skip
 
     def __init__(self, number: int, name: str, start: float, thread: int = 0) -> None:
         self.number, self.name, self.start, self.thread = number, name, start, thread
@@ -37,6 +39,7 @@ class Call:
         self.parent: int | None = None
         self.layer = self.object = ""
         self.arguments: dict[str, Any] = {}
+        self.addresses: dict[str, int] = {}  # of strings, which ``arguments`` has as their texts
         self.stack: list[int] = []
         self.end: float | None = None
         self.status: int | None = None
@@ -80,6 +83,8 @@ def begin(call: Call) -> dict[str, Any]:
                             "caller": call.caller}  # fmt: skip
     if call.stack:
         line["stack"] = call.stack
+    if call.addresses:
+        line["addresses"] = call.addresses
     return line
 
 
@@ -105,6 +110,7 @@ def from_begin(line: dict[str, Any]) -> Call:
     call.depth, call.parent, call.caller = depth, parent, caller = get("depth", 0), get("parent"), get("caller", 0)
     call.layer, call.object = layer, file = get("layer", ""), get("object", "")
     call.stack = stack = get("stack") or []
+    call.addresses = get("addresses") or {}
     call.end = call.status = call.result = None
     call.out, call.ended = {}, STILL_OPEN
     kinds = (type(number), type(name), type(start), type(details), type(thread), type(lwp), type(inferior), type(pid),
@@ -113,6 +119,8 @@ def from_begin(line: dict[str, Any]) -> Call:
         require(kinds, BEGIN)
     if not -LATEST < start < LATEST:
         raise ValueError(start)
+    if call.addresses:
+        require((type(call.addresses), *map(type, call.addresses.values())), ((dict,), *[INT] * len(call.addresses)))
     return call
 
 

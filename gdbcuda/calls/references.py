@@ -7,7 +7,7 @@ debugger's number of the inferior and by its pid: two machines may use the same 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Process = tuple[int, int]  # inferior, pid
@@ -25,10 +25,16 @@ def process_of(details: Details) -> Process:
 
 def require_words(details: Details) -> None:
     """TypeError where a name is none, or a number; a log may be anything."""
-    if not all(isinstance(details.get(name), (str, NONE)) for name in WORDS):
+    if not all(map(is_sound, [details, *details.get("inlined_into", ())])):
         raise TypeError(details)
-    if not all(isinstance(details.get(name, 0), int) for name in NUMBERS):
-        raise TypeError(details)
+
+
+def is_sound(details: Any) -> bool:
+    return (
+        isinstance(details, dict)
+        and all(isinstance(details.get(name), (str, NONE)) for name in WORDS)
+        and all(isinstance(details.get(name, 0), int) for name in NUMBERS)
+    )
 
 
 class References:
@@ -65,6 +71,12 @@ class References:
                 self.unseen.pop(process, None)
             self.programs[process] += not is_known
             self.started += not is_known
+
+    def frames(self, process: Process, address: int) -> Iterator[Details]:
+        """The place, and those that the compiler has put its code into."""
+        place = self.place(process, address)
+        yield place
+        yield from ({**place, **outer} for outer in place.get("inlined_into", ()))
 
     def place(self, process: Process, address: int) -> Details:
         return self.places.get((process, address), NOTHING)

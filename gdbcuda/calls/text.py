@@ -9,7 +9,8 @@ from typing import Any, Callable
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import Process, References
+from gdbcuda.calls.references import Details, Process, References
+from gdbcuda.text.cplusplus import shortened
 from gdbcuda.text.printable import visible
 from gdbcuda.text.render import ROLES
 from gdbcuda.text.units import human
@@ -33,6 +34,9 @@ def value(data: Any, parameter: api.Parameter | None = None) -> str:
     if isinstance(data, bool):
         return str(data).lower()
     if isinstance(data, int):
+        kind = enum_type(parameter) if parameter is not None else None
+        if kind is not None:
+            return nameless(data, kind)
         counts_bytes = parameter is not None and parameter.size_bytes and data >= 1024
         return f"{data} [{human(data)}]" if counts_bytes else str(data)
     if isinstance(data, str):
@@ -44,6 +48,17 @@ def value(data: Any, parameter: api.Parameter | None = None) -> str:
     if isinstance(data, dict):
         return "{" + ", ".join(f"{name}={member(one)}" for name, one in data.items()) + "}"
     return str(data)
+
+
+def enum_type(parameter: api.Parameter) -> api.Type | None:
+    """Of the parameter, or of what it points to; flags are no constants."""
+    kind = parameter.type.target if parameter.type.kind == "pointer" else parameter.type
+    return kind if kind is not None and kind.enum is not None and not parameter.flags else None
+
+
+def nameless(value: int, kind: api.Type) -> str:
+    """A constant that has a name is recorded by that; "-1 (not in CUresult)", as at a stop."""
+    return f"{value} (not in {kind.name})"
 
 
 def behind(data: Mapping[str, Any], parameter: api.Parameter | None) -> str:
@@ -80,6 +95,7 @@ class CallWriter:
         self, table: api.Table, notes: References, paint: Paint = plainly, code: Code = as_it_is
     ) -> None:  # fmt: skip
         self.table, self.notes, self.paint, self.code = table, notes, paint, code
+        self.is_wide = False
 
     def line(self, call: Call, indent: str = "") -> str:
         """#12  0.001234  T2  hook  cuMemAlloc_v2(…) = CUDA_SUCCESS  12.3 us  by main at a.c:30"""
@@ -90,7 +106,8 @@ class CallWriter:
 
     def with_stack(self, call: Call) -> str:
         """And the recorded frames above the caller, outwards."""
-        above = (visible(self.place(call.process, at) or hex(at)) for at in call.stack[1:])
+        frames = [named(one, at) for at in call.stack for one in self.notes.frames(call.process, at)]
+        above = (visible(name) for name in frames[1:])
         return "\n".join([self.line(call), *(f"         from {one}" for one in above)])
 
     def layer(self, call: Call) -> str:
@@ -110,22 +127,32 @@ class CallWriter:
             return self.paint(f" ... {call.ended}", "warning")
         if call.result is None and call.status is None:
             return ""
+        function = self.table.function(call.name)
+        if function is not None and function.result.enum and isinstance(call.result, int) and call.result:
+            return " = " + self.paint(nameless(call.result, function.result), "error")
         shown = value(call.result) if call.result is not None else "NULL"
         if call.failed and str(call.status) != shown:
             shown += f" ({call.status})"
         return " = " + self.paint(shown, "error" if call.failed else "ok")
+
+    def short(self, name: str) -> str:
+        """A C++ name in a table."""
+        return name if self.is_wide else shortened(name)
 
     def caller(self, call: Call) -> str:
         return self.place(call.process, call.caller)
 
     def place(self, process: Process, address: int) -> str:
         """ "main at a.c:30", "sum in libsum.so", or the address."""
-        place = self.notes.place(process, address)
-        name = place.get("function") or (f"{address:#x}" if address else "")
-        if place.get("source"):
-            return f"{name} at {place['source']}"
-        file = str(place.get("object", "")).rsplit("/", 1)[-1]
-        return f"{name} in {file}" if file and name else name
+        return named(self.notes.place(process, address), address)
+
+
+def named(place: Details, address: int) -> str:
+    name = place.get("function") or (f"{address:#x}" if address else "")
+    if place.get("source"):
+        return f"{name} at {place['source']}"
+    file = str(place.get("object", "")).rsplit("/", 1)[-1]
+    return f"{name} in {file}" if file and name else name
 
 
 @cache

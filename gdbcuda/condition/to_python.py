@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import Union
+from typing import NamedTuple, Union
 
 from gdbcuda.condition import typed
 from gdbcuda.condition.numbers import COMPARISONS, DOUBLE, Number, arithmetic, convert, negate, wrap
@@ -13,7 +13,15 @@ from gdbcuda.condition.typed import Typed
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import ADDRESSES, Memory, read_string
 
-Value = Union[int, float, bytes, str, None]
+
+class RecordedText(NamedTuple):
+    """A string of a recorded call; ``address``: where it was, None where the log does not say."""
+
+    text: str
+    address: int | None
+
+
+Value = Union[int, float, bytes, str, RecordedText, None]
 
 
 class CallValues:
@@ -41,6 +49,10 @@ class CallValues:
 
     def number(self, name: str) -> Number:
         value = self.values[name]
+        if isinstance(value, RecordedText):
+            if value.address is None:
+                raise Unreadable(0)
+            return value.address
         if isinstance(value, (bytes, str)):
             return 1  # where it lies is not known, but it is not NULL
         return 0 if value is None else value
@@ -48,6 +60,7 @@ class CallValues:
     def string(self, name: str, limit: int) -> bytes | None:
         """The string, or ``limit`` bytes of it; None for NULL and for what cannot be read."""
         value = self.values[name]
+        value = value.text if isinstance(value, RecordedText) else value
         if isinstance(value, str):
             return value.encode()
         if not isinstance(value, int):

@@ -34,7 +34,7 @@ def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: CallWriter) ->
         (f"{b.address:#x}", size(b.size) if b.size else "unknown", b.counted_as, f"#{b.call.number} {b.call.name}",
          f"T{b.call.thread}",
          "" if b.device is None else b.device, "" if b.stream is None else value(b.stream),
-         duration(max(ledger.latest - b.call.start, 0)), writer.place(b.call.process, b.site))
+         duration(max(ledger.latest - b.call.start, 0)), writer.short(writer.place(b.call.process, b.site)))
         for b in shown
     ]  # fmt: skip
     titles = ["address", "bytes", "kind", "by", "thread", "device", "stream", "age", "site"]
@@ -97,7 +97,8 @@ def leaks(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     for block in found:
         groups.setdefault((block.site, block.call.name), []).append(block)
     ordered = sorted(groups.items(), key=lambda item: -sum(b.size for b in item[1]))
-    rows = [(len(blocks), size(sum(b.size for b in blocks)), name, site(blocks[0], writer), first(blocks))
+    rows = [(len(blocks), size(sum(b.size for b in blocks)), name, writer.short(site(blocks[0], writer)),
+             first(blocks))
             for (_, name), blocks in ordered[:ROWS]]  # fmt: skip
     table = render.table(rows, ["blocks", "bytes", "by", "site", "the first"])
     return "\n".join(filter(None, [table, f"Not freed: {total(leaked(ledger))}", unknown, smaller]))
@@ -115,7 +116,7 @@ def by_site(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     for block in blocks:
         groups.setdefault(block.site, []).append(block)
     rows = [(len(found), size(sum(b.size for b in found)), len(held), size(sum(b.size for b in held)),
-             site(found[0], writer))
+             writer.short(site(found[0], writer)))
             for found in sorted(groups.values(), key=lambda blocks: -sum(b.size for b in blocks))
             for held in [[b for b in found if b.release is None]]]  # fmt: skip
     table = render.table(rows[:ROWS], ["blocks", "bytes", "live", "bytes live", "site"])

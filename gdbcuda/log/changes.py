@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from gdbcuda.calls.record import Call
@@ -12,6 +12,7 @@ from gdbcuda.text.printable import visible
 
 HOOK = "hook"
 RESOLVING = "proc-address"  # its answers differ because hooking is its job
+MOST_HELD = 1000  # kinds of changes that wait for more of their kind
 
 
 def hook_calls(roots: Iterable[CallNode]) -> Iterator[CallNode]:
@@ -58,6 +59,23 @@ class Change(NamedTuple):
             return visible(f"out {self.name}: got {passed}, told {asked}")
         return visible(f"result: {passed} became {asked}") if self.what == "result" else self.what
 
+    def kind(self, writer: CallWriter, function: str) -> Hashable:
+        """Changes of one kind are told once. An extra call is what it asked for, not where its answers went."""
+        if self.call is not None:
+            return self.what, self.call.name, self.call.layer, str(self.call.result)
+        return self.text(writer, function)
+
+
+class Repeated:
+    """One change, and in how many calls it was seen."""
+
+    def __init__(self, text: str, number: int) -> None:
+        self.told, self.first, self.last, self.count = text, number, number, 0
+
+    def text(self) -> str:
+        """ "x 20, #1269 ... #1731" below the first of them."""
+        return self.told + (f"\n         x {self.count}, #{self.first} ... #{self.last}" if self.count > 1 else "")
+
 
 def differences(node: CallNode) -> list[Change]:
     """What the hook did other than pass the call on; [] if that was all."""
@@ -89,20 +107,24 @@ def content(data: Any) -> Any:
 
 
 class Changes:
-    """Of the hook's calls that somebody wants to see; ``touched`` of ``total`` were more than passed on."""
+    """Of the hook's calls that somebody wants to see; ``touched`` of ``total`` were more than passed on. Of requests
+    for addresses, ``changed_answers`` of ``answers`` were answered with another one."""
 
     def __init__(self, writer: CallWriter, takes: Callable[[Call], bool] = lambda call: True) -> None:
         self.writer, self.takes = writer, takes
-        self.total = self.touched = self.answers = 0
+        self.total = self.touched = self.answers = self.changed_answers = 0
 
     def find(self, roots: Iterable[CallNode]) -> Iterator[tuple[Call, list[Change]]]:
         """One by one, for a log of any length."""
         for node in hook_calls(roots):
             if not self.takes(node.call):
                 continue
-            function = self.writer.table.function(node.call.name)
-            if function is not None and function.role == RESOLVING:
+            if self.is_request(node.call):
                 self.answers += 1
+                found = [one for one in differences(node) if one.what in ("out", "result")]
+                if found:
+                    self.changed_answers += 1
+                    yield node.call, found
                 continue
             found = differences(node)
             self.total += 1
@@ -110,9 +132,30 @@ class Changes:
                 self.touched += 1
                 yield node.call, found
 
+    def is_request(self, call: Call) -> bool:
+        function = self.writer.table.function(call.name)
+        return function is not None and function.role == RESOLVING
+
     def texts(self, roots: Iterable[CallNode]) -> Iterator[str]:
-        yield from (self.text(call, found) for call, found in self.find(roots))
+        """What repeats is told once. A log of any length: of too many kinds some are told again."""
+        held: dict[Hashable, Repeated] = {}
+        for call, found in self.find(roots):
+            kind = self.kind(call, found)
+            if kind not in held and len(held) == MOST_HELD:
+                yield from (one.text() for one in held.values())
+                held.clear()
+            one = held.get(kind) or held.setdefault(kind, Repeated(self.text(call, found), call.number))
+            one.last, one.count = call.number, one.count + 1
+        yield from (one.text() for one in held.values())
         yield self.conclusion()
+
+    def kind(self, call: Call, found: list[Change]) -> Hashable:
+        """A hook answers requests with its own functions: that is told once for each who asks. Not where it answers
+        with none."""
+        how = call.name, call.layer, str(call.result), call.ended
+        if self.is_request(call) and all(one.what == "out" and one.asked is not None for one in found):
+            return *how, self.writer.notes.place(call.process, call.caller).get("object", "")
+        return *how, self.writer.caller(call), *(one.kind(self.writer, call.name) for one in found)
 
     def text(self, call: Call, found: Iterable[Change]) -> str:
         return "\n".join([self.writer.line(call), *(f"         {one.text(self.writer, call.name)}" for one in found)])
@@ -121,5 +164,6 @@ class Changes:
         if not self.total + self.answers:
             return "No such call of a hook library is recorded."
         text = f"{self.touched} of {self.total} calls of the hook library did more than pass the call on."
-        left = f"{self.answers} requests for function addresses are left out; cuda-dlsym log is about those."
+        requests = f"{self.answers} request{'' if self.answers == 1 else 's'} for function addresses"
+        left = f"{self.changed_answers} of {requests} got another answer; cuda-dlsym log judges them."
         return f"{text}\n{left}" if self.answers else text

@@ -14,7 +14,7 @@ from gdbcuda.text.arguments import NUMBER, SIZE
 from gdbcuda.text.highlight import C, highlighted_line
 
 FILTERED = ("show", "tree", "changes", "summary")
-STREAMED = ("show", "tree", "changes", "export")  # they print while they read
+WITH_NAMES = ("summary", "memory")
 WITH_DATA = (*FILTERED, "timeline", "memory", "diff")
 
 VIEWS = {  # each by its function in log/views.py, which is loaded when one is asked for
@@ -66,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         parser.add_argument("--json", action="store_true", help="for scripts: JSON, one object a line")
     if name == "export":
         parser.add_argument("--format", choices=FORMATS, default="chrome")
+    if name in WITH_NAMES:
+        parser.add_argument("--wide", action="store_true", help="C++ names whole, however long")
     if name == "report":
         parser.add_argument("-o", "--output", required=True, metavar="FILE",
                             help="the page to write; of several logs the folder")  # fmt: skip
@@ -102,8 +104,10 @@ def run(args: argparse.Namespace) -> int:
         return highlighted_line(text, C, colour)
 
     refuse_words_of_the_prompt(args.files)
-    has_bar = not (args.view in STREAMED and output.is_terminal())
+    has_bar = not (args.action == VIEWS["export"][0] and output.is_terminal())
     sources = [views.LogSource(path, paint, code, has_bar) for path in args.files]
+    for source in sources:
+        source.writer.is_wide = getattr(args, "wide", False)
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
     getattr(views, args.action)(args, sources)
     output.finish()

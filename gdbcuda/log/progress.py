@@ -38,7 +38,11 @@ class Progress:
         part = min(self.done / self.total, 1.0)
         return f"[{'#' * int(part * WIDTH):<{WIDTH}}] {100 * part:3.0f} %"
 
-    def close(self) -> None:
+    def hide(self) -> None:
+        """Until it is shown again; a line may be printed there."""
         if self.is_shown:
+            self.is_shown = False
             self.stream.write("\r" + " " * (WIDTH + 8) + "\r")
             self.stream.flush()
+
+    close = hide

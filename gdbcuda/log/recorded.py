@@ -11,7 +11,8 @@ from typing import Any
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.condition.to_python import Value
+from gdbcuda.condition.to_python import RecordedText, Value
+from gdbcuda.decode.text import ELLIPSIS
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import DictMemory
 
@@ -26,8 +27,8 @@ def values(call: Call, function: api.Function, names: Mapping[str, int], table: 
         if name not in call.arguments:
             raise Unreadable(0)
         data, parameter = call.arguments[name], function.parameters[index]
-        is_text = parameter.string and isinstance(data, str) and not data.startswith("0x")
-        found[name] = data if is_text else number(parameter.type, data, table)
+        is_text = parameter.string and isinstance(data, str) and (name in call.addresses or not data.startswith("0x"))
+        found[name] = RecordedText(data, call.addresses.get(name)) if is_text else number(parameter.type, data, table)
     return found
 
 
@@ -71,6 +72,9 @@ def memory(call: Call, function: api.Function, table: api.Table) -> DictMemory:
             start = integer(data, table)
             behind = data["value"] if isinstance(data["value"], list) else [data["value"]]
             found.update((start + at, raw) for at, raw in elements(kind.target, behind, table))
+        elif isinstance(data, str) and parameter.name in call.addresses:
+            is_whole = not data.endswith(ELLIPSIS)
+            found[call.addresses[parameter.name]] = data.encode() + b"\0" if is_whole else data[:-1].encode()
     return DictMemory(found)
 
 

@@ -17,7 +17,7 @@ from gdbcuda.text import render
 from gdbcuda.text.sentences import counted
 from gdbcuda.text.units import human
 
-ROWS, CALLERS = 30, 10
+ROWS, CALLERS, SHAPES = 30, 10, 3
 WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it
 
 
@@ -178,7 +178,6 @@ def times(one: FunctionSummary) -> tuple[str, ...]:
 def other_texts(summary: Summary, writer: CallWriter) -> list[str]:
     failures = [(name, layer, error, count) for (name, layer), one in summary.functions.items()
                 for error, count in one.failures.most_common()]  # fmt: skip
-    launches = [(*launch, count) for launch, count in summary.launches.most_common(ROWS)]
     callers: Counter[str] = Counter()  # calls of one line return to several places
     for place, count in summary.callers.items():
         callers[writer.place(*place) or "unknown"] += count
@@ -186,10 +185,25 @@ def other_texts(summary: Summary, writer: CallWriter) -> list[str]:
         (failures[:ROWS], ["function", "layer", "failed with", "calls"]),
         ([(what, amount(count)) for what, count in summary.moved.most_common()], ["copied", "bytes"]),
         ([(what, amount(count)) for what, count in summary.allocated.most_common()], ["allocated by", "bytes"]),
-        (launches, ["kernel", "grid", "block", "shared memory", "launches"]),
-        (callers.most_common(CALLERS), ["called from", "calls"]),
+        (kernels(summary, writer)[:ROWS], ["kernel", "grid", "block", "shared memory", "launches"]),
+        ([(writer.short(name), count) for name, count in callers.most_common(CALLERS)], ["called from", "calls"]),
     ]
     return [render.table(rows, titles) for rows, titles in tables if rows]
+
+
+def kernels(summary: Summary, writer: CallWriter) -> list[tuple[object, ...]]:
+    """A row for each shape; one for all of a kernel that is launched in more than a few."""
+    shapes: dict[str, list[tuple[Launch, int]]] = {}
+    for launch, count in summary.launches.most_common():
+        shapes.setdefault(launch.kernel, []).append((launch, count))
+    found: list[tuple[object, ...]] = []
+    for name, several in shapes.items():
+        if len(several) > SHAPES:
+            rest = f"{len(several)} shapes", "", ""
+            found.append((writer.short(name), *rest, sum(count for _, count in several)))
+        else:
+            found += [(writer.short(name), *launch[1:], count) for launch, count in several]
+    return sorted(found, key=lambda row: -int(str(row[-1])))
 
 
 def amount(count: int) -> str:

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Callable, TypeVar
 
 from gdbcuda import api
 from gdbcuda.calls import data, reader
@@ -30,10 +30,11 @@ T = TypeVar("T")
 class LogSource:
     """One file: its calls, what it says beside them, and a writer of lines in the words of its version.
 
-    ``has_bar``: a progress bar on a terminal; not where lines are printed there meanwhile."""
+    ``has_bar``: a progress bar on a terminal, which goes before a line is printed there (`hide_bar`)."""
 
     def __init__(self, path: str, paint: Paint = plainly, code: Code = as_it_is, has_bar: bool = True) -> None:
         self.path, self.log, self.file, self.has_bar = path, Log(), reader.LogFile(path), has_bar
+        self.hide_bar: Callable[[], None] = lambda: None
         head = self.file.header
         self.is_ours = bool(head)
         self.table = api.load(reader.version(head, "cuda"), reader.version(head, "nvml"))
@@ -41,6 +42,7 @@ class LogSource:
 
     def events(self, progress: Progress | None = None) -> Iterator[Event]:
         progress = progress or Progress(self.file.size)
+        self.hide_bar = progress.hide
         try:
             yield from reader.file_events(self.file, self.log, progress if self.has_bar else None)
         finally:
@@ -64,6 +66,7 @@ class Printer:
             yield source
 
     def put(self, source: LogSource, shown: data.Data | str) -> None:
+        source.hide_bar()
         if isinstance(shown, str):
             output.say(render.fold(shown, self.width))
         else:
@@ -116,12 +119,13 @@ def show_tree(args: argparse.Namespace, sources: list[LogSource]) -> None:
 def show_changes(args: argparse.Namespace, sources: list[LogSource]) -> None:
     out = Printer(args, sources)
     for source, chosen in filtered(args, sources, out):
-        found = changes.Changes(source.writer, chosen.takes)
-        for call, changed in found.find(tree.stream(source.events())):
-            as_json = out.as_json
-            out.put(source, view_data.changes(call, changed, source.writer) if as_json else found.text(call, changed))
-        if not args.json:
-            output.say(found.conclusion())
+        found, roots = changes.Changes(source.writer, chosen.takes), tree.stream(source.events())
+        if out.as_json:
+            shown: Iterable[data.Data | str] = (view_data.changes(*one, source.writer) for one in found.find(roots))
+        else:
+            shown = found.texts(roots)
+        for one in shown:
+            out.put(source, one)
 
 
 def show_summary(args: argparse.Namespace, sources: list[LogSource]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -89,6 +88,8 @@ def folds(line: str, width: int) -> list[str]:
 
 def terminal_width() -> int:
     """Columns of the terminal, COLUMNS first, 80 where nobody knows."""
+    import shutil  # it loads three compressors
+
     return shutil.get_terminal_size().columns
 
 

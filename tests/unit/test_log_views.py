@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -116,9 +117,27 @@ def test_tree_and_filters(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert run(capsys, "show", log, "--failed") == ""
 
 
+def test_answered_requests_are_told_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """PyTorch makes 1,300 of them. One that is answered with nothing is told by itself."""
+    def asks(number: int, answer: str | None, **fields: Any) -> Call:
+        out = {"pfn": {"address": "0x10", "value": answer}}
+        return call(number, "cuGetProcAddress_v2", {"symbol": f"cu{number // 2}"}, out=out, **fields)
+
+    pairs = [(0, "0x100"), (2, "0x101"), (4, None), (6, "0x102")]
+    calls = [one for number, told in pairs for one in
+             (asks(number, told, end=number + 2.0), asks(number + 1, f"{number:#x}", parent=number, layer="driver"))]
+    text = run(capsys, "changes", write(tmp_path / "log", calls))
+    assert text.count("cuGetProcAddress_v2(") == 2 and "x 3, #0 ... #6" in text and "told NULL" in text
+    assert "4 of 4 requests for function addresses got another answer" in text
+
+
 def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def alloc(number: int, size: int, **fields: Any) -> Call:
         return call(number, "cuMemAlloc_v2", {"dptr": {"address": f"{number:#x}"}, "bytesize": size}, **fields)
+
+    def asks(number: int, name: str, answer: str, **fields: Any) -> Call:
+        out = {"pfn": {"address": f"{number:#x}", "value": answer}}
+        return call(number, "cuGetProcAddress_v2", {"symbol": name}, out=out, **fields)
 
     calls = [
         alloc(0, 64, end=0.002), alloc(1, 64, parent=0, layer="driver"),
@@ -126,13 +145,68 @@ def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         alloc(3, 128, parent=2, layer="driver", status=2, result="CUDA_ERROR_OUT_OF_MEMORY"),
         alloc(4, 64, end=0.006), call(5, "cuCtxGetDevice", parent=4, layer="driver"),
         call(7, "cuGetProcAddress_v2", {"symbol": "cuInit"}),
+        asks(8, "cuMemFree", "0x100", end=0.0098), asks(9, "cuMemFree", "0x200", parent=8, layer="driver"),
+        asks(10, "cuCtxGetDevice", "0x3", end=0.0118), asks(11, "cuCtxGetDevice", "0x3", parent=10, layer="driver"),
     ]  # fmt: skip
     text = run(capsys, "changes", write(tmp_path / "log", calls))
     assert "argument bytesize: 64, passed on as 128" in text
     assert "result: CUDA_ERROR_OUT_OF_MEMORY became CUDA_SUCCESS" in text
     assert "never forwarded" in text and "extra call: driver cuCtxGetDevice()" in text
-    assert "1 requests for function addresses" in text and "cuInit" not in text
+    assert "1 of 3 requests for function addresses got another answer" in text
+    assert 'symbol="cuMemFree"' in text and "out pfn: got 0x200, told 0x100" in text
+    assert "cuInit" not in text and 'symbol="cuCtxGetDevice"' not in text
     assert text.splitlines()[-2] == "2 of 3 calls of the hook library did more than pass the call on."
+
+
+def test_what_repeats_is_told_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def alloc(number: int, size: int, passed: int) -> list[Call]:
+        outer = call(number, "cuMemAlloc_v2", {"bytesize": size}, end=(number + 1.8) / 1000, caller=0x400)
+        return [outer, call(number + 1, "cuMemAlloc_v2", {"bytesize": passed}, parent=number, layer="driver")]
+
+    calls = [one for n in range(0, 40, 2) for one in alloc(n, 64, 96 if n % 4 else 128)]
+    path = write(tmp_path / "log", calls, MAIN)
+    text = run(capsys, "changes", path)
+    assert [line.strip() for line in text.splitlines() if not line.startswith("#")] == [
+        "argument bytesize: 64, passed on as 128", "x 10, #0 ... #36",
+        "argument bytesize: 64, passed on as 96", "x 10, #2 ... #38",
+        "20 of 20 calls of the hook library did more than pass the call on."]  # fmt: skip
+    assert len(data_of(capsys, "changes", path)) == 20
+
+
+def test_of_too_many_kinds_none_is_lost(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    calls = [call(n, "cuMemAlloc_v2", {"bytesize": n}, caller=n) for n in range(2500)]
+    text = run(capsys, "changes", write(tmp_path / "log", calls))
+    assert text.count("never forwarded") == 2500 and "2500 of 2500 calls" in text
+
+
+def test_names_are_short_in_tables_and_whole_when_asked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    places = {at: {"function": f"fill<{'std::pair<int, float>, ' * 30}{kind}>(int)", "source": "a.c:3"}
+              for at, kind in ((0x400, "int"), (0x500, "long"))}  # fmt: skip
+    calls = [alloc_of(0, "0x1000", caller=0x400), alloc_of(1, "0x2000", caller=0x500)]
+    path = write(tmp_path / "log", calls, places)
+    assert run(capsys, "summary", path).count("fill<...>(int) at a.c:3") == 2, "two functions, however short"
+    assert "std::pair" not in run(capsys, "memory", path, "--view", "leaks")
+    for view in (("summary",), ("memory", "--view", "leaks")):
+        assert places[0x400]["function"] in run(capsys, *view[:1], path, *view[1:], "--wide")
+
+
+def test_a_kernel_of_many_shapes_is_one_row(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    size = {f"{what}Dim{axis}": 1 for what in ("grid", "block") for axis in "YZ"}
+    calls = [call(n, "cuLaunchKernel", {"f": "0x77", "sharedMemBytes": 0, "blockDimX": 8, "gridDimX": n + 1, **size})
+             for n in range(5)]  # fmt: skip
+    text = run(capsys, "summary", write(tmp_path / "log", calls))
+    assert any(line.split() == ["0x77", "5", "shapes", "5"] for line in text.splitlines())
+
+
+def test_a_value_outside_of_an_enum_reads_as_at_a_stop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    calls = [call(1, "cudaMemcpy", {"kind": 77}, status=-1, result=-1),
+             call(2, "cuDeviceGetAttribute", {"attrib": "CU_DEVICE_ATTRIBUTE_CLOCK_RATE", "dev": 0},
+                  out={"pi": {"address": "0x8", "value": 5}}),
+             call(3, "cuPointerGetAttribute", {"attribute": 999})]  # fmt: skip
+    text = run(capsys, "show", write(tmp_path / "log", calls))
+    assert "kind=77 (not in cudaMemcpyKind)) = -1 (not in cudaError_t)  " in text
+    assert "attribute=999 (not in CUpointer_attribute)" in text
+    assert "dev=0, pi=0x8 -> 5) = CUDA_SUCCESS" in text
 
 
 def test_timeline_fits_and_shows_failures(
@@ -288,16 +362,24 @@ def test_a_progress_bar_for_those_who_wait_at_a_terminal() -> None:
 
 @pytest.mark.parametrize("view", cli_module.VIEWS)
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_no_bar_between_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, view: str, is_terminal: bool) -> None:
-    """Every view has a bar, but what prints while it reads has none where it prints to the terminal."""
+def test_the_bar_is_gone_where_a_line_is_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, view: str, is_terminal: bool
+) -> None:
+    """Every view has a bar, but what goes to another program as it is read has none on the same terminal."""
     monkeypatch.setattr("gdbcuda.log.progress.PATIENCE", 0.0)
     monkeypatch.setattr("gdbcuda.log.progress.OFTEN", 0.0)
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setattr(sys, "stdout", Terminal() if is_terminal else io.StringIO())
+    monkeypatch.setattr("gdbcuda.calls.reader.CHUNK", 500)
+    screen, file = Terminal(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
     path = write(tmp_path / "log", nested())
     also = {"diff": [str(path)], "report": ["-o", str(tmp_path / "page")]}
-    assert cli.main(["log", view, str(path), *also.get(view, [])]) == 0
-    assert ("100 %" in sys.stderr.getvalue()) != (is_terminal and view in cli_module.STREAMED)
+    for out in (file, screen if is_terminal else io.StringIO()):
+        screen.truncate(0)
+        monkeypatch.setattr(sys, "stdout", out)
+        assert cli.main(["log", view, str(path), *also.get(view, []), "--color", "never"]) == 0
+    seen = screen.getvalue().lstrip("\0")
+    assert ("%" in seen) != (is_terminal and view == "export")
+    assert re.sub(r"\r[^\r\n]*(?=\r)|\r", "", seen) == (file.getvalue() if is_terminal else "")
 
 
 @pytest.mark.parametrize(

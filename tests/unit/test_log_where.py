@@ -72,6 +72,22 @@ def test_of_a_glob_and_of_versions_those_that_have_the_parameter(
     assert numbers(run(capsys, "show", log, "--function", "cuGetProcAddress", "--if", "symbolStatus != NULL")) == [10]
 
 
+@pytest.mark.parametrize(("condition", "found"), [
+    ("symbol == 0x2000", [10]), ("symbol - 1 == 0x1fff", [10]), ("symbol != NULL", [10, 11]),
+    ('symbol == "cuInit"', [10, 12]), ("symbol[2] == 73", [10]), ('symbol == "0x1"', [11])])
+def test_a_string_has_its_address_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, condition: str, found: list[int]
+) -> None:
+    """As at the breakpoint. Of a log that does not say where it was, what asks for that is left out, and said."""
+    calls = [call(10, "cuGetProcAddress_v2", {"symbol": "cuInit"}, addresses={"symbol": 0x2000}),
+             call(11, "cuGetProcAddress_v2", {"symbol": "0x1"}, addresses={"symbol": 0x3000}),
+             call(12, "cuGetProcAddress_v2", {"symbol": "cuInit"})]  # fmt: skip
+    assert cli.main(["log", "show", str(write(tmp_path / "log", calls)), "--if", condition]) == 0
+    shown = capsys.readouterr()
+    assert numbers(shown.out) == found
+    assert ("1 call is left out" in shown.err) is ('"' not in condition)
+
+
 def test_what_a_condition_cannot_know_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = write(tmp_path / "log", mixed(), MAIN)
     assert cli.main(["log", "show", str(log), "--if", "pCopy->Height > 400"]) == 0

@@ -1,0 +1,81 @@
+"""C++ names as people write them: without namespaces, arguments, or what a template was made for.
+
+What is compared is demangled: "float* eng::make<float>(unsigned long)" is make, eng::make and make<float>.
+"""
+
+from __future__ import annotations
+
+import re
+
+TEMPLATE = re.compile(r"<[^<>]*>")
+TAG = re.compile(r"\[abi:\w+\]")
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+UNNAMED = "(anonymous namespace)"
+LONGEST = 72  # columns of a name in a table
+BRACKETS = {"<": ">", "(": ")"}
+
+
+def is_called(symbol: str, name: str) -> bool:
+    """May the function be called so? ``name`` with arguments is one of several overloads."""
+    whole, arguments = parts(symbol)
+    wanted, its_arguments = parts(name)
+    if its_arguments and its_arguments != arguments:
+        return False
+    pattern = rf"(^|::|[ *&]){re.escape(wanted)}$"
+    return bool(wanted) and any(re.search(pattern, one) for one in (whole, without_templates(whole)))
+
+
+def parts(name: str) -> tuple[str, str]:
+    """The name and "(unsigned long)", which is "" where it has none."""
+    text = TAG.sub("", name).replace(f"{UNNAMED}::", "").replace(UNNAMED, "")
+    head, paren, rest = text.partition("(")
+    arguments = paren + rest[: rest.rfind(")") + 1]
+    return head.strip(), re.sub(r"\s+", "", arguments)
+
+
+def without_templates(name: str) -> str:
+    while name != (name := TEMPLATE.sub("", name)):
+        pass
+    return name
+
+
+def plain(symbol: str) -> str:
+    """ "float* eng::make<float>(unsigned long)" -> "eng::make": for completion, which ends at a blank."""
+    return without_templates(parts(symbol)[0]).rpartition(" ")[2].lstrip("*&")
+
+
+def last_identifier(name: str) -> str:
+    """It stands in the mangled name too; "" where there is none."""
+    found = IDENTIFIER.findall(without_templates(parts(name)[0]))
+    return found[-1] if found else ""
+
+
+def shortened(name: str, most: int = LONGEST) -> str:
+    """In so many columns: template lists go first, then arguments, then the middle. PyTorch has names of 11,000."""
+    for opening in BRACKETS:
+        if len(name) > most:
+            name = without_lists(name, opening)
+    if len(name) <= most:
+        return name
+    tail = (most - 3) // 2
+    return f"{name[: most - 3 - tail]}...{name[len(name) - tail :]}"
+
+
+def without_lists(name: str, opening: str) -> str:
+    """vector<std::pair<int, float> >::at(unsigned) -> vector<...>::at(unsigned)"""
+    closing, found, depth = BRACKETS[opening], [], 0
+    for index, letter in enumerate(name):
+        is_list = not name.startswith(UNNAMED, index) and not is_of_operator(name, index)
+        if letter == opening and is_list:
+            depth += 1
+            found.append(f"{opening}...{closing}" if depth == 1 else "")
+        elif letter == closing and depth and is_list:
+            depth -= 1
+        elif not depth:
+            found.append(letter)
+    return "".join(found)
+
+
+def is_of_operator(name: str, index: int) -> bool:
+    """operator<, operator->, operator()"""
+    return bool(re.search(r"operator[^\w\s]{0,2}$", name[:index])) or name[index - 1 : index + 1] == "->"

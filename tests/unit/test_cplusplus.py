@@ -1,0 +1,67 @@
+"""C++ functions by the names that people use."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdbcuda.text import cplusplus
+
+
+@pytest.mark.parametrize("symbol, name, is_so", [
+    ("Pool::grow(unsigned long)", "Pool::grow", True),
+    ("Pool::grow(unsigned long)", "grow", True),
+    ("Pool::grow(unsigned long)", "ool::grow", False),
+    ("eng::Loader::load(int)", "Loader::load(int)", True),
+    ("eng::Loader::load(unsigned long)", "Loader::load(int)", False),
+    ("eng::Loader::load(unsigned long) const", "load( unsigned long )", True),
+    ("float* make<float>(unsigned long)", "make", True),
+    ("float* make<float>(unsigned long)", "make<float>", True),
+    ("float* make<float>(unsigned long)", "make<double>", False),
+    ("void grow<std::vector<int> >(int)", "grow", True),
+    ("(anonymous namespace)::apply(unsigned long)", "apply", True),
+    ("name[abi:cxx11](int)", "name", True),
+    ("main", "main", True),
+    ("domain", "main", False),
+    ("main", "", False),
+])  # fmt: skip
+def test_what_a_function_may_be_called(symbol: str, name: str, is_so: bool) -> None:
+    assert cplusplus.is_called(symbol, name) is is_so
+
+
+@pytest.mark.parametrize("symbol, name", [
+    ("float* eng::make<float>(unsigned long)", "eng::make"),
+    ("main", "main"),
+    ("Pool::grow(unsigned long)", "Pool::grow"),
+    ("char* (anonymous namespace)::text(int)", "text"),
+])  # fmt: skip
+def test_what_completion_offers(symbol: str, name: str) -> None:
+    assert cplusplus.plain(symbol) == name
+
+
+@pytest.mark.parametrize("name, part", [("eng::Pool<int>::grow(int)", "grow"), ("main", "main"), ("::", "")])
+def test_what_a_mangled_name_has_in_it(name: str, part: str) -> None:
+    assert cplusplus.last_identifier(name) == part
+
+
+LONG = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
+
+
+@pytest.mark.parametrize("name, most, shown", [
+    ("main", 72, "main"),
+    ("eng::Loader<int>::load(float*)", 30, "eng::Loader<int>::load(float*)"),
+    ("eng::Loader<int>::load(float*)", 29, "eng::Loader<...>::load(...)"),
+    (f"{LONG}(int, at::native::FillFunctor<float>) in libtorch_cuda.so", 100,
+     "void at::native::vectorized_elementwise_kernel<...>(...) in libtorch_cuda.so"),
+    ("c10::(anonymous namespace)::allocate(unsigned long, void**) in libc10.so", 60,
+     "c10::(anonymous namespace)::allocate(...) in libc10.so"),
+    ("bool operator< <int>(Pair<int> const&, Pair<int> const&) at pair.h:12", 44,
+     "bool operator< <...>(...) at pair.h:12"),
+    ("Handle<Very<Deep<Type> > >::operator->() const", 36, "Handle<...>::operator->() const"),
+    ("a_function_of_c_with_a_very_long_name_indeed", 20, "a_functio...e_indeed"),
+])  # fmt: skip
+def test_a_long_name_is_shortened_in_the_middle(name: str, most: int, shown: str) -> None:
+    assert cplusplus.shortened(name, most) == shown and len(shown) <= most
+
+
+def test_an_unbalanced_name_is_no_trouble() -> None:
+    assert len(cplusplus.shortened("f<<<(((" * 40, 50)) <= 50
