@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gdbcuda.check.options import ReportOptions
 from gdbcuda.errors import UserError
-from gdbcuda.text import output, render
+from gdbcuda.text import output, render, waiting
 from gdbcuda.text.arguments import FILE, text
 from gdbcuda.text.highlight import JSON, highlighted
 from gdbcuda.text.options import option, words
@@ -53,7 +53,8 @@ def run(wanted: CheckFilesOptions) -> int:
 
     table = api.load(cuda=wanted.cuda) if wanted.cuda else None
     files = [*([wanted.hook] if wanted.hook and wanted.hook not in wanted.file else []), *wanted.file]
-    results = [_checked(path, wanted, table) for path in files]
+    with waiting.told("gdbcuda check"):
+        results = [_checked(path, wanted, table) for path in files]
     if wanted.json:
         text = json.dumps(document(results), indent=2, ensure_ascii=True)
         output.say(highlighted(text, JSON, output.wants_colour(wanted.color)))

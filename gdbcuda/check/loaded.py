@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gdbcuda.api import vendor
 from gdbcuda.check.finding import Finding
 from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect, verdicts
@@ -119,7 +120,10 @@ def in_place(snapshot: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
 
 
 def is_stranger(snapshot: ProcessSnapshot, facts: Facts, one: Linkage) -> bool:
-    """No hook library, or one that the user has not named: that it is there may be news."""
+    """No hook library, or one that the user has not named: that it is there may be news. (A sanitizer has to be
+    first.)"""
+    if vendor.is_sanitizer(snapshot.file_of(one)):
+        return False
     named = [base(path) for path in facts.named_hooks]
     return snapshot.layers[one] != "hook" or (bool(named) and base(snapshot.file_of(one)) not in named)
 

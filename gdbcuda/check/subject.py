@@ -149,6 +149,13 @@ class Subject:
         """Names of the functions that the hook library defines, exported or not, as far as can be known."""
         return frozenset(self.library.exported) | (self._defined_names or frozenset())
 
+    @cached_property
+    def functions(self) -> Mapping[int, elf.Symbol]:
+        """The hook library's functions by address, hidden ones too where it is not stripped."""
+        library = self.library
+        found = {symbol.value: symbol for symbol in library.exported.values() if symbol.is_function}
+        return {symbol.value: symbol for symbol in library.symtab.defined() if symbol.is_function} | found
+
     def _of_api(self, names: object) -> Mapping[str, api.Function]:
         assert hasattr(names, "__iter__")
         return {name: self.table.functions[name] for name in names if name in self.table.functions}

@@ -8,7 +8,6 @@ gdb 11 and newer read ``$XDG_CONFIG_HOME/gdb/gdbinit`` (``~/.config/gdb/gdbinit`
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -77,16 +76,22 @@ def gdbinit(name: str) -> str:
 def find_gdb() -> str:
     """Where the wanted debugger is; UserError if it is nowhere."""
     wanted = wanted_gdb()
-    found = shutil.which(wanted)
+    found = on_path(wanted)
     if found is None:
         why = "GDBCUDA_GDB names it" if os.environ.get("GDBCUDA_GDB") else "apt-get install gdb"
         raise UserError(f"no {wanted} on this machine ({why})")
     return found
 
 
+def on_path(name: str) -> str | None:
+    import shutil  # it loads three compressors
+
+    return shutil.which(name)
+
+
 def own_command() -> str:
     """``gdbcuda`` as it can be typed here: with its path where PATH does not lead to it."""
-    return OWN if shutil.which(OWN) else beside(OWN)
+    return OWN if on_path(OWN) else beside(OWN)
 
 
 def drop_in_gdb() -> str:
@@ -99,4 +104,4 @@ def beside(name: str) -> str:
     for folder in (os.path.dirname(sys.argv[0]), os.path.dirname(sys.executable)):
         if os.access(os.path.join(folder, name), os.X_OK):
             return os.path.abspath(os.path.join(folder, name))
-    return shutil.which(name) or name
+    return on_path(name) or name

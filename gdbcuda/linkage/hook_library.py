@@ -26,6 +26,8 @@ API_NAME = re.compile(rb"(?:cu|cuda|nvml)[A-Z]\w*(?=\0)")
 TELLTALES = ("cuInit", "cuMemAlloc_v2", "cuGetProcAddress", "cuLaunchKernel", "nvmlInit_v2", "nvmlInitWithFlags",
              "cudaMalloc")  # fmt: skip
 RESOLVERS = ("dlsym", "dlvsym")
+INJECTION, AUDIT = "InitializeInjection", "la_version"
+OTHER_WAYS = {INJECTION: "an injection library", AUDIT: "an audit library"}  # what such a library has to export
 EMBEDDED_RUNTIME = "__cudaRegisterFatBinary"  # what nvcc's code calls: libcudart has it, and who has libcudart inside
 
 
@@ -77,7 +79,7 @@ def exported_by_file(path: str, is_api: Callable[[str], bool]) -> frozenset[str]
 
 def exported(image: Image, is_api: Callable[[str], bool], largest: int = IN_MEMORY) -> frozenset[str]:
     """As `exported_by_file`; only some functions if the object's strings are more than ``largest`` bytes."""
-    found = Symbols(LoadedDynamic(image)).exported({*candidates(image, is_api, largest), *RESOLVERS})
+    found = Symbols(LoadedDynamic(image)).exported({*candidates(image, is_api, largest), *RESOLVERS, *OTHER_WAYS})
     return frozenset() if is_runtime(image, found) else found
 
 

@@ -108,9 +108,21 @@ def server_words(request: RemoteRequest, hook: str, program: str) -> list[str]:
         return [request.gdbserver, "--multi", comm]
     if request.attach:
         return [request.gdbserver, "--once", "--attach", comm, str(request.attach)]
-    variables = [*request.environment, *([f"LD_PRELOAD={hook}"] if hook else [])]
+    preloaded = ":".join([*sanitizers(request.hook), hook])
+    variables = [*request.environment, *([f"LD_PRELOAD={preloaded}"] if hook else [])]
     wrapper = ["--wrapper", "env", *map(shlex.quote, variables), "--"] if variables else []
     return [request.gdbserver, "--once", *wrapper, comm, program, *request.arguments]
+
+
+def sanitizers(hook: str) -> list[str]:
+    """Runtimes of -fsanitize that a file here is built with: they want to be preloaded in front of it."""
+    from gdbcuda import elf  # --help does not wait for them
+    from gdbcuda.api.vendor import is_sanitizer
+
+    try:
+        return list(filter(is_sanitizer, elf.open(hook).needed)) if hook else []
+    except UserError:
+        return []
 
 
 def before(request: RemoteRequest, maps: list[sources.Map]) -> list[str]:

@@ -49,7 +49,7 @@ def by_entries(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering
 
 def is_answer(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached: Reached) -> bool:
     """Another object's code, and by its name no function of the API."""
-    if reached.layer not in OWNERS or reached.file == snapshot.file_of(asker):
+    if reached.layer not in OWNERS or reached.file == snapshot.file_of(asker) or name in reached.names:
         return False
     return not any(map(snapshot.table.function, reached.names))
 

@@ -14,13 +14,14 @@ from gdbcuda.routes import verdicts
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 
+WRAP = "--wrap"
 WRITABLE = 2  # PF_W
 MOST_DATA = 256 << 10  # bytes of one segment that are searched for pointers
 
 
 class Route(NamedTuple):
     """``way``: "PLT", "GOT", "data" (a pointer that the loader filled in), "pointer" (one that the program stored),
-    "static", "by name" (what a new reference would find), or the name of a resolver.
+    "static", "--wrap", "by name" (what a new reference would find), or the name of a resolver.
     ``state``: "bound", "not called yet", "in VARIABLE", ""."""
 
     function: str
@@ -54,7 +55,7 @@ def reference(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int)
     reached = (
         snapshot.reached(canonical(snapshot, asker, slot.name, value)) if bound else would_bind(snapshot, asker, slot)
     )
-    verdict = verdicts.of_reference(snapshot, asker, slot.name, reached)
+    verdict = verdicts.of_reference(snapshot, asker, slot.name, reached, slot.kind)
     state = "bound" if bound else "not called yet"
     return Route(
         slot.name, slot.kind, snapshot.file_of(asker), snapshot.layers[asker], state, reached, verdict, slot.address
@@ -104,7 +105,7 @@ def pointers(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list
 
 def pointer(snapshot: ProcessSnapshot, asker: Linkage, address: int, name: str, value: int) -> Route:
     reached = snapshot.reached(value, is_final=snapshot.layers[asker] == "hook")  # what it has overwritten, it knows
-    verdict = verdicts.of_reference(snapshot, asker, name, reached)
+    verdict = verdicts.of_reference(snapshot, asker, name, reached, "pointer")
     place = snapshot.variable_at(address)
     return Route(name, "pointer", snapshot.file_of(asker), snapshot.layers[asker], place, reached, verdict, address)
 
@@ -128,7 +129,7 @@ def search(snapshot: ProcessSnapshot, name: str) -> Route:
     found = snapshot.objects.lookup(name, snapshot.objects.startup)
     program = snapshot.objects.all[0]
     reached = snapshot.reached_definition(*found) if found else None
-    verdict = verdicts.of_reference(snapshot, program, name, reached)
+    verdict = verdicts.of_reference(snapshot, program, name, reached, "by name")
     return Route(name, "by name", snapshot.file_of(program), snapshot.layers[program], "", reached, verdict)
 
 

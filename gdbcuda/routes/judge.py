@@ -9,19 +9,23 @@ from gdbcuda.linkage import Found, Linkage
 from gdbcuda.routes import verdicts
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.requests import Request
-from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT
+from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, RTLD_NOLOAD
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 
 STATUS_TYPE = "CUdriverProcAddressQueryResult"
 DLSYMS = ("dlsym", "dlvsym")
+PSEUDO = (RTLD_DEFAULT, RTLD_NEXT)
 LET_THROUGH = "let it through"
 
 
 def verdict(snapshot: ProcessSnapshot, request: Request) -> Verdict:
     """On a request that has returned. A name outside the API is judged only where something is wrong."""
+    if request.is_opening:
+        return of_opening(snapshot, request)
     if request.answer is None:
-        return Verdict("missing", why_missing(snapshot, request))
+        error = f"; dlerror: {request.error}" if request.error and request.resolver in DLSYMS else ""
+        return Verdict("missing", why_missing(snapshot, request) + error)
     if request.resolver in DLSYMS:
         wrong = wrong_object(snapshot, request, request.answer)
         if wrong:
@@ -44,6 +48,8 @@ def wanted_symbol(table: api.Table, request: Request) -> str | None:
     """The ELF symbol that the request means; None for a name that the API does not have."""
     if request.resolver in DLSYMS:
         return request.name if table.function(request.name) else None
+    if request.is_opening:
+        return None
     return table.proc_address(request.name, version_of(table, request), flags_of(request))
 
 
@@ -85,6 +91,35 @@ def routes(snapshot: ProcessSnapshot, requests: Iterable[Request]) -> list[Route
                 request.answer, request.verdict,
             )  # fmt: skip
     return list(found.values())
+
+
+# -- objects --------------------------------------------------------------------------------------------------
+
+
+def of_opening(snapshot: ProcessSnapshot, request: Request) -> Verdict:
+    lost = lost_run_path(snapshot, request)
+    if request.answer is not None:
+        return Verdict("", lost)
+    is_only_asked = bool((request.flags or 0) & RTLD_NOLOAD)
+    why = request.error or ("it was not loaded yet (RTLD_NOLOAD)" if is_only_asked else "")
+    return Verdict("missing", "; ".join(filter(None, (why, lost))))
+
+
+def lost_run_path(snapshot: ProcessSnapshot, request: Request) -> str:
+    """The loader searches where the object says that has called *its* dlopen: an override that calls it on is that
+    object. One that jumps there is not: the return address is still the caller's."""
+    asker = snapshot.objects.holder(request.asker.address)
+    if asker is None or request.owner_layer == "system" or not request.asks_on or not is_searched_for(request.name):
+        return ""
+    tag, directories = asker.dynamic.run_path
+    if not tag or request.owner == snapshot.file_of(asker):
+        return ""
+    owner, mine = request.owner.rsplit("/", 1)[-1], snapshot.file_of(asker).rsplit("/", 1)[-1]
+    return f"not searched: the {tag[3:]} of {mine}, {directories} ({owner} has asked the loader)"
+
+
+def is_searched_for(path: str) -> bool:
+    return bool(path) and "/" not in path
 
 
 # -- the right function ---------------------------------------------------------------------------------------
@@ -156,30 +191,40 @@ def find(snapshot: ProcessSnapshot, request: Request, scope: list[Linkage]) -> F
 
 def wrong_object(snapshot: ProcessSnapshot, request: Request, answer: Reached) -> str:
     scope = searched(snapshot, request)
-    if scope is None or snapshot.table.function(request.name) is None:
+    if scope is None or not answer.file:  # code of nobody: a thread's variable, the kernel's vdso, made at run time
         return ""
     own = request.asker.layer == "hook" and not request.handed_on and answer.file == request.asker.file
     if own and snapshot.file_of(scope[0]) != answer.file:
         return f"the hook asked {request.handle_text} and was given its own function: calling that recurses"
     found = find(snapshot, request, scope)
     if found is None:
-        return says_nothing(snapshot, request) if answer.layer == "hook" else ""
+        return says_nothing(snapshot, request, answer)
     right = snapshot.file_of(found.linkage)
-    if answer.layer == "hook" or right == answer.file or is_pseudo(request):
+    if answer.layer == "hook" or right == answer.file or is_pseudo(request) or is_indirect(found):
         return ""
-    return f"{request.handle_text} has it in {right.rsplit('/', 1)[-1]}"
+    has_its_own = found.linkage is scope[0]
+    return f"{request.handle_text} has its own" if has_its_own else \
+        f"{request.handle_text} has it in {right.rsplit('/', 1)[-1]}"  # fmt: skip
 
 
-def says_nothing(snapshot: ProcessSnapshot, request: Request) -> str:
-    """The hook answers for a library that has no such function. (RTLD_GLOBAL is not known here: no verdict then.)"""
+def is_indirect(found: Found) -> bool:
+    """The code that such a function stands for may be in any object."""
+    symbol = found.linkage.dynamic.image.lookup(found.definition.name)
+    return symbol is not None and symbol.is_indirect
+
+
+def says_nothing(snapshot: ProcessSnapshot, request: Request, answer: Reached) -> str:
+    """Somebody answers for a library that has no such function. (RTLD_GLOBAL is not known here: no verdict then.)"""
     elsewhere = any(one.symbols.find(request.name) for one in snapshot.in_layer("driver", "runtime"))
-    if is_pseudo(request) and elsewhere:
+    program = snapshot.objects.all[0].image.handle
+    if (is_pseudo(request) and elsewhere) or (answer.layer != "hook" and request.handle in (*PSEUDO, program)):
         return ""
-    return f"{request.handle_text} has no {request.name}; the hook answers all the same"
+    who = "the hook" if answer.layer == "hook" else answer.object
+    return f"{request.handle_text} has no {request.name}; {who} answers all the same"
 
 
 def is_pseudo(request: Request) -> bool:
-    return request.handle in (RTLD_DEFAULT, RTLD_NEXT)
+    return request.handle in PSEUDO
 
 
 def why_missing(snapshot: ProcessSnapshot, request: Request) -> str:

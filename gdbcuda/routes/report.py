@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Callable
 
-from gdbcuda.routes.collect import Route
+from gdbcuda.routes.collect import WRAP, Route, is_alloc
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import ROLES, runtime
 from gdbcuda.text import render
+from gdbcuda.text.cplusplus import shortened
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
 
+MOST_ASKERS, MOST_NAMED = 2, 4
 HEADERS = ("function", "asked by", "way", "reaches", "verdict", "why")
 Paint = Callable[[str, str], str]
 
@@ -19,7 +23,7 @@ def is_past(snapshot: ProcessSnapshot, route: Route) -> bool:
     """Does the call go past a hook that could have had it? One below the runtime does not want the runtime's calls."""
     if route.verdict.word == "runtime":
         return any(runtime(snapshot, name) for name in snapshot.hooked_names)
-    return route.verdict.word in ("driver", "other", "wrong version", "wrong object")
+    return route.way != WRAP and route.verdict.word in ("driver", "other", "wrong version", "wrong object")
 
 
 def arrives_in_hook(route: Route) -> bool:
@@ -31,11 +35,29 @@ def of_callers(routes: Sequence[Route]) -> list[Route]:
     return [route for route in routes if route.asker_layer in ("app", "runtime")]
 
 
-def table(routes: Sequence[Route], paint: Paint) -> str:
-    rows = [(paint(r.function, "function"), asker(r, paint), way(r), reached(r.reached, paint),
-             paint(r.verdict.word, ROLES[r.verdict.word]), r.verdict.why) for r in routes]  # fmt: skip
+def table(routes: Sequence[Route], paint: Paint, is_each: bool = True, is_wide: bool = False) -> str:
+    """A row for each place; else one for all places of a function that lead to the same."""
+    short = str if is_wide else shortened
+    rows = [(paint(r.function, "function"), askers(same, paint), short(ways(same)), reached(r.reached, paint, short),
+             paint(r.verdict.word, ROLES[r.verdict.word]), r.verdict.why)
+            for same in places(routes, is_each) for r in same[:1]]  # fmt: skip
     headers = HEADERS if any(row[-1] for row in rows) else HEADERS[:-1]
     return render.table([row[: len(headers)] for row in rows], headers, colour=paint("x", "ok") != "x")
+
+
+def places(routes: Sequence[Route], is_each: bool) -> list[list[Route]]:
+    """Those that are one row, in the order of the first of them."""
+    found: dict[object, list[Route]] = {}
+    for route in routes:
+        key = route if is_each else (route.function, route.reached, route.verdict)
+        found.setdefault(key, []).append(route)
+    return list(found.values())
+
+
+def askers(same: Sequence[Route], paint: Paint) -> str:
+    names = list(dict.fromkeys(asker(route, paint) for route in same))
+    left = len(names) - MOST_ASKERS
+    return ", ".join(names[:MOST_ASKERS]) + (f" and {left} more" if left > 0 else "")
 
 
 def asker(route: Route, paint: Paint) -> str:
@@ -43,14 +65,35 @@ def asker(route: Route, paint: Paint) -> str:
     return f"{paint(route.asker_layer, 'layer-' + route.asker_layer)} {file}"
 
 
+def ways(same: Sequence[Route]) -> str:
+    """ "PLT, bound"; of several places "2 PLT, 4 pointers"."""
+    if len(same) == 1:
+        return way(same[0])
+    counts = Counter(route.way for route in same)
+    return ", ".join(f"{count} {kind}{'s' if kind == 'pointer' and count > 1 else ''}" if count > 1 else kind
+                     for kind, count in counts.items())  # fmt: skip
+
+
 def way(route: Route) -> str:
     return f"{route.way}, {route.state}" if route.state else route.way
 
 
-def reached(there: Reached | None, paint: Paint) -> str:
+def reached(there: Reached | None, paint: Paint, short: Callable[[str], str] = str) -> str:
     if there is None:
         return "nothing"
-    return paint(there.text, "layer-" + there.layer if there.layer else "dim")
+    return paint(short(there.text), "layer-" + there.layer if there.layer else "dim")
+
+
+def head(snapshot: ProcessSnapshot, past: Sequence[Route]) -> str:
+    """ "8 functions go past the hook; 1 hands out memory: cuMemAllocAsync_ptsz". These come first."""
+    names = list(dict.fromkeys(route.function for route in past))
+    allocate = [name for name in names if is_alloc(snapshot, name)]
+    go = "goes" if len(names) == 1 else "go"
+    if not allocate:
+        return f"{counted(len(names), 'function')} {go} past the hook, and none hands out memory:"
+    hand, shown = "hands" if len(allocate) == 1 else "hand", ", ".join(allocate[:MOST_NAMED])
+    more = ", ..." if len(allocate) > MOST_NAMED else ""
+    return f"{counted(len(names), 'function')} {go} past the hook; {len(allocate)} {hand} out memory: {shown}{more}"
 
 
 def summary(snapshot: ProcessSnapshot, routes: Sequence[Route]) -> str:
@@ -62,7 +105,7 @@ def summary(snapshot: ProcessSnapshot, routes: Sequence[Route]) -> str:
         new = "'by name' is what a new reference would find." if is_shown else "what a new reference would find: --all"
         return f"Nothing refers to it by name yet; {new}"
     head = f"{len(names)} function{'' if len(names) == 1 else 's'} reachable"
-    if not snapshot.hooks:
+    if not snapshot.hooks and not any(map(arrives_in_hook, mine)):
         return f"{head}; no hook library is loaded"
     past = {route.function for route in mine if is_past(snapshot, route) and not arrives_in_hook(route)}
     hooked = {route.function for route in mine if route.verdict.word == "hooked"}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from gdbcuda.routes.report import Paint, reached
 from gdbcuda.routes.requests import Request
+from gdbcuda.routes.shapes import OPEN_FLAGS, RTLD_NOLOAD
 from gdbcuda.routes.verdicts import ROLES, WORDS
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -37,7 +38,16 @@ def asked_for(request: Request, paint: Paint) -> str:
     elif request.version is not None:
         words.append(f"at {request.version}")
     text = " ".join(words)
+    if request.is_opening:
+        return f"{text}, {open_flags(request.flags or 0)}"
     return f"{text}, {STREAMS.get(request.flags, f'flags {request.flags}')}" if request.flags else text
+
+
+def open_flags(flags: int) -> str:
+    """ "RTLD_NOW|RTLD_GLOBAL"."""
+    unknown = flags & ~sum(OPEN_FLAGS)
+    words = [name for bit, name in OPEN_FLAGS.items() if flags & bit]
+    return "|".join([*words, *([f"{unknown:#x}"] if unknown or not flags else [])])
 
 
 def asker(request: Request, paint: Paint) -> str:
@@ -47,25 +57,40 @@ def asker(request: Request, paint: Paint) -> str:
 
 
 def answer(request: Request, paint: Paint) -> str:
-    return reached(request.answer, paint) if request.returned else "(has not returned)"
+    if not request.returned:
+        return "(has not returned)"
+    if request.is_opening and request.answer is not None:
+        layer = request.answer.layer
+        return paint(visible(f"{layer} {request.answer.file}".lstrip()), f"layer-{layer}" if layer else "dim")
+    return reached(request.answer, paint)
 
 
 def why(request: Request) -> str:
     if not request.substituted:
-        return request.verdict.why
+        return visible(request.verdict.why)
     return "; ".join(filter(None, (f"by cuda-dlsym answer {request.substituted}", request.verdict.why)))
 
 
-def summary(requests: Iterable[Request]) -> str:
+def summary(requests: Collection[Request]) -> str:
     """ "47 requests by the program: 30 hooked, 12 driver; 120 more by the hook itself"."""
-    everything = list(requests)
+    everything = [request for request in requests if not request.is_opening]
+    opened = [request for request in requests if request.is_opening and not request.is_hooks_own]
     mine = [request for request in everything if not request.is_hooks_own]
     counts = Counter(request.verdict.word or "not of the API" for request in mine if request.returned)
     counts["not answered yet"] = sum(not request.returned for request in mine)
     words = [f"{counts[word]} {word}" for word in (*WORDS, "not of the API", "not answered yet") if counts[word]]
     own = len(everything) - len(mine)
     head = f"{len(mine)} request{'' if len(mine) == 1 else 's'} by the program"
-    return head + (": " + ", ".join(words) if words else "") + (f"; {own} more by the hook itself" if own else "")
+    rest = [f"{own} more by the hook itself"] if own else []
+    rest += [openings(opened)] if opened else []
+    return "; ".join([head + (": " + ", ".join(words) if words else ""), *rest])
+
+
+def openings(opened: Sequence[Request]) -> str:
+    """ "3 dlopen, 1 of them failed"; to ask whether something is loaded already is no failure."""
+    loading = [request for request in opened if request.returned and not (request.flags or 0) & RTLD_NOLOAD]
+    failed = sum(request.answer is None for request in loading)
+    return f"{len(opened)} dlopen" + (f", {failed} of them failed" if failed else "")
 
 
 def cost(stops: int, seconds: float) -> str:

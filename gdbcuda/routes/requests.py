@@ -1,4 +1,4 @@
-"""Requests for functions by name, and the book they are kept in.
+"""Requests for functions by name, and for objects (dlopen), and the book they are kept in.
 
 Whoever sees the calls (breakpoints now, later code patched into the process) tells the book two things, values only:
 `Book.enter` at a resolver's first instruction and `Book.leave` where it has returned to.
@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gdbcuda.routes.shapes import OPENER_NAMES
 from gdbcuda.routes.snapshot import Reached
 from gdbcuda.routes.verdicts import Verdict
 
@@ -47,8 +48,10 @@ class Request:
     """One call of a resolver. ``sp`` is the stack pointer after its return, which with the thread identifies it;
     ``version`` is a symbol version (dlvsym) or a CUDA version; ``result`` what it returned, for dlsym the answer;
     ``status`` what it wrote where a caller asks why; ``inside`` the request in whose answering this one was made;
-    ``handed_on``: a resolver has jumped here, so that the caller is still the one who asked it; ``substituted`` is
-    the number of the user's wish (cuda-dlsym answer) that made the answer."""
+    ``asks_on``: the dlopen has itself called another one; ``error``: what dlerror would say, the loader's own words;
+    ``handed_on``: a resolver has jumped here, so that the caller is still the one who asked it; ``repeated``: how
+    often the same question came from the same place, each time deeper in the stack; ``substituted`` is the number
+    of the user's wish (cuda-dlsym answer) that made the answer."""
 
     resolver: str
     owner: str  # file of the implementation that was called
@@ -67,6 +70,9 @@ class Request:
     number: int = 0
     inside: int = 0
     handed_on: bool = False
+    asks_on: bool = False
+    error: str = ""
+    repeated: int = 1
     returned: bool = False
     result: int | None = None
     status: int | None = None
@@ -78,6 +84,11 @@ class Request:
     def is_hooks_own(self) -> bool:
         """Made by the hook library, or handed on by it, in its own business."""
         return self.asker.layer == "hook" or self.handed_on
+
+    @property
+    def is_opening(self) -> bool:
+        """For an object: ``name`` is its path as it was asked for, the answer is where it was found."""
+        return self.resolver in OPENER_NAMES
 
     def is_same_call(self, other: Request) -> bool:
         """A substituted one may have another name in its register by now."""
@@ -95,7 +106,7 @@ class Request:
             "asker": self.asker._asdict(), "returned": self.returned, "result": self.result, "status": self.status,
             "answer": None if answer is None else
             {"address": answer.address, "name": answer.name, "object": answer.file, "layer": answer.layer},
-            "verdict": self.verdict.word, "why": self.verdict.why, "substituted": self.substituted,
+            "verdict": self.verdict.word, "why": self.verdict.why, "error": self.error, "substituted": self.substituted,
         }  # fmt: skip
 
 
@@ -106,6 +117,7 @@ class Book:
         self.requests: deque[Request] = deque(maxlen=most)
         self.count = 0
         self._open: dict[int, list[Request]] = {}
+        self._asked: dict[tuple[object, ...], Request] = {}
 
     def enter(self, request: Request, keep: bool = True) -> bool:
         """A resolver's first instruction: a request that is new? The debugger meets one twice where a signal came in
@@ -118,10 +130,21 @@ class Book:
         if waiting:
             request.inside = waiting[-1].number
             request.handed_on = waiting[-1].sp == request.sp
+            waiting[-1].asks_on |= request.is_opening and not request.handed_on
         waiting.append(request)
         if keep:
             self.requests.append(request)
+            self._count_repeated(request)
         return True
+
+    def _count_repeated(self, request: Request) -> None:
+        question = (request.thread, request.resolver, request.owner, request.asker.address, request.name)
+        before = self._asked.get(question)
+        if before is not None and request.sp < before.sp:
+            request.repeated = before.repeated + 1
+        if len(self._asked) > MOST_REQUESTS:
+            self._asked.clear()
+        self._asked[question] = request
 
     def _still_open(self, thread: int, sp: int) -> list[Request]:
         """The stack grows down: what lies deeper than this was left by longjmp or an exception."""
@@ -139,9 +162,15 @@ class Book:
             request.returned = True
         return finished
 
+    def note_error(self, thread: int, text: str) -> None:
+        """The loader has failed at what the thread's open requests want; "" where it has not: it keeps one error."""
+        for request in self._open.get(thread, []):
+            request.error = text
+
     def forget_open(self) -> None:
         """The process is gone: nothing returns any more."""
         self._open.clear()
+        self._asked.clear()
 
     def last(self, name: str, resolvers: frozenset[str]) -> Request | None:
         """The newest answered request of the program for the name."""

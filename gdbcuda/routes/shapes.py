@@ -1,6 +1,7 @@
 """Where a request for a function stands among the arguments of each resolver.
 
-dlsym's and dlvsym's from dlsym(3); those of the CUDA API from the parameter names and types of the table.
+dlsym's and dlvsym's from dlsym(3), dlopen's and dlmopen's, which are asked for objects, from dlopen(3); those of the
+CUDA API from the parameter names and types of the table.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from typing import NamedTuple
 from gdbcuda import api
 
 RTLD_DEFAULT, RTLD_NEXT = 0, (1 << 64) - 1  # <dlfcn.h>
+RTLD_NOLOAD = 4
+OPEN_FLAGS = {1: "RTLD_LAZY", 2: "RTLD_NOW", RTLD_NOLOAD: "RTLD_NOLOAD", 8: "RTLD_DEEPBIND", 0x100: "RTLD_GLOBAL",
+              0x1000: "RTLD_NODELETE"}  # fmt: skip
 
 
 class ResolverShape(NamedTuple):
@@ -32,12 +36,14 @@ class ResolverShape(NamedTuple):
 
 
 LOADERS = (ResolverShape("dlsym", name=1, handle=0), ResolverShape("dlvsym", name=1, handle=0, symbol_version=2))
+OPENERS = (ResolverShape("dlopen", name=0, flags=1), ResolverShape("dlmopen", name=1, flags=2))
+OPENER_NAMES = frozenset(shape.symbol for shape in OPENERS)
 
 
 def shapes(table: api.Table, bases: tuple[str, ...]) -> dict[str, ResolverShape]:
     """The loader's resolvers and the API's, by symbol."""
     functions = [function for base in bases for function in table.find(base)]
-    return {shape.symbol: shape for shape in (*LOADERS, *map(of_function, functions))}
+    return {shape.symbol: shape for shape in (*LOADERS, *map(of_function, functions), *OPENERS)}
 
 
 def of_function(function: api.Function) -> ResolverShape:

@@ -56,7 +56,8 @@ class ProcessSnapshot:
     ``layer`` and ``file`` give an object's layer and path; ``symbol_at`` is the debugger's name for exactly that
     address, for objects whose dynamic symbols do not tell; ``is_hidden`` whether a hook library has a function of
     that name that it does not export, ``variable_at`` the variable that holds a stored pointer ("in real_alloc");
-    ``code_at``: ways to read code without the debugger's own; ``memory`` is read anew for each World."""
+    ``code_at``: ways to read code without the debugger's own; ``elsewhere``: file and layer of what has a namespace of
+    its own; ``memory`` is read anew for each World."""
 
     def __init__(
         self,
@@ -69,11 +70,13 @@ class ProcessSnapshot:
         is_hidden: Callable[[str], bool] = lambda name: False,
         variable_at: Callable[[int], str] = lambda address: "",
         code_at: Sequence[Callable[[int, int], bytes]] = (),
+        elsewhere: Callable[[int], tuple[str, str]] = lambda address: ("", ""),
     ) -> None:
         self.objects, self.memory, self.table = objects, memory, table
         self.file_of, self._symbol_at, self.is_hidden, self.variable_at = file, symbol_at, is_hidden, variable_at
         self.layers = {linkage: layer(linkage) for linkage in objects.all}
         self._code_at = code_at or [memory.read]
+        self.elsewhere = elsewhere
         self.learned: dict[int, str] = {}  # from answered requests
 
     @cached_property
@@ -124,7 +127,9 @@ class ProcessSnapshot:
         address = address if is_final else self.behind_patch(address)
         holder = self.objects.holder(address)
         if holder is None:
-            return Reached(address, (), "", "", 0, self.learned.get(address, ""))
+            file, layer = self.elsewhere(address)
+            symbol = self._symbol_at(address) if file else ""
+            return Reached(address, (symbol,) if symbol else (), file, layer, 0, self.learned.get(address, ""))
         names = self.names_at(address, holder)
         learned = "" if names else self.learned.get(address, "")
         return Reached(address, names, self.file_of(holder), self.layers[holder], address - holder.image.base, learned)

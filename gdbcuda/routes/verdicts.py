@@ -19,6 +19,7 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.objects import fits
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
+RESOLVERS = frozenset(("cuGetProcAddress", "cuGetProcAddress_v2"))
 WORDS = ("hooked", "driver", "runtime", "other", "missing", "wrong version", "wrong object", "real")
 ROLES = {"hooked": "ok", "real": "ok", "driver": "warning", "runtime": "note", "other": "warning", "missing": "dim",
          "wrong version": "error", "wrong object": "error"}  # fmt: skip
@@ -35,24 +36,27 @@ def of_layer(reached: Reached | None) -> str:
     return {"hook": "hooked", "driver": "driver", "runtime": "runtime"}.get(reached.layer, "other")
 
 
-def of_reference(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached: Reached | None) -> Verdict:
-    """The verdict on a PLT or GOT slot, or a pointer, of one object."""
+def of_reference(
+    snapshot: ProcessSnapshot, asker: Linkage, name: str, reached: Reached | None, way: str = "PLT"
+) -> Verdict:
+    """The verdict on a PLT or GOT slot, or a pointer, of one object; ``way`` is the route's."""
     if reached is None:
         return Verdict("missing", "NULL: nothing defined it when it was bound")
     if snapshot.layers[asker] == "hook":
-        return of_hook(snapshot, asker, reached)
+        return of_hook(snapshot, asker, reached, way)
     wrong = other_version(snapshot.table, name, reached)
     if wrong:
         return Verdict("wrong version", wrong)
     word = of_layer(reached)
     if word in ("hooked", "other"):
         return Verdict(word)
-    return Verdict(word, why_not_hooked(snapshot, asker, name, reached))
+    return Verdict(word, why_not_hooked(snapshot, asker, name, reached, way))
 
 
-def of_hook(snapshot: ProcessSnapshot, asker: Linkage, reached: Reached) -> Verdict:
+def of_hook(snapshot: ProcessSnapshot, asker: Linkage, reached: Reached, way: str) -> Verdict:
     if reached.file == snapshot.file_of(asker):
-        return Verdict("hooked", "the hook calls its own function")
+        is_called = way == "PLT"  # an address may be kept for other ends: to hand it out, to compare with it
+        return Verdict("hooked", "the hook calls its own function" if is_called else "the hook's own function")
     return Verdict("real", "the next hook library" if reached.layer == "hook" else "")
 
 
@@ -65,7 +69,7 @@ def other_version(table: api.Table, name: str, reached: Reached) -> str:
     return f"{first.symbol} in the place of {name}"
 
 
-def why_not_hooked(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached: Reached) -> str:
+def why_not_hooked(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached: Reached, way: str) -> str:
     """In the user's words, most useful first."""
     if not snapshot.hooks:
         return "no hook library is loaded"
@@ -73,6 +77,8 @@ def why_not_hooked(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached
     if hook is None:
         return not_defined(snapshot, name, reached)
     file = snapshot.file_of(hook).rsplit("/", 1)[-1]
+    if way == "pointer":
+        return why_not_answered(snapshot, file, name)
     version = other_symbol_version(hook, asker, name)
     if version:
         return f"{file} has it as {name}@@{version} (a version script): the loader looks for another version"
@@ -86,6 +92,17 @@ def why_not_hooked(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached
     if ahead is not None and order.index(ahead) < order.index(hook):
         return f"{file} is behind {reached.object} in the search order"
     return f"{file} has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"
+
+
+def why_not_answered(snapshot: ProcessSnapshot, file: str, name: str) -> str:
+    """The asker has not found the function by name: a resolver has handed it out."""
+    has_dlsym = any(hook.symbols.find("dlsym") for hook in snapshot.hooks)
+    if not has_dlsym:
+        return f"{file} has it and no dlsym: who asks with the handle of a library gets that library's"
+    function = snapshot.table.function(name)
+    if function is not None and function.api == "driver" and not RESOLVERS & snapshot.hooked_names.keys():
+        return f"{file} has it and no cuGetProcAddress: who asks that gets the driver's"
+    return f"{file} has it, and did not answer with it (cuda-dlsym log on, from the start, shows the request)"
 
 
 def other_symbol_version(hook: Linkage, asker: Linkage, name: str) -> str:

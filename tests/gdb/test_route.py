@@ -39,13 +39,14 @@ def test_before_any_call_everything_is_hooked(scenario: Scenario) -> None:
 def test_after_the_calls_the_slots_are_bound(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "cuda-break cuMemFree", "RUN", "cuda-route cuMemAlloc")
     assert re.search(rf"cuMemAlloc_v2 +app test_alloc +PLT, bound +{HOOKED}", text)
-    assert re.search(r"hook libgdbcuda-hook.so +pointer, in hook_entries\+\d+ +driver libcuda.so.1 cu\w+ +real", text)
+    entry = r"pointer, in hook_entries\[\d+\].real"
+    assert re.search(rf"hook libgdbcuda-hook.so +{entry} +driver libcuda.so.1 cu\w+ +real", text)
 
 
 def test_what_the_hook_has_not_looked_up_yet(scenario: Scenario) -> None:
     """Its table holds NULL: known from the debug info."""
     text = scenario.run("test_alloc", "break main", "RUN", "cuda-route cuMemAlloc_v2")
-    row = r"hook libgdbcuda-hook.so +pointer, in hook_entries\[\d+\].real +nothing +real +not looked up yet"
+    row = r"hook libgdbcuda-hook.so +pointer, in hook_entries\[\d+\].real +nothing +real +NULL: not looked up yet"
     assert re.search(row, text)
 
 
@@ -56,7 +57,7 @@ def test_a_table_of_real_functions_may_have_static_members(local: Scenario, tmp_
     source.write_text(CPLUSPLUS_HOOK)
     subprocess.run(["g++", "-g", "-O0", "-shared", "-fPIC", "-o", hook, source], check=True, timeout=60)
     text = local.run("test_alloc", "break main", "RUN", "cuda-route cuMemAlloc_v2", hook=hook)
-    assert re.search(r"hook libhook.so +pointer, in table\[0\].real +nothing +real +not looked up yet", text)
+    assert re.search(r"hook libhook.so +pointer, in table\[0\].real +nothing +real +NULL: not looked up yet", text)
 
 
 def test_unhooked_lists_allocations_first(scenario: Scenario) -> None:
@@ -163,9 +164,14 @@ def test_symbolic_is_named(local: Scenario, compile_c) -> None:
 
 def test_a_runtime_inside_the_program(scenario: Scenario, compile_c) -> None:
     source = "int __cudaRegisterFatBinary(void) { return 0; } int cudaMalloc(void **p, long n) { return !p + (int)n; }"
+    source += "int cudaFree(void *p) { return !p; } int cudaMemset(void *p) { return !p; } void *set = cudaMemset;"
+    source += "int cudaDeviceReset(void) { return 0; } int __cudaInitModule(void **m) { return cudaDeviceReset(); }"
     program = compile_c("program", source + "int main(void) { void *p; return cudaMalloc(&p, 0); }")
-    text = scenario.run(program, "break main", "RUN", "cuda-route")
+    text, every = scenario.run(program, "break main", "RUN", "cuda-route", "echo @\\n", "cuda-route --all").split("@\n")
     assert re.search(r"cudaMalloc +app program +static +runtime program cudaMalloc +runtime +linked into the", text)
+    assert re.search(r"^cudaMemset +app program +static ", text, re.MULTILINE), "its address is stored"
+    assert not re.search(r"^(cudaFree|cudaDeviceReset) ", text, re.MULTILINE) and "2 functions reachable" in text
+    assert re.search(r"^cudaFree +app program +by name +runtime program cudaFree", every, re.MULTILINE)
 
 
 def test_without_a_hook(scenario: Scenario) -> None:
@@ -241,3 +247,68 @@ def test_a_remote_program_that_runs(shim: Path, compile_c) -> None:
                 "cuda-dlsym break cuInit", "cuda-check", "set cuda-recursion-limit 4")  # fmt: skip
     text = Scenario(shim, "gdbserver").run(program, "break main", "RUN", "continue &", *commands)
     assert text.count("the program is running: pause it first") == len(commands)
+
+
+LOOKS_UP = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+static int (*real_cuInit)(unsigned), (*real_cuDeviceGet)(int *, int), (*real_cuMemFree_v2)(void *);
+int cuInit(unsigned f) { return real_cuInit(f); }
+int cuDeviceGet(int *d, int n) { return real_cuDeviceGet(d, n); }
+int cuMemFree_v2(void *p) { return real_cuMemFree_v2(p); }
+int cuMemoryBook(void) { return 0; }
+int (*kept)(unsigned) = cuInit;
+static struct { const char *name; void *real; } reals[] = {{"cuInit", 0}, {"cuDeviceGet", 0}};
+__attribute__((constructor)) static void start(void) {
+    real_cuInit = (int (*)(unsigned))dlsym(RTLD_NEXT, "cuInit");
+    reals[1].real = dlsym(dlopen("libcuda.so.1", RTLD_NOW), reals[1].name);
+}
+"""
+
+
+def test_null_among_the_hooks_own_pointers_and_why(scenario: Scenario, compile_c) -> None:
+    """One was looked up in vain, one not at all; what is there is named by its entry as well."""
+    hook = compile_c("liblooks.so", LOOKS_UP, "-shared")
+    program = compile_c("program", "int main(void) { return 0; }")
+    text = scenario.run(program, "cuda-dlsym log on", "break main", "RUN", "cuda-route --null",
+                        "cuda-route 'cuDevice*'", "cuda-route 'cuMemory*' --all", "cuda-route cuInit",
+                        hook=hook)  # fmt: skip
+    null, _, rest = text.partition("pointers of the hook to real functions are NULL.")
+    failed = r"request #\d+ for it failed: \S+ has it.*; dlerror: \S+liblooks.so: undefined symbol: cuInit"
+    assert re.search(rf"cuInit +hook liblooks.so +pointer, in real_cuInit +nothing +real +NULL: {failed}", null)
+    assert re.search(r"in reals\[0\].real +nothing +real +NULL: request #", null)
+    assert re.search(r"in real_cuDeviceGet .* NULL: request #\d+ for it was answered, and that is not kept", null)
+    assert re.search(r"in real_cuMemFree_v2 .* NULL: not looked up, as far as the log of requests goes", null)
+    assert re.search(r"cuDeviceGet +hook liblooks.so +pointer, in reals\[1\].real +driver \S+ cuDeviceGet", rest)
+    assert re.search(r"cuMemoryBook +app program +by name +hook liblooks.so cuMemoryBook", rest)
+    assert re.search(r"data, bound +hook liblooks.so cuInit +hooked +the hook's own function", rest)
+    assert "the hook calls its own function" not in rest
+
+
+STORES = """
+#include <dlfcn.h>
+int cuInit(unsigned), cuMemAlloc_v2(unsigned long long *, unsigned long);
+void *first, *second;
+static void stored(void) { __asm__(""); }
+int main(void)
+{
+    unsigned long long block;
+    cuInit(0);
+    second = first = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuMemAlloc_v2");
+    stored();
+    return cuMemAlloc_v2(&block, 4096) == 0;
+}
+"""
+
+
+def test_places_of_one_function_that_lead_to_the_same_are_one_row(scenario: Scenario, compile_c) -> None:
+    program = compile_c("stores", STORES, f"-L{scenario.shim}/standin", "-l:libcuda.so.1", "-Wl,-z,now")
+    commands = ("cuda-route", "cuda-route --all", "cuda-route cuMemAlloc_v2", "cuda-route 'cuMem*' --json")
+    merged, each, named, json_text = [
+        [line for line in text.splitlines() if "cuMemAlloc_v2 " in line or '"cuMemAlloc_v2"' in line]
+        for text in scenario.run(program, "break stored", "RUN", *[part for one in commands for part in
+                                 ("echo @\\n", one)], hook=None).split("@\n")[1:]
+    ]  # fmt: skip
+    assert len(merged) == 1 and re.search(r"app stores +PLT, 2 pointers +driver libcuda.so.1 cuMemAlloc_v2", merged[0])
+    assert len([line for line in each if "app stores" in line]) == len(named) == 3
+    assert json_text[0].count('"function": "cuMemAlloc_v2"') == 3

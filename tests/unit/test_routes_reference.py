@@ -131,6 +131,29 @@ def rows_of(found: list[Route]) -> list[list[str]]:
     return rows(report.table(found, plain))
 
 
+@pytest.mark.parametrize(("order", "way", "why"), [
+    ("program upper second driver", "pointer",
+     "libupper.so has it and no dlsym: who asks with the handle of a library gets that library's"),
+    ("program hook driver", "pointer", "libhook.so has it and no cuGetProcAddress: who asks that gets the driver's"),
+    ("program second driver", "PLT",
+     "libsecond.so has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"),
+])  # fmt: skip
+def test_a_pointer_was_handed_out(process: RouteProcess, order: str, way: str, why: str) -> None:
+    """No flag of the loader's has to do with it."""
+    snapshot = process.snapshot(*order.split())
+    reached = process.reached("driver", "cuInit")
+    assert verdicts.of_reference(snapshot, process.of["program"], "cuInit", reached, way) == ("driver", why)
+
+
+@pytest.mark.parametrize(("way", "why"), [
+    ("PLT", "the hook calls its own function"), ("GOT", "the hook's own function"),
+    ("pointer", "the hook's own function")])
+def test_the_hooks_own_function_is_called_or_kept(process: RouteProcess, way: str, why: str) -> None:
+    snapshot = process.snapshot("program", "hook", "driver")
+    found = verdicts.of_reference(snapshot, process.of["hook"], "cuInit", process.reached("hook", "cuInit"), way)
+    assert found == ("hooked", why)
+
+
 def test_a_hook_that_calls_itself(process: RouteProcess) -> None:
     found = routes(process, process.snapshot("program", "hook", "driver"), "hook")
     assert rows_of(found)[1] == ["cuInit", "hook libhook.so", "PLT, not called yet", "hook libhook.so cuInit", "hooked",

@@ -63,6 +63,21 @@ def test_frames_that_were_left_by_longjmp_are_dropped() -> None:
     assert not lost.returned
 
 
+def test_the_same_question_from_deeper_and_deeper_is_counted() -> None:
+    """Whether the earlier ones have returned or not; from the same depth it is a loop."""
+    book = Book()
+    first, again, other = entered(book, request(0x900), request(0x800), request(0x780, "cuCtxCreate_v2"))
+    book.leave(1, 0x800)
+    third, elsewhere = entered(book, request(0x700), request(0x600, thread=2))
+    assert [one.repeated for one in (first, again, third)] == [1, 2, 3]
+    assert [other.repeated, elsewhere.repeated] == [1, 1]
+    book.leave(1, 0x700)
+    loop, shallower = entered(book, request(0x700), request(0x900))
+    assert [loop.repeated, shallower.repeated] == [1, 1]
+    book.forget_open()
+    assert entered(book, request(0x100))[0].repeated == 1
+
+
 def test_threads_are_apart() -> None:
     book = Book()
     one, two = entered(book, request(0x900, thread=1), request(0x900, thread=2))
@@ -102,7 +117,8 @@ def test_json() -> None:
         "asker": {"address": 0x1000, "offset": 0, "function": "main", "file": "/bin/app", "layer": "app",
                   "source": "app.c:3"},
         "answer": {"address": 0x3000, "name": "cuInit", "object": "/lib/libcuda.so.1", "layer": "driver"},
-        "verdict": "driver", "why": "libhook.so's dlsym let it through", "substituted": 0,
+        "verdict": "driver", "why": "libhook.so's dlsym let it through", "error": "",
+            "substituted": 0,
     }  # fmt: skip
     empty = Request("dlsym", "/lib/libhook.so", "hook", APP, 3, 8).as_json()
     wanted = {"inferior": 1, "process": 0, "thread": 3, "name": "", "handle": None, "handle_of": "", "version": None,

@@ -9,6 +9,7 @@ from gdbcuda.check.subject import Subject
 from gdbcuda.text.sentences import some
 
 _STATUS = {"CUresult", "cudaError_t", "nvmlReturn_t"}
+MOST_HELPERS = 3  # that return each other's result
 _RESOLVERS = {"cuGetProcAddress", "cuGetProcAddress_v2"}
 
 
@@ -27,13 +28,26 @@ def _hooks(subject: Subject) -> list[tuple[api.Function, elf.Symbol]]:
     do="return a constant of the API, such as CUDA_ERROR_OUT_OF_MEMORY",
 )  # fmt: skip
 def returns_minus_one(subject: Subject) -> Answer:
-    code = subject.library.code
     found = [
-        f"{function.symbol}+{at:#x}"
+        f"{function.symbol}{where}"
         for function, symbol in _hooks(subject)
-        if function.result.name in _STATUS and (at := code.returns_minus_one(symbol.value, symbol.size)) is not None
+        if function.result.name in _STATUS and (where := _minus_one_from(subject, symbol, MOST_HELPERS))
     ]
     return f"-1 is returned at {some(found)}" if found else None
+
+
+def _minus_one_from(subject: Subject, symbol: elf.Symbol, deep: int) -> str:
+    """ "+0x1c", or " by its helper check_limit+0x1c", whose result the function returns; "" for neither."""
+    code = subject.library.code
+    at = code.returns_minus_one(symbol.value, symbol.size)
+    if at is not None:
+        return f"+{at:#x}"
+    helpers = (subject.functions.get(target) for target in code.returned_calls(symbol.value, symbol.size))
+    for helper in filter(None, helpers if deep else ()):
+        found = _minus_one_from(subject, helper, deep - 1)
+        if found:
+            return found if found.startswith(" ") else f" by its helper {helper.name}{found}"
+    return ""
 
 
 def _ignored(subject: Subject, function: api.Function, symbol: elf.Symbol) -> list[api.Parameter]:
@@ -59,6 +73,22 @@ def out_parameter_unused(subject: Subject) -> Answer:
         if parameter.direction == "out" and code.calls_anything(symbol.value, symbol.size)
     ]
     return some(found) if found else None
+
+
+@check(
+    "out-parameter-unchecked", "warning", LIBRARY,
+    means="a program that passes NULL there is told so by the driver (CUDA_ERROR_INVALID_VALUE), or may do it; here it "
+          "ends with SIGSEGV in the hook",
+    do="test the pointer before writing, or write only what the real function has taken: if (result) return result;",
+)  # fmt: skip
+def out_parameter_unchecked(subject: Subject) -> Answer:
+    found = []
+    for function, symbol in _hooks(subject):
+        written = subject.library.code.unchecked_writes(symbol.value, symbol.size)
+        names = [parameter.name for number, parameter in enumerate(function.parameters) if number in written
+                 and parameter.direction in ("out", "inout") and parameter.type.kind == "pointer"]  # fmt: skip
+        found += [f"{function.symbol} writes through {some(names)}"] if names else []
+    return f"{some(found)} without a test for NULL" if found else None
 
 
 @check(

@@ -6,9 +6,8 @@ from gdbcuda import api
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import IMPORTANT_ROLES, Subject, important_first
 from gdbcuda.ledger import roles
+from gdbcuda.routes.judge import difference
 from gdbcuda.text.sentences import some
-
-_STREAMS = ("_ptsz", "_ptds")
 
 
 def _bases(subject: Subject) -> dict[str, list[str]]:
@@ -21,7 +20,7 @@ def _bases(subject: Subject) -> dict[str, list[str]]:
 
 def _per_thread(subject: Subject, symbol: str) -> str | None:
     """The variant for the per-thread default stream."""
-    names = (symbol + stream for stream in _STREAMS)
+    names = (symbol + stream for stream in api.STREAM_SUFFIXES)
     return next((name for name in names if name in subject.table.functions), None)
 
 
@@ -35,21 +34,34 @@ def old_symbol_only(subject: Subject) -> Answer:
         today = subject.table.source_symbol(base)
         known = today in subject.table.functions and today not in subject.hooked
         if known and not any(each.startswith(today) for each in hooked):
-            missing[today] = f"{hooked[-1]} but not {today}"
+            missing[today] = hooked[-1]
     if not missing:
         return None
-    return Answered(f"hooks {some(list(missing.values()))}", do=f"define {some(list(missing))}, with the same body")
+    seen = [f"{hooked} but not {today}" for today, hooked in missing.items()]
+    return Answered(f"hooks {some(seen)}", do=_define(subject, missing))
+
+
+def _define(subject: Subject, missing: dict[str, str]) -> str:
+    """By symbol, the hooked one that is nearest: one body will do for both only where nothing differs."""
+    differing = {today: difference(subject.table, today, subject.hooked[hooked]) for today, hooked in missing.items()}
+    same = [today for today, what in differing.items() if not what]
+    told = [f"define {some(same)}, with the same body"] if same else []
+    told += [f"define {today}, with a body of its own ({missing[today]} has {what[2:]})"
+             for today, what in differing.items() if what]  # fmt: skip
+    return "; ".join(told)
 
 
 @check(
     "per-thread-missing", "warning", LIBRARY,
     means="a program compiled with --default-stream per-thread (or that asks cuGetProcAddress for it) goes past",
-    do="define the _ptsz or _ptds variant as well, with the same body",
 )  # fmt: skip
 def per_thread_missing(subject: Subject) -> Answer:
     pairs = [(symbol, _per_thread(subject, symbol)) for symbol in subject.in_order]
-    missing = [f"{symbol} but not {other}" for symbol, other in pairs if other and other not in subject.hooked]
-    return f"hooks {some(missing, 4)}" if missing else None
+    missing = {other: symbol for symbol, other in pairs if other and other not in subject.hooked}
+    if not missing:
+        return None
+    seen = [f"{symbol} but not {other}" for other, symbol in missing.items()]
+    return Answered(f"hooks {some(seen, 4)}", do=_define(subject, missing))
 
 
 @check(
@@ -62,7 +74,7 @@ def other_versions_missing(subject: Subject) -> Answer:
     for base in _bases(subject):
         today = subject.table.source_symbol(base)
         variants = [v for v in subject.variants[base] if v not in subject.hooked]
-        missing += [v for v in variants if v not in (base, today) and not v.endswith(_STREAMS)]
+        missing += [v for v in variants if v not in (base, today) and not v.endswith(api.STREAM_SUFFIXES)]
     return some(missing) if missing else None
 
 

@@ -14,6 +14,7 @@ from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject, important_first
 from gdbcuda.text.sentences import counted, some
 
+MOST_GUESSES = 4
 _EXPORT = 'write __attribute__((visibility("default"))) before each function, keep -fvisibility=hidden for the rest'
 _LOOKALIKE = re.compile(r"(cu|cuda|nvml)[A-Z]\w*$")
 
@@ -143,13 +144,51 @@ def _is_asked(subject: Subject) -> bool:
     means="not counted: no version of the API has a function of that name; nobody calls it by name",
 )  # fmt: skip
 def lookalikes(subject: Subject) -> Answer:
-    known = subject.table
-    names = [n for n in subject.library.exported if _LOOKALIKE.match(n) and not known.function(n)]
+    names = sorted(_unknown(subject) - _of_other_headers(subject).keys())
     if not names:
         return None
-    guesses = {name: known.nearest(name, 1) for name in names[:4]}
-    near = [f"{name} -> {guess[0]}?" for name, guess in guesses.items() if guess]
-    return Answered(some(sorted(names)), do=f"if a typing mistake: {some(near)}" if near else "")
+    guesses = {name: subject.table.nearest(name, 1) for name in names[:MOST_GUESSES]}
+    near = [f"{name} -> {guess[0]}?" for name, guess in guesses.items() if guess and is_mistyped(name, guess[0])]
+    return Answered(some(names), do=f"if a typing mistake: {some(near)}" if near else "")
+
+
+def _unknown(subject: Subject) -> set[str]:
+    return {n for n in subject.library.exported if _LOOKALIKE.match(n) and not subject.table.function(n)}
+
+
+def is_mistyped(name: str, meant: str) -> bool:
+    """One letter or two are wrong: more is a function of the library's own."""
+    from difflib import SequenceMatcher  # slow to import
+
+    return SequenceMatcher(None, name, meant).ratio() >= 1 - 2 / max(len(name), 4)
+
+
+def _of_other_headers(subject: Subject) -> dict[str, str]:
+    """Names that headers of another version have, with what tells of them: "nvmlX (now nvmlY)", "cuX (CUDA 11.8)"."""
+    found: dict[str, str] = {}
+    left = _unknown(subject)
+    for name in left:
+        renamed = subject.table.source_symbol(name)
+        if renamed != name:
+            found[name] = f"{name} (now {renamed})"
+    tables = [(f"CUDA {cuda}", api.load(cuda=cuda)) for cuda in api.CUDA_VERSIONS if left]
+    tables += [(f"NVML {nvml}", api.load(nvml=nvml)) for nvml in api.NVML_VERSIONS if left]
+    for version, table in tables:
+        for name in left:
+            if table.function(name):
+                found.setdefault(name, f"{name} ({version})")
+    return found
+
+
+@check(
+    "other-headers", "note", LIBRARY,
+    means="functions of the API, but not of the version that is compared with: programs compiled with those headers "
+          "call them, and drivers keep them for those",
+    do="see them as hooked: --cuda VERSION",
+)  # fmt: skip
+def other_headers(subject: Subject) -> Answer:
+    found = _of_other_headers(subject)
+    return some([found[name] for name in sorted(found)]) if found else None
 
 
 @check(

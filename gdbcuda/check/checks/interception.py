@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gdbcuda import elf
 from gdbcuda.api.vendor import api_of
 from gdbcuda.check.other_ways import offers_names, other_ways
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
@@ -29,12 +30,19 @@ def _hooks_loaded_apis(subject: Subject) -> list[str]:
 )
 def dlsym_overridden(subject: Subject) -> Answer:
     exported = subject.library.exported
-    found = [exported[name] for name in ("dlsym", "dlvsym") if name in exported]
     if "dlsym" not in exported:
         return None
-    shown = [f"{s.name}{'@@' + s.version if s.version else ' (no version)'} at {s.value:#x}" for s in found]
+    every = [symbol for symbol in subject.library.dynamic_symbols.defined() if symbol.exported]
+    shown = [f"{_versioned(symbol)} at {symbol.value:#x}"
+             for name in ("dlsym", "dlvsym") for symbol in every if symbol.name == name]  # fmt: skip
     other = "" if "dlvsym" in exported else "; dlvsym is not: who asks it goes past"
     return f"overrides {some(shown)}{other}"
+
+
+def _versioned(symbol: elf.Symbol) -> str:
+    """As nm -D writes it: name@@VERSION is what new references find, name@VERSION only what was linked to that."""
+    at = "@@" if symbol.default else "@"
+    return f"{symbol.name}{at}{symbol.version}" if symbol.version else f"{symbol.name} (no version)"
 
 
 @check(
@@ -98,6 +106,19 @@ def dlsym_recursion(subject: Subject) -> Answer:
         means="it can hand out its own functions only, or finds itself",
         severity="warning",
     )
+
+
+@check(
+    "dlopen-overridden", "warning", LIBRARY,
+    means="the loader then takes this library for the caller: what a program or library finds by its own RUNPATH or "
+          "$ORIGIN is not found, or another one of that name is",
+    do="define no dlopen; where it must be, end it with a jump to the real one (return real(name, flags); at -O2), "
+       "which leaves the caller's return address; cuda-dlsym log shows what is not searched",
+)  # fmt: skip
+def dlopen_overridden(subject: Subject) -> Answer:
+    exported = subject.library.exported
+    found = [f"{name} at {exported[name].value:#x}" for name in ("dlopen", "dlmopen") if name in exported]
+    return f"exports {some(found)}" if found else None
 
 
 @check(

@@ -102,7 +102,22 @@ def reached_otherwise(subject: Subject) -> Answer:
 )  # fmt: skip
 def called_but_hidden(subject: Subject) -> Answer:
     names = Routes(subject).hidden
-    return f"calls {some(names)} by name; {_library(subject)} defines them without exporting" if names else None
+    if not names:
+        return None
+    seen = f"calls {some(names)} by name; {_library(subject)} defines them without exporting"
+    return Answered(seen, verdict=_by_api(subject, names))
+
+
+def _by_api(subject: Subject, past: list[str]) -> str:
+    """A verdict on each API, where one is reached and the other, whose functions are called by name, is not."""
+    routes = Routes(subject)
+    arrives = {*routes.through_dlsym, *(["driver"] if routes.through_proc_address else [])}
+    arrives |= {subject.uses.called[name].api for name in routes.by_name}
+    goes_past = {subject.uses.called[name].api for name in past} - arrives
+    if not arrives or not goes_past:
+        return ""
+    words = [some([NAMES[api] for api in sorted(apis)]) for apis in (arrives, goes_past)]
+    return f"{words[0]} will be reached by this program, {words[1]} will not"
 
 
 @check(
@@ -115,7 +130,10 @@ def linked_past_dlsym(subject: Subject) -> Answer:
     if subject.hooked or subject.hidden or not Routes(subject).described():
         return None  # nothing at all arrives: not-reached says so
     names = [name for name, function in subject.uses.called.items() if function.api != "runtime"]
-    return f"calls {some(names)} by name; {_library(subject)} exports dlsym only" if names else None
+    if not names:
+        return None
+    seen = f"calls {some(names)} by name; {_library(subject)} exports dlsym only"
+    return Answered(seen, verdict=_by_api(subject, names))
 
 
 @check(

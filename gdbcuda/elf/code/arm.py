@@ -69,3 +69,13 @@ def compares_with_null(code: bytes) -> bool:
 def unused_arguments(code: bytes) -> set[int]:
     """Not known for this machine."""
     return set()
+
+
+def returned_calls(code: bytes, at: int) -> Iterator[int]:
+    """Not known for this machine."""
+    return iter(())
+
+
+def unchecked_writes(code: bytes) -> set[int]:
+    """Not known for this machine."""
+    return set()

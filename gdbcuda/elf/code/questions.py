@@ -35,6 +35,13 @@ class InstructionSet(Protocol):
     def compares_with_null(self, code: bytes) -> bool:
         """Whether any pointer is compared with NULL."""
 
+    def returned_calls(self, code: bytes, at: int) -> Iterator[int]:
+        """Where the calls lead whose result the function returns, and its jumps to elsewhere."""
+
+    def unchecked_writes(self, code: bytes) -> set[int]:
+        """Numbers of the pointer arguments that unoptimised code writes through before any test of theirs or of a
+        status."""
+
     def unused_arguments(self, code: bytes) -> set[int]:
         """Numbers of the integer arguments that unoptimised code puts on the stack and never looks at."""
 
@@ -83,6 +90,14 @@ class FileCode:
     def compares_with_null(self, address: int, size: int) -> bool:
         """Whether any pointer is compared with NULL; True where that cannot be known."""
         return not self._machine or self._machine.compares_with_null(self.bytes(address, size))
+
+    def returned_calls(self, address: int, size: int) -> set[int]:
+        """Addresses of what is called for the result that the function returns; {} where that is not seen."""
+        return set(self._machine.returned_calls(self.bytes(address, size), address)) if self._machine else set()
+
+    def unchecked_writes(self, address: int, size: int) -> set[int]:
+        """Numbers, from 0, of pointers that are written through and not tested for NULL; none of optimised code."""
+        return self._machine.unchecked_writes(self.bytes(address, size)) if self._machine else set()
 
     def unused_arguments(self, address: int, size: int) -> set[int]:
         """Numbers, from 0, of arguments that are never looked at; none of optimised code."""

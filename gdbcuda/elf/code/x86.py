@@ -44,7 +44,7 @@ def stub_slot(code: bytes, at: int) -> int | None:
 
 def minus_one_returned(code: bytes) -> int | None:
     for found in _MINUS_ONE.finditer(code):
-        if _EPILOGUE.match(code, _after_jump(code, found.end())):
+        if _EPILOGUE.match(code, max(0, _after_jump(code, found.end()))):
             return found.start()
     return None
 
@@ -52,9 +52,9 @@ def minus_one_returned(code: bytes) -> int | None:
 def _after_jump(code: bytes, at: int) -> int:
     """Where an unconditional jump at ``at`` leads, else ``at``."""
     if code[at : at + 1] == b"\xeb":
-        return max(0, at + 2 + _signed(code[at + 1 : at + 2]))
+        return at + 2 + _signed(code[at + 1 : at + 2])
     if code[at : at + 1] == b"\xe9":
-        return max(0, at + 5 + _signed(code[at + 1 : at + 5]))
+        return at + 5 + _signed(code[at + 1 : at + 5])
     return at
 
 
@@ -64,6 +64,73 @@ def passes_minus_one(code: bytes) -> bool:
 
 def compares_with_null(code: bytes) -> bool:
     return _NULL_TEST.search(code) is not None
+
+
+# call rel32, and what keeps its result in the frame: mov %eax,disp8(%rbp)
+_CALL = re.compile(rb"\xe8(.{4})(?:\x89\x45(.))?", re.DOTALL)
+_FETCHED = b"\x8b\x45"  # mov disp8(%rbp),%eax
+
+
+def returned_calls(code: bytes, at: int) -> Iterator[int]:
+    for found in _CALL.finditer(code):
+        operand, kept = found.groups()
+        if _is_returned(code, found.start() + 5) or (kept and _is_fetched_at_end(code, kept)):
+            yield at + found.start() + 5 + _signed(operand)
+    for length in (2, 5):  # it ends with a jump to elsewhere
+        last = max(0, len(code) - length)
+        target = _after_jump(code, last)
+        if code[last : last + 1] == (b"\xeb" if length == 2 else b"\xe9") and not 0 <= target < len(code):
+            yield at + target
+
+
+def _is_returned(code: bytes, end: int) -> bool:
+    """At once, or where it is not 0: test %eax,%eax, then jne to the return, or je over it."""
+    place = _after_jump(code, end)
+    if code[end : end + 3] in (b"\x85\xc0\x74", b"\x85\xc0\x75"):
+        place = end + 4 + (_signed(code[end + 3 : end + 4]) if code[end + 2] == 0x75 else 0)
+    return _EPILOGUE.match(code, max(0, place)) is not None
+
+
+def _is_fetched_at_end(code: bytes, place: bytes) -> bool:
+    at = code.find(_FETCHED + place)
+    while at >= 0 and not _is_returned(code, at + 3):
+        at = code.find(_FETCHED + place, at + 1)
+    return at >= 0
+
+
+# mov disp(%rbp),%reg: REX.W 8b modrm disp; perhaps a load of what is written; then a store to (%reg)
+_LOAD = re.compile(rb"\x48\x8b(?:([\x45\x4d\x55\x75\x7d])(.)|([\x85\x8d\x95\xb5\xbd])(.{4}))", re.DOTALL)
+_VALUE = rb"(?:[\x48\x4c]?(?:\x0f[\xb6\xb7])?\x8b?[\x45\x4d\x55\x75\x7d].)?"
+_STATUS_TEST = re.compile(rb"(?<!\x48)\x83\x7d.\0|\x85\xc0", re.DOTALL)  # cmpl $0,disp8(%rbp); test %eax,%eax
+
+
+def unchecked_writes(code: bytes) -> set[int]:
+    if b"\x55\x48\x89\xe5" not in code[:32]:  # push %rbp; mov %rsp,%rbp
+        return set()
+    tested = _STATUS_TEST.search(code)
+    seen = code[: tested.start()] if tested else code
+    return {number for number, place, end in _stored(code) if _is_written_through(seen, place, end)}
+
+
+def _is_written_through(code: bytes, place: bytes, start: int) -> bool:
+    """Before any test of the pointer: cmpq $0,disp(%rbp), or test %reg,%reg behind a load."""
+    for found in _LOAD.finditer(code, start):
+        near, short, far, wide = found.groups()
+        if (short or wide) != place:
+            continue
+        register = (near or far)[0] >> 3 & 7
+        if re.compile(rb"\x48\x85" + re.escape(bytes([0xC0 | register << 3 | register]))).match(code, found.end()):
+            return False
+        if re.compile(_VALUE + _store_to(register), re.DOTALL).match(code, found.end()):
+            compared = b"\x48\x83" + (b"\x7d" if short else b"\xbd") + place + b"\0"
+            return compared not in code[: found.start()]
+    return False
+
+
+def _store_to(register: int) -> bytes:
+    """mov %any,(%reg) of 1 to 8 bytes, or an immediate: modrm without displacement."""
+    sources = b"".join(re.escape(bytes([source << 3 | register])) for source in range(8))
+    return rb"\x66?[\x44\x48\x4c]?(?:[\x88\x89][" + sources + rb"]|[\xc6\xc7]" + re.escape(bytes([register])) + rb")"
 
 
 _NEAR_FRAME = frozenset(b"\x45\x4d\x55\x5d\x65\x6d\x75\x7d")  # modrm: disp8(%rbp) with any register

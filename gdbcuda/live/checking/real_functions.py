@@ -1,4 +1,4 @@
-"""A hook library's table of real functions, read through its debug info: which of them it has not looked up yet.
+"""A hook library's table of real functions, read through its debug info: which of them are NULL, and why.
 
 Such tables are arrays of a struct with a name and a pointer: {fn_ptr, name} in most hook libraries. The pointers that
 are there already are found without debug info (`gdbcuda.routes.collect.pointers`); NULL has to be told by its name.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
 import gdb
@@ -17,13 +17,16 @@ import gdb
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
-from gdbcuda.live.layers import this_snapshot
+from gdbcuda.live.dlsym import request_log
+from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.memory import string_at
 from gdbcuda.routes.collect import Route
-from gdbcuda.routes.snapshot import ProcessSnapshot
+from gdbcuda.routes.requests import Request
+from gdbcuda.routes.snapshot import VENDORS, ProcessSnapshot
 from gdbcuda.routes.verdicts import Verdict
 
 LARGEST = 1 << 20  # bytes of one array
+AN_API_NAME = re.compile(r"(?:cu|nvml)[A-Z]\w*$|cuda[A-Z]\w*$")
 
 
 class RealFunctions(NamedTuple):
@@ -82,17 +85,66 @@ def is_pointer_to(field: gdb.Field, codes: tuple[int, ...], size: int) -> bool:
     return pointed.code in codes and (not size or pointed.sizeof == size)
 
 
-def not_looked_up(snapshot: ProcessSnapshot, hook: Linkage, names: Set[str]) -> list[Route]:
-    """Entries of the hook's tables for the names whose pointer is still NULL."""
+def entry_at(file: str, address: int) -> str:
+    """ "in hook_entries[306].real", where a pointer of the object is an entry of such a table; else ""."""
+    for table in tables(file):
+        index, rest = divmod(address - table.address, table.stride)
+        if 0 <= index < table.entries and rest == table.pointer_at:
+            return f"in {table.variable}[{index}].{table.field}"
+    return ""
+
+
+def null_entries(snapshot: ProcessSnapshot, hook: Linkage, names: Set[str], asked: Iterable[Request]) -> list[Route]:
+    """The hook's pointers for the names that are NULL: entries of its tables, and variables named after a function.
+    ``asked``: the requests that were logged."""
     file = this_snapshot.file_of(hook)
+    answered = {r.name: r for r in asked if r.asker.file == file and r.returned}
     found = []
     for table in tables(file):
         for index, name in unset(snapshot, table):
             if name in names:
+                why = why_null(snapshot, name, answered.get(name))
                 found.append(Route(name, "pointer", file, "hook", f"in {table.variable}[{index}].{table.field}", None,
-                                   Verdict("real", "not looked up yet"),
+                                   Verdict("real", why),
                                    table.address + index * table.stride + table.pointer_at))  # fmt: skip
+    for name, variable, address in lone_pointers(file):
+        if name in names and snapshot.memory.read(address, 8) == bytes(8):
+            verdict = Verdict("real", why_null(snapshot, name, answered.get(name)))
+            found.append(Route(name, "pointer", file, "hook", f"in {variable}", None, verdict, address))
     return found
+
+
+def why_null(snapshot: ProcessSnapshot, name: str, asked: Request | None) -> str:
+    """``asked``: the hook's last request for the name."""
+    if asked is not None:
+        failed = f"failed: {asked.verdict.why}" if asked.answer is None else "was answered, and that is not kept here"
+        return f"NULL: request #{asked.number} for it {failed}"
+    if not any(one.symbols.find(name) for one in snapshot.in_layer(*VENDORS)):
+        return "NULL: no loaded library of the vendor's has it"
+    if request_log.is_on():
+        return "NULL: not looked up, as far as the log of requests goes"
+    return "NULL: not looked up yet, or in vain (cuda-dlsym log on, from the start, tells)"
+
+
+@process.until_objects_change
+def lone_pointers(file: str) -> tuple[tuple[str, str, int], ...]:
+    """(function, variable, address) of pointers to functions whose name ends in an API function's: real_cuInit."""
+    objfile = process.objfile_of(file)
+    if objfile is None or not objfile.filename:
+        return ()
+    table, found = table_version.table(), []
+    for name in variables(objfile.filename):
+        meant = AN_API_NAME.search(name)
+        if meant is None or table.function(meant.group()) is None:
+            continue
+        symbol = objfile.lookup_static_symbol(name) or objfile.lookup_global_symbol(name)
+        kind = symbol.type.strip_typedefs() if symbol is not None and symbol.type is not None else None
+        if symbol is None or kind is None or kind.code != gdb.TYPE_CODE_PTR:
+            continue
+        address = symbol.value().address
+        if kind.target().strip_typedefs().code in (gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_VOID) and address is not None:
+            found.append((meant.group(), name, int(address)))
+    return tuple(found)
 
 
 def unset(snapshot: ProcessSnapshot, table: RealFunctions) -> Iterator[tuple[int, str]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live.checking import real_functions
+from gdbcuda.live.checking import real_functions, static_calls
 from gdbcuda.live.dlsym import request_log
-from gdbcuda.live.layers import names, this_snapshot
+from gdbcuda.live.layers import answer_search, names, this_snapshot
 from gdbcuda.routes import collect, judge, report
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
@@ -29,6 +30,8 @@ def wanted_names(snapshot: ProcessSnapshot, pattern: str | None) -> frozenset[st
     if pattern is None:
         return frozenset(snapshot.api_names)
     found = frozenset(f.symbol for f in snapshot.table.find(pattern))
+    if names.is_glob(pattern):
+        found |= exported_by_ours(snapshot, pattern)
     if found:
         return found
     if not names.is_glob(pattern) and any(one.symbols.find(pattern) for one in snapshot.objects.all):
@@ -37,10 +40,16 @@ def wanted_names(snapshot: ProcessSnapshot, pattern: str | None) -> frozenset[st
     raise AssertionError
 
 
+def exported_by_ours(snapshot: ProcessSnapshot, glob: str) -> frozenset[str]:
+    """What the hook libraries export beside the API: their own functions are asked for like others."""
+    exported = {name for hook in snapshot.hooks for known in hook.symbols.by_address.values() for name in known}
+    return frozenset(fnmatch.filter(exported, glob))
+
+
 def found_routes(snapshot: ProcessSnapshot, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
     """``everything``: the hook's own ways too."""
     left_out = ("system",) if everything else ("system", "driver", "hook")
-    found = answered(snapshot, wanted, app) + static(snapshot, wanted)
+    found = answered(snapshot, wanted, app) + static(snapshot, wanted, everything) + wrapped(snapshot, wanted)
     for asker in snapshot.objects.all[:1] if app else snapshot.objects.all:
         if app or snapshot.layers[asker] not in left_out:
             found += of_object(snapshot, asker, wanted)
@@ -62,12 +71,24 @@ def answered(snapshot: ProcessSnapshot, wanted: frozenset[str], app: bool) -> li
     return [route for route in found if route.function in wanted and (not app or route.asker == program)]
 
 
-def static(snapshot: ProcessSnapshot, wanted: frozenset[str]) -> list[Route]:
-    """The runtime inside the program: no slot leads there, its functions are called directly."""
+def static(snapshot: ProcessSnapshot, wanted: frozenset[str], everything: bool) -> list[Route]:
+    """The runtime inside the program: no slot leads there, its functions are called directly. All of them come along;
+    to most of them nothing refers."""
+    there = {name: address for name, address in this_snapshot.static_runtime().items() if name in wanted}
+    used = static_calls.referred_to() if there else frozenset()
     program = snapshot.file_of(snapshot.objects.all[0])
     verdict = Verdict("runtime", "linked into the program: only the driver below it can be hooked")
-    return [Route(name, "static", program, "app", "", Reached(address, (name,), program, "runtime"), verdict)
-            for name, address in this_snapshot.static_runtime().items() if name in wanted]  # fmt: skip
+    return [Route(name, "static" if name in used else "by name", program, "app", "",
+                  Reached(address, (name,), program, "runtime"), verdict)
+            for name, address in there.items() if everything or name in used]  # fmt: skip
+
+
+def wrapped(snapshot: ProcessSnapshot, wanted: frozenset[str]) -> list[Route]:
+    """What the program was linked with for --wrap gets its own calls; the slot is its way on."""
+    program = snapshot.file_of(snapshot.objects.all[0])
+    verdict = Verdict("other", "the program's own calls: it is linked with --wrap")
+    return [Route(one.function, collect.WRAP, program, "app", "", one.reached, verdict)
+            for one in answer_search.wrapped(wanted)]  # fmt: skip
 
 
 def of_object(snapshot: ProcessSnapshot, asker: Linkage, wanted: frozenset[str]) -> list[Route]:
@@ -75,8 +96,22 @@ def of_object(snapshot: ProcessSnapshot, asker: Linkage, wanted: frozenset[str])
     if collect.stores_answers(snapshot, asker):
         found += collect.pointers(snapshot, asker, wanted)
     if snapshot.layers[asker] == "hook":
-        found += real_functions.not_looked_up(snapshot, asker, wanted)
+        found = [with_entry(route) for route in found]
+        found += real_functions.null_entries(snapshot, asker, wanted, request_log.LOG().book.requests)
     return found
+
+
+def with_entry(route: Route) -> Route:
+    """A pointer of a table is named by its entry, as one that is NULL."""
+    entry = real_functions.entry_at(route.asker, route.address) if route.way == "pointer" else ""
+    return route._replace(state=entry) if entry else route
+
+
+def null_pointers(snapshot: ProcessSnapshot, function: str | None = None) -> list[Route]:
+    """The hook's own pointers that lead nowhere."""
+    wanted, asked = wanted_names(snapshot, function), request_log.LOG().book.requests
+    found = (real_functions.null_entries(snapshot, hook, wanted, asked) for hook in snapshot.hooks)
+    return collect.sorted_routes([route for each in found for route in each])
 
 
 def past_the_hook(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Route]:

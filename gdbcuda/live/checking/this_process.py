@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
-
 import gdb
 
 from gdbcuda.api import vendor
@@ -15,13 +12,12 @@ from gdbcuda.check import loaded
 from gdbcuda.check.finding import Finding
 from gdbcuda.check.loaded import Facts
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.linkage import image
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.layers import frames, this_snapshot
 from gdbcuda.live.preloading import environment
 
-MOST_FRAMES, MOST_NAMESPACES = 300, 16
+MOST_FRAMES = 300
 
 
 def findings() -> list[Finding]:
@@ -42,7 +38,10 @@ def facts(vector: dict[str, int]) -> Facts:
         initialised=is_initialised(),
         debugger_maps=debugger_maps(),
         static_runtime=bool(this_snapshot.static_runtime()),
-        namespaces=tuple(namespaces()),
+        namespaces=tuple(
+            tuple((one.name, layers.layer_of_object(one.name)) for one in namespace)
+            for namespace in process.images_elsewhere()
+        ),
         lacking=tuple(one.lacking for one in process.images() if one.lacking),
     )
 
@@ -90,20 +89,3 @@ def debugger_maps() -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(sorted({row[5] for row in rows if len(row) == 6 and "x" in row[1]}))
-
-
-def namespaces() -> Iterator[tuple[tuple[str, str], ...]]:
-    """(file, layer) of every object in each namespace beside the first. glibc lists them from 2.35 on."""
-    memory = process.InferiorMemory()
-    debug = process.images()[0].entries.get(image.DT_DEBUG, 0)
-    try:
-        for _ in range(MOST_NAMESPACES):
-            version = struct.unpack("<i", memory.read(debug, 4))[0] if debug else 0
-            debug = struct.unpack("<Q", memory.read(debug + 40, 8))[0] if version >= 2 else 0
-            if not debug:
-                return
-            first = struct.unpack("<Q", memory.read(debug + 8, 8))[0]
-            names = [one.name for one in image.link_maps(memory, first) if one.name]
-            yield tuple((name, layers.layer_of_object(name)) for name in names)
-    except Unreadable:
-        return

@@ -15,7 +15,35 @@ def returns_minus_one(folder: Path) -> Report:
     assert "returns-minus-one" in library(folder / "fast", source, "-O2").ids()
     argument = "int other(int, int); int cuInit(unsigned f) { return other(2, f ? -1 : 0) != 0; }"
     assert "returns-minus-one" not in library(folder / "argument", argument).ids()
+    helper = """int other(int); static int check(unsigned n) { if (n > 3) return -1; return other(n) + 1; }
+static int limit(unsigned n) { int %s = check(n); return s; }
+int cuInit(unsigned f) { int r = limit(f); if (r) return r; return other(3); }"""
+    for flags in (("-O0",), ("-O2", "-fno-inline"), ("-O1", "-fno-inline")):
+        report = library(folder / "".join(flags), helper % "s", *flags)
+        assert "cuInit by its helper check+0x" in str(report.findings), flags
+    not_returned = helper.replace("if (r) return r; return other(3)", "return other(r)") % "s"
+    assert "returns-minus-one" not in library(folder / "kept", not_returned, "-O0").ids()
+    assert "returns-minus-one" not in library(folder / "zero", helper.replace("-1", "2") % "s", "-O0").ids()
     return library(folder, source)
+
+
+@case("out-parameter-unchecked")
+def out_parameter_unchecked(folder: Path) -> Report:
+    source = "int real(void *, void *); typedef unsigned long z; int cuMemGetInfo_v2(z *f, z *t) { %s return 0; }"
+
+    def found(name: str, body: str, *flags: str) -> bool:
+        return "out-parameter-unchecked" in library(folder / name, source % body, *flags).ids()
+
+    assert not found("tested", "real(f, t); if (f) *f = 1; if (t != 0) *t = 2;")
+    assert not found("refused", "if (!f || !t) return 1; *f = 1; *t = 2;")
+    assert not found("forwarded", "int e = real(f, t); if (e) return e; *f = 1; *t = 2;")
+    assert not found("forwarded_at_once", "if (real(f, t)) return 2; *f = 1;") and not found("passed_on", "real(f, t);")
+    assert not found("read", "real((void *)*f, (void *)t[0]);")
+    assert found("copied", "z n = 5; real(&n, t); *f = n;") and found("small", "*(char *)f = 1;")
+    assert found("one", "if (f) *f = 1; *t = 2;")
+    report = library(folder, source % "real(f, t); *f = 1 << 20; *t = 2 << 20;")
+    assert "cuMemGetInfo_v2 writes through free and total without a test for NULL" in str(report.findings)
+    return report
 
 
 @case("out-parameter-unused")

@@ -52,6 +52,11 @@ def only_dlsym(folder: Path) -> Report:
     shown = DLSYM.replace("void *dlsym", '__attribute__((visibility("default"))) void *dlsym', 1)
     report = library(folder, NEXT + ALLOC + shown, "-fvisibility=hidden", "-O2", "-s")
     assert report.verdict.startswith("will not be reached by linked programs")
+    versions = 'asm(".symver old, dlsym@V_1"); asm(".symver new, dlsym@@V_2"); void old(void) {} void new(void) {}'
+    (folder / "map").write_text("V_1 { global: dlsym; }; V_2 { global: dlsym; } V_1;")
+    both = library(folder / "both", versions, f"-Wl,--version-script={folder}/map")
+    overridden = next(finding for finding in both.findings if finding.id == "dlsym-overridden")
+    assert "dlsym@V_1 at 0x" in overridden.seen and "dlsym@@V_2 at 0x" in overridden.seen
     return report
 
 
@@ -74,6 +79,22 @@ def lookalikes(folder: Path) -> Report:
     report = library(folder, ALLOC + "int cuMemAloc(void) { return 1; } int cuda_to_nvml_map[4];")
     finding = next(finding for finding in report.findings if finding.id == "looks-like-api")
     assert "cuMemAloc -> cuMemAlloc" in finding.do
+    internal = library(folder / "own", ALLOC + "int cuMemoryAllocate(void) { return 1; }")
+    own = next(finding for finding in internal.findings if finding.id == "looks-like-api")
+    assert own.seen == "cuMemoryAllocate" and not own.do
+    return report
+
+
+@case("other-headers")
+def other_headers(folder: Path) -> Report:
+    older = "int nvmlGetBlacklistDeviceCount(unsigned *n) { return !n; } int cuMemAdvise_v3(void) { return 0; }"
+    report = library(folder, ALLOC + older)
+    found = {finding.id: finding.seen for finding in report.findings}
+    assert found["other-headers"] == "nvmlGetBlacklistDeviceCount (now nvmlGetExcludedDeviceCount)"
+    assert found["looks-like-api"] == "cuMemAdvise_v3"
+    removed = "int cudaBindTexture(void) { return 0; }"
+    found = {finding.id: finding.seen for finding in library(folder / "removed", ALLOC + removed).findings}
+    assert found["other-headers"] == "cudaBindTexture (CUDA 11.8)" and "looks-like-api" not in found
     return report
 
 
@@ -86,6 +107,10 @@ def collision(folder: Path) -> Report:
 def old_symbol(folder: Path) -> Report:
     report = library(folder, ALLOC.replace("_v2", ""))
     assert "cuMemAlloc but not cuMemAlloc_v2" in str(report.findings)
+    finding = next(finding for finding in report.findings if finding.id == "old-symbol-only")
+    assert finding.do.startswith("define cuMemAlloc_v2, with a body of its own (cuMemAlloc has dptr is ")
+    same = library(folder / "same", "int nvmlInit(void) { return 0; }")
+    assert "define nvmlInit_v2, with the same body" in str(same.findings)
     return report
 
 

@@ -65,7 +65,13 @@ def called_but_hidden(folder: Path) -> Report:
 def linked_past_dlsym(folder: Path) -> Report:
     source = CALLER + '#include <dlfcn.h>\nvoid *other(void) { return dlopen("libnvidia-ml.so.1", 1); }'
     shown = DLSYM.replace("void *dlsym", '__attribute__((visibility("default"))) void *dlsym', 1)
-    return pair(folder, linked_program(folder, source), NEXT + ALLOC + shown, "-fvisibility=hidden", "-s")
+    program = linked_program(folder, source)
+    report = pair(folder, program, NEXT + ALLOC + shown, "-fvisibility=hidden", "-s")
+    assert report.verdict == "libnvidia-ml will be reached by this program, libcuda will not (linked-past-dlsym)"
+    nvml = "int nvmlShutdown(void) { return 0; }"
+    known = pair(folder, program, NEXT + ALLOC + nvml + shown, "-fvisibility=hidden")
+    assert known.verdict == "libnvidia-ml will be reached by this program, libcuda will not (called-but-hidden)"
+    return report
 
 
 @case("called-not-hooked")

@@ -1,0 +1,21 @@
+"""What code refers to other code by its distance, as compilers write it: call, jmp and lea (x86-64).
+
+No disassembly: four bytes behind such an opcode that lead exactly to the beginning of one of few functions are hardly
+ever anything else. (Intel SDM, CALL, JMP and LEA; ModRM 00 reg 101 is a distance from the next instruction.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+
+NEAR = re.compile(rb"(?:[\xe8\xe9]|\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d])(?=(.{4}))", re.DOTALL)
+DISTANCE = 4  # bytes
+
+
+def code_references(code: bytes, start: int, targets: Container[int]) -> Iterator[tuple[int, int]]:
+    """(address of the instruction, target), of those of the targets that the code at ``start`` refers to."""
+    for found in NEAR.finditer(code):
+        target = start + found.end() + DISTANCE + int.from_bytes(found[1], "little", signed=True)
+        if target in targets:
+            yield start + found.start(), target
