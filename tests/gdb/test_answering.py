@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from scenario import Scenario
+from scenario import Scenario, version
 
 SLOTS = """
 #include <dlfcn.h>
@@ -87,6 +87,50 @@ __attribute__((visibility("default"))) void *dlsym(void *handle, const char *nam
     return own_alloc;
 }
 """
+BY_PROC_ADDRESS = """
+#include <dlfcn.h>
+#include <string.h>
+typedef int get(const char *, void **, int, unsigned long long, void *);
+static void *(*found)(void *, const char *);
+static get *further;
+static int (*onward)(unsigned long long *, unsigned long);
+static int own_alloc(unsigned long long *block, unsigned long bytes) { return onward(block, bytes); }
+static int own_get(const char *name, void **function, int version, unsigned long long flags, void *status)
+{
+    int result = further(name, function, version, flags, status);
+    if (!result && !strcmp(name, "cuMemAlloc")) {
+        onward = *function;
+        *function = own_alloc;
+    }
+    if (!result && !strcmp(name, "cuGetProcAddress"))
+        *function = own_get;
+    return result;
+}
+__attribute__((visibility("default"))) void *dlsym(void *handle, const char *name)
+{
+    found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+    void *function = found(handle, name);
+    if (strcmp(name, "cuGetProcAddress_v2"))
+        return function;
+    further = function;
+    return own_get;
+}
+"""
+ASKS_TWICE = """
+#include <dlfcn.h>
+#include "gdbcuda_api.h"
+typedef CUresult get(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+int main(void)
+{
+    get *first = (get *)dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2"), *second;
+    CUresult (*alloc)(CUdeviceptr *, size_t);
+    CUdriverProcAddressQueryResult status;
+    CUdeviceptr block;
+    first("cuGetProcAddress", (void **)&second, 12000, 0, &status);
+    second("cuMemAlloc", (void **)&alloc, 12000, 0, &status);
+    return alloc(&block, 4096) != CUDA_ERROR_NOT_INITIALIZED;
+}
+"""
 MADE = re.compile(r"^Breakpoint (\d+), of 1: hook (\S+) ?(\S*), which answers for cuMemAlloc_v2: (.*)$", re.MULTILINE)
 
 
@@ -106,6 +150,18 @@ def test_a_rewritten_slot(scenario: Scenario, compile_c) -> None:
     assert "cuMemAlloc_v2 in hook libslots.so, called by app allocate_buffer()" in text
     assert re.search(r"cuMemAlloc_v2  app test_alloc +PLT, bound +hook libslots.so own_alloc +hooked", text)
     assert "exited with code 01" in text
+
+
+def test_a_guard_is_there_too(scenario: Scenario, compile_c) -> None:
+    """Calls that do not match cost no stop; a changed condition takes the guard away."""
+    hook = compile_c("libslots.so", SLOTS, "-shared")
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc if bytesize > 1G", "break main", "RUN", "cuda-guards",
+                        "continue", "info breakpoints", "condition 1 $rsi > 0x50000000", "cuda-guards", "continue",
+                        hook=hook)  # fmt: skip
+    assert re.search(r"^3 +in the process +5 bytes of own_alloc ", text, re.MULTILINE)
+    assert re.search(r"^3 +by gdb(?:server)? +its condition was changed", text, re.MULTILINE)
+    assert [int(size) for size in re.findall(r"bytesize=(\d+) ", text)] == [(1 << 30) + 1, 3 << 30]
+    assert re.search(r"own_alloc at \S+\n(\t.*\n)*\tbreakpoint already hit 1 time\n", text)
 
 
 @pytest.mark.parametrize("jump", JUMPS)
@@ -191,3 +247,104 @@ def test_a_program_that_was_linked_with_wrap(scenario: Scenario, compile_c) -> N
     assert stops(text) == ["app wrapped __wrap_cuMemAlloc_v2 for"]
     assert "called by app main() at wrapped.c:" in text
     assert re.search(r"T1  app +cuMemAlloc_v2\(.* by main at wrapped.c:", text)
+    text = scenario.run(program, "break main", "RUN", "cuda-route cuMemAlloc_v2", "cuda-route --unhooked")
+    assert re.search(r"cuMemAlloc_v2  app wrapped +--wrap .* app wrapped __wrap_cuMemAlloc_v2 +other ", text)
+    assert "Nothing goes past the hook." in text
+
+
+def test_an_answer_that_was_seen_before(scenario: Scenario, compile_c) -> None:
+    """The breakpoint comes after the request, and in the next run before it, with no log."""
+    hook = compile_c("libasked.so", BY_DLSYM, "-shared", "-fvisibility=hidden", "-O2", "-s")
+    is_local = scenario.place == "local"
+    again = ["cuda-dlsym log off", "kill", "cuda-break cuMemAlloc --in hook", "run"] if is_local else []
+    text = scenario.run("dlsym_alloc", "cuda-dlsym log on", "break dlsym_alloc.c:47", "RUN", "delete",
+                        "cuda-break cuMemAlloc_v2 --in hook", "continue", "delete", *again, hook=hook)  # fmt: skip
+    assert re.search(r"^Breakpoint 2: cuMemAlloc_v2 in hook \(by breakpoint 3\)", text, re.MULTILINE)
+    found = re.findall(r"^Breakpoint \d+, of \d+: hook libasked.so\+0x\w+, which answers for cuMemAlloc_v2: ", text,
+                       re.MULTILINE)  # fmt: skip
+    assert len(found) == len(stops(text)) == 1 + bool(again)
+
+
+@pytest.mark.parametrize("log", ["on", "off"])
+def test_an_answer_of_cuGetProcAddress(scenario: Scenario, compile_c, log: str) -> None:
+    """The hook's own one, found by asking for it: who asks that is the program, not the hook."""
+    hook = compile_c("libgets.so", BY_PROC_ADDRESS, "-shared", "-fvisibility=hidden")
+    for program, asker in ("runtime_alloc", "runtime"), (compile_c("asks", ASKS_TWICE, f"-I{scenario.shim}"), "app"):
+        text = scenario.run(program, f"cuda-dlsym log {log}", "cuda-break cuMemAlloc", "RUN",
+                            "cuda-dlsym log show cuMemAlloc", hook=hook)  # fmt: skip
+        name = "libgets.so's cuGetProcAddress_v2 answers cuMemAlloc_v2 as cuMemAlloc with it"
+        assert [how for *_, how in MADE.findall(text)] == [name]
+        assert stops(text) == ["hook libgets.so own_alloc for"]
+        assert re.search(rf"cuGetProcAddress_v2 of libgets.so +cuMemAlloc at \d+ +{asker} .* own_alloc +hooked", text)
+
+
+INJECTED = """
+#include <dlfcn.h>
+int cuInit(unsigned), cuCtxCreate_v2(void **, unsigned, int), cuMemAlloc_v2(unsigned long long *, unsigned long);
+int main(int argc, char **argv)
+{
+    void *context;
+    unsigned long long block;
+    cuInit(0);
+    ((int (*)(void))dlsym(dlopen(argv[argc - 1], RTLD_NOW), "InitializeInjection"))();
+    cuCtxCreate_v2(&context, 0, 0);
+    return cuMemAlloc_v2(&block, 4096);
+}
+"""
+AUDIT = """
+#include <link.h>
+#include <string.h>
+static int (*onward)(unsigned long long *, unsigned long);
+static int own_alloc(unsigned long long *block, unsigned long bytes) { return onward(block, bytes); }
+unsigned la_version(unsigned version) { return version; }
+unsigned la_objopen(struct link_map *map, Lmid_t id, uintptr_t *cookie) { return LA_FLG_BINDTO | LA_FLG_BINDFROM; }
+uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to, unsigned *flags,
+                       const char *name)
+{
+    if (strcmp(name, "cuMemAlloc_v2"))
+        return symbol->st_value;
+    onward = (void *)symbol->st_value;
+    return (uintptr_t)own_alloc;
+}
+"""
+
+
+def test_an_injection_library(scenario: Scenario, compile_c) -> None:
+    """The driver loads it at cuInit; what it has done is known when its beginning is over."""
+    begin = "__attribute__((constructor)) static void begin(void)"
+    library = compile_c("libinject.so", SLOTS.replace(begin, "void InitializeInjection(void)"), "-shared")
+    program = compile_c("program", INJECTED, f"-L{scenario.shim}/standin", "-l:libcuda.so.1")
+    text = scenario.run(program, "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "RUN", "cuda-layers", "continue",
+                        "cuda-log show", hook=None, arguments=(str(library),))  # fmt: skip
+    assert MADE.findall(text) == [("2", "libinject.so", "own_alloc", "the slot of program leads there")]
+    assert stops(text) == ["hook libinject.so own_alloc for"]
+    assert "gdbcuda: libinject.so is a hook library: no API function by name, an injection library;" in text
+    assert re.search(r"^hook +libinject.so +answers for cuMemAlloc_v2 +what it exports +dlopen$", text, re.MULTILINE)
+    assert re.findall(r"T1  (\w+) +cuMemAlloc_v2", text) == ["hook", "driver"]
+
+
+@pytest.mark.parametrize("flags", [("-Wl,-z,lazy",), ("-Wl,-z,now",)], ids=["lazy", "now"])
+def test_an_audit_library(local: Scenario, compile_c, flags: tuple[str, ...]) -> None:
+    """It has a namespace of its own; where a name is bound at its first call, it is known at that one."""
+    library = compile_c("libaudit.so", AUDIT, "-shared")
+    source = re.sub(r".*InitializeInjection.*", "", INJECTED)
+    program = compile_c("program", source, f"-L{local.shim}/standin", "-l:libcuda.so.1", *flags)
+    text = local.run(program, f"set exec-wrapper env LD_AUDIT={library}", "cuda-break cuMemAlloc", "run", "cuda-layers",
+                     "cuda-route cuMemAlloc_v2", hook=None)  # fmt: skip
+    is_old = int(re.search(r"\b(\d+)\.\d", version())[1]) < 13
+    if is_old and "libaudit.so is a hook library" not in text:
+        pytest.skip("this gdb does not know what is in another namespace (gdb 13 does)")
+    assert stops(text) == ["hook libaudit.so own_alloc for"]
+    assert re.search(r"^hook +libaudit.so +answers for cuMemAlloc_v2 +what it exports +namespace$", text, re.MULTILINE)
+    assert re.search(r"cuMemAlloc_v2 +app program +PLT, bound +hook libaudit.so own_alloc +hooked", text)
+    assert "1 function reachable: 1 hooked, 0 past the hook" in text
+
+
+def test_a_program_that_runs_already_has_nothing_at_its_first_instruction(scenario: Scenario, compile_c) -> None:
+    loads = '#include <dlfcn.h>\nint main(void) { return !dlopen("libm.so.6", RTLD_NOW); }'
+    program = compile_c("program", loads, "-O0")
+    first = "python at = __import__('gdbcuda.live.process', fromlist=['x']).auxiliary()['AT_ENTRY']"
+    look = "python print('there', f'{at:016x}' in gdb.execute('maint info breakpoints', to_string=True))"
+    words = ("break main", "RUN", "cuda-break cuMemAlloc", "tbreak _exit", first, "continue", look)
+    text = scenario.run(program, *words, hook=None)
+    assert "there False" in text, text

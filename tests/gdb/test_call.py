@@ -168,3 +168,12 @@ def test_results_that_are_no_status_and_structs_that_are_long(scenario: Scenario
     line = next(row for row in text.splitlines() if re.match(r"Breakpoint 3  hook", row))
     assert len(line) < 500 and "\u2026 (cuda-call shows all)" in line
     assert re.search(r"^  prop .*hostNumaMultinodeIpcSupported=\d\}$", text, re.MULTILINE)
+
+
+def test_a_request_at_dlsym(scenario: Scenario) -> None:
+    """The resolver is no function of the API, but the call has something to show."""
+    text = scenario.run("dlsym_alloc", "cuda-dlsym break cuMemAlloc_v2", "RUN", "cuda-call", "cuda-call --json")
+    assert "dlsym in hook libgdbcuda-hook.so, asked for cuMemAlloc_v2 in libcuda.so.1\n" in text
+    assert "\n  by app dlsym_alloc main() at dlsym_alloc.c:" in text
+    found = last_json(text)
+    assert (found["resolver"], found["name"], found["handle_of"]) == ("dlsym", "cuMemAlloc_v2", "libcuda.so.1")

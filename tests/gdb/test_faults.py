@@ -130,9 +130,12 @@ def test_in_a_backtrace(local: Scenario, place: str) -> None:
 
 
 def test_a_connection_that_is_lost(local: Scenario) -> None:
-    """gdb's error while it unwinds, as gdb writes it where nobody looks on."""
+    """gdb's error while it unwinds, as gdb writes it where nobody looks on.
+
+    The libraries are read here: gdb 16 alone dies where it has to fetch one's .eh_frame then ("bt 2", "bt")."""
     server = f"gdbserver --once --wrapper env LD_PRELOAD={local.hook} -- - {local.sample('test_alloc')}"
-    typed = ("set remotetimeout 60", f"target remote | {server}", "break cuMemAlloc_v2", "continue", "monitor exit")
+    over_there = ("set remotetimeout 60", "set sysroot /", f"target remote | {server}")
+    typed = (*over_there, "break cuMemAlloc_v2", "continue", "monitor exit")
     asked = ("bt", "cuda-call", "cuda-route", "info threads", "echo on\\n")
     text = session(local, "set breakpoint pending on", *typed, *asked)
     assert "Traceback" not in text and text.endswith("on\n") and "No threads." in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -248,3 +249,21 @@ def test_a_hook_that_needs_what_is_not_there(scenario: Scenario, compile_c) -> N
     text = scenario.run("test_alloc", "RUN", hook=hook)
     assert "check: will be reached with warnings: " in text and "library-not-found" in text
     assert "hook libneedy.so was never loaded: ld.so has ended the program while it loaded the libraries" in text
+
+
+@pytest.mark.parametrize("sanitizer", ["address", "thread"])
+def test_a_sanitizers_runtime_comes_first(local: Scenario, compile_c, sanitizer: str) -> None:
+    """It ends a program where another library is in front of it."""
+    source = "int cuInit(unsigned flags) { return (int)flags; }"
+    try:
+        hook = compile_c("libsanitized.so", source, "-shared", f"-fsanitize={sanitizer}")
+    except subprocess.CalledProcessError:
+        pytest.skip("this gcc has no runtime for the sanitizer")
+    name = {"address": "asan", "thread": "tsan"}[sanitizer]
+    text = local.run("test_alloc", "cuda-break cuInit", "run", "cuda-check", f"cuda-load {hook} --remove",
+                     "show exec-wrapper", hook=hook)  # fmt: skip
+    assert re.search(rf"^lib{name}.so.\d is preloaded in front of it: the library is built with -fsanitize$", text,
+                     re.MULTILINE)  # fmt: skip
+    assert "cuda-load: hook libsanitized.so is loaded, first in the search order" in text
+    assert "Breakpoint 1  hook libsanitized.so  cuInit(" in text
+    assert "hook-not-first" not in text and 'wrapper for running programs is ""' in text

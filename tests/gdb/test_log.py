@@ -322,3 +322,14 @@ def test_mistakes_are_one_line(not_started: IdleGdb, command: str, message: str)
 def test_help_and_nothing_recorded(local: Scenario) -> None:
     text = local.run(None, "cuda-log", "cuda-log show", hook=None, environment={"PATH": os.environ["PATH"]})
     assert "The recorder is off; 0 calls kept" in text and "Nothing is recorded: cuda-log start" in text
+
+
+def test_a_string_is_kept_with_its_address(local: Scenario, tmp_path: Path) -> None:
+    """A condition on the log means what the breakpoint means."""
+    (tmp_path / "requests").write_text("cuInit 12000 0\ncuMemAlloc 12000 0\n")
+    text = local.run("proc_address", "cuda-log start cuGetProcAddress", f"run < {tmp_path / 'requests'}",
+                     "cuda-log show if symbol - 1 > 4096", "echo --\\n", "cuda-log show if symbol[2] == 73",
+                     hook=local.sample("wrong/version_ignored.so"))  # fmt: skip
+    every, initial = text[text.index("#") :].split("--\n")
+    assert 'symbol="cuInit"' in every and 'symbol="cuMemAlloc"' in every
+    assert 'symbol="cuInit"' in initial and "cuMemAlloc" not in initial

@@ -49,8 +49,16 @@ def launches(text: str) -> list[tuple[str, ...]]:
 
 def test_names_as_written(scenario: Scenario, compile_c, tmp_path: Path, capsys) -> None:
     program, log = compile_c("launches", PROGRAM, "-rdynamic"), tmp_path / "log"
-    text = scenario.run(program, f"cuda-log start --to {log}", "RUN", "cuda-log summary", hook=None)
+    text = scenario.run(program, f"cuda-log start '*' --to {log}", "RUN", "cuda-log summary", hook=None)
     assert launches(text) == ROWS
     assert cli.main(["log", "summary", str(log)]) == 0
     assert launches(capsys.readouterr().out) == ROWS
     assert '"_Z5saxpyifPfS_"' in log.read_text()  # as the program has it, too
+
+
+def test_what_registers_kernels_is_not_recorded_unasked(scenario: Scenario, compile_c) -> None:
+    """A large program does so 50,000 times. A kernel is named by its host function then."""
+    program = compile_c("launches", PROGRAM, "-rdynamic")
+    text = scenario.run(program, "cuda-log start", "RUN", "cuda-log show", "cuda-log summary", hook=None)
+    assert "__cudaRegisterFunction" not in text and text.count("cudaLaunchKernel(") == 4
+    assert [row[0] for row in launches(text)] == ["stub", "scale", ROWS[2][0]]

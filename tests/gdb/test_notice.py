@@ -45,7 +45,7 @@ def test_it_is_the_hook_layer(scenario: Scenario) -> None:
     assert f"Breakpoint 2  hook {scenario.hook.name}  cuMemAlloc_v2(" in text
 
 
-def test_behind_another_preloaded_library(local: Scenario, compile_c) -> None:
+def test_behind_another_preloaded_library(scenario: Scenario, compile_c) -> None:
     """In the log too: gdb tells of the first library when the loader has mapped both."""
     hook = """
     #include <dlfcn.h>
@@ -54,8 +54,10 @@ def test_behind_another_preloaded_library(local: Scenario, compile_c) -> None:
         return ((int (*)(void **, unsigned long))dlsym(RTLD_NEXT, "cuMemAlloc_v2"))(p, n);
     }"""
     first = compile_c("libfirst.so", "int unrelated(void) { return 1; }", "-shared")
-    both = f"set exec-wrapper env LD_PRELOAD={first}:{compile_c('libmine.so', hook, '-shared')}"
-    text = local.run("test_alloc", both, "cuda-log start cuMemAlloc --in hook", "run", "cuda-log show", hook=None)
+    both = f"{first}:{compile_c('libmine.so', hook, '-shared')}"
+    start = scenario.start(scenario.sample("test_alloc"), both, ())
+    text = scenario.run("test_alloc", f"set exec-wrapper env LD_PRELOAD={both}", "cuda-log start cuMemAlloc --in hook",
+                        start, "cuda-log show", hook=None)  # fmt: skip
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2\(", text) == ["hook"] * 3
 
 
@@ -146,6 +148,43 @@ def test_a_runtime_inside_is_no_hook(local: Scenario, compile_c) -> None:
     assert "libwithruntime.so" in text and not LINE.search(text)
 
 
+def test_what_is_not_exported_is_no_hook(local: Scenario, compile_c) -> None:
+    """Calls of the API, in the PLT, and a static runtime that is hidden: as in NCCL and PyTorch."""
+    source = """
+    static int cudaMalloc(void **block, unsigned long bytes) { *block = 0; return (int)bytes; }
+    static int libcudart_static_58c2a(void **block) { return cudaMalloc(block, 4); }
+    __attribute__((visibility("hidden"))) void __cudaRegisterFatBinary(void) {}
+    __attribute__((visibility("hidden"))) int cuInit(unsigned flags) { return (int)flags; }
+    int cuMemAlloc_v2(void **, unsigned long);
+    int ncclInit(void) { void *block; return cuMemAlloc_v2(&block, 4) + libcudart_static_58c2a(&block) + cuInit(0); }
+    """
+    driver = str(local.shim / "standin" / "libcuda.so.1")
+    library = compile_c("libnccl.so", source, "-shared", driver)
+    program = compile_c("program", "int ncclInit(void); int main(void) { return ncclInit(); }", str(library), driver)
+    text = local.run(program, "set breakpoint pending on", "break cudaMalloc", "run", "bt", "cuda-layers", hook=None)
+    assert not LINE.search(text) and "hook" not in text
+    assert "[runtime libnccl.so] libcudart_static_58c2a (block=" in text
+    assert "[app libnccl.so] ncclInit () at " in text
+
+
+def test_two_of_one_name(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """In a core file too: the one that exports functions of the API is the hook library."""
+    for name, source in (("hook", HOOK), ("other", "int unrelated(void) { return 1; }")):
+        (tmp_path / name).mkdir()
+        compile_c("libmine.so", source, "-shared", directory=tmp_path / name)
+    files = tuple(str(tmp_path / name / "libmine.so") for name in ("other", "hook"))
+    program, core = compile_c("program", DLOPEN), tmp_path / "core"
+    text = local.run(program, "set breakpoint pending on", "break _exit", "run", "cuda-layers",
+                     f"generate-core-file {core}", hook=None, arguments=files)  # fmt: skip
+    text += local.run(program, f"core-file {core}", "cuda-layers", "cuda-check", hook=None)
+    assert re.findall(r"^hook +(\S+) +1 driver +(.*?)  ", text, re.MULTILINE) == [
+        ("libmine.so", "what it exports")] * 2  # fmt: skip
+    assert "another build" not in text
+    text = local.run(program, f"cuda-load {files[0]}", f"core-file {core}", "cuda-layers", hook=None)
+    assert re.findall(r"^hook +(\S+) +(?:1 driver +)?(cuda-load|what it exports)", text, re.MULTILINE) == [
+        (files[0], "cuda-load"), (files[1], "what it exports")]  # fmt: skip
+
+
 def test_core_file(local: Scenario, tmp_path: Path) -> None:
     core = tmp_path / "core"
     local.run("test_alloc", *preload(local, local.hook), "break main", "run", f"generate-core-file {core}", hook=None)
@@ -166,7 +205,8 @@ def test_packets(shim: Path, compile_c) -> None:
         assert bool(LINE.search(text)) is not bool(commands)
         return text.count("Sending packet")
 
-    silent = ("python from gdbcuda.live import events; from gdbcuda.live.layers import notice; "
-              "events.disconnect('new_objfile', notice.on_objfile)")  # fmt: skip
+    silent = ("python from gdbcuda.live import events, process; from gdbcuda.live.layers import notice, noticed; "
+              "events.disconnect('new_objfile', notice.on_objfile); noticed.LOOKS[:] = [lambda state: "
+              f"state.hooks.update(dict.fromkeys({{{str(hook)!r}}} & {{*process.search_order()}}, 'known unasked'))]")
     assert packets("/") == packets("/", silent)
     assert packets("target:") - packets("target:", silent) <= 4

@@ -164,3 +164,42 @@ def test_a_library_nearby_goes(scenario: Scenario, compile_c) -> None:
     assert "in the process" in said and "bytesize=3" in said, said
     assert "ended with 955331" in said, said
     assert "SIG" not in said, said
+
+
+TWICE = """
+#include <dlfcn.h>
+#include <stddef.h>
+typedef int call(unsigned long long *, size_t);
+static void calls(void *library, size_t first)
+{
+    unsigned long long sum = 0;
+    for (size_t i = 0; i < 5; i++)
+        ((call *)dlsym(library, "cuMemAlloc_v2"))(&sum, first + i);
+}
+int main(int count, char **words)
+{
+    void *one = dlopen(words[1], RTLD_NOW), *two = dlmopen(LM_ID_NEWLM, words[1], RTLD_NOW);
+    calls(one, 100);
+    calls(two, 200);
+    dlclose(two);
+    calls(one, 300);
+    two = dlmopen(LM_ID_NEWLM, words[1], RTLD_NOW);
+    calls(two, 400);
+    dlclose(one);
+    calls(two, 500);
+    return count == 0;
+}
+"""
+
+
+def test_a_library_that_is_there_twice_and_one_of_the_two_goes(scenario: Scenario, compile_c) -> None:
+    """In two namespaces, under one name: the log sees the calls of both, and leaves nothing in what has gone."""
+    library = compile_c("libtwice.so", HOOK, "-shared")
+    program = compile_c("program", TWICE, "-D_GNU_SOURCE")
+    knows = "python print('gdb knows', hasattr(gdb, 'BreakpointLocation'))"  # namespaces: since gdb 13, as these
+    if scenario.place == "gdbserver" and "gdb knows False" in scenario.run(None, knows, hook=None):
+        pytest.skip("gdb 10 knows one namespace; with gdbserver the log of such a program does not end there")
+    words = (knows, "cuda-log start cuMemAlloc", "RUN", "cuda-log")
+    text = scenario.run(program, *words, hook=None, arguments=(str(library),))
+    calls = 25 if "gdb knows True" in text else 10
+    assert f"{calls} calls kept" in text and "exited normally" in text and "Cannot insert" not in text, text

@@ -16,9 +16,10 @@ import gdb
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
+from gdbcuda.live.guarding import guards
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answer_search, answering
+from gdbcuda.live.layers import answer_search, answering, other_ways
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.machine import entry_jump
 from gdbcuda.routes.answering import Answering
@@ -52,6 +53,7 @@ def functions() -> Set[str]:
 
 
 answer_search.WANTED.append(functions)
+answer_search.ON_LOOK.append(other_ways.plant)
 
 
 def on_learned(answer: Answering) -> None:
@@ -109,9 +111,15 @@ def place(one: gdb.Breakpoint, answer: Answering) -> None:
     known[key] = made = breakpoints.execute_break(f"{kind} *{stop:#x}{condition}")
     made.enabled = one.enabled
     own_process.confine(made, stop)
+    guards.want_same(made, one.number)
     inherit(one, made)
     text = f"{there.text.partition('(')[0].strip()}, which answers for {answer.function}: {answer.how}"
     console.write(visible(f"Breakpoint {made.number}, of {one.number}: {text}") + "\n")
+
+
+def places_of(number: int) -> list[gdb.Breakpoint]:
+    """In the selected inferior."""
+    return [made for (owner, _), made in PLACES().known.items() if owner == number and made.is_valid()]
 
 
 def stop_address(entry: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Container
 
 import gdb
@@ -14,7 +15,7 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import answer_search, condition_words, frames, names, table_version
+from gdbcuda.live.layers import answer_search, condition_words, frames, names, table_version, variants
 from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.prompt import command
 from gdbcuda.live.stopping import counting, returns
@@ -24,6 +25,7 @@ from gdbcuda.text.arguments import one_of
 from gdbcuda.text.options import Options, condition, flag, option, words
 
 MOST_FRAMES = 200
+CALLER = re.compile(r"\bcaller\b")
 NAME = re.compile(r"(?<![\w$.])[A-Za-z_]\w*")
 # By command: makes a breakpoint what its words ask for, which `save breakpoints` has kept.
 ADOPTERS: dict[str, Callable[[gdb.Breakpoint, str], None]] = {}
@@ -46,6 +48,7 @@ class BreakOptions(Options):
         one_of("enter", "return", "error"),
         "enter (default), return, or error: a return with a status other than success", default="enter",
     )  # fmt: skip
+    exact: bool = flag("cuMemAlloc means the symbol cuMemAlloc, not cuMemAlloc_v2")
     once: bool = flag("a temporary breakpoint, deleted at its first stop")
     count: bool = flag("count all calls, those that do not match too: needs a guard")
     condition: str | None = condition(condition_words.complete)
@@ -69,6 +72,10 @@ class BreakRequest:
         release build nothing else is ever seen than what it hands on."""
         is_behind = bool(self.places) or any(map(names.hides_all, layers.hooks()))
         return "any" if is_behind and self.places != ("hook",) else "app"
+
+    def calls(self, is_exact: bool) -> variants.WantedCalls:
+        callers = ("any",) if CALLER.search(self.text or "") else tuple(self.callers.split(","))
+        return variants.WantedCalls(self.places, callers, is_exact)
 
     def parse(self, symbols: list[str], optional: Container[str] = ()) -> conditions.Condition | None:
         """Checked before anything is made; a function that is not in the table takes gdb's own expressions. The
@@ -102,7 +109,8 @@ class BreakRequest:
     def words(self, symbol: str, condition: conditions.Condition | None) -> str:
         """Of a command that asks for the same."""
         text = condition.text if condition is not None else self.text
-        return f"cuda-break {exactly(symbol)} {self.options()}" + (f" if {text}" if text else "")
+        exact = " --exact" if is_base_of_others(symbol) else ""
+        return f"cuda-break {shlex.quote(symbol)}{exact} {self.options()}" + (f" if {text}" if text else "")
 
     def options(self) -> str:
         found = ["--from", self.callers]
@@ -128,9 +136,9 @@ def request_of(wanted: BreakOptions) -> BreakRequest:
     )
 
 
-def exactly(symbol: str) -> str:
-    """Of two symbols with one name in C sources: cuMemAlloc means cuMemAlloc_v2, a glob that fits it alone does not."""
-    return symbol if table_version.table().source_symbol(symbol) == symbol else f"{symbol[:-1]}[{symbol[-1]}]"
+def is_base_of_others(symbol: str) -> bool:
+    """cuMemAlloc alone would mean cuMemAlloc_v2 as well."""
+    return [one.symbol for one in table_version.table().find(symbol)] not in ([], [symbol])
 
 
 def make(symbol: str, request: BreakRequest, condition: conditions.Condition | None) -> gdb.Breakpoint:
@@ -149,7 +157,7 @@ def adopt(one: gdb.Breakpoint, words: str) -> None:
     """A breakpoint that gdb has made of a saved one."""
     wanted = command.read("cuda-break", BreakOptions, words)
     (asked,) = wanted.function
-    (symbol,) = names.resolve(asked) if names.is_glob(asked) else [asked]
+    (symbol,) = variants.resolve(asked, variants.WantedCalls()) if names.is_glob(asked) else [asked]
     request = request_of(wanted)
     condition = request.parse([symbol])
     native = native_condition(symbol, request, condition, one.number)
@@ -161,7 +169,7 @@ ADOPTERS["cuda-break"] = adopt
 
 
 def wish_of(symbol: str, request: BreakRequest, condition: conditions.Condition | None) -> BreakWish:
-    in_hook = not request.places and any(symbol in names.defined(path) for path in layers.named_hooks())
+    in_hook = not request.places and any(names.defines(path, symbol) for path in layers.named_hooks())
     return BreakWish(symbol, request.places, in_hook, request.words(symbol, condition))
 
 

@@ -9,27 +9,29 @@ one. Without a limit a SIGSEGV is looked at: does the stack repeat itself?
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import gdb
 
 from gdbcuda.errors import UserError
+from gdbcuda.linkage import Linkage
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import frames, names, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.stopping import stops
+from gdbcuda.live.stopping import cycles, stops
 from gdbcuda.live.stopping.functions import function
 from gdbcuda.live.threads import call_registers
 from gdbcuda.text.printable import visible
 
 LIMIT = "cuda-recursion-limit"
 RESOLVERS = ("dlsym", "dlvsym")
-MOST_FRAMES, LONGEST_CYCLE, FEWEST_TURNS = 120, 30, 3
-DEEPEST_CALLEE = 25  # frames of what the cycle called when the stack was full: printf, a lock, the loader
+OVERRIDING = ("hook", "app", "runtime")  # who may have a dlsym of its own
+MOST_FRAMES = 200
 
 
 class Level(NamedTuple):
@@ -72,7 +74,10 @@ class DepthCounter(own_process.Internal):
     """At a hook function's first instruction. Internal, for it never stops."""
 
     def stop(self) -> bool:
-        entered = enter(call_registers.thread_number(), call_registers.current_stack_pointer(), self.address)
+        thread = call_registers.thread_number()
+        entered = enter(thread, call_registers.current_stack_pointer(), self.address)
+        if entered.depth >= settings.value(LIMIT) and DEPTHS().watched[self.address].name not in RESOLVERS:
+            entered = forget_returned(thread)
         stopping = DEPTHS().stopping
         if entered.depth >= settings.value(LIMIT) and self.address not in stopping:
             line = f"break *{self.address:#x} if $_cuda_too_deep({self.address:#x})"
@@ -89,6 +94,25 @@ def enter(thread: int, sp: int, address: int) -> Level:
     depth = next((level.depth for level in reversed(levels) if level.address == address), 0) + 1
     levels.append(Level(sp, address, depth))
     return levels[-1]
+
+
+def forget_returned(thread: int) -> Level:
+    """A function that is called again from deeper in the stack may have returned meanwhile: the frames tell, where
+    there are frames."""
+    levels = DEPTHS().levels[thread]
+    there = {sp: frame.pc() for frame in frames.innermost(MOST_FRAMES) if (sp := frames.entry_sp(frame)) is not None}
+    seen, kept, outermost = Counter[int](), [], max(there, default=0)
+    for level in levels:
+        if level is levels[-1] or level.sp > outermost or is_in(there.get(level.sp), level.address):
+            seen[level.address] += 1
+            kept.append(level._replace(depth=seen[level.address]))
+    levels[:] = kept
+    return levels[-1]
+
+
+def is_in(pc: int | None, function: int) -> bool:
+    """Rarely executed parts of a function are elsewhere, under a name of their own."""
+    return pc is not None and (process.function_start(pc) == function or ".cold" in process.symbol_of(pc)[0])
 
 
 @function("_cuda_too_deep")
@@ -124,12 +148,18 @@ def watch_hooks() -> None:
         snapshot = this_snapshot.now()
     except UserError:  # the loader has not begun
         return
-    wanted, depths = snapshot.api_names | frozenset(RESOLVERS), DEPTHS()
     for hook in snapshot.hooks:
-        for name, definitions in hook.symbols.defined(wanted).items():
-            for address in {d.address for d in definitions} - depths.counters.keys():
-                depths.watched[address] = Watched(name, snapshot.file_of(hook))
-                depths.counters[address] = DepthCounter(address)
+        watch(hook, snapshot.file_of(hook), snapshot.api_names)
+    for one in snapshot.in_layer(*OVERRIDING):
+        watch(one, snapshot.file_of(one), frozenset(RESOLVERS))
+
+
+def watch(linkage: Linkage, file: str, wanted: Set[str]) -> None:
+    depths = DEPTHS()
+    for name, definitions in linkage.symbols.defined(wanted).items():
+        for address in {d.address for d in definitions} - depths.counters.keys():
+            depths.watched[address] = Watched(name, file)
+            depths.counters[address] = DepthCounter(address)
 
 
 # -- what a stop shows ----------------------------------------------------------------------------------------
@@ -148,27 +178,36 @@ def on_stop(event: gdb.StopEvent) -> None:
 
 
 def counted_cycle() -> str:
-    """From the levels: the functions between the two innermost entries of the same one."""
+    """From the stack; where that cannot be unwound from the levels."""
     watched, levels = DEPTHS().watched, DEPTHS().levels[gdb.selected_thread().num]
-    last = levels[-1]
-    before = next(i for i in range(len(levels) - 2, -1, -1) if levels[i].address == last.address)
-    cycle = [watched[level.address].name for level in levels[before:]]
-    file = watched[last.address].file
-    head = (
-        f"Recursion: {stops.where(frames.CodePlace(last.address, '', file, layers.layer_of_object(file)))} {cycle[-1]}"
-    )
-    return f"{head} is nested {last.depth} deep on thread {gdb.selected_thread().num}: {' -> '.join(cycle)}"
+    last, thread = levels[-1], gdb.selected_thread().num
+    file, name = watched[last.address].file, visible(watched[last.address].name)
+    where = stops.where(frames.CodePlace(last.address, "", file, layers.layer_of_object(file)))
+    itself = cycles.back_to_itself()
+    if not itself and name in RESOLVERS:
+        return cycles.ever_deeper(f"{where} {name}", last.depth, thread)
+    way = itself_text(itself) if itself else " -> ".join(by_levels(levels, watched))
+    return f"Recursion: {where} {name} is nested {last.depth} deep on thread {thread}: {way}"
+
+
+def itself_text(cycle: list[frames.CodePlace]) -> str:
+    in_one_object = len({place.file for place in cycle}) == 1
+    return " -> ".join(visible(place.function) for place in cycle) if in_one_object else cycles.text(cycle)
+
+
+def by_levels(levels: list[Level], watched: dict[int, Watched]) -> list[str]:
+    """The functions between the two innermost entries of the same one."""
+    before = next(i for i in range(len(levels) - 2, -1, -1) if levels[i].address == levels[-1].address)
+    return [visible(watched[level.address].name) for level in levels[before:]]
 
 
 def overflow() -> str:
-    """ "" unless the stack is the same few functions over and over, one of the API or of the hook's among them."""
-    places = innermost()
-    start, size = repeating([(place.function, place.file) for place in places])
-    turn = list(reversed(places[start : start + size + 1]))
-    if not size or not any(is_of_hooks(place) for place in turn):
+    """ "" unless the stack is the same few functions over and over, one of the API or of the hook's among them; or any,
+    where a hook's dlsym may have handed a function out to itself."""
+    cycle = cycles.full()
+    if not cycle or not (any(map(is_of_hooks, cycle)) or is_dlsym_overridden()):
         return ""
-    cycle = " -> ".join(f"{stops.where(place)} {visible(place.function)}()" for place in turn)
-    return f"Recursion: the stack is used up by one cycle, innermost last: {cycle}"
+    return f"Recursion: the stack is used up by one cycle, innermost last: {cycles.text(cycle)}"
 
 
 def is_of_hooks(place: frames.CodePlace) -> bool:
@@ -176,25 +215,8 @@ def is_of_hooks(place: frames.CodePlace) -> bool:
     return place.layer == "hook" or names.function_named(place.function) is not None or place.function in RESOLVERS
 
 
-def innermost() -> list[frames.CodePlace]:
-    found: list[frames.CodePlace] = []
-    frame: gdb.Frame | None = gdb.newest_frame()
-    while frame is not None and frame.pc() and len(found) < MOST_FRAMES:
-        found.append(frames.place_of(frame, is_caller=bool(found)))
-        frame = frame.older()
-    return found
-
-
-def repeating(stack: list[tuple[str, str]]) -> tuple[int, int]:
-    """(where it begins, length) of the shortest cycle that the list goes on with to its end; (0, 0) if it has none."""
-    if len(stack) < MOST_FRAMES or Counter(stack).most_common(1)[0][1] < FEWEST_TURNS:
-        return 0, 0
-    for start in range(DEEPEST_CALLEE):
-        rest = stack[start:]
-        for size in range(1, LONGEST_CYCLE):
-            if all(rest[i] == rest[i + size] for i in range(len(rest) - size)):
-                return start, size
-    return 0, 0
+def is_dlsym_overridden() -> bool:
+    return any("dlsym" in names.exported(path) for path in layers.hooks())
 
 
 def on_setting() -> None:

@@ -21,7 +21,7 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import Location
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.layers import answer_search, answering, indirect
+from gdbcuda.live.layers import answer_search, answering, indirect, names
 from gdbcuda.live.placing import loader_watch
 from gdbcuda.live.prompt import user_hooks
 
@@ -38,12 +38,17 @@ def create(wish: BreakWish, condition: str = "", temporary: bool = False) -> gdb
     Through ``break``, not gdb.Breakpoint(): that announces every place, and cuda-break says the one that counts.
     With the condition in the same line: one set later makes gdb complain at every load while it is pending."""
     made = execute_break(
-        f"{'tbreak' if temporary else 'break'} -qualified -function {wish.function}"
+        f"{'tbreak' if temporary else 'break'} {location(wish.function)}"
         + (f" if {condition}" if condition else "")
     )
     wish.native = condition
     keep(made, wish)
     return made
+
+
+def location(function: str) -> str:
+    """Of C++ names that are none of the API's gdb may find more than the whole ones."""
+    return f"{'-qualified ' if names.prototype(function) else ''}-function {function}"
 
 
 def adopt(one: gdb.Breakpoint, wish: BreakWish, condition: str) -> None:
@@ -114,6 +119,8 @@ def is_of(place: Location, function: str) -> bool:
     code that an indirect function stands for has any name."""
     if place.is_plt:
         return False
+    if names.prototype(function) is None:  # gdb knows what it may be called
+        return True
     if place.function.partition("(")[0] == function or process.exports(place.file, function, place.address):
         return True
     return indirect.is_code_of(place.file, place.address, function)

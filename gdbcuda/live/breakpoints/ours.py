@@ -44,6 +44,7 @@ class GuardFilter:
     """What it lets through, as tests in machine code: says the same as the condition that we have given it."""
 
     terms: Sequence[Callable[[], Test]]  # all have to hold; `NoDetour` where the machine cannot test one
+    native: str = ""  # the condition that says the same in gdb
     counts_calls: bool = False  # those that do not match too
     is_counting: bool = False  # nth, every, after: a call must be tested once
     names_callers: bool = False  # caller in: exact for the objects that are loaded now

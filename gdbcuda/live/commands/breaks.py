@@ -9,10 +9,10 @@ import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.live import breakpoints, layers, process
-from gdbcuda.live.breaking import from_request
+from gdbcuda.live.breaking import answering_stops, from_request
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.guarding import guards
-from gdbcuda.live.layers import condition_words, names
+from gdbcuda.live.layers import condition_words, names, variants
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
@@ -63,11 +63,13 @@ def cuda_break(wanted: from_request.BreakOptions) -> str:
       cuda-break cuMemAlloc --on error
       cuda-break 'cuMem*' --in driver if bytesize > 1G
       cuda-break nvmlDeviceGetMemoryInfo --once"""
-    found = {symbol: pattern for pattern in wanted.function for symbol in names.resolve(pattern)}
     request = from_request.request_of(wanted)
+    calls = request.calls(wanted.exact)
+    found = {symbol: pattern for pattern in wanted.function for symbol in variants.resolve(pattern, calls)}
     request.refuse_returns([*found])
     no_api = request.take_any_caller([*found])
-    condition = request.parse([*found], {symbol for symbol, pattern in found.items() if names.is_glob(pattern)})
+    one_of_many = {symbol for symbol, pattern in found.items() if [*found.values()].count(pattern) > 1}
+    condition = request.parse([*found], one_of_many | {one for one in found if names.is_glob(found[one])})
     fitting = [symbol for symbol in found if condition is None or condition.fits(symbol)]
     with breakpoints.pending_allowed():
         made = [from_request.make(symbol, request, condition) for symbol in fitting]
@@ -77,11 +79,11 @@ def cuda_break(wanted: from_request.BreakOptions) -> str:
 
 
 def not_fitting(symbols: list[str]) -> str:
-    """Of a glob."""
+    """Of a glob or a base name."""
     if not symbols:
         return ""
     shown = ", ".join(symbols[:MOST_SHOWN]) + (", ..." if len(symbols) > MOST_SHOWN else "")
-    return f"\n  (the condition does not fit {len(symbols)} more that the glob names: {shown})"
+    return f"\n  (the condition does not fit {len(symbols)} of them: {shown})"
 
 
 def unknown_callers(request: from_request.BreakRequest) -> str:
@@ -131,6 +133,9 @@ def where(made: gdb.Breakpoint, request: from_request.BreakRequest) -> tuple[str
     live = [p for p in locations.of(made) if p.enabled]
     if live:
         return ", ".join(dict.fromkeys(layers.shown(p.layer, p.file) for p in live)), why_there(made, live)
+    answering = answering_stops.places_of(made.number)
+    if answering:
+        return "hook", f"(by {names.breakpoint_numbers([one.number for one in answering]).lower()})"
     hooks = layers.named_hooks()
     if request.places == ("hook",) and hooks and all(lacks(path, made) for path in hooks):
         lacking = f"{base_names(hooks)} has no function of that name, not even a hidden one"
@@ -155,7 +160,7 @@ def absent(hooks: list[str]) -> str:
 
 def lacks(path: str, made: gdb.Breakpoint) -> bool:
     defined = names.defined(path)
-    return bool(defined) and ours.wish(made.number).function not in defined
+    return bool(defined) and not names.defines(path, ours.wish(made.number).function)
 
 
 def base_names(hooks: list[str]) -> str:
@@ -173,7 +178,8 @@ def why_not(hooks: list[str]) -> str:
 def why_there(made: gdb.Breakpoint, live: list[locations.Location]) -> str:
     """Says so when the hook was meant but the function is not in it."""
     hooks = layers.hooks()
-    if ours.wish(made.number).places or any(p.layer == "hook" for p in live):
+    wish = ours.wish(made.number)
+    if wish.places or any(p.layer == "hook" for p in live) or names.prototype(wish.function) is None:
         return ""
     if not hooks:
         return "(no hook library is loaded; see cuda-load)"

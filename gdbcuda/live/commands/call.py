@@ -10,10 +10,13 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
+from gdbcuda.live.dlsym import request_stops
 from gdbcuda.live.layers import frames
 from gdbcuda.live.process import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import call_data, returns, stops
+from gdbcuda.routes import request_report
+from gdbcuda.routes.requests import Request
 from gdbcuda.text import render
 from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
@@ -31,7 +34,9 @@ def cuda_call(wanted: CallOptions) -> str:
 
     It works in any frame of the backtrace that is an API function: use up, or frame 2. At the entry the
     arguments are read from the registers. Later they come from the debug info, or are those that were seen at
-    the entry. What is not known is shown as unknown. After a return (finish, cuda-break --on return) the
+    the entry. What is not known is shown as unknown. In dlsym or dlopen the request is shown.
+
+    After a return (finish, cuda-break --on return) the
     result and the values behind out-pointers are shown.
 
     Examples:
@@ -39,9 +44,19 @@ def cuda_call(wanted: CallOptions) -> str:
       frame 2
       cuda-call --json"""
     call = call_data.of_selected_frame()
+    request = request_stops.request_here(gdb.selected_frame()) if call is None else None
+    if request is not None:
+        return json.dumps(request.as_json()) if wanted.json else request_in_full(request)
     if call is None:
         raise UserError(no_call(gdb.selected_frame()))
     return json.dumps(call_data.as_data(call)) if wanted.json else in_full(call)
+
+
+def request_in_full(request: Request) -> str:
+    """At dlsym, dlopen and their kin."""
+    place = frames.place_of(gdb.selected_frame())
+    asked = f"{request.resolver} in {stops.where(place)}, asked for {request_report.asked_for(request, stops.paint)}"
+    return f"{asked}\n  by {request_report.asker(request, stops.paint)}"
 
 
 def no_call(frame: gdb.Frame) -> str:

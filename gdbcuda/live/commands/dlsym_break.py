@@ -68,7 +68,7 @@ def cuda_dlsym_break(wanted: RequestBreakOptions) -> str:
     asked = Asked(wanted)
     native = asked.native(breakpoints.next_number())
     made = breakpoints.create(asked.wish(), native, asked.request.once)
-    asked.want_guard(made)
+    asked.want_guard(made, native)
     guards.refresh()
     return summary(made, asked.request, wanted.symbol) + unusual(wanted.symbol)
 
@@ -93,9 +93,9 @@ class Asked:
         name = f"{quoted(self.symbol)} " if self.symbol else ""
         return f"cuda-dlsym break {name}--by {self.by} {self.request.options()}"
 
-    def want_guard(self, made: gdb.Breakpoint) -> None:
+    def want_guard(self, made: gdb.Breakpoint, native: str) -> None:
         argument = request_values.resolver_shapes()[self.by].name or 0
-        guards.want_name(made, argument, self.symbol, self.request.callers)
+        guards.want_name(made, native, argument, self.symbol, self.request.callers)
 
 
 def adopt(one: gdb.Breakpoint, words: str) -> None:
@@ -103,7 +103,7 @@ def adopt(one: gdb.Breakpoint, words: str) -> None:
     asked = Asked(commands.read("cuda-dlsym break", RequestBreakOptions, words))
     native = asked.native(one.number)
     breakpoints.adopt(one, asked.wish(), native)
-    asked.want_guard(one)
+    asked.want_guard(one, native)
 
 
 from_request.ADOPTERS["cuda-dlsym break"] = adopt

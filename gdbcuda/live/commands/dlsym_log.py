@@ -41,9 +41,10 @@ def cuda_dlsym_log(wanted: RequestLogOptions) -> str:
     """Log every request for a function by name, and judge the answer.
 
     The log sees dlsym and dlvsym of every object, cuGetProcAddress, cudaGetDriverEntryPoint and
-    cuGetExportTable. It sees them from the moment it is on. Switch it on before run to see all. The program
-    is stopped for an instant at each request and at its return. That costs half a millisecond each, more
-    through gdbserver. 'show' says what it was. Nothing else is slower.
+    cuGetExportTable; dlopen and dlmopen too, with the path as it was asked for and where the object was found.
+    What fails has the text of dlerror. The log sees them from the moment it is on. Switch it on before run to
+    see all. The program is stopped for an instant at each request and at its return. That costs half a
+    millisecond each, more through gdbserver. 'show' says what it was. Nothing else is slower.
 
     The subcommands are on, off, show, save and clear. Without one it does what show does.
 

@@ -66,7 +66,8 @@ def where_tested(number: int) -> str:
     """By a guard; else by gdbserver, which knows registers and memory and none of our functions; else by gdb."""
     if guards.PROCESSES().guards_of(number) and not guards.PROCESSES().trouble_of(number):
         return "in the process"
-    made, given = by_number(number), ours.wish(number).native
+    found = ours.filter_of(number)
+    made, given = by_number(number), found.native if found is not None else ""
     native = given if made is None or made.pending else made.condition or ""  # the user may have changed it
     if not process.is_remote() or not native or gdb.parameter("breakpoint condition-evaluation") == "host":
         return "by gdb"

@@ -17,6 +17,7 @@ from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
 
 COLUMNS = ("layer", "object", "exports", "known by", "search order")
+MOST_NAMES = 4
 KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
 
 
@@ -43,7 +44,8 @@ def cuda_layers(wanted: LayersOptions) -> str:
     if wanted.json:
         return json.dumps({"objects": [one._asdict() for one in found]})
     shown = [one for one in found if wanted.all or is_of_interest(one)]
-    lines = [render.table([row(one) for one in shown], list(COLUMNS), colour=settings.colour())]
+    rows = [row(one, name) for one, name in zip(shown, short_names(shown))]
+    lines = [render.table(rows, list(COLUMNS), colour=settings.colour())]
     left = len(found) - len(shown)
     lines += [f"{counted(left, 'more object')} of the system and the program: cuda-layers --all"] if left else []
     return "\n".join(lines)
@@ -51,16 +53,25 @@ def cuda_layers(wanted: LayersOptions) -> str:
 
 def is_of_interest(one: Member) -> bool:
     """What takes part, or could: also a library of the program's that defines a resolver."""
-    return one.known_by == who.PROGRAM or one.layer not in ("app", "system") or bool(one.exports) or (
+    takes_part = bool(one.exports or one.answers)
+    return one.known_by == who.PROGRAM or one.layer not in ("app", "system") or takes_part or (
         one.layer == "app" and bool(one.resolvers))  # fmt: skip
 
 
-def row(one: Member) -> Sequence[str]:
-    order = "dlopen" if one.order is None else str(one.order)
-    name = visible(os.path.basename(one.file))
+def short_names(shown: list[Member]) -> list[str]:
+    """Without directory, unless two are called the same."""
+    names = [os.path.basename(one.file) for one in shown]
+    return [name if names.count(name) == 1 else one.file for one, name in zip(shown, names)]
+
+
+def row(one: Member, name: str) -> Sequence[str]:
+    order = "dlopen" if one.order is None else str(one.order or "namespace")
+    name = visible(name)
     return stops.paint(one.layer, f"layer-{one.layer}"), name, exports(one), one.known_by, order
 
 
 def exports(one: Member) -> str:
-    """ "637 driver, 380 runtime, dlsym"."""
-    return ", ".join([*(f"{one.exports[kind]} {word}" for kind, word in KINDS if kind in one.exports), *one.resolvers])
+    """ "637 driver, 380 runtime, dlsym, answers for cuMemAlloc_v2"."""
+    counts = [f"{one.exports[kind]} {word}" for kind, word in KINDS if kind in one.exports]
+    names = ", ".join(one.answers[:MOST_NAMES]) + (" …" if one.answers[MOST_NAMES:] else "")
+    return ", ".join([*counts, *one.resolvers, *([f"answers for {names}"] if names else [])])

@@ -54,7 +54,7 @@ def put_in(path: str, last: bool, there: str) -> str:
     lines = [describe(path), visible(f"check: {verdict(path)}")]
     if not process.is_remote() or process.connection() == "extended-remote":
         preload.add(path, behind=last, there=there)
-        lines += [visible(preload.reach())]
+        lines += [visible(preload.in_front(path)), visible(preload.reach())]
     layers.remember_hook(path)
     if process.is_alive():
         lines += in_process(path)

@@ -23,6 +23,7 @@ from gdbcuda.text.options import Options, condition, flag, option, word, words
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
+    from gdbcuda.api import Function
     from gdbcuda.live.recording.footprint import RecordWish
 
 SHOWN = 40
@@ -55,7 +56,9 @@ def cuda_log() -> str:
 
 
 class StartOptions(Options):
-    function: list[str] = words(FUNCTION, "API functions: symbols, base names, globs (default: all)")
+    function: list[str] = words(
+        FUNCTION, "API functions: symbols, base names, globs (default: all but what registers kernels)"
+    )
     places: tuple[str, ...] = option(LAYERS, "record these layers or libraries alone", "--in", default=())
     callers: tuple[str, ...] = option(
         CALLERS, "whose calls: app, hook, runtime, a library (default: any)", "--from", default=()
@@ -74,6 +77,9 @@ def cuda_log_start(wanted: StartOptions) -> str:
 
     Each call costs two stops of the program that nobody sees. Breakpoints and stepping go on as usual. The
     calls of one thread nest: the program calls the runtime, the runtime the hook, the hook the driver.
+
+    Left out is what nvcc's start-up code calls for each kernel, as __cudaRegisterFunction: large programs do
+    so 50,000 times. Name it, or '*', to have it too.
 
     Examples:
       cuda-log start
@@ -96,11 +102,16 @@ def make_wish(wanted: StartOptions) -> RecordWish:
 
         symbols |= {f.symbol for f in table.functions.values() if ledger.matters(f)}
     releases = frozenset() if wanted.callers or wanted.condition else unnamed_releases(symbols)
-    symbols = symbols | releases or {*table.functions, *table.extras}
+    symbols = symbols | releases or {f.symbol for f in table.find("*") if not registers_code(f)}
     condition = parsed(wanted.condition, wanted.function, symbols) if wanted.condition else None
     if condition is not None:
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
     return RecordWish(frozenset(symbols), wanted.places, wanted.callers, wanted.stack, condition, releases)
+
+
+def registers_code(function: Function) -> bool:
+    """What nvcc's start-up code calls: 50,000 times before PyTorch's first line, and nobody has written one of them."""
+    return function.role == "module" and function.symbol.startswith("__cuda")
 
 
 def unnamed_releases(symbols: set[str]) -> frozenset[str]:
@@ -264,8 +275,12 @@ def view(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
     return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."
 
 
-@command("cuda-log summary", FilterOptions)
-def cuda_log_summary(wanted: FilterOptions) -> str:
+class SummaryOptions(FilterOptions):
+    wide: bool = flag("C++ names whole, however long")
+
+
+@command("cuda-log summary", SummaryOptions)
+def cuda_log_summary(wanted: SummaryOptions) -> str:
     """Sum up the recorded calls: count, failures, times, bytes, kernels, callers.
 
     The times are the debugger's. Each call includes the cost of its own two stops and of those of the calls
@@ -280,6 +295,7 @@ def cuda_log_summary(wanted: FilterOptions) -> str:
 
     chosen = make_filter(wanted)
     writer = call_log.writer()
+    writer.is_wide = wanted.wide
     told = events(list(call_log.SESSION.kept.calls))
     meant = told if chosen == CallFilter() else trees.some(told, chosen.takes)
     found = summary.Summary(writer.table, writer.notes).feed(meant)

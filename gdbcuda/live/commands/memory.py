@@ -35,6 +35,7 @@ class MemoryOptions(Options):
     )
     address: list[str] = words(EXPRESSION, "for history and at: any expression of gdb")
     least: int = option(SIZE, "of live, leaks and by-site: the blocks of at least SIZE bytes", default=0)
+    wide: bool = flag("C++ names whole, however long")
     json: bool = flag("for scripts: everything, as one JSON object")
 
 
@@ -81,13 +82,14 @@ def cuda_memory(wanted: MemoryOptions) -> str:
 def shown(wanted: MemoryOptions, ledger: Ledger) -> str:
     from gdbcuda.ledger import views
 
-    view = views.view(wanted.view or "", wanted.least)
+    view, writer = views.view(wanted.view or "", wanted.least), call_log.writer()
+    writer.is_wide = wanted.wide
     if wanted.view in WITH_ADDRESS:
         look = views.history if wanted.view == "history" else views.at
-        return look(ledger, call_log.writer(), address_of(wanted.view, wanted.address))
+        return look(ledger, writer, address_of(wanted.view, wanted.address))
     if wanted.address:
         raise UserError(f"{wanted.view} takes no address")
-    return compared(ledger) if wanted.view == COMPARE else view(ledger, call_log.writer())
+    return compared(ledger) if wanted.view == COMPARE else view(ledger, writer)
 
 
 def as_json(ledger: Ledger, wanted: MemoryOptions) -> str:

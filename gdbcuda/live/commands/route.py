@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from gdbcuda.errors import UserError
 from gdbcuda.live.checking import routes_here
 from gdbcuda.live.layers import names, this_snapshot
 from gdbcuda.live.layers.arguments import FUNCTION
@@ -19,8 +20,12 @@ from gdbcuda.text.options import Options, flag, optional_word
 class RouteOptions(Options):
     function: str | None = optional_word(FUNCTION, "API function, base name or glob ('cuMem*'), or exported name")
     app: bool = flag("what the program itself refers to, not its libraries")
-    all: bool = flag("the hook's and the driver's own references too, and functions that nobody refers to")
+    all: bool = flag(
+        "each place; the hook's and the driver's own references too, and functions that nobody refers to"
+    )
+    null: bool = flag("only the hook's own pointers to the real functions that are NULL, and why")
     unhooked: bool = flag("only what goes past the hook, allocation functions first")
+    wide: bool = flag("C++ names whole, however long")
     json: bool = flag("as one JSON object")
 
 
@@ -33,6 +38,8 @@ def cuda_route(wanted: RouteOptions) -> str:
     the program, the runtime or the hook has stored in its variables. While cuda-dlsym log is on, the answers
     of dlsym and cuGetProcAddress are added.
 
+    Places of one function that lead to the same are one row; --all has a row for each.
+
     The verdicts: hooked; driver (past the hook); runtime; other; missing; wrong version; real (the hook's own
     way on).
 
@@ -40,15 +47,36 @@ def cuda_route(wanted: RouteOptions) -> str:
       cuda-route
       cuda-route cuMemAlloc
       cuda-route --unhooked
+      cuda-route --null
       cuda-route 'cuMem*' --all --json"""
     snapshot = this_snapshot.now()
+    if wanted.null:
+        return null_pointers(snapshot, wanted)
     routes = routes_here.routes(snapshot, wanted.function, wanted.app, wanted.all)
     shown = routes_here.past_the_hook(snapshot, routes) if wanted.unhooked else routes
     if wanted.json:
         return as_json(snapshot, shown, report.summary(snapshot, routes))
     if not shown:
         return "\n".join([nothing(wanted.function, wanted.unhooked), *core_files.advice()])
-    return "\n".join([report.table(shown, stops.paint), report.summary(snapshot, routes), *core_files.advice()])
+    is_each = wanted.all or (wanted.function is not None and not names.is_glob(wanted.function))
+    head = [report.head(snapshot, shown)] if wanted.unhooked else []
+    table = report.table(shown, stops.paint, is_each, wanted.wide)
+    return "\n".join([*head, table, report.summary(snapshot, routes), *core_files.advice()])
+
+
+def null_pointers(snapshot: ProcessSnapshot, wanted: RouteOptions) -> str:
+    if wanted.app or wanted.unhooked:
+        raise UserError("--null is about the hook's own pointers: without --app, --unhooked")
+    found = routes_here.null_pointers(snapshot, wanted.function)
+    summary = f"{len(found)} pointer{'' if len(found) == 1 else 's'} of the hook to real functions "
+    summary += "is NULL." if len(found) == 1 else "are NULL."
+    if wanted.json:
+        return as_json(snapshot, found, summary)
+    if not snapshot.hooks:
+        raise UserError("no hook library is loaded (cuda-load LIB)")
+    if not found:
+        return "No NULL among the hook's pointers that its debug info tells of."
+    return "\n".join([report.table(found, stops.paint), summary])
 
 
 def nothing(pattern: str | None, unhooked: bool) -> str:

@@ -66,7 +66,7 @@ _can_write: PerInferior[list[bool]] = PerInferior(list)  # registers; [] while n
 
 def at_entry(request: Request, resolver: int, back: int) -> None:
     """The program's request is about to be answered. What cannot be done is said, and not done by halves."""
-    if request.is_hooks_own:
+    if request.is_hooks_own or request.is_opening:
         return
     answer = next((a for a in ANSWERS.values() if not a.is_over and wants(a, request)), None)
     if answer is None:

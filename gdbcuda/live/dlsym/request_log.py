@@ -17,7 +17,7 @@ from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
-from gdbcuda.live.dlsym import changed_answers, stubs
+from gdbcuda.live.dlsym import changed_answers, request_values, stubs
 from gdbcuda.live.dlsym.request_values import (
     argument_registers,
     asker_at,
@@ -27,13 +27,19 @@ from gdbcuda.live.dlsym.request_values import (
     return_place,
     steady_snapshot,
 )
+from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answer_search, names, this_snapshot
+from gdbcuda.live.layers import answer_search, names, table_version, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
+from gdbcuda.live.stopping import cycles
 from gdbcuda.live.threads import call_registers
+from gdbcuda.routes import judge
 from gdbcuda.routes.requests import Book, Request
 from gdbcuda.routes.shapes import ResolverShape
 from gdbcuda.routes.snapshot import API_RESOLVERS
+from gdbcuda.text.printable import visible
+
+MOST_REPEATED = 100  # times that a question is asked from deeper and deeper before that is called recursion
 
 
 class RequestLog:
@@ -42,6 +48,7 @@ class RequestLog:
     def __init__(self) -> None:
         self.book = Book()
         self.seconds, self.stops = 0.0, 0
+        self.told_recursion = False
 
 
 class Planted:
@@ -50,10 +57,11 @@ class Planted:
     def __init__(self) -> None:
         self.entries: dict[int, ResolverEntry] = {}
         self.returns: dict[int, ResolverReturn] = {}
+        self.errors: dict[int, LoaderError] = {}
         self.objects: dict[tuple[str, int], int] = {}  # with the address of its dynamic section
 
     def remove(self) -> None:
-        for breakpoint in [*self.entries.values(), *self.returns.values()]:
+        for breakpoint in [*self.entries.values(), *self.returns.values(), *self.errors.values()]:
             if breakpoint.is_valid():
                 breakpoint.delete()
 
@@ -105,6 +113,7 @@ class ResolverEntry(ResolverWatch):
         known = PLANTED().returns
         if back not in known:
             known[back] = ResolverReturn(back)
+        tell_recursion(request)
         changed_answers.at_entry(request, self.address, back)
 
 
@@ -117,6 +126,29 @@ class ResolverReturn(ResolverWatch):
             changed_answers.at_return(request)
             read_answer(steady_snapshot(), request)
             plant_answer(request)
+            if request.answer is not None and request.owner_layer == "system":
+                LOG().book.note_error(request.thread, "")
+
+
+class LoaderError(ResolverWatch):
+    """Where the loader gives up: what it says there is what dlerror will say. Asking dlerror would take it away."""
+
+    def __init__(self, address: int, symbol: str) -> None:
+        super().__init__(address)
+        self.symbol = symbol
+
+    def look(self) -> None:
+        LOG().book.note_error(call_registers.thread_number(), request_values.loader_error(self.symbol))
+
+
+def tell_recursion(request: Request) -> None:
+    """Until the stack is full this takes minutes, in which nothing else would be said."""
+    if request.repeated != MOST_REPEATED or LOG().told_recursion:
+        return
+    LOG().told_recursion = True
+    asked = visible(f"{request.resolver} of {request.owner.rsplit('/', 1)[-1]}")
+    said = cycles.ever_deeper(asked, request.repeated, request.thread)
+    console.write(f"{said}\n  (it goes on; set cuda-recursion-limit {MOST_REPEATED} stops the next run there)\n")
 
 
 # -- on and off -----------------------------------------------------------------------------------------------
@@ -187,11 +219,22 @@ def plant_in(linkage: Linkage) -> None:
             known = entries.get(definition.address)
             if known is None or known.file != file:
                 entries[definition.address] = ResolverEntry(definition.address, shape, file)
+    if this_snapshot.layer_of(linkage) == "system":
+        plant_errors(linkage)
+
+
+def plant_errors(linkage: Linkage) -> None:
+    known = PLANTED().errors
+    for symbol in request_values.LOADER_ERRORS:
+        for definition in linkage.symbols.find(symbol):
+            if definition.address not in known:
+                known[definition.address] = LoaderError(definition.address, symbol)
 
 
 def plant_answer(request: Request) -> None:
     """A hook library without names has answered for a resolver: what that is asked for is a request too."""
-    shape, answer = resolver_shapes().get(request.name), request.answer
+    name = judge.wanted_symbol(table_version.table(), request) or request.name
+    shape, answer = resolver_shapes().get(name), request.answer
     if shape is not None and answer is not None and answer.layer == "hook" and not request.is_hooks_own:
         entries = PLANTED().entries
         if answer.address not in entries:
@@ -201,7 +244,7 @@ def plant_answer(request: Request) -> None:
 def forget_unloaded(addresses: set[int]) -> None:
     """What was unloaded may come again."""
     planted = PLANTED()
-    unloading.drop(addresses, planted.entries, planted.returns)
+    unloading.drop(addresses, planted.entries, planted.returns, planted.errors)
     planted.objects = unloading.still_there(planted.objects)
 
 

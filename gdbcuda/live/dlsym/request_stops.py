@@ -17,7 +17,7 @@ from gdbcuda.live.stopping import stops
 from gdbcuda.live.stopping.functions import function
 from gdbcuda.routes import request_report
 from gdbcuda.routes.requests import Request
-from gdbcuda.routes.shapes import LOADERS, ResolverShape
+from gdbcuda.routes.shapes import LOADERS, OPENERS, ResolverShape
 
 
 def request_here(frame: gdb.Frame) -> Request | None:
@@ -25,10 +25,11 @@ def request_here(frame: gdb.Frame) -> Request | None:
     shape, older = shape_at(frame.pc(), frame.name() or ""), frame.older()
     if shape is None or older is None:
         return None
-    named = [frames.value_bytes(symbol, frame) for symbol in frames.debug_parameters(frame)]
+    symbols = [] if frames.registers_hold(frame) else frames.debug_parameters(frame)
+    named = [frames.value_bytes(symbol, frame) for symbol in symbols]
     if len(named) >= shape.arity and all(raw is not None for raw in named):
         values = tuple(int.from_bytes(raw or b"", "little") for raw in named)
-    else:  # no debug info: near the entry the registers hold
+    else:  # at the first instruction debug info names places that nothing was stored in yet
         values = tuple(map(process.register, request_values.argument_registers(shape)))
     return request_values.read_request(shape, values, request_values.asker_at(older.pc()))
 
@@ -57,7 +58,7 @@ def cuda_asks(pattern: gdb.Value) -> bool:
 
 
 def on_stop(event: gdb.StopEvent) -> None:
-    """The line for dlsym and dlvsym; the API's own resolvers are shown as the API calls that they are."""
+    """The line for dlsym, dlopen and their kin; the API's own resolvers are shown as the API calls that they are."""
     if not isinstance(event, gdb.BreakpointEvent) or not settings.value("cuda-stop-info"):
         return
     try:
@@ -65,7 +66,7 @@ def on_stop(event: gdb.StopEvent) -> None:
             return
         frame = gdb.newest_frame()
         request = request_here(frame)
-        if request is not None and request.resolver in {shape.symbol for shape in LOADERS}:
+        if request is not None and request.resolver in {shape.symbol for shape in (*LOADERS, *OPENERS)}:
             console.write(stop_text(stops.number_of(event), frames.place_of(frame), request))
     except (UserError, Unreadable, gdb.error):
         return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import struct
 
-from gdbcuda.live import process
+from gdbcuda.live import layers, process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import answering, code_places, table_version, this_snapshot
 from gdbcuda.live.threads import call_registers
@@ -16,6 +17,7 @@ from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, ResolverShape, shapes
 from gdbcuda.routes.snapshot import API_RESOLVERS, ProcessSnapshot, Reached
 
+LOADER_ERRORS = ("_dl_signal_error", "_dl_signal_exception")  # glibc's, of libc and ld.so
 LEARNED: PerInferior[dict[int, str]] = PerInferior(dict)  # what an address without a name was answered for
 
 
@@ -48,6 +50,8 @@ def read_request(shape: ResolverShape, values: tuple[int, ...], asker: Asker) ->
     request = Request(shape.symbol, "", "", asker, 0, 0, arguments=values)
     if shape.name is not None:
         request.name = text_at(values[shape.name])
+    if request.is_opening and not values[shape.name or 0]:
+        request.handle_text = "NULL, the program itself"
     if shape.handle is not None:
         request.handle = values[shape.handle]
         request.handle_text = handle_text(request.handle)
@@ -56,7 +60,7 @@ def read_request(shape: ResolverShape, values: tuple[int, ...], asker: Asker) ->
     if shape.version is not None:
         request.version = values[shape.version] & 0xFFFFFFFF
     if shape.flags is not None:
-        request.flags = values[shape.flags]
+        request.flags = values[shape.flags] & 0xFFFFFFFF if request.is_opening else values[shape.flags]
     if shape.uuid is not None:
         request.handle_text = "UUID " + uuid_text(values[shape.uuid])
     return request
@@ -88,9 +92,21 @@ def read_answer(snapshot: ProcessSnapshot, request: Request) -> None:
         address = struct.unpack("<Q", memory.read(request.arguments[shape.out], 8))[0] if not request.result else 0
     if shape.status is not None and request.arguments[shape.status]:
         request.status = struct.unpack("<I", memory.read(request.arguments[shape.status], 4))[0]
-    request.answer = snapshot.reached(address)
+    request.answer = opened(address) if request.is_opening else snapshot.reached(address)
     request.verdict = judge.verdict(snapshot, request)
     learn(snapshot, request)
+
+
+def opened(handle: int) -> Reached | None:
+    """The object of a new handle: glibc's link_map says its path, in whatever namespace it is."""
+    if not handle:
+        return None
+    known = this_snapshot.objects().of_handle(handle)
+    if known is not None:
+        file = this_snapshot.file_of(known)
+    else:
+        file = text_at(struct.unpack("<Q", process.InferiorMemory().read(handle + 8, 8))[0])
+    return Reached(handle, (file,), file, layers.layer_of_object(file) or "app")
 
 
 def learn(snapshot: ProcessSnapshot, request: Request) -> None:
@@ -101,10 +117,20 @@ def learn(snapshot: ProcessSnapshot, request: Request) -> None:
     wanted = judge.wanted_symbol(snapshot.table, request)
     shown = by_request(snapshot, request, wanted) if wanted else None
     if shown is not None:
-        answering.learn(shown)
+        answering.learn_request(shown)
     if wanted and not answer.names:
         snapshot.learned.setdefault(answer.address, wanted)
         request.answer = Reached(*answer[:5], snapshot.learned[answer.address])
+
+
+def loader_error(symbol: str) -> str:
+    """At the first instruction of one of LOADER_ERRORS: the text of dlerror(3), as glibc's puts it together."""
+    code, first, _, fourth = map(process.register, abi.CONVENTIONS[process.machine()].integers[:4])
+    where, what = first, fourth
+    if symbol == "_dl_signal_exception":  # struct dl_exception: objname, errstring
+        where, what = struct.unpack("<QQ", process.InferiorMemory().read(first, 16))
+    number = code & 0xFFFFFFFF
+    return ": ".join(filter(None, (text_at(where), text_at(what), os.strerror(number) if number else "")))
 
 
 def asker_at(back: int) -> Asker:

@@ -45,13 +45,13 @@ def of_function(
         names_callers = any(isinstance(one, typed.CallerIn) for one in typed.nodes(tree))
         threads = frozenset(one.number for one in typed.nodes(tree) if isinstance(one, typed.Thread))
         asks_gdb = condition.to_gdb(function, abi.locate(function, process.machine())).why
-        return GuardFilter(terms, False, count is not None, names_callers, asks_kernel, threads, asks_gdb)
+        return GuardFilter(terms, native, False, count is not None, names_callers, asks_kernel, threads, asks_gdb)
     if native and not native.startswith("$_cuda_"):
         terms = [refusal("its condition is gdb's own, for the function is not in the API table")]
-    return GuardFilter(terms)
+    return GuardFilter(terms, native)
 
 
-def of_name(argument: int, pattern: str | None, wanted_callers: str) -> GuardFilter:
+def of_name(native: str, argument: int, pattern: str | None, wanted_callers: str) -> GuardFilter:
     """For a resolver that is asked for a name: what begins as the pattern does is looked at in gdb."""
     terms = caller_terms(wanted_callers)
     head = re.split(r"[*?\[]", pattern or "", maxsplit=1)[0]
@@ -59,7 +59,7 @@ def of_name(argument: int, pattern: str | None, wanted_callers: str) -> GuardFil
         registers = abi.convention(MACHINE).integers
         places = [abi.ValuePlace((abi.Piece(register, None, abi.WORD),)) for register in registers]
         terms.append(tree_term(0, typed.Matches("name", argument, head.encode(), True), places))
-    return GuardFilter(terms, asks_kernel=bool(head))
+    return GuardFilter(terms, native, asks_kernel=bool(head))
 
 
 def tree_term(number: int, tree: typed.Typed, locations: Sequence[abi.ValuePlace]) -> Term:

@@ -6,6 +6,7 @@ does, `guard_filters` what it tests.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Callable
 
 import gdb
@@ -14,7 +15,7 @@ from gdbcuda import condition as conditions
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.locations import places
-from gdbcuda.live.breakpoints.ours import BreakWish, GuardFilter, OurBreakpoint
+from gdbcuda.live.breakpoints.ours import GuardFilter, OurBreakpoint
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import sweep, switching
 from gdbcuda.live.guarding import filters, gdb_threads
@@ -32,6 +33,7 @@ from gdbcuda.live.guarding.loading import watch_or_not
 from gdbcuda.live.guarding.making import (
     SWITCHED_OFF,
     clean,
+    is_changed,
     refresh,
     release_unneeded,
     remove,
@@ -68,9 +70,18 @@ def want(
     add(made, found)
 
 
-def want_name(made: gdb.Breakpoint, argument: int, pattern: str | None, wanted_callers: str) -> None:
+def want_name(
+    made: gdb.Breakpoint, native: str, argument: int, pattern: str | None, wanted_callers: str
+) -> None:
     """The same for a resolver that is asked for a name."""
-    add(made, filters.of_name(argument, pattern, wanted_callers))
+    add(made, filters.of_name(native, argument, pattern, wanted_callers))
+
+
+def want_same(made: gdb.Breakpoint, number: int) -> None:
+    """As breakpoint ``number`` has, at another place; not where calls are counted, which is done for one breakpoint."""
+    found = ours.filter_of(number)
+    if found is not None and not found.is_counting:
+        add(made, replace(found, counts_calls=False))
 
 
 def add(made: gdb.Breakpoint, found: GuardFilter) -> None:
@@ -105,19 +116,14 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
     if switching:
         return
     one = ours.find(breakpoint.number)
-    if one is None or one.wish is None or one.filter is None:
+    if one is None or one.filter is None:
         on_created(breakpoint)
         return
     for here in one.here.all():
         here.guards.is_stale = True
     for guard in PROCESSES().guards_of(breakpoint.number):
-        if is_other(breakpoint, one.wish):
+        if not breakpoint.enabled or is_changed(breakpoint):  # (gdb may be in the middle of its locations)
             remove(guard)
-
-
-def is_other(breakpoint: gdb.Breakpoint, wish: BreakWish) -> bool:
-    """Than its guard was made for. (Its locations are not asked for: gdb may be in the middle of them.)"""
-    return not breakpoint.enabled or (breakpoint.condition or "") != wish.native
 
 
 def on_created(breakpoint: gdb.Breakpoint) -> None:

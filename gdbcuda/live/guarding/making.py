@@ -137,12 +137,18 @@ def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
         refuse([number], "")  # pending, and gdb does not even tell its condition
     elif not breakpoint.enabled:
         refuse([number], "disabled")
-    elif (breakpoint.condition or "") != ours.wish(number).native:
+    elif is_changed(breakpoint):
         refuse([number], "its condition was changed")
     else:
         switched_off = {one.stop for one in PROCESSES().guards_of(number) if one.is_lowered}
         return [address for address, on in found if address and (on or address in switched_off)]
     return []
+
+
+def is_changed(breakpoint: gdb.Breakpoint) -> bool:
+    """By the user, so that its condition is another one than its guard's."""
+    filter = ours.filter_of(breakpoint.number)
+    return filter is None or (breakpoint.condition or "") != filter.native
 
 
 def settle(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> None:

@@ -40,6 +40,11 @@ def fitted(text: str, width: int | None) -> str:
     return "\n".join(line if re.match(r"  [^\s(\d#]", line) else render.fold(line, width) for line in lines)
 
 
+def is_command_line() -> bool:
+    """gdb's own; an editor reads records."""
+    return not is_machine_interface() and dap("server") is None
+
+
 @functools.cache
 def is_machine_interface() -> bool:
     """gdb's own command line (this is the debugger's process, always local) asks for MI or DAP."""

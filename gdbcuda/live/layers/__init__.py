@@ -1,7 +1,8 @@
 """Which object is which layer, and which address belongs to whom.
 
 Layers, outermost first: app, runtime, hook, driver, system. A hook library is one that cuda-load was given, or that is
-noticed: an object that is nobody's we know and defines API functions under their own names.
+noticed: an object that is nobody's we know and exports API functions, or dlsym. To what it hides, or has in its PLT,
+nobody can be bound.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ import os
 from fnmatch import fnmatchcase
 
 from gdbcuda.api import vendor
-from gdbcuda.linkage.hook_library import RESOLVERS, TELLTALES
 from gdbcuda.live import process
 from gdbcuda.live.layers import noticed
 from gdbcuda.text.printable import visible
 
 LAYERS = ("app", "runtime", "hook", "driver", "system")
+STATIC_RUNTIME = "libcudart_static_"  # what its functions are called inside
 _hooks: list[str] = []
 
 
@@ -37,13 +38,12 @@ def named_hooks() -> list[str]:
 
 def hooks() -> list[str]:
     """The hook libraries that are meant: as named with cuda-load; else those noticed in the process."""
-    return named_hooks() or noticed_hooks()
+    return named_hooks() or noticed.hooks()
 
 
 def hooks_here() -> list[str]:
     """Those of them that the process has."""
-    found = hooks()
-    return [name for name in process.shared_objects() if any(is_same_file(name, one) for one in found)] if found else []
+    return [name for name in process.shared_objects() if layer_of_object(name) == "hook"] if hooks() else []
 
 
 @process.until_objects_change
@@ -58,7 +58,21 @@ def other_hooks() -> list[str]:
 
 
 def is_named(loaded: str) -> bool:
-    return any(is_same_file(loaded, named) for named in _hooks)
+    return any(is_meant(loaded, named) for named in _hooks)
+
+
+def is_meant(loaded: str, named: str) -> bool:
+    """Another library of the same name is another one, where the very file is loaded."""
+    return is_very(loaded, named) or (is_same_file(loaded, named) and not is_here_itself(named))
+
+
+def is_very(loaded: str, named: str) -> bool:
+    return loaded in (named, os.path.realpath(named))
+
+
+@process.until_objects_change
+def is_here_itself(named: str) -> bool:
+    return any(is_very(loaded, named) for loaded in process.shared_objects())
 
 
 def is_same_file(loaded: str, named: str) -> bool:
@@ -67,24 +81,11 @@ def is_same_file(loaded: str, named: str) -> bool:
 
 
 @process.until_objects_change
-def noticed_hooks() -> list[str]:
-    """Shared objects that are not the vendor's nor the system's, and define API functions or dlsym; also hidden ones,
-    which `notice` does not look for."""
-    program, found = process.strip_prefix(process.program()), noticed.hooks()
-    for name in (*TELLTALES, *RESOLVERS):
-        for address in process.decoded(name):
-            owner = process.object_of(address)
-            if owner and owner != program and not vendor.layer_of(owner) and owner not in found:
-                found.append(owner)
-    return found
-
-
-@process.until_objects_change
 def layer_of_object(name: str) -> str:
     """Layer of a file name as gdb shows it; "" for the empty name (no object there)."""
     if not name:
         return ""
-    if any(is_same_file(name, hook) for hook in (*hooks(), *other_hooks())):
+    if is_named(name) or any(is_meant(name, hook) for hook in noticed.hooks()):
         return "hook"
     return vendor.layer_of(name) or "app"
 
@@ -96,7 +97,7 @@ def layer_of(address: int, function: str = "") -> str:
         from gdbcuda.live.layers import table_version
 
         known = table_version.table().function(function)
-        if known is not None and known.api == "runtime":
+        if function.startswith(STATIC_RUNTIME) or (known is not None and known.api == "runtime"):
             return "runtime"
     return layer
 

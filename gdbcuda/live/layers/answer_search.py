@@ -13,13 +13,15 @@ from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answering, this_snapshot
+from gdbcuda.live.layers import answering, frames, this_snapshot
 from gdbcuda.live.placing import loader_watch, own_process
 from gdbcuda.routes.answering import Answering, found
 from gdbcuda.routes.snapshot import Reached
 
+MOST_FRAMES = 500
 FEW = 20  # names that are looked up one by one
 WANTED: list[Callable[[], Set[str]]] = []  # the API functions that somebody waits for
+ON_LOOK: list[Callable[[], None]] = []
 ON_BEGUN: list[Callable[[], None]] = []
 
 
@@ -42,6 +44,7 @@ class EntryPlaces:
     def __init__(self) -> None:
         self.entry: EntryPoint | None = None
         self.is_early = False  # in front of the program's first instruction
+        self.has_begun = False
 
     def end(self) -> None:
         if self.entry is not None and self.entry.is_valid():
@@ -57,6 +60,7 @@ def want() -> None:
     if process.is_alive() and not process.search_order():
         PLACES().is_early = plant()
     elif process.is_alive():
+        PLACES().has_begun = PLACES().has_begun or is_in_program()
         look()
 
 
@@ -79,10 +83,17 @@ def on_objfile(event: gdb.NewObjFileEvent) -> None:
 
 def plant() -> bool:
     here, address = PLACES(), process.auxiliary().get("AT_ENTRY", 0)
-    if here.entry is not None or not address or process.connection() == "core":
+    if here.entry is not None or not address or process.connection() == "core" or here.has_begun:
         return False
     here.entry = EntryPoint(address)
     return True
+
+
+def is_in_program() -> bool:
+    """A frame is: its first instruction has been executed, though nobody of ours saw it."""
+    with suppress(gdb.error):  # a process of which gdb knows little yet, or that runs
+        return any(process.in_program(one.pc()) for one in frames.innermost(MOST_FRAMES))
+    return False
 
 
 def may_be_overwritten() -> bool:
@@ -96,13 +107,20 @@ def may_be_overwritten() -> bool:
         return True
 
 
+def wanted() -> frozenset[str]:
+    return frozenset[str]().union(*(names() for names in WANTED))
+
+
 def look() -> None:
     """What answers now."""
-    names = frozenset[str]().union(*(wanted() for wanted in WANTED))
+    names = wanted()
     if not names:
         return
+    for tell in ON_LOOK:
+        tell()
     with suppress(UserError, Unreadable):  # the loader has not begun
-        for answer in [*found(this_snapshot.now(), names), *wrapped(names)]:
+        snapshot = this_snapshot.now()
+        for answer in [*found(snapshot, names), *answering.seen(snapshot, names), *wrapped(names)]:
             answering.learn(answer)
 
 

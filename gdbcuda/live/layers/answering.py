@@ -3,17 +3,22 @@ the function. Known are the addresses that a slot, an overwritten entry or an an
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from typing import Callable
 
 import gdb
 
+from gdbcuda.linkage.image import Image
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import unloading
 from gdbcuda.routes.answering import Answering
+from gdbcuda.routes.snapshot import ProcessSnapshot
 
 # address of the code's first instruction -> API functions
 FUNCTIONS: PerInferior[dict[int, set[str]]] = PerInferior(dict)
+# What requests have shown, in this process or in one before: by library, the code's offset and function -> how.
+_seen: dict[str, dict[tuple[int, str], str]] = {}
 OVERWRITTEN: PerInferior[set[int]] = PerInferior(set)  # functions of the vendor's whose entry is a jump of somebody's
 ON_LEARNED: list[Callable[[Answering], None]] = []
 
@@ -22,6 +27,32 @@ def learn(answer: Answering) -> None:
     FUNCTIONS().setdefault(answer.reached.address, set()).add(answer.function)
     for tell in ON_LEARNED:
         tell(answer)
+
+
+def learn_request(answer: Answering) -> None:
+    """Nobody can find it again; another process has the same code, if the library's build-id is the same."""
+    if library := key_at(answer.reached.address):
+        _seen.setdefault(library, {})[answer.reached.offset, answer.function] = answer.how
+    learn(answer)
+
+
+def seen(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering]:
+    """What requests have shown of code that is here, for these functions."""
+    for hook in snapshot.hooks if _seen else ():
+        for (offset, function), how in _seen.get(key_of(hook.image), {}).items():
+            reached = snapshot.reached(hook.image.base + offset, is_final=True) if function in names else None
+            if reached is not None:
+                yield Answering(function, reached, how)
+
+
+def key_at(address: int) -> str:
+    owner = next((one for one in process.images() if one.holds(address)), None)
+    return key_of(owner) if owner is not None else ""
+
+
+def key_of(library: Image) -> str:
+    """Without a build-id it is known in its process alone."""
+    return library.build_id or f"{library.name} at {library.base:#x} of {gdb.selected_inferior().pid}"
 
 
 def is_answered(function: str, inferior: gdb.Inferior) -> bool:

@@ -18,6 +18,7 @@ from gdbcuda.machine.detour import NoDetour
 from gdbcuda.memory import PAGE
 
 FOREIGN = ("hook", "driver", "system")  # to --from app
+MOST_INLINED = 16 << 10  # bytes that are asked one by one
 ORDER = {"hook": 0, "driver": 1, "app": 2}  # likely callers first
 
 
@@ -36,7 +37,8 @@ def may_call(one: Image, words: list[str]) -> bool:
 
 
 def has_function(one: Image, word: str) -> bool:
-    return any(one.holds(start) for start, _ in condition_words.function_ranges(word))
+    places = condition_words.function_ranges(word) + condition_words.inlined_blocks(word)
+    return any(one.holds(start) for start, _ in places)
 
 
 def file_of(one: Image) -> str:
@@ -88,4 +90,13 @@ def ranges_of(word: str) -> list[Range]:
     if word == "runtime" and this_snapshot.static_runtime():
         raise NoDetour("the runtime is a part of the program, and its code is not in one piece")
     found = [extent(one) for one in objects if layers.matches(word, layers.layer_of_object(file_of(one)), file_of(one))]
-    return found + condition_words.function_ranges(word)
+    return found + condition_words.function_ranges(word) + inlined(word)
+
+
+def inlined(word: str) -> list[Range]:
+    """The pieces of other functions that the function's code was put into."""
+    blocks = condition_words.inlined_blocks(word)
+    if sum(end - start for start, end in blocks) > MOST_INLINED:
+        raise NoDetour(f"the compiler has put {word} into others, and its code is not in one piece")
+    addresses = (at for start, end in blocks for at in range(start, end) if condition_words.is_inlined(word, at))
+    return union((at, at + 1) for at in addresses)

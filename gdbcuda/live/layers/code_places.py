@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import gdb
 
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import frames
@@ -25,9 +28,14 @@ def at(address: int, lookup: int) -> frames.CodePlace:
     block = process.block_of_function(space.block_for_pc(lookup))
     function = block.function if block is not None else None
     name = function.name if function is not None else process.symbol_of(lookup)[0]
-    line = space.find_pc_line(lookup)
-    source = f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab and line.line else ""
+    source = frames.source_of(space.find_pc_line(lookup))
     return frames.CodePlace(address, name, process.object_of(lookup), layers.layer_of(lookup, name), source)
+
+
+def inlined_into(outer: Sequence[gdb.Frame]) -> dict[str, Any]:
+    """The functions that a place's code was put into, outwards, for a log."""
+    return {"inlined_into": [{"function": frame.name() or "", "source": frames.source_of(frame.find_sal())}
+                             for frame in outer]} if outer else {}  # fmt: skip
 
 
 def details(place: frames.CodePlace) -> dict[str, Any]:

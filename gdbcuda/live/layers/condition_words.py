@@ -12,12 +12,10 @@ from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import frames, names, table_version
+from gdbcuda.text import cplusplus
 
 MOST_SHOWN = 8
-FUNCTION = re.compile(r"[A-Za-z_~][\w:~<>, *&$]*")
-TEMPLATE = re.compile(r"<[^<>]*>")
-C_NAME = re.compile(r"(?!_Z)\w+")
-FEWEST = 2  # letters before functions are offered
+FUNCTION = re.compile(r"[A-Za-z_~][\w:~<>, *&$]*(\([\w:<>, *&]*\))?")
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
 
@@ -33,33 +31,44 @@ def is_from(caller: frames.CodePlace, wanted: str) -> bool:
 
 
 def is_function(wanted: str, return_address: int) -> bool:
-    """By ELF symbols: what the compiler has put into another function is that other one's."""
-    return any(low < return_address <= high for low, high in function_ranges(wanted))
+    """By ELF symbols, and by the functions that the compiler has put into another one: the call is all of theirs."""
+    if any(low < return_address <= high for low, high in function_ranges(wanted)):
+        return True
+    return is_inlined(wanted, return_address - 1)
+
+
+def is_inlined(wanted: str, address: int) -> bool:
+    return is_name(wanted) and any(cplusplus.is_called(one, wanted) for one in process.inlined_at(address))
+
+
+def is_name(text: str) -> bool:
+    """Of a function, and of no layer."""
+    return text not in layers.LAYERS and FUNCTION.fullmatch(text) is not None
 
 
 @process.until_objects_change
 def function_ranges(name: str) -> list[tuple[int, int]]:
     """(start, end) of each function of that name; [] where the name is a layer's or a file's. As gdb has it, a C++
     function may be named without its namespace, its arguments and what its template was made for."""
-    name = name.partition("(")[0]
-    if name in layers.LAYERS or not FUNCTION.fullmatch(name):
+    if not is_name(name):
         return []
     starts = {process.function_start(pc) or pc for pc in process.decoded(name)}
     return [(start, end_of(start)) for start in sorted(starts) if is_named(start, name)]
 
 
+@process.until_objects_change
+def inlined_blocks(name: str) -> list[tuple[int, int]]:
+    """(start, end) of what reaches around the code of the function in each one that it was put into: other code of
+    that one may lie between."""
+    if not is_name(name):
+        return []
+    found = (process.inlined_block(pc, lambda one: cplusplus.is_called(one, name)) for pc in process.decoded(name))
+    return sorted({block for block in found if block is not None})
+
+
 def is_named(start: int, name: str) -> bool:
     """Not what calls it in the PLT, and not a function into which the compiler has put it; an alias is."""
-    return is_cplusplus_name(process.symbol_of(start)[0], name) or (name, start) in symbols_of(start)
-
-
-def is_cplusplus_name(symbol: str, name: str) -> bool:
-    """ "float* make<float>(unsigned long)" is make, and make<float>."""
-    whole = symbol.replace("(anonymous namespace)", "").partition("(")[0]
-    plain = whole
-    while plain != (plain := TEMPLATE.sub("", plain)):
-        pass
-    return any(re.search(rf"(^|::|[ *&]){re.escape(name)}$", one) for one in (whole, plain))
+    return cplusplus.is_called(process.symbol_of(start)[0], name) or (name, start) in symbols_of(start)
 
 
 def end_of(start: int) -> int:
@@ -122,8 +131,7 @@ def complete_callers(token: str) -> Iterable[str]:
     """Layers and libraries, and the program's and the hook library's functions, of which there are many; several
     with commas."""
     head, comma, last = token.rpartition(",")
-    named = {name for name in functions() if C_NAME.fullmatch(name)} if len(last) >= FEWEST else set()
-    return [f"{head}{comma}{name}" for name in [*names.complete_callers(last), *sorted(named)]]
+    return [f"{head}{comma}{name}" for name in [*names.complete_callers(last), *names.complete_own(last)]]
 
 
 def functions_of(word: str) -> list[api.Function]:
@@ -169,26 +177,15 @@ def is_known(word: str) -> bool:
     if any(layers.matches(word, "", name) for name in names.objects()):
         return True
     if process.is_alive():
-        return bool(function_ranges(word))
-    return bool(FUNCTION.fullmatch(word) and process.decoded(word)) or word in functions()
-
-
-def functions() -> set[str]:
-    """Of the program and the hook library: whom people usually mean."""
-    from gdbcuda.live.layers import this_snapshot  # loaded when first used
-
-    return {
-        name
-        for file in (process.program(), *this_snapshot.hook_files())
-        for name, _ in this_snapshot.symbol_table(file)
-    }
+        return bool(function_ranges(word) or inlined_blocks(word))
+    return bool(is_name(word) and process.decoded(word)) or names.is_own(word)
 
 
 def unknown(word: str) -> str:
     from difflib import get_close_matches  # slow to import
 
     files = [name.rpartition("/")[2] for name in names.objects() if name]
-    near = get_close_matches(word, [*files, *functions()], 1, 0.6)
+    near = get_close_matches(word, [*files, *names.own_functions()], 1, 0.6)
     if near:
         hint = f"did you mean {near[0]}?"
     else:

@@ -49,9 +49,12 @@ def place_of(frame: gdb.Frame, is_caller: bool = False) -> CodePlace:
     pc = frame.pc()
     lookup = pc - 1 if is_caller and pc else pc  # a call can be the last instruction; 0 ends some stacks
     name = frame.name() or process.symbol_of(lookup)[0]
-    line = frame.find_sal()
-    source = f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab and line.line else ""
+    source = source_of(frame.find_sal())
     return CodePlace(pc, name, process.object_of(lookup), layers.layer_of(lookup, name), source)
+
+
+def source_of(line: gdb.Symtab_and_line) -> str:
+    return f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}" if line.symtab and line.line else ""
 
 
 Prototypes = Callable[[str], Optional[api.Function]]

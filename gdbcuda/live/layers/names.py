@@ -15,7 +15,9 @@ from gdbcuda.files import places
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.layers import table_version
+from gdbcuda.text import cplusplus
 
+FEWEST = 2  # letters before functions are offered
 EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as the table's prototypes are written
     "dlsym": "void *;handle void *;symbol const char *",
     "dlvsym": "void *;handle void *;symbol const char *;version const char *",
@@ -23,64 +25,58 @@ EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as 
 }
 
 
-def resolve(pattern: str) -> list[str]:
-    """ELF symbols meant by the pattern; UserError with the nearest names if there is none."""
+def resolve(pattern: str) -> list[api.Function]:
+    """The functions of the API meant by the pattern, all variants of a base name; [] for another function's name.
+    UserError with the nearest names if there is none."""
     table = table_version.table()
     if not pattern:
         raise UserError("an empty name; a function is wanted, for example cuMemAlloc")
     found = table.find(pattern)
-    if is_glob(pattern):
-        return [f.symbol for f in found] or unknown(pattern, table)
-    if not found:
-        return [pattern] if is_somewhere(pattern) else unknown(pattern, table)
-    return used_variants(pattern, [f.symbol for f in found], table)
+    if not found and (is_glob(pattern) or not is_somewhere(pattern)):
+        unknown(pattern, table)
+    return found
 
 
 def is_glob(pattern: str) -> bool:
     return any(c in pattern for c in "*?[")
 
 
-def used_variants(name: str, symbols: list[str], table: api.Table) -> list[str]:
-    """Of cuMemAlloc and cuMemAlloc_v2 the ones that the program links against; else the header's current one.
-
-    What nvcc makes of <<<>>> calls __cudaLaunchKernel since CUDA 13, cudaLaunchKernel before."""
-    candidates = [*symbols, *(f"__{symbol}" for symbol in symbols if table.function(f"__{symbol}"))]
-    if len(candidates) == 1:
-        return candidates
-    linked = [symbol for symbol in candidates if is_linked(symbol)]
-    return linked or [symbols[0] if len(symbols) == 1 else table.source_symbol(name)]
-
-
-def is_linked(symbol: str) -> bool:
-    """The program itself refers to the symbol, or has it inside (a static cudart)."""
-    if symbol in imports():
-        return True
-    function = function_named(symbol)
-    may_be_inside = function is None or function.api == "runtime"
-    return may_be_inside and any(process.in_program(address) for address in process.decoded(symbol))
-
-
-@process.until_objects_change
-def imports() -> frozenset[str]:
-    """The API functions that the program is linked against: from its memory, before the start from its file."""
-    from gdbcuda import elf
-    from gdbcuda.live.layers import this_snapshot
-
-    images = process.images()
-    if images:
-        table = table_version.table()
-        names = {*table.functions, *table.extras}
-        return frozenset(this_snapshot.linkage_of(images[0]).symbols.undefined(names).values())
-    try:
-        return frozenset(elf.open(process.strip_prefix(process.program())).undefined)
-    except UserError:
-        return frozenset()  # not a file of this machine
-
-
 def is_somewhere(name: str) -> bool:
     """Not in the table, but defined in a loaded object or in the hook library's file."""
     is_loaded = "@" not in name and bool(process.decoded(name))
-    return is_loaded or name in EXTRA or any(name in defined(h) for h in layers.named_hooks())
+    return is_loaded or name in EXTRA or any(defines(one, name) for one in layers.named_hooks())
+
+
+def defines(path: str, name: str) -> bool:
+    """Has the hook library's file the function? A C++ one may be called as gdb's own break takes it."""
+    return name in defined(path) or look_for_cplusplus(path, version_of(path), name)
+
+
+@functools.lru_cache(maxsize=256)
+def look_for_cplusplus(path: str, version: tuple[int, ...], name: str) -> bool:
+    part = cplusplus.last_identifier(name)
+    mangled = (one for one in read_defined(path, version) if one.startswith("_Z") and part in one)
+    return bool(part) and any(cplusplus.is_called(process.demangled(one), name) for one in mangled)
+
+
+def is_own(name: str) -> bool:
+    """Has the program, or the hook library, a function of that name?"""
+    part = cplusplus.last_identifier(name)
+    return any(name == one or cplusplus.is_called(process.demangled(one), name) for one in own_symbols() if part in one)
+
+
+def own_symbols() -> set[str]:
+    """ELF symbols of the program and the hook library: whose functions people usually mean."""
+    from gdbcuda.live.layers import this_snapshot  # loaded when first used
+
+    files = (process.program(), *this_snapshot.hook_files())
+    loaded = {name for file in files for name, _ in this_snapshot.symbol_table(file)}
+    return loaded.union(*map(defined, layers.named_hooks()))
+
+
+def own_functions(part: str = "") -> set[str]:
+    """As people call them, of symbols that have the text in them."""
+    return {cplusplus.plain(process.demangled(one)) for one in own_symbols() if part in one}
 
 
 def exported(path: str) -> frozenset[str]:
@@ -142,18 +138,28 @@ def look_for_names(path: str, version: tuple[int, ...], table: api.Table) -> boo
 
 
 def unknown(pattern: str, table: api.Table) -> NoReturn:
-    near = [] if is_glob(pattern) else table.nearest(pattern)
+    near = [] if is_glob(pattern) else table.nearest(pattern) or nearest_own(pattern)
     hint = f"; did you mean {', '.join(near)}?" if near else ""
     where = f"the API of CUDA {table.cuda} and NVML {table.nvml}"
     raise UserError(f"no function {pattern!r} in {where}, the program or the hook library{hint}")
 
 
+def nearest_own(name: str) -> list[str]:
+    from difflib import get_close_matches  # slow to import
+
+    return get_close_matches(name, own_functions(), 1)
+
+
 def complete_functions(token: str) -> Iterable[str]:
-    return (
-        [f.symbol for f in table_version.table().find(token, prefix=True)] + list(EXTRA)
-        if token
-        else ("cu", "cuda", "nvml")
-    )
+    """Of the API, and once a few letters are there the program's and the hook library's own."""
+    if not token:
+        return ("cu", "cuda", "nvml")
+    found = [f.symbol for f in table_version.table().find(token, prefix=True)]
+    return [*found, *EXTRA, *complete_own(token)]
+
+
+def complete_own(token: str) -> Iterable[str]:
+    return sorted(own_functions(cplusplus.last_identifier(token))) if len(token) >= FEWEST else ()
 
 
 def complete_places(token: str) -> Iterable[str]:

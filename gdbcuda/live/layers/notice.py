@@ -1,23 +1,26 @@
 """A hook library that nobody has named: noticed when it is loaded, said in one line, and the hook layer from then on.
 
 Each object that is neither the vendor's nor the system's is asked once, whether the process has CUDA yet or not: by its
-file here, 0.1 ms; where gdb has only the other machine's, by a few blocks of its memory, at the next stop. The table is
-loaded for names that look like the API's. (gdb manual: "Events In Python".)
+file here, 0.1 ms; where gdb has only the other machine's, by a few blocks of its memory, when somebody asks for layers,
+at the next stop at the latest. The table is loaded for names that look like the API's.
+(gdb manual: "Events In Python".)
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import gdb
 
 from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable
+from gdbcuda.linkage.hook_library import OTHER_WAYS
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers.noticed import STATE, NoticedObjects
+from gdbcuda.live.layers.noticed import LOOKS, STATE, NoticedObjects
 from gdbcuda.live.prompt import settings
 from gdbcuda.text.printable import visible
 
@@ -36,41 +39,60 @@ def on_objfile(event: gdb.NewObjFileEvent) -> None:
     for inferior in inferiors.in_space(space):
         if inferior.pid:
             arrived(STATE.of(inferior), name)
-    if gdb.selected_inferior() in inferiors.in_space(space):
-        look_ahead(STATE())
-
-
-def look_ahead(state: NoticedObjects) -> None:
-    """The loader has mapped all libraries of the start before gdb tells of the first: whoever asks for layers at that
-    one, as the log does, has to know the others."""
-    for name in process.search_order() if not process.is_remote() else ():
-        if name not in state.asked and not vendor.layer_of(name):
-            state.asked.add(name)
-            arrived(state, name)
 
 
 def arrived(state: NoticedObjects, name: str) -> None:
     if name.startswith(process.REMOTE_PREFIX):
-        state.unasked.append(name)
-    else:
-        keep(state, {name: exported_by_file(name)})
+        state.is_left = True
+    elif name not in state.asked:
+        keep(state, name, exported_by_file(name))
+
+
+def look(state: NoticedObjects) -> None:
+    """Whoever asks for layers, as the log does at the first object that gdb tells of, has to know them all: the loader
+    has mapped those of the start before that."""
+    state.is_left = False
+    with suppress(gdb.error):  # in an exec behind gdbserver the thread is taken for running
+        left = [name for name in process.search_order() if name not in state.asked]
+        images = {one.name: one for one in process.images()} if left else {}
+        for name in filter(is_readable, left):
+            keep(state, name, exported_here(name, images.get(name)))
+
+
+LOOKS.append(look)
+
+
+def is_readable(name: str) -> bool:
+    """Of a core file's objects gdb may lack the files: what is said of those is what to do about it."""
+    return process.connection() != "core" or process.objfile_of(name) is not None
 
 
 def on_stop(event: object) -> None:
     state = STATE()
-    if state.unasked:
-        images = {one.name: one for one in process.images()}
-        keep(state, {name: exported_by_memory(images.get(process.strip_prefix(name))) for name in state.unasked})
+    if state.is_left:
+        look(state)
 
 
-def keep(state: NoticedObjects, asked: dict[str, frozenset[str]]) -> None:
-    state.unasked = [name for name in state.unasked if name not in asked]
-    for name, exported in asked.items():
-        if exported:
-            state.hooks[process.strip_prefix(name)] = exported
-            if not process.is_remote():  # there it is done at a stop, when what was read costs packets
-                process.forget()
-            tell(process.strip_prefix(name), exported)
+def keep(state: NoticedObjects, name: str, exported: frozenset[str]) -> None:
+    state.asked.add(name)
+    if exported:
+        state.hooks[name] = exported
+        if not process.is_remote():  # there what was read costs packets, and `look` comes before layers are asked
+            process.forget()
+        tell(name, exported)
+
+
+def exported_here(name: str, image: Image | None) -> frozenset[str]:
+    """By the file that gdb takes for it, unless that is on another machine; none of the vendor's and the system's."""
+    if vendor.layer_of(name):
+        return frozenset()
+    root = str(gdb.parameter("sysroot") or "")
+    file = "" if root.startswith(process.REMOTE_PREFIX) and process.is_remote() else file_below(root, name)
+    return exported_by_file(file) if os.path.isfile(file) else exported_by_memory(image)
+
+
+def file_below(root: str, name: str) -> str:
+    return name if root.startswith(process.REMOTE_PREFIX) else root.rstrip("/") + name
 
 
 def exported_by_file(name: str) -> frozenset[str]:
@@ -112,4 +134,5 @@ def described(exported: frozenset[str], table: api.Table) -> str:
     counts = [f"{found.count(kind)} {word}" for kind, word in KINDS if kind in found]
     said = " and ".join(filter(None, [", ".join(counts[:-1]), *counts[-1:]]))
     functions = f"{said} function{'' if len(found) == 1 else 's'}" if counts else "no API function by name"
-    return ", ".join([functions, *(name for name in ("dlsym", "dlvsym") if name in exported)])
+    resolvers = [name for name in ("dlsym", "dlvsym") if name in exported]
+    return ", ".join([functions, *resolvers, *(text for name, text in OTHER_WAYS.items() if name in exported)])

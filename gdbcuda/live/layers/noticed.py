@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Callable
 
 from gdbcuda.live.host.inferiors import PerInferior
 
 
 @dataclass
 class NoticedObjects:
-    """Of one process. ``hooks`` are file name and what it exports; ``asked``: the files that were looked at
-    before gdb told of them."""
+    """Of one process. ``hooks`` are file name and what it exports; ``asked``: the files that were looked at;
+    ``is_left``: gdb has told of one that was not, as it is on another machine."""
 
     asked: set[str] = field(default_factory=set)
-    unasked: list[str] = field(default_factory=list)
+    is_left: bool = False
     hooks: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
 STATE: PerInferior[NoticedObjects] = PerInferior(NoticedObjects)
+LOOKS: list[Callable[[NoticedObjects], None]] = []  # asks what is mapped and was not asked yet
 
 
 def hooks() -> list[str]:
-    return list(STATE().hooks)
+    state = STATE()
+    for look in LOOKS:
+        look(state)
+    return list(state.hooks)
+
+
+def exporting(name: str) -> list[str]:
+    return [file for file in hooks() if name in STATE().hooks[file]]

@@ -48,6 +48,13 @@ def objects() -> Linkages:
     return Linkages(map(linkage_of, found))
 
 
+def objects_elsewhere() -> list[Linkage]:
+    """Those of further namespaces (dlmopen), which are in nobody's search order. Not those that gdb does not know: it
+    would not hear that they go. (Before gdb 13 it knows the first namespace alone.)"""
+    found = [one for namespace in process.images_elsewhere() for one in namespace]
+    return [linkage_of(one) for one in found if gdb.solib_name(one.dynamic)]
+
+
 def file_of(linkage: Linkage) -> str:
     return linkage.image.name or process.strip_prefix(process.program())
 
@@ -118,10 +125,16 @@ def code_readers() -> list[Callable[[int, int], bytes]]:
     return [process.original_code, *([lambda at, size: process.original_code(at, size, raw)] if raw else [])]
 
 
+def in_other_namespace(address: int) -> tuple[str, str]:
+    """File and layer; "" where gdb does not know of it."""
+    file = process.object_of(address)
+    return file, layers.layer_of_object(file)
+
+
 def now() -> ProcessSnapshot:
     """The process at this stop: pointers and slots are read anew."""
     memory = PagedMemory(process.InferiorMemory())
     return ProcessSnapshot(
         objects(), memory, table_version.table(), layer_of, file_of, symbol_at, is_hidden, variable_at,
-        code_readers(),
+        code_readers(), in_other_namespace,
     )

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from gdbcuda.api import vendor
 from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.hook_library import RESOLVERS
-from gdbcuda.live import layers
-from gdbcuda.live.layers import this_snapshot
+from gdbcuda.live import layers, process
+from gdbcuda.live.layers import answering, noticed, this_snapshot
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
 PROGRAM, NAMED, NOTICED, BY_NAME, OTHER = "the program", "cuda-load", "what it exports", "its name", "the program's"
@@ -17,7 +17,9 @@ PROGRAM, NAMED, NOTICED, BY_NAME, OTHER = "the program", "cuda-load", "what it e
 
 class Member(NamedTuple):
     """An object of the process. ``exports``: kind of function ("driver", "nvml", "runtime") -> how many; ``resolvers``
-    are those that it defines (dlsym …); ``order`` is its place in the loader's search, None for what dlopen brought."""
+    are those that it defines (dlsym …); ``answers``: functions that its code is known to answer for under other names;
+    ``order`` is its place in the loader's search, None for what dlopen brought, 0
+    for an audit library, which has a namespace of its own."""
 
     layer: str
     file: str
@@ -25,13 +27,17 @@ class Member(NamedTuple):
     resolvers: tuple[str, ...]
     known_by: str
     order: int | None
+    answers: tuple[str, ...] = ()
 
 
 def members() -> list[Member]:
     """UserError where there is no process, or the loader has not begun."""
     snapshot = this_snapshot.now()
     order = {one: number for number, one in enumerate(snapshot.objects.startup, 1)}
-    return [member(snapshot, one, order.get(one)) for one in snapshot.objects.all]
+    found = [member(snapshot, one, order.get(one)) for one in snapshot.objects.all]
+    known = {one.file for one in found}
+    others = [file for file in noticed.hooks() if file not in known]
+    return [*found, *(Member("hook", file, {}, (), NOTICED, 0, answers(file)) for file in others)]
 
 
 def member(snapshot: ProcessSnapshot, one: Linkage, order: int | None) -> Member:
@@ -40,7 +46,12 @@ def member(snapshot: ProcessSnapshot, one: Linkage, order: int | None) -> Member
     exports: dict[str, int] = {}
     if layer != "system":
         exports = dict(Counter(table[name].api for name in one.symbols.defined(snapshot.api_names) if name in table))
-    return Member(layer, file, exports, resolvers, known_by(snapshot, one, layer, file), order)
+    return Member(layer, file, exports, resolvers, known_by(snapshot, one, layer, file), order, answers(file))
+
+
+def answers(file: str) -> tuple[str, ...]:
+    here = (names for address, names in answering.FUNCTIONS().items() if process.object_of(address) == file)
+    return tuple(sorted(set[str]().union(*here)))
 
 
 def known_by(snapshot: ProcessSnapshot, one: Linkage, layer: str, file: str) -> str:

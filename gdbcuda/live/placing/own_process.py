@@ -15,7 +15,7 @@ import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.placing import unloading
+from gdbcuda.live.placing import silence, unloading
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.threads import children
 
@@ -32,6 +32,7 @@ def confine(made: gdb.Breakpoint, address: int) -> None:
     other locations, and it crashes now and then where one is switched in the middle of an exec; gdb 15 knows the
     attribute, but makes them all the same. They refuse it where a thread is named, which is of one process already.)"""
     owner = gdb.selected_inferior().num
+    silence.wake(address)
     _placed[made.number] = unloading.Placed(made, address, owner)
     if hasattr(made, "inferior") and made.thread is None:
         made.inferior = owner
@@ -66,6 +67,8 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
         if since is not None:
             children.take_out(breakpoint.address, since)
     placed = _placed.get(breakpoint.number)
+    if placed is not None and breakpoint.enabled:
+        silence.wake(placed.address)
     if placed is None or not CAN_CONFINE:
         return
     for place in breakpoint.locations:

@@ -13,26 +13,49 @@ from contextlib import suppress
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import inserted
+from gdbcuda.live.threads import standstill
 
 INT3 = b"\xcc"
+SILENT: PerInferior[set[int]] = PerInferior(set)
 
 
-def silence(address: int) -> None:
+def silence(address: int) -> bool:
     """In a breakpoint's ``stop``. Where gdb has another one at the address, for ``finish`` maybe, all is as it was."""
-    if is_alone(address):
+    found = is_alone(address)
+    if found:
+        SILENT().add(address)
         put(address, is_met=False)
+    return found
 
 
 def wake(address: int) -> None:
-    """The process meets it again. (One that is not in the process now is put there as it goes on.)"""
-    if inserted.now():
-        put(address, is_met=True)
+    """The process meets it again, and what else gdb has there: gdb writes no byte for the second at an address. (One
+    that is not in the process now is put there as it goes on.)"""
+    if address in SILENT():
+        SILENT().discard(address)
+        if inserted.now():
+            put(address, is_met=True)
+
+
+def wake_all() -> None:
+    """At a stop: whatever the user asks for next may be at one of these addresses."""
+    for address in list(SILENT()):
+        wake(address)
+
+
+def may_go(address: int) -> bool:
+    """Whether one of ours may leave gdb's table. Where a signal comes as a thread is stepped off it, gdb has a *step
+    resume* of its own there, which the thread runs past where ours is silent, or at a vfork. That one would be alone
+    then, and would go while threads run. (gdb's infrun.c: insert_hp_step_resume_breakpoint_at_frame.) An event cannot
+    ask for gdb's table: there it stays."""
+    return standstill.stands_still() or (gdb_cli.is_possible() and is_alone(address))
 
 
 def is_alone(address: int) -> bool:
     table = gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints")
-    return len(set(re.findall(rf"^(-?\d+)\b.*\b0x0*{address:x}\b", table, re.MULTILINE))) == 1
+    return len(set(re.findall(rf"^(-?\d+)\b.*\b0x0*{address:x}\b", table, re.MULTILINE))) <= 1
 
 
 def put(address: int, is_met: bool) -> None:

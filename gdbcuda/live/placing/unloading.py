@@ -36,6 +36,7 @@ class Placed:
 
 # By gdb's name of the object. What is in none, as in the program, is not unloaded.
 OBJECTS: PerInferior[dict[str, set[Placed]]] = PerInferior(dict)
+TWINS: PerInferior[list[bool]] = PerInferior(list)  # two of one file have been there
 ON_UNLOADED: list[Callable[[set[int]], None]] = []  # told of the addresses at which a breakpoint was
 _trash: list[gdb.Breakpoint] = []
 
@@ -54,13 +55,27 @@ def keep(made: Placed) -> None:
 
 
 def look() -> None:
-    """The loader has loaded or unloaded something. Of each object one address is enough: it goes as a whole."""
+    """The loader has loaded or unloaded something. Of each object one address is enough: it goes as a whole; but where
+    an object was ever there twice (dlmopen), one of the two may go."""
     gone: list[Placed] = []
+    has_twins = have_been_twins()
     for name, placed in list(OBJECTS().items()):
-        if placed and not is_there(next(iter(placed)).address, name):
+        if has_twins:
+            lost = {one for one in placed if not is_there(one.address, name)}
+            placed -= lost
+            gone += lost
+        elif placed and not is_there(next(iter(placed)).address, name):
             gone += OBJECTS().pop(name)
     if gone:
         forget(gone)
+
+
+def have_been_twins() -> bool:
+    known = TWINS()
+    if not known:
+        files = [one.filename for one in gdb.objfiles() if one.filename and one.owner is None]
+        known.extend([True] if len(set(files)) < len(files) else [])
+    return bool(known)
 
 
 def is_there(address: int, name: str) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
+from gdbcuda.api import vendor
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.live import process
@@ -36,6 +37,7 @@ class Preload:
     user_wrapper: str = ""
     user_values: dict[int, str] = field(default_factory=dict)  # LD_PRELOAD, by inferior: each has its own environment
     user_shell: bool = False  # startup-with-shell was on, and is off because of us
+    runtimes: list[str] = field(default_factory=list)  # of sanitizers, which want to be first
     beside: str = ""  # our own library, preloaded behind all others
     is_remote: bool = False  # gdb's settings are now those for a gdbserver that starts the program
 
@@ -63,8 +65,7 @@ def add(path: str, behind: bool, there: str = "") -> None:
     if named not in STATE.files:
         (STATE.last if behind else STATE.first).append(named)
     apply()
-    if uses_environment():
-        watch_run()
+    watch_run()
 
 
 def remove(path: str) -> None:
@@ -89,8 +90,10 @@ def apply() -> None:
     """gdb counts the execs until the program: one shell, one wrapper. So ours is merged into the user's ``env``."""
     leave_shell_out()
     STATE.beside = ours()
+    STATE.runtimes = list(dict.fromkeys(one for path in STATE.there for one in runtimes(path)))
     words = wrapper_words()
-    value = ":".join(filter(None, [*STATE.first, wrapper_value(words) or user_value(), *STATE.last, STATE.beside]))
+    users = wrapper_value(words) or user_value()
+    value = ":".join(filter(None, [*STATE.runtimes, *STATE.first, users, *STATE.last, STATE.beside]))
     if uses_environment():
         gdb_cli.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD")
     elif STATE.files:
@@ -104,7 +107,7 @@ def user_value() -> str:
     """What the user has the selected inferior preload anyway. (A cloned one has a copy of ours.)"""
     number = gdb.selected_inferior().num
     if number not in STATE.user_values:
-        found, not_his = (environment("LD_PRELOAD") or "").split(":"), [*STATE.files, STATE.beside]
+        found, not_his = (environment("LD_PRELOAD") or "").split(":"), [*STATE.runtimes, *STATE.files, STATE.beside]
         STATE.user_values[number] = ":".join(name for name in found if name not in not_his)
     return STATE.user_values[number]
 
@@ -123,6 +126,19 @@ def ours() -> str:
         return ""
 
 
+def runtimes(path: str) -> list[str]:
+    """Of the sanitizers that the library is built with: by their files here, else as ld.so is to find them."""
+    from gdbcuda import elf
+
+    try:
+        file = elf.open(path)
+        names = filter(vendor.is_sanitizer, file.needed)
+        found = [(name, None if STATE.is_remote else elf.Root().find(name, file)) for name in names]
+    except UserError:
+        return []
+    return [name if one is None else one.path for name, one in found]
+
+
 def on_setting() -> None:
     """set cuda-guard-stacks"""
     if STATE.files:
@@ -136,7 +152,9 @@ def watch_run() -> None:
 
 
 def before_run() -> None:
-    """An inferior that was added after cuda-load has an environment of its own."""
+    """An inferior that was added after cuda-load has an environment of its own; a script has no prompt between its
+    target extended-remote and this."""
+    on_prompt()
     if uses_environment() and (STATE.files or gdb.selected_inferior().num in STATE.user_values):
         apply()
 
@@ -153,7 +171,7 @@ def leave_shell_out() -> None:
 
 
 def on_prompt(event: object = None) -> None:
-    """After ``target extended-remote``, or after the end of one: gdb has no event for it."""
+    """After ``target extended-remote``, or after the end of one: gdb has no event for it. (Also in front of run.)"""
     if not STATE.files or (process.connection() == "extended-remote") == STATE.is_remote:
         return
     if STATE.is_remote:
@@ -170,6 +188,12 @@ def uses_environment() -> bool:
     if process.connection() == "extended-remote" or not gdb.parameter("startup-with-shell"):
         return True
     return bool(words) and os.path.basename(words[0]) != "env"
+
+
+def in_front(path: str) -> str:
+    """What is preloaded with the library, "" for most."""
+    names = ", ".join(map(os.path.basename, runtimes(path)))
+    return f"{names} is preloaded in front of it: the library is built with -fsanitize" if names else ""
 
 
 def reach() -> str:

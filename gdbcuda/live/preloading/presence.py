@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import gdb
 
+from gdbcuda.api import vendor
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
@@ -44,7 +45,8 @@ def is_settled() -> bool:
 
 
 def verdict(path: str) -> str:
-    order, name = process.search_order(), os.path.basename(path)
+    order = [one for one in process.search_order() if not vendor.is_sanitizer(one)]
+    name = os.path.basename(path)
     place = next((i for i, loaded in enumerate(order) if layers.is_same_file(loaded, path)), None)
     if place is None:
         return lost_line(path, why_not(path))

@@ -6,13 +6,23 @@ The one place that knows whether the target is local; nothing else may open a fi
 
 from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
-from gdbcuda.live.process.code import behind_prologue, block_of_function, decoded, function_start, symbol_of, whole
+from gdbcuda.live.process.code import (
+    behind_prologue,
+    block_of_function,
+    decoded,
+    function_start,
+    inlined_at,
+    inlined_block,
+    symbol_of,
+    whole,
+)
 from gdbcuda.live.process.demangling import demangled
 from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
 from gdbcuda.live.process.file_bytes import differs_from_file
 from gdbcuda.live.process.loaded_objects import (
     exports,
     images,
+    images_elsewhere,
     in_program,
     is_indirect,
     lasting_images,
@@ -57,7 +67,10 @@ __all__ = [
     "forget",
     "function_start",
     "images",
+    "images_elsewhere",
     "in_program",
+    "inlined_at",
+    "inlined_block",
     "is_alive",
     "is_indirect",
     "is_remote",

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from typing import Callable
 
 import gdb
 
@@ -35,6 +36,27 @@ def block_of_function(block: gdb.Block | None) -> gdb.Block | None:
     while block is not None and block.function is None:
         block = block.superblock
     return block
+
+
+@until_objects_change
+def inlined_at(address: int) -> tuple[str, ...]:
+    """The functions whose code the compiler has put there, innermost first, and the one that it was put into; ()
+    where nothing was, or no debug info says so."""
+    block, found = program_space().block_for_pc(address), []
+    while (block := block_of_function(block)) is not None:
+        found.append(block.function.print_name if block.function is not None else "")
+        block = block.superblock
+    return tuple(found) if len(found) > 1 else ()
+
+
+def inlined_block(address: int, is_wanted: Callable[[str], bool]) -> tuple[int, int] | None:
+    """(start, end) of the innermost block there of an inlined function whose name is wanted."""
+    block = block_of_function(program_space().block_for_pc(address))
+    while block is not None and block_of_function(block.superblock) is not None:
+        if block.function is not None and is_wanted(block.function.print_name):
+            return block.start, block.end
+        block = block_of_function(block.superblock)
+    return None
 
 
 # [endbr64] [nops, as -fpatchable-function-entry leaves them] [push %rbp; mov %rsp,%rbp in either encoding]

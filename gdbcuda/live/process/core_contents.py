@@ -12,17 +12,15 @@ import gdb
 
 from gdbcuda.api import vendor
 from gdbcuda.linkage.image import Image
-from gdbcuda.live.process.state import program
+from gdbcuda.live.process.state import program, strip_prefix
 
 
 def mark(images: list[Image]) -> None:
     """Sets ``lacking`` of those whose contents are not known."""
-    files = files_here()
     for one in images:
         if vendor.is_vdso(one.name):
             continue
-        name = os.path.basename(one.name or program())
-        here = files.get(name)
+        name, here = os.path.basename(one.name or program()), file_here(one)
         if here is None and not one.has_contents():
             one.lose_contents(f"{name or 'the program'} is not here")
         elif here is not None and here.build_id and one.build_id not in (None, here.build_id):
@@ -30,6 +28,14 @@ def mark(images: list[Image]) -> None:
             one.lose_contents(f"{here.filename} is another build ({ids})")
 
 
-def files_here() -> dict[str, gdb.Objfile]:
-    """The files that gdb has read, by name without directory; those with debug info alone belong to another."""
-    return {os.path.basename(one.filename): one for one in gdb.objfiles() if one.filename and one.owner is None}
+def file_here(one: Image) -> gdb.Objfile | None:
+    """What gdb has read for the object, wherever it has found it; of several libraries of that name the object's own.
+    (Files with debug info alone belong to another.)"""
+    wanted = one.name or strip_prefix(program())
+
+    def likeness(file: gdb.Objfile) -> tuple[bool, bool]:
+        return strip_prefix(file.filename or "").endswith(wanted), file.build_id == one.build_id
+
+    known = [file for file in gdb.objfiles() if file.filename and file.owner is None]
+    same = [file for file in known if os.path.basename(file.filename or "") == os.path.basename(wanted)]
+    return max(same, key=likeness, default=None)

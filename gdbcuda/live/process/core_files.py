@@ -7,7 +7,7 @@ import os
 from gdbcuda.api import vendor
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import process
-from gdbcuda.live.process.core_contents import files_here
+from gdbcuda.live.process.core_contents import file_here
 
 NAME_IT = "name it (file PROGRAM) and open the core file again"
 WHERE = "say where the right one is (set solib-search-path DIR, or set sysroot) and open the core file again"
@@ -25,6 +25,6 @@ def advice() -> list[str]:
 def missing(one: Image) -> str:
     """gdb's own core files have the contents too, but without a file gdb knows no functions."""
     name = os.path.basename(one.name or process.program())
-    if one.lacking or name in files_here() or vendor.layer_of(name):
+    if one.lacking or file_here(one) is not None or vendor.layer_of(name):
         return one.lacking
     return f"{name} is not here"

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import os
+import struct
+from contextlib import suppress
 
 import gdb
 
@@ -19,6 +21,8 @@ from gdbcuda.live.process.memory import InferiorMemory
 from gdbcuda.live.process.state import connection, is_alive, is_remote, program, strip_prefix
 from gdbcuda.memory.pages import PagedMemory
 
+MOST_NAMESPACES = 16  # as glibc has (DL_NNS)
+
 
 @until_objects_change
 def images() -> list[Image]:
@@ -29,6 +33,22 @@ def images() -> list[Image]:
     found = image.images(PagedMemory(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
     if connection() == "core":
         core_contents.mark(found)
+    return found
+
+
+@until_objects_change
+def images_elsewhere() -> list[list[Image]]:
+    """Those of each further namespace (dlmopen), which no search of the program's finds. glibc 2.35 and later tell."""
+    memory, first = PagedMemory(InferiorMemory()), images()
+    debug, found = first[0].entries.get(image.DT_DEBUG, 0) if first else 0, []
+    with suppress(Unreadable):
+        for _ in range(MOST_NAMESPACES):
+            version = struct.unpack("<i", memory.read(debug, 4))[0] if debug else 0
+            debug = struct.unpack("<Q", memory.read(debug + 40, 8))[0] if version >= 2 else 0
+            if not debug:
+                break
+            start = struct.unpack("<Q", memory.read(debug + 8, 8))[0]
+            found.append([one for one in image.link_maps(memory, start) if one.name])
     return found
 
 

@@ -14,6 +14,7 @@ A command returns its text (or None); only this file prints.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
@@ -25,7 +26,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import safely
-from gdbcuda.text import help_page, parsing
+from gdbcuda.text import help_page, parsing, waiting
 from gdbcuda.text.arguments import ArgumentType, Completer, file_names, nothing
 from gdbcuda.text.options import CommandPart, ConditionText, Option, Options, Word
 
@@ -126,7 +127,8 @@ class Command(gdb.Command):
         self.dont_repeat()
         try:
             gdb_cli.catch_up()
-            shown = self.help if text.strip() in ("-h", "--help") else self.act(self.parse(text))
+            with waiting.told(self.name) if console.is_command_line() else contextlib.nullcontext():
+                shown = self.help if text.strip() in ("-h", "--help") else self.act(self.parse(text))
             if shown:
                 console.write(shown.rstrip("\n") + "\n")
         except safely.ANYTHING as problem:
@@ -254,9 +256,12 @@ def split_condition(text: str, example: str) -> tuple[str, str | None]:
     return text[: found.start()], condition
 
 
+CPLUSPLUS = re.compile(r"(?<=\w)<.*>(?=$|::|\()|(?<=\w)\([^()]*\)$|\boperator\W+$")
+
+
 def refuse_operators(words: list[str], example: str) -> None:
     """The condition is there, the if is not."""
-    word = next((word for word in words if re.search("[<>=&|]", word)), "")
+    word = next((word for word in words if re.search("[<>=&|]", CPLUSPLUS.sub("", word))), "")
     if word:
         raise UserError(f"{word!r} is no function; a condition begins with if, as in: {example}")
 

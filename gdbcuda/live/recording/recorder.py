@@ -41,6 +41,7 @@ from gdbcuda.routes.answering import Answering
 
 # tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
 IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
+MOST_INLINED = 50  # frames of one function
 NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
 
 
@@ -95,13 +96,13 @@ class Recorder:
             return None
         self.abandon(stacks.left_by(spot.address, back, sp, bool(state.jumps)), record.UNWOUND)
         call = self.begin(thread, state, spot, start)
+        call.stack = self.backtrace() if self.wish.stack else []
         call.caller = self.place(called_by, state)
-        call.arguments = {a.name: a.data for a in
-                          decode.arguments(function, raws, memory, table_version.table(), phase="enter")}  # fmt: skip
+        decoded = decode.arguments(function, raws, memory, table_version.table(), phase="enter")
+        call.arguments = {a.name: a.data for a in decoded}
+        call.addresses = decode.string_addresses(function, decoded)
         if function.role in NAME_KERNELS:
             self.note_kernel(function, call, raws)
-        if self.wish.stack:
-            call.stack = self.backtrace()
         stacks.calls.append(Open(call, function, raws, spot.address, back, sp, moment))
         if back not in state.returns:
             state.returns[back] = CallReturn(self, back)
@@ -131,9 +132,10 @@ class Recorder:
             self.note("thread", call.thread, {"thread": call.thread, "lwp": call.lwp, "name": thread.name})
         return call
 
-    def place(self, place: frames.CodePlace, state: RecordedProcess) -> int:
+    def place(self, place: frames.CodePlace, state: RecordedProcess, outer: Sequence[gdb.Frame] = ()) -> int:
+        """``outer``: the frames of the functions that the compiler has put this code into."""
         if ("place", place.address) not in state.noted:
-            self.note("place", place.address, code_places.details(place))
+            self.note("place", place.address, code_places.details(place) | code_places.inlined_into(outer))
         return place.address
 
     def is_wanted_caller(self, back: int) -> bool:
@@ -149,11 +151,17 @@ class Recorder:
                 self.note("kernel", name, {"name": name, "demangled": process.demangled(name)})
 
     def backtrace(self) -> list[int]:
+        """The frames of what is inlined have the address of the function that it was put into."""
         found: list[int] = []
-        frame = gdb.newest_frame().older()
-        while frame is not None and len(found) < self.wish.stack:
-            found.append(self.place(code_places.caller(frame.pc()), self.processes()))
-            frame = frame.older()
+        same: list[gdb.Frame] = []  # of one address, outwards
+        for number, frame in enumerate(frames.innermost(self.wish.stack + MOST_INLINED)):
+            if number > self.wish.stack and not same:
+                break
+            if number:
+                same.append(frame)
+            if same and frame.type() != gdb.INLINE_FRAME:
+                found.append(self.place(code_places.caller(same[0].pc()), self.processes(), same[1:]))
+                same = []
         return found
 
     # -- return -----------------------------------------------------------------------------------------------
@@ -209,7 +217,7 @@ class Recorder:
         if not process.is_alive():
             return
         try:
-            objects = this_snapshot.objects().all
+            objects = [*this_snapshot.objects().all, *this_snapshot.objects_elsewhere()]
         except UserError:  # the loader has not begun
             return
         state = self.processes()

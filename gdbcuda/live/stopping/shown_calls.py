@@ -37,7 +37,7 @@ def returns_to(call: frames.FrameCall, address: int) -> bool:
 
 
 class Ending(own_process.Internal):
-    """Where a shown call returns to. Internal, for it never stops. ``in_vain``: how often it has."""
+    """Where a shown call returns to; internal, for it never stops. ``in_vain``: how often it has since it is silent."""
 
     in_vain = 0
 
@@ -58,8 +58,9 @@ class Ending(own_process.Internal):
         a process that stands still gdb puts them back at each step; and no child is made meanwhile."""
         self.in_vain += 1
         if not standstill.stands_still():
-            if is_power_of_two(self.in_vain):  # to look is slow, and what is in the way may stay
-                silence.silence(self.address)
+            # To look is slow, and what is in the way may stay. After a vfork gdb puts all back.
+            if is_power_of_two(self.in_vain) and silence.silence(self.address):
+                self.in_vain = 0
         elif not (children.is_one_being_made() or arrivals.is_resumed_at(self.address)):
             self.enabled = False
 
@@ -101,13 +102,15 @@ frames.REMEMBERED.append(remembered)
 def sweep(event: object = None) -> None:
     """At a stop, and between commands: deletes what waits for no call. A child that is being made has it too; and where
     a thread is, gdb may have one of its own there, which would be alone then."""
+    silence.wake_all()
     if children.is_one_being_made():
         return
     for calls in CALLS.all():
         idle = {at: one for at, one in calls.endings.items() if not (one.is_valid() and one.is_awaited(calls))}
-        busy = positions.busy() if idle else set()
-        for address, ending in idle.items():
-            if address in busy and ending.is_valid():
+        going = {at: one for at, one in idle.items() if not one.is_valid() or silence.may_go(at)}
+        busy = positions.busy() if going else set()
+        for address, ending in going.items():
+            if ending.is_valid() and address in busy:
                 continue
             del calls.endings[address]
             if ending.is_valid():

@@ -120,6 +120,8 @@ def stop_text(event: gdb.StopEvent) -> str | None:
         pc = process.register("pc")
         ended = returns.just_returned(pc)
         if ended is not None:
+            if is_silent(ended[1]):
+                return None
             return describe(ended[0], f"Breakpoint {ended[1]}" if ended[1] else "Returned")
         number = number_of(event) if isinstance(event, gdb.BreakpointEvent) else 0  # 0: we alone look on there
         if not number or not frames.is_entry(pc) or not is_of_interest(pc):
@@ -129,7 +131,13 @@ def stop_text(event: gdb.StopEvent) -> str | None:
     except (UserError, gdb.error):
         return None
     shown_calls.remember(call, frame)
-    return describe(call, f"Breakpoint {number}")
+    return None if is_silent(number) else describe(call, f"Breakpoint {number}")
+
+
+def is_silent(number: int) -> bool:
+    """The user wants to hear nothing of its stops: gdb takes "silent" as the first of its commands for that."""
+    one = next((one for one in gdb.breakpoints() if one.number == number), None)
+    return one is not None and (one.silent or (one.commands or "").split("\n")[0].strip() == "silent")
 
 
 def is_of_interest(pc: int) -> bool:
