@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from gdbcuda.routes.collect import WRAP, Route, is_alloc
-from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import ROLES, runtime
 from gdbcuda.text import render
 from gdbcuda.text.cplusplus import shortened
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
+
+if TYPE_CHECKING:
+    from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
 MOST_ASKERS, MOST_NAMED = 2, 4
 HEADERS = ("function", "asked by", "way", "reaches", "verdict", "why")

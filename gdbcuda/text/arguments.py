@@ -5,8 +5,6 @@ Layers, callers and functions are known in a session of gdb alone: `gdbcuda.live
 
 from __future__ import annotations
 
-import argparse
-import glob
 import os
 import re
 from collections.abc import Iterable
@@ -25,6 +23,8 @@ def nothing(token: str) -> Iterable[str]:
 
 
 def file_names(token: str) -> Iterable[str]:
+    import glob  # where it is used: sourcing waits for it otherwise
+
     return [path + "/" * os.path.isdir(path) for path in glob.glob(glob.escape(token) + "*")]
 
 
@@ -49,6 +49,8 @@ class ArgumentType(Generic[T]):
         try:
             return self.read(word)
         except ValueError:
+            import argparse
+
             raise argparse.ArgumentTypeError(f"{self.wants} is wanted, not {word!r}") from None
 
 

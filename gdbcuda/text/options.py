@@ -12,27 +12,26 @@ class, whose attributes are values. Options of several commands are a class that
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Callable, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
 
 from gdbcuda.errors import UserError
 from gdbcuda.text.arguments import ArgumentType, text
-from gdbcuda.text.parsing import OptionParser, meant
+from gdbcuda.text.sentences import meant
+
+if TYPE_CHECKING:
+    from gdbcuda.text.parsing import OptionParser
 
 T = TypeVar("T")
 Own = TypeVar("Own", bound="Options")
 NO_VALUE = text("")
 
 
-@dataclass
 class CommandPart:
     """One word or option. ``key`` is the attribute; ``name`` what is typed, or for a word what the help calls it."""
 
-    kind: ArgumentType[Any]
-    help: str
-    name: str = ""
-    default: Any = None
-    key: str = ""
+    def __init__(self, kind: ArgumentType[Any], help: str, name: str = "", default: Any = None) -> None:
+        self.kind, self.help, self.name, self.default = kind, help, name, default
+        self.key = ""
 
     def __set_name__(self, owner: type, key: str) -> None:
         self.key = key
@@ -63,11 +62,12 @@ class CommandPart:
         return [self.kind.read(one) for one in typed] if isinstance(typed, list) else self.kind.read(typed)
 
 
-@dataclass
 class Word(CommandPart):
     """``count`` is argparse's nargs: None exactly one, "?", "*", "+", "..." all that follows, options too."""
 
-    count: str | None = None
+    def __init__(self, *declared: Any, count: str | None = None) -> None:
+        super().__init__(*declared)
+        self.count = count
 
     @property
     def label(self) -> str:
@@ -82,14 +82,13 @@ class Word(CommandPart):
         parser.add_argument(self.key, nargs=self.count, metavar=self.label, help=self.help)
 
 
-@dataclass
 class Option(CommandPart):
     """``--name VALUE``; a ``flag`` has no value. ``many``: it may be given again, and its value is a list.
     ``required``: it has to be given."""
 
-    flag: bool = False
-    many: bool = False
-    required: bool = False
+    def __init__(self, *declared: Any, flag: bool = False, many: bool = False, required: bool = False) -> None:
+        super().__init__(*declared)
+        self.flag, self.many, self.required = flag, many, required
 
     def usual_name(self) -> str:
         return "--" + self.key.replace("_", "-")
@@ -109,12 +108,15 @@ class Option(CommandPart):
         return bool(typed) if self.flag else super().read(typed)
 
 
-@dataclass
 class ConditionText(CommandPart):
     """The raw rest of the line behind ``if``: quotes, << and && are the condition language's, not the shell's.
     ``complete`` gets the words before and behind "if", and the token."""
 
-    complete: Callable[[list[str], list[str], str], Iterable[str]] | None = None
+    def __init__(
+        self, help: str, complete: Callable[[list[str], list[str], str], Iterable[str]] | None = None
+    ) -> None:
+        super().__init__(NO_VALUE, help)
+        self.complete = complete
 
     @property
     def label(self) -> str:
@@ -181,7 +183,7 @@ def optional_word(kind: ArgumentType[T], help: str) -> T | None:
 
 def words(kind: ArgumentType[T], help: str, least: int = 0) -> list[T]:
     """Any number, or at least one."""
-    return Word(kind, help, default=[], count="+" if least else "*")  # type: ignore[return-value]
+    return Word(kind, help, "", [], count="+" if least else "*")  # type: ignore[return-value]
 
 
 def rest(kind: ArgumentType[T], help: str) -> list[T]:
@@ -215,4 +217,4 @@ def condition(
     complete: Callable[[list[str], list[str], str], Iterable[str]],
     help: str = "only when COND holds; COND is written on parameter names and enum constants",
 ) -> str | None:
-    return ConditionText(NO_VALUE, help, complete=complete)  # type: ignore[return-value]
+    return ConditionText(help, complete)  # type: ignore[return-value]

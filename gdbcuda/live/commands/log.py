@@ -6,17 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gdbcuda import condition as conditions
-from gdbcuda.calls.reader import BEGIN, END, Event
-from gdbcuda.calls.record import Call
-from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.layers import condition_words, names, table_version
 from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS, THREAD
 from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.recording import call_log
+from gdbcuda.log import select
 from gdbcuda.log import tree as trees
-from gdbcuda.log.select import CallFilter, last
 from gdbcuda.text import render
 from gdbcuda.text.arguments import FILE, NUMBER
 from gdbcuda.text.options import Options, condition, flag, option, word, words
@@ -24,6 +21,8 @@ from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda.api import Function
+    from gdbcuda.calls.reader import Event
+    from gdbcuda.calls.record import Call
     from gdbcuda.live.recording.footprint import RecordWish
 
 SHOWN = 40
@@ -228,7 +227,7 @@ def cuda_log_show(wanted: ShowOptions) -> str:
     return render.fold(shown, render.screen())
 
 
-def as_json(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
+def as_json(calls: list[Call], chosen: select.CallFilter, wanted: ShowOptions) -> str:
     """Of trees the calls, one by one: depth and parent tell how they nest."""
     from gdbcuda.calls import data
     from gdbcuda.log import changes, view_data
@@ -238,25 +237,26 @@ def as_json(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
         several = changes.Changes(writer, chosen.takes).find(trees.roots(calls))
         found = [view_data.changes(*one, writer) for one in several]
     elif wanted.tree:
-        found = [data.call(node.call, writer) for root in last(roots(calls, chosen), count) for node in root.walk()]
+        outermost = select.last(roots(calls, chosen), count)
+        found = [data.call(node.call, writer) for root in outermost for node in root.walk()]
     else:
-        found = [data.call(one, writer) for one in last([call for call in calls if chosen.takes(call)], count)]
+        found = [data.call(one, writer) for one in select.last([call for call in calls if chosen.takes(call)], count)]
     return "\n".join(map(data.line, found))
 
 
-def roots(calls: list[Call], chosen: CallFilter) -> list[trees.CallNode]:
+def roots(calls: list[Call], chosen: select.CallFilter) -> list[trees.CallNode]:
     """The outermost calls in which there is one that is wanted."""
     return [root for root in trees.roots(calls) if any(chosen.takes(node.call) for node in root.walk())]
 
 
-def make_filter(wanted: FilterOptions) -> CallFilter:
+def make_filter(wanted: FilterOptions) -> select.CallFilter:
     table, notes = table_version.table(), call_log.SESSION.kept.notes
-    chosen = CallFilter(tuple(wanted.function), wanted.places, wanted.thread, wanted.failed)
+    chosen = select.CallFilter(tuple(wanted.function), wanted.places, wanted.thread, wanted.failed)
     chosen.refuse_unknown(table)
     return chosen.with_condition(wanted.condition, table, notes)
 
 
-def view(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
+def view(calls: list[Call], chosen: select.CallFilter, wanted: ShowOptions) -> str:
     from gdbcuda.log import changes
 
     if not calls:
@@ -266,11 +266,11 @@ def view(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
         return "\n".join(changes.Changes(writer, chosen.takes).texts(trees.roots(calls)))
     if wanted.tree:
         outermost = roots(calls, chosen)
-        there, shown = len(outermost), [trees.text(root, writer) for root in last(outermost, count)]
+        there, shown = len(outermost), [trees.text(root, writer) for root in select.last(outermost, count)]
     else:
         found = [call for call in calls if chosen.takes(call)]
         line = writer.with_stack if wanted.stack else writer.line
-        there, shown = len(found), [line(call) for call in last(found, count)]
+        there, shown = len(found), [line(call) for call in select.last(found, count)]
     left = there - len(shown)
     return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."
 
@@ -297,7 +297,7 @@ def cuda_log_summary(wanted: SummaryOptions) -> str:
     writer = call_log.writer()
     writer.is_wide = wanted.wide
     told = events(list(call_log.SESSION.kept.calls))
-    meant = told if chosen == CallFilter() else trees.some(told, chosen.takes)
+    meant = told if chosen == select.CallFilter() else trees.some(told, chosen.takes)
     found = summary.Summary(writer.table, writer.notes).feed(meant)
     if wanted.json:
         return data.line(view_data.summary(found, writer))
@@ -306,6 +306,9 @@ def cuda_log_summary(wanted: SummaryOptions) -> str:
 
 def events(calls: list[Call]) -> Iterator[Event]:
     """As a file would tell them; what is open is told to end as such."""
+    from gdbcuda.calls.reader import BEGIN, END
+    from gdbcuda.calls.sinks import in_order
+
     for is_end, call in in_order(calls):
         yield (END if is_end else BEGIN), call
     yield from ((END, call) for call in calls if call.end is None)
