@@ -44,15 +44,6 @@ class ArgumentType(Generic[T]):
         self.shown, self.read, self.wants, self.example = shown, read, wants, example
         self.complete, self.choices = complete, choices
 
-    def __call__(self, word: str) -> T:
-        """As ``type`` of argparse, for a shell's command."""
-        try:
-            return self.read(word)
-        except ValueError:
-            import argparse
-
-            raise argparse.ArgumentTypeError(f"{self.wants} is wanted, not {word!r}") from None
-
 
 def text(shown: str, complete: Completer = nothing) -> ArgumentType[str]:
     """Any word; what it is, shows elsewhere."""

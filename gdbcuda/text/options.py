@@ -27,7 +27,10 @@ NO_VALUE = text("")
 
 
 class CommandPart:
-    """One word or option. ``key`` is the attribute; ``name`` what is typed, or for a word what the help calls it."""
+    """One word or option. ``key`` is the attribute; ``name`` what is typed, or for a word what the help calls it;
+    ``place``: parts of a smaller one come first on a line."""
+
+    place = 1
 
     def __init__(self, kind: ArgumentType[Any], help: str, name: str = "", default: Any = None) -> None:
         self.kind, self.help, self.name, self.default = kind, help, name, default
@@ -67,7 +70,7 @@ class Word(CommandPart):
 
     def __init__(self, *declared: Any, count: str | None = None) -> None:
         super().__init__(*declared)
-        self.count = count
+        self.count, self.place = count, 2 if count == "..." else 0
 
     @property
     def label(self) -> str:
@@ -84,11 +87,12 @@ class Word(CommandPart):
 
 class Option(CommandPart):
     """``--name VALUE``; a ``flag`` has no value. ``many``: it may be given again, and its value is a list.
-    ``required``: it has to be given."""
+    ``required``: it has to be given. ``short``: another name for it, as -o."""
 
     def __init__(self, *declared: Any, flag: bool = False, many: bool = False, required: bool = False) -> None:
         super().__init__(*declared)
         self.flag, self.many, self.required = flag, many, required
+        self.short = ""
 
     def usual_name(self) -> str:
         return "--" + self.key.replace("_", "-")
@@ -98,10 +102,11 @@ class Option(CommandPart):
         return shown if self.required else f"[{shown}]"
 
     def add_to(self, parser: OptionParser) -> None:
+        names = [one for one in (self.short, self.name) if one]
         if self.flag:
-            parser.add_argument(self.name, dest=self.key, action="store_true", help=self.help)
+            parser.add_argument(*names, dest=self.key, action="store_true", help=self.help)
         else:
-            parser.add_argument(self.name, dest=self.key, action="append" if self.many else "store",
+            parser.add_argument(*names, dest=self.key, action="append" if self.many else "store",
                                 metavar=self.kind.shown, help=self.help, required=self.required)  # fmt: skip
 
     def read(self, typed: Any) -> Any:
@@ -111,6 +116,8 @@ class Option(CommandPart):
 class ConditionText(CommandPart):
     """The raw rest of the line behind ``if``: quotes, << and && are the condition language's, not the shell's.
     ``complete`` gets the words before and behind "if", and the token."""
+
+    place = 3
 
     def __init__(
         self, help: str, complete: Callable[[list[str], list[str], str], Iterable[str]] | None = None
@@ -134,11 +141,12 @@ class Options:
 
     @classmethod
     def parts(cls) -> list[CommandPart]:
-        """In the order of their lines, those of classes above first; a condition is the last on a line."""
+        """Words, then options, in the order of their lines, those of classes above first; last what takes the rest of
+        the line."""
         found: dict[str, CommandPart] = {}
         for one in reversed(cls.__mro__):
             found.update({key: part for key, part in vars(one).items() if isinstance(part, CommandPart)})
-        return sorted(found.values(), key=lambda part: isinstance(part, ConditionText))
+        return sorted(found.values(), key=lambda part: part.place)
 
     @classmethod
     def add_to(cls, parser: OptionParser) -> None:
@@ -191,9 +199,11 @@ def rest(kind: ArgumentType[T], help: str) -> list[T]:
     return Word(kind, help, kind.shown, [], count="...")  # type: ignore[return-value]
 
 
-def required(kind: ArgumentType[T], help: str, name: str = "") -> T:
+def required(kind: ArgumentType[T], help: str, name: str = "", short: str = "") -> T:
     """An option that has to be given."""
-    return Option(kind, help, name, required=True)  # type: ignore[return-value]
+    made = Option(kind, help, name, required=True)
+    made.short = short
+    return made  # type: ignore[return-value]
 
 
 @overload
@@ -218,3 +228,21 @@ def condition(
     help: str = "only when COND holds; COND is written on parameter names and enum constants",
 ) -> str | None:
     return ConditionText(help, complete)  # type: ignore[return-value]
+
+
+# -- the same in another place: what it says is declared once
+
+
+def of_kind(declared: Any, kind: ArgumentType[Any]) -> Any:
+    """An option of that type; "--in" of a session knows its layers."""
+    return Option(kind, declared.help, declared.name, declared.default)
+
+
+def as_words(declared: Any, kind: ArgumentType[T]) -> list[T]:
+    """What is an option elsewhere, without its name."""
+    return words(kind, declared.help)
+
+
+def as_condition(declared: Any, complete: Callable[[list[str], list[str], str], Iterable[str]]) -> str | None:
+    """What is an option elsewhere, as the rest of the line."""
+    return condition(complete, declared.help)

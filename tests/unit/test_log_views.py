@@ -114,6 +114,8 @@ def test_tree_and_filters(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert len(run(capsys, "show", log, "--thread", "2").splitlines()) == 1
     assert len(run(capsys, "show", log, "--function", "cuMemcpyHtoD").splitlines()) == 2
     assert len(run(capsys, "show", log, "--in", "driver").splitlines()) == 1
+    both = run(capsys, "show", log, "--in", "hook", "--in", "driver")
+    assert len(both.splitlines()) > 1 and run(capsys, "show", log, "--in", "hook,driver") == both
     assert run(capsys, "show", log, "--failed") == ""
 
 

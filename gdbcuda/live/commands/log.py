@@ -12,11 +12,12 @@ from gdbcuda.live.layers import condition_words, names, table_version
 from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS, THREAD
 from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.recording import call_log
+from gdbcuda.log import options as shared
 from gdbcuda.log import select
 from gdbcuda.log import tree as trees
 from gdbcuda.text import render
 from gdbcuda.text.arguments import FILE, NUMBER
-from gdbcuda.text.options import Options, condition, flag, option, word, words
+from gdbcuda.text.options import Options, as_condition, as_words, condition, flag, of_kind, option, word, words
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -188,29 +189,22 @@ def complete_recorded(words: list[str], before: list[str], token: str) -> Iterab
     return condition_words.complete(named or sorted(recorded), before, token)
 
 
-class FilterOptions(Options):
-    function: list[str] = words(FUNCTION, "show these functions alone: symbols, base names, globs")
-    places: tuple[str, ...] = option(LAYERS, "in these layers or libraries", "--in", default=())
-    thread: int | None = option(THREAD, "of this thread")
-    failed: bool = flag("calls that returned an error, or did not return")
-    json: bool = flag("for scripts: JSON, one object a line")
-    condition: str | None = condition(
-        complete_recorded, "only calls for which COND holds, with what pointers led to when they began"
-    )
+class SessionOptions(shared.FilterOptions):
+    function: list[str] = as_words(shared.FilterOptions.function, FUNCTION)
+    places: tuple[str, ...] = of_kind(shared.FilterOptions.places, LAYERS)
+    thread: int | None = of_kind(shared.FilterOptions.thread, THREAD)
+    condition: str | None = as_condition(shared.FilterOptions.condition, complete_recorded)
 
 
-class ShowOptions(FilterOptions):
-    last: int | None = option(NUMBER, f"the last N calls (default {SHOWN}, with --json all; 0 for all)")
-    tree: bool = flag("calls below the call that made them")
-    changed: bool = flag(
-        "what the hook library changed: arguments, results, calls not forwarded, extra calls"
-    )
-    stack: bool = flag("with the backtrace of each call (cuda-log start --stack N)")
+class LogShowOptions(shared.ShowOptions, SessionOptions):
+    pass
 
 
-@command("cuda-log show", ShowOptions)
-def cuda_log_show(wanted: ShowOptions) -> str:
+@command("cuda-log show", LogShowOptions)
+def cuda_log_show(wanted: LogShowOptions) -> str:
     """Show recorded calls: when, thread, layer, the call, its result, by whom.
+
+    Without --last the newest 40, with --json all.
 
     Examples:
       cuda-log show
@@ -227,7 +221,7 @@ def cuda_log_show(wanted: ShowOptions) -> str:
     return render.fold(shown, render.screen())
 
 
-def as_json(calls: list[Call], chosen: select.CallFilter, wanted: ShowOptions) -> str:
+def as_json(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
     """Of trees the calls, one by one: depth and parent tell how they nest."""
     from gdbcuda.calls import data
     from gdbcuda.log import changes, view_data
@@ -249,14 +243,14 @@ def roots(calls: list[Call], chosen: select.CallFilter) -> list[trees.CallNode]:
     return [root for root in trees.roots(calls) if any(chosen.takes(node.call) for node in root.walk())]
 
 
-def make_filter(wanted: FilterOptions) -> select.CallFilter:
+def make_filter(wanted: shared.FilterOptions) -> select.CallFilter:
     table, notes = table_version.table(), call_log.SESSION.kept.notes
-    chosen = select.CallFilter(tuple(wanted.function), wanted.places, wanted.thread, wanted.failed)
+    chosen = select.CallFilter.of(wanted)
     chosen.refuse_unknown(table)
     return chosen.with_condition(wanted.condition, table, notes)
 
 
-def view(calls: list[Call], chosen: select.CallFilter, wanted: ShowOptions) -> str:
+def view(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
     from gdbcuda.log import changes
 
     if not calls:
@@ -275,12 +269,12 @@ def view(calls: list[Call], chosen: select.CallFilter, wanted: ShowOptions) -> s
     return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."
 
 
-class SummaryOptions(FilterOptions):
-    wide: bool = flag("C++ names whole, however long")
+class LogSummaryOptions(shared.SummaryOptions, SessionOptions):
+    pass
 
 
-@command("cuda-log summary", SummaryOptions)
-def cuda_log_summary(wanted: SummaryOptions) -> str:
+@command("cuda-log summary", LogSummaryOptions)
+def cuda_log_summary(wanted: LogSummaryOptions) -> str:
     """Sum up the recorded calls: count, failures, times, bytes, kernels, callers.
 
     The times are the debugger's. Each call includes the cost of its own two stops and of those of the calls
