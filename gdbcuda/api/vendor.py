@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import re
 
+# auditwheel puts eight digits of the file's hash behind the name of a library that it copies into a wheel.
 _LIBRARIES = {
-    "driver": re.compile(r"libcuda\.so"),
-    "nvml": re.compile(r"libnvidia-ml\.so"),
-    "runtime": re.compile(r"libcudart\.so"),
+    "driver": re.compile(r"libcuda(-[0-9a-f]{8})?\.so"),
+    "nvml": re.compile(r"libnvidia-ml(-[0-9a-f]{8})?\.so"),
+    "runtime": re.compile(r"libcudart(-[0-9a-f]{8})?\.so"),
 }
 _LOADER = re.compile(r"ld[-.]|ld64")
 _VDSO = re.compile(r"linux-vdso|system-supplied")
 _SANITIZER = re.compile(r"lib(asan|tsan|ubsan|lsan|hwasan|clang_rt\.\w*san[\w.-]*)\.so")
 _LAYERS = (
     ("runtime", re.compile(r"libcudart[.-]")),
-    ("driver", re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)\.so")),
+    ("driver", re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)(-[0-9a-f]{8})?\.so")),
     ("system", _LOADER),
     ("system", _VDSO),
     ("system", re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]")),

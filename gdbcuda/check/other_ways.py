@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from gdbcuda.api.vendor import api_of
 from gdbcuda.check.subject import Subject
+from gdbcuda.text.sentences import some
 
+_NAMED_AFTER = re.compile(r"_((?:cu|cuda|nvml)[A-Z]\w*)$")
 WRITES_CODE = ("mprotect", "pkey_mprotect")  # nobody rewrites slots or entries without one of them
 
 
@@ -37,7 +40,23 @@ def other_ways(subject: Subject) -> list[OtherWay]:
     exported, undefined = subject.library.exported, subject.library.undefined
     patches = not offers_names(subject) and any(name in undefined for name in WRITES_CODE)
     found = {AUDIT: "la_version" in exported, INJECTION: "InitializeInjection" in exported, PATCHER: patches}
-    return [way for way, is_there in found.items() if is_there]
+    replacements = [] if offers_names(subject) else named_after_functions(subject)
+    return [*(way for way, is_there in found.items() if is_there), *_replacing(replacements)]
+
+
+def named_after_functions(subject: Subject) -> list[str]:
+    """ "ucm_cuMemAlloc_v2", "my_cudaMalloc": functions of the library that are called after one of the API."""
+    found = {name: _NAMED_AFTER.search(name) for name in (*subject.library.exported, *subject.library.hidden_functions)}
+    return sorted(name for name, match in found.items() if match and match[1] in subject.table.functions)
+
+
+def _replacing(names: list[str]) -> list[OtherWay]:
+    return [OtherWay(
+        f"no API function by name, but {some(names, 4)}",
+        "it may hand them out, or another library may put them into slots or entries; which of them is not known",
+        PATCHER.do,
+    )] if names else []  # fmt: skip
+
 
 
 def offers_names(subject: Subject) -> bool:

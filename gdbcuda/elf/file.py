@@ -140,11 +140,22 @@ class Elf:
         start, size = self.dynamic.value("DT_INIT_ARRAY"), self.dynamic.value("DT_INIT_ARRAYSZ") or 0
         if start is None:
             return []
-        places = range(start, start + min(size, 1 << 16))
+        places = range(start, start + min(size, 1 << 16), self.header.bits // 8)
         found = read_relocations(self.dynamic, self.addresses, self._records)
-        targets = {each.addend for each in found if each.address in places}
-        named = {symbol.value: symbol.name for symbol in self.symtab if symbol.is_function}
+        relocated = {each.address: self._value(each) for each in found if each.address in places}
+        targets = {relocated[place] if place in relocated else self._word(place) for place in places}
+        named = {symbol.value: symbol.name for symbol in self.symtab.defined() if symbol.is_function}
         return [named[target] for target in sorted(targets) if named.get(target, "frame_dummy") != "frame_dummy"]
+
+    def _value(self, relocation: Relocation) -> int:
+        """What the loader writes for the address of a function of this file."""
+        symbol = relocation.symbol
+        return relocation.addend + (self.dynamic_symbols[symbol].value if symbol else 0)
+
+    def _word(self, address: int) -> int:
+        """What DT_RELR relocates has its value in the place itself."""
+        data = self.addresses.read(address, self.header.bits // 8, "a constructor")
+        return int.from_bytes(data, "little" if self.header.little_endian else "big")
 
     # debug info
 

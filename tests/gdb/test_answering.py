@@ -348,3 +348,45 @@ def test_a_program_that_runs_already_has_nothing_at_its_first_instruction(scenar
     words = ("break main", "RUN", "cuda-break cuMemAlloc", "tbreak _exit", first, "continue", look)
     text = scenario.run(program, *words, hook=None)
     assert "there False" in text, text
+
+
+LATER = """
+#include <dlfcn.h>
+int cuInit(unsigned), cuCtxCreate_v2(void **, unsigned, int), cuMemAlloc_v2(unsigned long long *, unsigned long);
+void patched(void) {}
+int main(int count, char **words)
+{
+    void *context;
+    unsigned long long block;
+    cuInit(0);
+    cuCtxCreate_v2(&context, 0, 0);
+    cuMemAlloc_v2(&block, 4096);
+    dlopen(words[1], RTLD_NOW);
+    patched();
+    for (int k = 1; k < 4; k++)
+        cuMemAlloc_v2(&block, k * 4096);
+    return count != 2;
+}
+"""
+# As libucm of UCX has it: a function from a macro is one line, at whose end the next function begins.
+ONE_LINE = (
+    "static int own_alloc(unsigned long long *block, unsigned long bytes) { int s = onward(block, bytes); "
+    "return bytes > 2ul << 30 ? 2 : s; } int behind_it(int n) { return onward ? n : 2; }\nstatic void change("
+)
+
+
+def test_a_library_that_is_loaded_later_and_exports_nothing(scenario: Scenario, compile_c) -> None:
+    """It becomes the hook layer when somebody asks."""
+    source = re.sub(r"static int own_alloc.*?\n}\nstatic void change\(", lambda _: ONE_LINE, SLOTS, flags=re.DOTALL)
+    library = compile_c("libpatches.so", source, "-shared", "-O2")
+    program = compile_c("later", LATER, f"-L{scenario.shim}/standin", "-lcuda")
+    text = scenario.run(program, "break patched", "RUN", "delete", "cuda-layers", "cuda-route cuMemAlloc_v2",
+                        "cuda-break cuMemAlloc if bytesize == 8192", "cuda-log start cuMemAlloc", "continue",
+                        "continue", "cuda-log show", hook=None, arguments=(str(library),))  # fmt: skip
+    assert text.count("libpatches.so is a hook library: the slot of later leads there for cuMemAlloc_v2; see") == 1
+    assert re.search(r"^hook +libpatches.so +what leads there +dlopen", text, re.MULTILINE)
+    assert re.search(r"cuMemAlloc_v2  app later +PLT, bound +hook libpatches.so own_alloc +hooked", text)
+    assert stops(text) == ["hook libpatches.so own_alloc for"] and "bytesize=8192 [8.00 KiB])" in text
+    assert "called by app main() at later.c:" in text
+    assert re.findall(r"T1  (hook|driver) +cuMemAlloc_v2\(", text) == ["hook", "driver"] * 3
+    assert "exited normally" in text

@@ -243,8 +243,10 @@ def test_a_mistake_says_what_to_type(local: Scenario, typed: str, says: str) -> 
     assert says in local.run(None, typed)
 
 
-def test_the_user_s_own_commands_are_listed_alone(local: Scenario) -> None:
-    mine = "python gdb.execute('define mine\\necho 1\\nend\\ndocument mine\\nMy own.\\nend')"
+def test_the_user_s_own_commands_are_listed_alone(local: Scenario, tmp_path: Path) -> None:
+    own = tmp_path / "own.gdb"
+    own.write_text("define mine\necho 1\nend\ndocument mine\nMy own.\nend\n")
+    mine = f"source {own}"
     listed = local.run(None, mine, "help user-defined", hook=None)
     assert "mine -- My own" in listed and "cuda-" not in listed
     asked = local.run(None, "apropos ^cuda-", hook=None)

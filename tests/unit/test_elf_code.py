@@ -83,5 +83,10 @@ def test_calls_through_the_plt_and_the_got(tmp_path: Path, flags: tuple[str, ...
 
 def test_constructors_have_names(tmp_path: Path) -> None:
     source = "static int n; __attribute__((constructor)) static void wake(void) { n = 1; } int f(void) { return n; }"
+    exported = "int n, other(void); __attribute__((constructor)) void wake(void) { n = other(); }"
+    assert elf.open(compiled(tmp_path / "exported", exported)).constructors == ["wake"]
+    packed = "-Wl,-z,pack-relative-relocs"
+    assert elf.open(compiled(tmp_path / "packed", exported, packed)).constructors == ["wake"]
+    assert elf.open(compiled(tmp_path / "static", source, packed)).constructors == ["wake"]
     assert elf.open(compiled(tmp_path, source)).constructors == ["wake"]
     assert elf.open(compiled(tmp_path / "stripped", source, "-s")).constructors == []

@@ -65,7 +65,7 @@ def keep(one: gdb.Breakpoint, wish: BreakWish) -> None:
         loader_watch.want(gdb_cli.catch_up)
     user_hooks.add("save hook-breakpoints", "breaking.saving", "before")  # gdb has no event for it
     user_hooks.add("save hookpost-breakpoints", "breaking.saving", "after")
-    choose_locations(one, wish)
+    choose_when_possible(one, wish)
 
 
 def next_number() -> int:
@@ -200,6 +200,10 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
     wish = ours.wish_of(breakpoint.number)
     if wish is None or breakpoint.number in _choosing:
         return
+    choose_when_possible(breakpoint, wish)
+
+
+def choose_when_possible(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:
     if locations.LISTS:
         choose_locations(breakpoint, wish)
     else:

@@ -14,7 +14,7 @@ from gdbcuda.check.loaded import Facts
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import inferiors
-from gdbcuda.live.layers import frames, this_snapshot
+from gdbcuda.live.layers import answer_search, frames, this_snapshot
 from gdbcuda.live.preloading import environment
 
 MOST_FRAMES = 300
@@ -27,6 +27,7 @@ def findings() -> list[Finding]:
     vector = process.auxiliary()
     if not process.images():
         return loaded.without_loader(Facts(is_static=vector.get("AT_BASE") == 0))
+    answer_search.notice_all()
     return loaded.findings(this_snapshot.now(), facts(vector))
 
 

@@ -52,7 +52,14 @@ def refuse_in_event(line: str) -> None:
 
 
 def is_possible() -> bool:
-    return not _events
+    """A command that modifies a breakpoint does so when the ``commands`` of the one that has stopped have begun; a hit
+    modifies it too, and then gdb holds the thread to be running."""
+    return not _events or (_events == ["breakpoint_modified"] and not is_thread_running())
+
+
+def is_thread_running() -> bool:
+    thread = gdb.selected_thread()
+    return thread is not None and thread.is_valid() and thread.is_running()
 
 
 def when_possible(action: Callable[[], None]) -> None:

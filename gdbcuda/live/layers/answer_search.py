@@ -13,7 +13,7 @@ from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answering, frames, this_snapshot
+from gdbcuda.live.layers import answering, frames, notice, this_snapshot
 from gdbcuda.live.placing import loader_watch, own_process
 from gdbcuda.routes.answering import Answering, found
 from gdbcuda.routes.snapshot import Reached
@@ -119,9 +119,21 @@ def look() -> None:
     for tell in ON_LOOK:
         tell()
     with suppress(UserError, Unreadable):  # the loader has not begun
-        snapshot = this_snapshot.now()
-        for answer in [*found(snapshot, names), *answering.seen(snapshot, names), *wrapped(names)]:
+        for answer in [*answers(names), *wrapped(names)]:
             answering.learn(answer)
+
+
+def answers(names: Set[str]) -> list[Answering]:
+    snapshot = this_snapshot.now()
+    if notice.replacing(known := found(snapshot, names)):
+        return answers(names)
+    return [*known, *answering.seen(snapshot, names)]
+
+
+def notice_all() -> None:
+    """Whose code was put into slots and entries by now, of all functions? For who asks for layers and routes."""
+    with suppress(Unreadable):
+        answers(frozenset(this_snapshot.now().api_names))
 
 
 def wrapped(names: Set[str]) -> Iterator[Answering]:

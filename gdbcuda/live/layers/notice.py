@@ -9,6 +9,7 @@ at the next stop at the latest. The table is loaded for names that look like the
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda import api  # a session without CUDA does not wait for the table
+    from gdbcuda.routes.answering import Answering
 
 KINDS = (("driver", "driver"), ("nvml", "NVML"), ("runtime", "runtime"))
 _told: set[str] = set()  # once a session is enough
@@ -116,14 +118,28 @@ def is_api(name: str) -> bool:
     return name in api.load().functions
 
 
-def tell(name: str, found: frozenset[str]) -> None:
+def replacing(answers: Iterable[Answering]) -> bool:
+    """Libraries that were put into slots or entries are hook libraries, whatever they export. Are there new ones?"""
+    state, program = STATE(), process.strip_prefix(process.program())
+    found = {one.reached.file: one for one in answers if one.reached.layer == "app" and one.reached.file != program}
+    for name, answer in found.items():
+        state.asked.add(name)
+        state.hooks[name] = frozenset()
+        tell(name, how=f"{answer.how} for {answer.function}")
+    if found:
+        process.forget()
+    return bool(found)
+
+
+def tell(name: str, found: frozenset[str] = frozenset(), how: str = "") -> None:
     """Not what cuda-load has named: that tells by itself."""
     if name in _told or layers.is_named(name) or not settings.value("cuda-notice"):
         return
     _told.add(name)
     from gdbcuda import api
 
-    what = described(found, api.load())  # of the newest version: which one it is would cost a remote target packets
+    # the table of the newest version: which one it is would cost a remote target packets
+    what = how or described(found, api.load())
     which = "another hook library" if layers.named_hooks() else "a hook library"
     console.write(visible(f"gdbcuda: {os.path.basename(name)} is {which}: {what}; see  cuda-check") + "\n")
 

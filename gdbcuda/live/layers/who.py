@@ -9,10 +9,11 @@ from gdbcuda.api import vendor
 from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.hook_library import RESOLVERS
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answering, noticed, this_snapshot
+from gdbcuda.live.layers import answer_search, answering, noticed, this_snapshot
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
-PROGRAM, NAMED, NOTICED, BY_NAME, OTHER = "the program", "cuda-load", "what it exports", "its name", "the program's"
+PROGRAM, NAMED, BY_NAME, OTHER = "the program", "cuda-load", "its name", "the program's"
+NOTICED, REPLACES = "what it exports", "what leads there"
 
 
 class Member(NamedTuple):
@@ -32,6 +33,7 @@ class Member(NamedTuple):
 
 def members() -> list[Member]:
     """UserError where there is no process, or the loader has not begun."""
+    answer_search.notice_all()
     snapshot = this_snapshot.now()
     order = {one: number for number, one in enumerate(snapshot.objects.startup, 1)}
     found = [member(snapshot, one, order.get(one)) for one in snapshot.objects.all]
@@ -58,5 +60,5 @@ def known_by(snapshot: ProcessSnapshot, one: Linkage, layer: str, file: str) -> 
     if one is snapshot.objects.all[0]:
         return PROGRAM
     if layer == "hook":
-        return NAMED if layers.is_named(file) else NOTICED
+        return NAMED if layers.is_named(file) else NOTICED if noticed.STATE().hooks.get(file) else REPLACES
     return BY_NAME if vendor.layer_of(file) else OTHER

@@ -65,11 +65,12 @@ PROLOGUE = re.compile(rb"(\xf3\x0f\x1e\xfa)?(\x90{0,5}|\x0f\x1f\x44\x00\x00)(\x5
 
 @until_objects_change
 def behind_prologue(start: int) -> int:
-    """Where gdb puts a breakpoint on the function that begins at ``start``: at its second line; where there are no line
-    numbers, behind the instructions that set up the frame."""
+    """Where gdb puts a breakpoint on the function that begins at ``start``: at its second line, if it has one; where
+    there are no line numbers, behind the instructions that set up the frame."""
     line = program_space().find_pc_line(start)
     if line.symtab is not None and line.last:
-        return int(line.last) + 1
+        second = int(line.last) + 1
+        return second if function_start(second) == start else start  # all of it can be one line: a macro's
     if machine() != "x86-64":
         return start + 16  # aarch64: behind stp and mov of x29, x30
     found = PROLOGUE.match(original_code(start, 16))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gdb
 
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.live.host import inferiors
+from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.memory import InferiorMemory
 from gdbcuda.live.process.state import is_alive, is_remote
@@ -31,8 +31,7 @@ def pause() -> str:
 
 def is_thread_running() -> bool:
     """The selected thread runs: it has no registers and no frame to look at."""
-    thread = gdb.selected_thread() if is_alive() else None
-    return thread is not None and thread.is_valid() and thread.is_running()
+    return is_alive() and gdb_cli.is_thread_running()
 
 
 def require_stopped() -> None:

@@ -52,6 +52,9 @@ def other_way(folder: Path) -> Report:
     for source in ("int InitializeInjection(void) { return 1; }", "unsigned la_version(unsigned v) { return v; }"):
         report = library(folder, source)
         assert report.verdict == "unknown whether calls arrive (other-way)" and "hooks-nothing" not in report.ids()
+    installed_by_another = library(folder, "int my_cuMemAlloc_v2(void *p, long n) { return p && n; }")
+    assert installed_by_another.findings[0].seen == "no API function by name, but my_cuMemAlloc_v2"
+    assert installed_by_another.verdict == "unknown whether calls arrive (other-way)"
     return library(folder, "int mprotect(); int f(void) { return mprotect(); }")
 
 
