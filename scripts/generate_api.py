@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write gdbcuda/api/table.json from the vendor's headers, which come as wheels from PyPI.
+"""Write gdbcuda/api/table.json, and versions.txt beside it, from the vendor's headers, which come as wheels from PyPI.
 
 Usage: .venv/bin/python scripts/generate_api.py      (needs libclang==18.1.1, gcc, and pip for the wheels)
 
@@ -23,6 +23,7 @@ from read_types import Entries
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "headers"
 TABLE = ROOT / "gdbcuda" / "api" / "table.json"
+VERSIONS = TABLE.with_name("versions.txt")
 
 CUDA_WHEELS = {
     "11.8": (
@@ -142,7 +143,7 @@ def match_versions(name: str, versions: Mapping[int, str], candidates: Entries) 
 def merge(by_version: Mapping[str, Sections]) -> dict[str, object]:
     """One entry for all versions where they agree, {"VERSION VERSION": entry} where they do not."""
     versions = list(by_version)
-    merged: dict[str, object] = {"versions": versions}
+    merged: dict[str, object] = {}
     for section in by_version[versions[0]]:
         names = sorted({name for sections in by_version.values() for name in sections[section]})
         merged[section] = {name: merge_entry(name, section, by_version) for name in names}
@@ -165,6 +166,8 @@ def main() -> None:
         "cuda": merge({version: read_cuda(wheels) for version, wheels in CUDA_WHEELS.items()}),
         "nvml": merge({version: read_nvml(wheels) for version, wheels in NVML_WHEELS.items()}),
     }
+    wheels = {"cuda": CUDA_WHEELS, "nvml": NVML_WHEELS}
+    VERSIONS.write_text("".join(f"{name} {' '.join(versions)}\n" for name, versions in wheels.items()))
     TABLE.write_text(json.dumps(table, indent=0, ensure_ascii=False) + "\n")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -12,18 +11,24 @@ from gdbcuda.api.notes import ApiNotes
 from gdbcuda.api.table import Table
 from gdbcuda.errors import UserError
 
-TABLE = os.path.join(os.path.dirname(__file__), "table.json")
+FOLDER = os.path.dirname(__file__)
+TABLE, VERSIONS = os.path.join(FOLDER, "table.json"), os.path.join(FOLDER, "versions.txt")
 Version = Union[str, int, None]
 
 
 @lru_cache(maxsize=1)
 def read_table() -> tuple[Mapping[str, Any], ApiNotes]:
+    import json  # not before: sourcing the extension does not wait for it
+
     with open(TABLE, encoding="utf-8") as file:
         return json.load(file), ApiNotes()
 
 
+@cache
 def stored_versions(library: str) -> tuple[str, ...]:
-    return tuple(read_table()[0][library]["versions"])
+    """Of "cuda" or "nvml", oldest first; the table takes 5 ms to read, and settings only name its versions."""
+    with open(VERSIONS, encoding="utf-8") as file:
+        return next(tuple(versions) for name, *versions in map(str.split, file) if name == library)
 
 
 def load(cuda: Version = None, nvml: Version = None) -> Table:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from gdbcuda import api
 from gdbcuda.decode import special
@@ -17,16 +16,15 @@ STRUCT_LIMIT = 16 << 10  # bytes that are read of a struct; the API's largest ha
 NOT_YET, NOT_WRITTEN, UNREADABLE = "(not written yet)", "(not written)", "(unreadable)"
 
 
-@dataclass(frozen=True)
-class Moment:
-    """When and where a call is looked at. ``count`` gives the value of a sibling that is an array's length.
+class Moment(NamedTuple):
+    """When and where a call is looked at. ``value_of`` asks a sibling that is an array's length.
 
     ``is_live``: the memory is the program's own, so what cannot be read there the callee cannot write either."""
 
     memory: Memory
     is_return: bool
     succeeded: bool
-    count: Callable[[str], int | None]
+    value_of: Callable[[str], int | None]
     is_live: bool = False
 
     @property
@@ -133,7 +131,7 @@ def several(target: api.Type, table: api.Table, hints: Hints, length: str, in_by
     show = elements(target, table, hints, DEPTH)
 
     def look(value: int, moment: Moment) -> Decoded | None:
-        count = moment.count(length)
+        count = moment.value_of(length)
         if count is None:
             return None
         count = count // target.size if in_bytes else count
@@ -146,7 +144,7 @@ def block(length: str) -> Content:
     """Bytes of any meaning."""
 
     def look(value: int, moment: Moment) -> Decoded | None:
-        count = moment.count(length)
+        count = moment.value_of(length)
         return None if count is None else binary(moment.memory.read(value, min(count, ELEMENT_LIMIT)), count)
 
     return look
@@ -156,7 +154,7 @@ def buffer(length: str | None) -> Content:
     """A string in a buffer of limited size."""
 
     def look(value: int, moment: Moment) -> Decoded:
-        limit = moment.count(length) if length is not None else None
+        limit = moment.value_of(length) if length is not None else None
         return text_at(value, moment.memory, STRING_LIMIT if limit is None else limit)
 
     return look

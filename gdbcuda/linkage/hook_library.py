@@ -14,10 +14,10 @@ from typing import Callable
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files.reading import Source, open_source
 from gdbcuda.linkage.dynamic import DT_STRSZ, LoadedDynamic
-from gdbcuda.linkage.image import DT_STRTAB, PT_DYNAMIC, PT_LOAD, Image
+from gdbcuda.linkage.image import DT_STRTAB, PT_DYNAMIC, PT_LOAD, Image, header_table, program_rows
 from gdbcuda.linkage.symbols import Symbols
 
-ELF64, ELF_HEADER = b"\x7fELF\x02\x01", 64
+ELF64 = b"\x7fELF\x02\x01"
 PIECE = 16 << 10  # bytes of a file that are read at once
 # Bytes of strings that are searched, where reading them costs little and where it costs packets; beyond: TELLTALES.
 IN_FILE, IN_MEMORY = 4 << 20, 16 << 10
@@ -32,26 +32,14 @@ NAMED_IN = {INJECTION: "CUDA_INJECTION64_PATH", AUDIT: "LD_AUDIT"}  # who is tol
 EMBEDDED_RUNTIME = "__cudaRegisterFatBinary"  # what nvcc's code calls: libcudart has it, and who has libcudart inside
 
 
-class FileMemory:
-    """A `Memory` over an ELF file, as if it were mapped at 0. What is small is read in pieces, which are kept."""
+class FileBytes:
+    """A `Memory` whose addresses are a file's offsets. What is small is read in pieces, which are kept."""
 
     def __init__(self, file: Source) -> None:
         self.file = file
         self.pieces: dict[int, bytes] = {}
-        head = self.bytes_at(0, ELF_HEADER)
-        start, count = struct.unpack_from("<Q", head, 32)[0], struct.unpack_from("<H", head, 56)[0]
-        rows = struct.iter_unpack("<IIQQQQQQ", self.bytes_at(start, 56 * count))  # Elf64_Phdr
-        self.segments = [(kind, address, offset, size) for kind, _, offset, address, _, size, _, _ in rows]
 
-    def read(self, address: int, size: int) -> bytes:
-        for kind, start, offset, length in self.segments:
-            begin = offset + address - start
-            is_there = start <= address and address + size <= start + length and begin + size <= self.file.size
-            if kind == PT_LOAD and is_there:
-                return self.bytes_at(begin, size)
-        raise Unreadable(address, size)
-
-    def bytes_at(self, offset: int, size: int) -> bytes:
+    def read(self, offset: int, size: int) -> bytes:
         number, begin = divmod(offset, PIECE)
         if begin + size > PIECE:
             return self.file.read(offset, size, "it")
@@ -60,9 +48,24 @@ class FileMemory:
             self.pieces[number] = self.file.read(start, min(PIECE, self.file.size - start), "it")
         return self.pieces[number][begin : begin + size]
 
+
+class FileMemory:
+    """A `Memory` over an ELF file, as if it were mapped at 0."""
+
+    def __init__(self, file: Source) -> None:
+        self.size, self.bytes = file.size, FileBytes(file)
+        self.segments = list(program_rows(self.bytes, *header_table(self.bytes, 0)))
+
+    def read(self, address: int, size: int) -> bytes:
+        for kind, _, offset, start, _, length, _, _ in self.segments:
+            begin = offset + address - start
+            if kind == PT_LOAD and start <= address and address + size <= start + length and begin + size <= self.size:
+                return self.bytes.read(begin, size)
+        raise Unreadable(address, size)
+
     def dynamic(self) -> int:
         """Address of the dynamic section, 0 without one."""
-        return next((address for kind, address, _, _ in self.segments if kind == PT_DYNAMIC), 0)
+        return next((row[3] for row in self.segments if row[0] == PT_DYNAMIC), 0)
 
 
 def exported_by_file(path: str, is_api: Callable[[str], bool]) -> frozenset[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 
 import gdb
 
@@ -24,8 +23,9 @@ def start() -> None:
 
     link.is_cuda_gdb()
     settings.register()
-    for module in pkgutil.iter_modules(commands.__path__):
-        importlib.import_module(f"gdbcuda.live.commands.{module.name}")
+    for file in sorted(os.listdir(commands.__path__[0])):  # (pkgutil imports inspect, which takes 3 ms)
+        if file.endswith(".py") and file != "__init__.py":
+            importlib.import_module(f"gdbcuda.live.commands.{file[:-3]}")
     events.connect()
     console.keep_internal_breakpoints_out()
     console.keep_internal_hits_out()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event
@@ -13,6 +13,9 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References
 from gdbcuda.errors import UserError
 from gdbcuda.log import where as conditions  # loaded when the first is asked (live/host/lazily.py)
+
+if TYPE_CHECKING:
+    from gdbcuda.log.options import FilterOptions
 
 MOST_HELD = 100_000
 T = TypeVar("T")
@@ -28,6 +31,10 @@ class CallFilter(NamedTuple):
     thread: int | None = None
     only_failed: bool = False
     where: conditions.Where | None = None
+
+    @classmethod
+    def of(cls, wanted: FilterOptions) -> CallFilter:
+        return cls(tuple(wanted.function), split(wanted.places), wanted.thread, wanted.failed)
 
     def takes(self, call: Call) -> bool:
         if self.thread is not None and call.thread != self.thread:
@@ -64,13 +71,18 @@ class CallFilter(NamedTuple):
         return not self.places or any(one == call.layer or fnmatchcase(call.object, one) for one in self.places)
 
 
+def split(places: Sequence[str]) -> tuple[str, ...]:
+    """As behind --in: several, each may be several with commas."""
+    return tuple(one for some in places for one in some.split(","))
+
+
 def within(events: Iterable[Event], places: Sequence[str], functions: Sequence[str] = ()) -> Iterator[Event]:
     """A log as one layer or library has seen it, or as if some functions alone were there: calls whose caller is left
     out are its outermost."""
     if not places and not functions:
         yield from events
         return
-    chosen, open_calls = CallFilter(tuple(functions), tuple(places)), set()
+    chosen, open_calls = CallFilter(tuple(functions), split(places)), set()
     for phase, call in events:
         if not chosen.takes_place(call) or not chosen.takes_function(call):
             continue

@@ -8,6 +8,7 @@ from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import Paint, duration, plainly
+from gdbcuda.text import render
 
 LETTERS = {"alloc": "A", "free": "F", "copy": "C", "set": "S", "launch": "K", "stream": "s", "event": "e",
            "module": "m", "library": "m", "context": "c", "init": "i", "device": "d", "memory-info": "q"}  # fmt: skip
@@ -62,12 +63,13 @@ class Timeline:
         if not self.lanes:
             return "No calls."
         used = max(i for lane in self.lanes.values() for i, cell in enumerate(lane) if cell) + 1
-        rows = [f"T{thread:<9} {''.join(shown(cell, paint) for cell in lane[:used])}"
+        rows = [(f"T{thread}", "".join(shown(cell, paint) for cell in lane[:used]))
                 for thread, lane in sorted(self.lanes.items())]  # fmt: skip
         seen = {letter for lane in self.lanes.values() for cell in lane for letter in cell}
         legend = [f"{letter}={name}" for letter, name in NAMES.items() if letter in seen]
         legend += [f"{FAILED}=failed"] if FAILED in seen else []
-        return "\n".join([*rows, f"{'':<10} {duration(self.step)} a column; {', '.join(legend)}, {IDLE}=nothing"])
+        said = f"{duration(self.step)} a column; {', '.join(legend)}, {IDLE}=nothing"
+        return render.rows_of_cells([*rows, ("", said)])
 
 
 def shown(cell: dict[str, float], paint: Paint) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -23,6 +22,8 @@ from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
+    from gdbcuda.log.file_options import DiffOptions, ExportOptions, MemoryFilesOptions, ReportFilesOptions
+    from gdbcuda.log.options import DataOptions, FilterOptions, LatestOptions, ShowOptions, SummaryOptions
 
 T = TypeVar("T")
 
@@ -56,8 +57,8 @@ class LogSource:
 class Printer:
     """Text that fits the terminal, if there is one; or with --json data, a line each."""
 
-    def __init__(self, args: argparse.Namespace, sources: list[LogSource]) -> None:
-        self.as_json, self.width, self.are_several = args.json, render.screen(), len(sources) > 1
+    def __init__(self, wanted: DataOptions, sources: list[LogSource]) -> None:
+        self.as_json, self.width, self.are_several = wanted.json, render.screen(), len(sources) > 1
 
     def each(self, sources: list[LogSource]) -> Iterator[LogSource]:
         for source in sources:
@@ -75,14 +76,14 @@ class Printer:
 
 
 def filtered(
-    args: argparse.Namespace, sources: list[LogSource], out: Printer
+    wanted: FilterOptions, sources: list[LogSource], out: Printer
 ) -> Iterator[tuple[LogSource, select.CallFilter]]:
     """Each with what is wanted of it. (What a log of another program calls its functions nobody knows.)"""
     for source in out.each(sources):
-        chosen = select.CallFilter(tuple(args.function), tuple(args.places), args.thread, args.failed)
+        chosen = select.CallFilter.of(wanted)
         if source.is_ours:
             chosen.refuse_unknown(source.table)
-        chosen = chosen.with_condition(args.condition, source.table, source.log.notes)
+        chosen = chosen.with_condition(wanted.condition, source.table, source.log.notes)
         yield source, chosen
         if chosen.remark():
             output.finish()
@@ -94,31 +95,31 @@ def latest(rows: Iterable[T], count: int) -> Iterable[T]:
     return deque(rows, maxlen=count) if count else rows
 
 
-def show(args: argparse.Namespace, sources: list[LogSource]) -> None:
-    if args.tree or args.changed:
-        return (show_tree if args.tree else show_changes)(args, sources)
-    out = Printer(args, sources)
-    for source, chosen in filtered(args, sources, out):
+def show(wanted: ShowOptions, sources: list[LogSource]) -> None:
+    if wanted.tree or wanted.changed:
+        return (show_tree if wanted.tree else show_changes)(wanted, sources)
+    out = Printer(wanted, sources)
+    for source, chosen in filtered(wanted, sources, out):
         writer = source.writer
-        line = writer.with_stack if args.stack else writer.line
-        for call in latest(filter(chosen.takes, select.by_beginning(source.events())), args.last):
+        line = writer.with_stack if wanted.stack else writer.line
+        for call in latest(filter(chosen.takes, select.by_beginning(source.events())), wanted.last or 0):
             out.put(source, data.call(call, writer) if out.as_json else line(call))
 
 
-def show_tree(args: argparse.Namespace, sources: list[LogSource]) -> None:
+def show_tree(wanted: LatestOptions, sources: list[LogSource]) -> None:
     """With --json the calls of the trees, one by one: depth and parent tell how they nest."""
-    out = Printer(args, sources)
-    for source, chosen in filtered(args, sources, out):
+    out = Printer(wanted, sources)
+    for source, chosen in filtered(wanted, sources, out):
         roots = (root for root in tree.stream(source.events()) if any(chosen.takes(n.call) for n in root.walk()))
-        for root in latest(roots, args.last):
+        for root in latest(roots, wanted.last or 0):
             for level, node in tree.levels(root):
                 call, writer = node.call, source.writer
                 out.put(source, data.call(call, writer) if out.as_json else writer.line(call, "  " * level))
 
 
-def show_changes(args: argparse.Namespace, sources: list[LogSource]) -> None:
-    out = Printer(args, sources)
-    for source, chosen in filtered(args, sources, out):
+def show_changes(wanted: FilterOptions, sources: list[LogSource]) -> None:
+    out = Printer(wanted, sources)
+    for source, chosen in filtered(wanted, sources, out):
         found, roots = changes.Changes(source.writer, chosen.takes), tree.stream(source.events())
         if out.as_json:
             shown: Iterable[data.Data | str] = (view_data.changes(*one, source.writer) for one in found.find(roots))
@@ -128,53 +129,54 @@ def show_changes(args: argparse.Namespace, sources: list[LogSource]) -> None:
             out.put(source, one)
 
 
-def show_summary(args: argparse.Namespace, sources: list[LogSource]) -> None:
-    out = Printer(args, sources)
-    for source, chosen in filtered(args, sources, out):
+def show_summary(wanted: SummaryOptions, sources: list[LogSource]) -> None:
+    out = Printer(wanted, sources)
+    for source, chosen in filtered(wanted, sources, out):
         is_all = chosen == select.CallFilter()
         events = source.events() if is_all else tree.some(source.events(), chosen.takes)
         found = summary.Summary(source.table, source.log.notes).feed(events)
-        out.put(source, view_data.summary(found, source.writer) if out.as_json else summary.text(found, source.writer))
+        said = summary.text(found, source.writer, wanted.all)
+        out.put(source, view_data.summary(found, source.writer) if out.as_json else said)
 
 
-def show_timeline(args: argparse.Namespace, sources: list[LogSource]) -> None:
-    out = Printer(args, sources)
+def show_timeline(wanted: DataOptions, sources: list[LogSource]) -> None:
+    out = Printer(wanted, sources)
     for source in out.each(sources):
         lanes = timeline.Timeline(source.table, render.terminal_width()).feed(source.events())
         out.put(source, view_data.timeline(lanes) if out.as_json else lanes.text(source.writer.paint))
 
 
-def write_export(args: argparse.Namespace, sources: list[LogSource]) -> None:
+def write_export(wanted: ExportOptions, sources: list[LogSource]) -> None:
     parts = [export.Part(one.path, one.events(), one.log, one.writer) for one in sources]
-    getattr(export, FORMATS[args.format])(parts, output.Data())
+    getattr(export, FORMATS[wanted.format])(parts, output.Data())
 
 
-def show_diff(args: argparse.Namespace, sources: list[LogSource]) -> None:
+def show_diff(wanted: DiffOptions, sources: list[LogSource]) -> None:
     first, second = sources
     progress = Progress(first.file.size + second.file.size)  # they are read side by side
-    sides = (select.within(one.events(progress), args.places, args.function) for one in (first, second))
+    sides = (select.within(one.events(progress), wanted.places, wanted.function) for one in (first, second))
     found = diff.Diff().feed(*sides)
-    writers, out = (first.writer, second.writer), Printer(args, [first])
+    writers, out = (first.writer, second.writer), Printer(wanted, [first])
     out.put(first, view_data.diff(found, writers) if out.as_json else diff.text(found, writers))
 
 
-def show_memory(args: argparse.Namespace, sources: list[LogSource]) -> None:
+def show_memory(wanted: MemoryFilesOptions, sources: list[LogSource]) -> None:
     from gdbcuda.ledger import Ledgers
     from gdbcuda.ledger import data as ledger_data
 
-    out = Printer(args, sources)
-    check_view(args.view, args.least)
+    out = Printer(wanted, sources)
+    check_view(wanted.view, wanted.least)
     for source in out.each(sources):
-        events = select.within(source.events(), args.places) if args.places else source.events()
+        events = select.within(source.events(), wanted.places) if wanted.places else source.events()
         found = Ledgers(source.table, source.log.notes).feed(events).by_program
         for (process, _), ledger in found.items():
-            if len(found) > 1 and not args.json:
+            if len(found) > 1 and not wanted.json:
                 output.say(f"-- {visible(process_text(process, source.log))}")
             if out.as_json:
                 out.put(source, process_data(process, source.log) | ledger_data.ledger(ledger, source.writer))
             else:
-                out.put(source, memory_view(args.view, args.least, ledger, source.writer))
-        if not found and not args.json:
+                out.put(source, memory_view(wanted.view, wanted.least, ledger, source.writer))
+        if not found and not wanted.json:
             output.say("No calls.")
 
 
@@ -204,11 +206,11 @@ def process_data(process: Process, log: Log) -> data.Data:
     return {"inferior": process[0], "pid": process[1], "program": log.notes.processes.get(process, {}).get("program")}
 
 
-def write_report(args: argparse.Namespace, sources: list[LogSource]) -> None:
+def write_report(wanted: ReportFilesOptions, sources: list[LogSource]) -> None:
     """Of several logs a page each, in a folder."""
     from gdbcuda.log.report import LogReport
 
-    for source, path in zip(sources, pages(args.output, [source.path for source in sources])):
+    for source, path in zip(sources, pages(wanted.output, [source.path for source in sources])):
         page = LogReport(source.table, source.log, source.writer).feed(source.events()).html()
         user_files.save(path, page)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
@@ -20,8 +20,7 @@ WORD = 8
 _FLOATS = {4: "<f", 8: "<d"}
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """``size`` bytes of a value: the low ones of ``register``, or those ``stack`` bytes above the stack
     pointer at entry. Registers go by gdb's names. ``indirect``: the address of the bytes is there.
     """
@@ -42,8 +41,7 @@ class Piece:
         return memory.read(int.from_bytes(found, "little"), self.size) if self.indirect else found
 
 
-@dataclass(frozen=True)
-class ValuePlace:
+class ValuePlace(NamedTuple):
     """The pieces that make up one value, lowest bytes first."""
 
     pieces: tuple[Piece, ...]
@@ -84,8 +82,7 @@ class Free:
         return Piece(None, self.bottom + start, size)
 
 
-@dataclass(frozen=True)
-class Convention:
+class Convention(NamedTuple):
     """What differs by machine: registers, where the stack arguments begin, how one value is placed."""
 
     integers: tuple[str, ...]
@@ -148,8 +145,7 @@ def is_signed(kind: api.Type) -> bool:
     return behind is not None and behind.kind in ("int", "char", "float")
 
 
-@dataclass(frozen=True)
-class TypeShape:
+class TypeShape(NamedTuple):
     """What a calling convention wants to know of a type. ``scalars``: offset, size, is it floating point."""
 
     size: int

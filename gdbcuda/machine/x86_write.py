@@ -10,8 +10,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import Union
+from typing import NamedTuple, Union
 
 from gdbcuda.errors import UserError
 
@@ -25,16 +24,14 @@ REACH = 1 << 31  # of a 32-bit displacement
 JUMP_SIZE = 5  # jmp rel32
 
 
-@dataclass(frozen=True)
-class At:
+class At(NamedTuple):
     """Memory at a register plus a displacement."""
 
     base: int
     displacement: int = 0
 
 
-@dataclass(frozen=True)
-class CodeConstant:
+class CodeConstant(NamedTuple):
     """A constant of 64 bits in memory behind the code."""
 
     value: int
@@ -44,8 +41,7 @@ Operand = Union[int, At, CodeConstant]  # an int is a register
 Target = Union[str, int, CodeConstant]  # a label, an address, a constant
 
 
-@dataclass(frozen=True)
-class Fixup:
+class Fixup(NamedTuple):
     """A 32-bit displacement at ``at``, counted from ``end`` of its instruction."""
 
     at: int

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from gdbcuda.manual.blocks import ITEM, blocks, rows_of
 from gdbcuda.manual.inline import unmarked
 from gdbcuda.manual.pages import Page, pages
-from gdbcuda.text import parsing
+from gdbcuda.text.sentences import meant
 
 MOST_LINES = 3  # under one heading
 SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z`*])")
@@ -72,6 +72,6 @@ def matches(word: str, shown_by: str, lines: Iterable[tuple[str, str]]) -> list[
 
 def answer(word: str, found: list[Match], topics: Iterable[str]) -> str:
     """What a help command says of a word that is no topic. It may be a topic misspelt."""
-    nearest = parsing.meant(word, topics)
+    nearest = meant(word, topics)
     said = f"{word!r} is no topic" + (", and nothing here speaks of it" if not found else "")
     return "\n".join([said + (nearest or (":" if found else "")), *map(str, found)])

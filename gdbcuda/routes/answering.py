@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect
-from gdbcuda.routes.requests import Request
 from gdbcuda.routes.snapshot import VENDORS, ProcessSnapshot, Reached
+
+if TYPE_CHECKING:
+    from gdbcuda.linkage import Linkage
+    from gdbcuda.routes.requests import Request
 
 OWNERS = ("hook", "app")  # whose code may answer for the vendor's
 ASKERS = ("app", "runtime")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from gdbcuda import api
-from gdbcuda.linkage import Found, Linkage
 from gdbcuda.routes import verdicts
 from gdbcuda.routes.collect import Route
-from gdbcuda.routes.requests import Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, RTLD_NOLOAD
-from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from gdbcuda.linkage import Found, Linkage
+    from gdbcuda.routes.requests import Request
+    from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
 STATUS_TYPE = "CUdriverProcAddressQueryResult"
 DLSYMS = ("dlsym", "dlvsym")

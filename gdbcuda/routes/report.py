@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from gdbcuda.routes.collect import WRAP, Route, is_alloc
-from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import ROLES, runtime
 from gdbcuda.text import render
 from gdbcuda.text.cplusplus import shortened
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
+
+if TYPE_CHECKING:
+    from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
 MOST_ASKERS, MOST_NAMED, SCREEN = 2, 4, 40
 EACH = "A row with \"and N more\" stands for functions that are alike; cuda-route --unhooked '*' has a row for each."
@@ -68,8 +70,9 @@ def cells_of(alike: list[list[Route]], paint: Paint, short: Callable[[str], str]
     """Of one function, or of several that are one row."""
     same, first, more = [route for each in alike for route in each], alike[0][0], len(alike) - 1
     there = paint(whose(first.reached), "dim") if more else reached(first.reached, paint, short)
-    return (paint(first.function, "function") + (f" and {more} more" if more else ""), askers(same, paint),
-            short(ways(same)), there, paint(first.verdict.word, ROLES[first.verdict.word]), first.verdict.why)  # fmt: skip
+    name = paint(first.function, "function") + (f" and {more} more" if more else "")
+    verdict = paint(first.verdict.word, ROLES[first.verdict.word])
+    return name, askers(same, paint), short(ways(same)), there, verdict, first.verdict.why
 
 
 def whose(there: Reached | None) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from gdbcuda.routes.report import Paint, reached
-from gdbcuda.routes.requests import Request
 from gdbcuda.routes.shapes import OPEN_FLAGS, RTLD_NOLOAD
 from gdbcuda.routes.verdicts import ROLES, WORDS
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
+
+if TYPE_CHECKING:
+    from gdbcuda.routes.requests import Request
 
 HEADERS = ("#", "resolver", "asked for", "asked by", "answer", "verdict", "why")
 STREAMS = {1: "legacy stream", 2: "per-thread stream"}  # CUdriverProcAddress_flags

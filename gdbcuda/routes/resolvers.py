@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect, report
-from gdbcuda.routes.collect import Route
-from gdbcuda.routes.report import Paint
 from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
 from gdbcuda.text import render
+
+if TYPE_CHECKING:
+    from gdbcuda.linkage import Linkage
+    from gdbcuda.routes.collect import Route
+    from gdbcuda.routes.report import Paint
 
 
 class Implementation(NamedTuple):

@@ -92,7 +92,7 @@ def is_written() -> bool:
 
 
 def make_parser(command: str = "") -> argparse.ArgumentParser:
-    """Knows that command, or all of them."""
+    """Knows that command, or for "" all of them."""
     parser = OptionParser(prog="gdbcuda", description="For people who debug CUDA and NVML hook libraries.")
     parser.examples = (
         "gdbcuda check build/libvgpu.so",
@@ -118,7 +118,7 @@ def make_parser(command: str = "") -> argparse.ArgumentParser:
 def named(words: list[str]) -> str:
     """The command among them; "" where it is not the first word, or none."""
     first = next((word for word in words if word != "--debug"), "")
-    return first if first == "path" or first in MODULES else ""
+    return first if first in ("path", "--version", *MODULES) else ""
 
 
 def main(argv: list[str] | None = None) -> int:

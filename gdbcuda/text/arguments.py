@@ -5,8 +5,6 @@ Layers, callers and functions are known in a session of gdb alone: `gdbcuda.live
 
 from __future__ import annotations
 
-import argparse
-import glob
 import os
 import re
 from collections.abc import Iterable
@@ -25,6 +23,8 @@ def nothing(token: str) -> Iterable[str]:
 
 
 def file_names(token: str) -> Iterable[str]:
+    import glob  # where it is used: sourcing waits for it otherwise
+
     return [path + "/" * os.path.isdir(path) for path in glob.glob(glob.escape(token) + "*")]
 
 
@@ -43,13 +43,6 @@ class ArgumentType(Generic[T]):
     ) -> None:
         self.shown, self.read, self.wants, self.example = shown, read, wants, example
         self.complete, self.choices = complete, choices
-
-    def __call__(self, word: str) -> T:
-        """As ``type`` of argparse, for a shell's command."""
-        try:
-            return self.read(word)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{self.wants} is wanted, not {word!r}") from None
 
 
 def text(shown: str, complete: Completer = nothing) -> ArgumentType[str]:

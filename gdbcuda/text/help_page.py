@@ -5,6 +5,13 @@ from __future__ import annotations
 WIDEST = 79
 
 
+def of(docstring: str) -> str:
+    """As inspect.cleandoc, whose module takes 3 ms: the lines below the first without the indent that they share."""
+    first, *rest = docstring.expandtabs().strip("\n").split("\n")
+    indent = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
+    return "\n".join([first.strip(), *(line[indent:] for line in rest)]).rstrip()
+
+
 def row(label: str, width: int, text: str) -> str:
     """What a word means, behind it; what follows stays in the second column."""
     line = f"  {label:<{width}} {text}"

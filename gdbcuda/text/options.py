@@ -12,27 +12,29 @@ class, whose attributes are values. Options of several commands are a class that
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Callable, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
 
 from gdbcuda.errors import UserError
 from gdbcuda.text.arguments import ArgumentType, text
-from gdbcuda.text.parsing import OptionParser, meant
+from gdbcuda.text.sentences import meant
+
+if TYPE_CHECKING:
+    from gdbcuda.text.parsing import OptionParser
 
 T = TypeVar("T")
 Own = TypeVar("Own", bound="Options")
 NO_VALUE = text("")
 
 
-@dataclass
 class CommandPart:
-    """One word or option. ``key`` is the attribute; ``name`` what is typed, or for a word what the help calls it."""
+    """One word or option. ``key`` is the attribute; ``name`` what is typed, or for a word what the help calls it;
+    ``place``: parts of a smaller one come first on a line."""
 
-    kind: ArgumentType[Any]
-    help: str
-    name: str = ""
-    default: Any = None
-    key: str = ""
+    place = 1
+
+    def __init__(self, kind: ArgumentType[Any], help: str, name: str = "", default: Any = None) -> None:
+        self.kind, self.help, self.name, self.default = kind, help, name, default
+        self.key = ""
 
     def __set_name__(self, owner: type, key: str) -> None:
         self.key = key
@@ -63,11 +65,12 @@ class CommandPart:
         return [self.kind.read(one) for one in typed] if isinstance(typed, list) else self.kind.read(typed)
 
 
-@dataclass
 class Word(CommandPart):
     """``count`` is argparse's nargs: None exactly one, "?", "*", "+", "..." all that follows, options too."""
 
-    count: str | None = None
+    def __init__(self, *declared: Any, count: str | None = None) -> None:
+        super().__init__(*declared)
+        self.count, self.place = count, 2 if count == "..." else 0
 
     @property
     def label(self) -> str:
@@ -82,14 +85,14 @@ class Word(CommandPart):
         parser.add_argument(self.key, nargs=self.count, metavar=self.label, help=self.help)
 
 
-@dataclass
 class Option(CommandPart):
     """``--name VALUE``; a ``flag`` has no value. ``many``: it may be given again, and its value is a list.
-    ``required``: it has to be given."""
+    ``required``: it has to be given. ``short``: another name for it, as -o."""
 
-    flag: bool = False
-    many: bool = False
-    required: bool = False
+    def __init__(self, *declared: Any, flag: bool = False, many: bool = False, required: bool = False) -> None:
+        super().__init__(*declared)
+        self.flag, self.many, self.required = flag, many, required
+        self.short = ""
 
     def usual_name(self) -> str:
         return "--" + self.key.replace("_", "-")
@@ -99,22 +102,28 @@ class Option(CommandPart):
         return shown if self.required else f"[{shown}]"
 
     def add_to(self, parser: OptionParser) -> None:
+        names = [one for one in (self.short, self.name) if one]
         if self.flag:
-            parser.add_argument(self.name, dest=self.key, action="store_true", help=self.help)
+            parser.add_argument(*names, dest=self.key, action="store_true", help=self.help)
         else:
-            parser.add_argument(self.name, dest=self.key, action="append" if self.many else "store",
+            parser.add_argument(*names, dest=self.key, action="append" if self.many else "store",
                                 metavar=self.kind.shown, help=self.help, required=self.required)  # fmt: skip
 
     def read(self, typed: Any) -> Any:
         return bool(typed) if self.flag else super().read(typed)
 
 
-@dataclass
 class ConditionText(CommandPart):
     """The raw rest of the line behind ``if``: quotes, << and && are the condition language's, not the shell's.
     ``complete`` gets the words before and behind "if", and the token."""
 
-    complete: Callable[[list[str], list[str], str], Iterable[str]] | None = None
+    place = 3
+
+    def __init__(
+        self, help: str, complete: Callable[[list[str], list[str], str], Iterable[str]] | None = None
+    ) -> None:
+        super().__init__(NO_VALUE, help)
+        self.complete = complete
 
     @property
     def label(self) -> str:
@@ -132,11 +141,12 @@ class Options:
 
     @classmethod
     def parts(cls) -> list[CommandPart]:
-        """In the order of their lines, those of classes above first; a condition is the last on a line."""
+        """Words, then options, in the order of their lines, those of classes above first; last what takes the rest of
+        the line."""
         found: dict[str, CommandPart] = {}
         for one in reversed(cls.__mro__):
             found.update({key: part for key, part in vars(one).items() if isinstance(part, CommandPart)})
-        return sorted(found.values(), key=lambda part: isinstance(part, ConditionText))
+        return sorted(found.values(), key=lambda part: part.place)
 
     @classmethod
     def add_to(cls, parser: OptionParser) -> None:
@@ -181,7 +191,7 @@ def optional_word(kind: ArgumentType[T], help: str) -> T | None:
 
 def words(kind: ArgumentType[T], help: str, least: int = 0) -> list[T]:
     """Any number, or at least one."""
-    return Word(kind, help, default=[], count="+" if least else "*")  # type: ignore[return-value]
+    return Word(kind, help, "", [], count="+" if least else "*")  # type: ignore[return-value]
 
 
 def rest(kind: ArgumentType[T], help: str) -> list[T]:
@@ -189,9 +199,11 @@ def rest(kind: ArgumentType[T], help: str) -> list[T]:
     return Word(kind, help, kind.shown, [], count="...")  # type: ignore[return-value]
 
 
-def required(kind: ArgumentType[T], help: str, name: str = "") -> T:
+def required(kind: ArgumentType[T], help: str, name: str = "", short: str = "") -> T:
     """An option that has to be given."""
-    return Option(kind, help, name, required=True)  # type: ignore[return-value]
+    made = Option(kind, help, name, required=True)
+    made.short = short
+    return made  # type: ignore[return-value]
 
 
 @overload
@@ -215,4 +227,22 @@ def condition(
     complete: Callable[[list[str], list[str], str], Iterable[str]],
     help: str = "only when COND holds; COND is written on parameter names and enum constants",
 ) -> str | None:
-    return ConditionText(NO_VALUE, help, complete=complete)  # type: ignore[return-value]
+    return ConditionText(help, complete)  # type: ignore[return-value]
+
+
+# -- the same in another place: what it says is declared once
+
+
+def of_kind(declared: Any, kind: ArgumentType[Any]) -> Any:
+    """An option of that type; "--in" of a session knows its layers."""
+    return Option(kind, declared.help, declared.name, declared.default)
+
+
+def as_words(declared: Any, kind: ArgumentType[T]) -> list[T]:
+    """What is an option elsewhere, without its name."""
+    return words(kind, declared.help)
+
+
+def as_condition(declared: Any, complete: Callable[[list[str], list[str], str], Iterable[str]]) -> str | None:
+    """What is an option elsewhere, as the rest of the line."""
+    return condition(complete, declared.help)

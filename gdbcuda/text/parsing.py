@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import meant
 
 CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 
@@ -62,11 +63,3 @@ class OptionParser(argparse.ArgumentParser):
         options = [word.partition("=")[0] for word in words if word.startswith("-")]
         option = next((one for one in options if one not in self._option_string_actions), None)
         return f"no option {option}{meant(option, self._option_string_actions)}" if option else ""
-
-
-def meant(word: str, known: Iterable[str], before: str = "") -> str:
-    """ "; did you mean BEFOREnearest?", or "" where none is near."""
-    from difflib import get_close_matches  # slow to import, and only for an error message
-
-    near = get_close_matches(word, [*known], 1)
-    return f"; did you mean {before}{near[0]}?" if near else ""

@@ -11,6 +11,8 @@ import pytest
 from idle_gdb import IdleGdb
 from scenario import GDB, ROOT, Scenario, execute
 
+from gdbcuda.log import options as of_logs
+
 ASK = "python from gdbcuda.live.prompt.command import REGISTRY; print('names:', *REGISTRY, sep='|')"
 
 
@@ -249,3 +251,17 @@ def test_the_user_s_own_commands_are_listed_alone(local: Scenario, tmp_path: Pat
     assert "mine -- My own" in listed and "cuda-" not in listed
     asked = local.run(None, "apropos ^cuda-", hook=None)
     assert [name for name in NAMES if " " not in name and f"\n{name} -- " not in f"\n{asked}"] == []
+
+
+@pytest.mark.parametrize(("command", "wanted"), [
+    ("cuda-log show", of_logs.ShowOptions),
+    ("cuda-log summary", of_logs.SummaryOptions),
+    ("cuda-memory", of_logs.LedgerOptions),
+])  # fmt: skip
+def test_the_views_of_a_log_are_explained_as_in_a_shell(
+    idle: IdleGdb, command: str, wanted: type[of_logs.Options]
+) -> None:
+    text = " ".join(help_of(idle, command).split())
+    for part in wanted.parts():
+        assert part.help in text, part.name
+        assert part.name in ("--function", "--if") or f" {part.name} " in text

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from log_files import alloc_of, call, failed, pointer, run, write
 
+from gdbcuda import api
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import duration, value
 from gdbcuda.log import cli as cli_module
@@ -50,6 +51,16 @@ def test_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "host to device  4096 [4.00 KiB]" in text and "device to host  4096 [4.00 KiB]" in text
     assert "cudaMalloc      1000" in text
     assert "main at a.c:3" in text and "(unwound)" in text
+
+
+def test_a_summary_fits_a_screen(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    names = [name for name, one in api.load().functions.items() if one.api == "driver"][:40]
+    calls = [failed(n, name, 2, "CUDA_ERROR_OUT_OF_MEMORY", caller=n) for n, name in enumerate(names, 1)]
+    path = write(tmp_path / "log", calls)
+    text = run(capsys, "summary", path)
+    assert text.count("\n") < 50 and "... and 25 more: --all\n" in text and text.count("... and 34 more: --all") == 2
+    whole = run(capsys, "summary", path, "--all")
+    assert " more" not in whole and all(f"{name} " in whole for name in names)
 
 
 def test_bytes_are_counted_once_whatever_is_left_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -114,6 +125,8 @@ def test_tree_and_filters(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert len(run(capsys, "show", log, "--thread", "2").splitlines()) == 1
     assert len(run(capsys, "show", log, "--function", "cuMemcpyHtoD").splitlines()) == 2
     assert len(run(capsys, "show", log, "--in", "driver").splitlines()) == 1
+    both = run(capsys, "show", log, "--in", "hook", "--in", "driver")
+    assert len(both.splitlines()) > 1 and run(capsys, "show", log, "--in", "hook,driver") == both
     assert run(capsys, "show", log, "--failed") == ""
 
 

@@ -24,7 +24,6 @@ from gdbcuda.shell import cli
         ("install --xyzzy", "gdbcuda install: no option --xyzzy (see: gdbcuda install --help)"),
         ("--versio", "gdbcuda: no option --versio; did you mean --version?"),
         ("log show x --in", "gdbcuda log show: argument --in: expected one argument"),
-        ("log show x --thread x", "gdbcuda log show: argument --thread: a number is wanted, not 'x'"),
         ("path there", "gdbcuda path: unrecognized arguments: there"),
         ("check", "gdbcuda check: the following arguments are required: FILE"),
         ("log", "gdbcuda log: the following arguments are required: VIEW"),
@@ -46,6 +45,13 @@ def test_of_known_words(typed: str, nearest: str, capsys: pytest.CaptureFixture[
     ("ide vscod --program a --hook b",
      "IDE is cdt, clion, emacs, nsight, vim or vscode, not 'vscod'; did you mean vscode?"),
     ("check x --color alwas", "--color is always, never or auto, not 'alwas'; did you mean always?"),
+    ("log show x --thread x",
+     "--thread is a number, not 'x', for example: gdbcuda log show calls.jsonl --failed --thread 8"),
+    ("log memory x --least much",
+     "--least is a size such as 4096, 0x1000 or 1G, not 'much', for example: "
+     "gdbcuda log memory calls.jsonl --view live --least 1M"),
+    ("log export x --format cvs", "--format is chrome or csv, not 'cvs'; did you mean csv?"),
+    ("demo --real --build-only", "--real plays a session, --build-only plays none: write one of them"),
     ("ide vim --program a --hook b --path-map c", "--path-map is A=B, for example /libvgpu=$PWD, not 'c'"),
 ])  # fmt: skip
 def test_of_what_an_option_may_be(typed: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,6 +100,7 @@ def test_the_examples_of_the_help(
 
 @pytest.mark.parametrize(("words", "loaded"), [
     (["path"], []),
+    (["--version"], []),
     (["install", "--help"], ["gdbcuda.shell.install"]),
     (["--debug", "new-hook", "--help"], ["gdbcuda.shell.new_hook.cli"]),
     (["remot"], sorted(cli.MODULES.values())),  # the mistake is told beside all that may be meant

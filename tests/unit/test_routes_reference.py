@@ -293,14 +293,13 @@ def test_what_goes_past_fits_a_screen(process: RouteProcess) -> None:
     """Functions that hand out memory stay rows of their own, and so does what another object asks for."""
     snapshot = process.snapshot("program", "driver")
     others = [name for name, one in snapshot.table.functions.items() if one.api == "driver" and one.role != "alloc"]
-    found = [route(name, word="driver", there="driver") for name in ["cuMemAlloc_v2", "cuMemAllocHost_v2", *others[:50]]]
+    found = [route(name) for name in ["cuMemAlloc_v2", "cuMemAllocHost_v2", *others[:50]]]
     elsewhere = found[40]._replace(asker="/lib/libcublas.so.13")
     found[40] = elsewhere
     first, second, folded, apart, *rest = report.folded_table(snapshot, found, plain).splitlines()[2:]
     assert (first.split()[0], second.split()[0]) == ("cuMemAlloc_v2", "cuMemAllocHost_v2")
     assert folded.startswith(f"{others[0]} and 48 more") and "  driver driver.so  " in folded
     assert apart.startswith(f"{elsewhere.function} ") and f" driver.so {elsewhere.function} " in apart
-    assert rest == ["A row with \"and N more\" stands for functions that are alike; cuda-route --unhooked '*' has a row "
-                    "for each."]  # fmt: skip
+    assert rest == [report.EACH] and "cuda-route --unhooked '*' has a row for each" in report.EACH
     few = found[:40]
     assert report.folded_table(snapshot, few, plain) == report.table(few, plain, is_each=False)

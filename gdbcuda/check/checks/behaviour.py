@@ -85,7 +85,8 @@ def out_parameter_unchecked(subject: Subject) -> Answer:
     found = []
     for function, symbol in _hooks(subject):
         written = subject.library.code.unchecked_writes(symbol.value, symbol.size)
-        names = [parameter.name for number, parameter in enumerate(function.parameters) if number in written
+        parameters = enumerate(function.parameters if written else ())  # made when first asked for
+        names = [parameter.name for number, parameter in parameters if number in written
                  and parameter.direction in ("out", "inout") and parameter.type.kind == "pointer"]  # fmt: skip
         found += [f"{function.symbol} writes through {some(names)}"] if names else []
     return f"{some(found)} without a test for NULL" if found else None

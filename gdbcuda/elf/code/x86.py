@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 _BRANCH = re.compile(rb"(?=([\xe8\xe9]|\xff[\x15\x25])(.{4}))", re.DOTALL)
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(.{4})", re.DOTALL)
@@ -119,18 +120,20 @@ def _is_written_through(code: bytes, place: bytes, start: int) -> bool:
         if (short or wide) != place:
             continue
         register = (near or far)[0] >> 3 & 7
-        if re.compile(rb"\x48\x85" + re.escape(bytes([0xC0 | register << 3 | register]))).match(code, found.end()):
+        if code.startswith(bytes([0x48, 0x85, 0xC0 | register << 3 | register]), found.end()):  # test %reg,%reg
             return False
-        if re.compile(_VALUE + _store_to(register), re.DOTALL).match(code, found.end()):
+        if _store_to(register).match(code, found.end()):
             compared = b"\x48\x83" + (b"\x7d" if short else b"\xbd") + place + b"\0"
             return compared not in code[: found.start()]
     return False
 
 
-def _store_to(register: int) -> bytes:
+@cache
+def _store_to(register: int) -> re.Pattern[bytes]:
     """mov %any,(%reg) of 1 to 8 bytes, or an immediate: modrm without displacement."""
     sources = b"".join(re.escape(bytes([source << 3 | register])) for source in range(8))
-    return rb"\x66?[\x44\x48\x4c]?(?:[\x88\x89][" + sources + rb"]|[\xc6\xc7]" + re.escape(bytes([register])) + rb")"
+    stores = rb"(?:[\x88\x89][" + sources + rb"]|[\xc6\xc7]" + re.escape(bytes([register])) + rb")"
+    return re.compile(_VALUE + rb"\x66?[\x44\x48\x4c]?" + stores, re.DOTALL)
 
 
 _NEAR_FRAME = frozenset(b"\x45\x4d\x55\x5d\x65\x6d\x75\x7d")  # modrm: disp8(%rbp) with any register

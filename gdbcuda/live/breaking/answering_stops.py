@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import gdb
 
@@ -28,11 +27,11 @@ from gdbcuda.text.printable import visible
 BREAKPOINT = 0xCC  # gdb's own
 
 
-@dataclass
 class AnsweringPlaces:
     """Of one process, by the user's breakpoint and the address of the code."""
 
-    known: dict[tuple[int, int], gdb.Breakpoint] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.known: dict[tuple[int, int], gdb.Breakpoint] = {}
 
     def end(self) -> None:
         for one in self.known.values():

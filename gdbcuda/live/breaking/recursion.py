@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Set
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import gdb
@@ -47,14 +46,14 @@ class Watched(NamedTuple):
     file: str
 
 
-@dataclass
 class Depths:
     """Of one process; functions are meant by their addresses."""
 
-    watched: dict[int, Watched] = field(default_factory=dict)
-    counters: dict[int, DepthCounter] = field(default_factory=dict)
-    levels: dict[int, list[Level]] = field(default_factory=dict)  # by thread, outermost first
-    stopping: dict[int, gdb.Breakpoint] = field(default_factory=dict)  # by function; ordinary ones
+    def __init__(self) -> None:
+        self.watched: dict[int, Watched] = {}
+        self.counters: dict[int, DepthCounter] = {}
+        self.levels: dict[int, list[Level]] = {}  # by thread, outermost first
+        self.stopping: dict[int, gdb.Breakpoint] = {}  # by function; ordinary ones
 
     def end(self) -> None:
         for breakpoint in [*self.counters.values(), *self.stopping.values()]:

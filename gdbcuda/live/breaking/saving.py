@@ -11,7 +11,7 @@ not written. One that is pending is left as it is: gdb loses it when its conditi
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import gdb
 
@@ -28,8 +28,7 @@ from gdbcuda.live.stopping.functions import function
 SAVED = re.compile(r'\$_cuda_break\("((?:[^"\\]|\\.)*)"\)(?: && \((.*)\))?$', re.DOTALL)
 
 
-@dataclass
-class Aside:
+class Aside(NamedTuple):
     """A breakpoint as it was before gdb writes it; ``off`` are the indices of its locations that are switched off."""
 
     breakpoint: gdb.Breakpoint

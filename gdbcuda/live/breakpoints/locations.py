@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import gdb
 
@@ -14,18 +13,18 @@ from gdbcuda.live.host import gdb_cli, inferiors
 LISTS = hasattr(gdb, "BreakpointLocation")  # before gdb 13 only its commands know the places of one
 
 
-@dataclass
 class Location:
     """One place of a breakpoint: ``index`` as in gdb's "N.index"; ``function`` "" where gdb names none; ``inferior``
     is the number of the one that it is in."""
 
-    index: int
-    address: int
-    enabled: bool
-    function: str
-    inferior: int = 0
-    layer: str = ""
-    file: str = ""
+    def __init__(self, index: int, address: int, enabled: bool, function: str, inferior: int = 0) -> None:
+        self.index = index
+        self.address = address
+        self.enabled = enabled
+        self.function = function
+        self.inferior = inferior
+        self.layer = ""
+        self.file = ""
 
     @property
     def is_plt(self) -> bool:

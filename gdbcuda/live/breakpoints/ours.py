@@ -8,8 +8,7 @@ and tells those who share something among several: guards and open calls (`ON_GO
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 import gdb
 
@@ -20,27 +19,28 @@ if TYPE_CHECKING:
     from gdbcuda.machine.trampoline import Test  # a session without guards does not wait for it
 
 
-@dataclass
 class BreakWish:
     """What the user asked of a breakpoint; gdb's own breakpoint carries number, condition and hit count. ``words``: the
     command that asks for it."""
 
-    function: str
-    places: tuple[str, ...] = ()  # layers or libraries; () is "the hook's, else the outermost"
-    defined_in_hook: bool = False  # known from the file, before it is loaded
-    words: str = ""
-    native: str = ""  # the condition that we have given it
-    # by inferior and address, which places are on as far as we know: what is otherwise, the user has switched
-    seen: dict[int, dict[int, bool]] = field(default_factory=dict)
-    by_user: dict[tuple[str, str], bool] = field(default_factory=dict)  # by file and function: other addresses next run
+    def __init__(
+        self, function: str, places: tuple[str, ...] = (), defined_in_hook: bool = False, words: str = ""
+    ) -> None:
+        self.function = function
+        self.places = places  # layers or libraries; () is "the hook's, else the outermost"
+        self.defined_in_hook = defined_in_hook  # known from the file, before it is loaded
+        self.words = words
+        self.native = ""  # the condition that we have given it
+        # by inferior and address, which places are on as far as we know: what is otherwise, the user has switched
+        self.seen: dict[int, dict[int, bool]] = {}
+        self.by_user: dict[tuple[str, str], bool] = {}  # by file and function: other addresses next run
 
     def is_of_hook(self) -> bool:
         """A hook library that answers for the function is meant too; not where a vendor's layer is asked for."""
         return self.words.startswith("cuda-break ") and not {*self.places} & {"driver", "runtime", "app", "system"}
 
 
-@dataclass
-class GuardFilter:
+class GuardFilter(NamedTuple):
     """What it lets through, as tests in machine code: says the same as the condition that we have given it."""
 
     terms: Sequence[Callable[[], Test]]  # all have to hold; `NoDetour` where the machine cannot test one
@@ -53,53 +53,53 @@ class GuardFilter:
     asks_gdb: str = ""  # why gdbserver cannot evaluate the user's condition by itself
 
 
-@dataclass
 class WantedGuards:
     """Of one breakpoint in one process. ``stops``: by function, where it wants a guard, the address of its location;
     ``seen_before``: how many calls the function had seen when the breakpoint came; ``why``: it has no guard. To be
     looked at again: ``is_stale`` at once, ``is_waiting`` as it was not the moment, ``is_roomless`` as there was no
     room."""
 
-    stops: dict[int, int] = field(default_factory=dict)
-    seen_before: dict[int, int] = field(default_factory=dict)
-    why: str = ""
-    is_stale: bool = True
-    is_waiting: bool = False
-    is_roomless: bool = False
+    def __init__(self) -> None:
+        self.stops: dict[int, int] = {}
+        self.seen_before: dict[int, int] = {}
+        self.why = ""
+        self.is_stale = True
+        self.is_waiting = False
+        self.is_roomless = False
 
 
-@dataclass
 class CallCount:
     """``number`` of calls that its condition has let through; while ``address`` is set the process itself counts in the
     8 bytes there. ``word``: those that it may count in. ``asked_last``: by thread, the registers of the call that the
     condition was asked about last."""
 
-    number: int = 0
-    address: int | None = None
-    word: int | None = None
-    asked_last: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.number = 0
+        self.address: int | None = None
+        self.word: int | None = None
+        self.asked_last: dict[int, tuple[int, ...]] = {}
 
 
-@dataclass
 class InProcess:
     """What there is of a breakpoint in one process, and goes with it. ``sites``: where the calls that it waits for
     return."""
 
-    count: CallCount = field(default_factory=CallCount)
-    guards: WantedGuards = field(default_factory=WantedGuards)
-    sites: set[int] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.count = CallCount()
+        self.guards = WantedGuards()
+        self.sites: set[int] = set()
 
 
-@dataclass
 class OurBreakpoint:
     """``wish`` and ``filter`` are None of one that the user has made with gdb's own commands. ``hits``: as many as gdb
     had counted when it last stopped."""
 
-    number: int
-    wish: BreakWish | None = None
-    filter: GuardFilter | None = None
-    hits: int = 0
-    here: PerInferior[InProcess] = field(default_factory=lambda: PerInferior(InProcess))
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.wish: BreakWish | None = None
+        self.filter: GuardFilter | None = None
+        self.hits = 0
+        self.here: PerInferior[InProcess] = PerInferior(InProcess)
 
 
 _known: dict[int, OurBreakpoint] = {}

@@ -10,20 +10,22 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator, Set
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import gdb
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import request_log
 from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.memory import string_at
 from gdbcuda.routes.collect import Route
-from gdbcuda.routes.requests import Request
 from gdbcuda.routes.snapshot import VENDORS, ProcessSnapshot
 from gdbcuda.routes.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from gdbcuda.linkage import Linkage
+    from gdbcuda.routes.requests import Request
 
 LARGEST = 1 << 20  # bytes of one array
 AN_API_NAME = re.compile(r"(?:cu|nvml)[A-Z]\w*$|cuda[A-Z]\w*$")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import gdb
 
-from gdbcuda import condition as conditions
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breaking import answering_stops, from_request
 from gdbcuda.live.breakpoints import locations, ours
@@ -18,6 +18,9 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text.highlight import C, highlighted
 from gdbcuda.text.printable import visible, visible_in_colour
+
+if TYPE_CHECKING:
+    from gdbcuda import condition as conditions
 
 MOST_SHOWN = 3
 

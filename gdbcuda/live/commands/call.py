@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import gdb
 
@@ -16,10 +16,13 @@ from gdbcuda.live.process import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import call_data, returns, stops
 from gdbcuda.routes import request_report
-from gdbcuda.routes.requests import Request
 from gdbcuda.text import render
+from gdbcuda.text.json_text import json_text
 from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
+
+if TYPE_CHECKING:
+    from gdbcuda.routes.requests import Request
 
 MOST_FRAMES = 100
 
@@ -46,10 +49,10 @@ def cuda_call(wanted: CallOptions) -> str:
     call = call_data.of_selected_frame()
     request = request_stops.request_here(gdb.selected_frame()) if call is None else None
     if request is not None:
-        return json.dumps(request.as_json()) if wanted.json else request_in_full(request)
+        return json_text(request.as_json()) if wanted.json else request_in_full(request)
     if call is None:
         raise UserError(no_call(gdb.selected_frame()))
-    return json.dumps(call_data.as_data(call)) if wanted.json else in_full(call)
+    return json_text(call_data.as_data(call)) if wanted.json else in_full(call)
 
 
 def request_in_full(request: Request) -> str:

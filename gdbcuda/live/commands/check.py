@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
 from gdbcuda.text.arguments import FILE
+from gdbcuda.text.json_text import json_text
 from gdbcuda.text.options import optional_word
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def cuda_check(wanted: CheckOptions) -> str:
     if wanted.file is None and process.is_alive():
         reports.append(report_on_process())
     if wanted.json:
-        return json.dumps({"version": JSON_VERSION, "files": [report.as_json() for report in reports]})
+        return json_text({"version": JSON_VERSION, "files": [report.as_json() for report in reports]})
     return "\n".join(text_of(report, wanted.quiet) for report in reports)
 
 

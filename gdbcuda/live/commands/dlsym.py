@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from typing import TYPE_CHECKING
 
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import this_snapshot
@@ -10,10 +10,13 @@ from gdbcuda.live.process import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import resolvers
-from gdbcuda.routes.collect import Route
 from gdbcuda.routes.resolvers import Implementation
 from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
+from gdbcuda.text.json_text import json_text
 from gdbcuda.text.options import Options, flag
+
+if TYPE_CHECKING:
+    from gdbcuda.routes.collect import Route
 
 
 class DlsymOptions(Options):
@@ -37,7 +40,7 @@ def cuda_dlsym(wanted: DlsymOptions) -> str:
     found = resolvers.implementations(snapshot) + hidden(snapshot)
     routes = resolvers.references(snapshot, wanted.all)
     if wanted.json:
-        return json.dumps({"implementations": [one.as_json() for one in found],
+        return json_text({"implementations": [one.as_json() for one in found],
                            "references": [route.as_json() for route in routes]})  # fmt: skip
     lines = [resolvers.table(found, stops.paint), ""] if found else ["Nothing in this process defines dlsym.", ""]
     lines.append(resolvers.reference_table(routes, stops.paint) if routes else "No object refers to dlsym by name.")

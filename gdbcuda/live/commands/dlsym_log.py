@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import gdb
 
@@ -15,10 +15,13 @@ from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import judge
 from gdbcuda.routes import request_report as report
-from gdbcuda.routes.requests import Request
 from gdbcuda.text.arguments import FILE
+from gdbcuda.text.json_text import json_text
 from gdbcuda.text.options import Options, flag, optional_word, word
 from gdbcuda.text.printable import visible
+
+if TYPE_CHECKING:
+    from gdbcuda.routes.requests import Request
 
 
 class RequestLogOptions(Options):
@@ -163,4 +166,4 @@ def why_none() -> str:
 
 
 def as_lines(found: list[Request]) -> str:
-    return "\n".join(json.dumps(request.as_json()) for request in found)
+    return "\n".join(json_text(request.as_json()) for request in found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.text import render
+from gdbcuda.text.json_text import json_text
 from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
@@ -42,7 +42,7 @@ def cuda_layers(wanted: LayersOptions) -> str:
       cuda-layers --json"""
     found = who.members()
     if wanted.json:
-        return json.dumps({"objects": [one._asdict() for one in found]})
+        return json_text({"objects": [one._asdict() for one in found]})
     shown = [one for one in found if wanted.all or is_of_interest(one)]
     rows = [row(one, name) for one, name in zip(shown, short_names(shown))]
     lines = [render.table(rows, list(COLUMNS), colour=settings.colour())]

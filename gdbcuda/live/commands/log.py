@@ -6,24 +6,24 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gdbcuda import condition as conditions
-from gdbcuda.calls.reader import BEGIN, END, Event
-from gdbcuda.calls.record import Call
-from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.layers import condition_words, names, table_version
 from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS, THREAD
 from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.recording import call_log
+from gdbcuda.log import options as shared
+from gdbcuda.log import select
 from gdbcuda.log import tree as trees
-from gdbcuda.log.select import CallFilter, last
 from gdbcuda.text import render
 from gdbcuda.text.arguments import FILE, NUMBER
-from gdbcuda.text.options import Options, condition, flag, option, word, words
+from gdbcuda.text.options import Options, as_condition, as_words, condition, flag, of_kind, option, word, words
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda.api import Function
+    from gdbcuda.calls.reader import Event
+    from gdbcuda.calls.record import Call
     from gdbcuda.live.recording.footprint import RecordWish
 
 SHOWN = 40
@@ -189,29 +189,22 @@ def complete_recorded(words: list[str], before: list[str], token: str) -> Iterab
     return condition_words.complete(named or sorted(recorded), before, token)
 
 
-class FilterOptions(Options):
-    function: list[str] = words(FUNCTION, "show these functions alone: symbols, base names, globs")
-    places: tuple[str, ...] = option(LAYERS, "in these layers or libraries", "--in", default=())
-    thread: int | None = option(THREAD, "of this thread")
-    failed: bool = flag("calls that returned an error, or did not return")
-    json: bool = flag("for scripts: JSON, one object a line")
-    condition: str | None = condition(
-        complete_recorded, "only calls for which COND holds, with what pointers led to when they began"
-    )
+class SessionOptions(shared.FilterOptions):
+    function: list[str] = as_words(shared.FilterOptions.function, FUNCTION)
+    places: tuple[str, ...] = of_kind(shared.FilterOptions.places, LAYERS)
+    thread: int | None = of_kind(shared.FilterOptions.thread, THREAD)
+    condition: str | None = as_condition(shared.FilterOptions.condition, complete_recorded)
 
 
-class ShowOptions(FilterOptions):
-    last: int | None = option(NUMBER, f"the last N calls (default {SHOWN}, with --json all; 0 for all)")
-    tree: bool = flag("calls below the call that made them")
-    changed: bool = flag(
-        "what the hook library changed: arguments, results, calls not forwarded, extra calls"
-    )
-    stack: bool = flag("with the backtrace of each call (cuda-log start --stack N)")
+class LogShowOptions(shared.ShowOptions, SessionOptions):
+    pass
 
 
-@command("cuda-log show", ShowOptions)
-def cuda_log_show(wanted: ShowOptions) -> str:
+@command("cuda-log show", LogShowOptions)
+def cuda_log_show(wanted: LogShowOptions) -> str:
     """Show recorded calls: when, thread, layer, the call, its result, by whom.
+
+    Without --last the newest 40, with --json all.
 
     Examples:
       cuda-log show
@@ -228,7 +221,7 @@ def cuda_log_show(wanted: ShowOptions) -> str:
     return render.fold(shown, render.screen())
 
 
-def as_json(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
+def as_json(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
     """Of trees the calls, one by one: depth and parent tell how they nest."""
     from gdbcuda.calls import data
     from gdbcuda.log import changes, view_data
@@ -238,25 +231,26 @@ def as_json(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
         several = changes.Changes(writer, chosen.takes).find(trees.roots(calls))
         found = [view_data.changes(*one, writer) for one in several]
     elif wanted.tree:
-        found = [data.call(node.call, writer) for root in last(roots(calls, chosen), count) for node in root.walk()]
+        outermost = select.last(roots(calls, chosen), count)
+        found = [data.call(node.call, writer) for root in outermost for node in root.walk()]
     else:
-        found = [data.call(one, writer) for one in last([call for call in calls if chosen.takes(call)], count)]
+        found = [data.call(one, writer) for one in select.last([call for call in calls if chosen.takes(call)], count)]
     return "\n".join(map(data.line, found))
 
 
-def roots(calls: list[Call], chosen: CallFilter) -> list[trees.CallNode]:
+def roots(calls: list[Call], chosen: select.CallFilter) -> list[trees.CallNode]:
     """The outermost calls in which there is one that is wanted."""
     return [root for root in trees.roots(calls) if any(chosen.takes(node.call) for node in root.walk())]
 
 
-def make_filter(wanted: FilterOptions) -> CallFilter:
+def make_filter(wanted: shared.FilterOptions) -> select.CallFilter:
     table, notes = table_version.table(), call_log.SESSION.kept.notes
-    chosen = CallFilter(tuple(wanted.function), wanted.places, wanted.thread, wanted.failed)
+    chosen = select.CallFilter.of(wanted)
     chosen.refuse_unknown(table)
     return chosen.with_condition(wanted.condition, table, notes)
 
 
-def view(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
+def view(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
     from gdbcuda.log import changes
 
     if not calls:
@@ -266,21 +260,21 @@ def view(calls: list[Call], chosen: CallFilter, wanted: ShowOptions) -> str:
         return "\n".join(changes.Changes(writer, chosen.takes).texts(trees.roots(calls)))
     if wanted.tree:
         outermost = roots(calls, chosen)
-        there, shown = len(outermost), [trees.text(root, writer) for root in last(outermost, count)]
+        there, shown = len(outermost), [trees.text(root, writer) for root in select.last(outermost, count)]
     else:
         found = [call for call in calls if chosen.takes(call)]
         line = writer.with_stack if wanted.stack else writer.line
-        there, shown = len(found), [line(call) for call in last(found, count)]
+        there, shown = len(found), [line(call) for call in select.last(found, count)]
     left = there - len(shown)
     return "\n".join([f"... {left} earlier (--last 0 shows all)"] * bool(left) + shown) or "No call like that."
 
 
-class SummaryOptions(FilterOptions):
-    wide: bool = flag("C++ names whole, however long")
+class LogSummaryOptions(shared.SummaryOptions, SessionOptions):
+    pass
 
 
-@command("cuda-log summary", SummaryOptions)
-def cuda_log_summary(wanted: SummaryOptions) -> str:
+@command("cuda-log summary", LogSummaryOptions)
+def cuda_log_summary(wanted: LogSummaryOptions) -> str:
     """Sum up the recorded calls: count, failures, times, bytes, kernels, callers.
 
     The times are the debugger's. Each call includes the cost of its own two stops and of those of the calls
@@ -297,15 +291,18 @@ def cuda_log_summary(wanted: SummaryOptions) -> str:
     writer = call_log.writer()
     writer.is_wide = wanted.wide
     told = events(list(call_log.SESSION.kept.calls))
-    meant = told if chosen == CallFilter() else trees.some(told, chosen.takes)
+    meant = told if chosen == select.CallFilter() else trees.some(told, chosen.takes)
     found = summary.Summary(writer.table, writer.notes).feed(meant)
     if wanted.json:
         return data.line(view_data.summary(found, writer))
-    return "\n\n".join(filter(None, (summary.text(found, writer), chosen.remark())))
+    return "\n\n".join(filter(None, (summary.text(found, writer, wanted.all), chosen.remark())))
 
 
 def events(calls: list[Call]) -> Iterator[Event]:
     """As a file would tell them; what is open is told to end as such."""
+    from gdbcuda.calls.reader import BEGIN, END
+    from gdbcuda.calls.sinks import in_order
+
     for is_end, call in in_order(calls):
         yield (END if is_end else BEGIN), call
     yield from ((END, call) for call in calls if call.end is None)

@@ -11,9 +11,10 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers
 from gdbcuda.live.prompt.command import EXPRESSION, command, need
 from gdbcuda.live.recording import call_log
+from gdbcuda.log.options import LedgerOptions
 from gdbcuda.text import render
-from gdbcuda.text.arguments import SIZE, known
-from gdbcuda.text.options import Options, flag, option, optional_word, words
+from gdbcuda.text.arguments import known
+from gdbcuda.text.options import flag, optional_word, words
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
@@ -28,14 +29,12 @@ def views_there() -> Iterable[str]:
     return [*views.VIEWS, COMPARE, *WITH_ADDRESS]
 
 
-class MemoryOptions(Options):
+class MemoryOptions(LedgerOptions):
     view: str | None = optional_word(
         known("view", views_there),
         "live, leaks, peak, by-site, problems, reported, compare, history ADDRESS, at ADDRESS",
     )
     address: list[str] = words(EXPRESSION, "for history and at: any expression of gdb")
-    least: int = option(SIZE, "of live, leaks and by-site: the blocks of at least SIZE bytes", default=0)
-    wide: bool = flag("C++ names whole, however long")
     json: bool = flag("for scripts: everything, as one JSON object")
 
 

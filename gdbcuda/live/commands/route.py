@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from typing import TYPE_CHECKING
 
 from gdbcuda.errors import UserError
 from gdbcuda.live.checking import routes_here
@@ -12,9 +12,12 @@ from gdbcuda.live.process import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import report
-from gdbcuda.routes.collect import Route
-from gdbcuda.routes.snapshot import ProcessSnapshot
+from gdbcuda.text.json_text import json_text
 from gdbcuda.text.options import Options, flag, optional_word
+
+if TYPE_CHECKING:
+    from gdbcuda.routes.collect import Route
+    from gdbcuda.routes.snapshot import ProcessSnapshot
 
 
 class RouteOptions(Options):
@@ -94,7 +97,7 @@ def nothing(pattern: str | None, unhooked: bool) -> str:
 
 
 def as_json(snapshot: ProcessSnapshot, routes: list[Route], summary: str) -> str:
-    return json.dumps({
+    return json_text({
         "hooks": [snapshot.file_of(hook) for hook in snapshot.hooks],
         "cuda": snapshot.table.cuda,
         "nvml": snapshot.table.nvml,

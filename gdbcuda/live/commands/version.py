@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from gdbcuda import __version__
@@ -12,6 +11,7 @@ from gdbcuda.live.layers import table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
+from gdbcuda.text.json_text import json_text
 from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
 
@@ -35,7 +35,7 @@ def cuda_version(wanted: VersionOptions) -> str:
       cuda-version
       cuda-version --json"""
     found = everything()
-    return json.dumps(found, indent=2) if wanted.json else text(found)
+    return json_text(found, indent=2) if wanted.json else text(found)
 
 
 def everything() -> dict[str, Any]:

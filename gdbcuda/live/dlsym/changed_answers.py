@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import itertools
 import struct
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import gdb
 
@@ -25,26 +24,28 @@ from gdbcuda.live.preloading import environment
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.threads import call_registers
 from gdbcuda.routes import judge, stub
-from gdbcuda.routes.requests import Request
-from gdbcuda.routes.snapshot import ProcessSnapshot
 from gdbcuda.text.printable import visible
+
+if TYPE_CHECKING:
+    from gdbcuda.routes.requests import Request
+    from gdbcuda.routes.snapshot import ProcessSnapshot
 
 POINTER = struct.Struct("<Q")
 LAYERS = ("hook", "driver")
 
 
-@dataclass
 class ChangedAnswer:
     """One wish. ``other``: another name, or "hook" or "driver" for their function of the name asked for;
     ``address``: where that is known, else None."""
 
-    number: int
-    name: str
-    other: str
-    address: int | None
-    once: bool
-    given: int = 0
-    refused: str = ""
+    def __init__(self, number: int, name: str, other: str, address: int | None, once: bool) -> None:
+        self.number = number
+        self.name = name
+        self.other = other
+        self.address = address
+        self.once = once
+        self.given = 0
+        self.refused = ""
 
     @property
     def is_over(self) -> bool:

@@ -33,8 +33,7 @@ from gdbcuda.live.layers import answer_search, names, table_version, this_snapsh
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.stopping import cycles
 from gdbcuda.live.threads import call_registers
-from gdbcuda.routes import judge
-from gdbcuda.routes.requests import Book, Request
+from gdbcuda.routes import judge, requests
 from gdbcuda.routes.shapes import ResolverShape
 from gdbcuda.routes.snapshot import API_RESOLVERS
 from gdbcuda.text.printable import visible
@@ -46,7 +45,7 @@ class RequestLog:
     """What one process has asked for; ``seconds`` and ``stops`` are what it has cost."""
 
     def __init__(self) -> None:
-        self.book = Book()
+        self.book = requests.Book()
         self.seconds, self.stops = 0.0, 0
         self.told_recursion = False
 
@@ -141,7 +140,7 @@ class LoaderError(ResolverWatch):
         LOG().book.note_error(call_registers.thread_number(), request_values.loader_error(self.symbol))
 
 
-def tell_recursion(request: Request) -> None:
+def tell_recursion(request: requests.Request) -> None:
     """Until the stack is full this takes minutes, in which nothing else would be said."""
     if request.repeated != MOST_REPEATED or LOG().told_recursion:
         return
@@ -187,7 +186,7 @@ def answered_for() -> set[str]:
     return {api.base_name(one) for one in waiting if by_name and not any(one in known for known in by_name)}
 
 
-def is_asked_for(request: Request) -> bool:
+def is_asked_for(request: requests.Request) -> bool:
     """Without the log, only what may be answered for a function that is waited for; and for a resolver, which then
     answers the rest."""
     base = api.base_name(request.name)
@@ -231,7 +230,7 @@ def plant_errors(linkage: Linkage) -> None:
                 known[definition.address] = LoaderError(definition.address, symbol)
 
 
-def plant_answer(request: Request) -> None:
+def plant_answer(request: requests.Request) -> None:
     """A hook library without names has answered for a resolver: what that is asked for is a request too."""
     name = judge.wanted_symbol(table_version.table(), request) or request.name
     shape, answer = resolver_shapes().get(name), request.answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import gdb
 
@@ -16,8 +17,10 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stops
 from gdbcuda.live.stopping.functions import function
 from gdbcuda.routes import request_report
-from gdbcuda.routes.requests import Request
 from gdbcuda.routes.shapes import LOADERS, OPENERS, ResolverShape
+
+if TYPE_CHECKING:
+    from gdbcuda.routes.requests import Request
 
 
 def request_here(frame: gdb.Frame) -> Request | None:

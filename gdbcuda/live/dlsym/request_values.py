@@ -11,9 +11,8 @@ from gdbcuda.live.layers import answering, code_places, table_version, this_snap
 from gdbcuda.live.threads import call_registers
 from gdbcuda.machine import abi
 from gdbcuda.memory import string_at
-from gdbcuda.routes import judge
+from gdbcuda.routes import judge, requests
 from gdbcuda.routes.answering import by_request
-from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, ResolverShape, shapes
 from gdbcuda.routes.snapshot import API_RESOLVERS, ProcessSnapshot, Reached
 
@@ -46,8 +45,8 @@ def argument_registers(shape: ResolverShape) -> tuple[str, ...]:
     return abi.CONVENTIONS[process.machine()].integers[: shape.arity]
 
 
-def read_request(shape: ResolverShape, values: tuple[int, ...], asker: Asker) -> Request:
-    request = Request(shape.symbol, "", "", asker, 0, 0, arguments=values)
+def read_request(shape: ResolverShape, values: tuple[int, ...], asker: requests.Asker) -> requests.Request:
+    request = requests.Request(shape.symbol, "", "", asker, 0, 0, arguments=values)
     if shape.name is not None:
         request.name = text_at(values[shape.name])
     if request.is_opening and not values[shape.name or 0]:
@@ -83,7 +82,7 @@ def handle_text(handle: int) -> str:
     return this_snapshot.file_of(found).rsplit("/", 1)[-1] if found else f"handle {handle:#x}"
 
 
-def read_answer(snapshot: ProcessSnapshot, request: Request) -> None:
+def read_answer(snapshot: ProcessSnapshot, request: requests.Request) -> None:
     shape, memory = resolver_shapes()[request.resolver], process.InferiorMemory()
     request.result = call_registers.result_register()
     address = request.result
@@ -109,7 +108,7 @@ def opened(handle: int) -> Reached | None:
     return Reached(handle, (file,), file, layers.layer_of_object(file) or "app")
 
 
-def learn(snapshot: ProcessSnapshot, request: Request) -> None:
+def learn(snapshot: ProcessSnapshot, request: requests.Request) -> None:
     """What a library without symbols answers gets the name that was asked for."""
     answer = request.answer
     if answer is None or answer.layer != "hook" or not request.name:
@@ -133,8 +132,8 @@ def loader_error(symbol: str) -> str:
     return ": ".join(filter(None, (text_at(where), text_at(what), os.strerror(number) if number else "")))
 
 
-def asker_at(back: int) -> Asker:
+def asker_at(back: int) -> requests.Asker:
     """Who called, by the return address."""
     place, holder = code_places.caller(back), this_snapshot.objects().holder(back - 1)
     offset = back - 1 - holder.image.base if holder else 0
-    return Asker(back - 1, offset, place.function, place.file, place.layer, place.source)
+    return requests.Asker(back - 1, offset, place.function, place.file, place.layer, place.source)

@@ -5,8 +5,6 @@ From the end of the page downwards, so that whoever takes such room from its beg
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import gdb
 
 from gdbcuda.api import vendor
@@ -15,18 +13,18 @@ from gdbcuda.linkage.image import Image
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.memory import PAGE
-from gdbcuda.routes.stub import MOST_BYTES
+from gdbcuda.routes import stub
 
 PF_X = 1
 MOST_STUBS = 16  # of one object
 
 
-@dataclass
 class Places:
-    free: dict[int, list[int]] = field(default_factory=dict)  # link_map of an object -> its unused places
-    # (thread, stack pointer after the return) -> (address, object)
-    busy: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    leads_to: dict[int, int] = field(default_factory=dict)  # address -> where the resolver would have returned to
+    def __init__(self) -> None:
+        self.free: dict[int, list[int]] = {}  # link_map of an object -> its unused places
+        # (thread, stack pointer after the return) -> (address, object)
+        self.busy: dict[tuple[int, int], tuple[int, int]] = {}
+        self.leads_to: dict[int, int] = {}  # address -> where the resolver would have returned to
 
 
 PLACES: PerInferior[Places] = PerInferior(Places)
@@ -38,7 +36,7 @@ def real_return(address: int) -> int:
 
 
 def take(key: tuple[int, int], back: int) -> int:
-    """The address of MOST_BYTES for the request of that key; UserError where there is no room."""
+    """The address of `stub.MOST_BYTES` for the request of that key; UserError where there is no room."""
     places = PLACES()
     for image in hosts(back):
         if image.handle not in places.free:
@@ -62,7 +60,7 @@ def give_back(key: tuple[int, int]) -> None:
     if key not in places.busy:
         return
     address, handle = places.busy.pop(key)
-    write(address, bytes(MOST_BYTES))
+    write(address, bytes(stub.MOST_BYTES))
     del places.leads_to[address]
     places.free[handle].append(address)
 
@@ -70,9 +68,9 @@ def give_back(key: tuple[int, int]) -> None:
 def rooms(image: Image) -> list[int]:
     for _, end, flags in image.segments:
         page_end = end + -end % PAGE
-        count = min((page_end - end) // MOST_BYTES, MOST_STUBS)
+        count = min((page_end - end) // stub.MOST_BYTES, MOST_STUBS)
         if flags & PF_X and count and is_zero(end, page_end - end):
-            return [page_end - (number + 1) * MOST_BYTES for number in range(count)]
+            return [page_end - (number + 1) * stub.MOST_BYTES for number in range(count)]
     return []
 
 

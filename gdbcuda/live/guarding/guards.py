@@ -6,7 +6,6 @@ does, `guard_filters` what it tests.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Callable
 
 import gdb
@@ -66,8 +65,7 @@ def want(
 ) -> None:  # fmt: skip
     """cuda-break has made a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
     found = filters.of_function(made.number, native, symbol, condition, wanted_callers)
-    found.counts_calls = counts_calls
-    add(made, found)
+    add(made, found._replace(counts_calls=counts_calls))
 
 
 def want_name(
@@ -81,7 +79,7 @@ def want_same(made: gdb.Breakpoint, number: int) -> None:
     """As breakpoint ``number`` has, at another place; not where calls are counted, which is done for one breakpoint."""
     found = ours.filter_of(number)
     if found is not None and not found.is_counting:
-        add(made, replace(found, counts_calls=False))
+        add(made, found._replace(counts_calls=False))
 
 
 def add(made: gdb.Breakpoint, found: GuardFilter) -> None:

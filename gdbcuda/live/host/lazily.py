@@ -13,6 +13,14 @@ from typing import Any, Callable
 
 MODULES = (
     "gdbcuda.condition",
+    "gdbcuda.files.places",
+    "gdbcuda.decode",
+    "gdbcuda.machine.abi",
+    "gdbcuda.routes.judge",
+    "gdbcuda.routes.requests",
+    "gdbcuda.routes.request_report",
+    "gdbcuda.routes.stub",
+    "gdbcuda.log.select",
     "gdbcuda.log.tree",
     "gdbcuda.log.where",
     "gdbcuda.manual.pages",

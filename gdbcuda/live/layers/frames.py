@@ -7,8 +7,7 @@ of this very call, or they are unknown, and said to be unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Callable, Optional
+from typing import Callable, NamedTuple, Optional
 
 import gdb
 
@@ -19,8 +18,7 @@ from gdbcuda.live.layers import answering, indirect, table_version
 from gdbcuda.machine import abi
 
 
-@dataclass
-class CodePlace:
+class CodePlace(NamedTuple):
     """A code address as a person reads it; ``source`` is "test_alloc.c:30" or ""."""
 
     address: int
@@ -33,16 +31,19 @@ class CodePlace:
 REMEMBERED: list[Callable[[gdb.Frame], FrameCall | None]] = []
 
 
-@dataclass
 class FrameCall:
     """One execution of an API function, as much as is known of it; ``raws`` has None where an argument is unknown."""
 
-    function: api.Function
-    place: CodePlace
-    caller: CodePlace | None
-    thread: int
-    raws: list[bytes | None] = field(default_factory=list)
-    result: int | None = None  # once it has returned
+    def __init__(
+        self, function: api.Function, place: CodePlace, caller: CodePlace | None, thread: int,
+        raws: list[bytes | None],
+    ) -> None:  # fmt: skip
+        self.function = function
+        self.place = place
+        self.caller = caller
+        self.thread = thread
+        self.raws = raws
+        self.result: int | None = None  # once it has returned
 
 
 def place_of(frame: gdb.Frame, is_caller: bool = False) -> CodePlace:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Callable
 
 from gdbcuda.live.host.inferiors import PerInferior
 
 
-@dataclass
 class NoticedObjects:
     """Of one process. ``hooks`` are file name and what it exports; ``asked``: the files that were looked at;
     ``is_left``: gdb has told of one that was not, as it is on another machine."""
 
-    asked: set[str] = field(default_factory=set)
-    is_left: bool = False
-    hooks: dict[str, frozenset[str]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+        self.is_left = False
+        self.hooks: dict[str, frozenset[str]] = {}
 
 
 STATE: PerInferior[NoticedObjects] = PerInferior(NoticedObjects)

@@ -3,8 +3,6 @@ over, and an audit library binds each name where it likes. (CUDA_INJECTION64_PAT
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from gdbcuda.linkage.hook_library import AUDIT, INJECTION
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
@@ -61,13 +59,13 @@ class WayReturn(own_process.Internal):
         return False
 
 
-@dataclass
 class WayPlaces:
     """Of one process. ``bound``: by thread, the name that is being bound."""
 
-    entries: dict[int, WayEntry] = field(default_factory=dict)
-    returns: dict[int, WayReturn] = field(default_factory=dict)
-    bound: dict[int, str] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.entries: dict[int, WayEntry] = {}
+        self.returns: dict[int, WayReturn] = {}
+        self.bound: dict[int, str] = {}
 
     def end(self) -> None:
         for one in (*self.entries.values(), *self.returns.values()):

@@ -7,7 +7,7 @@ them: cuMemAllocAsync_ptsz, nvmlDeviceGetMemoryInfo_v2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.api import vendor
@@ -22,8 +22,7 @@ MOST_CONSTANTS = 64 << 20  # bytes
 VENDORS = ("runtime", "driver")
 
 
-@dataclass(frozen=True)
-class WantedCalls:
+class WantedCalls(NamedTuple):
     """``places`` and ``callers`` as behind --in and --from; ``is_exact``: a symbol means itself alone."""
 
     places: tuple[str, ...] = ()

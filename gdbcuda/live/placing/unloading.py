@@ -10,7 +10,6 @@ for nothing is deleted inside ``stop``. Who planted it is told, and plants anew 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Callable, TypeVar
 
 import gdb
@@ -22,16 +21,16 @@ from gdbcuda.live.placing import loader_watch
 Key = TypeVar("Key")
 
 
-@dataclass(eq=False)
 class Placed:
     """A breakpoint at a bare address of the process of an ``inferior``, by its number; ``beside``: all that are in the
     same object; ``has_others``: gdb has made locations in other processes, which are switched off."""
 
-    breakpoint: gdb.Breakpoint
-    address: int
-    inferior: int
-    beside: set[Placed] = field(default_factory=set)
-    has_others: bool = False
+    def __init__(self, breakpoint: gdb.Breakpoint, address: int, inferior: int) -> None:
+        self.breakpoint = breakpoint
+        self.address = address
+        self.inferior = inferior
+        self.beside: set[Placed] = set()
+        self.has_others = False
 
 
 # By gdb's name of the object. What is in none, as in the program, is not unloaded.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass, field
 
 import gdb
 
@@ -24,22 +23,22 @@ from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.text.printable import visible
 
 
-@dataclass
 class Preload:
     """What cuda-load has asked for, and what the user had set before, to be put back when nothing of it is left.
 
     ``first`` and ``last``: what stands in front of and behind the user's own LD_PRELOAD, by the names on the program's
     machine; ``there``: file here -> that name."""
 
-    first: list[str] = field(default_factory=list)
-    last: list[str] = field(default_factory=list)
-    there: dict[str, str] = field(default_factory=dict)
-    user_wrapper: str = ""
-    user_values: dict[int, str] = field(default_factory=dict)  # LD_PRELOAD, by inferior: each has its own environment
-    user_shell: bool = False  # startup-with-shell was on, and is off because of us
-    runtimes: list[str] = field(default_factory=list)  # of sanitizers, which want to be first
-    beside: str = ""  # our own library, preloaded behind all others
-    is_remote: bool = False  # gdb's settings are now those for a gdbserver that starts the program
+    def __init__(self) -> None:
+        self.first: list[str] = []
+        self.last: list[str] = []
+        self.there: dict[str, str] = {}
+        self.user_wrapper = ""
+        self.user_values: dict[int, str] = {}  # LD_PRELOAD, by inferior: each has its own environment
+        self.user_shell = False  # startup-with-shell was on, and is off because of us
+        self.runtimes: list[str] = []  # of sanitizers, which want to be first
+        self.beside = ""  # our own library, preloaded behind all others
+        self.is_remote = False  # gdb's settings are now those for a gdbserver that starts the program
 
     @property
     def files(self) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 
 import gdb
 
@@ -16,15 +15,15 @@ from gdbcuda.live.process import core_files, variables
 from gdbcuda.text.printable import visible
 
 
-@dataclass
 class Checked:
     """Of one process."""
 
-    is_told: bool = False  # the user knows whether the hook is there
-    is_warned: bool = False  # and that it cannot come, before the loader has begun
-    is_exec: bool = False  # in the place of another program: what that one had may be lost
-    appeared: set[str] = field(default_factory=set)  # named hook libraries that were loaded
-    lost: dict[str, str] = field(default_factory=dict)  # those that were not, and why
+    def __init__(self) -> None:
+        self.is_told = False  # the user knows whether the hook is there
+        self.is_warned = False  # and that it cannot come, before the loader has begun
+        self.is_exec = False  # in the place of another program: what that one had may be lost
+        self.appeared: set[str] = set()  # named hook libraries that were loaded
+        self.lost: dict[str, str] = {}  # those that were not, and why
 
 
 UNKNOWN = "the program has not got as far as loading its libraries"

@@ -10,7 +10,6 @@ bits.)
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import gdb
 
@@ -24,14 +23,14 @@ NEWEST = "/proc/sys/kernel/ns_last_pid"  # (sysctl: of the server's own pid name
 MOST_THREADS = 10000
 
 
-@dataclass
 class Known:
     """``is_possible``: whether they can be found, None while nobody has asked. ``newest``: the process or thread that
     was the newest of all when the list was read: while it is there is no other child. 0 is not known."""
 
-    is_possible: bool | None = None
-    newest: int = 0
-    children: tuple[int, ...] = ()
+    def __init__(self) -> None:
+        self.is_possible: bool | None = None
+        self.newest = 0
+        self.children: tuple[int, ...] = ()
 
 
 KNOWN: inferiors.PerInferior[Known] = inferiors.PerInferior(Known)

@@ -18,7 +18,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
-from typing import Any, Callable, NoReturn, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, TypeVar, Union, overload
 
 import gdb
 
@@ -26,9 +26,13 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import safely
-from gdbcuda.text import help_page, parsing, waiting
+from gdbcuda.text import help_page, waiting
 from gdbcuda.text.arguments import ArgumentType, Completer, file_names, nothing
 from gdbcuda.text.options import CommandPart, ConditionText, Option, Options, Word
+from gdbcuda.text.sentences import meant
+
+if TYPE_CHECKING:
+    from gdbcuda.live.prompt.parser import CommandParser
 
 Own = TypeVar("Own", bound=Options)
 Said = TypeVar("Said", bound="str | None")
@@ -58,21 +62,6 @@ class ByGdb(int):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.words())
-
-
-class CommandParser(parsing.OptionParser):
-    """Never exits gdb (it would show as Python Exception <class 'SystemExit'>)."""
-
-    advice = "help {prog}"
-
-    def error(self, message: str) -> NoReturn:
-        missing = message.partition("arguments are required: ")[2]
-        if missing and not self.unknown_option(self.words):
-            message = f"{missing.upper()} is required, for example: {self.examples[0]}"
-        raise UserError(self.one_line(message))
-
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        raise UserError(message or "")
 
 
 REGISTRY: dict[str, Command] = {}
@@ -118,6 +107,8 @@ class Command(gdb.Command):
     @cached_property
     def parser(self) -> CommandParser:
         """Made when the command is first typed: for all of them, argparse takes a tenth of the time that we load in."""
+        from gdbcuda.live.prompt.parser import CommandParser
+
         made = CommandParser(prog=self.name, add_help=False)
         made.examples = self.examples
         self.options.add_to(made)
@@ -242,7 +233,7 @@ def read(name: str, options: type[Own], text: str) -> Own:
 
 def unknown_subcommand(prefix: str, word: str) -> str:
     known = sorted(name[len(prefix) + 1 :] for name in REGISTRY if name.rpartition(" ")[0] == prefix)
-    return f"no subcommand {word!r}{parsing.meant(word, known, f'{prefix} ')} (there are {', '.join(known)})"
+    return f"no subcommand {word!r}{meant(word, known, f'{prefix} ')} (there are {', '.join(known)})"
 
 
 def split_condition(text: str, example: str) -> tuple[str, str | None]:
@@ -290,9 +281,7 @@ def help_text(name: str, doc: str | None, parts: list[CommandPart]) -> str:
     """First line, usage, what each word means, then the rest of the docstring. No docstring is a bug at load."""
     if not doc or not doc.strip():
         raise TypeError(f"{name} has no help text")
-    import inspect
-
-    first, _, rest = inspect.cleandoc(doc).partition("\n")
+    first, _, rest = help_page.of(doc).partition("\n")
     width = max([SHORTEST, *(len(part.label) for part in parts)])
     rows = [help_page.row(part.label, width, part.help) for part in parts]
     return "\n".join([first, usage(name, parts), *rows, help_page.filled(rest)])

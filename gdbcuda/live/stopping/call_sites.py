@@ -7,8 +7,6 @@ the next ``run`` fail, so they go with their process.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import gdb
 
 from gdbcuda.live import breakpoints
@@ -17,19 +15,19 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import own_process, unloading
 
 
-@dataclass
 class Site:
     """One call site; ``commands``: what it has of those of the user's breakpoints that wait there."""
 
-    breakpoint: gdb.Breakpoint
-    commands: str = ""
+    def __init__(self, breakpoint: gdb.Breakpoint) -> None:
+        self.breakpoint = breakpoint
+        self.commands = ""
 
 
-@dataclass
 class Sites:
     """Of one process, by return address."""
 
-    known: dict[int, Site] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.known: dict[int, Site] = {}
 
     def end(self) -> None:
         for site in self.known.values():

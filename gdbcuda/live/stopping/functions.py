@@ -7,7 +7,6 @@ keeps them. (gdb manual: "Functions In Python".)
 from __future__ import annotations
 
 import functools
-import inspect
 from typing import Any, Callable, TypeVar
 
 import gdb
@@ -33,7 +32,7 @@ def function(name: str) -> Callable[[F], F]:
         counts = argument_counts(action)
 
         class ConvenienceFunction(gdb.Function):
-            __doc__ = help_page.filled(inspect.cleandoc(action.__doc__ or ""))
+            __doc__ = help_page.filled(help_page.of(action.__doc__ or ""))
 
             def invoke(self, *arguments: Any) -> Any:
                 if len(arguments) not in counts:

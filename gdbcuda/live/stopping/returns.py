@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import gdb
 
@@ -18,8 +18,7 @@ from gdbcuda.live.stopping.shown_calls import Key, returns_to
 from gdbcuda.live.threads.call_registers import current_stack_pointer, result_register, stack_pointer, thread_number
 
 
-@dataclass
-class Pending:
+class Pending(NamedTuple):
     """A call that has been entered; ``number`` is the breakpoint of the user that waits for its return."""
 
     call: frames.FrameCall
@@ -27,14 +26,14 @@ class Pending:
     only_errors: bool
 
 
-@dataclass
 class AwaitedCalls:
     """Of one process: the calls that are waited for; by thread the one whose return has stopped it, until it goes on;
     and the threads whose stop the user has seen."""
 
-    pending: dict[Key, list[Pending]] = field(default_factory=dict)
-    returned: dict[int, Pending] = field(default_factory=dict)
-    seen_threads: set[int] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.pending: dict[Key, list[Pending]] = {}
+        self.returned: dict[int, Pending] = {}
+        self.seen_threads: set[int] = set()
 
 
 CALLS: PerInferior[AwaitedCalls] = PerInferior(AwaitedCalls)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import gdb
 
 from gdbcuda.live.host.inferiors import PerInferior
@@ -14,14 +12,14 @@ from gdbcuda.live.threads import arrivals, call_registers, children, positions, 
 Key = tuple[int, int]  # thread number, stack pointer after the return
 
 
-@dataclass
 class Shown:
     """Of one process: the calls that go on; by thread the one that is over, until the thread goes on; by return address
     the breakpoints that notice it."""
 
-    open: dict[Key, frames.FrameCall] = field(default_factory=dict)
-    over: dict[int, frames.FrameCall] = field(default_factory=dict)
-    endings: dict[int, Ending] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.open: dict[Key, frames.FrameCall] = {}
+        self.over: dict[int, frames.FrameCall] = {}
+        self.endings: dict[int, Ending] = {}
 
     def end(self) -> None:
         for ending in self.endings.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import gdb
 
@@ -11,8 +11,7 @@ from gdbcuda.live import process
 from gdbcuda.machine import abi
 
 
-@dataclass(frozen=True)
-class CallMachine:
+class CallMachine(NamedTuple):
     """What a call is told by; asked once, for gdb finds the architecture out from a frame, and that costs 40 us."""
 
     stack_pointer: str

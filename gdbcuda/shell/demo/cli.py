@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ctypes.util
 import os
 import shutil
 import subprocess
@@ -13,45 +12,55 @@ from typing import Any
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import clone_or_cache, find_gdb, own_command, sourced_file
 from gdbcuda.shell.demo import folder
-from gdbcuda.text.parsing import OptionParser
+from gdbcuda.text.arguments import FILE
+from gdbcuda.text.options import Options, flag, optional_word
+from gdbcuda.text.shell_command import add_command
 
 HERE = Path(__file__).resolve().parent
 STANDIN = "cuda-env LD_LIBRARY_PATH"
 
 
+class DemoOptions(Options):
+    dir: str | None = optional_word(
+        FILE, "the folder to build in, new or of an earlier demo (default: the clone, else one in ~/.cache/gdbcuda)"
+    )
+    real: bool = flag("over the driver of this machine, not the stand-in")
+    build_only: bool = flag("build, say where, and play nothing")
+
+
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``demo`` to the subcommands of ``gdbcuda``."""
-    about = (
-        "Builds a hook library, a stand-in driver and sample programs with gcc and make, and plays a session over them "
-        "in gdb: to a stop inside the hook library, arguments decoded. No GPU needed."
-    )
-    parser: OptionParser = subparsers.add_parser(
-        "demo", help="build a stand-in driver and samples, and play a first session over them", description=about
-    )
-    parser.examples = ("gdbcuda demo", "gdbcuda demo ~/cuda-without-a-gpu", "gdbcuda demo --build-only")
-    where = "the folder to build in, new or of an earlier demo (default: the clone, else one in ~/.cache/gdbcuda)"
-    parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, help=where)
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--real", action="store_true", help="over the driver of this machine, not the stand-in")
-    what.add_argument("--build-only", action="store_true", help="build, say where, and play nothing")
-    parser.set_defaults(run=run)
-    return parser
+    return add_command(
+        subparsers, "demo", DemoOptions, run,
+        help="build a stand-in driver and samples, and play a first session over them",
+        about="Builds a hook library, a stand-in driver and sample programs with gcc and make, and plays a session in "
+              "gdb over them: to a stop inside the hook library, arguments decoded. No GPU needed.",
+        examples=("gdbcuda demo", "gdbcuda demo ~/cuda-without-a-gpu", "gdbcuda demo --build-only"),
+    )  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> int:
-    if args.real and not ctypes.util.find_library("cuda"):
+def run(wanted: DemoOptions) -> int:
+    if wanted.real and wanted.build_only:
+        raise UserError("--real plays a session, --build-only plays none: write one of them")
+    if wanted.real and not has_driver():
         raise UserError("--real: no libcuda.so.1 on this machine; without --real the stand-in is used")
-    gdb = "" if args.build_only else find_gdb()
-    where = (args.folder or clone_or_cache()).absolute()
+    gdb = "" if wanted.build_only else find_gdb()
+    where = (Path(wanted.dir) if wanted.dir else clone_or_cache()).absolute()
     print(f"Building the hook library, the stand-in driver and the samples in {where}/shim/build ...", flush=True)
     folder.built(where)
-    failed = play(gdb, where, "runtime_alloc", args.real) if gdb else 0
+    failed = play(gdb, where, "runtime_alloc", wanted.real) if gdb else 0
     if gdb and not failed and shutil.which("nvcc"):
         folder.built(where, "cuda")
-        failed = play(gdb, where, "vector_add", args.real)
+        failed = play(gdb, where, "vector_add", wanted.real)
     if not failed:
         print(next_steps(where))
     return failed
+
+
+def has_driver() -> bool:
+    from ctypes.util import find_library
+
+    return find_library("cuda") is not None
 
 
 def play(gdb: str, where: Path, program: str, real: bool) -> int:

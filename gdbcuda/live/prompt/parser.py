@@ -1,0 +1,23 @@
+"""The parser of a command at gdb's prompt: a mistake is one line of gdb's. (Python library: argparse.)"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from gdbcuda.errors import UserError
+from gdbcuda.text.parsing import OptionParser
+
+
+class CommandParser(OptionParser):
+    """Never exits gdb (it would show as Python Exception <class 'SystemExit'>)."""
+
+    advice = "help {prog}"
+
+    def error(self, message: str) -> NoReturn:
+        missing = message.partition("arguments are required: ")[2]
+        if missing and not self.unknown_option(self.words):
+            message = f"{missing.upper()} is required, for example: {self.examples[0]}"
+        raise UserError(self.one_line(message))
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        raise UserError(message or "")

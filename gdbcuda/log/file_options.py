@@ -1,0 +1,62 @@
+"""What each view of ``gdbcuda log`` takes: files, and what it shares with the prompt."""
+
+from __future__ import annotations
+
+from gdbcuda.log import FORMATS
+from gdbcuda.log import options as shared
+from gdbcuda.text.arguments import FILE, one_of, text
+from gdbcuda.text.options import option, required, word, words
+from gdbcuda.text.shell_command import Coloured
+
+
+class LogOptions(Coloured):
+    """Of every view but `DiffOptions`."""
+
+    file: list[str] = words(FILE, "what cuda-log has written; - for stdin", least=1)
+
+    @property
+    def files(self) -> list[str]:
+        return self.file
+
+
+class ShowFilesOptions(LogOptions, shared.ShowOptions):
+    pass
+
+
+class TreeOptions(LogOptions, shared.LatestOptions):
+    pass
+
+
+class ChangesOptions(LogOptions, shared.FilterOptions):
+    pass
+
+
+class SummaryFilesOptions(LogOptions, shared.SummaryOptions):
+    pass
+
+
+class TimelineOptions(LogOptions, shared.DataOptions):
+    pass
+
+
+class MemoryFilesOptions(LogOptions, shared.WhereOptions, shared.LedgerOptions):
+    view: str = option(
+        text("VIEW"), "overview, live, leaks, peak, by-site, problems, reported, or an address", default="overview"
+    )
+
+
+class DiffOptions(Coloured, shared.WhichOptions):
+    first: str = word(FILE, "what cuda-log has written; - for stdin")
+    second: str = word(FILE, "the same of another run")
+
+    @property
+    def files(self) -> list[str]:
+        return [self.first, self.second]
+
+
+class ReportFilesOptions(LogOptions):
+    output: str = required(FILE, "the page to write; of several logs the folder", short="-o")
+
+
+class ExportOptions(LogOptions):
+    format: str = option(one_of(*FORMATS), "what to write", default="chrome")

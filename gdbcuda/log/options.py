@@ -1,0 +1,56 @@
+"""What the views of a log take, in a shell and at gdb's prompt; gdb loads this file at its start.
+
+A session knows its functions, layers and threads: `live.commands.log` gives these options its own types. There
+functions are written without an option, and the condition is the rest of the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gdbcuda.text.arguments import NUMBER, SIZE, text
+from gdbcuda.text.options import Options, flag, option, options
+
+
+class DataOptions(Options):
+    json: bool = flag("for scripts: JSON, one object a line")
+
+
+class WhereOptions(DataOptions):
+    places: Sequence[str] = options(text("LAYER|LIB"), "in these layers or libraries", "--in")
+
+
+class WhichOptions(WhereOptions):
+    function: list[str] = options(text("FUNCTION"), "these functions alone: symbols, base names, globs")
+
+
+class FilterOptions(WhichOptions):
+    thread: int | None = option(NUMBER, "of the thread with this number in gdb")
+    failed: bool = flag("calls that returned an error, or did not return")
+    condition: str | None = option(
+        text("COND"), "only calls for which COND holds, with what pointers led to when they began", "--if"
+    )
+
+
+class LatestOptions(FilterOptions):
+    last: int | None = option(NUMBER, "the last N calls; 0 for all")
+
+
+class ShowOptions(LatestOptions):
+    tree: bool = flag("calls below the call that made them")
+    changed: bool = flag(
+        "what the hook library changed: arguments, results, calls not forwarded, extra calls"
+    )
+    stack: bool = flag("with the backtrace of each call (cuda-log start --stack N)")
+
+
+class WideOptions(Options):
+    wide: bool = flag("C++ names whole, however long")
+
+
+class SummaryOptions(FilterOptions, WideOptions):
+    all: bool = flag("all rows of each table, not only the first")
+
+
+class LedgerOptions(WideOptions):
+    least: int = option(SIZE, "of live, leaks and by-site: the blocks of at least SIZE bytes", default=0)
