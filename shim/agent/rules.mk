@@ -2,11 +2,22 @@
 # defines no name that anybody else has. Only for the machine that guards are made for.
 
 AGENT_LIBRARY := build/libgdbcuda.so
+AGENT_BUILD := build/agent
+AGENT_SOURCES := agent/guards.S $(wildcard recorder/*.S recorder/*.c)
+RING_LAYOUT := $(AGENT_BUILD)/ring_layout.h
 
 ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 ALL += $(AGENT_LIBRARY)
 endif
 
-$(AGENT_LIBRARY): agent/guards.S agent/rules.mk
+# Code that runs inside calls of the program: no vector registers, nothing that the compiler takes from a library.
+AGENT_FLAGS := -std=gnu11 -Wall -Wextra $(WERROR) -g -O2 -fPIC -I$(AGENT_BUILD) -ffreestanding -fno-builtin \
+	-mgeneral-regs-only -fno-stack-protector -fcf-protection=none -fno-tree-loop-distribute-patterns \
+	-fvisibility=hidden -fasynchronous-unwind-tables -D_GNU_SOURCE
+
+$(RING_LAYOUT): ../gdbcuda/calls/ring_layout.py
 	@mkdir -p $(@D)
-	$(CC) -Wall -Wextra $(WERROR) -shared -nostdlib -Wl,-z,noexecstack,-z,defs,--build-id -o $@ $<
+	$(GENERATE) -m gdbcuda.calls.ring_layout > $@
+
+$(AGENT_LIBRARY): $(AGENT_SOURCES) $(wildcard recorder/*.h) $(RING_LAYOUT) agent/rules.mk
+	$(CC) $(AGENT_FLAGS) -shared -nostdlib -Wl,-z,noexecstack,-z,defs,--build-id -o $@ $(AGENT_SOURCES)

@@ -1,0 +1,67 @@
+"""What the recorder in the process writes, word by word: all numbers are words of 8 bytes, little-endian.
+
+This is the one description. `python -m gdbcuda.calls.ring_layout` prints it as a header, with which libgdbcuda.so is
+built (shim/recorder); `ring` reads by it.
+"""
+
+from __future__ import annotations
+
+WORD = 8
+VERSION = 1
+STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
+
+REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS = 6, 10, 8, 32  # of a record
+MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS = 1024, 4096, 8
+SLOT_SIZE = 16  # bytes of code that a function's entry jumps to
+RING_HEADER = 4096 // WORD  # words in front of the records
+NOT_READ = (1 << 64) - 1  # what an out-value has for its size where the memory could not be read
+
+
+def offsets(*fields: str | tuple[str, int]) -> dict[str, int]:
+    """Each field -> the words in front of it; "SIZE" -> all of them."""
+    found, at = {}, 0
+    for field in fields:
+        name, size = (field, 1) if isinstance(field, str) else field
+        found[name] = at
+        at += size
+    return {**found, "SIZE": at}
+
+
+# At STATE_SYMBOL. RECORDS is how many a new ring gets, a power of two; MISSED counts the calls that found no ring.
+STATE = offsets("VERSION", "RECORDS", "MISSED", "COUNT", ("RINGS", MOST_RINGS))
+
+# Of each recorded function, from FUNCTIONS_SYMBOL on. ORIGINAL: what is called. STACK, FLOATS: how many words of
+# arguments are on the stack, and in how many of the first vector registers (of a record few lines are touched).
+# An out-value is INDEX | SIZE << 8: bytes that the argument word (registers, then stack) points to.
+FUNCTION = offsets("ORIGINAL", "STACK", "FLOATS", "OUT_COUNT", ("OUTS", MOST_OUTS), ("UNUSED", 4))
+
+# Of one thread. HEAD: records begun, ever. RECORDS is 0 where there is nothing yet: in the child of a fork, too.
+# The clock pairs say what CLOCK_MONOTONIC was (nanoseconds) at which tick; LATER_NS is 0 while it is written.
+RING = offsets("RECORDS", "HEAD", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATER_TICKS", "LATER_NS")
+
+# One call. POSITION is its number in the ring, from 1, and is written last at the entry; DONE is the same, written
+# last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS: each its size, its bytes.
+RECORD = offsets(
+    "POSITION", "FUNCTION", "ENTERED", "BACK", "TOP", "LEFT", "RESULT", "DONE",
+    ("REGISTERS", REGISTERS), ("STACK", STACK_WORDS), ("FLOATS", FLOATS), ("OUTS", OUT_WORDS),
+)  # fmt: skip
+
+# The frame of a call that is being recorded, upwards from the stack pointer.
+FRAME = offsets(
+    ("REGISTERS", REGISTERS), "R10", "R11", "FUNCTION", "ORIGINAL", "STACK", "RING", "RECORD", "POSITION",
+    "RESULT", ("FLOATS", FLOATS),
+)  # fmt: skip
+
+PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME}
+NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "MOST_RINGS", "MOST_FUNCTIONS", "MOST_OUTS",
+           "SLOT_SIZE", "RING_HEADER", "NOT_READ")  # fmt: skip
+
+
+def header() -> str:
+    numbers = [f"#define {name} {globals()[name]:#x}" for name in NUMBERS]
+    return "\n".join([*numbers, *(f"#define {part}_{name} {at}" for part, found in PARTS.items()
+                                  for name, at in found.items()), ""])  # fmt: skip
+
+
+if __name__ == "__main__":
+    print(header(), end="")

@@ -1,0 +1,108 @@
+#include "ring.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define BUSY ((word *)1) /* the ring is being made: a signal handler must not make another one */
+#define FAILED ((word)-4095)
+#define PAIR_EVERY (1ul << 20) /* ticks between two looks at the clock */
+#define FIRST_PAIRS_APART 20000 /* ns */
+
+#define EXPORTED __attribute__((visibility("protected")))
+
+EXPORTED word gdbcuda_recorder_v1[STATE_SIZE] = {[STATE_VERSION] = VERSION, [STATE_RECORDS] = 1 << 13};
+EXPORTED word gdbcuda_functions_v1[MOST_FUNCTIONS * FUNCTION_SIZE];
+static __thread word *mine __attribute__((tls_model("initial-exec")));
+
+long system_call(long number, word a, word b, word c, word d, word e, word f)
+{
+    register word r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "+a"(number)
+                     : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return number;
+}
+
+static word nanoseconds(void)
+{
+    struct timespec now = {0, 0};
+    system_call(SYS_clock_gettime, CLOCK_MONOTONIC, (word)&now, 0, 0, 0, 0);
+    return (word)now.tv_sec * 1000000000 + (word)now.tv_nsec;
+}
+
+static void write_later_pair(word *ring)
+{
+    ring[RING_LATER_NS] = 0;
+    COMPILER_KEEPS_ORDER();
+    ring[RING_LATER_TICKS] = ticks_now();
+    word now = nanoseconds();
+    COMPILER_KEEPS_ORDER();
+    ring[RING_LATER_NS] = now;
+}
+
+void ring_tell_time(word *ring, word ticks)
+{
+    if (ticks - ring[RING_LATER_TICKS] > PAIR_EVERY)
+        write_later_pair(ring);
+}
+
+/* A child that is forked gets zeros, and so an empty ring of its own. */
+static word *mapped(word records)
+{
+    word size = (RING_HEADER + records * RECORD_SIZE) * sizeof(word);
+    word at = (word)system_call(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (word)-1, 0);
+    if (at >= FAILED)
+        return 0;
+    if (system_call(SYS_madvise, at, size, MADV_WIPEONFORK, 0, 0, 0)) {
+        system_call(SYS_munmap, at, size, 0, 0, 0, 0);
+        return 0;
+    }
+    return (word *)at;
+}
+
+static void begin(word *ring, word records)
+{
+    ring[RING_LWP] = (word)system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    ring[RING_PID] = (word)system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    ring[RING_FIRST_TICKS] = ticks_now();
+    ring[RING_FIRST_NS] = nanoseconds();
+    while (nanoseconds() < ring[RING_FIRST_NS] + FIRST_PAIRS_APART)
+        ;
+    write_later_pair(ring);
+    COMPILER_KEEPS_ORDER();
+    ring[RING_RECORDS] = records;
+}
+
+static word *made(void)
+{
+    word *state = gdbcuda_recorder_v1, records = state[STATE_RECORDS];
+    word number = __atomic_fetch_add(&state[STATE_COUNT], 1, __ATOMIC_SEQ_CST);
+    word *ring = number < MOST_RINGS ? mapped(records) : 0;
+    if (!ring)
+        return 0;
+    begin(ring, records);
+    __atomic_store_n(&state[STATE_RINGS + number], (word)ring, __ATOMIC_SEQ_CST);
+    return ring;
+}
+
+word *ring_here(void)
+{
+    word *ring = mine;
+    if (ring > BUSY && ring[RING_RECORDS])
+        return ring;
+    word *wiped = ring > BUSY ? ring : 0;
+    if (ring != BUSY) {
+        mine = BUSY;
+        if (wiped)
+            begin(wiped, gdbcuda_recorder_v1[STATE_RECORDS]);
+        ring = wiped ? wiped : made();
+        mine = ring ? ring : BUSY;
+        if (ring)
+            return ring;
+    }
+    __atomic_fetch_add(&gdbcuda_recorder_v1[STATE_MISSED], 1, __ATOMIC_RELAXED);
+    return 0;
+}

@@ -1,0 +1,36 @@
+/* A ring for each thread. Nothing here calls libc, takes a lock or touches errno. */
+#ifndef GDBCUDA_RING_H
+#define GDBCUDA_RING_H
+
+#include "ring_layout.h"
+
+typedef unsigned long word;
+
+extern word gdbcuda_recorder_v1[STATE_SIZE];
+extern word gdbcuda_functions_v1[MOST_FUNCTIONS * FUNCTION_SIZE];
+
+/* The calling thread's; 0 where there is none, which is counted. */
+word *ring_here(void);
+
+/* Says now and then what time it is. */
+void ring_tell_time(word *ring, word ticks);
+
+long system_call(long number, word a, word b, word c, word d, word e, word f);
+
+static inline word ticks_now(void)
+{
+    unsigned low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (word)high << 32 | low;
+}
+
+/* No other thread adds to it; a signal handler of this one may: one instruction. */
+static inline word add_here(word *to, word amount)
+{
+    __asm__ volatile("xadd %0, %1" : "+r"(amount), "+m"(*to) : : "memory");
+    return amount;
+}
+
+#define COMPILER_KEEPS_ORDER() __asm__ volatile("" : : : "memory") /* the processor keeps that of stores */
+
+#endif

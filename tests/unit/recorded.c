@@ -1,0 +1,224 @@
+/* Calls through the recorder in libgdbcuda.so, as if their functions' entries were patched: through their slots.
+ * Says where the recorder's state is, and what it saw itself; then writes the recorder's memory to standard output. */
+#include <execinfo.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "ring_layout.h"
+
+extern uint64_t gdbcuda_recorder_v1[], gdbcuda_functions_v1[];
+extern char gdbcuda_slots_v1[];
+
+enum { ADD, OUT, OUTER, JUMPS, FAILS, NOTHING };
+
+static long add(long a, long b, long c, long d, long e, long f, double x, long g, long h, long i)
+{
+    return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + (long)(7 * x) + 8 * g + 9 * h + 10 * i;
+}
+
+static int out(uint64_t *to, uint64_t value)
+{
+    if (to)
+        *to = value;
+    return 0;
+}
+
+static int fails(uint64_t *to)
+{
+    *to = 1;
+    return 2;
+}
+
+static __typeof__(&add) call_add;
+static __typeof__(&out) call_out;
+static __typeof__(&fails) call_fails;
+
+static int outer(long n)
+{
+    uint64_t found;
+    for (long i = 0; i < n; i++)
+        call_out(&found, (uint64_t)i);
+    return 0;
+}
+static __typeof__(&outer) call_outer;
+
+static jmp_buf back;
+static int jumps(void)
+{
+    longjmp(back, 1);
+}
+static __typeof__(&jumps) call_jumps;
+
+static void *slot(int index, void *original, int stack, int floats, int outs, uint64_t first)
+{
+    uint64_t *one = gdbcuda_functions_v1 + index * FUNCTION_SIZE;
+    one[FUNCTION_ORIGINAL] = (uint64_t)original;
+    one[FUNCTION_STACK] = (uint64_t)stack;
+    one[FUNCTION_FLOATS] = (uint64_t)floats;
+    one[FUNCTION_OUT_COUNT] = (uint64_t)outs;
+    one[FUNCTION_OUTS] = first;
+    return gdbcuda_slots_v1 + index * SLOT_SIZE;
+}
+
+static void check(int is_right, const char *what)
+{
+    if (!is_right) {
+        fprintf(stderr, "wrong: %s\n", what);
+        exit(1);
+    }
+}
+
+static long calls;
+static void *work(void *number)
+{
+    for (long i = 0; i < calls; i++) {
+        long n = (long)number + i;
+        long got = call_add(n, 1, 2, 3, 4, 5, 0.5 * (double)i, 6, 7, i);
+        check(got == add(n, 1, 2, 3, 4, 5, 0.5 * (double)i, 6, 7, i), "what came back");
+    }
+    return NULL;
+}
+
+static void threads(int count)
+{
+    pthread_t made[64];
+    for (long i = 0; i < count; i++)
+        pthread_create(&made[i], NULL, work, (void *)(i * 1000000));
+    for (int i = 0; i < count; i++)
+        pthread_join(made[i], NULL);
+}
+
+static void jump_over(void)
+{
+    if (!setjmp(back))
+        call_jumps();
+    call_outer(1);
+}
+
+static void fork_child(void)
+{
+    call_outer(2);
+    pid_t child = fork();
+    if (!child) {
+        call_outer(3);
+        uint64_t *ring = (uint64_t *)gdbcuda_recorder_v1[STATE_RINGS];
+        _exit(ring[RING_HEAD] == 4 && ring[RING_PID] == (uint64_t)getpid() ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    check(status == 0, "the child's ring");
+}
+
+static long instructions, lost;
+static void *outermost;
+static void at_instruction(int signal, siginfo_t *info, void *context)
+{
+    void *frames[32];
+    int count = backtrace(frames, 32);
+    (void)signal, (void)info, (void)context;
+    instructions++;
+    lost += count < 1 || frames[count - 1] != outermost;
+}
+
+/* The processor's trap flag: unwound itself while it is set. */
+__asm__(".macro flag name, change\n"
+        ".type \\name, @function\n"
+        "\\name: .cfi_startproc; pushfq; .cfi_adjust_cfa_offset 8; \\change, (%rsp)\n"
+        "popfq; .cfi_adjust_cfa_offset -8; ret; .cfi_endproc\n"
+        ".endm\n"
+        "flag trap_on, \"orl $0x100\"\n"
+        "flag trap_off, \"andl $~0x100\"\n");
+void trap_on(void), trap_off(void);
+
+/* Calls what does nothing, as a compiler may that knows it: everything stays in its register. */
+#define EACH_REGISTER ".irp pair, rdi, rsi, rdx, rcx, r8, r9, r10, r11, rax\n"
+__asm__("nothing: ret\n"
+        "keeps_registers: .cfi_startproc; push %rbx; .cfi_adjust_cfa_offset 8; mov %rdi, %rbx\n"
+        ".set value, 0x1234567\n"
+        EACH_REGISTER "mov $value, %\\pair\n .set value, value + 0x1111\n .endr\n"
+        ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n movq %rax, %xmm\\n\n punpcklqdq %xmm\\n, %xmm\\n\n .endr\n"
+        "call *%rbx\n"
+        ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n movhlps %xmm\\n, %xmm\\n\n movq %xmm\\n, %rbx\n"
+        "cmp %rax, %rbx\n jne 1f\n .endr\n"
+        ".set value, 0x1234567\n"
+        EACH_REGISTER "cmp $value, %\\pair\n jne 1f\n .set value, value + 0x1111\n .endr\n"
+        "mov $1, %eax; pop %rbx; ret\n"
+        "1: xor %eax, %eax; pop %rbx; ret; .cfi_endproc\n");
+void nothing(void);
+int keeps_registers(void *call);
+
+static void *step_by_step(void *unused)
+{
+    struct sigaction action = {.sa_sigaction = at_instruction, .sa_flags = SA_SIGINFO};
+    void *frames[32];
+    (void)unused;
+    outermost = frames[backtrace(frames, 32) - 1];
+    sigaction(SIGTRAP, &action, NULL);
+    call_add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9);
+    uint64_t found;
+    trap_on();
+    long got = call_add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9);
+    call_out(&found, 5);
+    trap_off();
+    check(got == add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9), "what came back");
+    return NULL;
+}
+
+static void pointers(void)
+{
+    check(keeps_registers(nothing) && keeps_registers(slot(NOTHING, nothing, 0, 0, 0, 0)), "the registers");
+    uint64_t found = 0;
+    call_out(&found, 0x1234);
+    call_out(NULL, 1);
+    call_fails(&found);
+    call_add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9);
+}
+
+static void write_all(uint64_t address, uint64_t size)
+{
+    fwrite(&address, 8, 1, stdout);
+    fwrite(&size, 8, 1, stdout);
+    fwrite((void *)address, size, 1, stdout);
+}
+
+int main(int count, char **words)
+{
+    const char *what = words[1];
+    call_add = slot(ADD, add, 3, 1, 0, 0);
+    call_out = slot(OUT, out, 0, 0, 1, 0 | sizeof(uint64_t) << 8);
+    call_outer = slot(OUTER, outer, 0, 0, 0, 0);
+    call_jumps = slot(JUMPS, jumps, 0, 0, 0, 0);
+    call_fails = slot(FAILS, fails, 0, 0, 1, 0 | sizeof(uint64_t) << 8);
+    gdbcuda_recorder_v1[STATE_RECORDS] = strtoul(words[2], NULL, 0);
+    calls = count > 4 ? strtol(words[4], NULL, 0) : 1;
+    if (!strcmp(what, "threads"))
+        threads(atoi(words[3]));
+    else if (!strcmp(what, "jump"))
+        jump_over();
+    else if (!strcmp(what, "fork"))
+        fork_child();
+    else if (!strcmp(what, "step"))
+        step_by_step(NULL);
+    else
+        pointers();
+    if (!strcmp(what, "step")) {
+        printf("%ld %ld\n", instructions, lost);
+        return 0;
+    }
+    uint64_t state = (uint64_t)gdbcuda_recorder_v1;
+    fwrite(&state, 8, 1, stdout);
+    write_all(state, STATE_SIZE * 8);
+    for (uint64_t i = 0; i < gdbcuda_recorder_v1[STATE_COUNT] && i < MOST_RINGS; i++) {
+        uint64_t *ring = (uint64_t *)gdbcuda_recorder_v1[STATE_RINGS + i];
+        write_all((uint64_t)ring, (RING_HEADER + ring[RING_RECORDS] * RECORD_SIZE) * 8);
+    }
+    return 0;
+}

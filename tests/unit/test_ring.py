@@ -1,0 +1,175 @@
+"""The recorder in libgdbcuda.so: what it writes about real calls, read by the one description of its layout."""
+
+from __future__ import annotations
+
+import platform
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from shim_support import OLDER_LIBC
+
+from gdbcuda.calls import ring
+from gdbcuda.calls.ring_layout import NOT_READ, RECORD, RING, STATE, WORD
+from gdbcuda.errors import UserError
+from gdbcuda.memory import DictMemory
+
+HERE = Path(__file__).resolve().parent
+ADD, OUT, OUTER, JUMPS, FAILS, NOTHING = range(6)
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
+Run = Callable[..., bytes]
+
+
+@pytest.fixture(scope="module", params=["-O0", "-O2"])
+def recorded(request: pytest.FixtureRequest, shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    program = tmp_path_factory.mktemp("recorded") / "recorded"
+    flags = ["-Wall", "-Wextra", "-Werror", "-pthread", "-fPIC", request.param, f"-I{shim}/agent"]
+    library = [str(shim / "libgdbcuda.so"), f"-Wl,-rpath,{shim}"]
+    source = str(HERE / "recorded.c")
+    subprocess.run(["gcc", *flags, "-o", str(program), source, *library, *OLDER_LIBC], check=True)
+    return lambda *words: subprocess.run([str(program), *map(str, words)], check=True, stdout=subprocess.PIPE).stdout
+
+
+def segments(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 8
+    while at < len(raw):
+        address, size = struct.unpack_from("<QQ", raw, at)
+        yield address, raw[at + 16 : at + 16 + size]
+        at += 16 + size
+
+
+def reader(raw: bytes) -> ring.RingReader:
+    return ring.RingReader(DictMemory(dict(segments(raw))), int.from_bytes(raw[:8], "little"))
+
+
+def signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
+
+
+def test_every_call_of_every_thread(recorded: Run) -> None:
+    found = reader(recorded("threads", 4096, 8, 3000)).read()
+    assert [len(records) for _, records in found] == [3000] * 8
+    assert sorted(records[0].words[0] for _, records in found) == [n * 1000000 for n in range(8)]
+    for thread, records in found:
+        assert thread.lost == 0
+        assert [one.position for one in records] == list(range(1, 3001))
+        for i, one in enumerate(records):
+            a = records[0].words[0] + i
+            assert one.words[:9] == (a, 1, 2, 3, 4, 5, 6, 7, i)
+            assert struct.unpack("<d", one.floats[0].to_bytes(8, "little")) == (0.5 * i,)
+            assert signed(one.result) == a + 2 + 6 + 12 + 20 + 30 + int(7 * 0.5 * i) + 48 + 63 + 10 * i
+            assert one.left is not None and one.left >= one.entered
+
+
+def test_the_oldest_are_overwritten_and_counted(recorded: Run) -> None:
+    found = reader(recorded("threads", 64, 2, 1000)).read()
+    assert [(thread.lost, [one.position for one in records]) for thread, records in found] == [
+        (1000 - 64, list(range(937, 1001)))
+    ] * 2
+
+
+def test_the_clock_is_told_twice(recorded: Run) -> None:
+    ((thread, _),) = reader(recorded("pointers", 64)).read()
+    first_ticks, first_ns, later_ticks, later_ns = thread.clock
+    assert later_ns - first_ns >= 20000 and later_ticks > first_ticks
+
+
+def test_what_a_call_wrote_is_read_when_it_succeeded(recorded: Run) -> None:
+    ((_, (nothing, written, nowhere, failed, added)),) = reader(recorded("pointers", 64)).read()
+    assert ring.out_values(written.outs, [8]) == ((0x1234).to_bytes(8, "little"),)
+    assert ring.out_values(nowhere.outs, [8]) == (None,)
+    assert (failed.function, failed.result & 0xFFFFFFFF) == (FAILS, 2)
+    assert (nothing.function, nothing.result) == (NOTHING, 0x1234567 + 8 * 0x1111)  # and all registers were kept
+    assert added.words[:9] == (1, 2, 3, 4, 5, 6, 7, 8, 9)
+
+
+def test_a_call_that_longjmp_leaves_has_no_return(recorded: Run) -> None:
+    ((_, records),) = reader(recorded("jump", 64)).read()
+    assert [(one.function, one.left is None) for one in records] == [(JUMPS, True), (OUTER, False), (OUT, False)]
+    assert records[1].entered < records[2].entered and (records[1].left or 0) > (records[2].left or 0)
+    assert records[1].top > records[2].top
+
+
+def test_a_forked_child_has_an_empty_ring_of_its_own(recorded: Run) -> None:
+    ((_, records),) = reader(recorded("fork", 64)).read()
+    assert [one.function for one in records] == [OUTER, OUT, OUT]
+
+
+def test_unwinders_find_the_caller_at_every_instruction(recorded: Run) -> None:
+    instructions, lost = map(int, recorded("step", 64).split())
+    assert instructions > 200
+    assert lost == 0
+
+
+# -- the reader alone
+
+STATE_AT, RING_AT = 0x10000, 0x20000
+
+
+def state(**fields: int) -> bytes:
+    words = [0] * STATE["SIZE"]
+    for name, value in {"VERSION": 1, "COUNT": 1, "RINGS": RING_AT, **fields}.items():
+        words[STATE[name]] = value
+    return struct.pack(f"<{len(words)}Q", *words)
+
+
+def ring_bytes(records: int, head: int, *calls: dict[str, int]) -> bytes:
+    front = [0] * ring.RING_HEADER
+    front[RING["RECORDS"]], front[RING["HEAD"]] = records, head
+    found = struct.pack(f"<{len(front)}Q", *front)
+    for call in calls:
+        words = [0] * RECORD["SIZE"]
+        for name, value in call.items():
+            words[RECORD[name]] = value
+        found += struct.pack(f"<{len(words)}Q", *words)
+    return found.ljust((ring.RING_HEADER + 4 * RECORD["SIZE"]) * WORD, b"\0")
+
+
+def of_bytes(raw: bytes, **fields: int) -> ring.RingReader:
+    return ring.RingReader(DictMemory({STATE_AT: state(**fields), RING_AT: raw}), STATE_AT)
+
+
+def positions(one: ring.RingReader) -> list[int]:
+    return [record.position for _, records in one.read() for record in records]
+
+
+def test_a_record_that_is_being_written_is_lost() -> None:
+    one = of_bytes(ring_bytes(4, 3, {"POSITION": 1}, {"POSITION": 0}, {"POSITION": 7}))
+    assert positions(one) == [1]
+    assert one.rings[RING_AT].lost == 2
+
+
+def test_what_was_read_is_read_again_only_if_it_had_not_returned() -> None:
+    one = of_bytes(ring_bytes(4, 2, {"POSITION": 1}, {"POSITION": 2, "DONE": 2}))
+    assert positions(one) == [1, 2]
+    later = ring_bytes(4, 3, {"POSITION": 1, "DONE": 1, "LEFT": 9}, {"POSITION": 2, "DONE": 2}, {"POSITION": 3})
+    one.memory = DictMemory({STATE_AT: state(), RING_AT: later})
+    assert positions(one) == [1, 3]
+    assert one.rings[RING_AT].waiting == {3}
+
+
+@pytest.mark.parametrize("records", [0, 3, 1 << 40, (1 << 64) - 1])
+def test_no_length_is_trusted(records: int) -> None:
+    assert positions(of_bytes(ring_bytes(records, 4, {"POSITION": 1}))) == []
+
+
+def test_a_head_that_lies_costs_no_time() -> None:
+    one = of_bytes(ring_bytes(4, (1 << 64) - 2, {"POSITION": 1}))
+    assert positions(one) == []
+
+
+def test_a_function_that_cannot_be_is_none() -> None:
+    assert positions(of_bytes(ring_bytes(4, 1, {"POSITION": 1, "FUNCTION": 1 << 40}))) == []
+
+
+def test_another_layout_is_refused() -> None:
+    with pytest.raises(UserError, match="another version"):
+        of_bytes(ring_bytes(4, 0), VERSION=2).read()
+
+
+def test_out_values_end_where_a_record_does() -> None:
+    assert ring.out_values((8, 5, NOT_READ, 0), [8, 4]) == ((5).to_bytes(8, "little"), None)
+    assert ring.out_values((1 << 20,) * 32, [8, 1 << 20, 8]) == (None,)
