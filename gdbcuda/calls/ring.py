@@ -157,7 +157,7 @@ def out_values(words: Words, sizes: Iterable[int]) -> tuple[bytes | None, ...]:
     at = 0
     for size in sizes:
         count = -(-size // WORD)
-        if at + 1 + count > OUT_WORDS:
+        if at + 1 + count > min(len(words), OUT_WORDS):
             break
         raw = b"".join(word.to_bytes(WORD, "little") for word in words[at + 1 : at + 1 + count])
         found.append(None if words[at] == NOT_READ or words[at] != size else raw[:size])

@@ -1,0 +1,159 @@
+"""From the records of a ring to calls: which is inside which, when, and what was said and answered.
+
+Records of a thread are in the order of their entries. A call ends at its return, or, where longjmp or an exception left
+it, when a later one begins that is not deeper in the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from gdbcuda import api, decode
+from gdbcuda.calls import record, ring
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.ring import Record, Ring
+from gdbcuda.calls.ring_layout import FLOATS, FUNCTION, MOST_OUTS, OUT_WORDS, REGISTERS, STACK_WORDS, WORD
+from gdbcuda.errors import Unreadable
+from gdbcuda.machine import abi
+from gdbcuda.memory import DictMemory
+
+LARGEST_OUT = 64  # bytes
+NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True)
+class RecordedFunction:
+    """What a slot stands for."""
+
+    function: api.Function
+    layer: str = ""
+    object: str = ""
+
+    @property
+    def outs(self) -> list[tuple[int, int]]:
+        """(index of the argument word, bytes) of what it writes, as far as a record has room for it."""
+        found: list[tuple[int, int]] = []
+        left = OUT_WORDS
+        for parameter, place in zip(self.function.parameters, abi.locate(self.function)):
+            target, index = parameter.type.target, word_index(place.pieces[0])
+            size = target.size if target is not None and parameter.direction != "in" else 0
+            words = 1 + -(-size // WORD)
+            if 0 < size <= LARGEST_OUT and index is not None and words <= left and len(found) < MOST_OUTS:
+                found.append((index, size))
+                left -= words
+        return found
+
+    def words(self, original: int) -> list[int]:
+        """As `ring_layout.FUNCTION` has it."""
+        pieces = [piece for place in abi.locate(self.function) for piece in place.pieces]
+        ends = [piece.stack + piece.size for piece in pieces if piece.stack is not None]
+        found = [0] * FUNCTION["SIZE"]
+        found[FUNCTION["ORIGINAL"]] = original
+        found[FUNCTION["STACK"]] = -(-max(ends) // WORD) - 1 if ends else 0  # the return address is below them
+        found[FUNCTION["FLOATS"]] = sum(piece.register in xmm for piece in pieces)
+        found[FUNCTION["OUT_COUNT"]] = len(self.outs)
+        for at, (index, size) in enumerate(self.outs):
+            found[FUNCTION["OUTS"] + at] = index | size << 8
+        return found
+
+
+integers = abi.convention("x86-64").integers
+xmm = abi.convention("x86-64").floats
+
+
+def word_index(piece: abi.Piece) -> int | None:
+    """Among the words of a record; None where the value is not in it."""
+    if piece.register is not None:
+        return integers.index(piece.register) if piece.register in integers else None
+    index = REGISTERS + (piece.stack or 0) // WORD - 1
+    return index if index < REGISTERS + STACK_WORDS else None
+
+
+def arguments(function: api.Function, one: Record) -> list[bytes | None]:
+    """The bytes of each; None for one that is further up the stack than a record reaches."""
+    registers = {**dict(zip(integers, one.words)), **dict(zip(xmm, one.floats[:FLOATS]))}
+    on_stack = b"".join(word.to_bytes(WORD, "little") for word in one.words[REGISTERS:])
+    memory, found = DictMemory({one.top: on_stack}), []  # type: DictMemory, list[bytes | None]
+    for place in abi.locate(function):
+        raw = None
+        with suppress(Unreadable):
+            raw = place.read(registers.__getitem__, one.top - WORD, memory)
+        found.append(raw)
+    return found
+
+
+def written(known: RecordedFunction, one: Record) -> DictMemory:
+    """What the call has left behind its pointers."""
+    values = ring.out_values(one.outs, [size for _, size in known.outs])
+    return DictMemory({one.words[index]: raw for (index, _), raw in zip(known.outs, values) if raw is not None})
+
+
+def out_data(known: RecordedFunction, one: Record, table: api.Table) -> dict[str, Any]:
+    memory, function = written(known, one), known.function
+    there = {one.words[index] for index, _ in known.outs} & memory.segments.keys()
+    raws = arguments(function, one)
+    positions = [at for at, (parameter, raw) in enumerate(zip(function.parameters, raws))
+                 if parameter.direction != "in" and raw and int.from_bytes(raw, "little") in there]  # fmt: skip
+    found = decode.some_arguments(function, raws, memory, table, positions)
+    return {argument.name: argument.data for argument in found}
+
+
+def seconds(found: Ring, tick: int) -> float:
+    """CLOCK_MONOTONIC at that tick."""
+    ticks, ns, later_ticks, later_ns = found.clock
+    rate = (later_ns - ns) / (later_ticks - ticks) if later_ns > ns and later_ticks > ticks else 0.0
+    return (ns + (tick - ticks) * rate) / NANOSECONDS
+
+
+def calls(
+    found: Ring, records: Iterable[Record], known: dict[int, RecordedFunction], table: api.Table, number: int = 0
+) -> list[Call]:
+    """Of functions that are not known there is none. Numbers begin with ``number``."""
+    open_calls: list[tuple[Record, Call]] = []
+    made: list[Call] = []
+    for one in records:
+        if one.function not in known:
+            continue
+        start = seconds(found, one.entered)
+        leave(open_calls, one, start)
+        call = begin(number + len(made), known[one.function], one, start, found, table)
+        call.depth, call.parent = len(open_calls), open_calls[-1][1].number if open_calls else None
+        if one.left is not None:
+            finish(call, known[one.function], one, seconds(found, one.left), table)
+        open_calls.append((one, call))
+        made.append(call)
+    return made
+
+
+def leave(open_calls: list[tuple[Record, Call]], following: Record, now: float) -> None:
+    """Those that the next call is not in."""
+    while open_calls:
+        outer, call = open_calls[-1]
+        is_around = outer.top > following.top if outer.left is None else outer.left > following.entered
+        if is_around:
+            return
+        if outer.left is None:
+            call.end, call.ended = now, record.UNWOUND
+        open_calls.pop()
+
+
+def begin(
+    number: int, known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table
+) -> Call:
+    call = Call(number, known.function.symbol, start, found.lwp)
+    call.lwp, call.pid, call.layer, call.object, call.caller = found.lwp, found.pid, known.layer, known.object, one.back
+    raws = arguments(known.function, one)
+    decoded = decode.arguments(known.function, raws, DictMemory({}), table, phase="enter")
+    call.arguments = {argument.name: argument.data for argument in decoded}
+    return call
+
+
+def finish(call: Call, known: RecordedFunction, one: Record, end: float, table: api.Table) -> None:
+    call.end, call.ended = end, ""
+    call.result = decode.result(known.function, one.result, table).data
+    call.status = one.result & 0xFFFFFFFF if known.function.result.kind == "enum" else None
+    if not call.failed:
+        call.out = out_data(known, one, table)

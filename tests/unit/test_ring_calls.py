@@ -1,0 +1,103 @@
+"""From records of a ring to calls."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from gdbcuda import api
+from gdbcuda.calls import record, ring_calls
+from gdbcuda.calls.ring import Record, Ring
+from gdbcuda.calls.ring_calls import RecordedFunction
+from gdbcuda.calls.ring_layout import FUNCTION, REGISTERS, STACK_WORDS
+
+TABLE = api.load()
+RING = Ring(0x1000, lwp=7, pid=6, clock=(1000, 5_000_000_000, 3000, 5_000_001_000))  # two ticks a nanosecond
+ALLOC, FREE, COPY, LAUNCH = 0, 1, 2, 3
+NAMES = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpyHtoD_v2", "cuLaunchKernel")
+KNOWN = {n: RecordedFunction(TABLE.functions[name], "driver", "libcuda.so.1") for n, name in enumerate(NAMES)}
+
+
+def words(*given: int) -> tuple[int, ...]:
+    return given + (0,) * (REGISTERS + STACK_WORDS - len(given))
+
+
+def one(position: int, function: int, entered: int, left: int | None, top: int = 0x7000, result: int = 0,
+        arguments: tuple[int, ...] = (), outs: tuple[int, ...] = ()) -> Record:  # fmt: skip
+    return Record(position, function, entered, 0x4321, top, words(*arguments), (0,) * 8, left, result, outs)
+
+
+def calls(*records: Record) -> list[record.Call]:
+    return ring_calls.calls(RING, records, KNOWN, TABLE, 10)
+
+
+def test_a_call_with_its_arguments_times_and_out_value() -> None:
+    (call,) = calls(one(1, ALLOC, 1000, 2000, arguments=(0x7FF0, 4096), outs=(8, 0xD000)))
+    assert (call.number, call.name, call.thread, call.lwp, call.pid) == (10, "cuMemAlloc_v2", 7, 7, 6)
+    assert (call.layer, call.object, call.caller) == ("driver", "libcuda.so.1", 0x4321)
+    assert call.start == 5.0 and call.seconds == pytest.approx(500e-9, rel=1e-3)
+    assert call.arguments["bytesize"] == 4096
+    assert call.out == {"dptr": {"address": "0x7ff0", "value": "0xd000"}}  # as `cuda-log` has it
+    assert (call.status, call.result, call.ended) == (0, "CUDA_SUCCESS", "")
+
+
+def test_a_failed_call_has_no_out_value() -> None:
+    (call,) = calls(one(1, ALLOC, 1000, 2000, result=2, arguments=(0x7FF0, 4096), outs=(8, 0xD000)))
+    assert (call.status, call.failed, call.out) == (2, True, {})
+
+
+def test_an_out_value_that_could_not_be_read_is_left_out() -> None:
+    (call,) = calls(one(1, ALLOC, 1000, 2000, arguments=(0, 4096), outs=((1 << 64) - 1, 0)))
+    assert call.out == {}
+
+
+def test_depth_and_parent() -> None:
+    found = calls(
+        one(1, ALLOC, 10, 100, 0x7000), one(2, FREE, 20, 90, 0x6000), one(3, COPY, 30, 40, 0x5000),
+        one(4, COPY, 50, 60, 0x5000), one(5, FREE, 110, 120, 0x7000),
+    )  # fmt: skip
+    assert [(call.depth, call.parent) for call in found] == [(0, None), (1, 10), (2, 11), (2, 11), (0, None)]
+
+
+def test_what_was_left_without_a_return_ends_at_the_next_call() -> None:
+    found = calls(one(1, ALLOC, 1000, None, 0x7000), one(2, FREE, 1200, None, 0x6000), one(3, COPY, 3000, 3100, 0x7000))
+    assert [(call.depth, call.ended) for call in found] == [(0, record.UNWOUND), (1, record.UNWOUND), (0, "")]
+    assert found[0].end == found[2].start
+
+
+def test_what_is_under_way_is_still_open() -> None:
+    found = calls(one(1, ALLOC, 1000, None, 0x7000), one(2, FREE, 1200, 1300, 0x6000))
+    assert [(call.depth, call.ended) for call in found] == [(0, record.STILL_OPEN), (1, "")]
+
+
+def test_a_function_that_is_not_known_is_left_out() -> None:
+    assert calls(one(1, 99, 1000, 1100)) == []
+
+
+def test_stack_arguments() -> None:
+    (call,) = calls(one(1, LAUNCH, 10, 20, arguments=tuple(range(1, 12))))
+    assert [call.arguments[name] for name in ("gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY")] == [
+        2, 3, 4, 5, 6]  # fmt: skip
+    assert [call.arguments[name] for name in ("blockDimZ", "sharedMemBytes")] == [7, 8]
+
+
+def test_what_the_recorder_is_told_of_a_function() -> None:
+    launch, alloc = KNOWN[LAUNCH].words(0x1234), KNOWN[ALLOC].words(0)
+    assert (launch[FUNCTION["ORIGINAL"]], launch[FUNCTION["STACK"]], launch[FUNCTION["OUT_COUNT"]]) == (0x1234, 5, 0)
+    assert (alloc[FUNCTION["STACK"]], alloc[FUNCTION["OUT_COUNT"]], alloc[FUNCTION["OUTS"]]) == (0, 1, 0 | 8 << 8)
+
+
+def test_a_float_is_in_its_register() -> None:
+    known = RecordedFunction(TABLE.functions["cuTexRefSetMipmapLevelBias"])
+    bits = int.from_bytes(struct.pack("<f", 1.5), "little")
+    found = one(1, 0, 1, 2, arguments=(0x99,))._replace(floats=(bits, *[0] * 7))
+    assert known.words(0)[FUNCTION["FLOATS"]] == 1
+    assert ring_calls.arguments(known.function, found) == [(0x99).to_bytes(8, "little"), struct.pack("<f", 1.5)]
+
+
+@pytest.mark.parametrize("symbol", sorted(TABLE.functions))
+def test_every_function_can_be_recorded(symbol: str) -> None:
+    known = RecordedFunction(TABLE.functions[symbol])
+    assert len(known.words(0)) == FUNCTION["SIZE"]
+    ring_calls.arguments(known.function, one(1, 0, 1, 2))
