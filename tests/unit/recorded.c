@@ -172,6 +172,59 @@ static void *step_by_step(void *unused)
     return NULL;
 }
 
+/* At every instruction from the moment that a ring is being made, a signal handler makes a recorded call itself. */
+static void call_out_too(int signal)
+{
+    uint64_t found;
+    (void)signal;
+    if (!gdbcuda_recorder_v1[STATE_COUNT])
+        return;
+    instructions++;
+    call_out(&found, 7);
+}
+
+static void calls_in_handler(void)
+{
+    uint64_t found;
+    signal(SIGTRAP, call_out_too);
+    trap_on();
+    long got = call_add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9);
+    call_out(&found, 5);
+    trap_off();
+    check(got == add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9) && found == 5, "what came back");
+    fprintf(stderr, "%ld\n", instructions);
+}
+
+static int cleaned;
+static void clean(void *unused)
+{
+    (void)unused;
+    cleaned++;
+}
+
+static void *leave_thread(void *unused)
+{
+    (void)unused;
+    pthread_cleanup_push(clean, NULL);
+    call_jumps(); /* pthread_exit unwinds through it */
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+static int exits(void)
+{
+    pthread_exit(NULL);
+}
+
+static void thread_exit(void)
+{
+    pthread_t made;
+    slot(JUMPS, exits, 0, 0, 0, 0);
+    pthread_create(&made, NULL, leave_thread, NULL);
+    pthread_join(made, NULL);
+    check(cleaned == 1, "the caller's cleanup");
+}
+
 static void pointers(void)
 {
     check(keeps_registers(nothing) && keeps_registers(slot(NOTHING, nothing, 0, 0, 0, 0)), "the registers");
@@ -205,6 +258,10 @@ int main(int count, char **words)
         jump_over();
     else if (!strcmp(what, "fork"))
         fork_child();
+    else if (!strcmp(what, "handler"))
+        calls_in_handler();
+    else if (!strcmp(what, "exit"))
+        thread_exit();
     else if (!strcmp(what, "step"))
         step_by_step(NULL);
     else

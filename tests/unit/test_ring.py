@@ -104,6 +104,22 @@ def test_unwinders_find_the_caller_at_every_instruction(recorded: Run) -> None:
     assert lost == 0
 
 
+def test_the_caller_of_a_call_that_ends_its_thread_is_cleaned_up(recorded: Run) -> None:
+    ((_, records),) = reader(recorded("exit", 64)).read()
+    assert [(one.function, one.left) for one in records] == [(JUMPS, None)]
+
+
+def test_a_signal_handler_may_call_at_any_instruction(recorded: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    one = reader(recorded("handler", 8192))
+    ((thread, records),) = one.read()
+    instructions = int(capfd.readouterr().err)
+    assert thread.lost == 0 and all(record.left is not None for record in records)
+    assert len(records) + one.missed == instructions + 2
+    assert one.missed > 0  # while the ring was made
+    assert [record.function for record in records].count(ADD) == 1
+    assert {record.outs[:2] for record in records if record.function == OUT} == {(8, 7), (8, 5)}
+
+
 # -- the reader alone
 
 STATE_AT, RING_AT = 0x10000, 0x20000
