@@ -63,6 +63,11 @@ class Call:
         return None if self.end is None or self.ended else self.end - self.start
 
     @property
+    def last_seen(self) -> float:
+        """Its end; the start of a call that has none."""
+        return self.start if self.end is None else self.end
+
+    @property
     def failed(self) -> bool:
         """It returned a status, and that was not success: of all three APIs success is 0."""
         return not self.ended and bool(self.status)

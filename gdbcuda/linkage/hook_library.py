@@ -28,6 +28,7 @@ TELLTALES = ("cuInit", "cuMemAlloc_v2", "cuGetProcAddress", "cuLaunchKernel", "n
 RESOLVERS = ("dlsym", "dlvsym")
 INJECTION, AUDIT = "InitializeInjection", "la_version"
 OTHER_WAYS = {INJECTION: "an injection library", AUDIT: "an audit library"}  # what such a library has to export
+NAMED_IN = {INJECTION: "CUDA_INJECTION64_PATH", AUDIT: "LD_AUDIT"}  # who is told of it: PyTorch too exports the first
 EMBEDDED_RUNTIME = "__cudaRegisterFatBinary"  # what nvcc's code calls: libcudart has it, and who has libcudart inside
 
 

@@ -11,11 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
-
-# Names of colours that the format reserves (Trace Event Format, "cname").
-COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_state_unknown",
-           "driver": "thread_state_running", "": "generic_work"}  # fmt: skip
-FAILED = "terrible"
+from gdbcuda.log.trace_events import PROCESS_NAME, process_name, trace_events
 
 
 class Writable(Protocol):
@@ -54,48 +50,11 @@ def all_events(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
             if line["pid"] not in pids:
                 pids[line["pid"]] = next(pid for pid in count(line["pid"]) if pid not in taken)
                 taken.add(pids[line["pid"]])
-                yield {"ph": "M", "name": "process_name", "pid": pids[line["pid"]], "args": {"name": part.name}}
+                yield process_name(pids[line["pid"]], part.name)
+            if line["name"] == PROCESS_NAME:
+                continue
             own = {"id": f"{part.name} {line['id']}"} if "id" in line else {}
             yield {**line, **own, "pid": pids[line["pid"]]}
-
-
-def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Iterator[dict[str, Any]]:
-    roots: dict[int, Call] = {}  # open calls, and the outermost one that each is in
-    threads: dict[int, int] = {}
-    for phase, call in events:
-        threads.setdefault(call.thread, call.pid)
-        if phase == BEGIN:
-            parent = roots.get(call.parent) if call.parent is not None else None
-            roots[call.number] = parent or call
-            continue
-        root = roots.pop(call.number, call)
-        yield slice_of(call, writer)
-        if call.layer == "driver" and root is not call:
-            yield arrow("s", call.number, root)
-            yield arrow("f", call.number, call)
-    for thread, pid in threads.items():
-        name = f"T{thread} {log.notes.threads.get(thread, {}).get('name') or ''}".rstrip()
-        yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "args": {"name": name}}
-
-
-def slice_of(call: Call, writer: CallWriter) -> dict[str, Any]:
-    end = call.start if call.end is None else call.end
-    details = {**call.arguments, **call.out, "result": call.ended or call.result, "number": call.number}
-    if call.caller:
-        details["caller"] = writer.caller(call)
-    return {"ph": "X", "name": call.name, "cat": call.layer or "call", "pid": call.pid, "tid": call.thread,
-            "ts": microseconds(call.start), "dur": microseconds(end - call.start), "args": details,
-            "cname": FAILED if call.failed else COLOURS.get(call.layer, COLOURS[""])}  # fmt: skip
-
-
-def arrow(phase: str, number: int, call: Call) -> dict[str, Any]:
-    line = {"ph": phase, "id": number, "name": "becomes", "cat": "layers", "pid": call.pid, "tid": call.thread,
-            "ts": microseconds(call.start)}  # fmt: skip
-    return {**line, "bp": "e"} if phase == "f" else line
-
-
-def microseconds(seconds: float) -> float:
-    return round(seconds * 1e6, 3)
 
 
 COLUMNS = ("number", "start", "seconds", "thread", "lwp", "pid", "depth", "parent", "layer", "object", "function",

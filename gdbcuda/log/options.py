@@ -49,7 +49,7 @@ class WideOptions(Options):
 
 
 class SummaryOptions(FilterOptions, WideOptions):
-    pass
+    all: bool = flag("all rows of each table, not only the first")
 
 
 class LedgerOptions(WideOptions):

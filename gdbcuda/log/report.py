@@ -94,7 +94,7 @@ class LogReport:
     def finish(self, call: Call) -> None:
         self.summary.end(call)
         self.ledgers.exit(call)
-        self.start, self.end = min(self.start, call.start), max(self.end, end_of(call))
+        self.start, self.end = min(self.start, call.start), max(self.end, call.last_seen)
         is_bad = bool(call.failed or call.ended)
         is_drawn = self.drawn.wants(call) or (is_bad and len(self.errors) < MOST_ROWS)
         self.drawn.end(call, self.row(call) if is_drawn else None)
@@ -116,7 +116,7 @@ class LogReport:
         name = self.names.setdefault(call.name, len(self.names))
         code, by = self.writer.call(call)[:LONGEST], self.writer.caller(call)
         text, shape = f"#{call.number} {code}", self.shapes.setdefault(shape_of(code), len(self.shapes))
-        return [call.thread, call.start, end_of(call), name, call.layer, depth, int(bool(call.failed or call.ended)),
+        return [call.thread, call.start, call.last_seen, name, call.layer, depth, int(bool(call.failed or call.ended)),
                 f"{text}\nby {by}" if by else text, shape]  # fmt: skip
 
     def html(self) -> str:
@@ -223,10 +223,6 @@ class LogReport:
         for (site, name), blocks in groupby(sorted(live, key=key), key):
             sizes = [block.size for block in blocks]
             yield [len(sizes), sum(sizes), name, site]
-
-
-def end_of(call: Call) -> float:
-    return call.start if call.end is None else call.end
 
 
 def moment(started: Any) -> str:

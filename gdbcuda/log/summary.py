@@ -17,7 +17,8 @@ from gdbcuda.text import render
 from gdbcuda.text.sentences import counted
 from gdbcuda.text.units import human
 
-ROWS, CALLERS, SHAPES = 30, 10, 3
+SHAPES = 3
+ROWS, FEW = 15, 6  # of the functions and of each other table: together they fit a screen
 WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it
 
 
@@ -130,16 +131,16 @@ class Summary:
 # -- text -----------------------------------------------------------------------------------------------------
 
 
-def text(summary: Summary, writer: CallWriter, log: Log | None = None) -> str:
+def text(summary: Summary, writer: CallWriter, is_all: bool = False) -> str:
+    """What fits a screen, or all."""
     if not summary.total:
         return "No calls."
     took = f", {duration(summary.last - summary.first)}" if summary.last > summary.first else ""
     names, threads = len({name for name, _ in summary.functions}), len(summary.threads)
     head = f"{summary.total} calls of {counted(names, 'function')} in {counted(threads, 'thread')}{took}"
     head += f"; {summary.unfinished} not over" if summary.unfinished else ""
-    parts = [head, functions_text(summary), *other_texts(summary, writer)]
-    if log is not None and log.problems:
-        parts.append(problems_text(log))
+    parts = [head, functions_text(summary, None if is_all else ROWS)]
+    parts += other_texts(summary, writer, None if is_all else FEW)
     return "\n\n".join(parts)
 
 
@@ -147,7 +148,7 @@ TITLES = ("function", "layer", "calls", "failed", "total", "min", "median", "p99
 LESS = ((), ("min", "p99"), ("min", "p99", "median", "max"))  # what a narrow terminal has no room for
 
 
-def functions_text(summary: Summary) -> str:
+def functions_text(summary: Summary, most: int | None) -> str:
     """The most time first; inner calls are counted in the outer one's time too."""
     for one in summary.functions.values():
         one.sorted_times()
@@ -155,8 +156,11 @@ def functions_text(summary: Summary) -> str:
         (name, layer, one.count, sum(one.failures.values()) or "", *times(one))
         for (name, layer), one in sorted(summary.functions.items(), key=lambda item: -sum(item[1].times))
     ]
-    table = narrowed(rows[:ROWS], render.screen())
-    return table + (f"\n... and {len(rows) - ROWS} more functions" if len(rows) > ROWS else "")
+    return narrowed(rows[:most], render.screen()) + and_more(len(rows), most)
+
+
+def and_more(count: int, most: int | None) -> str:
+    return f"\n... and {count - most} more: --all" if most is not None and count > most else ""
 
 
 def narrowed(rows: Sequence[Sequence[object]], width: int | None) -> str:
@@ -175,20 +179,20 @@ def times(one: FunctionSummary) -> tuple[str, ...]:
     return tuple(map(duration, (sum(one.times), one.times[0], one.quantile(0.5), one.quantile(0.99), one.times[-1])))
 
 
-def other_texts(summary: Summary, writer: CallWriter) -> list[str]:
+def other_texts(summary: Summary, writer: CallWriter, most: int | None) -> list[str]:
     failures = [(name, layer, error, count) for (name, layer), one in summary.functions.items()
                 for error, count in one.failures.most_common()]  # fmt: skip
     callers: Counter[str] = Counter()  # calls of one line return to several places
     for place, count in summary.callers.items():
         callers[writer.place(*place) or "unknown"] += count
     tables: list[tuple[Sequence[Sequence[object]], list[str]]] = [
-        (failures[:ROWS], ["function", "layer", "failed with", "calls"]),
+        (failures, ["function", "layer", "failed with", "calls"]),
         ([(what, amount(count)) for what, count in summary.moved.most_common()], ["copied", "bytes"]),
         ([(what, amount(count)) for what, count in summary.allocated.most_common()], ["allocated by", "bytes"]),
-        (kernels(summary, writer)[:ROWS], ["kernel", "grid", "block", "shared memory", "launches"]),
-        ([(writer.short(name), count) for name, count in callers.most_common(CALLERS)], ["called from", "calls"]),
+        (kernels(summary, writer), ["kernel", "grid", "block", "shared memory", "launches"]),
+        ([(writer.short(name), count) for name, count in callers.most_common()], ["called from", "calls"]),
     ]
-    return [render.table(rows, titles) for rows, titles in tables if rows]
+    return [render.table(rows[:most], titles) + and_more(len(rows), most) for rows, titles in tables if rows]
 
 
 def kernels(summary: Summary, writer: CallWriter) -> list[tuple[object, ...]]:

@@ -23,7 +23,7 @@ from gdbcuda.text.printable import visible
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
     from gdbcuda.log.file_options import DiffOptions, ExportOptions, MemoryFilesOptions, ReportFilesOptions
-    from gdbcuda.log.options import DataOptions, FilterOptions, LatestOptions, ShowOptions
+    from gdbcuda.log.options import DataOptions, FilterOptions, LatestOptions, ShowOptions, SummaryOptions
 
 T = TypeVar("T")
 
@@ -129,13 +129,14 @@ def show_changes(wanted: FilterOptions, sources: list[LogSource]) -> None:
             out.put(source, one)
 
 
-def show_summary(wanted: FilterOptions, sources: list[LogSource]) -> None:
+def show_summary(wanted: SummaryOptions, sources: list[LogSource]) -> None:
     out = Printer(wanted, sources)
     for source, chosen in filtered(wanted, sources, out):
         is_all = chosen == select.CallFilter()
         events = source.events() if is_all else tree.some(source.events(), chosen.takes)
         found = summary.Summary(source.table, source.log.notes).feed(events)
-        out.put(source, view_data.summary(found, source.writer) if out.as_json else summary.text(found, source.writer))
+        said = summary.text(found, source.writer, wanted.all)
+        out.put(source, view_data.summary(found, source.writer) if out.as_json else said)
 
 
 def show_timeline(wanted: DataOptions, sources: list[LogSource]) -> None:

@@ -16,7 +16,8 @@ from gdbcuda.text.sentences import counted
 if TYPE_CHECKING:
     from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
-MOST_ASKERS, MOST_NAMED = 2, 4
+MOST_ASKERS, MOST_NAMED, SCREEN = 2, 4, 40
+EACH = "A row with \"and N more\" stands for functions that are alike; cuda-route --unhooked '*' has a row for each."
 HEADERS = ("function", "asked by", "way", "reaches", "verdict", "why")
 Paint = Callable[[str, str], str]
 
@@ -40,11 +41,42 @@ def of_callers(routes: Sequence[Route]) -> list[Route]:
 def table(routes: Sequence[Route], paint: Paint, is_each: bool = True, is_wide: bool = False) -> str:
     """A row for each place; else one for all places of a function that lead to the same."""
     short = str if is_wide else shortened
-    rows = [(paint(r.function, "function"), askers(same, paint), short(ways(same)), reached(r.reached, paint, short),
-             paint(r.verdict.word, ROLES[r.verdict.word]), r.verdict.why)
-            for same in places(routes, is_each) for r in same[:1]]  # fmt: skip
-    headers = HEADERS if any(row[-1] for row in rows) else HEADERS[:-1]
-    return render.table([row[: len(headers)] for row in rows], headers, colour=paint("x", "ok") != "x")
+    return written([[same] for same in places(routes, is_each)], paint, short)
+
+
+def folded_table(snapshot: ProcessSnapshot, routes: Sequence[Route], paint: Paint, is_wide: bool = False) -> str:
+    """A row for each function that hands out memory; where the rows do not fit a screen, one for all others that the
+    same objects ask for and that lead to the same object."""
+    short = str if is_wide else shortened
+    functions = places(routes, is_each=False)
+    if len(functions) <= SCREEN:
+        return written([[same] for same in functions], paint, short)
+    found: dict[object, list[list[Route]]] = {}
+    for same in functions:
+        first, who = same[0], frozenset(route.asker for route in same)
+        key = first if is_alloc(snapshot, first.function) else (who, whose(first.reached), first.verdict)
+        found.setdefault(key, []).append(same)
+    note = [EACH] if len(found) < len(functions) else []
+    return "\n".join([written(list(found.values()), paint, short), *note])
+
+
+def written(rows: Sequence[list[list[Route]]], paint: Paint, short: Callable[[str], str]) -> str:
+    cells = [cells_of(alike, paint, short) for alike in rows]
+    headers = HEADERS if any(row[-1] for row in cells) else HEADERS[:-1]
+    return render.table([row[: len(headers)] for row in cells], headers, colour=paint("x", "ok") != "x")
+
+
+def cells_of(alike: list[list[Route]], paint: Paint, short: Callable[[str], str]) -> tuple[str, ...]:
+    """Of one function, or of several that are one row."""
+    same, first, more = [route for each in alike for route in each], alike[0][0], len(alike) - 1
+    there = paint(whose(first.reached), "dim") if more else reached(first.reached, paint, short)
+    name = paint(first.function, "function") + (f" and {more} more" if more else "")
+    verdict = paint(first.verdict.word, ROLES[first.verdict.word])
+    return name, askers(same, paint), short(ways(same)), there, verdict, first.verdict.why
+
+
+def whose(there: Reached | None) -> str:
+    return f"{there.layer} {there.object}" if there is not None and there.file else "nothing"
 
 
 def places(routes: Sequence[Route], is_each: bool) -> list[list[Route]]:

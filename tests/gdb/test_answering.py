@@ -280,12 +280,14 @@ def test_an_answer_of_cuGetProcAddress(scenario: Scenario, compile_c, log: str) 
 
 INJECTED = """
 #include <dlfcn.h>
+#include <stdlib.h>
 int cuInit(unsigned), cuCtxCreate_v2(void **, unsigned, int), cuMemAlloc_v2(unsigned long long *, unsigned long);
 int main(int argc, char **argv)
 {
     void *context;
     unsigned long long block;
     cuInit(0);
+    if (argc > 2) setenv("CUDA_INJECTION64_PATH", argv[1], 1);
     ((int (*)(void))dlsym(dlopen(argv[argc - 1], RTLD_NOW), "InitializeInjection"))();
     cuCtxCreate_v2(&context, 0, 0);
     return cuMemAlloc_v2(&block, 4096);
@@ -315,12 +317,22 @@ def test_an_injection_library(scenario: Scenario, compile_c) -> None:
     library = compile_c("libinject.so", SLOTS.replace(begin, "void InitializeInjection(void)"), "-shared")
     program = compile_c("program", INJECTED, f"-L{scenario.shim}/standin", "-l:libcuda.so.1")
     text = scenario.run(program, "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "RUN", "cuda-layers", "continue",
-                        "cuda-log show", hook=None, arguments=(str(library),))  # fmt: skip
+                        "cuda-log show", hook=None, arguments=(str(library), str(library)))  # fmt: skip
     assert MADE.findall(text) == [("2", "libinject.so", "own_alloc", "the slot of program leads there")]
     assert stops(text) == ["hook libinject.so own_alloc for"]
     assert "gdbcuda: libinject.so is a hook library: no API function by name, an injection library;" in text
     assert re.search(r"^hook +libinject.so +answers for cuMemAlloc_v2 +what it exports +dlopen$", text, re.MULTILINE)
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2", text) == ["hook", "driver"]
+
+
+def test_a_library_that_could_be_injected_and_is_not(scenario: Scenario, compile_c) -> None:
+    """As libtorch_cpu.so could: the variable that would tell the driver of it is not set, or names another one."""
+    library = compile_c("libtorch_cpu.so", "int ready; int InitializeInjection(void) { return ready = 1; }", "-shared")
+    program = compile_c("program", INJECTED, f"-L{scenario.shim}/standin", "-l:libcuda.so.1")
+    for arguments in ((str(library),), ("libother.so", str(library))):
+        text = scenario.run(program, "cuda-break cuMemAlloc", "RUN", "cuda-layers", hook=None, arguments=arguments)
+        assert "Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(" in text
+        assert "is a hook library" not in text and not re.search(r"^hook ", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("flags", [("-Wl,-z,lazy",), ("-Wl,-z,now",)], ids=["lazy", "now"])

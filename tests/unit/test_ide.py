@@ -66,7 +66,9 @@ def test_only_published_attributes(project: Path, capsys: pytest.CaptureFixture[
 def test_the_commands_of_every_adapter(project: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     made = configuration(capsys, name, *REMOTE)
     commands = [c["text"] if isinstance(c, dict) else c for c in made.get("setupCommands", made.get("initCommands"))]
-    source, substitute, load, *last = commands
+    pretty = ["-enable-pretty-printing"] * (name == "vscode")  # the others ask for it themselves
+    assert commands[: len(pretty)] == pretty
+    source, substitute, load, *last = commands[len(pretty) :]
     assert ["tbreak main" in command for command in last] == [True] * (name == "cdt")
     assert source.startswith("source ") and os.path.isfile(source.partition(" ")[2])
     assert substitute == f"set substitute-path /build {project}/src"

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from log_files import alloc_of, call, failed, pointer, run, write
+from log_files import alloc_of, append, call, failed, pointer, run, write
 
+from gdbcuda import api
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import duration, value
 from gdbcuda.log import cli as cli_module
@@ -50,6 +51,16 @@ def test_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "host to device  4096 [4.00 KiB]" in text and "device to host  4096 [4.00 KiB]" in text
     assert "cudaMalloc      1000" in text
     assert "main at a.c:3" in text and "(unwound)" in text
+
+
+def test_a_summary_fits_a_screen(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    names = [name for name, one in api.load().functions.items() if one.api == "driver"][:40]
+    calls = [failed(n, name, 2, "CUDA_ERROR_OUT_OF_MEMORY", caller=n) for n, name in enumerate(names, 1)]
+    path = write(tmp_path / "log", calls)
+    text = run(capsys, "summary", path)
+    assert text.count("\n") < 50 and "... and 25 more: --all\n" in text and text.count("... and 34 more: --all") == 2
+    whole = run(capsys, "summary", path, "--all")
+    assert " more" not in whole and all(f"{name} " in whole for name in names)
 
 
 def test_bytes_are_counted_once_whatever_is_left_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -244,6 +255,18 @@ def test_chrome_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     assert all(slices[0]["ts"] <= e["ts"] and e["ts"] + e["dur"] <= 9000 for e in slices.values())
     assert [(e["ph"], e["ts"]) for e in found if e["ph"] in "sf"] == [("s", 0), ("f", 2000)]
     assert [e["args"]["name"] for e in found if e["ph"] == "M"] == ["T1"]
+
+
+def test_chrome_export_has_memory_failures_and_the_program(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    calls = [alloc_of(0, "0x1000", pid=7), failed(1, "cudaMalloc", 2, "cudaErrorMemoryAllocation", pid=7),
+             call(2, "cudaFree", {"devPtr": "0x1000"}, layer="hook", pid=7)]  # fmt: skip
+    program = {"ts": 0, "phase": "M", "name": "process", "details": {"inferior": 1, "pid": 7, "image": "/bin/train"}}
+    path = append(write(tmp_path / "log", calls), json.dumps(program) + "\n")
+    found = json.loads(run(capsys, "export", path))["traceEvents"]
+    assert [(one["args"]["bytes"], one["pid"]) for one in found if one["ph"] == "C"] == [(64, 7), (0, 7)]
+    (mark,) = [one for one in found if one["ph"] == "i"]
+    assert mark["name"] == "cudaMalloc: cudaErrorMemoryAllocation" and mark["s"] == "t" and mark["pid"] == 7
+    assert [one["args"]["name"] for one in found if one["name"] == "process_name"] == ["train"]
 
 
 def test_csv_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -287,3 +287,19 @@ def test_an_address_without_a_name_is_what_it_was_answered_for(process: RoutePro
     offset = place - process.of["hook"].image.base
     assert found == Reached(place, (), "/opt/libhook.so", "hook", offset, "cuInit")
     assert found.text == f"hook libhook.so+{offset:#x} (answered for cuInit)"
+
+
+def test_what_goes_past_fits_a_screen(process: RouteProcess) -> None:
+    """Functions that hand out memory stay rows of their own, and so does what another object asks for."""
+    snapshot = process.snapshot("program", "driver")
+    others = [name for name, one in snapshot.table.functions.items() if one.api == "driver" and one.role != "alloc"]
+    found = [route(name) for name in ["cuMemAlloc_v2", "cuMemAllocHost_v2", *others[:50]]]
+    elsewhere = found[40]._replace(asker="/lib/libcublas.so.13")
+    found[40] = elsewhere
+    first, second, folded, apart, *rest = report.folded_table(snapshot, found, plain).splitlines()[2:]
+    assert (first.split()[0], second.split()[0]) == ("cuMemAlloc_v2", "cuMemAllocHost_v2")
+    assert folded.startswith(f"{others[0]} and 48 more") and "  driver driver.so  " in folded
+    assert apart.startswith(f"{elsewhere.function} ") and f" driver.so {elsewhere.function} " in apart
+    assert rest == [report.EACH] and "cuda-route --unhooked '*' has a row for each" in report.EACH
+    few = found[:40]
+    assert report.folded_table(snapshot, few, plain) == report.table(few, plain, is_each=False)

@@ -11,6 +11,7 @@ from gdbcuda.ide.launch_json import Configuration
 from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
 
 FOLDER = "${workspaceFolder}"
+PRETTY_PRINTING = "-enable-pretty-printing"  # std::vector is shown by its elements, as on the command line
 
 
 @ide("vscode", "Visual Studio Code, C/C++ extension")
@@ -28,7 +29,7 @@ def configuration(request: IdeRequest) -> Configuration:
         "cwd": FOLDER,
         "MIMode": "gdb",
         "miDebuggerPath": request.gdb,
-        "setupCommands": [{"text": command} for command in request.commands(FOLDER)],
+        "setupCommands": [{"text": command} for command in (PRETTY_PRINTING, *request.commands(FOLDER))],
         # else a stop at one of cuda-break's is shown as an exception
         "unknownBreakpointHandling": "stop",
     }

@@ -15,7 +15,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.layers import answer_search, frames, this_snapshot
-from gdbcuda.live.preloading import environment
+from gdbcuda.live.process import variables
 
 MOST_FRAMES = 300
 
@@ -49,11 +49,11 @@ def facts(vector: dict[str, int]) -> Facts:
 
 def preload() -> str | None:
     """As ld.so saw it; what the program has made of its environment since then does not matter."""
-    found = environment.initial("LD_PRELOAD")
+    found = variables.initial("LD_PRELOAD")
     if found is not None:
         return found
     try:
-        return environment.get("LD_PRELOAD") or ""
+        return variables.get("LD_PRELOAD") or ""
     except (UserError, Unreadable):
         return None
 

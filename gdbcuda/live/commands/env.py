@@ -10,6 +10,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import names
 from gdbcuda.live.preloading import environment, preload
+from gdbcuda.live.process import variables
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text.arguments import ArgumentType
 from gdbcuda.text.options import Options, word
@@ -72,7 +73,7 @@ def next_run(name: str) -> str:
 def show(name: str) -> str:
     lines = []
     if process.is_alive():
-        found = environment.get(name)
+        found = variables.get(name)
         lines.append(
             f"{name}={found} in the running process" if found is not None else f"{name} is not set in the process"
         )

@@ -295,7 +295,7 @@ def cuda_log_summary(wanted: LogSummaryOptions) -> str:
     found = summary.Summary(writer.table, writer.notes).feed(meant)
     if wanted.json:
         return data.line(view_data.summary(found, writer))
-    return "\n\n".join(filter(None, (summary.text(found, writer), chosen.remark())))
+    return "\n\n".join(filter(None, (summary.text(found, writer, wanted.all), chosen.remark())))
 
 
 def events(calls: list[Call]) -> Iterator[Event]:

@@ -64,7 +64,10 @@ def cuda_route(wanted: RouteOptions) -> str:
         return "\n".join([nothing(wanted.function, wanted.unhooked), *core_files.advice()])
     is_each = wanted.all or (wanted.function is not None and not names.is_glob(wanted.function))
     head = [report.head(snapshot, shown)] if wanted.unhooked else []
-    table = report.table(shown, stops.paint, is_each, wanted.wide)
+    if wanted.unhooked and wanted.function is None and not wanted.all:
+        table = report.folded_table(snapshot, shown, stops.paint, wanted.wide)
+    else:
+        table = report.table(shown, stops.paint, is_each, wanted.wide)
     return "\n".join([*head, table, report.summary(snapshot, routes), *core_files.advice()])
 
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import gdb
 
 from gdbcuda.api import vendor
-from gdbcuda.errors import Unreadable
-from gdbcuda.linkage.hook_library import OTHER_WAYS
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.linkage.hook_library import NAMED_IN, OTHER_WAYS
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.layers.noticed import LOOKS, STATE, NoticedObjects
+from gdbcuda.live.process import variables
 from gdbcuda.live.prompt import settings
 from gdbcuda.text.printable import visible
 
@@ -77,11 +78,20 @@ def on_stop(event: object) -> None:
 
 def keep(state: NoticedObjects, name: str, exported: frozenset[str]) -> None:
     state.asked.add(name)
+    exported = frozenset(one for one in exported if one not in NAMED_IN or is_in_variable(name, NAMED_IN[one]))
     if exported:
         state.hooks[name] = exported
         if not process.is_remote():  # there what was read costs packets, and `look` comes before layers are asked
             process.forget()
         tell(name, exported)
+
+
+def is_in_variable(name: str, variable: str) -> bool:
+    """Is the library named there, as the process was started or has set it since?"""
+    values = [variables.initial(variable)]
+    with suppress(UserError, Unreadable):  # it has no ``environ`` yet
+        values.append(variables.get(variable))
+    return any(os.path.basename(one) == os.path.basename(name) for value in values for one in (value or "").split(":"))
 
 
 def exported_here(name: str, image: Image | None) -> frozenset[str]:

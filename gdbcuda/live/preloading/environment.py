@@ -16,71 +16,15 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.memory import PAGE, read_string
-from gdbcuda.memory.pages import PagedMemory
-
-POINTER = 8
-MOST_VARIABLES = 65536
-MOST_STRINGS = 4 << 20  # bytes of all, as the process was started
-LONGEST_STRING = 128 << 10  # bytes: MAX_ARG_STRLEN (execve(2))
+from gdbcuda.live.process import variables
+from gdbcuda.live.process.variables import POINTER
+from gdbcuda.memory import PAGE
 
 _used: PerInferior[dict[int, int]] = PerInferior(dict)  # end of a .bss -> bytes of the page's tail that are ours
 
 
 class NoSpareBytes(UserError):
     """The spare bytes do not suffice."""
-
-
-def variables() -> list[tuple[int, bytes]]:
-    """The pointers of ``environ`` and the strings they point to; UserError where the process has none yet."""
-    memory, found = PagedMemory(process.InferiorMemory()), []  # side by side as they are: a page or two
-    start = array_address()
-    for index in range(MOST_VARIABLES):
-        pointer = struct.unpack("<Q", memory.read(start + index * POINTER, POINTER))[0]
-        if pointer == 0:
-            break
-        found.append((pointer, read_string(memory, pointer, LONGEST_STRING)[0]))
-    return found
-
-
-def environ_address() -> int:
-    """The variable that ld.so binds everyone's ``environ`` to: the program's copy, else libc's own."""
-    for one in process.images():
-        found = one.lookup("environ")
-        if found is not None:
-            return found.address
-    raise UserError("libc's environ is not known here: has the program got as far as main, and is it dynamic?")
-
-
-def array_address() -> int:
-    address = struct.unpack("<Q", process.InferiorMemory().read(environ_address(), POINTER))[0]
-    if not address:
-        raise UserError("the process has no environment yet: has it got as far as main?")
-    return int(address)
-
-
-def get(name: str) -> str | None:
-    prefix = name.encode() + b"="
-    found = next((text for _, text in variables() if text.startswith(prefix)), None)
-    return found[len(prefix) :].decode(errors="replace") if found is not None else None
-
-
-def initial(name: str) -> str | None:
-    """The value that the process was started with, as ld.so saw it; None if there was none, or it is not known.
-
-    The kernel puts the strings of the environment behind those of the arguments, and the program's file name last
-    (fs/exec.c; getauxval(3): AT_RANDOM lies below all of them, AT_EXECFN is that name)."""
-    vector = process.auxiliary()
-    start, end = vector.get("AT_RANDOM", 0), vector.get("AT_EXECFN", 0)
-    if not 0 < end - start < MOST_STRINGS:
-        return None
-    try:
-        strings = process.InferiorMemory().read(start, end - start).split(b"\0")
-    except Unreadable:
-        return None
-    prefix = name.encode() + b"="
-    found = next((text for text in reversed(strings) if text.startswith(prefix)), None)
-    return found[len(prefix) :].decode(errors="replace") if found is not None else None
 
 
 def put(name: str, value: str) -> None:
@@ -105,16 +49,16 @@ def call_setenv(name: str, value: str) -> bool:
 
 
 def put_by_memory(name: str, value: str) -> None:
-    known, prefix = variables(), name.encode() + b"="
+    known, prefix = variables.current(), name.encode() + b"="
     text = prefix + value.encode() + b"\0"
     index = next((i for i, (_, old) in enumerate(known) if old.startswith(prefix)), None)
     if index is not None:
-        write(array_address() + index * POINTER, struct.pack("<Q", store(text)))
+        write(variables.array_address() + index * POINTER, struct.pack("<Q", store(text)))
         return
     pointers = [pointer for pointer, _ in known]
     array = store(bytes(POINTER * (len(known) + 2)), keep=True)
     write(array, struct.pack(f"<{len(known) + 2}Q", *pointers, store(text), 0))
-    write(environ_address(), struct.pack("<Q", array))
+    write(variables.environ_address(), struct.pack("<Q", array))
 
 
 def write(address: int, data: bytes) -> None:

@@ -10,9 +10,8 @@ from gdbcuda.api import vendor
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.preloading import environment as environments
 from gdbcuda.live.preloading import preload
-from gdbcuda.live.process import core_files
+from gdbcuda.live.process import core_files, variables
 from gdbcuda.text.printable import visible
 
 
@@ -76,7 +75,7 @@ def why_not_there(path: str) -> str:
 
 
 def why_refused(path: str) -> str:
-    if os.path.basename(path) not in (environments.initial("LD_PRELOAD") or ""):
+    if os.path.basename(path) not in (variables.initial("LD_PRELOAD") or ""):
         return ""
     return "LD_PRELOAD names it, but ld.so has refused it (see its message; cuda-check)"
 
@@ -90,7 +89,7 @@ def why_not_by_gdbserver() -> str:
 def why_not_inherited() -> str:
     if not SEEN().is_exec:
         return "it was started without it, and LD_PRELOAD works at a start only"
-    value = environments.initial("LD_PRELOAD")
+    value = variables.initial("LD_PRELOAD")
     return "the environment that it was started with has no LD_PRELOAD" + (f" but {value}" if value else "")
 
 
@@ -150,7 +149,7 @@ def on_stop(event: object) -> None:
 def not_coming(path: str) -> str:
     """What a process of a gdbserver tells at the connection, before its first instruction; "" where all is well."""
     named = preload.STATE.there.get(path, path)
-    vector, preloaded = process.auxiliary(), environments.initial("LD_PRELOAD") or ""
+    vector, preloaded = process.auxiliary(), variables.initial("LD_PRELOAD") or ""
     is_unknown = not vector.get("AT_EXECFN") or not vector.get("AT_BASE")  # or static
     if not process.is_remote() or is_unknown or os.path.basename(named) in preloaded:
         return ""

@@ -1,0 +1,96 @@
+"""A log as events of the Trace Event Format, for Chrome and Perfetto.
+
+Calls nest on the track of their thread, arrows go from the program's call to what it became in the driver, failures
+have a mark, and each process has a counter of its memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gdbcuda.calls.reader import BEGIN, Event, Log
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.text import CallWriter
+from gdbcuda.ledger.processes import Ledgers
+
+# Names of colours that the format reserves (Trace Event Format, "cname").
+COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_state_unknown",
+           "driver": "thread_state_running", "": "generic_work"}  # fmt: skip
+FAILED = "terrible"
+PROCESS_NAME, MEMORY = "process_name", "device memory"
+Line = dict[str, Any]
+
+
+def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Iterator[Line]:
+    roots: dict[int, Call] = {}  # open calls, and the outermost one that each is in
+    threads: dict[int, int] = {}
+    memory = MemoryTrack(Ledgers(writer.table, log.notes))
+    for phase, call in events:
+        threads.setdefault(call.thread, call.pid)
+        if phase == BEGIN:
+            memory.ledgers.entry(call)
+            parent = roots.get(call.parent) if call.parent is not None else None
+            roots[call.number] = parent or call
+            continue
+        root = roots.pop(call.number, call)
+        yield slice_of(call, writer)
+        if call.layer == "driver" and root is not call:
+            yield arrow("s", call.number, root)
+            yield arrow("f", call.number, call)
+        if call.failed or call.ended:
+            yield mark(call)
+        yield from memory.after(call)
+    for thread, pid in threads.items():
+        name = f"T{thread} {log.notes.threads.get(thread, {}).get('name') or ''}".rstrip()
+        yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "args": {"name": name}}
+    for (_, pid), details in log.notes.processes.items():
+        if details.get("image"):
+            yield process_name(pid, os.path.basename(details["image"]))
+
+
+class MemoryTrack:
+    """A counter of each process: bytes of device memory that are in use, where they change."""
+
+    def __init__(self, ledgers: Ledgers) -> None:
+        self.ledgers = ledgers
+        self.last: dict[int, int] = {}  # by pid
+
+    def after(self, call: Call) -> Iterator[Line]:
+        self.ledgers.exit(call)
+        ledger = self.ledgers.known(call)
+        used = ledger.on_device if ledger is not None else 0
+        if used != self.last.get(call.pid, 0):
+            self.last[call.pid] = used
+            at = microseconds(call.last_seen)
+            yield {"ph": "C", "name": MEMORY, "pid": call.pid, "ts": at, "args": {"bytes": used}}
+
+
+def process_name(pid: int, name: str) -> Line:
+    return {"ph": "M", "name": PROCESS_NAME, "pid": pid, "args": {"name": name}}
+
+
+def slice_of(call: Call, writer: CallWriter) -> Line:
+    details = {**call.arguments, **call.out, "result": call.ended or call.result, "number": call.number}
+    if call.caller:
+        details["caller"] = writer.caller(call)
+    return {"ph": "X", "name": call.name, "cat": call.layer or "call", "pid": call.pid, "tid": call.thread,
+            "ts": microseconds(call.start), "dur": microseconds(call.last_seen - call.start), "args": details,
+            "cname": FAILED if call.failed else COLOURS.get(call.layer, COLOURS[""])}  # fmt: skip
+
+
+def arrow(phase: str, number: int, call: Call) -> Line:
+    line = {"ph": phase, "id": number, "name": "becomes", "cat": "layers", "pid": call.pid, "tid": call.thread,
+            "ts": microseconds(call.start)}  # fmt: skip
+    return {**line, "bp": "e"} if phase == "f" else line
+
+
+def mark(call: Call) -> Line:
+    """On the track of its thread, where it came back."""
+    name = f"{call.name}: {call.ended or call.result}"
+    return {"ph": "i", "s": "t", "name": name, "cat": "failures", "cname": FAILED, "pid": call.pid, "tid": call.thread,
+            "ts": microseconds(call.last_seen)}  # fmt: skip
+
+
+def microseconds(seconds: float) -> float:
+    return round(seconds * 1e6, 3)
