@@ -12,7 +12,7 @@ _LIBRARIES = {
     "runtime": re.compile(r"libcudart(-[0-9a-f]{8})?\.so"),
 }
 _LOADER = re.compile(r"ld[-.]|ld64")
-_VDSO = re.compile(r"linux-vdso|system-supplied")
+_VDSO = re.compile(r"linux-(vdso|gate)\.so|system-supplied DSO")  # the kernel's; the last is gdb's name
 _SANITIZER = re.compile(r"lib(asan|tsan|ubsan|lsan|hwasan|clang_rt\.\w*san[\w.-]*)\.so")
 _LAYERS = (
     ("runtime", re.compile(r"libcudart[.-]")),
@@ -57,4 +57,5 @@ def is_sanitizer(library: str) -> bool:
 
 
 def is_vdso(library: str) -> bool:
-    return bool(_VDSO.match(os.path.basename(library)))
+    """By its name alone: it is no file, and in no folder."""
+    return bool(_VDSO.match(library))

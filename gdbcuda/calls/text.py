@@ -106,9 +106,11 @@ class CallWriter:
 
     def with_stack(self, call: Call) -> str:
         """And the recorded frames above the caller, outwards."""
-        frames = [named(one, at) for at in call.stack for one in self.notes.frames(call.process, at)]
-        above = (visible(name) for name in frames[1:])
-        return "\n".join([self.line(call), *(f"         from {one}" for one in above)])
+        return "\n".join([self.line(call), *(f"         from {visible(one)}" for one in self.above(call))])
+
+    def above(self, call: Call) -> list[str]:
+        """The recorded frames above the caller, as the log has them."""
+        return [named(one, at) for at in call.stack for one in self.notes.frames(call.process, at)][1:]
 
     def layer(self, call: Call) -> str:
         role = f"layer-{call.layer}"

@@ -179,11 +179,14 @@ class GdbWriter:
         return f"((long)((unsigned long){left} {op} {factor}))"
 
     def division(self, node: typed.Arithmetic, left: str, right: str) -> str:
-        """gdb stops with an error at a division by zero, and some gdbs die of INT64_MIN / -1."""
+        """gdb stops with an error at a division by zero, and some die of INT64_MIN / -1. What is divided is read all
+        the same: where its pointer leads nowhere, nothing is known."""
         divided = f"{left} {node.op} {right}"
         if isinstance(node.right, typed.Constant) and node.right.value not in (0, -1):
             return f"({divided})"
         zero = "0" + SUFFIXES[node.kind]
+        if any(isinstance(one, typed.Pointee) for one in typed.nodes(node.left)):
+            zero = f"({left} & {zero})"
         if node.kind == SIGNED:
             divided = f"{right} == -1 ? {f'-{left}' if node.op == '/' else zero} : {divided}"
         return f"({right} == 0 ? {zero} : {divided})"

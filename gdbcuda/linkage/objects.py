@@ -7,17 +7,15 @@ is what the loader *would* do without those flags. A slot that is bound tells wh
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.slots import Linkage
 from gdbcuda.linkage.symbols import Definition
-
-VDSO = re.compile(r"linux-(vdso|gate)")
 
 
 class Found(NamedTuple):
@@ -29,7 +27,7 @@ class Linkages:
     """The objects in search order, the program first. ``linkages`` are reused where the caller has kept them."""
 
     def __init__(self, linkages: Iterable[Linkage]) -> None:
-        self.all = [one for one in linkages if not VDSO.match(one.image.name) and readable(one)]
+        self.all = [one for one in linkages if not vendor.is_vdso(one.image.name) and readable(one)]
 
     @cached_property
     def _by_name(self) -> dict[str, Linkage]:

@@ -75,6 +75,7 @@ class LogReport:
         self.drawn = Drawn(MOST_CALLS)
         self.names: dict[str, int] = {}
         self.shapes: dict[str, int] = {}  # of the calls as C, without their numbers
+        self.stacks: dict[tuple[str, ...], int] = {(): 0}  # the frames above the caller, outwards
         self.depths: dict[int, int] = {}  # by thread
         self.errors: list[Row] = []
         self.failed = 0
@@ -117,7 +118,11 @@ class LogReport:
         code, by = self.writer.call(call)[:LONGEST], self.writer.caller(call)
         text, shape = f"#{call.number} {code}", self.shapes.setdefault(shape_of(code), len(self.shapes))
         return [call.thread, call.start, call.last_seen, name, call.layer, depth, int(bool(call.failed or call.ended)),
-                f"{text}\nby {by}" if by else text, shape]  # fmt: skip
+                f"{text}\nby {by}" if by else text, shape, self.stack(call)]  # fmt: skip
+
+    def stack(self, call: Call) -> int:
+        frames = tuple(name[:LONGEST] for name in self.writer.above(call))
+        return self.stacks.setdefault(frames, len(self.stacks))
 
     def html(self) -> str:
         text = json.dumps(self.data(), separators=(",", ":")).translate(INERT)
@@ -138,6 +143,7 @@ class LogReport:
             "names": list(self.names),
             "calls": [[numbers[row[0]], *row[1:]] for row in calls],
             "shapes": list(map(classes, self.shapes)),
+            "stacks": list(self.stacks),
             "memory": thinned(self.memory),
             "peak": self.peak,
             "blocks": [self.block(block) for block in blocks[:MOST_BLOCKS]],

@@ -158,14 +158,13 @@ class Player:
 
     def confirm(self, findings: list[Finding]) -> None:
         """How often it shows again, and whether gdb's own breakpoints at the same places do the same."""
-        is_stuck = any(one.kind == "stuck" for one in findings)
-        controls = MORE_CONTROLS if self.gdb_fails_at_times else 1 if is_stuck else CONTROLS
-        for _ in range(0 if is_stuck else AGAIN):
+        for _ in range(AGAIN):
             kinds = {one.kind for one in self.play(False)}
             for finding in findings:
                 finding.runs += 1
                 finding.found += finding.kind in kinds
-        for _ in range(controls):
+        is_rare = self.gdb_fails_at_times or any(one.found < one.runs for one in findings)
+        for _ in range(MORE_CONTROLS if is_rare else CONTROLS):
             kinds = {one.kind for one in self.play(True)}
             for finding in findings:
                 finding.control_runs += 1

@@ -157,6 +157,7 @@ def wanted(watch: Watch, run: Outcome) -> tuple[int, int]:
 def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list[Difference]:
     if not any(line == "# holding" for line in run.out):
         return []  # the program never said how many there were
+    lines = {note["line"] for note in run.noted("deed")}
     run = last_run(run) if session.end == "reruns" else run
     numbers = {note["index"]: note["numbers"] for note in run.noted("watch")}
     whole = session.exact and not run.noted("enough")
@@ -164,6 +165,8 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
     for index, watch in enumerate(session.watches):
         if watch.on == "log" or not numbers.get(index) or not build_counts(build, watch):
             continue
+        if lines & {f"condition {number}" for number in numbers[index]}:
+            continue  # the user has taken its condition away
         values = [note["value"] for note in run.noted("size") if note["watch"] == index]
         hits = sum(note["watches"].count(index) for note in run.noted("stop"))
         if control:  # gdb's own breakpoints do not ask who calls

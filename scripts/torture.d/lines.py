@@ -65,6 +65,7 @@ def setup(build: Build, session: Session, control: bool) -> list[str]:
              "handle SIGUSR2 stop print nopass", f"handle {quiet} nostop noprint pass"]  # fmt: skip
     lines += ["set sysroot /"] if session.local_files else []
     lines += ["set displaced-stepping off"] if session.in_place else []
+    lines += ["set breakpoint pending on"] if control else []  # as cuda-break does by itself
     if session.start not in (*ATTACHED, "server", "multi"):
         lines += preloading(build, session, control)
     return lines

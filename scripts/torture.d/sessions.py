@@ -178,7 +178,7 @@ def logs(session: Session, build: Build, dice: random.Random) -> None:
     for stop in sorted(dice.sample(range(1, 40), 10)):
         names = dice.sample(build.names, 2)
         if on:
-            do(session, stop, ["cuda-log stop"], [])
+            do(session, stop, ["cuda-log stop"], [watches.UNSEEN_NO_MORE])
         else:
             do(session, stop, [f"cuda-log start {' '.join(names)}"], [watches.unseen(names)])
         on = not on

@@ -244,5 +244,8 @@ def log(build: Build, dice: random.Random, function: str) -> Watch:
 
 def unseen(functions: Sequence[str]) -> str:
     """gdb's own breakpoints where the log has some: like those they are in no list, and no command switches them."""
-    made = "; ".join(f"gdb.Breakpoint({name!r}, internal=True).condition = '0'" for name in functions)
-    return f"python {made}"
+    made = "; ".join(f"unseen.append(gdb.Breakpoint({name!r}, internal=True))" for name in functions)
+    return f"python unseen = []; {made}; [setattr(one, 'condition', '0') for one in unseen]"
+
+
+UNSEEN_NO_MORE = "python [one.delete() for one in unseen]"

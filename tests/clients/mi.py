@@ -23,7 +23,8 @@ class Ide:
         line = [GDB, "-nx", "-q", "--interpreter=mi3", QUIET, "-x", str(ROOT / "gdbcuda.py")]
         line += ["--args", str(program)]
         with mock.patch.dict(os.environ, environment, clear=True):  # pygdbmi starts gdb in its own environment
-            self.gdb = GdbController([*line, *arguments])
+            # it waits so long for more behind whatever has come; `_wait` asks again where that was not it
+            self.gdb = GdbController([*line, *arguments], time_to_check_for_additional_output_sec=0.01)
         self.seen: list[Record] = []
         self._stops = 0
 

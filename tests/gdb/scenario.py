@@ -9,12 +9,20 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 GDB = os.environ.get("GDBCUDA_GDB", "gdb")
 SECONDS = 120
 
 
 @functools.cache
+def skip_if_stacks_are_unreadable(text: str) -> None:
+    """Of a session in which all was right, but for the guards that were expected."""
+    if "a thread's stack cannot be read" in text and "unknown type [0x13] section `.relr.dyn'" in text:
+        pytest.skip("nothing was wrong, but without guards: this gdb is too old to read stacks in this machine's libc")
+
+
 def version() -> str:
     return subprocess.run([GDB, "--version"], capture_output=True, text=True, check=True).stdout
 

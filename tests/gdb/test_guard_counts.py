@@ -112,3 +112,55 @@ def test_what_a_guard_asks_of_the_process(scenario: Scenario, build, flags: str)
     sizes = [str((1 << 40) + 1000 * argument + fourth) for argument in (1, 2)]
     assert len(found := re.findall(r"bytesize=(\d+) \[", text)) == 1 and found[0] in sizes and "; guarded" in text
     assert "already hit 1 time" in text and "checksum" in text
+
+
+ENDS = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *p, size_t bytesize);
+static void *work(void *how)
+{
+    unsigned long long sum = 1;
+    for (size_t i = 0; i < 1000; i++)
+        cuMemAlloc_v2(&sum, i);
+    switch (*(char *)how) {
+    case 'e': exit(3);
+    case '_': _exit(3);
+    case 'q': quick_exit(3);
+    case 'a': abort();
+    case 'k': kill(getpid(), SIGKILL); pause();
+    }
+    return 0;
+}
+int main(int count, char **words)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, work, words[count - 1]);
+    if (*words[count - 1] == 'p')
+        pthread_exit(0);
+    pthread_join(thread, 0);
+    return 3;
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["exit", "_exit", "quick_exit", "abort", "pthread_exit", "return"])
+def test_calls_are_told_when_the_process_has_ended(scenario: Scenario, build, how: str) -> None:  # noqa: F811
+    hook, program = build(HOOK, ENDS, "-O0", "-pthread")
+    end = ("continue", "continue") if how == "abort" else ("continue",)  # it stops for the signal first
+    text = scenario.run(program, ON, "cuda-break cuMemAlloc --count if bytesize >= 1T", "break main", "RUN", *end,
+                        "cuda-guards", "info breakpoints", hook=hook, arguments=(how,))  # fmt: skip
+    assert re.search(r"^1 +1,000 +the process has ended$", text, re.MULTILINE), text
+    assert "fault of gdbcuda" not in text
+    assert "exited with code 03" in text or how in ("abort", "pthread_exit"), text
+
+
+def test_calls_of_a_process_that_is_killed_are_those_of_its_last_stop(local: Scenario, build) -> None:  # noqa: F811
+    hook, program = build(HOOK, ENDS, "-O0", "-pthread")
+    count = "cuda-break cuMemAlloc --count if bytesize >= 1T || bytesize == 500"
+    text = local.run(program, ON, count, "run", "kill", "cuda-guards", "run", "continue", "cuda-guards", hook=hook,
+                     arguments=("kill",))  # fmt: skip
+    assert re.findall(r"^1 +(\S+) +the process has ended$", text, re.MULTILINE) == ["501", "501"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from guard_programs import HOOK, STRIPPED_HOOK
-from scenario import Scenario
+from scenario import Scenario, skip_if_stacks_are_unreadable
 from test_guard import ON
 
 pytestmark = [
@@ -75,5 +75,7 @@ def test_made_while_a_handler_is_in_the_function(
     begin = (ON, "set cuda-stop-info off", "tbreak work", "RUN", f"tbreak *{AT.format(f'+{FIRST_BOUNDARY[flags]}')}")
     lines = (*begin, "continue", *inner[: 5 if steps else 4], MAKE, "cuda-guards", "continue")
     text = scenario.run(program, *lines, hook=hook, arguments=(stack,))
-    assert "in the process" in text and "exited with code 03" in text, text
+    assert "exited with code 03" in text, text
     assert "sums 2ea469ebadac6 24" in text or scenario.place == "gdbserver", text
+    skip_if_stacks_are_unreadable(text)
+    assert "in the process" in text, text

@@ -112,6 +112,8 @@ def test_every_argument_completes(local: Scenario, tmp_path: Path) -> None:
 COMPLETED = {
     "cuda-break cuMemAllocP": {"cuda-break cuMemAllocPitch_v2"},
     "cuda-break nvmlDeviceGetMem": {"cuda-break nvmlDeviceGetMemoryInfo_v2"},
+    "cuda-break cuMemAlloc i": {"cuda-break cuMemAlloc if"},
+    "cuda-log start cuMemAlloc --in hook ": {"cuda-log start cuMemAlloc --in hook if"},
     "cuda-break cuInit --in dr": {"cuda-break cuInit --in driver"},
     "cuda-break cuInit --on e": {"cuda-break cuInit --on enter", "cuda-break cuInit --on error"},
     "cuda-break --in driver cuMemAllocP": {"cuda-break --in driver cuMemAllocPitch_v2"},

@@ -38,7 +38,8 @@ class Adapter:
     def __init__(self, project: Path, configuration: dict[str, Any]) -> None:
         text = json.dumps(configuration).replace("${workspaceFolder}", str(project))
         self.configuration = json.loads(text)
-        self.gdb = pygdbmi.GdbController([GDB, "-nx", "-q", "--interpreter=mi2", "--tty=/dev/null"])
+        line = [GDB, "-nx", "-q", "--interpreter=mi2", "--tty=/dev/null"]
+        self.gdb = pygdbmi.GdbController(line, time_to_check_for_additional_output_sec=0.01)  # `read` asks again
         self.seen: list[dict[str, Any]] = []
         self.records = self.read()
 

@@ -71,6 +71,14 @@ def test_hits_count_from_the_last_run_on(build: Build, watch: Watch) -> None:
     assert kinds(build, watch, run) == {"hits"}
 
 
+@pytest.mark.parametrize(("line", "found"), [("condition 2", set()), ("condition 3", {"arguments"})])
+def test_a_watch_without_its_condition_may_stop_at_any_call(
+    build: Build, watch: Watch, line: str, found: set[str]
+) -> None:
+    run = played(GOOD, {"what": "deed", "line": line}, {"what": "rerun"}, *stops(*SIZES[:2], 77))
+    assert kinds(build, watch, run, end="reruns") == found
+
+
 def test_a_program_that_was_killed_owes_no_lines(build: Build, watch: Watch) -> None:
     assert kinds(build, watch, played([], *stops(SIZES[0]), status=-9), end="killed") == set()
     assert kinds(build, watch, played(["= fork 0: exit 41"], status=-9), end="killed") == {"child"}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import condition_cases
 import pytest
-from condition_calls import STACK, Calls
+from condition_calls import ARENA, STACK, Calls
 from condition_cases import Conditions
 from condition_process import ADDRESS, CALLERS, GDB, THREADS, Made, Process
 from hypothesis import given, settings
@@ -163,6 +163,19 @@ def test_the_three_agree(both: Both, process: Process, symbol: str, seed: int, d
         holds = predicted(parsed, made.target, raws, calls.reader(stack), both)
         assert both.run(entry, both.made, memory) == holds, (text, "machine code")
         found = process.evaluate(both.made, memory, native)
-        # it asks the cheap terms first, and does not look at what is divided by zero: it may or may not come to the
-        # pointer that leads nowhere
+        # it asks the cheap terms first: it may or may not come to the pointer that leads nowhere
         assert found == holds or (None in (found, holds) and not (found or holds)), (text, native)
+
+
+@pytest.mark.parametrize("op", "/%")
+@pytest.mark.parametrize("divisor", [0, 1, (1 << 64) - 1])
+def test_what_is_divided_is_read_by_whatever_it_is_divided(process: Process, op: str, divisor: int) -> None:
+    """In C the answer of a division by zero is ours, and would need no left side."""
+    function = condition_cases.TABLE.functions["cuGraphAddKernelNode_v2"]
+    text = f"nodeParams->gridDimY {op} numDependencies >= 0"
+    native = expression(condition.parse(text, condition_cases.TABLE, [function]), function)
+    places = {p.name: place.pieces[0].register for p, place in zip(function.parameters, abi.locate(function))}
+    for pointer, there in ((ADDRESS, True), (1, None)):
+        registers = {places["numDependencies"]: divisor, places["nodeParams"]: pointer}
+        made = Made(function.symbol, CALLERS[0], THREADS[0], registers, bytes(STACK))
+        assert process.evaluate(made, bytes(ARENA), native) is there, native

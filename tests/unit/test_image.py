@@ -72,3 +72,19 @@ def test_lookup_of_an_unknown_name(found: list[image.Image]) -> None:
 
 def test_unreadable_memory_is_an_empty_list() -> None:
     assert image.images(OwnMemory(), 16, 9) == []
+
+
+def test_a_bss_ends_in_memory_that_its_object_has(found: list[image.Image]) -> None:
+    """Where cuda-env puts its strings."""
+    tails = {one.name: one.zero_tails for one in found if one.zero_tails}
+    assert any("libc.so" in name for name in tails)
+    spans = [tuple(int(part, 16) for part in line.split()[0].split("-"))
+             for line in Path("/proc/self/maps").read_text().splitlines() if " rw" in line]  # fmt: skip
+    assert all(any(low < end <= high for low, high in spans) for ends in tails.values() for end in ends)
+
+
+def test_an_object_holds_its_segments_alone(found: list[image.Image]) -> None:
+    for one in found:
+        start, end, _ = one.segments[0]
+        assert one.base <= start < end and one.holds(start) and one.holds(end - 1), one.name
+        assert not one.holds(min(low for low, _, _ in one.segments) - 1)

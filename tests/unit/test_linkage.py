@@ -154,3 +154,11 @@ def test_few_reads_for_many_slots() -> None:
 def test_an_object_whose_tables_are_gone_is_left_out() -> None:
     gone = Linkage(image.Image(OwnMemory(), "libgone.so", 4096, 4096))
     assert Linkages([gone]).all == []
+
+
+def test_the_kernels_object_is_left_out_and_no_file_that_is_called_alike(tmp_path: Path) -> None:
+    name = "linux-vdso.so.tools.so"
+    library = ctypes.CDLL(str(compiled(tmp_path, INNER, name=name)))
+    names = [os.path.basename(one.image.name) for one in own_objects().all]
+    assert name in names and not [one for one in names if one.startswith("linux-vdso") and one != name]
+    assert library.answer() == 42

@@ -31,7 +31,8 @@ def page(tmp_path: Path) -> Path:
     calls = [
         alloc(0, "0x10000", 4096), alloc(1, "0x20000", 1 << 20, thread=2),
         call(2, "cuMemFree_v2", {"dptr": "0x10000"}, thread=2), call(3, "cuMemFree_v2", {"dptr": "0x10000"}),
-        failed(4, "cuMemsetD8_v2", 700, "CUDA_ERROR_ILLEGAL_ADDRESS", arguments={"dstDevice": "0x1"}, caller=0x500),
+        failed(4, "cuMemsetD8_v2", 700, "CUDA_ERROR_ILLEGAL_ADDRESS", arguments={"dstDevice": "0x1"}, caller=0x500,
+               stack=[0x500, 0x400]),
     ]  # fmt: skip
     page = tmp_path / "report.html"
     assert cli.main(["log", "report", str(write(tmp_path / "log", calls, PLACES)), "-o", str(page)]) == 0
@@ -136,6 +137,17 @@ $("errors").tBodies[0].rows[0].click();
 said.error = $("call").textContent;
 said.spans = [...$("call").children].filter(one => one.className).map(one => [one.className, one.textContent]);
 said.painted = getComputedStyle($("call").querySelector(".nf")).color !== getComputedStyle($("call")).color;
+const press = key => document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+const colours = () => new Set(new Uint32Array(lanes.getContext("2d").getImageData(0, 0, lanes.width, lanes.height).data.buffer));
+const with_mark = colours().size;
+press("Escape"); said.marks = with_mark - colours().size; said.none = $("call").textContent;
+$("errors").tBodies[0].rows[0].click();
+press("ArrowUp"); said.up = $("call").textContent;
+press("ArrowDown"); said.down = $("call").textContent;
+const at = $("range").textContent;
+press("ArrowLeft"); said.moved = $("range").textContent !== at;
+const hook = [...$("keys").children].find(one => one.textContent === "hook");
+hook.click(); said.off = [hook.className, $("functions").tBodies[0].rows.length]; hook.click();
 const pixels = lanes.getContext("2d").getImageData(0, 0, lanes.width, lanes.height).data;
 said.colours = new Set(new Uint32Array(pixels.buffer)).size;
 document.title = "said:" + JSON.stringify(said);
@@ -163,6 +175,9 @@ def test_in_a_browser(page: Path) -> None:
     assert said["error"].startswith("#4 cuMemsetD8_v2(dstDevice=0x1) = CUDA_ERROR_ILLEGAL_ADDRESS (700)")
     assert said["spans"][:2] == [["nf", "cuMemsetD8_v2"], ["mi", "0x1"]] and said["painted"]
     assert said["colours"] > 3
+    assert said["error"].endswith("\n  from load_model at model.c:7") and said["down"] == said["error"]
+    assert said["none"] == "" and said["up"].startswith("#3 cuMemFree_v2(") and said["moved"]
+    assert said["off"] == ["off", 0]
 
 
 def image_data(png: bytes) -> Iterator[bytes]:

@@ -15,6 +15,8 @@ from gdbcuda.live.guard.watch import Watch
 
 ARGUMENTS = ("rdi", "rsi", "rdx")  # (SysV ABI, x86-64 supplement 3.2.3)
 Wanted = Callable[[int, int, int], bool]  # of the first three arguments
+# Behind the handlers of exit, and of quick_exit, and where the last thread has ended.
+LAST: dict[str, Wanted] = {"_exit": lambda first, second, third: True}
 
 
 def watches(ways: dict[str, Wanted], notice: Callable[[], None]) -> list[Watch]:

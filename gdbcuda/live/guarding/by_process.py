@@ -70,6 +70,7 @@ def is_stopped() -> bool:
 
 
 PROCESSES: PerInferior[Guarded] = PerInferior(Guarded, Guarded.end)
+LAST_SEEN: PerInferior[dict[int, int]] = PerInferior(dict, kept=True)  # by breakpoint, calls that were counted
 ended: list[Guard] = []  # of the last process that gdb has left: where it follows a fork, that one
 
 
@@ -105,7 +106,17 @@ def look_again(numbers: Iterable[int]) -> None:
 def calls_seen(number: int) -> int | None:
     """With cuda-break --count: the calls of the function since then, those that did not match included."""
     found = ours.filter_of(number)
-    if found is None or not found.counts_calls or not process.is_alive():
+    if found is None or not found.counts_calls:
         return None
+    if not process.is_alive():
+        return LAST_SEEN().get(number)
     state = PROCESSES()
     return state.calls.seen(number, state.guards_of(number))
+
+
+def keep_counts() -> None:
+    """The process's memory goes with it."""
+    for one in ours.filtered() if process.is_alive() else ():
+        seen = calls_seen(one.number)
+        if seen is not None:
+            LAST_SEEN()[one.number] = seen

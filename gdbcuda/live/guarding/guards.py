@@ -23,6 +23,7 @@ from gdbcuda.live.guarding.by_process import (
     Guarded,
     calls_seen,
     ended,
+    keep_counts,
     look_again,
     wanted,
     wanted_by,
@@ -231,6 +232,7 @@ def on_stop(event: object = None) -> None:
         guard.stand(here[0] if here is not None else 0)
     sweep()
     if ours.is_any_filtered() and process.is_alive() and not process.is_running():
+        keep_counts()
         lift_shown(state)
         clean()
         renew(waiting())

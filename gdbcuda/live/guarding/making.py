@@ -18,12 +18,20 @@ from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.locations import are_places_known, places
 from gdbcuda.live.breakpoints.ours import WantedGuards
-from gdbcuda.live.guard import forks
+from gdbcuda.live.guard import forks, libc_calls
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
 from gdbcuda.live.guard.remote import RemoteGuard
 from gdbcuda.live.guarding import condition_needs, filters, gdb_threads, seccomp
-from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, look_again, members_by_function, wanted, wanted_by
+from gdbcuda.live.guarding.by_process import (
+    PROCESSES,
+    Guarded,
+    keep_counts,
+    look_again,
+    members_by_function,
+    wanted,
+    wanted_by,
+)
 from gdbcuda.live.guarding.refusals import NOT_EVERYWHERE, NotNow, OfOne, counting_ones, everywhere, strangers
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.patching import detours, trampoline_space
@@ -209,6 +217,8 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
     if any(one.asks_kernel for one in ours.filters(members)):
         state.look_out(seccomp.WAYS, on_confined)
         state.is_confined = False
+    if any(one.counts_calls for one in ours.filters(members)):
+        state.look_out(libc_calls.LAST, keep_counts)
     if standstill.stands_still() and (found.stops_inside or not children.can_be_found()):
         state.look_out(forks.WAYS, on_fork)
 

@@ -177,6 +177,8 @@ class Command(gdb.Command):
             return lambda token: options
         valued = [name for name, option in options.items() if not option.flag]
         words = [word for prior, word in zip(["", *before], before) if word not in options and prior not in valued]
+        if words and any(isinstance(part, ConditionText) for part in self.parts):
+            return lambda token: ("if", *self.at_place(len(words))(token))
         return self.at_place(len(words))
 
     def at_place(self, place: int) -> Completer:

@@ -1,0 +1,46 @@
+"""A finding is played again, and then by gdb alone, before it is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import cases
+import pytest
+from building import Build
+from cases import Finding, Player, Work
+from judging import Difference
+from lines import Tools
+from playing import Outcome
+from sessions import Session
+
+
+class Scripted(Player):
+    """Whose runs with us and without show what the test says, then nothing."""
+
+    def __init__(self, folder: Path, ours: str, alone: str) -> None:
+        tools = Tools("gdb", "gdbserver", folder)
+        work = Work(1, 0, [0], tools, folder, 0)
+        super().__init__(work, Build(1, 0, folder), Session("local", "exits", "nothing"), Outcome(), "case-0")
+        self.shows: dict[bool, Iterator[str]] = {False: iter(ours), True: iter(alone)}
+
+    def play(self, control: bool) -> list[Difference]:
+        return [Difference("stuck", "")] if next(self.shows[control], ".") == "x" else []
+
+
+@pytest.mark.parametrize(
+    ("ours", "alone", "runs", "is_gdbs"),
+    [
+        ("xx", "...", (3, 3, 0, cases.CONTROLS), False),
+        ("xx", "..x", (3, 3, 1, 3), True),
+        ("..", "", (3, 1, 0, cases.MORE_CONTROLS), False),
+        ("x.", "......x", (3, 2, 1, 7), True),
+    ],
+)
+def test_what_shows_at_times_is_tried_more_often_without_us(
+    tmp_path: Path, ours: str, alone: str, runs: tuple[int, ...], is_gdbs: bool
+) -> None:
+    finding = Finding(0, "stuck", "")
+    Scripted(tmp_path, ours, alone).confirm([finding])
+    assert (finding.runs, finding.found, finding.control_found, finding.control_runs) == runs
+    assert finding.is_gdbs == is_gdbs
