@@ -120,3 +120,15 @@ def keep_counts() -> None:
         seen = calls_seen(one.number)
         if seen is not None:
             LAST_SEEN()[one.number] = seen
+    last_calls = PROCESSES().lookouts.get(keep_counts, ())
+    if any(one.enabled for one in last_calls) and process.catches_sigtrap():
+        for watch in last_calls:
+            watch.switch(False)
+
+
+def forget_counts(gone: ours.OurBreakpoint) -> None:
+    for known in LAST_SEEN.all():
+        known.pop(gone.number, None)
+
+
+ours.ON_GONE.append(forget_counts)

@@ -46,7 +46,7 @@ from gdbcuda.live.process.state import (
     register,
     strip_prefix,
 )
-from gdbcuda.live.process.thread_status import statuses
+from gdbcuda.live.process.thread_status import catches_sigtrap, statuses
 
 __all__ = [
     "PATCHED",
@@ -58,6 +58,7 @@ __all__ = [
     "block_of_function",
     "bytes_of",
     "can_be_found",
+    "catches_sigtrap",
     "connection",
     "decoded",
     "demangled",
