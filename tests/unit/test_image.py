@@ -80,7 +80,9 @@ def test_a_bss_ends_in_memory_that_its_object_has(found: list[image.Image]) -> N
     assert any("libc.so" in name for name in tails)
     spans = [tuple(int(part, 16) for part in line.split()[0].split("-"))
              for line in Path("/proc/self/maps").read_text().splitlines() if " rw" in line]  # fmt: skip
-    assert all(any(low < end <= high for low, high in spans) for ends in tails.values() for end in ends)
+    outside = {name: hex(end) for name, ends in tails.items() for end in ends
+               if not any(low < end <= high for low, high in spans)}  # fmt: skip
+    assert outside == {}, Path("/proc/self/maps").read_text()
 
 
 def test_an_object_holds_its_segments_alone(found: list[image.Image]) -> None:

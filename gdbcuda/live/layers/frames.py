@@ -80,7 +80,9 @@ def is_entry(pc: int) -> bool:
     if answering.is_start(pc):
         return True
     start = process.function_start(pc)
-    return start is not None and start <= pc <= process.behind_prologue(start)
+    if start is None or not process.may_be_in_prologue(start, pc):
+        return False
+    return pc == start or pc <= process.behind_prologue(start)
 
 
 def registers_hold(frame: gdb.Frame) -> bool:

@@ -13,6 +13,7 @@ from gdbcuda.live.process.code import (
     function_start,
     inlined_at,
     inlined_block,
+    may_be_in_prologue,
     symbol_of,
     whole,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "is_thread_running",
     "lasting_images",
     "machine",
+    "may_be_in_prologue",
     "object_of",
     "objfile_of",
     "on_stop",

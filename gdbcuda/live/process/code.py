@@ -61,21 +61,31 @@ def inlined_block(address: int, is_wanted: Callable[[str], bool]) -> tuple[int, 
 
 # [endbr64] [nops, as -fpatchable-function-entry leaves them] [push %rbp; mov %rsp,%rbp in either encoding]
 PROLOGUE = re.compile(rb"(\xf3\x0f\x1e\xfa)?(\x90{0,5}|\x0f\x1f\x44\x00\x00)(\x55(\x48\x89\xe5|\x48\x8b\xec)?)?")
-FRAME = 4
+FRAME, LONGEST = 4, 16
 
 
 @until_objects_change
 def behind_prologue(start: int) -> int:
     """Where gdb puts a breakpoint on the function that begins at ``start``: at its second line, if it sets up a frame
     and has one; where there are no line numbers, behind the instructions that set up the frame."""
-    found = PROLOGUE.match(original_code(start, 16)) if machine() == "x86-64" else None
+    second, is_x86 = second_line(start), machine() == "x86-64"
+    if second is not None and function_start(second) != start:
+        return start  # a macro's is one line
+    found = PROLOGUE.match(original_code(start, LONGEST)) if is_x86 else None
+    if second is not None:
+        return second if not is_x86 or (found and found[FRAME]) else start
+    return start + (found.end() if found else LONGEST)  # aarch64: behind stp and mov of x29, x30
+
+
+def second_line(start: int) -> int | None:
     line = program_space().find_pc_line(start)
-    if line.symtab is not None and line.last:
-        second, has_frame = int(line.last) + 1, found is None or bool(found[FRAME])
-        return second if has_frame and function_start(second) == start else start  # a macro's is one line
-    if machine() != "x86-64":
-        return start + 16  # aarch64: behind stp and mov of x29, x30
-    return start + (found.end() if found else 0)
+    return int(line.last) + 1 if line.symtab is not None and line.last else None
+
+
+@until_objects_change
+def may_be_in_prologue(start: int, pc: int) -> bool:
+    """By the line numbers alone: at most stops nothing of the process has to be read."""
+    return pc <= (second_line(start) or start + LONGEST)
 
 
 @until_objects_change
