@@ -77,7 +77,7 @@ def test_exactly_the_calls_that_the_program_counted(
     assert all(end["details"]["status"] == 0 for end in ends.values())
     alone = subprocess.run([scenario.sample("threads"), *arguments], env=scenario.environment(), check=True,
                            capture_output=True, text=True, timeout=60).stdout  # fmt: skip
-    assert set(alone.splitlines()) <= set(text.splitlines())
+    assert [line for line in alone.splitlines() if line not in text] == []  # behind half a line of gdb's own, at times
     assert f"{8 * calls} calls kept" in text
     assert "could not be read" not in text
 
