@@ -16,7 +16,7 @@ from typing import NamedTuple
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import Memory, string_at
 
-PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_PHDR = 1, 2, 4, 6
+PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_PHDR, PT_GNU_RELRO = 1, 2, 4, 6, 0x6474E552
 DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_DEBUG, DT_GNU_HASH = 0, 4, 5, 6, 21, 0x6FFFFEF5
 DT_FLAGS_1, DF_1_NODELETE = 0x6FFFFFFB, 8
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, shndx, value, size
@@ -87,9 +87,12 @@ class Image:
 
     @cached_property
     def zero_tails(self) -> list[int]:
-        """Ends of the segments that the loader fills up with zeros: where a .bss ends."""
-        rows = [row for row in self._program_headers() if row[0] == PT_LOAD and row[6] > row[5]]
-        return [self.base + row[3] + row[6] for row in rows]
+        """Ends of the segments that the loader fills up with zeros: where a .bss ends. Not what lld fills up to the end
+        of what is read-only after the relocation (.relro_padding)."""
+        rows = self._program_headers()
+        read_only = [(row[3], row[3] + row[6]) for row in rows if row[0] == PT_GNU_RELRO]
+        ends = [row[3] + row[6] for row in rows if row[0] == PT_LOAD and row[6] > row[5]]
+        return [self.base + end for end in ends if not any(start < end <= last for start, last in read_only)]
 
     def _program_headers(self) -> list[tuple[int, ...]]:
         """Each an Elf64_Phdr; [] where they are not in memory."""
