@@ -132,7 +132,8 @@ def replacing(answers: Iterable[Answering]) -> bool:
     """Libraries that were put into slots or entries are hook libraries, whatever they export. Are there new ones?"""
     state, program = STATE(), process.strip_prefix(process.program())
     places = {one.reached.file: one for one in answers if one.reached.layer == "app" and one.reached.file != program}
-    found = {name: one for name, one in places.items() if is_readable(name)}  # else nobody knows its names
+    new = {name: one for name, one in places.items() if name not in state.hooks}
+    found = {name: one for name, one in new.items() if is_readable(name)}  # else nobody knows its names
     for name, answer in found.items():
         state.asked.add(name)
         state.hooks[name] = frozenset()

@@ -77,12 +77,12 @@ def behind_prologue(start: int) -> int:
     return start + (found.end() if found else LONGEST)  # aarch64: behind stp and mov of x29, x30
 
 
+@until_objects_change
 def second_line(start: int) -> int | None:
     line = program_space().find_pc_line(start)
     return int(line.last) + 1 if line.symtab is not None and line.last else None
 
 
-@until_objects_change
 def may_be_in_prologue(start: int, pc: int) -> bool:
     """By the line numbers alone: at most stops nothing of the process has to be read."""
     return pc <= (second_line(start) or start + LONGEST)
