@@ -60,6 +60,9 @@ class LogFile:
         self.read_ahead = self.read_ahead.removeprefix(codecs.BOM_UTF8)
         self.header = header(self.read_ahead)
 
+    def events(self, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Event]:
+        return file_events(self, log, progress)
+
     def chunks(self) -> Iterator[tuple[bytes, bool]]:
         """Whole lines, many at a time, and whether too long a one was left out."""
         rest, skipping = self.read_ahead, False

@@ -70,13 +70,15 @@ static void note_outs(const word *function, const word *ring, word *record)
 void gdbcuda_left(word *frame)
 {
     word ticks = ticks_now(), *record = (word *)frame[FRAME_RECORD];
-    if (!record || record[RECORD_POSITION] != frame[FRAME_POSITION])
+    const word *ring = (const word *)frame[FRAME_RING], *function = function_of(frame);
+    if (!record || !ring[RING_RECORDS] || record[RECORD_POSITION] != frame[FRAME_POSITION])
         return;
-    const word *function = function_of(frame);
     record[RECORD_LEFT] = ticks;
     record[RECORD_RESULT] = frame[FRAME_RESULT];
     if (!(int)frame[FRAME_RESULT] && function[FUNCTION_OUT_COUNT])
-        note_outs(function, (word *)frame[FRAME_RING], record);
+        note_outs(function, ring, record);
+    if (!(int)frame[FRAME_RESULT] && function[FUNCTION_AFTER])
+        ((void (*)(const word *))function[FUNCTION_AFTER])(record);
     COMPILER_KEEPS_ORDER();
     record[RECORD_DONE] = frame[FRAME_POSITION];
 }

@@ -15,6 +15,11 @@ word *ring_here(void);
 /* Says now and then what time it is. */
 void ring_tell_time(word *ring, word ticks);
 
+/* Where rings are kept in files: the records of a new ring get one, as does what time it is, and that there is none. */
+__attribute__((weak)) void ring_keep(word *ring, word records);
+__attribute__((weak)) void ring_told_time(word *ring);
+__attribute__((weak)) void ring_failed(void);
+
 long system_call(long number, word a, word b, word c, word d, word e, word f);
 
 static inline word ticks_now(void)
