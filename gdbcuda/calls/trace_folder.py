@@ -11,7 +11,7 @@ from gdbcuda import __version__, api
 from gdbcuda.api import vendor
 from gdbcuda.calls import ring, ring_calls, trace_files
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
-from gdbcuda.calls.record import FORMAT, Call
+from gdbcuda.calls.record import DIGITS, FORMAT, Call
 from gdbcuda.calls.references import BEFORE
 from gdbcuda.calls.ring_calls import NANOSECONDS, RecordedFunction
 from gdbcuda.calls.sinks import in_order
@@ -38,7 +38,7 @@ class TraceFolder:
             raise UserError(f"cannot read {path}: it is a folder without what gdbcuda trace writes"
                             f"{' (' + self.problems[0] + ')' if self.problems else ''}")  # fmt: skip
         self.size = sum(os.path.getsize(os.path.join(path, name)) for name in self.names if RING.fullmatch(name))
-        self.began = min(one.monotonic for _, one in self.processes)
+        self.began: int = min(one.monotonic for _, one in self.processes)
         self.header = self.made_header()
 
     def made_header(self) -> dict[str, Any]:
@@ -71,15 +71,16 @@ class TraceFolder:
         rings: dict[str, list[RingFile]] = {}
         for process, one in self.read_each(RING, trace_files.ring_file):
             rings.setdefault(process, []).append(one)
-        log.problems.update(self.problems)
+        without = sorted(set(rings) - {name for name, _ in self.processes})
+        log.problems.update([*self.problems, *(f"a ring without its {name}.process" for name in without)])
         rate = nanoseconds_a_tick([one.clock for some in rings.values() for one in some])
         calls: list[Call] = []
         for number, (name, process) in enumerate(self.processes, 1):
             reading = ProcessReading(process, number, table, log)
             calls += reading.calls(rings.get(name, []), rate, len(calls))
         for one in calls:
-            one.start -= self.began / NANOSECONDS
-            one.end = None if one.end is None else one.end - self.began / NANOSECONDS
+            one.start = self.since_beginning(one.start)
+            one.end = None if one.end is None else self.since_beginning(one.end)
         renumber(calls)
         name_threads(calls, log)
         if progress is not None:
@@ -87,6 +88,10 @@ class TraceFolder:
         for is_end, call in in_order(calls):
             yield (END if is_end else BEGIN), call
         yield from ((END, call) for call in reversed(calls) if call.end is None)
+
+
+    def since_beginning(self, seconds: float) -> float:
+        return round(seconds - self.began / NANOSECONDS, DIGITS)
 
 
 class ProcessReading:
@@ -100,7 +105,7 @@ class ProcessReading:
         self.note("process", program=program.file if program else "")
 
     def note(self, kind: str, **details: Any) -> None:
-        self.log.notes.add(kind, {**details, **self.key})
+        self.log.note(kind, {**details, **self.key})
 
     def calls(self, rings: Iterable[RingFile], rate: float, number: int) -> list[Call]:
         known, made = self.known(), []  # type: dict[int, RecordedFunction], list[Call]
@@ -180,5 +185,5 @@ def name_threads(calls: list[Call], log: Log) -> None:
         if key not in numbers:
             numbers[key] = len(numbers) + 1
             process = {"inferior": call.inferior, "pid": call.pid}
-            log.notes.add("thread", {"thread": numbers[key], "lwp": call.lwp, **process})
+            log.note("thread", {"thread": numbers[key], "lwp": call.lwp, **process})
         call.thread = numbers[key]

@@ -115,6 +115,16 @@ def test_of_a_runtime_too(trace: Trace) -> None:
     assert (parent["name"], parent["layer"]) == ("cudaMalloc", "runtime")
 
 
+def test_as_a_log_of_cuda_log(trace: Trace, shim: Path, tmp_path: Path) -> None:
+    found = trace("test_alloc", options=("--hook", str(shim / HOOK)))
+    lines = found.log("export", "--format", "jsonl").stdout
+    (tmp_path / "calls.jsonl").write_text(lines)
+    again = Traced(found.done, tmp_path / "calls.jsonl")
+    assert again.log("show", "--tree").stdout == found.log("show", "--tree").stdout
+    assert again.log("summary").stdout == found.log("summary").stdout and again.log("summary").stderr == ""
+    assert again.log("export", "--format", "jsonl").stdout == lines
+
+
 def test_every_call_of_every_thread(trace: Trace) -> None:
     found = trace("threads", "8", "2500")
     said = Counter[str]()
@@ -196,7 +206,7 @@ def test_a_program_that_closes_all_files(trace: Trace, traced: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "limits, last", [({resource.RLIMIT_FSIZE: 100_000}, 1000), ({resource.RLIMIT_AS: 400 << 20}, starting.MOST)]
+    "limits, last", [({resource.RLIMIT_FSIZE: 100_000}, 1000), ({resource.RLIMIT_AS: 110 << 20}, starting.MOST)]
 )
 def test_where_there_is_no_room_the_program_goes_on(
     trace: Trace, traced: Path, limits: dict[int, int], last: int

@@ -14,7 +14,7 @@ from gdbcuda.text import output
 from gdbcuda.text.printable import visible
 
 FOLDER, LAST = "GDBCUDA_TRACE", "GDBCUDA_TRACE_LAST"
-MOST = 1 << 20  # calls of a thread, as shim/trace/trace.h has it
+MOST = 1 << 18  # calls of a thread, as shim/trace/trace.h has it
 TELLS_OF_ALL = (2, 35)  # glibc: older ones bind functions at the start without a word
 CANNOT_BE_STARTED, NOT_FOUND = 126, 127  # as shells and env say it
 
