@@ -6,9 +6,9 @@ it, when a later one begins that is not deeper in the stack.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gdbcuda import api, decode
@@ -108,42 +108,95 @@ def seconds(found: Ring, tick: int) -> float:
     return (ns + (tick - ticks) * rate) / NANOSECONDS
 
 
+@dataclass
+class OpenRecord:
+    record: Record
+    call: Call
+
+
+@dataclass
+class ThreadCalls:
+    """Of one ring, read now and then. ``open``: the calls that the thread was in when it was read, outermost first;
+    ``waiting``: by position, those whose return was not recorded yet."""
+
+    ring: Ring
+    open: list[OpenRecord] = field(default_factory=list)
+    waiting: dict[int, OpenRecord] = field(default_factory=dict)
+    ended: list[Call] = field(default_factory=list)  # since it was last asked
+
+    def add(
+        self, records: Iterable[Record], known: dict[int, RecordedFunction], table: api.Table
+    ) -> Iterator[tuple[Call, Call | None]]:
+        """Each call that has begun, and the one around it. Of functions that are not known there is none."""
+        for one in records:
+            if one.position in self.waiting:
+                self.look_again(one, known, table)
+            elif one.function in known:
+                yield self.begin(one, known, table)
+
+    def begin(
+        self, one: Record, known: dict[int, RecordedFunction], table: api.Table
+    ) -> tuple[Call, Call | None]:
+        start = seconds(self.ring, one.entered)
+        self.leave(one, start)
+        around = self.open[-1].call if self.open else None
+        call = begin(known[one.function], one, start, self.ring, table)
+        call.depth = len(self.open)
+        self.open.append(OpenRecord(one, call))
+        self.waiting[one.position] = self.open[-1]
+        self.look_again(one, known, table)
+        return call, around
+
+    def look_again(self, one: Record, known: dict[int, RecordedFunction], table: api.Table) -> None:
+        if one.left is not None:
+            waiting = self.waiting.pop(one.position)
+            waiting.record = one
+            if waiting.call.end is None:  # else it was unwound
+                finish(waiting.call, known[one.function], one, seconds(self.ring, one.left), table)
+                self.ended.append(waiting.call)
+
+    def leave(self, following: Record, now: float) -> None:
+        """Those that the next call is not in."""
+        while self.open:
+            outer = self.open[-1].record
+            is_around = outer.top > following.top if outer.left is None else outer.left > following.entered
+            if is_around:
+                return
+            if outer.left is None:
+                self.end(self.open[-1].call, now, record.UNWOUND)
+            self.open.pop()
+
+    def end(self, call: Call, now: float, why: str) -> None:
+        call.end, call.ended = max(now, call.start), why
+        self.ended.append(call)
+
+    def abandon(self, now: float, why: str) -> None:
+        """What is open is not told any more how it ends."""
+        while self.open:
+            call = self.open.pop().call
+            if call.end is None:
+                self.end(call, now, why)
+        self.waiting.clear()
+
+
+def numbered(begun: Iterable[tuple[Call, Call | None]], number: int) -> list[Call]:
+    """In the order of their begins, the first one with ``number``."""
+    found = sorted(begun, key=lambda one: one[0].start)
+    for call, around in found:
+        call.number, number = number, number + 1
+        call.parent = None if around is None else around.number
+    return [call for call, _ in found]
+
+
 def calls(
     found: Ring, records: Iterable[Record], known: dict[int, RecordedFunction], table: api.Table, number: int = 0
 ) -> list[Call]:
-    """Of functions that are not known there is none. Numbers begin with ``number``."""
-    open_calls: list[tuple[Record, Call]] = []
-    made: list[Call] = []
-    for one in records:
-        if one.function not in known:
-            continue
-        start = seconds(found, one.entered)
-        leave(open_calls, one, start)
-        call = begin(number + len(made), known[one.function], one, start, found, table)
-        call.depth, call.parent = len(open_calls), open_calls[-1][1].number if open_calls else None
-        if one.left is not None:
-            finish(call, known[one.function], one, seconds(found, one.left), table)
-        open_calls.append((one, call))
-        made.append(call)
-    return made
+    """Of a ring that is read once."""
+    return numbered(ThreadCalls(found).add(records, known, table), number)
 
 
-def leave(open_calls: list[tuple[Record, Call]], following: Record, now: float) -> None:
-    """Those that the next call is not in."""
-    while open_calls:
-        outer, call = open_calls[-1]
-        is_around = outer.top > following.top if outer.left is None else outer.left > following.entered
-        if is_around:
-            return
-        if outer.left is None:
-            call.end, call.ended = now, record.UNWOUND
-        open_calls.pop()
-
-
-def begin(
-    number: int, known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table
-) -> Call:
-    call = Call(number, known.function.symbol, start, found.lwp)
+def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table) -> Call:
+    call = Call(0, known.function.symbol, start, found.lwp)
     call.lwp, call.pid, call.layer, call.object, call.caller = found.lwp, found.pid, known.layer, known.object, one.back
     raws = arguments(known.function, one)
     decoded = decode.arguments(known.function, raws, DictMemory({}), table, phase="enter")
@@ -152,7 +205,7 @@ def begin(
 
 
 def finish(call: Call, known: RecordedFunction, one: Record, end: float, table: api.Table) -> None:
-    call.end, call.ended = end, ""
+    call.end, call.ended = max(end, call.start), ""  # (the clock is told better with every look)
     call.result = decode.result(known.function, one.result, table).data
     call.status = one.result & 0xFFFFFFFF if known.function.result.kind == "enum" else None
     if not call.failed:
