@@ -22,6 +22,7 @@ from gdbcuda.memory import DictMemory
 
 LARGEST_OUT = 64  # bytes
 NANOSECONDS = 1e9
+UNNUMBERED = -1  # a call that nobody was told of
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ class ThreadCalls:
     ``waiting``: by position, those whose return was not recorded yet."""
 
     ring: Ring
+    epoch: float = 0.0  # seconds of CLOCK_MONOTONIC that the calls' times begin with
     open: list[OpenRecord] = field(default_factory=list)
     waiting: dict[int, OpenRecord] = field(default_factory=dict)
     ended: list[Call] = field(default_factory=list)  # since it was last asked
@@ -137,7 +139,7 @@ class ThreadCalls:
     def begin(
         self, one: Record, known: dict[int, RecordedFunction], table: api.Table
     ) -> tuple[Call, Call | None]:
-        start = seconds(self.ring, one.entered)
+        start = seconds(self.ring, one.entered) - self.epoch
         self.leave(one, start)
         around = self.open[-1].call if self.open else None
         call = begin(known[one.function], one, start, self.ring, table)
@@ -152,7 +154,8 @@ class ThreadCalls:
             waiting = self.waiting.pop(one.position)
             waiting.record = one
             if waiting.call.end is None:  # else it was unwound
-                finish(waiting.call, known[one.function], one, seconds(self.ring, one.left), table)
+                end = seconds(self.ring, one.left) - self.epoch
+                finish(waiting.call, known[one.function], one, end, table)
                 self.ended.append(waiting.call)
 
     def leave(self, following: Record, now: float) -> None:
@@ -184,7 +187,7 @@ def numbered(begun: Iterable[tuple[Call, Call | None]], number: int) -> list[Cal
     found = sorted(begun, key=lambda one: one[0].start)
     for call, around in found:
         call.number, number = number, number + 1
-        call.parent = None if around is None else around.number
+        call.parent = None if around is None or around.number < 0 else around.number
     return [call for call, _ in found]
 
 
@@ -196,7 +199,7 @@ def calls(
 
 
 def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table) -> Call:
-    call = Call(0, known.function.symbol, start, found.lwp)
+    call = Call(UNNUMBERED, known.function.symbol, start, found.lwp)
     call.lwp, call.pid, call.layer, call.object, call.caller = found.lwp, found.pid, known.layer, known.object, one.back
     raws = arguments(known.function, one)
     decoded = decode.arguments(known.function, raws, DictMemory({}), table, phase="enter")

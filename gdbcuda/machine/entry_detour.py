@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 
 from gdbcuda.machine.detour import NO_ROOM, Detour, NoDetour, falls_through, refuse_unmovable
+from gdbcuda.machine.trampoline import Test, Trampoline
 from gdbcuda.machine.unexecuted import Body
 from gdbcuda.machine.x86_jumps import may_lead_anywhere, targets
 from gdbcuda.machine.x86_read import Instruction, UnknownInstruction, decode, instructions
-from gdbcuda.machine.x86_write import JUMP_SIZE
+from gdbcuda.machine.x86_write import JUMP_SIZE, Code
 
 THROUGH_REGISTER = re.compile(rb"\xff[\x20-\x24\x26\x27\x60-\x67\xa0-\xa7\xe0-\xe7]")  # not jmp *pointer(%rip)
 SHORT = re.compile(rb"(?=[\xe0-\xe3\xeb\x70-\x7f]([\x80-\xff]))", re.DOTALL)
@@ -77,3 +79,20 @@ def refuse_jumps(function: int, code: bytes, end: int, under: Body, elsewhere: B
 def jumps(at: int, one: Instruction) -> list[int]:
     """Where it leads; a call of the function itself is a call."""
     return list(targets([(at, one)])) if one.kind != "call" else []
+
+
+def onward(found: Detour, tests: Sequence[Test], slot: int, address: int) -> Trampoline:
+    """The code that the recorder calls in the function's place; in front of it, where there are tests, what the entry
+    jumps to: who passes one is recorded, who passes none goes on."""
+    code = Code()
+    for test in tests:
+        following = code.new_label()
+        test(code, "recorded", following, 0)
+        code.label(following)
+    code.label("onward")
+    found.pass_by(code)
+    code.label("recorded")
+    if tests:
+        code.jump("", slot)
+    raw = code.assemble(address)
+    return Trampoline(address, raw, address + code.labels["recorded"], address + code.labels["onward"])

@@ -19,11 +19,12 @@ from gdbcuda.live.process.code import (
 )
 from gdbcuda.live.process.demangling import demangled
 from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
-from gdbcuda.live.process.file_bytes import differs_from_file
+from gdbcuda.live.process.file_bytes import bytes_in_file, differs_from_file
 from gdbcuda.live.process.loaded_objects import (
     exports,
     images,
     images_elsewhere,
+    in_own_code,
     in_program,
     is_indirect,
     lasting_images,
@@ -57,6 +58,7 @@ __all__ = [
     "auxiliary",
     "behind_prologue",
     "block_of_function",
+    "bytes_in_file",
     "bytes_of",
     "can_be_found",
     "catches_sigtrap",
@@ -70,6 +72,7 @@ __all__ = [
     "function_start",
     "images",
     "images_elsewhere",
+    "in_own_code",
     "in_program",
     "inlined_at",
     "inlined_block",
