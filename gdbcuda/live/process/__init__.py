@@ -17,6 +17,7 @@ from gdbcuda.live.process.code import (
     symbol_of,
     whole,
 )
+from gdbcuda.live.process.cold_parts import may_have_cold_part
 from gdbcuda.live.process.demangling import demangled
 from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
 from gdbcuda.live.process.file_bytes import bytes_in_file, differs_from_file
@@ -84,6 +85,7 @@ __all__ = [
     "lasting_images",
     "machine",
     "may_be_in_prologue",
+    "may_have_cold_part",
     "object_of",
     "objfile_of",
     "on_stop",
