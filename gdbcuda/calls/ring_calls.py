@@ -14,63 +14,15 @@ from typing import Any
 from gdbcuda import api, decode
 from gdbcuda.calls import record, ring
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.ring import Record, Ring
-from gdbcuda.calls.ring_layout import FLOATS, FUNCTION, MOST_OUTS, OUT_WORDS, REGISTERS, STACK_WORDS, WORD
+from gdbcuda.calls.ring import Record, Ring, Words
+from gdbcuda.calls.ring_functions import RecordedFunction, integers, xmm
+from gdbcuda.calls.ring_layout import FLOATS, REGISTERS, WORD
 from gdbcuda.errors import Unreadable
 from gdbcuda.machine import abi
 from gdbcuda.memory import DictMemory
 
-LARGEST_OUT = 64  # bytes
 NANOSECONDS = 1e9
 UNNUMBERED = -1  # a call that nobody was told of
-
-
-@dataclass(frozen=True)
-class RecordedFunction:
-    """What a slot stands for."""
-
-    function: api.Function
-    layer: str = ""
-    object: str = ""
-
-    @property
-    def outs(self) -> list[tuple[int, int]]:
-        """(index of the argument word, bytes) of what it writes, as far as a record has room for it."""
-        found: list[tuple[int, int]] = []
-        left = OUT_WORDS
-        for parameter, place in zip(self.function.parameters, abi.locate(self.function)):
-            target, index = parameter.type.target, word_index(place.pieces[0])
-            size = target.size if target is not None and parameter.direction != "in" else 0
-            words = 1 + -(-size // WORD)
-            if 0 < size <= LARGEST_OUT and index is not None and words <= left and len(found) < MOST_OUTS:
-                found.append((index, size))
-                left -= words
-        return found
-
-    def words(self, original: int) -> list[int]:
-        """As `ring_layout.FUNCTION` has it."""
-        pieces = [piece for place in abi.locate(self.function) for piece in place.pieces]
-        ends = [piece.stack + piece.size for piece in pieces if piece.stack is not None]
-        found = [0] * FUNCTION["SIZE"]
-        found[FUNCTION["ORIGINAL"]] = original
-        found[FUNCTION["STACK"]] = -(-max(ends) // WORD) - 1 if ends else 0  # the return address is below them
-        found[FUNCTION["FLOATS"]] = sum(piece.register in xmm for piece in pieces)
-        found[FUNCTION["OUT_COUNT"]] = len(self.outs)
-        for at, (index, size) in enumerate(self.outs):
-            found[FUNCTION["OUTS"] + at] = index | size << 8
-        return found
-
-
-integers = abi.convention("x86-64").integers
-xmm = abi.convention("x86-64").floats
-
-
-def word_index(piece: abi.Piece) -> int | None:
-    """Among the words of a record; None where the value is not in it."""
-    if piece.register is not None:
-        return integers.index(piece.register) if piece.register in integers else None
-    index = REGISTERS + (piece.stack or 0) // WORD - 1
-    return index if index < REGISTERS + STACK_WORDS else None
 
 
 def arguments(function: api.Function, one: Record) -> list[bytes | None]:
@@ -88,8 +40,17 @@ def arguments(function: api.Function, one: Record) -> list[bytes | None]:
 
 def written(known: RecordedFunction, one: Record) -> DictMemory:
     """What the call has left behind its pointers."""
-    values = ring.out_values(one.outs, [size for _, size in known.outs])
-    return DictMemory({one.words[index]: raw for (index, _), raw in zip(known.outs, values) if raw is not None})
+    return behind(one, one.outs, known.outs)
+
+
+def given(known: RecordedFunction, one: Record) -> DictMemory:
+    """What was behind its pointers when it began."""
+    return behind(one, one.ins, known.ins)
+
+
+def behind(one: Record, words: Words, wanted: list[tuple[int, int]]) -> DictMemory:
+    values = ring.pointees(words, [size for _, size in wanted])
+    return DictMemory({one.words[index]: raw for (index, _), raw in zip(wanted, values) if raw is not None})
 
 
 def out_data(known: RecordedFunction, one: Record, table: api.Table) -> dict[str, Any]:
@@ -202,8 +163,9 @@ def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table
     call = Call(UNNUMBERED, known.function.symbol, start, found.lwp)
     call.lwp, call.pid, call.layer, call.object, call.caller = found.lwp, found.pid, known.layer, known.object, one.back
     raws = arguments(known.function, one)
-    decoded = decode.arguments(known.function, raws, DictMemory({}), table, phase="enter")
+    decoded = decode.arguments(known.function, raws, given(known, one), table, phase="enter")
     call.arguments = {argument.name: argument.data for argument in decoded}
+    call.addresses = decode.string_addresses(known.function, decoded)
     return call
 
 

@@ -14,7 +14,7 @@ import re
 import struct
 from collections.abc import Sequence
 
-from gdbcuda.machine.detour import NO_ROOM, Detour, NoDetour, falls_through, refuse_unmovable
+from gdbcuda.machine.detour import NO_ROOM, Detour, NoDetour, falls_through, is_fixed_call, refuse_unmovable
 from gdbcuda.machine.trampoline import Test, Trampoline
 from gdbcuda.machine.unexecuted import Body
 from gdbcuda.machine.x86_jumps import may_lead_anywhere, targets
@@ -51,7 +51,8 @@ def covered(function: int, code: bytes) -> list[tuple[int, Instruction]]:
         raise NoDetour(f"its first instructions are not understood ({reason})") from None
     if at > len(code):
         raise NoDetour(NO_ROOM)
-    refuse_unmovable([one for _, one in found])
+    last = found[-1][1]
+    refuse_unmovable([one for _, one in found if one is not last or not is_fixed_call(last)])
     return found
 
 

@@ -167,6 +167,11 @@ def on_loaded() -> None:
         SESSION.recorder.on_loaded()
 
 
+def on_process(inferior: gdb.Inferior) -> None:
+    if isinstance(SESSION.recorder, RingRecorder):
+        SESSION.recorder.on_process(inferior)
+
+
 def on_continue(event: object) -> None:
     if isinstance(SESSION.recorder, RingRecorder) and not mapped_pages.calling:
         SESSION.recorder.on_continue()

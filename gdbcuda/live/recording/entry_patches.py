@@ -2,9 +2,10 @@
 
 At every stop of the user's the functions have their own bytes, so that nobody who looks there, sets a breakpoint or
 lets the process go has to know of us. When the process goes on, the jumps are written: gdb has all its threads stopped
-still, and its breakpoints are yet to come. A function keeps its own bytes for that time where a thread stands in them,
-or may return into them from a signal handler, or where a breakpoint would be within the jump. gdb's own breakpoint on a
-function's first byte bears the jump below it. (gdb manual: "Events In Python"; proc(5): /proc/PID/mem.)
+still, and its breakpoints are yet to come. A function keeps its own bytes for that time where a thread stands in them
+(the user may step it), or may return into them from a signal handler, or where a breakpoint would be within the jump.
+gdb's own breakpoint on a function's first byte bears the jump below it.
+(gdb manual: "Events In Python"; proc(5): /proc/PID/mem.)
 """
 
 from __future__ import annotations
@@ -75,10 +76,11 @@ def write_all(patches: Iterable[EntryPatch], taken: set[int]) -> None:
         return
     waiting = [one for one in patches if not one.is_written and not one.is_foreign]
     free = [one for one in waiting if taken.isdisjoint(one.inside)]
-    inside = {at for one in free for at in one.inside}
-    busy = raw_stacks.found_in(pid, memory, inside) if inside else set()
+    threads = raw_stacks.look(pid, memory, {at for one in free for at in one.inside}) if free else None
+    if threads is None:
+        return
     for one in free:
-        if busy is not None and busy.isdisjoint(one.inside):
+        if threads.at.isdisjoint((one.address, *one.inside)) and threads.ahead.isdisjoint(one.inside):
             one.write(memory)
 
 

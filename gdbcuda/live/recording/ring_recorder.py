@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import gdb
 
 from gdbcuda.calls import record, ring_calls, ring_layout
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.ring import Record, Ring, RingReader
-from gdbcuda.calls.ring_calls import RecordedFunction, ThreadCalls
+from gdbcuda.calls.ring_calls import ThreadCalls
+from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.guard import libc_calls
 from gdbcuda.live.guard.watch import Watch, trash
-from gdbcuda.live.guarding import filters
+from gdbcuda.live.guarding import filters, seccomp
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import code_places, condition_words, table_version
@@ -55,7 +56,14 @@ class RingProcess:
     threads: dict[int, int] = field(default_factory=dict)
     calls: dict[int, ThreadCalls] = field(default_factory=dict)
     read: list[tuple[Ring, list[Record]]] = field(default_factory=list)
-    end_watches: list[Watch] = field(default_factory=list)
+    watches: list[Watch] | None = None  # on libc's calls that matter
+
+    def inherited(self) -> RingProcess:
+        """By a child that is forked: its memory is a copy, in which the rings are empty."""
+        reader = self.reader and RingReader(self.reader.memory, self.reader.state)
+        found = RingProcess(known=dict(self.known), reader=reader)
+        found.patches = {at: replace(one) for at, one in self.patches.items()}
+        return found
 
 
 class RingRecorder(LogNotes):
@@ -67,6 +75,8 @@ class RingRecorder(LogNotes):
     def __init__(self, wish: RecordWish, found: list[Sink]) -> None:
         super().__init__(wish, found)
         self.processes: PerInferior[RingProcess] = PerInferior(RingProcess, self.end_process)
+        self.lost_before = 0
+        self.ended: list[RingProcess] = []  # the last one: where gdb follows a fork, the parent
 
     # -- places
 
@@ -92,9 +102,31 @@ class RingRecorder(LogNotes):
             return False
         state.reader = RingReader(process.InferiorMemory(), symbol.address)
         state.reader.skip()
-        if not process.catches_sigtrap():
-            state.end_watches = libc_calls.watches(libc_calls.LAST, self.on_last_call)
+        self.look_out(state)
         return True
+
+    def look_out(self, state: RingProcess) -> None:
+        """(A program that catches SIGTRAP meets no breakpoint of ours.)"""
+        if seccomp.is_confined():
+            self.on_confined()
+        state.watches = []
+        if not process.catches_sigtrap():
+            state.watches += libc_calls.watches(libc_calls.LAST, self.on_last_call)
+            state.watches += libc_calls.watches(seccomp.WAYS, self.on_confined)
+
+    def on_confined(self) -> None:
+        """The recorder makes no system call from now on."""
+        reader, memory = self.processes().reader, process.raw_memory()
+        if reader is not None and memory is not None:
+            memory.write(reader.state + ring_layout.STATE["CONFINED"] * ring_layout.WORD, b"\1")
+
+    def on_process(self, inferior: gdb.Inferior) -> None:
+        """If it is a fork, it has the jumps of the process that it was forked from."""
+        parents = [one for one in self.processes.all() if one.number != inferior.num] or self.ended
+        if inferiors.is_forked(inferior) and parents:
+            state, parent = self.processes.of(inferior), parents[-1]
+            state.__dict__.update(parent.inherited().__dict__, number=inferior.num)
+            process.PATCHED.of(inferior).update({at: one.own for at, one in state.patches.items() if one.is_written})
 
     def patch(self, state: RingProcess, found: Sequence[tuple[PlantingSpot, Detour]]) -> None:
         entries = []
@@ -173,6 +205,8 @@ class RingRecorder(LogNotes):
         state = self.processes()
         if state.reader is not None:
             entry_patches.restore_all(state.patches.values())
+            if state.watches is None and process.is_alive():
+                self.look_out(state)
             self.read(state)
 
     def on_last_call(self) -> None:
@@ -252,7 +286,7 @@ class RingRecorder(LogNotes):
     def lost(self) -> int:
         """Calls that were overwritten in their ring before it was read."""
         readers = [state.reader for state in self.processes.all() if state.reader is not None]
-        return sum(one.lost for reader in readers for one in reader.rings.values())
+        return self.lost_before + sum(map(lost, readers))
 
     # -- the end
 
@@ -264,7 +298,9 @@ class RingRecorder(LogNotes):
         for log in state.calls.values():
             log.abandon(self.now(), self.why_ended)
             self.pass_on([], [call for call in log.ended if call.number >= 0])
-        trash.extend(state.end_watches)
+        trash.extend(state.watches or ())
+        self.lost_before += lost(state.reader)
+        self.ended = [state]
 
     def close(self) -> None:
         self.why_ended = record.STILL_OPEN
@@ -272,3 +308,6 @@ class RingRecorder(LogNotes):
         self.processes.close()
         super().close()
 
+
+def lost(reader: RingReader | None) -> int:
+    return sum(one.lost for one in reader.rings.values()) if reader is not None else 0

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gdbcuda.calls import ring_layout
-from gdbcuda.calls.ring_calls import RecordedFunction
+from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours
 from gdbcuda.live.recording import onward_code

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Set
+from dataclasses import dataclass
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
@@ -15,18 +16,24 @@ DEEPEST = 1 << 18  # bytes of a stack that are looked at
 PAGE = 1 << 12
 
 
-def found_in(pid: int, memory: process.RawMemory, wanted: Set[int]) -> set[int] | None:
-    """Those of the addresses that a thread is at, or has on its stack: a signal handler may return there. None where a
-    thread cannot be seen, or runs."""
-    found: set[int] = set()
+@dataclass
+class WhereThreadsAre:
+    """``at``: where they stand; ``ahead``: words of their stacks, a signal handler may return there."""
+
+    at: set[int]
+    ahead: set[int]
+
+
+def look(pid: int, memory: process.RawMemory, wanted: Set[int]) -> WhereThreadsAre | None:
+    """Of the stacks those words that are ``wanted``. None where a thread cannot be seen, or runs."""
+    found = WhereThreadsAre(set(), set())
     try:
-        threads = os.listdir(f"/proc/{pid}/task")
-        for thread in threads:
+        for thread in os.listdir(f"/proc/{pid}/task"):
             place = position(pid, thread)
             if place is None:
                 return None
-            found |= wanted & {place[0]}
-            found |= wanted & set(words(memory, place[1]))
+            found.at.add(place[0])
+            found.ahead |= wanted & set(words(memory, place[1]))
     except OSError:
         return None
     return found
