@@ -14,8 +14,6 @@ from typing import NamedTuple
 from gdbcuda.calls.ring_layout import (
     MOST_FUNCTIONS,
     MOST_RINGS,
-    NOT_READ,
-    OUT_WORDS,
     RECORD,
     REGISTERS,
     RING,
@@ -37,7 +35,7 @@ Words = tuple[int, ...]
 class Record(NamedTuple):
     """One call. ``position`` is its number in the thread, from 1; ``words`` are the argument registers and what is on
     the stack behind the return address, ``floats`` the low halves of the first vector registers. ``left``: the tick of
-    the return, None where there was none yet. ``outs``: what was behind the out-pointers; `out_values` reads it.
+    the return, None where there was none yet. ``outs``, ``ins``: what was behind pointers; `pointees` reads it.
     """
 
     position: int
@@ -50,6 +48,7 @@ class Record(NamedTuple):
     left: int | None = None
     result: int = 0
     outs: Words = ()
+    ins: Words = ()
 
 
 @dataclass
@@ -87,6 +86,12 @@ class RingReader:
             ring = self.rings.setdefault(address, Ring(address))
             found.append((ring, self.read_ring(ring)))
         return found
+
+    def skip(self) -> None:
+        """Nothing of what is there now is told."""
+        for found, _ in self.read():
+            found.waiting.clear()
+            found.lost = 0
 
     @property
     def missed(self) -> int:
@@ -145,21 +150,23 @@ def record(words: Words, position: int) -> Record | None:
     entry = Record(
         position, words[RECORD["FUNCTION"]], words[RECORD["ENTERED"]], words[RECORD["BACK"]], words[RECORD["TOP"]],
         words[start : start + REGISTERS + STACK_WORDS], words[floats : RECORD["OUTS"]],
+        ins=words[RECORD["INS"] :],
     )  # fmt: skip
     if words[RECORD["DONE"]] != position:
         return entry
-    return entry._replace(left=words[RECORD["LEFT"]], result=words[RECORD["RESULT"]], outs=words[RECORD["OUTS"] :])
+    outs = words[RECORD["OUTS"] : RECORD["INS"]]
+    return entry._replace(left=words[RECORD["LEFT"]], result=words[RECORD["RESULT"]], outs=outs)
 
 
-def out_values(words: Words, sizes: Iterable[int]) -> tuple[bytes | None, ...]:
-    """Each of the sizes that the recorder was told; None where the memory could not be read."""
+def pointees(words: Words, sizes: Iterable[int]) -> tuple[bytes | None, ...]:
+    """Each of the sizes that the recorder was told, a text as far as it is there; None where nothing could be read."""
     found: list[bytes | None] = []
     at = 0
     for size in sizes:
         count = -(-size // WORD)
-        if at + 1 + count > min(len(words), OUT_WORDS):
+        if at + 1 + count > len(words):
             break
         raw = b"".join(word.to_bytes(WORD, "little") for word in words[at + 1 : at + 1 + count])
-        found.append(None if words[at] == NOT_READ or words[at] != size else raw[:size])
+        found.append(raw[: words[at]] if 0 < words[at] <= size else None)
         at += 1 + count
     return tuple(found)

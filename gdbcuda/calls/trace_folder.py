@@ -13,7 +13,8 @@ from gdbcuda.calls import ring, ring_calls, trace_files
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
 from gdbcuda.calls.record import DIGITS, FORMAT, Call
 from gdbcuda.calls.references import BEFORE
-from gdbcuda.calls.ring_calls import NANOSECONDS, RecordedFunction
+from gdbcuda.calls.ring_calls import NANOSECONDS
+from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.calls.trace_files import RingFile, TracedProcess
 from gdbcuda.calls.trace_places import CodeOfProcess

@@ -9,6 +9,33 @@ static word *function_of(const word *frame)
     return gdbcuda_functions_v1 + frame[FRAME_FUNCTION] * FUNCTION_SIZE;
 }
 
+#define PAGE 4096ul
+
+/* As another process would read it: a pointer that leads nowhere is no fault of the program's. Of a text what is there. */
+static word peek(word pid, word *to, word from, word size, word is_text)
+{
+    if (!from || gdbcuda_recorder_v1[STATE_CONFINED])
+        return NOT_READ;
+    word near = PAGE - from % PAGE, first = near < size ? near : size;
+    struct iovec here = {to, size}, there[] = {{(void *)from, first}, {(void *)(from + first), size - first}};
+    long got = system_call(SYS_process_vm_readv, pid, (word)&here, 1, (word)there, 1 + (first < size), 0);
+    return got == (long)size || (is_text && got > 0) ? (word)got : NOT_READ;
+}
+
+/* Each its size, then its bytes; `wanted` are words as FUNCTION_OUTS and FUNCTION_INS have them. */
+static void note_pointees(const word *wanted, word count, const word *ring, const word *arguments, word *to, word room)
+{
+    word at = 0;
+    for (word i = 0; i < count; i++) {
+        word index = wanted[i] & 0xff, size = wanted[i] >> 8 & 0xffffff;
+        word words = (size + sizeof(word) - 1) / sizeof(word);
+        if (index >= REGISTERS + STACK_WORDS || words >= room - at)
+            return;
+        to[at] = peek(ring[RING_PID], to + at + 1, arguments[index], size, wanted[i] & IS_TEXT);
+        at += 1 + words;
+    }
+}
+
 void gdbcuda_entered(word *frame)
 {
     const word *function = function_of(frame), *caller = frame + FRAME_SIZE + 2; /* behind rax and rbp */
@@ -33,6 +60,9 @@ void gdbcuda_entered(word *frame)
         record[RECORD_FLOATS + i] = frame[FRAME_FLOATS + i];
     for (word i = 0; i < STACK_WORDS && i < frame[FRAME_STACK]; i++)
         record[RECORD_STACK + i] = caller[1 + i];
+    if (function[FUNCTION_IN_COUNT])
+        note_pointees(function + FUNCTION_INS, function[FUNCTION_IN_COUNT] % (MOST_INS + 1), ring, record + RECORD_REGISTERS,
+                      record + RECORD_INS, IN_WORDS);
     frame[FRAME_RING] = (word)ring;
     frame[FRAME_RECORD] = (word)record;
     frame[FRAME_POSITION] = position + 1;
@@ -41,29 +71,6 @@ void gdbcuda_entered(word *frame)
     COMPILER_KEEPS_ORDER();
     record[RECORD_POSITION] = position + 1;
     ring_tell_time(ring, ticks);
-}
-
-/* As another process would read it: a pointer that leads nowhere is no fault of the program's. */
-static word peek(word pid, word *to, word from, word size)
-{
-    struct iovec here = {to, size}, there = {(void *)from, size};
-    long got = system_call(SYS_process_vm_readv, pid, (word)&here, 1, (word)&there, 1, 0);
-    return got == (long)size ? size : NOT_READ;
-}
-
-static void note_outs(const word *function, const word *ring, word *record)
-{
-    word at = 0;
-    for (word i = 0; i < function[FUNCTION_OUT_COUNT] && i < MOST_OUTS; i++) {
-        word index = function[FUNCTION_OUTS + i] & 0xff, size = function[FUNCTION_OUTS + i] >> 8;
-        word words = (size + sizeof(word) - 1) / sizeof(word);
-        if (index >= REGISTERS + STACK_WORDS || words >= OUT_WORDS - at)
-            return;
-        word *out = record + RECORD_OUTS + at;
-        word from = record[RECORD_REGISTERS + index];
-        out[0] = from ? peek(ring[RING_PID], out + 1, from, size) : NOT_READ;
-        at += 1 + words;
-    }
 }
 
 /* The call may return in another thread than it began in, or in a forked child, where the record is not any more. */
@@ -76,7 +83,8 @@ void gdbcuda_left(word *frame)
     record[RECORD_LEFT] = ticks;
     record[RECORD_RESULT] = frame[FRAME_RESULT];
     if (!(int)frame[FRAME_RESULT] && function[FUNCTION_OUT_COUNT])
-        note_outs(function, ring, record);
+        note_pointees(function + FUNCTION_OUTS, function[FUNCTION_OUT_COUNT] % (MOST_OUTS + 1), ring,
+                      record + RECORD_REGISTERS, record + RECORD_OUTS, OUT_WORDS);
     if (!(int)frame[FRAME_RESULT] && function[FUNCTION_AFTER])
         ((void (*)(const word *))function[FUNCTION_AFTER])(record);
     COMPILER_KEEPS_ORDER();

@@ -44,7 +44,7 @@ static void write_later_pair(word *ring)
 
 void ring_tell_time(word *ring, word ticks)
 {
-    if (ticks - ring[RING_LATER_TICKS] > PAIR_EVERY) {
+    if (ticks - ring[RING_LATER_TICKS] > PAIR_EVERY && !gdbcuda_recorder_v1[STATE_CONFINED]) {
         write_later_pair(ring);
         if (ring_told_time)
             ring_told_time(ring);
@@ -99,7 +99,7 @@ word *ring_here(void)
     if (ring > BUSY && ring[RING_RECORDS])
         return ring;
     word *wiped = ring > BUSY ? ring : 0;
-    if (ring != BUSY) {
+    if (ring != BUSY && !gdbcuda_recorder_v1[STATE_CONFINED]) {
         mine = BUSY;
         if (wiped)
             begin(wiped, gdbcuda_recorder_v1[STATE_RECORDS]);

@@ -100,6 +100,9 @@ static void describe(word *words, const struct api_function *function)
     words[FUNCTION_OUT_COUNT] = function->outs_count;
     for (word i = 0; i < function->outs_count; i++)
         words[FUNCTION_OUTS + i] = function->outs[i];
+    words[FUNCTION_IN_COUNT] = function->ins_count;
+    for (word i = 0; i < function->ins_count; i++)
+        words[FUNCTION_INS + i] = function->ins[i];
     words[FUNCTION_AFTER] = handed_out_by(function->name);
 }
 

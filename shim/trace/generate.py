@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gdbcuda import api
 from gdbcuda.api.versions import stored_versions
-from gdbcuda.calls.ring_calls import RecordedFunction
+from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.calls.ring_layout import FUNCTION
 
 
@@ -35,9 +35,13 @@ def functions(table: api.Table, names: list[str]) -> Iterator[str]:
         words = RecordedFunction(table.functions[name]).words(0)
         others = [RecordedFunction(one.functions[name]).words(0) for one in older if name in one.functions]
         stack, floats = (max(each[FUNCTION[part]] for each in [words, *others]) for part in ("STACK", "FLOATS"))
-        outs = words[FUNCTION["OUTS"] :][: words[FUNCTION["OUT_COUNT"]]]
-        yield f'    {{"{name}", {stack}, {floats}, {len(outs)}, {{{", ".join(map(str, outs)) or 0}}}}},\n'
+        outs, ins = (words[FUNCTION[f"{way}S"] :][: words[FUNCTION[f"{way}_COUNT"]]] for way in ("OUT", "IN"))
+        yield f'    {{"{name}", {stack}, {floats}, {listed(outs)}, {listed(ins)}}},\n'
     yield "};\n"
+
+
+def listed(words: list[int]) -> str:
+    return f"{len(words)}, {{{', '.join(map(str, words)) or 0}}}"
 
 
 def answers(table: api.Table, names: list[str]) -> Iterator[str]:

@@ -11,7 +11,8 @@
 
 struct api_function {
     const char *name;
-    unsigned short stack, floats, outs_count, outs[MOST_OUTS];
+    unsigned short stack, floats;
+    word outs_count, outs[MOST_OUTS], ins_count, ins[MOST_INS];
 };
 
 struct api_answer {

@@ -12,6 +12,7 @@ import gdb
 
 from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.files import places
 from gdbcuda.linkage import image
 from gdbcuda.linkage.image import Image
 from gdbcuda.live.process import core_contents
@@ -21,6 +22,7 @@ from gdbcuda.live.process.memory import InferiorMemory
 from gdbcuda.live.process.state import connection, is_alive, is_remote, program, strip_prefix
 from gdbcuda.memory.pages import PagedMemory
 
+PF_X = 1
 MOST_NAMESPACES = 16  # as glibc has (DL_NNS)
 
 
@@ -58,6 +60,17 @@ def lasting_images() -> list[Image]:
     found = images()
     loader = next((i for i, one in enumerate(found) if vendor.is_loader(one.name)), 0)
     return [one for i, one in enumerate(found) if i <= loader or one.is_nodelete]
+
+
+@until_objects_change
+def own_code() -> tuple[tuple[int, int], ...]:
+    """(start, end) of the code of our own library, () where the process has not got it."""
+    own = [one for one in images() if os.path.basename(one.name) == places.AGENT]
+    return tuple((start, end) for one in own for start, end, flags in one.segments if flags & PF_X)
+
+
+def in_own_code(address: int) -> bool:
+    return any(start <= address < end for start, end in own_code())
 
 
 def shared_objects() -> list[str]:
