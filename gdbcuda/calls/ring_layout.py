@@ -14,7 +14,7 @@ REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS = 6, 10, 8, 32, 32  # of a r
 MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS, MOST_INS = 1024, 4096, 8, 3
 SLOT_SIZE = 16  # bytes of code that a function's entry jumps to
 RING_HEADER = 4096 // WORD  # words in front of the records
-SEEN_AT, SEEN = 64, 64  # words in a ring's header that its thread keeps for itself: pages that it could read, and when
+SEEN_AT, SEEN = 64, 64  # words in a ring's header and pairs of them: pages that its thread could read, and when
 NOT_READ = (1 << 64) - 1  # what an out-value has for its size where the memory could not be read
 
 
@@ -74,8 +74,8 @@ FRAME = offsets(
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
          "PROCESS": PROCESS, "ENTRY": ENTRY}  # fmt: skip
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_RINGS", "MOST_FUNCTIONS",
-           "MOST_OUTS", "MOST_INS", "IS_TEXT", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN", "NOT_READ", "MAGIC", "A_FUNCTION",
-           "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER", "MOST_ENTRIES")  # fmt: skip
+           "MOST_OUTS", "MOST_INS", "IS_TEXT", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN", "NOT_READ", "MAGIC",
+           "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER", "MOST_ENTRIES")  # fmt: skip
 
 
 def header() -> str:

@@ -117,10 +117,12 @@ void gdbcuda_entered(word *frame)
 /* The call may return in another thread than it began in, or in a forked child, where the record is not any more. */
 void gdbcuda_left(word *frame)
 {
-    word ticks = ticks_now(), *record = (word *)frame[FRAME_RECORD];
-    word *ring = (word *)frame[FRAME_RING];
+    word *record = (word *)frame[FRAME_RECORD], *ring = (word *)frame[FRAME_RING];
     const word *function = function_of(frame);
-    if (!record || !ring[RING_RECORDS] || record[RECORD_POSITION] != frame[FRAME_POSITION])
+    if (!record)
+        return;
+    word ticks = ticks_now();
+    if (!ring[RING_RECORDS] || record[RECORD_POSITION] != frame[FRAME_POSITION])
         return;
     record[RECORD_LEFT] = ticks;
     record[RECORD_RESULT] = frame[FRAME_RESULT];

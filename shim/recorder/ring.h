@@ -12,6 +12,9 @@ extern word gdbcuda_functions_v1[MOST_FUNCTIONS * FUNCTION_SIZE];
 /* The calling thread's; 0 where there is none, which is counted. */
 word *ring_here(void);
 
+/* The calling thread records nothing any more. */
+void ring_give_up(void);
+
 /* Says now and then what time it is. */
 void ring_tell_time(word *ring, word ticks);
 

@@ -137,6 +137,16 @@ word recorded_at(word address)
     return original ? original : address;
 }
 
+word *recorder_state(void)
+{
+    return *THERE(gdbcuda_recorder_v1);
+}
+
+void recorder_gives_up(void)
+{
+    THERE(ring_give_up)();
+}
+
 word asker_at(word address)
 {
     return trace_object(THERE(gdbcuda_trace), address);
@@ -147,10 +157,10 @@ ASKED uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from,
                              const char *name)
 {
     (void)index, (void)flags;
-    if (*from == *to || (name[0] != 'c' && name[0] != 'n' && name[0] != 'd'))
+    if (*from == *to || (name[0] != 'c' && name[0] != 'n' && name[0] != 'd' && name[0] != 'p' && name[0] != 's'))
         return symbol->st_value;
     if (trace_is_system(THERE(gdbcuda_trace), *to))
-        return answers_for_recorded(name, symbol->st_value);
+        return name[0] == 'd' ? answers_for_recorded(name, symbol->st_value) : tells_of_seccomp(name, symbol->st_value);
     if (!text_order(name, "dlsym"))
         return answers_recorded(symbol->st_value);
     const struct api_function *function = function_named(name);

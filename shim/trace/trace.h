@@ -51,6 +51,8 @@ int trace_is_system(const struct trace *trace, word object);
 /* bind.c */
 word recorded(const struct api_function *function, word original, word asker);
 const struct api_function *function_named(const char *name);
+word *recorder_state(void);
+void recorder_gives_up(void); /* in the calling thread */
 word asker_at(word address);
 word recorded_at(word address); /* the function that this code records; the address itself for other code */
 
@@ -62,6 +64,9 @@ word answers_recorded(word original);
 
 /* dladdr.c: of functions of the C library. */
 word answers_for_recorded(const char *name, word original);
+
+/* confined.c: of functions of the C library. */
+word tells_of_seccomp(const char *name, word original);
 
 /* 0 for the same text. */
 static inline int text_order(const char *a, const char *b)

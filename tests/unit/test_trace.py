@@ -205,6 +205,15 @@ def test_a_program_that_closes_all_files(trace: Trace, traced: Path) -> None:
     assert trace(traced, "close-all", "5").counts()["cuDeviceGet"] == 10
 
 
+@pytest.mark.parametrize("how", ["confined", "confined-by-syscall"])
+def test_a_program_that_confines_itself_is_not_ended_for_our_system_calls(
+    trace: Trace, traced: Path, how: str
+) -> None:
+    found = trace(traced, how, "1000")
+    assert found.done.returncode == 0
+    assert found.counts()["cuDeviceGet"] == 1000  # there is no clock any more
+
+
 @pytest.mark.parametrize(
     "limits, last", [({resource.RLIMIT_FSIZE: 100_000}, 1000), ({resource.RLIMIT_AS: 110 << 20}, starting.MOST)]
 )
