@@ -128,8 +128,12 @@ class ProcessReading:
             function = self.table.functions.get(one.name) or api.load().functions.get(one.name)
             file = os.path.basename(one.object.file) if one.object is not None else ""
             if function is not None:
-                found[number] = RecordedFunction(function, self.places.layer(one.object), file)
+                found[number] = RecordedFunction(function, self.layer(function, one), file)
         return found
+
+    def layer(self, function: api.Function, one: trace_files.BoundFunction) -> str:
+        found = self.places.layer(one.object)
+        return "runtime" if found == "app" and function.api == "runtime" else found  # linked into it
 
     def say_what_is_missing(self, one: RingFile, known: dict[int, RecordedFunction]) -> None:
         if one.lost:

@@ -166,3 +166,10 @@ ASKED uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from,
     const struct api_function *function = function_named(name);
     return function ? recorded(function, symbol->st_value, *from) : symbol->st_value;
 }
+
+/* For what `ld --wrap` has led to a wrapper (shim/wrap). */
+__attribute__((visibility("protected"))) word gdbcuda_wrapped_v1(const char *name, word original)
+{
+    const struct api_function *function = function_named(name);
+    return function ? recorded(function, original, 0) : original;
+}

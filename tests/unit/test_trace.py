@@ -2,68 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
-import platform
 import re
 import resource
 import signal
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable
 
 import pytest
-from shim_support import HOOK, OLDER_LIBC, ROOT, Run, clean_environment
+from shim_support import HOOK, OLDER_LIBC, Run, clean_environment
+from traced_programs import Trace, Traced, needs_recorder, trace
 
 from gdbcuda.shell.trace import starting
 
 HERE = Path(__file__).resolve().parent
+__all__ = ["trace"]  # the fixture
 REQUESTS = "cuMemAlloc 3020 0\ncuMemAlloc 2000 0\ncuNoSuch 13000 0\ncuMemcpyAsync 7000 2\ncuGetProcAddress 12000 0\n"
-pytestmark = [
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64"),
-    pytest.mark.skipif((starting.libc() or (0, 0)) < starting.TELLS_OF_ALL, reason="its loader does not tell all"),
-]
-Done = subprocess.CompletedProcess[str]
-
-
-class Traced:
-    """What the program did, and what the log says of it."""
-
-    def __init__(self, done: Done, folder: Path) -> None:
-        self.done, self.folder = done, folder
-
-    def log(self, view: str, *options: str) -> Done:
-        return subprocess.run([sys.executable, "-m", "gdbcuda", "log", view, str(self.folder), *options],
-                              capture_output=True, text=True, cwd=ROOT, check=True)  # fmt: skip
-
-    def calls(self, *options: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log("show", "--json", *options).stdout.splitlines()]
-
-    def counts(self) -> Counter[str]:
-        return Counter(call["name"] for call in self.calls())
-
-
-@pytest.fixture
-def trace(shim: Path, tmp_path: Path) -> Callable[..., Traced]:
-    def run_traced(program: str | Path, *words: str, options: tuple[str, ...] = (), stdin: str = "",
-                   limits: dict[int, int] | None = None, **environment: str) -> Traced:  # fmt: skip
-        folder = tmp_path / "calls"
-        line = [sys.executable, "-m", "gdbcuda", "trace", "-o", str(folder), *options, "--"]
-        variables = {**clean_environment(), "LD_LIBRARY_PATH": f"{shim}/sample:{shim}/standin", "PYTHONPATH": str(ROOT)}
-
-        def limit() -> None:
-            for which, most in (limits or {}).items():
-                resource.setrlimit(which, (most, most))
-
-        done = subprocess.run(
-            [*line, str(shim / "sample" / program), *words], env={**variables, **environment}, input=stdin,
-            capture_output=True, text=True, timeout=60, preexec_fn=limit,
-        )  # fmt: skip
-        return Traced(done, folder)
-
-    return run_traced
+pytestmark = needs_recorder
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +30,6 @@ def traced(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
          f"-L{shim}/standin", "-lcuda", "-pthread", *OLDER_LIBC], check=True,
     )  # fmt: skip
     return program
-
-
-Trace = Callable[..., Traced]
 
 
 def test_the_calls_of_a_program(trace: Trace, run: Run) -> None:
