@@ -76,9 +76,10 @@ void gdbcuda_entered(word *frame)
 /* The call may return in another thread than it began in, or in a forked child, where the record is not any more. */
 void gdbcuda_left(word *frame)
 {
-    word ticks = ticks_now(), *record = (word *)frame[FRAME_RECORD];
-    if (!record || record[RECORD_POSITION] != frame[FRAME_POSITION])
+    word *record = (word *)frame[FRAME_RECORD];
+    if (!record || record[RECORD_POSITION] != frame[FRAME_POSITION] || gdbcuda_recorder_v1[STATE_CONFINED] == NO_TICKS)
         return;
+    word ticks = ticks_now();
     const word *function = function_of(frame);
     record[RECORD_LEFT] = ticks;
     record[RECORD_RESULT] = frame[FRAME_RESULT];
