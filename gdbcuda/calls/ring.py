@@ -63,6 +63,7 @@ class Ring:
     next: int = 1
     lost: int = 0
     waiting: set[int] = field(default_factory=set)
+    unwritten: set[int] = field(default_factory=set)
 
 
 class RingReader:
@@ -105,17 +106,21 @@ class RingReader:
             return []
         ring.lwp, ring.pid = head[RING["LWP"]], head[RING["PID"]]
         ring.clock = head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1]
-        first = max(ring.next, begun - records + 1)
-        wanted = sorted(one for one in ring.waiting if one >= first - records) + list(range(first, begun + 1))
-        found = {one.position: one for one in self.records(ring, wanted, records)}
+        new = [*sorted(ring.unwritten), *range(max(ring.next, begun - records + 1), begun + 1)]
+        again = sorted(one for one in ring.waiting if one > begun - records)
+        found = dict(self.records(ring, sorted([*again, *new]), records))
         oldest = self.words(ring.address, RING["SIZE"])[RING["HEAD"]] - records + 1
-        sound = [one for position, one in found.items() if position >= oldest]
-        ring.lost += begun + 1 - ring.next - sum(one.position >= ring.next for one in sound)
+        sound = [one for position, one in found.items() if one is not None and position >= oldest]
+        told = {one.position for one in sound}
+        expected = len(ring.unwritten) + begun + 1 - ring.next
+        ring.unwritten = {position for position, one in found.items() if one is None and position >= oldest}
+        ring.lost += expected - len(told.difference(again)) - len(ring.unwritten)
         ring.waiting = {one.position for one in sound if one.left is None}
         ring.next = begun + 1
         return sound
 
-    def records(self, ring: Ring, positions: list[int], records: int) -> Iterable[Record]:
+    def records(self, ring: Ring, positions: list[int], records: int) -> Iterable[tuple[int, Record | None]]:
+        """Of these positions, as far as they are there; None for one that is about to be written."""
         for start, count in runs(positions, records):
             at = ring.address + (RING_HEADER + (start - 1) % records * RECORD["SIZE"]) * WORD
             try:
@@ -123,9 +128,10 @@ class RingReader:
             except Unreadable:
                 continue
             for number, words in enumerate(struct.iter_unpack(f"<{RECORD['SIZE']}Q", raw)):
-                one = record(words, start + number)
-                if one is not None:
-                    yield one
+                position = start + number
+                one = record(words, position)
+                if one is not None or words[RECORD["POSITION"]] in (0, position - records):
+                    yield position, one
 
 
 def runs(positions: list[int], records: int) -> Iterable[tuple[int, int]]:

@@ -29,7 +29,8 @@ def offsets(*fields: str | tuple[str, int]) -> dict[str, int]:
 
 
 # At STATE_SYMBOL. RECORDS is how many a new ring gets, a power of two; MISSED counts the calls that found no ring.
-# CONFINED: the program makes few system calls from now on, so the recorder makes none.
+# CONFINED: the program makes few system calls from now on, so the recorder makes none; NO_TICKS: nor may it read the
+# time stamp counter (prctl(2): PR_SET_SECCOMP with strict mode, PR_SET_TSC), so it records nothing.
 STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "COUNT", ("RINGS", MOST_RINGS))
 
 # Of each recorded function, from FUNCTIONS_SYMBOL on. ORIGINAL: what is called. STACK, FLOATS: how many words of
@@ -40,6 +41,7 @@ STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "COUNT", ("RINGS", M
 FUNCTION = offsets("ORIGINAL", "STACK", "FLOATS", "OUT_COUNT", ("OUTS", MOST_OUTS), "IN_COUNT", ("INS", MOST_INS),
                    "AFTER")  # fmt: skip
 IS_TEXT = 1 << 32
+NO_TICKS = 2
 
 # Of one thread. HEAD: records begun, ever. RECORDS is 0 where there is nothing yet: in the child of a fork, too.
 # The clock pairs say what CLOCK_MONOTONIC was (nanoseconds) at which tick; LATER_NS is 0 while it is written.
@@ -74,8 +76,8 @@ FRAME = offsets(
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
          "PROCESS": PROCESS, "ENTRY": ENTRY}  # fmt: skip
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_RINGS", "MOST_FUNCTIONS",
-           "MOST_OUTS", "MOST_INS", "IS_TEXT", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN", "NOT_READ", "MAGIC",
-           "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER", "MOST_ENTRIES")  # fmt: skip
+           "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN", "NOT_READ",
+           "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER", "MOST_ENTRIES")  # fmt: skip
 
 
 def header() -> str:

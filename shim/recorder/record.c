@@ -119,7 +119,7 @@ void gdbcuda_left(word *frame)
 {
     word *record = (word *)frame[FRAME_RECORD], *ring = (word *)frame[FRAME_RING];
     const word *function = function_of(frame);
-    if (!record)
+    if (!record || gdbcuda_recorder_v1[STATE_CONFINED] == NO_TICKS)
         return;
     word ticks = ticks_now();
     if (!ring[RING_RECORDS] || record[RECORD_POSITION] != frame[FRAME_POSITION])

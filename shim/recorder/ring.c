@@ -100,11 +100,11 @@ void ring_give_up(void)
 
 word *ring_here(void)
 {
-    word *ring = mine;
-    if (ring > BUSY && ring[RING_RECORDS])
+    word *ring = mine, confined = gdbcuda_recorder_v1[STATE_CONFINED];
+    if (ring > BUSY && ring[RING_RECORDS] && confined != NO_TICKS)
         return ring;
     word *wiped = ring > BUSY ? ring : 0;
-    if (ring != BUSY && !gdbcuda_recorder_v1[STATE_CONFINED]) {
+    if (ring != BUSY && !confined) {
         mine = BUSY;
         if (wiped)
             begin(wiped, gdbcuda_recorder_v1[STATE_RECORDS]);

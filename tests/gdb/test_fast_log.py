@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guard_programs import RESOLVER
 from scenario import Scenario
-from test_log import START, by_thread, calls_of_sample, events
+from test_guard_confined import CONFINES
+from test_log import KINDS, START, by_thread, calls_of_sample, events
 
 pytestmark = [
     pytest.mark.files_here,
@@ -147,3 +149,90 @@ def test_a_program_without_a_hook_library(local: Scenario) -> None:
 def test_calls_that_were_overwritten_are_counted(local: Scenario) -> None:
     text = local.run("threads", FAST, "RUN", "cuda-log", arguments=("1", "20000"))
     assert "8192 calls kept" in text and "11808 calls were overwritten before they were read" in text, text
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_guarded_functions_are_recorded_too(local: Scenario, tmp_path: Path, order: int) -> None:
+    """Calls that match and calls that do not, whether the breakpoint or the recorder was there first."""
+    alone, beside = tmp_path / "alone", tmp_path / "beside"
+    local.run("test_alloc", f"cuda-log start --fast --to {alone}", "RUN")
+    words = ["cuda-break cuMemAlloc if bytesize > 1G", f"cuda-log start --fast --to {beside}"]
+    stops = ("RUN", "cuda-guards", "bt 2", "continue", "cuda-break cuMemFree if dptr == 1", "continue", "continue")
+    text = local.run("test_alloc", *(words[::-1] if order else words), *stops)
+    stop = r"^Breakpoint 1 +hook libgdbcuda-hook.so +cuMemAlloc_v2.*\n +called by app allocate_buffer\(\)"
+    assert len(re.findall(stop, text, re.MULTILINE)) == 2, text
+    assert re.search("^1 +in the process ", text, re.MULTILINE) and "; guarded" in text, text
+    assert told(beside) == told(alone)
+
+
+def test_every_call_of_every_thread_beside_a_guard(local: Scenario, tmp_path: Path) -> None:
+    log, arguments = tmp_path / "log", ("8", "1000")
+    silent = "python gdb.breakpoints()[0].silent = True; gdb.breakpoints()[0].commands = 'continue'"
+    stop = "cuda-break cuMemAlloc --in hook if bytesize > 65000"
+    alone = local.run("threads", "RUN", arguments=arguments)
+    text = local.run(
+        "threads", stop, silent, f"{FAST} --to {log}", "tbreak main", "RUN", "continue", "info breakpoints",
+        arguments=arguments,
+    )  # fmt: skip
+    sizes = [one["details"]["bytesize"] for one in events(log) if one["phase"] == "B" and one["name"] == KINDS[0]]
+    assert [[event["name"] for event in thread] for thread in by_thread(events(log))] == [
+        calls_of_sample(number, 1000) for number in range(8)
+    ]
+    assert f"already hit {sum(size > 65000 for size in sizes)} times" in text, text
+    assert set(re.findall("thread .*checksum .*", alone)) == set(re.findall("thread .*checksum .*", text))
+
+
+def test_what_is_detached_goes_on_as_it_was(local: Scenario, tmp_path: Path) -> None:
+    text = local.run("test_alloc", "cuda-log start --fast", "tbreak copy_there_and_back", "RUN", "detach",
+                     "shell sleep 0.5", "cuda-log show --last 1")  # fmt: skip
+    assert "freed      16384 MiB free" in text and "cuMemGetInfo_v2" in text, text
+
+
+def test_the_children_of_a_fork(local: Scenario) -> None:
+    alone = local.run("fork_exec", "RUN")
+    fast = local.run("fork_exec", "cuda-log start --fast", "RUN", "cuda-log")
+    assert after_start(fast)
+    lines = [line for line in alone.splitlines() if line.startswith(("parent", "child", "exec"))]
+    assert lines and all(line in fast for line in lines), fast
+
+
+def test_the_child_that_gdb_follows(local: Scenario) -> None:
+    text = local.run("fork_exec", "cuda-log start --fast", "set follow-fork-mode child", "RUN", "cuda-log show")
+    assert re.search(r"#\d+ .* hook +cu\w+\(", text), text
+
+
+SEGV = """
+#include <stddef.h>
+int cuInit(unsigned);
+int cuDeviceGet(int *, int);
+int main(void)
+{
+    int device;
+    cuInit(0);
+    for (int i = 0; i < 30; i++)
+        cuDeviceGet(&device, 0);
+    *(volatile int *)NULL = 1;
+    return 0;
+}
+"""
+
+
+def test_the_last_calls_before_the_crash(local: Scenario, compile_c, tmp_path: Path) -> None:
+    program = compile_c("crash", SEGV, str(local.shim / "standin/libcuda.so.1"))
+    text = local.run(program, "cuda-log start --fast --in hook", "RUN")
+    assert re.search(r"the last calls of thread 1:\n(#\d+ .* hook +cuDeviceGet\(.*\n){10}", text), text
+
+
+@pytest.mark.parametrize(("how", "most"), [("strict", 1), ("filter", 101), ("call", 101)])
+def test_a_program_that_confines_itself(local: Scenario, compile_c, tmp_path: Path, how: str, most: int) -> None:
+    """The kernel would end it for one of the recorder's system calls; strict mode takes the clock away as well."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    program = compile_c("program", CONFINES, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = local.run(program, "cuda-log start --fast", "RUN", "cuda-log", hook=hook, arguments=(how,))
+    assert "exited with code 07" in text, text
+    assert f"{most} calls kept" in text, text
+
+
+def test_run_again(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-log start --fast cuMemAlloc --in hook", "RUN", "RUN", "cuda-log")
+    assert "6 calls kept" in text, text

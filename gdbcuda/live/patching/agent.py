@@ -48,7 +48,7 @@ def tables(made: Trampoline) -> Tables:
     found = area()
     assert found is not None
     try:
-        described = unwinding.tables(made.raw)
+        described = unwinding.tables(made.raw, [0, made.onward - made.address, made.hit - made.address])
     except unwinding.UnknownFrame:
         raise NoDetour("what its first instructions do to the stack is not understood") from None
     return {made.address + found.size * index: raw for index, raw in enumerate(described, 1) if any(raw)}

@@ -22,8 +22,8 @@ NO_PROBES = "-function _dl_debug_state"
 # in gdb's python command: binds no name of the user's
 THIS = "__import__('gdbcuda.live.placing.loader_watch', fromlist=['*'])"
 
-_wanted: list[Callable[[], None]] = []
-_last: list[Callable[[], None]] = []
+FIRST, USUAL, LAST = range(3)
+_wanted: dict[Callable[[], None], int] = {}  # when each is called
 _places: dict[str, LoaderBreakpoint] = {}
 
 
@@ -38,7 +38,7 @@ class LoaderBreakpoint(gdb.Breakpoint):
         if self.spec == NO_PROBES and any(map(is_probe, _places.values())):
             self.enabled = False
         gdb_cli.catch_up()
-        for action in [*_wanted, *_last]:
+        for action in sorted(_wanted, key=_wanted.__getitem__):
             action()
         return False
 
@@ -47,24 +47,20 @@ def is_probe(place: LoaderBreakpoint) -> bool:
     return place.spec in CHANGES and not place.pending
 
 
-def want(action: Callable[[], None], is_last: bool = False) -> None:
-    """Called at each load and unload from now on; behind all others, where it heeds what they do."""
-    found = _last if is_last else _wanted
-    if action not in found:
-        found.append(action)
+def want(action: Callable[[], None], when: int = USUAL) -> None:
+    """Called at each load and unload from now on; before or behind others, where they depend on each other."""
+    _wanted.setdefault(action, when)
     gdb_cli.when_possible(watch)
 
 
 def is_wanted(action: Callable[[], None]) -> bool:
-    return action in (*_wanted, *_last)
+    return action in _wanted
 
 
 def unwant(action: Callable[[], None]) -> Sequence[gdb.Breakpoint]:
     """The breakpoints that nobody needs any more: to be deleted where gdb is not in the middle of its list."""
-    for found in (_wanted, _last):
-        if action in found:
-            found.remove(action)
-    left = [] if _wanted or _last else list(_places.values())
+    _wanted.pop(action, None)
+    left = [] if _wanted else list(_places.values())
     if left:
         _places.clear()
     return left
@@ -72,12 +68,12 @@ def unwant(action: Callable[[], None]) -> Sequence[gdb.Breakpoint]:
 
 def watch() -> None:
     """Where there is no loader yet gdb would say so: hence the command, whose text is dropped."""
-    for spec in (START, *CHANGES, NO_PROBES) if _wanted or _last else ():
+    for spec in (START, *CHANGES, NO_PROBES) if _wanted else ():
         if spec not in _places:
             gdb_cli.execute(f"python {THIS}.LoaderBreakpoint({spec!r})")
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
     """The loader is there, and no command could be executed before: what every one of them has."""
-    if (_wanted or _last) and not _places and vendor.is_loader(event.new_objfile.filename or ""):
+    if _wanted and not _places and vendor.is_loader(event.new_objfile.filename or ""):
         LoaderBreakpoint(NO_PROBES)

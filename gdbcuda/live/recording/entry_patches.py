@@ -25,9 +25,8 @@ INT3 = 0xCC
 
 @dataclass
 class EntryPatch:
-    """``number``: the slot that the entry jumps to; ``is_foreign``: somebody else has written there."""
+    """``is_foreign``: somebody else has written there."""
 
-    number: int
     address: int
     own: bytes
     jump: bytes

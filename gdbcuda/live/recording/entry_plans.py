@@ -42,6 +42,12 @@ def plans(linkage: Linkage, spots: Sequence[PlantingSpot]) -> Iterator[tuple[Pla
                 yield spot, str(reason)
 
 
+def require(found: Detour | str) -> Detour:
+    if isinstance(found, str):
+        raise NoDetour(found)
+    return found
+
+
 def sizes_of(linkage: Linkage, spots: Iterable[PlantingSpot]) -> dict[int, int]:
     """By address; 0 where it is not known."""
     named = linkage.symbols.defined({spot.symbol for spot in spots})

@@ -6,64 +6,37 @@ What was read is decoded when somebody asks for it. (`calls.ring`, `calls.ring_c
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
 import gdb
 
 from gdbcuda.calls import record, ring_calls, ring_layout
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.ring import Record, Ring, RingReader
+from gdbcuda.calls.ring import Record, RingReader
 from gdbcuda.calls.ring_calls import ThreadCalls
-from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.guard import libc_calls
-from gdbcuda.live.guard.watch import Watch, trash
-from gdbcuda.live.guarding import filters, seccomp
-from gdbcuda.live.host import inferiors
+from gdbcuda.live.guard.watch import trash
+from gdbcuda.live.guarding import by_process, filters, making, seccomp
+from gdbcuda.live.host import inferiors, lazily
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places, condition_words, table_version
-from gdbcuda.live.patching import agent
+from gdbcuda.live.layers import code_places, condition_words, table_version, this_snapshot
+from gdbcuda.live.patching import trampoline_space
+from gdbcuda.live.patching.trampoline_space import RecordedEntry
 from gdbcuda.live.recording import entry_patches, entry_plans, planting, slots, taken_bytes
-from gdbcuda.live.recording.entry_patches import EntryPatch
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
-from gdbcuda.live.recording.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
+from gdbcuda.live.recording.ring_process import RingProcess
 from gdbcuda.machine import abi, trampoline
-from gdbcuda.machine.detour import Detour, NoDetour
+from gdbcuda.machine.detour import NoDetour
 from gdbcuda.routes.answering import Answering
 
 MOST_AT_END = 20_000  # calls that are decoded unasked, to say what was not freed
 MANY = 1 << 20  # records that wait to be decoded
-
-
-@dataclass
-class RingProcess:
-    """``known``: by slot; ``patches``: by address; ``left_alone``: functions that are not recorded, by why;
-    ``threads``: gdb's numbers, by the kernel's; ``read``: what is not decoded yet."""
-
-    number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
-    known: dict[int, RecordedFunction] = field(default_factory=dict)
-    patches: dict[int, EntryPatch] = field(default_factory=dict)
-    left_alone: dict[int, tuple[PlantingSpot, str]] = field(default_factory=dict)
-    fresh: list[EntryPatch] = field(default_factory=list)
-    reader: RingReader | None = None
-    threads: dict[int, int] = field(default_factory=dict)
-    calls: dict[int, ThreadCalls] = field(default_factory=dict)
-    read: list[tuple[Ring, list[Record]]] = field(default_factory=list)
-    watches: list[Watch] | None = None  # on libc's calls that matter
-
-    def inherited(self) -> RingProcess:
-        """By a child that is forked: its memory is a copy, in which the rings are empty."""
-        reader = self.reader and RingReader(self.reader.memory, self.reader.state)
-        found = RingProcess(known=dict(self.known), reader=reader)
-        found.patches = {at: replace(one) for at, one in self.patches.items()}
-        return found
 
 
 class RingRecorder(LogNotes):
@@ -77,78 +50,66 @@ class RingRecorder(LogNotes):
         self.processes: PerInferior[RingProcess] = PerInferior(RingProcess, self.end_process)
         self.lost_before = 0
         self.ended: list[RingProcess] = []  # the last one: where gdb follows a fork, the parent
+        trampoline_space.RECORDED.append(self.beside_guard)
 
     # -- places
 
+    def plant(self) -> None:
+        super().plant()
+        self.lead_guards_here()
+
     def plant_in(self, linkage: Linkage) -> None:
         state = self.processes()
-        if state.reader is None and not self.begin(state):
+        if state.reader is None and not state.begin():
             return
+        if state.watches is None:
+            self.look_out(state)
         known = table_version.table().functions
         spots = [spot for spot in planting.spots(linkage, self.wish.functions, self.wish.places)
                  if spot.symbol in known and spot.address not in state.patches]  # fmt: skip
-        planned = []
+        entries = []
         for spot, found in entry_plans.plans(linkage, spots):
-            if isinstance(found, str):
-                state.left_alone[spot.address] = spot, found
-            else:
-                planned.append((spot, found))
-        self.patch(state, planned)
-
-    def begin(self, state: RingProcess) -> bool:
-        """False while the process has not loaded our library."""
-        symbol = agent.symbol(ring_layout.STATE_SYMBOL)
-        if symbol is None:
-            return False
-        state.reader = RingReader(process.InferiorMemory(), symbol.address)
-        state.reader.skip()
-        self.look_out(state)
-        return True
+            try:
+                entries.append(slots.planned(spot, entry_plans.require(found), self.tests(spot)))
+            except NoDetour as reason:
+                state.left_alone[spot.address] = spot, str(reason)
+        state.add(entries)
 
     def look_out(self, state: RingProcess) -> None:
         """(A program that catches SIGTRAP meets no breakpoint of ours.)"""
         if seccomp.is_confined():
-            self.on_confined()
+            state.confine()
         state.watches = []
         if not process.catches_sigtrap():
             state.watches += libc_calls.watches(libc_calls.LAST, self.on_last_call)
-            state.watches += libc_calls.watches(seccomp.WAYS, self.on_confined)
+            state.watches += libc_calls.watches(seccomp.WAYS, lambda: self.processes().confine())
+            state.watches += libc_calls.watches(seccomp.WITHOUT_TICKS, self.on_ticks_gone)
 
-    def on_confined(self) -> None:
-        """The recorder makes no system call from now on."""
-        reader, memory = self.processes().reader, process.raw_memory()
-        if reader is not None and memory is not None:
-            memory.write(reader.state + ring_layout.STATE["CONFINED"] * ring_layout.WORD, b"\1")
+    def on_ticks_gone(self) -> None:
+        self.processes().confine(ring_layout.NO_TICKS)
 
     def on_process(self, inferior: gdb.Inferior) -> None:
         """If it is a fork, it has the jumps of the process that it was forked from."""
         parents = [one for one in self.processes.all() if one.number != inferior.num] or self.ended
         if inferiors.is_forked(inferior) and parents:
-            state, parent = self.processes.of(inferior), parents[-1]
-            state.__dict__.update(parent.inherited().__dict__, number=inferior.num)
+            state = self.processes.of(inferior)
+            state.inherit(parents[-1])
             process.PATCHED.of(inferior).update({at: one.own for at, one in state.patches.items() if one.is_written})
 
-    def patch(self, state: RingProcess, found: Sequence[tuple[PlantingSpot, Detour]]) -> None:
-        entries = []
-        for spot, detour in found:
-            try:
-                entries.append(slots.planned(spot, detour, self.tests(spot)))
-            except NoDetour as reason:
-                state.left_alone[spot.address] = spot, str(reason)
-        for entry, made in zip(entries, slots.place(entries)):
-            if isinstance(made, str):
-                state.left_alone[entry.spot.address] = entry.spot, made
-            else:
-                self.add(state, entry, made)
+    # -- guards on the same functions
 
-    def add(self, state: RingProcess, entry: PlannedEntry, made: Onward) -> None:
-        spot, number = entry.spot, slots.number_of(entry.spot)
-        known = RecordedFunction(table_version.table().functions[spot.symbol], spot.layer, os.path.basename(spot.file))
-        slots.tell(number, known, made)
-        state.known[number] = known
-        patch = EntryPatch(number, spot.address, entry.detour.original, entry.detour.jump_to(made.target))
-        state.patches[patch.address] = patch
-        state.fresh.append(patch)
+    def lead_guards_here(self) -> None:
+        """Those that are there already are made again."""
+        if not lazily.is_loaded("gdbcuda.live.guarding.guards") or process.is_thread_running():
+            return
+        for guard in list(by_process.PROCESSES().guards.values()):
+            if guard.function in self.processes().spots and not guard.trampoline.is_recorded:
+                by_process.look_again(guard.members)
+                making.remove(guard)
+
+    def beside_guard(self, function: int) -> RecordedEntry | None:
+        is_free = self.wish.condition is None
+        return self.processes().beside_guard(function) if is_free else None
 
     def tests(self, spot: PlantingSpot) -> list[trampoline.Test]:
         """What the process asks of each call."""
@@ -161,8 +122,6 @@ class RingRecorder(LogNotes):
 
     def plant_answer(self, answer: Answering) -> None:
         """Code of another name, in an object that has been looked at."""
-        from gdbcuda.live.layers import this_snapshot
-
         owner = this_snapshot.objects().holder(answer.reached.address)
         if owner is not None and answer.function in self.wish.functions and not process.is_thread_running():
             self.plant_in(owner)
@@ -175,19 +134,12 @@ class RingRecorder(LogNotes):
 
     def forget_unloaded(self, addresses: set[int]) -> None:
         super().forget_unloaded(addresses)
-        state = self.processes()
-        known = {*state.patches, *state.left_alone}
-        gone = [at for at in known if not gdb.solib_name(at) and not process.in_program(at)]
-        for address in gone:
-            state.left_alone.pop(address, None)
-            if state.patches.pop(address, None) is not None:
-                process.PATCHED().pop(address, None)
+        self.processes().forget_unloaded()
 
     # -- the program goes on, and stops
 
     def on_loaded(self) -> None:
         """Behind a load: no thread is in the new object yet."""
-        self.plant()
         state, memory = self.processes(), process.raw_memory()
         taken = taken_bytes.now()
         for one in state.fresh:
@@ -304,6 +256,7 @@ class RingRecorder(LogNotes):
 
     def close(self) -> None:
         self.why_ended = record.STILL_OPEN
+        trampoline_space.RECORDED.remove(self.beside_guard)
         self.on_stop()
         self.processes.close()
         super().close()

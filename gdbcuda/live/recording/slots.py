@@ -25,27 +25,34 @@ FULL = f"the recorder has room for {ring_layout.MOST_FUNCTIONS} functions"
 
 @dataclass
 class Slots:
-    """``numbers``: by address and symbol; ``onward``: by address, the code of functions without tests."""
+    """``numbers``: by address, symbol and what calls a guard sends there; ``onward``: by address, the code of functions
+    without tests; ``count``: of slots that have ever stood for one."""
 
-    numbers: dict[tuple[int, str], int] = field(default_factory=dict)
+    numbers: dict[tuple[int, str, str], int] = field(default_factory=dict)
     onward: dict[int, tuple[Detour, Onward]] = field(default_factory=dict)
+    count: int = 0
 
 
 SLOTS: PerInferior[Slots] = PerInferior(Slots)
 
 
-def number_of(spot: PlantingSpot) -> int:
+def number_of(spot: PlantingSpot, which: str = "") -> int:
     """Of the function's slot; `NoDetour` where there is none left."""
-    numbers = SLOTS().numbers
-    key = spot.address, spot.symbol
-    if key not in numbers and len(numbers) >= ring_layout.MOST_FUNCTIONS:
-        raise NoDetour(FULL)
-    return numbers.setdefault(key, len(numbers))
+    found, key = SLOTS(), (spot.address, spot.symbol, which)
+    if key not in found.numbers:
+        if found.count >= ring_layout.MOST_FUNCTIONS:
+            raise NoDetour(FULL)
+        found.numbers[key] = found.count
+        found.count += 1
+    return found.numbers[key]
 
 
 def planned(spot: PlantingSpot, found: Detour, tests: Sequence[Test]) -> PlannedEntry:
-    slot = require(ring_layout.SLOTS_SYMBOL) + number_of(spot) * ring_layout.SLOT_SIZE
-    return PlannedEntry(spot, found, slot, tests)
+    return PlannedEntry(spot, found, address_of(number_of(spot)), tests)
+
+
+def address_of(number: int) -> int:
+    return require(ring_layout.SLOTS_SYMBOL) + number * ring_layout.SLOT_SIZE
 
 
 def place(entries: Sequence[PlannedEntry]) -> list[Onward | str]:
@@ -61,9 +68,9 @@ def place(entries: Sequence[PlannedEntry]) -> list[Onward | str]:
     return made
 
 
-def tell(number: int, known: RecordedFunction, code: Onward) -> None:
-    """The process learns what the slot stands for."""
-    words = struct.pack(f"<{ring_layout.FUNCTION['SIZE']}Q", *known.words(code.code.onward))
+def tell(number: int, known: RecordedFunction, original: int) -> None:
+    """The process learns what the slot stands for, and what to call in its place."""
+    words = struct.pack(f"<{ring_layout.FUNCTION['SIZE']}Q", *known.words(original))
     detours.write(require(ring_layout.FUNCTIONS_SYMBOL) + number * len(words), words, prove=False)
 
 
@@ -72,3 +79,10 @@ def require(name: str) -> int:
     if found is None:
         raise NoDetour("libgdbcuda.so is another one than ours")
     return found.address
+
+
+def forget(address: int) -> None:
+    """What was there has gone with its object; another function there gets another slot."""
+    found = SLOTS()
+    found.onward.pop(address, None)
+    found.numbers = {key: number for key, number in found.numbers.items() if key[0] != address}
