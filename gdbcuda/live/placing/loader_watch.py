@@ -22,7 +22,7 @@ NO_PROBES = "-function _dl_debug_state"
 # in gdb's python command: binds no name of the user's
 THIS = "__import__('gdbcuda.live.placing.loader_watch', fromlist=['*'])"
 
-FIRST, USUAL, LAST = range(3)
+USUAL, LAST = range(2)
 _wanted: dict[Callable[[], None], int] = {}  # when each is called
 _places: dict[str, LoaderBreakpoint] = {}
 
@@ -48,7 +48,7 @@ def is_probe(place: LoaderBreakpoint) -> bool:
 
 
 def want(action: Callable[[], None], when: int = USUAL) -> None:
-    """Called at each load and unload from now on; before or behind others, where they depend on each other."""
+    """Called at each load and unload from now on; ``LAST`` where it heeds what others do there."""
     _wanted.setdefault(action, when)
     gdb_cli.when_possible(watch)
 

@@ -81,7 +81,6 @@ def start(wish: RecordWish, path: str | None, is_fast: bool = False) -> Recorder
     recorder = RingRecorder(wish, found) if is_fast else Recorder(wish, found, is_bad)
     preload.need_ours(is_fast)
     if is_fast:
-        loader_watch.want(plan_loaded, loader_watch.FIRST)
         loader_watch.want(on_loaded, loader_watch.LAST)
     recorder.epoch -= SESSION.seconds
     recorder.number = SESSION.numbers
@@ -117,7 +116,6 @@ def stop() -> None:
     recorder, SESSION.recorder = SESSION.recorder, None
     if recorder is not None:
         preload.need_ours(False)
-        loader_watch.unwant(plan_loaded)
         loader_watch.unwant(on_loaded)
         SESSION.seconds, SESSION.numbers = recorder.now(), recorder.number
         recorder.close()
@@ -163,14 +161,8 @@ def objects() -> list[dict[str, Any]]:
 # -- events (connected in live/events.py) ---------------------------------------------------------------------
 
 
-def plan_loaded() -> None:
-    """Behind a load, and outside of gdb's events: before guards are made there."""
-    if isinstance(SESSION.recorder, RingRecorder):
-        SESSION.recorder.plant()
-
-
 def on_loaded() -> None:
-    """When they are."""
+    """Behind a load, and outside of gdb's events."""
     if isinstance(SESSION.recorder, RingRecorder):
         SESSION.recorder.on_loaded()
 
@@ -192,9 +184,7 @@ def before_stop(event: object) -> None:
 
 
 def on_objfile(event: object = None) -> None:
-    if isinstance(SESSION.recorder, RingRecorder):
-        SESSION.recorder.forget_places()
-    elif SESSION.recorder is not None:
+    if SESSION.recorder is not None:
         apply_limit()
         SESSION.recorder.forget_places()
         SESSION.recorder.plant()

@@ -8,6 +8,7 @@ from gdbcuda.condition import typed
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.live import process
+from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.patching import agent, detours
 from gdbcuda.live.recording.footprint import RecordWish
@@ -19,6 +20,9 @@ IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 
 def require_possible(wish: RecordWish) -> None:
     """`UserError` with what is in the way."""
+    if not locations.LISTS:
+        raise UserError("--fast needs a gdb that tells where breakpoints are while the program goes on (13 does); "
+                        "without it the recorder works by stops", page="log")  # fmt: skip
     if wish.stack:
         raise UserError("--stack needs the debugger at each call: leave --fast out, or --stack", page="log")
     if wish.condition is not None:

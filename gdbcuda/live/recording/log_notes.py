@@ -105,10 +105,14 @@ class LogNotes:
         with link.planting():
             for linkage in objects:
                 key = (linkage.image.name, linkage.image.base)
-                if key not in planted:
+                if key not in planted and self.is_ready(linkage):
                     planted[key] = linkage.image.dynamic
                     self.note_object(linkage)
                     self.plant_in(linkage)
+
+    def is_ready(self, linkage: Linkage) -> bool:
+        """Else it is looked at again when gdb has read another object."""
+        return True
 
     def plant_in(self, linkage: Linkage) -> None:
         raise NotImplementedError

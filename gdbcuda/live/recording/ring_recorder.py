@@ -19,7 +19,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.guard import libc_calls
-from gdbcuda.live.guard.watch import trash
+from gdbcuda.live.guard.watch import sweep, trash
 from gdbcuda.live.guarding import by_process, filters, making, seccomp
 from gdbcuda.live.host import inferiors, lazily
 from gdbcuda.live.host.inferiors import PerInferior
@@ -57,6 +57,10 @@ class RingRecorder(LogNotes):
     def plant(self) -> None:
         super().plant()
         self.lead_guards_here()
+
+    def is_ready(self, linkage: Linkage) -> bool:
+        """gdb says where the first lines of functions end, from their symbols."""
+        return process.objfile_of(this_snapshot.file_of(linkage)) is not None
 
     def plant_in(self, linkage: Linkage) -> None:
         state = self.processes()
@@ -251,6 +255,7 @@ class RingRecorder(LogNotes):
             log.abandon(self.now(), self.why_ended)
             self.pass_on([], [call for call in log.ended if call.number >= 0])
         trash.extend(state.watches or ())
+        sweep()
         self.lost_before += lost(state.reader)
         self.ended = [state]
 

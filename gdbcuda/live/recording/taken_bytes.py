@@ -11,7 +11,8 @@ from gdbcuda.live.placing import own_process
 
 
 def now() -> set[int]:
-    found = {at for one in gdb.breakpoints() if one.enabled for at, on in places(one) if on}
+    found = {at for one in gdb.breakpoints() if one.number > 0 and one.enabled
+             for at, on in places(one) if on}  # fmt: skip
     found |= own_process.addresses()
     if lazily.is_loaded("gdbcuda.live.guarding.guards"):
         found |= {at for guard in by_process.PROCESSES().guards.values() for at in guard.detour.claimed}
