@@ -68,6 +68,23 @@ def test_of_a_runtime_too(trace: Trace) -> None:
     assert (parent["name"], parent["layer"]) == ("cudaMalloc", "runtime")
 
 
+@pytest.mark.parametrize(
+    "places, layers",
+    [(["hook"], {"hook"}), (["driver"], {"driver"}), (["hook,driver"], {"hook", "driver"}), (["runtime"], set()),
+     (["libcuda.so.1"], {"driver"})],
+)  # fmt: skip
+def test_of_some_layers_alone(trace: Trace, shim: Path, places: list[str], layers: set[str]) -> None:
+    chosen = [word for place in places for word in ("--in", place)]
+    found = trace("test_alloc", options=("--hook", str(shim / HOOK), *chosen))
+    assert found.done.returncode == 0
+    assert {call["layer"] for call in (found.calls() if layers else [])} == layers
+
+
+def test_what_hands_out_functions_is_followed_in_every_layer(trace: Trace, shim: Path) -> None:
+    found = trace("runtime_alloc", options=("--in", "driver"))
+    assert {call["layer"] for call in found.calls("--function", "cuMemAlloc")} == {"driver"}
+
+
 def test_as_a_log_of_cuda_log(trace: Trace, shim: Path, tmp_path: Path) -> None:
     found = trace("test_alloc", options=("--hook", str(shim / HOOK)))
     lines = found.log("export", "--format", "jsonl").stdout
@@ -191,6 +208,12 @@ def test_what_is_recorded_is_for_its_owner_alone(trace: Trace, traced: Path) -> 
     found = trace(traced, "exit", "0")
     assert found.folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in found.folder.iterdir()} == {0o600}
+
+
+def test_a_layer_that_there_is_not(trace: Trace) -> None:
+    said = trace("test_alloc", options=("--in", "hok")).done.stderr
+    assert said == ("gdbcuda: --in is app, runtime, hook, driver, or a library such as libvgpu.so, not 'hok'; "
+                    "did you mean hook?\n")  # fmt: skip
 
 
 def test_mistakes_are_one_line(trace: Trace, traced: Path, tmp_path: Path) -> None:
