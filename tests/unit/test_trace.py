@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from shim_support import HOOK, OLDER_LIBC, Run, clean_environment
+from shim_support import HOOK, OLDER_LIBC, SHIM, Run, clean_environment
 from traced_programs import Trace, Traced, needs_recorder, trace
 
 from gdbcuda.shell.trace import starting
@@ -45,7 +45,9 @@ def test_the_calls_of_a_program(trace: Trace, run: Run) -> None:
     assert {(call["layer"], call["object"], call["depth"]) for call in calls} == {("driver", "libcuda.so.1", 0)}
     assert [call["arguments"]["bytesize"] for call in calls[5:8]] == [64 << 20, (1 << 30) + 1, 3 << 30]
     assert all(call["result"] == "CUDA_SUCCESS" and call["out"]["dptr"]["value"] for call in calls[5:8])
-    assert calls[5]["caller"]["function"] == "allocate_buffer" and calls[5]["caller"]["layer"] == "app"
+    caller, source = calls[5]["caller"], (SHIM / "sample" / "test_alloc.c").read_text().splitlines()
+    assert (caller["function"], caller["layer"]) == ("allocate_buffer", "app")
+    assert "cuMemAlloc(" in source[int(caller["source"].removeprefix("test_alloc.c:")) - 1]
     assert found.log("show").stderr == ""
 
 
@@ -127,7 +129,8 @@ def test_the_call_that_crashes_is_the_last_one(trace: Trace, traced: Path) -> No
     assert found.done.returncode == -signal.SIGSEGV
     (*_, last) = found.calls()
     assert (last["name"], last["ended"]) == ("cuDeviceGetCount", "not over")
-    assert re.search(r"cuDeviceGetCount\(count=0x8\) \.\.\. not over  by main in traced", found.log("show").stdout)
+    shown = found.log("show").stdout
+    assert re.search(r"cuDeviceGetCount\(count=0x8\) \.\.\. not over  by main at traced\.c:\d+\n", shown)
 
 
 def test_children_have_files_of_their_own(trace: Trace, traced: Path) -> None:
