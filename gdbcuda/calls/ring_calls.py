@@ -7,7 +7,6 @@ it, when a later one begins that is not deeper in the stack.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,27 +14,23 @@ from gdbcuda import api, decode
 from gdbcuda.calls import record, ring
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.ring import Record, Ring, Words
-from gdbcuda.calls.ring_functions import RecordedFunction, integers, xmm
-from gdbcuda.calls.ring_layout import FLOATS, REGISTERS, WORD
-from gdbcuda.errors import Unreadable
-from gdbcuda.machine import abi
+from gdbcuda.calls.ring_functions import RecordedFunction, recorded_words
+from gdbcuda.calls.ring_layout import WORD
 from gdbcuda.memory import DictMemory
 
 NANOSECONDS = 1e9
+NOTHING = DictMemory({})
 UNNUMBERED = -1  # a call that nobody was told of
 
 
 def arguments(function: api.Function, one: Record) -> list[bytes | None]:
     """The bytes of each; None for one that is further up the stack than a record reaches."""
-    registers = {**dict(zip(integers, one.words)), **dict(zip(xmm, one.floats[:FLOATS]))}
-    on_stack = b"".join(word.to_bytes(WORD, "little") for word in one.words[REGISTERS:])
-    memory, found = DictMemory({one.top: on_stack}), []  # type: DictMemory, list[bytes | None]
-    for place in abi.locate(function):
-        raw = None
-        with suppress(Unreadable):
-            raw = place.read(registers.__getitem__, one.top - WORD, memory)
-        found.append(raw)
-    return found
+    words = one.words + one.floats
+    return [joined(words, places) if places is not None else None for places in recorded_words(function)]
+
+
+def joined(words: Words, places: Iterable[tuple[int, int]]) -> bytes:
+    return b"".join([words[index].to_bytes(WORD, "little")[:size] for index, size in places])
 
 
 def written(known: RecordedFunction, one: Record) -> DictMemory:
@@ -49,11 +44,15 @@ def given(known: RecordedFunction, one: Record) -> DictMemory:
 
 
 def behind(one: Record, words: Words, wanted: list[tuple[int, int]]) -> DictMemory:
+    if not wanted:
+        return NOTHING
     values = ring.pointees(words, [size for _, size in wanted])
     return DictMemory({one.words[index]: raw for (index, _), raw in zip(wanted, values) if raw is not None})
 
 
 def out_data(known: RecordedFunction, one: Record, table: api.Table) -> dict[str, Any]:
+    if not known.outs:
+        return {}
     memory, function = written(known, one), known.function
     there = {one.words[index] for index, _ in known.outs} & memory.segments.keys()
     raws = arguments(function, one)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gdbcuda import api
 from gdbcuda.calls.ring_layout import (
+    FLOATS,
     FUNCTION,
     IN_WORDS,
     IS_TEXT,
@@ -90,8 +91,24 @@ def fitting(found: Iterable[tuple[int, int]], most: int, room: int) -> list[tupl
 
 
 def word_index(piece: abi.Piece) -> int | None:
-    """Among the words of a record; None where the value is not in it."""
+    """Among the words of a record, behind which the vector registers are; None where the value is not in it."""
+    if piece.register is not None and piece.register in integers:
+        return integers.index(piece.register)
     if piece.register is not None:
-        return integers.index(piece.register) if piece.register in integers else None
+        number = xmm.index(piece.register)
+        return REGISTERS + STACK_WORDS + number if number < FLOATS else None
     index = REGISTERS + (piece.stack or 0) // WORD - 1
     return index if index < REGISTERS + STACK_WORDS else None
+
+
+@functools.cache
+def recorded_words(function: api.Function) -> tuple[tuple[tuple[int, int], ...] | None, ...]:
+    """For each parameter the words of a record (registers, stack, vector registers) and how many bytes of each; None
+    where a record has not all of them."""
+    found = []
+    for place in abi.locate(function):
+        words = [(word_index(piece), piece.size) for piece in place.pieces]
+        known = tuple((index, size) for index, size in words if index is not None)
+        is_whole = len(known) == len(words) and not any(piece.indirect for piece in place.pieces)
+        found.append(known if is_whole else None)
+    return tuple(found)

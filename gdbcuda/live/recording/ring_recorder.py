@@ -35,7 +35,7 @@ from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.routes.answering import Answering
 
-MOST_AT_END = 20_000  # calls that are decoded unasked, to say what was not freed
+MOST_AT_END = 10_000  # calls that are decoded unasked, to say what was not freed
 MANY = 1 << 20  # records that wait to be decoded
 
 
