@@ -7,6 +7,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -85,6 +86,20 @@ def test_of_some_layers_alone(trace: Trace, shim: Path, places: list[str], layer
 def test_what_hands_out_functions_is_followed_in_every_layer(trace: Trace, shim: Path) -> None:
     found = trace("runtime_alloc", options=("--in", "driver"))
     assert {call["layer"] for call in found.calls("--function", "cuMemAlloc")} == {"driver"}
+
+
+def test_two_runtimes_that_extension_modules_have_loaded(trace: Trace, shim: Path, tmp_path: Path) -> None:
+    source = "int cudaRuntimeGetVersion(int *); int version(void) { int i; cudaRuntimeGetVersion(&i); return i; }"
+    for major in ("12", "13"):
+        line = ["gcc", "-x", "c", "-", "-x", "none", "-shared", "-fPIC", "-o", str(tmp_path / f"uses{major}.so")]
+        subprocess.run([*line, str(shim / f"standin/libcudart.so.{major}")], input=source, text=True, check=True)
+    script = "import ctypes, sys; print(*[ctypes.CDLL(path).version() for path in sys.argv[1:]])"
+    found = trace(sys.executable, "-c", script, str(tmp_path / "uses12.so"), str(tmp_path / "uses13.so"))
+    assert found.done.stdout == "12090 13000\n"
+    calls = found.calls("--function", "cudaRuntimeGetVersion")
+    assert [(call["object"], call["layer"], call["out"]["runtimeVersion"]["value"]) for call in calls] == [
+        ("libcudart.so.12", "runtime", 12090), ("libcudart.so.13", "runtime", 13000),
+    ]  # fmt: skip
 
 
 def test_as_a_log_of_cuda_log(trace: Trace, shim: Path, tmp_path: Path) -> None:
