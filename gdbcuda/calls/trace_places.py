@@ -10,6 +10,7 @@ from typing import Any
 from gdbcuda import elf
 from gdbcuda.api import vendor
 from gdbcuda.calls.trace_files import LoadedObject, TracedProcess
+from gdbcuda.elf.dwarf.lines import lines
 from gdbcuda.errors import UserError
 
 FARTHEST = 1 << 32  # bytes of code behind the beginning of an object
@@ -54,34 +55,44 @@ class CodeOfProcess:
         return [details for one, some in by_object.items() for details in self.of_object(one, some)]
 
     def of_object(self, one: LoadedObject, addresses: list[int]) -> Iterable[dict[str, Any]]:
-        names = NamedFunctions(self.path(one), self.process.realtime)
-        for address in addresses:
-            function = names.at(address - one.address - 1)  # the call is in front of its return address
-            known = {"function": function} if function else {}
-            yield {"address": address, **known, "object": self.path(one), "layer": self.layer(one)}
+        offsets = {address: address - one.address - 1 for address in addresses}  # where the call is
+        file = NamedCode(self.path(one), self.process.realtime)
+        sources = file.sources(offsets.values())
+        for address, offset in offsets.items():
+            known = {"function": file.function(offset), "source": sources.get(offset)}
+            yield {"address": address, **{name: found for name, found in known.items() if found},
+                   "object": self.path(one), "layer": self.layer(one)}  # fmt: skip
 
 
-class NamedFunctions:
-    """Of one file, by what its symbols say; none where it cannot be read or is newer than ``realtime``."""
+class NamedCode:
+    """Of one file, by its symbols and debug info; nothing where it cannot be read or is newer than ``realtime``."""
 
     def __init__(self, path: str, realtime: int) -> None:
+        self.file: elf.Elf | None = None
         self.symbols: list[tuple[int, int, str]] = []
         try:
             if os.stat(path).st_mtime_ns <= realtime:
-                self.symbols = functions(path)
+                self.file = elf.open(path)
+                self.symbols = functions(self.file)
         except (OSError, ValueError, UserError):
             pass
         self.starts = [start for start, _, _ in self.symbols]
 
-    def at(self, offset: int) -> str:
+    def function(self, offset: int) -> str:
         at = bisect_right(self.starts, offset) - 1
         if at < 0:
             return ""
         start, size, name = self.symbols[at]
         return name if offset < start + max(size, 1) else ""
 
+    def sources(self, offsets: Iterable[int]) -> dict[int, str]:
+        """ "a.c:30" of each that is known."""
+        try:
+            return lines(self.file.dwarf, offsets) if self.file is not None else {}
+        except UserError:
+            return {}
 
-def functions(path: str) -> list[tuple[int, int, str]]:
-    file = elf.open(path)
+
+def functions(file: elf.Elf) -> list[tuple[int, int, str]]:
     tables = [file.symtab, file.dynamic_symbols]
     return sorted({(one.value, one.size, one.name) for table in tables for one in table.defined() if one.is_function})

@@ -37,7 +37,7 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
         records <<= 1;
     if (wanted)
         gdbcuda_recorder_v1[STATE_RECORDS] = records;
-    trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"));
+    trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
 }
 
 ASKED unsigned la_version(unsigned newest)
@@ -112,7 +112,9 @@ word recorded(const struct api_function *function, word original, word asker)
 {
     word slots = (word)*THERE(gdbcuda_slots_v1), *functions = *THERE(gdbcuda_functions_v1);
     struct trace *trace = THERE(gdbcuda_trace);
-    if (!original || original - slots < MOST_FUNCTIONS * SLOT_SIZE || trace_object(trace, original) == asker)
+    word object = trace_object(trace, original);
+    if (!original || original - slots < MOST_FUNCTIONS * SLOT_SIZE || object == asker ||
+        !(trace_is_wanted(trace, object, function->name) || handed_out_by(function->name)))
         return original;
     word taken = trace->slots < MOST_FUNCTIONS ? trace->slots : MOST_FUNCTIONS;
     for (word i = 0; i < taken; i++)
@@ -123,7 +125,7 @@ word recorded(const struct api_function *function, word original, word asker)
         return original;
     describe(functions + slot * FUNCTION_SIZE, function);
     trace->names[slot] = function->name;
-    trace_entry(trace, A_FUNCTION, slot, original, trace_object(trace, original), function->name);
+    trace_entry(trace, A_FUNCTION, slot, original, object, function->name);
     __atomic_store_n(&functions[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL], original, __ATOMIC_SEQ_CST);
     return slots + slot * SLOT_SIZE;
 }

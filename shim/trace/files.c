@@ -63,11 +63,13 @@ static int has_room(long file, word size)
     return !FAILED(CALL(fallocate, file, 0, 0, size));
 }
 
-void trace_begin(struct trace *trace, const char *folder)
+void trace_begin(struct trace *trace, const char *folder, const char *places)
 {
     char here[sizeof trace->folder];
     if (length(folder) < sizeof trace->folder)
         append(trace->folder, folder);
+    if (length(places) < sizeof trace->places)
+        append(trace->places, places);
     if (!FAILED(CALL(getcwd, here, sizeof here)))
         trace_entry(trace, A_FOLDER, 0, 0, 0, here);
 }
@@ -81,6 +83,7 @@ void trace_program(char *path, word room)
 void trace_move(struct trace *to, const struct trace *from)
 {
     append(to->folder, from->folder);
+    append(to->places, from->places);
     to->entries_count = from->entries_count;
     for (word i = 0; i < from->entries_count; i++)
         for (word part = 0; part < ENTRY_SIZE; part++)
@@ -203,12 +206,6 @@ word trace_object(const struct trace *trace, word address)
         }
     }
     return found;
-}
-
-int trace_is_system(const struct trace *trace, word object)
-{
-    const char *name = object - 1 < MOST_ENTRIES ? base_name((const char *)(trace->entries[object - 1] + ENTRY_TEXT)) : "";
-    return starts_with(name, "libc.") || starts_with(name, "libc-") || starts_with(name, "libdl");
 }
 
 static word kept(word *ring, word size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gdbcuda import api
+from gdbcuda.api import vendor
 from gdbcuda.api.versions import stored_versions
 from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.calls.ring_layout import FUNCTION
@@ -20,6 +21,7 @@ def main() -> None:
     print(f"const word api_version = {version(table)};\n")
     print("".join(functions(table, names)))
     print("".join(answers(table, names)))
+    print("".join(vendors()))
 
 
 def version(table: api.Table) -> int:
@@ -38,6 +40,14 @@ def functions(table: api.Table, names: list[str]) -> Iterator[str]:
         outs, ins = (words[FUNCTION[f"{way}S"] :][: words[FUNCTION[f"{way}_COUNT"]]] for way in ("OUT", "IN"))
         yield f'    {{"{name}", {stack}, {floats}, {listed(outs)}, {listed(ins)}}},\n'
     yield "};\n"
+
+
+def vendors() -> Iterator[str]:
+    """What the names of the vendor's libraries begin with; a dot or a dash follows."""
+    yield "const struct api_vendor api_vendors[] = {\n"
+    for which, name in vendor.NAMES.items():
+        yield f'    {{"{name}", "{vendor.layer_of(name + ".so")}"}}, /* {which} */\n'
+    yield "    {0, 0},\n};\n"
 
 
 def listed(words: list[int]) -> str:

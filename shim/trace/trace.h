@@ -21,6 +21,11 @@ struct api_answer {
     unsigned short per_thread, function;
 };
 
+struct api_vendor {
+    const char *name, *layer;
+};
+
+extern const struct api_vendor api_vendors[];
 extern const struct api_function api_functions[];
 extern const struct api_answer api_answers[];
 extern const word api_functions_count, api_answers_count, api_version;
@@ -28,6 +33,7 @@ extern const word api_functions_count, api_answers_count, api_version;
 /* All zero at the start. */
 struct trace {
     char folder[4096]; /* "" where nothing is to go into files */
+    char places[1024]; /* layers and libraries, with commas; "" is all */
     word pid;          /* of the process whose file it is, */
     word file;         /* which has this number, from 1 */
     word slots;        /* of the recorder that are taken, */
@@ -40,13 +46,16 @@ extern struct trace gdbcuda_trace;
 enum { LONGEST_TEXT = (ENTRY_SIZE - ENTRY_TEXT) * 8 };
 
 /* files.c. An entry or object is told by its number, from 1; 0 is none. */
-void trace_begin(struct trace *trace, const char *folder);
+void trace_begin(struct trace *trace, const char *folder, const char *places);
 void trace_program(char *path, word room);
 void trace_move(struct trace *to, const struct trace *from);
 word trace_entry(struct trace *trace, word kind, word number, word address, word object, const char *text);
 void trace_gone(struct trace *trace, word object);
 word trace_object(const struct trace *trace, word address);
+int trace_is_wanted(const struct trace *trace, word object, const char *function);
 int trace_is_system(const struct trace *trace, word object);
+
+/* places.c is the last two. */
 
 /* bind.c */
 word recorded(const struct api_function *function, word original, word asker);

@@ -7,11 +7,12 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from shim_support import HOOK, OLDER_LIBC, Run, clean_environment
+from shim_support import HOOK, OLDER_LIBC, SHIM, Run, clean_environment
 from traced_programs import Trace, Traced, needs_recorder, trace
 
 from gdbcuda.shell.trace import starting
@@ -45,7 +46,9 @@ def test_the_calls_of_a_program(trace: Trace, run: Run) -> None:
     assert {(call["layer"], call["object"], call["depth"]) for call in calls} == {("driver", "libcuda.so.1", 0)}
     assert [call["arguments"]["bytesize"] for call in calls[5:8]] == [64 << 20, (1 << 30) + 1, 3 << 30]
     assert all(call["result"] == "CUDA_SUCCESS" and call["out"]["dptr"]["value"] for call in calls[5:8])
-    assert calls[5]["caller"]["function"] == "allocate_buffer" and calls[5]["caller"]["layer"] == "app"
+    caller, source = calls[5]["caller"], (SHIM / "sample" / "test_alloc.c").read_text().splitlines()
+    assert (caller["function"], caller["layer"]) == ("allocate_buffer", "app")
+    assert "cuMemAlloc(" in source[int(caller["source"].removeprefix("test_alloc.c:")) - 1]
     assert found.log("show").stderr == ""
 
 
@@ -66,6 +69,37 @@ def test_of_a_runtime_too(trace: Trace) -> None:
     (alloc, *_) = [call for call in calls if call["name"] == "cuMemAlloc_v2"]
     parent = next(call for call in calls if call["number"] == alloc["parent"])
     assert (parent["name"], parent["layer"]) == ("cudaMalloc", "runtime")
+
+
+@pytest.mark.parametrize(
+    "places, layers",
+    [(["hook"], {"hook"}), (["driver"], {"driver"}), (["hook,driver"], {"hook", "driver"}), (["runtime"], set()),
+     (["libcuda.so.1"], {"driver"})],
+)  # fmt: skip
+def test_of_some_layers_alone(trace: Trace, shim: Path, places: list[str], layers: set[str]) -> None:
+    chosen = [word for place in places for word in ("--in", place)]
+    found = trace("test_alloc", options=("--hook", str(shim / HOOK), *chosen))
+    assert found.done.returncode == 0
+    assert {call["layer"] for call in (found.calls() if layers else [])} == layers
+
+
+def test_what_hands_out_functions_is_followed_in_every_layer(trace: Trace, shim: Path) -> None:
+    found = trace("runtime_alloc", options=("--in", "driver"))
+    assert {call["layer"] for call in found.calls("--function", "cuMemAlloc")} == {"driver"}
+
+
+def test_two_runtimes_that_extension_modules_have_loaded(trace: Trace, shim: Path, tmp_path: Path) -> None:
+    source = "int cudaRuntimeGetVersion(int *); int version(void) { int i; cudaRuntimeGetVersion(&i); return i; }"
+    for major in ("12", "13"):
+        line = ["gcc", "-x", "c", "-", "-x", "none", "-shared", "-fPIC", "-o", str(tmp_path / f"uses{major}.so")]
+        subprocess.run([*line, str(shim / f"standin/libcudart.so.{major}")], input=source, text=True, check=True)
+    script = "import ctypes, sys; print(*[ctypes.CDLL(path).version() for path in sys.argv[1:]])"
+    found = trace(sys.executable, "-c", script, str(tmp_path / "uses12.so"), str(tmp_path / "uses13.so"))
+    assert found.done.stdout == "12090 13000\n"
+    calls = found.calls("--function", "cudaRuntimeGetVersion")
+    assert [(call["object"], call["layer"], call["out"]["runtimeVersion"]["value"]) for call in calls] == [
+        ("libcudart.so.12", "runtime", 12090), ("libcudart.so.13", "runtime", 13000),
+    ]  # fmt: skip
 
 
 def test_as_a_log_of_cuda_log(trace: Trace, shim: Path, tmp_path: Path) -> None:
@@ -110,7 +144,8 @@ def test_the_call_that_crashes_is_the_last_one(trace: Trace, traced: Path) -> No
     assert found.done.returncode == -signal.SIGSEGV
     (*_, last) = found.calls()
     assert (last["name"], last["ended"]) == ("cuDeviceGetCount", "not over")
-    assert re.search(r"cuDeviceGetCount\(count=0x8\) \.\.\. not over  by main in traced", found.log("show").stdout)
+    shown = found.log("show").stdout
+    assert re.search(r"cuDeviceGetCount\(count=0x8\) \.\.\. not over  by main at traced\.c:\d+\n", shown)
 
 
 def test_children_have_files_of_their_own(trace: Trace, traced: Path) -> None:
@@ -191,6 +226,12 @@ def test_what_is_recorded_is_for_its_owner_alone(trace: Trace, traced: Path) -> 
     found = trace(traced, "exit", "0")
     assert found.folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in found.folder.iterdir()} == {0o600}
+
+
+def test_a_layer_that_there_is_not(trace: Trace) -> None:
+    said = trace("test_alloc", options=("--in", "hok")).done.stderr
+    assert said == ("gdbcuda: --in is app, runtime, hook, driver, or a library such as libvgpu.so, not 'hok'; "
+                    "did you mean hook?\n")  # fmt: skip
 
 
 def test_mistakes_are_one_line(trace: Trace, traced: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from gdbcuda.errors import UserError
 from gdbcuda.text import output
 from gdbcuda.text.arguments import FILE, NUMBER, text
-from gdbcuda.text.options import Options, option, rest
+from gdbcuda.text.options import Options, option, options, rest
 from gdbcuda.text.printable import visible
 from gdbcuda.text.shell_command import add_command
 
@@ -21,13 +21,14 @@ _ENDING = "Exit status: the program's own; 127 or 126 where it cannot be started
 _EXAMPLES = (
     "gdbcuda trace -- ./train --epochs 3",
     "gdbcuda trace --hook ./libvgpu.so -o calls -- python train.py",
-    "gdbcuda trace --last 100000 -- ./serve",
+    "gdbcuda trace --in hook --last 100000 -- ./serve",
 )
 
 
 class TraceOptions(Options):
     hook: str | None = option(FILE, "preload this hook library into the program")
     output: str | None = option(text("FOLDER"), "a new folder for what is recorded", short="-o")
+    places: list[str] = options(text("LAYER|LIB"), "functions of these layers or libraries alone", "--in")
     last: int = option(NUMBER, "of each thread at least the last N calls", default=8192)
     program: list[str] = rest(text("PROGRAM"), "the program and its arguments")
 
@@ -47,7 +48,7 @@ def run(wanted: TraceOptions) -> int:
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
-    environment = starting.environment(os.environ, wanted.hook, wanted.last)
+    environment = starting.environment(os.environ, wanted.hook, wanted.last, wanted.places)
     for remark in starting.remarks(words[0]):
         output.complain(f"gdbcuda: {visible(remark)}")
     folder = starting.new_folder(wanted.output, words[0])

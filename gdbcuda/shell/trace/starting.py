@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from gdbcuda import elf
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import meant
 
-FOLDER, LAST = "GDBCUDA_TRACE", "GDBCUDA_TRACE_LAST"
+FOLDER, LAST, PLACES = "GDBCUDA_TRACE", "GDBCUDA_TRACE_LAST", "GDBCUDA_TRACE_IN"
+LAYERS = ("app", "runtime", "hook", "driver")
 MOST = 1 << 18  # calls of a thread, as shim/trace/trace.h has it
 TELLS_OF_ALL = (2, 35)  # glibc: older ones bind functions at the start without a word
 CANNOT_BE_STARTED, NOT_FOUND = 126, 127  # as shells and env say it
 
 
-def environment(own: Mapping[str, str], hook: str | None, last: int) -> dict[str, str]:
+def environment(own: Mapping[str, str], hook: str | None, last: int, where: Sequence[str]) -> dict[str, str]:
     """Of the program. Its libraries come in the order in which they come without us."""
     tracer = places.built(places.TRACER)
     if not tracer:
@@ -32,8 +34,17 @@ def environment(own: Mapping[str, str], hook: str | None, last: int) -> dict[str
     for library in libraries:
         if re.search(r"[ :]", library):
             raise UserError(f"the loader takes no library whose path has a space or a colon: {library}")
-    return {**own, LAST: str(last), "LD_AUDIT": joined(tracer, own.get("LD_AUDIT", "")),
+    return {**own, LAST: str(last), PLACES: ",".join(checked(where)),
+            "LD_AUDIT": joined(tracer, own.get("LD_AUDIT", "")),
             "LD_PRELOAD": joined(*libraries, own.get("LD_PRELOAD", ""))}  # fmt: skip
+
+
+def checked(where: Sequence[str]) -> Iterator[str]:
+    for one in ",".join(where).split(","):
+        if one and one not in LAYERS and ".so" not in one:
+            near = meant(one, LAYERS)
+            raise UserError(f"--in is {', '.join(LAYERS)}, or a library such as libvgpu.so, not {one!r}{near}")
+        yield one
 
 
 def joined(*parts: str) -> str:
