@@ -16,6 +16,7 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.layers import table_version
 from gdbcuda.text import cplusplus
+from gdbcuda.text.sentences import ranges
 
 FEWEST = 2  # letters before functions are offered
 EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as the table's prototypes are written
@@ -197,10 +198,8 @@ def loader_function(symbol: str) -> api.Function:
 
 
 def breakpoint_numbers(numbers: list[int]) -> str:
-    """ "Breakpoint 3" or "Breakpoints 3-17"."""
-    if len(numbers) == 1:
-        return f"Breakpoint {numbers[0]}"
-    return f"Breakpoints {numbers[0]}-{numbers[-1]}"
+    """ "Breakpoint 3" or "Breakpoints 3-17, 20"."""
+    return f"Breakpoint{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"
 
 
 def split_places(text: str | None) -> tuple[str, ...]:
