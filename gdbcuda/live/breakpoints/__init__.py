@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import gdb
 
@@ -156,11 +156,17 @@ def choose_locations(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:
             choose_among(breakpoint, own, wish)
 
 
+ON_NOT_MEANT: list[Callable[[gdb.Breakpoint, Location], None]] = []  # for who may have taken it for meant before
+
+
 def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: BreakWish) -> None:
     """The places of one inferior."""
     chosen = "hook" if is_answered(places, wish) else chosen_layer(places, wish)
     for place in places:
         wanted = wish.by_user.get((place.file, place.function), is_wanted(place, wish, chosen))
+        if not wanted:
+            for tell in ON_NOT_MEANT:
+                tell(breakpoint, place)
         if place.enabled != wanted:
             switch(breakpoint, place, wanted)
             place.enabled = wanted

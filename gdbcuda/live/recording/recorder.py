@@ -200,9 +200,10 @@ class Recorder(LogNotes):
         if overwritten is not None and overwritten.enabled:
             with bytes_kept(answer.entry):
                 overwritten.enabled = False
-        owner = this_snapshot.objects().holder(answer.reached.address)
-        if owner is not None and answer.function in self.wish.functions:
-            self.plant_functions(owner, self.processes())
+        if answer.function in self.wish.functions:
+            for one in (*this_snapshot.objects().all, *this_snapshot.objects_elsewhere()):
+                if one.image.holds(answer.reached.address):
+                    self.plant_functions(one, self.processes())
 
     def places(self) -> int:
         """How many functions are watched, in all processes."""
