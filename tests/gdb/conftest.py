@@ -27,8 +27,7 @@ def scenario(request: pytest.FixtureRequest, shim: Path) -> Scenario:
     """Every scenario runs in both places."""
     if request.param == "gdbserver" and not shutil.which("gdbserver"):
         pytest.skip("gdbserver is not installed (apt-get install gdbserver)")
-    fetches = not request.node.get_closest_marker("files_here") or bool(request.node.get_closest_marker("smoke"))
-    return Scenario(shim, request.param, fetches)
+    return Scenario(shim, request.param, piped=request.node.get_closest_marker("smoke") is not None)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 GDB = os.environ.get("GDBCUDA_GDB", "gdb")
+SERVED = str(Path(__file__).parent / "served.py")
 SECONDS = 120
 
 
@@ -37,13 +38,13 @@ def is_cuda_gdb_11_8() -> bool:
 
 @dataclass
 class Scenario:
-    """Runs gdb with the extension; ``place`` is "local" or "gdbserver" (stdio, the hook preloaded by its wrapper).
+    """Runs gdb with the extension; ``place`` is "local" or "gdbserver" (the hook preloaded by its wrapper).
 
-    Through gdbserver gdb ``fetches`` every library, packet by packet: that is half of such a scenario's time."""
+    A gdbserver is ``piped`` as users have it (``target remote |``), or behind a socket, which takes half as long."""
 
     shim: Path
     place: str = "local"
-    fetches: bool = True
+    piped: bool = False
 
     @property
     def hook(self) -> Path:
@@ -74,15 +75,9 @@ class Scenario:
     def start(self, program: Path | None, hook: str | Path | None, arguments: tuple[str, ...]) -> str:
         if self.place == "local":
             return "run"
-        wrapper = f"--wrapper env LD_PRELOAD={hook} -- " if hook else ""
-        words = " ".join([str(program), *arguments])
-        words = (
-            "set remotetimeout 60",  # its 2 seconds are short for a machine that does much else
-            *(() if self.fetches else ("set sysroot /",)),
-            f"target remote | gdbserver --once {wrapper}- {words}",
-            "continue",
-        )
-        return "python " + "; ".join(f"gdb.execute({one!r})" for one in words)
+        wrapper = ["--wrapper", "env", f"LD_PRELOAD={hook}", "--"] if hook else []
+        server = ["gdbserver", "--once", *wrapper, "-", str(program), *arguments]
+        return f"python __import__('runpy').run_path({SERVED!r})['connect']({server}, {self.piped})"
 
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "GDBCUDA_", "PYTHON", "DEBUGINFOD_"))}

@@ -13,10 +13,7 @@ from scenario import Scenario
 from test_log import KINDS, calls_of_sample, events
 
 JUMPS = Path(__file__).resolve().with_name("jumps_to_recorder.py")
-pytestmark = [
-    pytest.mark.files_here,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
 
 
 def recorded(local: Scenario, path: Path, program: str, patched: str, *arguments: str) -> tuple[str, Any]:
