@@ -64,7 +64,7 @@ class ApiNotes:
         self._read: dict[int, Line] = {}
         self._globbed: dict[str, list[int]] = {}
         self._exact: dict[str, list[int]] = {}
-        self._globs: dict[str, list[tuple[int, str]]] = {}  # by the text before the first *
+        self._globs: dict[str, list[tuple[int, str]]] = {}  # by the text before the first *; "" where no more follows
         self._head_lengths: set[int] = set()
         self._of: dict[str, FunctionNotes] = {}
         self._releases: dict[str, list[str]] = {}
@@ -85,8 +85,8 @@ class ApiNotes:
     def _index(self, index: int, patterns: list[str], rest: list[str]) -> None:
         for pattern in patterns:
             if "*" in pattern:
-                head = pattern.partition("*")[0]
-                self._globs.setdefault(head, []).append((index, pattern))
+                head, _, behind = pattern.partition("*")
+                self._globs.setdefault(head, []).append((index, behind and pattern))
                 self._head_lengths.add(len(head))
             else:
                 self._exact.setdefault(pattern, []).append(index)
@@ -117,7 +117,7 @@ class ApiNotes:
     def _covering(self, base: str) -> list[int]:
         """Lines with a glob for that name. Only those that begin as it does are compared."""
         heads = (self._globs.get(base[:end], ()) for end in self._head_lengths if end <= len(base))
-        return sorted(index for globs in heads for index, pattern in globs if matches(base, pattern))
+        return sorted(index for globs in heads for index, pattern in globs if not pattern or matches(base, pattern))
 
     def releases(self, base: str) -> tuple[str, ...]:
         self._cut()

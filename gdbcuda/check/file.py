@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from gdbcuda import api, elf
 from gdbcuda.api.vendor import api_of, major_version
@@ -44,16 +44,16 @@ def check(
     for finding in findings(subject, (*on, PAIR) if library and started else on):
         report.add(finding)
     if role == "hook library":
-        report.functions = {name: important_first(found) for name, found in _functions(subject)}
+        report.functions = dict(_functions(subject))
     return report
 
 
-def _functions(subject: Subject) -> Iterator[tuple[str, Mapping[str, api.Function]]]:
-    yield "exported", subject.hooked
-    yield "not_hooked", subject.not_hooked
+def _functions(subject: Subject) -> Iterator[tuple[str, list[str]]]:
+    yield "exported", subject.in_order
+    yield "not_hooked", important_first(subject.not_hooked)
     with contextlib.suppress(UserError):  # the finding "damaged" tells
         if subject.hidden_is_known:
-            yield "hidden", subject.hidden
+            yield "hidden", important_first(subject.hidden)
 
 
 def _role(file: elf.Elf) -> str:

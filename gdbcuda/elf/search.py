@@ -21,6 +21,7 @@ class Root:
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
         self.directory = os.path.abspath(directory) if directory and os.fspath(directory) != "/" else ""
+        self._opened: dict[str, Elf | None] = {}
 
     def outside(self, inside: str) -> str:
         """The path by which this process reaches ``inside``: symbolic links stay below the root."""
@@ -74,14 +75,19 @@ class Root:
     def find(self, name: str, wanted_by: Elf) -> Elf | None:
         """The library that the loader would take for DT_NEEDED ``name``: the first of the right machine."""
         for directory in [""] if "/" in name else self._directories(wanted_by):
-            path = self.outside(os.path.join(directory, name))
-            try:
-                found = open_elf(path) if os.path.isfile(path) else None
-            except UserError:
-                found = None
+            found = self._library(self.outside(os.path.join(directory, name)))
             if found and (found.machine, found.header.bits) == (wanted_by.machine, wanted_by.header.bits):
                 return found
         return None
+
+    def _library(self, path: str) -> Elf | None:
+        """Opened once, whoever needs it; None where there is none."""
+        if path not in self._opened:
+            try:
+                self._opened[path] = open_elf(path) if os.path.isfile(path) else None
+            except UserError:
+                self._opened[path] = None
+        return self._opened[path]
 
     def _directories(self, wanted_by: Elf) -> Iterator[str]:
         runpath, rpath = wanted_by.dynamic.texts("DT_RUNPATH"), wanted_by.dynamic.texts("DT_RPATH")

@@ -27,14 +27,17 @@ def scenario(request: pytest.FixtureRequest, shim: Path) -> Scenario:
     """Every scenario runs in both places."""
     if request.param == "gdbserver" and not shutil.which("gdbserver"):
         pytest.skip("gdbserver is not installed (apt-get install gdbserver)")
-    fetches = not request.node.get_closest_marker("files_here") or bool(request.node.get_closest_marker("smoke"))
-    return Scenario(shim, request.param, fetches)
+    return Scenario(shim, request.param, is_smoke(request))
 
 
 @pytest.fixture
-def local(shim: Path) -> Scenario:
+def local(request: pytest.FixtureRequest, shim: Path) -> Scenario:
     """For what a gdbserver session cannot do, or does not do differently."""
-    return Scenario(shim)
+    return Scenario(shim, in_full=is_smoke(request))
+
+
+def is_smoke(request: pytest.FixtureRequest) -> bool:
+    return request.node.get_closest_marker("smoke") is not None
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 CLIENT = """
 #include <dlfcn.h>
 #include "gdbcuda_api.h"

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 FIRST = 971  # a number that nothing else has: no thread, inferior, line or size
 WALK = """
     import json, sys, types

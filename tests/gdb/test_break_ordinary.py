@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from scenario import Scenario
 from test_break import enabled_rows
-
-pytestmark = pytest.mark.files_here
 
 
 def test_ordinary_breakpoint_in_every_respect(local: Scenario) -> None:

@@ -7,8 +7,6 @@ import re
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 
 def test_survives_a_second_run_with_a_return_breakpoint(local: Scenario) -> None:
     text = local.run("test_alloc", "cuda-break cuMemAlloc --on return", "run", "run")

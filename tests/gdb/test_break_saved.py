@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from scenario import Scenario
-
-pytestmark = pytest.mark.files_here
 
 COMMANDS = "python gdb.execute('commands 1\\nsilent\\necho COMMANDS RAN\\\\n\\nend')"
 

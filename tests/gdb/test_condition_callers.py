@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 HOOK = """
 #include <stddef.h>
 int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize)

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 HOOK = """
 #include <stddef.h>
 int cuMemcpy2D_v2(const void *pCopy) { return (size_t)pCopy == 0xdead0000; }

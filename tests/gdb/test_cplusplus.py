@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 DRIVER = '#include <cstddef>\nextern "C" int cuMemAlloc_v2(unsigned long long *block, size_t bytes);\n'
 PROGRAM = DRIVER + """
 static unsigned long long block;

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 HOOK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 
 @pytest.fixture(params=["registers", "memory"])
 def by(request: pytest.FixtureRequest) -> str:

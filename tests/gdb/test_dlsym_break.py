@@ -7,8 +7,6 @@ import re
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 
 def test_only_there_and_only_for_that_name(scenario: Scenario) -> None:
     text = scenario.run("dlsym_alloc", "cuda-dlsym break cuMemAlloc_v2", "RUN", "info breakpoints", "bt 2")

@@ -6,8 +6,6 @@ import pytest
 from idle_gdb import IdleGdb
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>

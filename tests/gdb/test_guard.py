@@ -10,10 +10,7 @@ import pytest
 from guard_programs import ASKING, CALLS, FORKING, HOOK, ONE, RESOLVER, STRIPPED_HOOK, UNGUARDABLE
 from scenario import Scenario
 
-pytestmark = [
-    pytest.mark.files_here,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 ON, LARGE = "set cuda-guard auto", "cuda-break cuMemAlloc if bytesize >= 1T"
 STATE = "python import gdbcuda.live.guarding.guards as guards; print('state:', guards.state_of(1))"
 

@@ -11,10 +11,7 @@ from guard_programs import CALLS, GO_ON, HOOK, STOPS
 from scenario import Scenario
 from test_guard import LARGE, ON, build  # noqa: F401  (a fixture)
 
-pytestmark = [
-    pytest.mark.files_here,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 
 SIZES = "python print('sizes', len(sizes), len(set(sizes)), min(sizes) >> 40, max(sizes) >> 40)"
 

@@ -11,10 +11,7 @@ from guard_programs import HOOK
 from scenario import Scenario
 from test_guard import ON
 
-pytestmark = [
-    pytest.mark.files_here,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 SILENT = "set cuda-stop-info off"
 
 FORKS = """

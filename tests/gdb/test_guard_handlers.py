@@ -10,10 +10,7 @@ from guard_programs import HOOK, STRIPPED_HOOK
 from scenario import Scenario, skip_if_stacks_are_unreadable
 from test_guard import ON
 
-pytestmark = [
-    pytest.mark.files_here,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 
 # It calls ten times, in a thread whose signal handler calls too: with the word "above" on a stack above the thread's.
 INTERRUPTED = """

@@ -10,10 +10,7 @@ import pytest
 from guard_programs import GO_ON, HOOK, STOPS
 from scenario import Scenario, version
 
-pytestmark = [
-    pytest.mark.files_here,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 
 # program THREADS CALLS: threads call both libraries' functions in turn; every tenth call is one of 1T and its number.
 BOTH = """

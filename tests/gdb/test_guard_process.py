@@ -13,10 +13,7 @@ from guard_programs import BUSY, CALLS, HOOK
 from scenario import GDB, ROOT, Scenario, execute, skip_if_stacks_are_unreadable
 from test_guard import LARGE, ON, STATE, build  # noqa: F401  (a fixture)
 
-pytestmark = [
-    pytest.mark.files_here,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 
 
 def executable_bytes(pid: int, name: str) -> bytes:

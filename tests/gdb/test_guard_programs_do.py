@@ -12,10 +12,7 @@ from guard_programs import HOOK
 from scenario import Scenario
 from test_guard import LARGE, ON
 
-pytestmark = [
-    pytest.mark.files_here,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 SILENT = "set cuda-stop-info off"
 
 # Its second instruction is where a table, a loop or a computed goto leads: cuMemAlloc_v2(p, n) adds n to *p in steps.

@@ -11,10 +11,7 @@ from scenario import Scenario
 
 from gdbcuda import api
 
-pytestmark = [
-    pytest.mark.files_here,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
 ELSEWHERE = "set cuda-guard-stacks off"  # our library has room for all of them
 NAMES = sorted({one.symbol for one in api.load().find("cuM*") if one.api == "driver"})
 COUNT = len(NAMES)

@@ -13,8 +13,6 @@ import pytest
 from idle_gdb import IdleGdb
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 KINDS = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemsetD8_v2", "cuMemcpyDtoH_v2")
 START = "cuda-log start cuMemAlloc cuMemFree cuMemsetD8 cuMemcpyDtoH --in hook"
 

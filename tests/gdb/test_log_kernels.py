@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from scenario import Scenario
 
 from gdbcuda.shell import cli
-
-pytestmark = pytest.mark.files_here
 
 PROGRAM = """
 struct dim3 { unsigned int x, y, z; };

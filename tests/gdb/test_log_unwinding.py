@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 DRIVER = """
 int cuInit(unsigned int flags) { return 0; }
 int cuCtxSynchronize(void) { return 0; }

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 WRONG = """
 #include <stddef.h>
 #define GDBCUDA_API_SOURCE_NAMES

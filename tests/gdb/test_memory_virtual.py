@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from scenario import Scenario
-
-pytestmark = pytest.mark.files_here
 
 WRONG = """
 #include <stddef.h>

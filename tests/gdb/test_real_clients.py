@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
 VENDORS_RUNTIME = Path("/usr/local/cuda/lib64/libcudart.so.13")
 needs_runtime = pytest.mark.skipif(not VENDORS_RUNTIME.exists(), reason="NVIDIA's libcudart.so.13 is not installed")
 

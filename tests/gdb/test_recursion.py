@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from scenario import Scenario
 
-pytestmark = pytest.mark.files_here
-
 CYCLE = """
 int cuDeviceGet(int *d, int n);
 int cuInit(unsigned f) { int d = 0; return cuDeviceGet(&d, f); }

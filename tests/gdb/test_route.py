@@ -217,8 +217,8 @@ def test_where_there_is_nothing_to_see(local: Scenario) -> None:
 
 
 def test_a_core_file(local: Scenario, tmp_path: Path) -> None:
-    core = tmp_path / "core"
-    local.run("test_alloc", "cuda-break cuMemFree", "run", f"generate-core-file {core}")
+    core = tmp_path / "core"  # at the second allocation: behind the last it has 4 GB
+    local.run("test_alloc", "cuda-break cuMemAlloc", "run", "continue", f"generate-core-file {core}")
     text = local.run("test_alloc", f"core-file {core}", "cuda-route cuMemAlloc", "cuda-dlsym", "cuda-dlsym log on")
     assert re.search(rf"cuMemAlloc_v2 +app test_alloc +PLT, bound +{HOOKED}", text)
     assert re.search(r"dlsym +system +lib(c|dl).so.\d +GLIBC_2", text)

@@ -102,11 +102,11 @@ def not_hooked(subject: Subject) -> Answer:
     today = subject.not_hooked
     if not today:
         return None
-    apis = {function.api for function in today.values()}
-    past_quota = [symbol for symbol in important_first(today) if roles.takes_device_memory(today[symbol])]
+    apis, ordered = {function.api for function in today.values()}, important_first(today)
+    past_quota = [symbol for symbol in ordered if roles.takes_device_memory(today[symbol])]
     told = [f"takes device memory: {', '.join(past_quota)}"] if past_quota else []
     for role in IMPORTANT_ROLES:
-        names = [one for one in important_first(today) if today[one].role == role and one not in past_quota]
+        names = [one for one in ordered if today[one].role == role and one not in past_quota]
         if names:
             told.append(f"{role}: {some(names, 3)}")
     return "; ".join([f"{len(today)} functions of {' and '.join(sorted(apis))}", *told])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 _BRANCH = re.compile(rb"(?=([\xe8\xe9]|\xff[\x15\x25])(.{4}))", re.DOTALL)
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(.{4})", re.DOTALL)
@@ -110,7 +110,7 @@ def unchecked_writes(code: bytes) -> set[int]:
         return set()
     tested = _STATUS_TEST.search(code)
     seen = code[: tested.start()] if tested else code
-    return {number for number, place, end in _stored(code) if _is_written_through(seen, place, end)}
+    return {number for number, place, end in _stored(code[:_PROLOGUE]) if _is_written_through(seen, place, end)}
 
 
 def _is_written_through(code: bytes, place: bytes, start: int) -> bool:
@@ -144,19 +144,20 @@ def unused_arguments(code: bytes) -> set[int]:
     """An argument whose place in the frame no instruction but the storing one names (as disp(%rbp))."""
     if b"\x55\x48\x89\xe5" not in code[:32]:  # push %rbp; mov %rsp,%rbp
         return set()
-    return {number for number, place, end in _stored(code) if not _is_named(code, place, end)}
+    return {number for number, place, end in _stored(code[:_PROLOGUE]) if not _is_named(code, place, end)}
 
 
-def _stored(code: bytes) -> Iterator[tuple[int, bytes, int]]:
+@lru_cache(maxsize=4096)  # two checks ask it of each function
+def _stored(prologue: bytes) -> tuple[tuple[int, bytes, int], ...]:
     """(argument, displacement, end of the instruction) of what the prologue puts on the stack."""
-    seen = set()
-    for found in _STORE.finditer(code, 0, _PROLOGUE):
+    stored: dict[int, tuple[int, bytes, int]] = {}
+    for found in _STORE.finditer(prologue):
         prefix, short, near, wide, far = found.groups()
         extended = int(prefix in (b"\x44", b"\x4c"))
         number = _ARGUMENTS.get((extended, (short or wide)[0] >> 3 & 7))
-        if number is not None and number not in seen:
-            seen.add(number)
-            yield number, near or far, found.end()
+        if number is not None and number not in stored:
+            stored[number] = number, near or far, found.end()
+    return tuple(stored.values())
 
 
 def _is_named(code: bytes, place: bytes, start: int) -> bool:

@@ -19,7 +19,7 @@ GAP = 1 << 14  # between functions of one piece
 
 
 @dataclass(frozen=True)
-class Piece:
+class CodePiece:
     """Code as it is in the process, and in the file (as far as that is known)."""
 
     start: int
@@ -57,7 +57,7 @@ def sizes_of(linkage: Linkage, spots: Iterable[PlantingSpot]) -> dict[int, int]:
 
 def pieces(
     linkage: Linkage, spots: Sequence[PlantingSpot], sizes: dict[int, int]
-) -> Iterator[tuple[Piece, list[PlantingSpot]]]:
+) -> Iterator[tuple[CodePiece, list[PlantingSpot]]]:
     """Functions that are near each other, with their code."""
     members: list[PlantingSpot] = []
     end = 0
@@ -71,17 +71,17 @@ def pieces(
         yield piece(linkage, members[0].address, end), members
 
 
-def piece(linkage: Linkage, start: int, end: int) -> Piece:
+def piece(linkage: Linkage, start: int, end: int) -> CodePiece:
     in_file = None
     with suppress(OSError):
         in_file = process.bytes_in_file(linkage.image, start, end - start)
     try:
-        return Piece(start, process.original_code(start, end - start), in_file)
+        return CodePiece(start, process.original_code(start, end - start), in_file)
     except Unreadable:
-        return Piece(start, b"", None)
+        return CodePiece(start, b"", None)
 
 
-def plan(function: int, size: int, piece: Piece) -> Detour:
+def plan(function: int, size: int, piece: CodePiece) -> Detour:
     if not size:
         raise NoDetour("the size of the function is not known")
     if size > detours.LARGEST_FUNCTION:
