@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.text import output
@@ -50,6 +49,8 @@ def run(wanted: WrapOptions) -> None:
 
 def symbols(wanted: WrapOptions) -> list[str]:
     """In the order in which they were named, each once."""
+    from gdbcuda import api  # --help does without
+
     table = api.load()
     if wanted.all == bool(wanted.function):
         raise UserError("name functions or --all, for example: " + _EXAMPLES[0])

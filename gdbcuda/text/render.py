@@ -159,7 +159,9 @@ def without_columns(
     left = [i for i in range(len(headers)) if i not in same]
     rest = table([[row[i] for i in left] for row in cells], [headers[i] for i in left], colour=colour, lines=True,
                  width=width)  # fmt: skip
-    return "\n".join([*([fold(f"In each row: {above}", width)] if above else []), rest])
+    folded = fold(f"In each row: {above}", width) if above else ""
+    first = folded if visible_width(folded) <= width else wrap(folded, width)
+    return "\n".join([*([first] if above else []), rest])
 
 
 def records(rows: Sequence[Sequence[str]], headers: Sequence[str], width: int) -> str:
