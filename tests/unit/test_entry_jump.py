@@ -61,3 +61,8 @@ def test_what_is_no_jump_of_a_hook(code: bytes) -> None:
 def test_what_cannot_be_read_is_the_callers() -> None:
     with pytest.raises(Unreadable):
         entry_jump.target(memory(b"").read, ENTRY + 0x100000)
+
+
+@pytest.mark.parametrize("form", ["rax", "rax, pushed", "r11", "pushed"])
+def test_a_form_is_one_with_its_last_byte(form: str) -> None:
+    assert entry_jump.target(memory(FORMS[form][:-1] + b"\x90").read, ENTRY) is None

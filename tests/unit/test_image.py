@@ -90,3 +90,60 @@ def test_an_object_holds_its_segments_alone(found: list[image.Image]) -> None:
         start, end, _ = one.segments[0]
         assert one.base <= start < end and one.holds(start) and one.holds(end - 1), one.name
         assert not one.holds(min(low for low, _, _ in one.segments) - 1)
+
+
+def test_a_thread_local_symbol_has_no_address(found: list[image.Image]) -> None:
+    """errno of libc.so.6: its value is a distance."""
+    assert all(one.lookup("errno") is None for one in found)
+
+
+def test_its_parts_lie_where_the_file_says(found: list[image.Image]) -> None:
+    libc = next(one for one in found if "libc.so" in one.name)
+    parts = [part for part in libc.file_parts if part[3] == image.PT_LOAD]
+    assert len(parts) > 1 and parts[0][0] == libc.base
+    file = Path(libc.name).read_bytes()
+    for address, offset, size, _ in parts[:2]:  # what the loader does not write to
+        assert libc.memory.read(address, min(size, 4096)) == file[offset : offset + min(size, 4096)]
+
+
+def test_what_is_not_to_be_believed_has_no_symbols(found: list[image.Image]) -> None:
+    libc = next(one for one in found if one.lookup("malloc"))
+    libc.lose_contents("no file")
+    assert libc.lookup("malloc") is None and libc.lacking == "no file"
+
+
+PT_NULL, BASE, ALONE = 0, 0x10000, 0
+
+
+class Headers:
+    """An object whose memory is an ELF header and program headers, each (type, address, bytes in the file, bytes)."""
+
+    def __init__(self, *rows: tuple[int, int, int, int]) -> None:
+        header = b"\x7fELF" + bytes(28) + struct.pack("<Q", 64) + bytes(16) + struct.pack("<H", len(rows)) + bytes(6)
+        table = (struct.pack("<IIQQQQQQ", kind, 6, 0, start, 0, there, size, 0) for kind, start, there, size in rows)
+        self.data = header + b"".join(table)
+
+    def read(self, address: int, size: int) -> bytes:
+        data = self.data[address - BASE : address - BASE + size] if address >= BASE else b""
+        if len(data) < size:
+            raise Unreadable(address, size)
+        return data
+
+
+def zero_tails(*rows: tuple[int, int, int, int]) -> list[int]:
+    return image.Image(Headers(*rows), "libhook.so", BASE, ALONE).zero_tails
+
+
+def test_zeros_behind_a_segment_are_its_bss() -> None:
+    assert zero_tails((image.PT_LOAD, 0x1000, 0x100, 0x180)) == [BASE + 0x1180]
+    assert zero_tails((image.PT_LOAD, 0x1000, 0x100, 0x100), (PT_NULL, 0x2000, 0, 0x100)) == []
+
+
+@pytest.mark.parametrize(
+    ("start", "size", "is_bss"),
+    [(0x1000, 0x180, False), (0x1000, 0x200, False), (0x1000, 0x17F, True), (0x1180, 0x100, True)],
+)
+def test_what_fills_up_the_read_only_part_is_no_bss(start: int, size: int, is_bss: bool) -> None:
+    """PT_GNU_RELRO: the loader takes the right to write from there."""
+    rows = (image.PT_LOAD, 0x1000, 0x100, 0x180), (image.PT_GNU_RELRO, start, size, size)
+    assert bool(zero_tails(*rows)) is is_bss

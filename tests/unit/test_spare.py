@@ -33,5 +33,10 @@ def test_gaps_are_in_front_of_segments_and_the_nearest_comes_first() -> None:
     assert gaps(segments, 0x1000, 0x95000, 0x100000) == [0x8F000, 0x3F000]
 
 
+def test_a_gap_that_fits_exactly_fits() -> None:
+    assert gaps([(0x1000, 0x2000), (0x3000, 0x4000)], 0x1000, 0x3000, 0x100000) == [0x2000]
+    assert gaps([(0x1000, 0x2000), (0x3000, 0x4000)], 0x1001, 0x3000, 0x100000) == []
+
+
 def test_there_is_nothing_below_zero() -> None:
     assert gaps([(0x800, 0x2000)], 0x1000, 0x1000, 0x100000) == []
