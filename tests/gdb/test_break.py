@@ -309,10 +309,12 @@ def test_versions_of_one_symbol(scenario: Scenario, compile_c, tmp_path: Path) -
     """Who was linked without versions gets the oldest, which is not the default."""
     (tmp_path / "map").write_text("HOOK_1 { global: cuMemAlloc_v2; local: *; };\nHOOK_2 { } HOOK_1;\n")
     hook = compile_c("libversions.so", VERSIONS, "-shared", f"-Wl,--version-script={tmp_path}/map")
-    text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "RUN", "delete", "continue",
-                        "cuda-log show", hook=hook)  # fmt: skip
-    assert re.search(r"^Breakpoint 1(\.\d)?, first ", text, re.MULTILINE), text
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "tbreak exit", "RUN",
+                        "info breakpoints", "delete", "continue", "cuda-log show", hook=hook)  # fmt: skip
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2\(.*?\) = (\w+)", text) == [("hook", "CUDA_ERROR_OUT_OF_MEMORY")] * 3
+    if " in first at " not in text:
+        pytest.skip("this gdb finds the default version of a symbol alone (gdb 11 finds all)")
+    assert re.search(r"^Breakpoint 1(\.\d)?, first ", text, re.MULTILINE), text
 
 
 def test_an_indirect_function_on_return(scenario: Scenario, compile_c, tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ SESSION = (
 )  # fmt: skip
 TYPED = r"  [^\s(\d#]|(?:    )?(?:\$|\(gdb\)) "  # a command to type; what has been typed
 WAITING = r"cuda-\S+ is at work, [^\n]*?; Ctrl-C ends it"  # it is gone when the answer comes
-OF_GDB = r"\d+\s+fprintf|Starting program|Using host lib|Temporary breakpoint"
+OF_GDB = r"\d+\s+fprintf|Starting program|Using host lib|Temporary breakpoint|warning: |BFD: "
 
 
 @pytest.mark.parametrize("columns", [60, 80])
