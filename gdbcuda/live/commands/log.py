@@ -254,11 +254,17 @@ def make_filter(wanted: shared.FilterOptions) -> select.CallFilter:
     return chosen.with_condition(wanted.condition, table, notes)
 
 
+def nothing_recorded() -> str:
+    if not call_log.can_record():
+        return f"Nothing was recorded, and {call_log.NO_CALLS}."
+    return "Nothing is recorded yet." if call_log.SESSION.recorder else "Nothing is recorded: cuda-log start"
+
+
 def view(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
     from gdbcuda.log import changes
 
     if not calls:
-        return "Nothing is recorded yet." if call_log.SESSION.recorder else "Nothing is recorded: cuda-log start"
+        return nothing_recorded()
     writer, count = call_log.writer(), SHOWN if wanted.last is None else wanted.last
     if wanted.changed:
         return "\n".join(changes.Changes(writer, chosen.takes).texts(trees.roots(calls)))

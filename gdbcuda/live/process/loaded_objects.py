@@ -148,9 +148,10 @@ def ranges_in_file(name: str) -> list[tuple[int, int]]:
 
 @until_objects_change
 def exports(file: str, name: str, address: int) -> bool:
-    """Is the address in the function that the object exports under that name?"""
-    found = exported(file, name)
-    return found is not None and found.address <= address < found.address + max(found.size, 1)
+    """Is the address in a function that the object exports under that name, of whatever version?"""
+    owner = loaded(file)
+    found = [one for _, one in owner.matches(name)] if owner is not None else []
+    return any(one.address <= address < one.address + max(one.size, 1) for one in found)
 
 
 def is_indirect(file: str, name: str) -> bool:
@@ -160,8 +161,12 @@ def is_indirect(file: str, name: str) -> bool:
 
 
 def exported(file: str, name: str) -> image.LoadedSymbol | None:
-    owner = next((one for one in images() if (one.name or strip_prefix(program())) == file), None)
+    owner = loaded(file)
     return owner.lookup(name) if owner is not None else None
+
+
+def loaded(file: str) -> image.Image | None:
+    return next((one for one in images() if (one.name or strip_prefix(program())) == file), None)
 
 
 def on_stop(event: object) -> None:

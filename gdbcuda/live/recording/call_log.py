@@ -65,12 +65,17 @@ class Session:
 
 
 SESSION = Session()
+NO_CALLS = "a core file makes no calls any more"
+
+
+def can_record() -> bool:
+    return process.connection() != "core"
 
 
 def start(wish: RecordWish, path: str | None, is_fast: bool = False) -> Recorder | RingRecorder:
     """A new recorder in the place of the one at work, if any; the log goes on, numbers and clock with it."""
-    if process.connection() == "core":
-        raise UserError("a core file makes no calls any more", page="processes")
+    if not can_record():
+        raise UserError(NO_CALLS, page="processes")
     file = sinks.JsonLines(path, header(), complain) if path else None  # if that fails the old one goes on
     stop()
     apply_limit()
