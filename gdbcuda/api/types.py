@@ -12,8 +12,11 @@ from typing import NamedTuple, Protocol
 TAG = re.compile(r"\b(struct|union|enum) ")
 
 
+FEWEST_BITS = 3  # with 1 and 2 alone nobody knows whether 3 is both or neither
+
+
 class Enum:
-    """An enum, or a group of flag macros: `values` in the order of the header."""
+    """An enum, or a group of flag macros: `values` in the order of the header. ``is_bits``: each of them is a bit."""
 
     def __init__(self, name: str, values: Mapping[str, int]) -> None:
         self.name = name
@@ -21,6 +24,8 @@ class Enum:
         self._names: dict[int, str] = {}
         for constant, value in values.items():
             self._names.setdefault(value, constant)
+        bits = {value for value in self._names if value & 0x7FFFFFFF not in (0, 0x7FFFFFFF)}
+        self.is_bits = len(bits) >= FEWEST_BITS and not any(value & (value - 1) for value in bits)
 
     def __repr__(self) -> str:
         return f"<Enum {self.name}>"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gdbcuda.calls.record import Call
+from gdbcuda.calls.record import DIGITS, Call
 from gdbcuda.calls.references import Details
 from gdbcuda.calls.text import CallWriter
 
 Data = dict[str, Any]
-DIGITS = 7  # of seconds, as in a log
 FIELDS = ("number", "name", "base", "start", "seconds", "thread", "lwp", "inferior", "pid", "depth", "parent", "layer",
           "object", "arguments", "out", "status", "result", "ended")  # fmt: skip
 

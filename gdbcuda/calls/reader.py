@@ -27,13 +27,15 @@ Event = tuple[str, Call]
 
 
 class Log:
-    """What a file says beside its calls; grows while `events` are read."""
+    """What a file says beside its calls; grows while `events` are read. ``kept``, where somebody has put a list there,
+    gets each note as it was: kind and details."""
 
     def __init__(self) -> None:
         self.header: dict[str, Any] = {}
         self.notes = References()
         self.problems: Counter[str] = Counter()
         self.open: dict[int, Call] = {}
+        self.kept: list[tuple[str, Mapping[str, Any]]] | None = None
 
     def add_header(self, line: dict[str, Any]) -> None:
         if line["gdbcuda_log"] != record.FORMAT:
@@ -41,7 +43,12 @@ class Log:
         self.header = self.header or line
 
     def add_note(self, line: dict[str, Any]) -> None:
-        self.notes.add(line["name"], line["details"])
+        self.note(line["name"], line["details"])
+
+    def note(self, kind: str, details: Mapping[str, Any]) -> None:
+        self.notes.add(kind, details)
+        if self.kept is not None:
+            self.kept.append((kind, details))
 
 
 class LogFile:
@@ -59,6 +66,9 @@ class LogFile:
             raise UserError(f"cannot read {path}: {problem.strerror}") from None
         self.read_ahead = self.read_ahead.removeprefix(codecs.BOM_UTF8)
         self.header = header(self.read_ahead)
+
+    def events(self, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Event]:
+        return file_events(self, log, progress)
 
     def chunks(self) -> Iterator[tuple[bytes, bool]]:
         """Whole lines, many at a time, and whether too long a one was left out."""

@@ -23,6 +23,7 @@ from gdbcuda import api
 from gdbcuda.calls.references import Process
 
 FORMAT = 1
+DIGITS = 9  # of seconds
 UNWOUND, THREAD_GONE, PROCESS_GONE, STILL_OPEN = "unwound", "thread ended", "process ended", "not over"
 
 
@@ -81,7 +82,7 @@ def header(cuda: str, nvml: str, program: str, version: str, objects: Sequence[A
 
 
 def begin(call: Call) -> dict[str, Any]:
-    line: dict[str, Any] = {"ts": round(call.start, 7), "op_id": call.number, "phase": "B", "name": call.name,
+    line: dict[str, Any] = {"ts": round(call.start, DIGITS), "op_id": call.number, "phase": "B", "name": call.name,
                             "details": call.arguments, "thread": call.thread, "lwp": call.lwp,
                             "inferior": call.inferior, "pid": call.pid, "depth": call.depth,
                             "parent": call.parent, "layer": call.layer, "object": call.object,
@@ -98,11 +99,11 @@ def end(call: Call) -> dict[str, Any]:
     if call.out:
         details["out"] = call.out
     ts = call.start if call.end is None else call.end
-    return {"ts": round(ts, 7), "op_id": call.number, "phase": "E", "name": call.name, "details": details}
+    return {"ts": round(ts, DIGITS), "op_id": call.number, "phase": "E", "name": call.name, "details": details}
 
 
 def note(ts: float, kind: str, details: dict[str, Any]) -> dict[str, Any]:
-    return {"ts": round(ts, 7), "phase": "M", "name": kind, "details": details}
+    return {"ts": round(ts, DIGITS), "phase": "M", "name": kind, "details": details}
 
 
 def from_begin(line: dict[str, Any]) -> Call:

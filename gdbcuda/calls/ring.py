@@ -14,8 +14,6 @@ from typing import NamedTuple
 from gdbcuda.calls.ring_layout import (
     MOST_FUNCTIONS,
     MOST_RINGS,
-    NOT_READ,
-    OUT_WORDS,
     RECORD,
     REGISTERS,
     RING,
@@ -37,7 +35,7 @@ Words = tuple[int, ...]
 class Record(NamedTuple):
     """One call. ``position`` is its number in the thread, from 1; ``words`` are the argument registers and what is on
     the stack behind the return address, ``floats`` the low halves of the first vector registers. ``left``: the tick of
-    the return, None where there was none yet. ``outs``: what was behind the out-pointers; `out_values` reads it.
+    the return, None where there was none yet. ``outs``, ``ins``: what was behind pointers; `pointees` reads it.
     """
 
     position: int
@@ -50,6 +48,7 @@ class Record(NamedTuple):
     left: int | None = None
     result: int = 0
     outs: Words = ()
+    ins: Words = ()
 
 
 @dataclass
@@ -64,6 +63,7 @@ class Ring:
     next: int = 1
     lost: int = 0
     waiting: set[int] = field(default_factory=set)
+    unwritten: set[int] = field(default_factory=set)
 
 
 class RingReader:
@@ -88,6 +88,12 @@ class RingReader:
             found.append((ring, self.read_ring(ring)))
         return found
 
+    def skip(self) -> None:
+        """Nothing of what is there now is told."""
+        for found, _ in self.read():
+            found.waiting.clear()
+            found.lost = 0
+
     @property
     def missed(self) -> int:
         """Calls of threads that have no ring."""
@@ -100,17 +106,21 @@ class RingReader:
             return []
         ring.lwp, ring.pid = head[RING["LWP"]], head[RING["PID"]]
         ring.clock = head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1]
-        first = max(ring.next, begun - records + 1)
-        wanted = sorted(one for one in ring.waiting if one >= first - records) + list(range(first, begun + 1))
-        found = {one.position: one for one in self.records(ring, wanted, records)}
+        new = [*sorted(ring.unwritten), *range(max(ring.next, begun - records + 1), begun + 1)]
+        again = sorted(one for one in ring.waiting if one > begun - records)
+        found = dict(self.records(ring, sorted([*again, *new]), records))
         oldest = self.words(ring.address, RING["SIZE"])[RING["HEAD"]] - records + 1
-        sound = [one for position, one in found.items() if position >= oldest]
-        ring.lost += begun + 1 - ring.next - sum(one.position >= ring.next for one in sound)
+        sound = [one for position, one in found.items() if one is not None and position >= oldest]
+        told = {one.position for one in sound}
+        expected = len(ring.unwritten) + begun + 1 - ring.next
+        ring.unwritten = {position for position, one in found.items() if one is None and position >= oldest}
+        ring.lost += expected - len(told.difference(again)) - len(ring.unwritten)
         ring.waiting = {one.position for one in sound if one.left is None}
         ring.next = begun + 1
         return sound
 
-    def records(self, ring: Ring, positions: list[int], records: int) -> Iterable[Record]:
+    def records(self, ring: Ring, positions: list[int], records: int) -> Iterable[tuple[int, Record | None]]:
+        """Of these positions, as far as they are there; None for one that is about to be written."""
         for start, count in runs(positions, records):
             at = ring.address + (RING_HEADER + (start - 1) % records * RECORD["SIZE"]) * WORD
             try:
@@ -118,9 +128,10 @@ class RingReader:
             except Unreadable:
                 continue
             for number, words in enumerate(struct.iter_unpack(f"<{RECORD['SIZE']}Q", raw)):
-                one = record(words, start + number)
-                if one is not None:
-                    yield one
+                position = start + number
+                one = record(words, position)
+                if one is not None or words[RECORD["POSITION"]] in (0, position - records):
+                    yield position, one
 
 
 def runs(positions: list[int], records: int) -> Iterable[tuple[int, int]]:
@@ -145,21 +156,23 @@ def record(words: Words, position: int) -> Record | None:
     entry = Record(
         position, words[RECORD["FUNCTION"]], words[RECORD["ENTERED"]], words[RECORD["BACK"]], words[RECORD["TOP"]],
         words[start : start + REGISTERS + STACK_WORDS], words[floats : RECORD["OUTS"]],
+        ins=words[RECORD["INS"] :],
     )  # fmt: skip
     if words[RECORD["DONE"]] != position:
         return entry
-    return entry._replace(left=words[RECORD["LEFT"]], result=words[RECORD["RESULT"]], outs=words[RECORD["OUTS"] :])
+    outs = words[RECORD["OUTS"] : RECORD["INS"]]
+    return entry._replace(left=words[RECORD["LEFT"]], result=words[RECORD["RESULT"]], outs=outs)
 
 
-def out_values(words: Words, sizes: Iterable[int]) -> tuple[bytes | None, ...]:
-    """Each of the sizes that the recorder was told; None where the memory could not be read."""
+def pointees(words: Words, sizes: Iterable[int]) -> tuple[bytes | None, ...]:
+    """Each of the sizes that the recorder was told, a text as far as it is there; None where nothing could be read."""
     found: list[bytes | None] = []
     at = 0
     for size in sizes:
         count = -(-size // WORD)
-        if at + 1 + count > min(len(words), OUT_WORDS):
+        if at + 1 + count > len(words):
             break
         raw = b"".join(word.to_bytes(WORD, "little") for word in words[at + 1 : at + 1 + count])
-        found.append(None if words[at] == NOT_READ or words[at] != size else raw[:size])
+        found.append(raw[: words[at]] if 0 < words[at] <= size else None)
         at += 1 + count
     return tuple(found)

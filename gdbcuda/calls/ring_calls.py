@@ -6,92 +6,53 @@ it, when a later one begins that is not deeper in the stack.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from gdbcuda import api, decode
 from gdbcuda.calls import record, ring
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.ring import Record, Ring
-from gdbcuda.calls.ring_layout import FLOATS, FUNCTION, MOST_OUTS, OUT_WORDS, REGISTERS, STACK_WORDS, WORD
-from gdbcuda.errors import Unreadable
-from gdbcuda.machine import abi
+from gdbcuda.calls.ring import Record, Ring, Words
+from gdbcuda.calls.ring_functions import RecordedFunction, recorded_words
+from gdbcuda.calls.ring_layout import WORD
 from gdbcuda.memory import DictMemory
 
-LARGEST_OUT = 64  # bytes
 NANOSECONDS = 1e9
-
-
-@dataclass(frozen=True)
-class RecordedFunction:
-    """What a slot stands for."""
-
-    function: api.Function
-    layer: str = ""
-    object: str = ""
-
-    @property
-    def outs(self) -> list[tuple[int, int]]:
-        """(index of the argument word, bytes) of what it writes, as far as a record has room for it."""
-        found: list[tuple[int, int]] = []
-        left = OUT_WORDS
-        for parameter, place in zip(self.function.parameters, abi.locate(self.function)):
-            target, index = parameter.type.target, word_index(place.pieces[0])
-            size = target.size if target is not None and parameter.direction != "in" else 0
-            words = 1 + -(-size // WORD)
-            if 0 < size <= LARGEST_OUT and index is not None and words <= left and len(found) < MOST_OUTS:
-                found.append((index, size))
-                left -= words
-        return found
-
-    def words(self, original: int) -> list[int]:
-        """As `ring_layout.FUNCTION` has it."""
-        pieces = [piece for place in abi.locate(self.function) for piece in place.pieces]
-        ends = [piece.stack + piece.size for piece in pieces if piece.stack is not None]
-        found = [0] * FUNCTION["SIZE"]
-        found[FUNCTION["ORIGINAL"]] = original
-        found[FUNCTION["STACK"]] = -(-max(ends) // WORD) - 1 if ends else 0  # the return address is below them
-        found[FUNCTION["FLOATS"]] = sum(piece.register in xmm for piece in pieces)
-        found[FUNCTION["OUT_COUNT"]] = len(self.outs)
-        for at, (index, size) in enumerate(self.outs):
-            found[FUNCTION["OUTS"] + at] = index | size << 8
-        return found
-
-
-integers = abi.convention("x86-64").integers
-xmm = abi.convention("x86-64").floats
-
-
-def word_index(piece: abi.Piece) -> int | None:
-    """Among the words of a record; None where the value is not in it."""
-    if piece.register is not None:
-        return integers.index(piece.register) if piece.register in integers else None
-    index = REGISTERS + (piece.stack or 0) // WORD - 1
-    return index if index < REGISTERS + STACK_WORDS else None
+NOTHING = DictMemory({})
+UNNUMBERED = -1  # a call that nobody was told of
 
 
 def arguments(function: api.Function, one: Record) -> list[bytes | None]:
     """The bytes of each; None for one that is further up the stack than a record reaches."""
-    registers = {**dict(zip(integers, one.words)), **dict(zip(xmm, one.floats[:FLOATS]))}
-    on_stack = b"".join(word.to_bytes(WORD, "little") for word in one.words[REGISTERS:])
-    memory, found = DictMemory({one.top: on_stack}), []  # type: DictMemory, list[bytes | None]
-    for place in abi.locate(function):
-        raw = None
-        with suppress(Unreadable):
-            raw = place.read(registers.__getitem__, one.top - WORD, memory)
-        found.append(raw)
-    return found
+    words = one.words + one.floats
+    return [joined(words, places) if places is not None else None for places in recorded_words(function)]
+
+
+def joined(words: Words, places: Iterable[tuple[int, int]]) -> bytes:
+    return b"".join([words[index].to_bytes(WORD, "little")[:size] for index, size in places])
 
 
 def written(known: RecordedFunction, one: Record) -> DictMemory:
     """What the call has left behind its pointers."""
-    values = ring.out_values(one.outs, [size for _, size in known.outs])
-    return DictMemory({one.words[index]: raw for (index, _), raw in zip(known.outs, values) if raw is not None})
+    return behind(one, one.outs, known.outs)
+
+
+def given(known: RecordedFunction, one: Record) -> DictMemory:
+    """What was behind its pointers when it began."""
+    return behind(one, one.ins, known.ins)
+
+
+def behind(one: Record, words: Words, wanted: list[tuple[int, int]]) -> DictMemory:
+    if not wanted:
+        return NOTHING
+    values = ring.pointees(words, [size for _, size in wanted])
+    return DictMemory({one.words[index]: raw for (index, _), raw in zip(wanted, values) if raw is not None})
 
 
 def out_data(known: RecordedFunction, one: Record, table: api.Table) -> dict[str, Any]:
+    if not known.outs:
+        return {}
     memory, function = written(known, one), known.function
     there = {one.words[index] for index, _ in known.outs} & memory.segments.keys()
     raws = arguments(function, one)
@@ -108,51 +69,107 @@ def seconds(found: Ring, tick: int) -> float:
     return (ns + (tick - ticks) * rate) / NANOSECONDS
 
 
+@dataclass
+class OpenRecord:
+    record: Record
+    call: Call
+
+
+@dataclass
+class ThreadCalls:
+    """Of one ring, read now and then. ``open``: the calls that the thread was in when it was read, outermost first;
+    ``waiting``: by position, those whose return was not recorded yet."""
+
+    ring: Ring
+    epoch: float = 0.0  # seconds of CLOCK_MONOTONIC that the calls' times begin with
+    open: list[OpenRecord] = field(default_factory=list)
+    waiting: dict[int, OpenRecord] = field(default_factory=dict)
+    ended: list[Call] = field(default_factory=list)  # since it was last asked
+
+    def add(
+        self, records: Iterable[Record], known: dict[int, RecordedFunction], table: api.Table
+    ) -> Iterator[tuple[Call, Call | None]]:
+        """Each call that has begun, and the one around it. Of functions that are not known there is none."""
+        for one in records:
+            if one.position in self.waiting:
+                self.look_again(one, known, table)
+            elif one.function in known:
+                yield self.begin(one, known, table)
+
+    def begin(
+        self, one: Record, known: dict[int, RecordedFunction], table: api.Table
+    ) -> tuple[Call, Call | None]:
+        start = seconds(self.ring, one.entered) - self.epoch
+        self.leave(one, start)
+        around = self.open[-1].call if self.open else None
+        call = begin(known[one.function], one, start, self.ring, table)
+        call.depth = len(self.open)
+        self.open.append(OpenRecord(one, call))
+        self.waiting[one.position] = self.open[-1]
+        self.look_again(one, known, table)
+        return call, around
+
+    def look_again(self, one: Record, known: dict[int, RecordedFunction], table: api.Table) -> None:
+        if one.left is not None:
+            waiting = self.waiting.pop(one.position)
+            waiting.record = one
+            if waiting.call.end is None:  # else it was unwound
+                end = seconds(self.ring, one.left) - self.epoch
+                finish(waiting.call, known[one.function], one, end, table)
+                self.ended.append(waiting.call)
+
+    def leave(self, following: Record, now: float) -> None:
+        """Those that the next call is not in."""
+        while self.open:
+            outer = self.open[-1].record
+            is_around = outer.top > following.top if outer.left is None else outer.left > following.entered
+            if is_around:
+                return
+            if outer.left is None:
+                self.end(self.open[-1].call, now, record.UNWOUND)
+            self.open.pop()
+
+    def end(self, call: Call, now: float, why: str) -> None:
+        call.end, call.ended = max(now, call.start), why
+        self.ended.append(call)
+
+    def abandon(self, now: float, why: str) -> None:
+        """What is open is not told any more how it ends."""
+        while self.open:
+            call = self.open.pop().call
+            if call.end is None:
+                self.end(call, now, why)
+        self.waiting.clear()
+
+
+def numbered(begun: Iterable[tuple[Call, Call | None]], number: int) -> list[Call]:
+    """In the order of their begins, the first one with ``number``."""
+    found = sorted(begun, key=lambda one: one[0].start)
+    for call, around in found:
+        call.number, number = number, number + 1
+        call.parent = None if around is None or around.number < 0 else around.number
+    return [call for call, _ in found]
+
+
 def calls(
     found: Ring, records: Iterable[Record], known: dict[int, RecordedFunction], table: api.Table, number: int = 0
 ) -> list[Call]:
-    """Of functions that are not known there is none. Numbers begin with ``number``."""
-    open_calls: list[tuple[Record, Call]] = []
-    made: list[Call] = []
-    for one in records:
-        if one.function not in known:
-            continue
-        start = seconds(found, one.entered)
-        leave(open_calls, one, start)
-        call = begin(number + len(made), known[one.function], one, start, found, table)
-        call.depth, call.parent = len(open_calls), open_calls[-1][1].number if open_calls else None
-        if one.left is not None:
-            finish(call, known[one.function], one, seconds(found, one.left), table)
-        open_calls.append((one, call))
-        made.append(call)
-    return made
+    """Of a ring that is read once."""
+    return numbered(ThreadCalls(found).add(records, known, table), number)
 
 
-def leave(open_calls: list[tuple[Record, Call]], following: Record, now: float) -> None:
-    """Those that the next call is not in."""
-    while open_calls:
-        outer, call = open_calls[-1]
-        is_around = outer.top > following.top if outer.left is None else outer.left > following.entered
-        if is_around:
-            return
-        if outer.left is None:
-            call.end, call.ended = now, record.UNWOUND
-        open_calls.pop()
-
-
-def begin(
-    number: int, known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table
-) -> Call:
-    call = Call(number, known.function.symbol, start, found.lwp)
+def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table) -> Call:
+    call = Call(UNNUMBERED, known.function.symbol, start, found.lwp)
     call.lwp, call.pid, call.layer, call.object, call.caller = found.lwp, found.pid, known.layer, known.object, one.back
     raws = arguments(known.function, one)
-    decoded = decode.arguments(known.function, raws, DictMemory({}), table, phase="enter")
+    decoded = decode.arguments(known.function, raws, given(known, one), table, phase="enter")
     call.arguments = {argument.name: argument.data for argument in decoded}
+    call.addresses = decode.string_addresses(known.function, decoded)
     return call
 
 
 def finish(call: Call, known: RecordedFunction, one: Record, end: float, table: api.Table) -> None:
-    call.end, call.ended = end, ""
+    call.end, call.ended = max(end, call.start), ""  # (the clock is told better with every look)
     call.result = decode.result(known.function, one.result, table).data
     call.status = one.result & 0xFFFFFFFF if known.function.result.kind == "enum" else None
     if not call.failed:

@@ -10,10 +10,11 @@ WORD = 8
 VERSION = 1
 STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
 
-REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS = 6, 10, 8, 32  # of a record
-MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS = 1024, 4096, 8
+REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS = 6, 10, 8, 32, 32  # of a record
+MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS, MOST_INS = 1024, 4096, 8, 3
 SLOT_SIZE = 16  # bytes of code that a function's entry jumps to
 RING_HEADER = 4096 // WORD  # words in front of the records
+SEEN_AT, SEEN = 64, 64  # words in a ring's header and pairs of them: pages that its thread could read, and when
 NOT_READ = (1 << 64) - 1  # what an out-value has for its size where the memory could not be read
 
 
@@ -28,23 +29,43 @@ def offsets(*fields: str | tuple[str, int]) -> dict[str, int]:
 
 
 # At STATE_SYMBOL. RECORDS is how many a new ring gets, a power of two; MISSED counts the calls that found no ring.
-STATE = offsets("VERSION", "RECORDS", "MISSED", "COUNT", ("RINGS", MOST_RINGS))
+# CONFINED: the program makes few system calls from now on, so the recorder makes none; NO_TICKS: nor may it read the
+# time stamp counter (prctl(2): PR_SET_SECCOMP with strict mode, PR_SET_TSC), so it records nothing.
+STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "COUNT", ("RINGS", MOST_RINGS))
 
 # Of each recorded function, from FUNCTIONS_SYMBOL on. ORIGINAL: what is called. STACK, FLOATS: how many words of
 # arguments are on the stack, and in how many of the first vector registers (of a record few lines are touched).
-# An out-value is INDEX | SIZE << 8: bytes that the argument word (registers, then stack) points to.
-FUNCTION = offsets("ORIGINAL", "STACK", "FLOATS", "OUT_COUNT", ("OUTS", MOST_OUTS), ("UNUSED", 4))
+# OUTS and INS: INDEX | SIZE << 8, bytes that the argument word (registers, then stack) points to when the call returns,
+# or begins; with IS_TEXT as many of them as there are.
+# AFTER: code that is called when the call has succeeded, with the record; 0 for none.
+FUNCTION = offsets("ORIGINAL", "STACK", "FLOATS", "OUT_COUNT", ("OUTS", MOST_OUTS), "IN_COUNT", ("INS", MOST_INS),
+                   "AFTER")  # fmt: skip
+IS_TEXT = 1 << 32
+NO_TICKS = 2
 
 # Of one thread. HEAD: records begun, ever. RECORDS is 0 where there is nothing yet: in the child of a fork, too.
 # The clock pairs say what CLOCK_MONOTONIC was (nanoseconds) at which tick; LATER_NS is 0 while it is written.
-RING = offsets("RECORDS", "HEAD", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATER_TICKS", "LATER_NS")
+# COPY: where these words are kept in a file, 0 for nowhere. (The records behind them are in the file themselves.)
+RING = offsets("RECORDS", "HEAD", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATER_TICKS", "LATER_NS", "COPY")
 
 # One call. POSITION is its number in the ring, from 1, and is written last at the entry; DONE is the same, written
-# last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS: each its size, its bytes.
+# last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS, INS: each its size
+# and its bytes.
 RECORD = offsets(
     "POSITION", "FUNCTION", "ENTERED", "BACK", "TOP", "LEFT", "RESULT", "DONE",
     ("REGISTERS", REGISTERS), ("STACK", STACK_WORDS), ("FLOATS", FLOATS), ("OUTS", OUT_WORDS),
+    ("INS", IN_WORDS),
 )  # fmt: skip
+
+# The file of a traced process: this, at RING_HEADER words its entries. TICKS, MONOTONIC and REALTIME are one moment.
+PROCESS = offsets("MAGIC", "VERSION", "PID", "PARENT", "TICKS", "MONOTONIC", "REALTIME")
+MAGIC = int.from_bytes(b"gdbcuda\0", "little")
+# What its rings refer to: a function by the number of its slot, whose ADDRESS is in the OBJECT (the number of another
+# entry); an object that was loaded at ADDRESS; calls of the thread NUMBER that have no file; the folder that names of
+# objects are relative to. TEXT ends with a zero.
+ENTRY = offsets("KIND", "NUMBER", "ADDRESS", "OBJECT", ("TEXT", 60))
+A_FUNCTION, AN_OBJECT, A_THREAD_WITHOUT_FILE, A_FOLDER = 1, 2, 3, 4
+MOST_ENTRIES = 8192
 
 # The frame of a call that is being recorded, upwards from the stack pointer.
 FRAME = offsets(
@@ -52,9 +73,11 @@ FRAME = offsets(
     "RESULT", ("FLOATS", FLOATS),
 )  # fmt: skip
 
-PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME}
-NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "MOST_RINGS", "MOST_FUNCTIONS", "MOST_OUTS",
-           "SLOT_SIZE", "RING_HEADER", "NOT_READ")  # fmt: skip
+PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
+         "PROCESS": PROCESS, "ENTRY": ENTRY}  # fmt: skip
+NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_RINGS", "MOST_FUNCTIONS",
+           "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN", "NOT_READ",
+           "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER", "MOST_ENTRIES")  # fmt: skip
 
 
 def header() -> str:

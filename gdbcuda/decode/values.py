@@ -96,6 +96,8 @@ def constant_name(enum: api.Enum, value: int, kind: api.Type, names: api.Enum | 
     name = (names.name_of(value) if names is not None else None) or enum.name_of(value)
     if name is not None:
         return Decoded(f"{name} ({value})", name)
+    if enum.is_bits and enum.names_of_flags(value):
+        return flag_names(enum, value)
     value -= 1 << 32 if value >> 31 == 1 and kind.size == 4 else 0
     return Decoded(f"{value} (not in {kind.name})", value)
 

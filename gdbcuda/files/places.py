@@ -16,7 +16,7 @@ from gdbcuda.errors import UserError
 
 PACKAGE = Path(__file__).resolve().parent.parent
 CLONE = PACKAGE.parent
-AGENT = "libgdbcuda.so"
+AGENT, TRACER = "libgdbcuda.so", "libgdbcuda-trace.so"
 OWN, DROP_IN = "gdbcuda", "gdbcuda-gdb"
 
 
@@ -37,8 +37,13 @@ def clone_or_cache() -> Path:
 
 
 def agent() -> str:
-    """Our library for the program under debug: where `gdbcuda demo` or a clone's make has built it; "" if nowhere."""
-    found = clone_or_cache() / "shim" / "build" / AGENT
+    """Our library for the program under debug; "" if it is nowhere."""
+    return built(AGENT)
+
+
+def built(library: str) -> str:
+    """Where `gdbcuda demo` or a clone's make has built it; "" if nowhere."""
+    found = clone_or_cache() / "shim" / "build" / library
     return str(found) if found.is_file() else ""
 
 

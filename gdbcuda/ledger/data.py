@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gdbcuda.calls import data
+from gdbcuda.calls import data, record
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.book import Ledger, Problem, Snapshot
@@ -30,9 +30,9 @@ def ledger(one: Ledger, writer: CallWriter) -> Data:
 def block(one: Block, writer: CallWriter) -> Data:
     found = {"address": hex(one.address), "bytes": one.size, "kind": one.counted_as, "device": one.device,
              "stream": one.stream, "call": one.call.number, "by": one.call.name, "thread": one.call.thread,
-             "start": round(one.call.start, data.DIGITS), "site": data.place(one.call, one.site, writer)}  # fmt: skip
+             "start": round(one.call.start, record.DIGITS), "site": data.place(one.call, one.site, writer)}  # fmt: skip
     if one.release is not None:
-        found |= {"freed_by": one.release.number, "freed_at": round(one.release.start, data.DIGITS)}
+        found |= {"freed_by": one.release.number, "freed_at": round(one.release.start, record.DIGITS)}
     return found
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from gdbcuda.linkage.dynamic import LoadedDynamic
-from gdbcuda.linkage.image import DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, STT_TLS, SYMBOL
+from gdbcuda.linkage.image import DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, STT_GNU_IFUNC, STT_TLS, SYMBOL
 from gdbcuda.linkage.versions import LoadedVersions
 
 MOST_SYMBOLS = 2_000_000
@@ -22,7 +22,7 @@ Entry = tuple[int, int, int, int, int, int]  # name, info, other, section, value
 
 class Definition(NamedTuple):
     """A symbol that an object exports. ``version`` "" without one; not ``default`` is name@VERSION; ``number``
-    is its place among the dynamic symbols."""
+    is its place among the dynamic symbols. ``is_indirect`` as of a `LoadedSymbol`."""
 
     name: str
     address: int
@@ -30,6 +30,7 @@ class Definition(NamedTuple):
     version: str
     default: bool
     number: int
+    is_indirect: bool = False
 
 
 def is_definition(entry: Entry) -> bool:
@@ -88,7 +89,8 @@ class Symbols:
         for index, entry in enumerate(self._entries(*self.extent), first):
             if is_definition(entry):
                 text, value, size = self._name(entry[0]), entry[4], entry[5]
-                definition = Definition(text, base + value, size, *self.versions.of(index), index)
+                is_indirect = entry[1] & 15 == STT_GNU_IFUNC
+                definition = Definition(text, base + value, size, *self.versions.of(index), index, is_indirect)
                 found.setdefault(text, []).append(definition)
         return found
 
@@ -97,7 +99,8 @@ class Symbols:
         if "_all" in self.__dict__:  # read already
             return self._all.get(name, [])
         matches = self.dynamic.image.matches(name)
-        return [Definition(name, s.address, s.size, *self.versions.of(index), index) for index, s in matches]
+        return [Definition(name, s.address, s.size, *self.versions.of(index), index, s.is_indirect)
+                for index, s in matches]  # fmt: skip
 
     def name_address(self, definition: Definition) -> int:
         """Where the name stands in memory, NUL-terminated."""

@@ -43,9 +43,15 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "new_thread": (process_events.on_new_thread, if_loaded("guarding.guards", "on_new_thread")),
     "exited": (presence.on_exit, process_events.on_exit, if_loaded("recording.call_log", "on_exit")),
     "inferior_deleted": (process_events.on_inferior_deleted,),
-    "cont": (returns.on_continue, if_loaded("guarding.guards", "on_continue"), children.forget),
+    "cont": (
+        returns.on_continue,
+        if_loaded("guarding.guards", "on_continue"),
+        if_loaded("recording.call_log", "on_continue"),
+        children.forget,
+    ),
     "stop": (
         process.on_stop,
+        if_loaded("recording.call_log", "before_stop"),
         children.forget,
         presence.on_stop,
         notice.on_stop,

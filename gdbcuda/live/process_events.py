@@ -58,6 +58,7 @@ def begin(inferior: gdb.Inferior) -> None:
         if inferiors.is_forked(inferior):  # gdb 10 aborts if another process is selected within its fork
             return
     if_loaded("guarding.guards", "on_process")(inferior)
+    if_loaded("recording.call_log", "on_process")(inferior)
 
 
 def stay_several(newest: gdb.Inferior) -> bool:

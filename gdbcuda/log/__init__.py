@@ -5,4 +5,5 @@ A line of the log is written in ``calls/text.py``, a line of its file in ``calls
 Nothing here knows a debugger: a recorder makes `record.Call` objects, a sink keeps them, everything else reads them.
 """
 
-FORMATS = {"chrome": "chrome", "csv": "comma_separated"}  # of an export, each by its function in `export`
+# Of an export, each by its function in `export`.
+FORMATS = {"chrome": "chrome", "csv": "comma_separated", "jsonl": "json_lines"}

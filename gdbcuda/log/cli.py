@@ -46,14 +46,15 @@ VIEWS = {
         "gdbcuda log diff without.jsonl with.jsonl --in driver",)),
     "report": View("write_report", "one self-contained page of HTML", file_options.ReportFilesOptions, (
         "gdbcuda log report calls.jsonl -o report.html",)),
-    "export": View("write_export", "to stdout, for Chrome's and Perfetto's viewers or as CSV",
-                   file_options.ExportOptions, ("gdbcuda log export calls.jsonl > trace.json",)),
+    "export": View("write_export", "to stdout, for Chrome, Perfetto, as CSV, or as a log", file_options.ExportOptions, (
+        "gdbcuda log export calls.jsonl > trace.json",
+        "gdbcuda log export --format jsonl trace-train > calls.jsonl")),
 }  # fmt: skip
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds ``log`` to the subcommands of ``gdbcuda``."""
-    parser: argparse.ArgumentParser = subparsers.add_parser("log", help="read what cuda-log has recorded")
+    parser: argparse.ArgumentParser = subparsers.add_parser("log", help="read what was recorded")
     subcommands = parser.add_subparsers(dest="view", metavar="VIEW", required=True)
     for name, view in VIEWS.items():
         add_command(

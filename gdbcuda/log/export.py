@@ -1,13 +1,16 @@
-"""Logs for other programs: the Trace Event Format of Chrome and Perfetto, and CSV. Written while they are read."""
+"""Logs for other programs: the Trace Event Format of Chrome and Perfetto, CSV, JSON Lines as `cuda-log` writes them.
+
+Written while they are read."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
+from gdbcuda.calls import record
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
@@ -72,6 +75,27 @@ def comma_separated(parts: Sequence[Part], file: Writable) -> None:
         for phase, call in part.events:
             if phase != BEGIN:
                 out.writerow(([] if is_one else [part.name]) + row(call, part.writer))
+
+
+def json_lines(parts: Sequence[Part], file: Writable) -> None:
+    """One log behind the other. A call that was not over has no end in a log."""
+    for part in parts:
+        kept: list[tuple[str, Mapping[str, Any]]] = []
+        part.log.kept = kept
+        is_begun = False
+        for phase, call in part.events:
+            if not is_begun:
+                write_line(file, part.log.header or record.header("", "", "", ""))
+                is_begun = True
+            for kind, details in kept:
+                write_line(file, record.note(call.start if phase == BEGIN else call.last_seen, kind, dict(details)))
+            kept.clear()
+            if phase == BEGIN or call.end is not None:
+                write_line(file, (record.begin if phase == BEGIN else record.end)(call))
+
+
+def write_line(file: Writable, line: dict[str, Any]) -> None:
+    file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
 def row(call: Call, writer: CallWriter) -> list[object]:

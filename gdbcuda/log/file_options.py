@@ -12,7 +12,7 @@ from gdbcuda.text.shell_command import Coloured
 class LogOptions(Coloured):
     """Of every view but `DiffOptions`."""
 
-    file: list[str] = words(FILE, "what cuda-log has written; - for stdin", least=1)
+    file: list[str] = words(FILE, "what cuda-log has written, or a folder of gdbcuda trace; - for stdin", least=1)
 
     @property
     def files(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gdbcuda.calls import data
+from gdbcuda.calls import data, record
 from gdbcuda.calls.data import Data
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
@@ -46,14 +46,14 @@ def function(one: FunctionSummary) -> Data:
     shown = {"total": sum(times), "min": times[0], "median": one.quantile(0.5), "p99": one.quantile(0.99),
              "max": times[-1]} if times else {}  # fmt: skip
     return {"calls": one.count, "failures": dict(one.failures),
-            **{name: round(seconds, data.DIGITS) for name, seconds in shown.items()}}  # fmt: skip
+            **{name: round(seconds, record.DIGITS) for name, seconds in shown.items()}}  # fmt: skip
 
 
 def timeline(lanes: Timeline) -> Data:
     """For each thread, how many seconds of each column went into what."""
 
     def seconds(cell: dict[str, float]) -> Data:
-        return {NAMES.get(letter, "failed"): round(spent, data.DIGITS) for letter, spent in cell.items()}
+        return {NAMES.get(letter, "failed"): round(spent, record.DIGITS) for letter, spent in cell.items()}
 
     columns = {thread: list(map(seconds, lane)) for thread, lane in sorted(lanes.lanes.items())}
     return {"start": lanes.start, "column": lanes.step, "threads": columns}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Callable, TypeVar
 
 from gdbcuda import api
 from gdbcuda.calls import data, reader
-from gdbcuda.calls.reader import Event, Log
+from gdbcuda.calls.reader import Event, Log, LogFile
 from gdbcuda.calls.references import Process
 from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
 from gdbcuda.errors import UserError
@@ -21,6 +21,7 @@ from gdbcuda.text.highlight import JSON, highlighted_line
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
+    from gdbcuda.calls.trace_folder import TraceFolder
     from gdbcuda.ledger import Ledger
     from gdbcuda.log.file_options import DiffOptions, ExportOptions, MemoryFilesOptions, ReportFilesOptions
     from gdbcuda.log.options import DataOptions, FilterOptions, LatestOptions, ShowOptions, SummaryOptions
@@ -29,12 +30,14 @@ T = TypeVar("T")
 
 
 class LogSource:
-    """One file: its calls, what it says beside them, and a writer of lines in the words of its version.
+    """One file, or a folder of `gdbcuda trace`: its calls, what it says beside them, and a writer of lines in the words
+    of its version.
 
     ``has_bar``: a progress bar on a terminal, which goes before a line is printed there (`hide_bar`)."""
 
     def __init__(self, path: str, paint: Paint = plainly, code: Code = as_it_is, has_bar: bool = True) -> None:
-        self.path, self.log, self.file, self.has_bar = path, Log(), reader.LogFile(path), has_bar
+        self.path, self.log, self.has_bar = path, Log(), has_bar
+        self.file = opened(path)
         self.hide_bar: Callable[[], None] = lambda: None
         head = self.file.header
         self.is_ours = bool(head)
@@ -45,13 +48,21 @@ class LogSource:
         progress = progress or Progress(self.file.size)
         self.hide_bar = progress.hide
         try:
-            yield from reader.file_events(self.file, self.log, progress if self.has_bar else None)
+            yield from self.file.events(self.log, progress if self.has_bar else None)
         finally:
             progress.close()
 
     def problems(self) -> str:
         """What could not be read, for stderr."""
         return visible(f"gdbcuda: {self.path}: {'; '.join(summary.problems_text(self.log).splitlines())}")
+
+
+def opened(path: str) -> LogFile | TraceFolder:
+    if not os.path.isdir(path):
+        return reader.LogFile(path)
+    from gdbcuda.calls.trace_folder import TraceFolder
+
+    return TraceFolder(path)
 
 
 class Printer:

@@ -21,29 +21,41 @@ Range = tuple[int, int]  # addresses, the second one is behind the end
 @dataclass(frozen=True)
 class Trampoline:
     """``raw`` is to be written at ``address``; every call that passes a test executes the one-byte nop at ``hit``, on
-    its way to gdb's breakpoint. ``onward``: what the others execute."""
+    its way to gdb's breakpoint. ``onward``: what the others execute. ``is_recorded``: the recorder hears of all."""
 
     address: int
     raw: bytes
     hit: int
     onward: int
+    is_recorded: bool = False
 
     def passing_on(self) -> bytes:
         """For ``hit``: the call goes on as one that does not match, whatever is in the function now."""
         return NOP + jump(self.hit + len(NOP), self.onward)
 
 
-def build(detour: Detour, tests: Sequence[Test], address: int, counter: int | None = None) -> Trampoline:
-    """For any of the tests. ``counter``: address of 64 bits that count the calls."""
+Slots = tuple[int, int]  # addresses in the recorder, for calls that match none of the tests and for those that do
+
+
+def build(
+    detour: Detour, tests: Sequence[Test], address: int, counter: int | None = None, slots: Slots | None = None
+) -> Trampoline:
+    """For any of the tests. ``counter``: address of 64 bits that count the calls. ``slots``: each call goes by one of
+    them, which then calls ``onward`` or ``hit``."""
     code = Code()
     if counter is not None:
         count(code, counter)
     for test in tests:
         following = code.new_label()
-        test(code, "hit", following, 0)
+        test(code, "match", following, 0)
         code.label(following)
+    if slots is not None:
+        code.jump("", slots[0])
     code.label("onward")
     detour.pass_by(code)
+    code.label("match")
+    if slots is not None:
+        code.jump("", slots[1])
     code.label("hit")
     code.emit(NOP)
     if detour.stops_inside:  # the way there leads here again, unless whoever looks at `hit` has changed it
@@ -51,7 +63,8 @@ def build(detour: Detour, tests: Sequence[Test], address: int, counter: int | No
         code.jump("e", "onward")
     detour.go_to_stop(code)
     raw = code.assemble(address)
-    return Trampoline(address, raw, address + code.labels["hit"], address + code.labels["onward"])
+    hit, onward = address + code.labels["hit"], address + code.labels["onward"]
+    return Trampoline(address, raw, hit, onward, slots is not None)
 
 
 def compare(code: Code, address: int, raw: bytes) -> None:

@@ -6,7 +6,7 @@ stand behind the code in our library, whose unwind information reads them: see s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gdbcuda.machine.x86_jumps import is_through_pointer
 from gdbcuda.machine.x86_read import Instruction, decode
@@ -21,19 +21,20 @@ BY_RBP = 1 << 15
 Row = tuple[int, ...]  # a byte for each table
 
 
-def tables(code: bytes) -> list[bytes]:
-    """The bytes for each table, as many as the code has; `UnknownFrame` where a caller could not be found."""
+def tables(code: bytes, entries: Sequence[int] = (0,)) -> list[bytes]:
+    """The bytes for each table, as many as the code has; `UnknownFrame` where a caller could not be found. ``entries``:
+    offsets at which it is come to as a function is."""
     found = [bytearray(len(code)) for _ in range(TABLES)]
-    for at, (size, row) in rows(code).items():
+    for at, (size, row) in rows(code, entries).items():
         for table, byte in zip(found, row):
             table[at : at + size] = bytes([byte]) * size
     return [bytes(table) for table in found]
 
 
-def rows(code: bytes) -> dict[int, tuple[int, Row]]:
+def rows(code: bytes, entries: Sequence[int]) -> dict[int, tuple[int, Row]]:
     """Offset of each instruction that can be reached -> its size and its row."""
     found: dict[int, tuple[int, Row]] = {}
-    ahead = [(0, ENTRY)]
+    ahead = [(at, ENTRY) for at in entries]
     while ahead:
         at, stack = ahead.pop()
         here = row(stack)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from gdbcuda.manual.inline import unmarked
 from gdbcuda.manual.pages import pages
 from gdbcuda.text import render
 
+TYPED = re.compile(INDENT + r"(\$|\(gdb\)) ")
 WIDEST = 100  # columns of running text: longer lines are hard to read
 
 
@@ -66,8 +68,13 @@ def item(block: list[str], terminal: Terminal) -> str:
 
 
 def code(block: list[str], terminal: Terminal) -> str:
-    """On a terminal its lines are folded; into a pipe they are as wide as they are."""
-    return "\n".join(render.fold(INDENT + line if line else "", terminal.width) for line in block)
+    """On a terminal its lines are folded, but for what is to be typed; into a pipe they are as wide as they are."""
+    lines = [INDENT + line if line else "" for line in block]
+    return "\n".join(line if is_typed(line) else render.fold(line, terminal.width) for line in lines)
+
+
+def is_typed(line: str) -> bool:
+    return TYPED.match(line) is not None
 
 
 def table(block: list[str], terminal: Terminal) -> str:

@@ -25,6 +25,8 @@ MODULES = {  # only that of the command is loaded: a shell's completion or a Mak
     "new-hook": "gdbcuda.shell.new_hook.cli",
     "check": "gdbcuda.check.cli",
     "log": "gdbcuda.log.cli",
+    "trace": "gdbcuda.shell.trace.cli",
+    "wrap-flags": "gdbcuda.shell.wrap_flags",
     "ide": "gdbcuda.ide.cli",
     "remote": "gdbcuda.remote.cli",
     "install": "gdbcuda.shell.install",

@@ -44,6 +44,12 @@ def plain(symbol: str) -> str:
     return without_templates(parts(symbol)[0]).rpartition(" ")[2].lstrip("*&")
 
 
+def endings(name: str) -> list[str]:
+    """ "eng::Loader::load" -> itself, "Loader::load", "load"."""
+    words = name.split("::")
+    return ["::".join(words[first:]) for first in range(len(words))]
+
+
 def last_identifier(name: str) -> str:
     """It stands in the mangled name too; "" where there is none."""
     found = IDENTIFIER.findall(without_templates(parts(name)[0]))

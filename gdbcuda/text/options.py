@@ -207,11 +207,13 @@ def required(kind: ArgumentType[T], help: str, name: str = "", short: str = "") 
 
 
 @overload
-def option(kind: ArgumentType[T], help: str, name: str = ...) -> T | None: ...
+def option(kind: ArgumentType[T], help: str, name: str = ..., *, short: str = ...) -> T | None: ...
 @overload
 def option(kind: ArgumentType[T], help: str, name: str = ..., *, default: T) -> T: ...
-def option(kind: ArgumentType[Any], help: str, name: str = "", default: Any = None) -> Any:
-    return Option(kind, help, name, default)
+def option(kind: ArgumentType[Any], help: str, name: str = "", default: Any = None, short: str = "") -> Any:
+    made = Option(kind, help, name, default)
+    made.short = short
+    return made
 
 
 def options(kind: ArgumentType[T], help: str, name: str = "") -> list[T]:

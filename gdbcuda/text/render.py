@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Sequence
 from itertools import zip_longest
+from typing import Callable
 
 from gdbcuda.text.printable import coloured, visible, visible_in_colour, visible_without_colour
 
@@ -86,11 +87,14 @@ def folds(line: str, width: int) -> list[str]:
     return [*lines, current]
 
 
+TOLD: list[Callable[[], int]] = []  # who may have been told another width than the terminal's; 0 where it was not
+
+
 def terminal_width() -> int:
     """Columns of the terminal, COLUMNS first, 80 where nobody knows."""
     import shutil  # it loads three compressors
 
-    return shutil.get_terminal_size().columns
+    return next(filter(None, (ask() for ask in TOLD)), 0) or shutil.get_terminal_size().columns
 
 
 def screen() -> int | None:
@@ -110,7 +114,8 @@ def table(
     characters are shown in them; with ``colour`` our colours stay, with ``lines`` the ends of lines.
 
     With a ``width`` the widest columns wrap until the table fits into it; what wraps loses its colour. If they would
-    be narrower than `NARROWEST`, each row becomes lines of its own, title and cell. None: as wide as it is."""
+    be narrower than `NARROWEST`, what is the same in each row stands above. Where that is not enough, each row becomes
+    lines of its own, title and cell. None: as wide as it is."""
     width = screen() if width == SCREEN else width
     numeric = [all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(headers))]
     shown = visible_in_colour if colour else visible_without_colour
@@ -118,6 +123,9 @@ def table(
     if width is not None:
         widths = fit([*cells, [title + HEADER_PADDING for title in headers]], width)
         if sum(widths) + GAP * (len(widths) - 1) > width and cells:
+            same = [column for column in range(len(headers)) if len({row[column] for row in cells}) == 1]
+            if len(cells) > 1 and same and len(same) < len(headers):
+                return without_columns(same, cells, headers, colour=colour, width=width)
             return records(cells, headers, width)
         cells = [[wrap(c, w) if visible_width(c) > w else c for c, w in zip(row, widths)] for row in cells]
         headers = [wrap(title, max(w - len(HEADER_PADDING), 1)) for title, w in zip(headers, widths)]
@@ -141,6 +149,19 @@ def rows_of_cells(rows: Sequence[Sequence[str]]) -> str:
     else:
         lines = str(tabulate(rows, tablefmt="plain", disable_numparse=True)).split("\n")
     return "\n".join(line.rstrip() for line in lines)
+
+
+def without_columns(
+    same: Sequence[int], cells: Sequence[Sequence[str]], headers: Sequence[str], *, colour: bool, width: int
+) -> str:
+    """What is in every row stands above the table once."""
+    above = "; ".join(f"{headers[i]}: {' '.join(cells[0][i].split())}" for i in same if cells[0][i])
+    left = [i for i in range(len(headers)) if i not in same]
+    rest = table([[row[i] for i in left] for row in cells], [headers[i] for i in left], colour=colour, lines=True,
+                 width=width)  # fmt: skip
+    folded = fold(f"In each row: {above}", width) if above else ""
+    first = folded if visible_width(folded) <= width else wrap(folded, width)
+    return "\n".join([*([first] if above else []), rest])
 
 
 def records(rows: Sequence[Sequence[str]], headers: Sequence[str], width: int) -> str:

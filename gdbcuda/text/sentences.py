@@ -17,6 +17,17 @@ def some(names: list[str], most: int = 6) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
 
 
+def ranges(numbers: Iterable[int]) -> str:
+    """ "1-3, 7" of 1, 2, 3 and 7."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+
+
 def meant(word: str, known: Iterable[str], before: str = "") -> str:
     """ "; did you mean BEFOREnearest?", or "" where none is near."""
     from difflib import get_close_matches  # slow to import, and only for an error message

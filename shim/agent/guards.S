@@ -10,7 +10,7 @@
  * (DWARF 5, sections 2.5 and 6.4; System V ABI for x86-64, section 3.6. gdbcuda/machine/unwinding.py writes the tables.)
  */
 
-#define SIZE 65536 /* SLEB128: 0x80, 0x80, 4 */
+#define SIZE 262144 /* SLEB128 of a multiple: 0x80, 0x80, and sixteen times the number in two more bytes */
 
 #define OP_DEREF 0x06
 #define OP_CONST1U 0x08
@@ -25,7 +25,7 @@
 #define OP_SKIP 0x2f
 #define OP_LIT(number) (0x30 + (number))
 #define OP_REGISTER(number) 0x70 + (number), 0 /* its value */
-#define OP_TABLE(number) 0x70 + RIP, 0x80, 0x80, 4 * (number), 0x94, 1 /* the byte in it, for the address in rip */
+#define OP_TABLE(number) 0x70 + RIP, 0x80, 0x80, 0x80 | (16 * (number) & 0x7f), 16 * (number) >> 7, 0x94, 1 /* its byte for rip */
 
 #define DEF_CFA_EXPRESSION 0x0f
 #define VAL_EXPRESSION 0x16
@@ -35,7 +35,7 @@
 #define RIP 16
 
     .macro caller_of register, table
-    .cfi_escape VAL_EXPRESSION, \register, 19, \
+    .cfi_escape VAL_EXPRESSION, \register, 20, \
         OP_TABLE(\table), OP_DUP, OP_BRA, 5, 0, \
         OP_REGISTER(\register), OP_SKIP, 4, 0, \
         OP_LIT(3), OP_SHL, OP_MINUS, OP_DEREF
@@ -47,7 +47,7 @@
     .balign 4096
 gdbcuda_guards_v1:
     .cfi_startproc
-    .cfi_escape DEF_CFA_EXPRESSION, 38, \
+    .cfi_escape DEF_CFA_EXPRESSION, 40, \
         OP_TABLE(2), OP_DUP, OP_CONST1U, 0x80, OP_AND, OP_BRA, 5, 0, \
         OP_REGISTER(RSP), OP_SKIP, 2, 0, \
         OP_REGISTER(RBP), \

@@ -9,6 +9,74 @@ static word *function_of(const word *frame)
     return gdbcuda_functions_v1 + frame[FRAME_FUNCTION] * FUNCTION_SIZE;
 }
 
+#define PAGE 4096ul
+#define SEEN_FOR (1ul << 20) /* ticks */
+
+typedef struct {
+    word value;
+} __attribute__((packed)) anywhere;
+
+/* The kernel takes a microsecond to say that a page can be read. */
+static word *where_seen(word *ring, word page)
+{
+    return ring + SEEN_AT + page % SEEN * 2;
+}
+
+static int was_just_readable(word *ring, word from, word size, word ticks)
+{
+    word page = from / PAGE;
+    const word *seen = where_seen(ring, page);
+    return (from + size - 1) / PAGE == page && seen[0] == page && ticks - seen[1] < SEEN_FOR;
+}
+
+static void copy(word *to, word from, word size)
+{
+    word i = 0;
+    for (; i + sizeof(word) <= size; i += sizeof(word))
+        to[i / sizeof(word)] = ((anywhere *)(from + i))->value;
+    for (; i < size; i++)
+        ((char *)to)[i] = ((char *)from)[i];
+}
+
+/* As another process would read it: a pointer that leads nowhere is no fault of the program's. Of a text what is there. */
+static word ask_kernel(word *ring, word *to, word from, word size, word is_text, word ticks)
+{
+    word near = PAGE - from % PAGE, first = near < size ? near : size;
+    struct iovec here = {to, size}, there[] = {{(void *)from, first}, {(void *)(from + first), size - first}};
+    long got = system_call(SYS_process_vm_readv, ring[RING_PID], (word)&here, 1, (word)there, 1 + (first < size), 0);
+    if (got < (long)first)
+        return NOT_READ;
+    word *seen = where_seen(ring, from / PAGE);
+    seen[1] = 0;
+    seen[0] = from / PAGE;
+    seen[1] = ticks;
+    return got == (long)size || is_text ? (word)got : NOT_READ;
+}
+
+static word peek(word *ring, word *to, word from, word size, word is_text, word ticks)
+{
+    if (!from || gdbcuda_recorder_v1[STATE_CONFINED])
+        return NOT_READ;
+    if (!was_just_readable(ring, from, size, ticks))
+        return ask_kernel(ring, to, from, size, is_text, ticks);
+    copy(to, from, size);
+    return size;
+}
+
+/* Each its size, then its bytes; `wanted` are words as FUNCTION_OUTS and FUNCTION_INS have them. */
+static void note_pointees(const word *wanted, word count, word *ring, word *record, word *to, word room, word ticks)
+{
+    word at = 0;
+    for (word i = 0; i < count; i++) {
+        word index = wanted[i] & 0xff, size = wanted[i] >> 8 & 0xffffff;
+        word words = (size + sizeof(word) - 1) / sizeof(word);
+        if (index >= REGISTERS + STACK_WORDS || words >= room - at)
+            return;
+        to[at] = peek(ring, to + at + 1, record[RECORD_REGISTERS + index], size, wanted[i] & IS_TEXT, ticks);
+        at += 1 + words;
+    }
+}
+
 void gdbcuda_entered(word *frame)
 {
     const word *function = function_of(frame), *caller = frame + FRAME_SIZE + 2; /* behind rax and rbp */
@@ -33,6 +101,9 @@ void gdbcuda_entered(word *frame)
         record[RECORD_FLOATS + i] = frame[FRAME_FLOATS + i];
     for (word i = 0; i < STACK_WORDS && i < frame[FRAME_STACK]; i++)
         record[RECORD_STACK + i] = caller[1 + i];
+    if (function[FUNCTION_IN_COUNT])
+        note_pointees(function + FUNCTION_INS, function[FUNCTION_IN_COUNT] % (MOST_INS + 1), ring, record,
+                      record + RECORD_INS, IN_WORDS, ticks_now());
     frame[FRAME_RING] = (word)ring;
     frame[FRAME_RECORD] = (word)record;
     frame[FRAME_POSITION] = position + 1;
@@ -43,40 +114,23 @@ void gdbcuda_entered(word *frame)
     ring_tell_time(ring, ticks);
 }
 
-/* As another process would read it: a pointer that leads nowhere is no fault of the program's. */
-static word peek(word pid, word *to, word from, word size)
-{
-    struct iovec here = {to, size}, there = {(void *)from, size};
-    long got = system_call(SYS_process_vm_readv, pid, (word)&here, 1, (word)&there, 1, 0);
-    return got == (long)size ? size : NOT_READ;
-}
-
-static void note_outs(const word *function, const word *ring, word *record)
-{
-    word at = 0;
-    for (word i = 0; i < function[FUNCTION_OUT_COUNT] && i < MOST_OUTS; i++) {
-        word index = function[FUNCTION_OUTS + i] & 0xff, size = function[FUNCTION_OUTS + i] >> 8;
-        word words = (size + sizeof(word) - 1) / sizeof(word);
-        if (index >= REGISTERS + STACK_WORDS || words >= OUT_WORDS - at)
-            return;
-        word *out = record + RECORD_OUTS + at;
-        word from = record[RECORD_REGISTERS + index];
-        out[0] = from ? peek(ring[RING_PID], out + 1, from, size) : NOT_READ;
-        at += 1 + words;
-    }
-}
-
 /* The call may return in another thread than it began in, or in a forked child, where the record is not any more. */
 void gdbcuda_left(word *frame)
 {
-    word ticks = ticks_now(), *record = (word *)frame[FRAME_RECORD];
-    if (!record || record[RECORD_POSITION] != frame[FRAME_POSITION])
-        return;
+    word *record = (word *)frame[FRAME_RECORD], *ring = (word *)frame[FRAME_RING];
     const word *function = function_of(frame);
+    if (!record || gdbcuda_recorder_v1[STATE_CONFINED] == NO_TICKS)
+        return;
+    word ticks = ticks_now();
+    if (!ring[RING_RECORDS] || record[RECORD_POSITION] != frame[FRAME_POSITION])
+        return;
     record[RECORD_LEFT] = ticks;
     record[RECORD_RESULT] = frame[FRAME_RESULT];
     if (!(int)frame[FRAME_RESULT] && function[FUNCTION_OUT_COUNT])
-        note_outs(function, (word *)frame[FRAME_RING], record);
+        note_pointees(function + FUNCTION_OUTS, function[FUNCTION_OUT_COUNT] % (MOST_OUTS + 1), ring, record,
+                      record + RECORD_OUTS, OUT_WORDS, ticks);
+    if (!(int)frame[FRAME_RESULT] && function[FUNCTION_AFTER])
+        ((void (*)(const word *))function[FUNCTION_AFTER])(record);
     COMPILER_KEEPS_ORDER();
     record[RECORD_DONE] = frame[FRAME_POSITION];
 }

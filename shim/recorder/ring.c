@@ -44,8 +44,11 @@ static void write_later_pair(word *ring)
 
 void ring_tell_time(word *ring, word ticks)
 {
-    if (ticks - ring[RING_LATER_TICKS] > PAIR_EVERY)
+    if (ticks - ring[RING_LATER_TICKS] > PAIR_EVERY && !gdbcuda_recorder_v1[STATE_CONFINED]) {
         write_later_pair(ring);
+        if (ring_told_time)
+            ring_told_time(ring);
+    }
 }
 
 /* A child that is forked gets zeros, and so an empty ring of its own. */
@@ -72,6 +75,8 @@ static void begin(word *ring, word records)
     while (nanoseconds() < ring[RING_FIRST_NS] + FIRST_PAIRS_APART)
         ;
     write_later_pair(ring);
+    if (ring_keep)
+        ring_keep(ring, records);
     COMPILER_KEEPS_ORDER();
     ring[RING_RECORDS] = records;
 }
@@ -88,13 +93,18 @@ static word *made(void)
     return ring;
 }
 
+void ring_give_up(void)
+{
+    mine = BUSY;
+}
+
 word *ring_here(void)
 {
-    word *ring = mine;
-    if (ring > BUSY && ring[RING_RECORDS])
+    word *ring = mine, confined = gdbcuda_recorder_v1[STATE_CONFINED];
+    if (ring > BUSY && ring[RING_RECORDS] && confined != NO_TICKS)
         return ring;
     word *wiped = ring > BUSY ? ring : 0;
-    if (ring != BUSY) {
+    if (ring != BUSY && !confined) {
         mine = BUSY;
         if (wiped)
             begin(wiped, gdbcuda_recorder_v1[STATE_RECORDS]);
@@ -102,6 +112,8 @@ word *ring_here(void)
         mine = ring ? ring : BUSY;
         if (ring)
             return ring;
+        if (ring_failed)
+            ring_failed();
     }
     __atomic_fetch_add(&gdbcuda_recorder_v1[STATE_MISSED], 1, __ATOMIC_RELAXED);
     return 0;

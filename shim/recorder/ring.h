@@ -12,8 +12,16 @@ extern word gdbcuda_functions_v1[MOST_FUNCTIONS * FUNCTION_SIZE];
 /* The calling thread's; 0 where there is none, which is counted. */
 word *ring_here(void);
 
+/* The calling thread records nothing any more. */
+void ring_give_up(void);
+
 /* Says now and then what time it is. */
 void ring_tell_time(word *ring, word ticks);
+
+/* Where rings are kept in files: the records of a new ring get one, as does what time it is, and that there is none. */
+__attribute__((weak)) void ring_keep(word *ring, word records);
+__attribute__((weak)) void ring_told_time(word *ring);
+__attribute__((weak)) void ring_failed(void);
 
 long system_call(long number, word a, word b, word c, word d, word e, word f);
 

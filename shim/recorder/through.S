@@ -44,16 +44,16 @@ gdbcuda_slots_v1:
     .rept MOST_FUNCTIONS
     .byte 0x68 /* push $index */
     .long index
-    .byte 0xe9 /* jmp common */
-    .long common - . - 4
+    .byte 0xe9 /* jmp gdbcuda_recorded_call */
+    .long gdbcuda_recorded_call - . - 4
     .balign SLOT_SIZE, 0xcc
     .set index, index + 1
     .endr
     .cfi_endproc
     .size gdbcuda_slots_v1, . - gdbcuda_slots_v1
 
-    .type common, @function
-common:
+    .type gdbcuda_recorded_call, @function
+gdbcuda_recorded_call:
     .cfi_startproc
     .cfi_def_cfa_offset 16
     push %rax
@@ -99,6 +99,6 @@ common:
     .cfi_def_cfa_offset 8
     ret
     .cfi_endproc
-    .size common, . - common
+    .size gdbcuda_recorded_call, . - gdbcuda_recorded_call
 
     .section .note.GNU-stack, "", @progbits

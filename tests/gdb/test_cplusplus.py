@@ -97,6 +97,19 @@ def test_a_function_of_the_hook(scenario: Scenario, built, name: str) -> None:
     assert sizes(text) == ["1"]
 
 
+def test_globs_of_what_is_not_of_the_api(scenario: Scenario, built) -> None:
+    """Where no function of the API has such a name: the program's and the hook's own, hidden or not."""
+    program, hook = built
+    words = ("cuda-break 'hooked_*'", "cuda-break '*::load'", "cuda-break 'nothere_*'", "RUN", "continue", "continue")
+    text = scenario.run(program, *words, hook=hook)
+    assert "Breakpoint 1: hooked_cuMemAlloc in hook libhook.so (pending until it is loaded)\n" in text
+    assert "(hooked_cuMemAlloc: no function of the API; called by anyone, --from says otherwise)" in text
+    assert "Breakpoint 2: eng::Loader::load in app app\n" in text
+    assert "cuda-break: no function 'nothere_*' in the API" in text
+    stops = re.findall(r"^Breakpoint ([12])(?:\.\d)?, .*(?:size|bytes)=(\d)\) at", text, re.MULTILINE)
+    assert stops == [("2", "1"), ("1", "1"), ("2", "2")]
+
+
 def test_templates_without_their_arguments(local: Scenario, built) -> None:
     program, hook = built
     text = local.run(program, "cuda-break Pool::make", "break Pool::make", "run", "continue", hook=hook)
@@ -107,7 +120,8 @@ def test_templates_without_their_arguments(local: Scenario, built) -> None:
 
 def test_they_are_completed(local: Scenario, built) -> None:
     program, hook = built
-    lines = ("Pool::grow", "hooked_cuMemAlloc", "cuMemAlloc --from eng::Loader::load", "cuMemAlloc if caller in main")
+    lines = ("Pool::grow", "hooked_cuMemAlloc", "cuMemAlloc --from eng::Loader::load", "cuMemAlloc if caller in main",
+             "Loader::load", "cuMemAlloc --from Loader::load", "cuMemAlloc if caller in Book::charge")  # fmt: skip
     asked = (f"complete cuda-break {line[:-1]}" for line in lines)
     text = local.run(program, *asked, "cuda-break Pool::grw", hook=hook)
     for line in lines:

@@ -68,8 +68,9 @@ def test_who_tests_instead(scenario: Scenario, build) -> None:
     text = scenario.run(program, *words, hook=hook, arguments=("1", "10", "1"))
     who = "by gdb" if scenario.place == "local" else "by gdbserver"
     why = "no guard: a call is among the function's first instructions"
-    assert f"Breakpoints 1, 2: tested {who}, {why}\n" in text or "Breakpoints 1, 2, 3: tested by gdb" in text
-    assert re.search(rf"^1 +{who} ", text, re.MULTILINE) and re.search("^3 +by gdb ", text, re.MULTILINE)
+    assert f"Breakpoints 1-2: tested {who}, {why}\n" in text or "Breakpoints 1-3: tested by gdb" in text
+    rows = re.findall(r"^([-\d]+) +(by gdb(?:server)?) ", text, re.MULTILINE)
+    assert rows == ([("1-3", who)] if scenario.place == "local" else [("1-2", who), ("3", "by gdb")])
 
 
 def test_why_gdbserver_does_not(scenario: Scenario, build) -> None:
@@ -78,14 +79,15 @@ def test_why_gdbserver_does_not(scenario: Scenario, build) -> None:
     makes = ["set cuda-guard off", *(f"cuda-break cuMemAlloc --from any if {one}" for one in conditions)]
     makes += ["cuda-break cuMemAlloc", "cuda-break cuMemAlloc --from any --on error"]
     text = scenario.run(program, *makes, "break main", "RUN", "cuda-guards", hook=hook)
-    found = re.findall(r"^\d +(by gdb\S*)(?: \((.*?)\))?  +guards are off \('set cuda-guard auto' ", text, re.MULTILINE)
+    row = r"^(\d.*?)  +(by gdb\S*)(?: \((.*?)\))?  +guards are off \('set cuda-guard auto' "
+    found = re.findall(row, text, re.MULTILINE)
     if scenario.place == "local":
-        assert found == [("by gdb", "")] * 6
+        assert found == [("1-6", "by gdb", "")]
         return
     who_calls = "who calls has to be looked up in gdb"
-    whys = (who_calls, "only gdb knows its threads' numbers", "calls are counted in gdb", "", who_calls)
-    whys += ("returns are noted in gdb",)
-    assert found == [("by gdb" if why else "by gdbserver", why) for why in whys], text
+    whys = {"1, 5": who_calls, "2": "only gdb knows its threads' numbers", "3": "calls are counted in gdb", "4": "",
+            "6": "returns are noted in gdb"}  # fmt: skip
+    assert found == [(rows, "by gdb" if why else "by gdbserver", why) for rows, why in whys.items()], text
 
 
 def test_three_breakpoints_share_one_patch(scenario: Scenario, build) -> None:
@@ -94,9 +96,23 @@ def test_three_breakpoints_share_one_patch(scenario: Scenario, build) -> None:
     words = (ON, *makes, "RUN", "cuda-guards", "delete 1", "cuda-guards", "continue", "continue", "continue")
     text = scenario.run(program, *words, hook=hook, arguments=("1", "50", "5"))
     first, second = text.split("breakpoint    tested")[1:3]
-    assert len(re.findall("bytes of cuMemAlloc_v2", first)) == 3
-    assert len(re.findall("bytes of cuMemAlloc_v2", second.split("Breakpoint")[0])) == 2
+    row = r"^([-\d]+) +in the process +5 bytes of cuMemAlloc_v2 "
+    assert [re.findall(row, one, re.MULTILINE) for one in (first, second)] == [["1-3"], ["2-3"]]
     assert re.findall(r"Breakpoint (\d)[.\d]*, cuMemAlloc_v2", text) == ["1", "2", "3"]
+
+
+def test_the_function_has_its_own_bytes_for_whoever_looks(scenario: Scenario, build, tmp_path: Path) -> None:
+    """What displays and hook-stop show is shown before anybody tells us of the stop."""
+    hook, program = build()
+    (tmp_path / "early.gdb").write_text("define hook-stop\n  echo @early\\n\n  x/i cuMemAlloc_v2\nend\n")
+    words = (ON, "cuda-break cuMemAlloc --from any if bytesize == 1T", "tbreak main", "RUN", "display/i cuMemAlloc_v2",
+             f"source {tmp_path}/early.gdb", "tbreak exit", "continue", "echo @prompt\\n", "x/i cuMemAlloc_v2",
+             "cuda-guards")  # fmt: skip
+    text = scenario.run(program, *words, hook=hook, arguments=("1", "10", "5"))
+    assert re.search("^1 +in the process ", text, re.MULTILINE), text
+    early, prompt = (re.findall(r"<cuMemAlloc_v2>:\s(\w+)", part) for part in text.split("@early")[1].split("@prompt"))
+    assert len(early) == 2 and len(prompt) == 1 and "jmp" not in prompt
+    assert "jmp" not in early or scenario.place == "gdbserver"
 
 
 # At a stop: the function's first bytes, and a digest of all the code of its library, with what is behind it.

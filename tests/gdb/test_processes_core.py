@@ -63,10 +63,11 @@ def test_everything_that_looks(local: Scenario, dead: Path) -> None:
 
 
 def test_what_needs_a_process_says_so(local: Scenario, dead: Path) -> None:
-    text = look(
-        local, dead, "cuda-log start", "cuda-dlsym log on", "cuda-dlsym answer cuInit with NULL", "cuda-env A=b"
-    )
-    assert "a core file makes no calls any more" in text
+    asks = ("cuda-log start", "cuda-memory", "cuda-log show", "cuda-dlsym log on", "cuda-dlsym answer cuInit with NULL")
+    text = look(local, dead, *asks, "cuda-env A=b")
+    assert "cuda-log start: a core file makes no calls any more" in text
+    assert "cuda-memory: nothing was recorded, and a core file makes no calls any more" in text
+    assert "\nNothing was recorded, and a core file makes no calls any more.\n" in text
     assert "a core file makes no requests any more" in text
     assert "a core file asks for nothing any more" in text
     assert "A=b for the next run (a core file has no process to set it in)" in text

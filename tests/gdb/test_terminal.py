@@ -12,7 +12,7 @@ import termios
 from pathlib import Path
 
 import pytest
-from scenario import GDB, ROOT, Scenario
+from scenario import GDB, ROOT, Scenario, checked
 
 HINT = "gdbcuda: cuda-load ./libhook.so, then cuda-break cuMemAlloc; cuda-help"
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\r")
@@ -140,6 +140,46 @@ def test_answers_and_notices_end_at_words(local: Scenario, home: Path) -> None:
     assert " ".join(map(str.strip, shown[answer : answer + 3])).count("called from the program") == 0
     assert "if bytesize > 1073741824 && caller in app" in " ".join(map(str.strip, shown[answer : answer + 3]))
     assert any(line.startswith('{"') and len(line) > 80 and line.endswith("}") for line in shown), "JSON stays a line"
+
+
+SESSION = (
+    "cuda-break cuMemAlloc if bytesize > 1G && caller in app", "cuda-break cuMemFree --on error --from any",
+    "cuda-break nvmlDeviceGetMemoryInfo --count", "cuda-break 'cuMemcpy*' --in driver", "cuda-break cuMemAloc",
+    "cuda-break cuMemAlloc if bytesiz > 1", "cuda-break cuMemAlloc if nth == 3 || bytesize > 1G",
+    "cuda-dlsym answer cuCtxSynchronize driver", "cuda-call", "cuda-memory", "set cuda-recursion-limit -4",
+    "cuda-log start --memory", "run", "cuda-call", "bt", "cuda-guards", "cuda-layers", "cuda-layers --all",
+    "cuda-route cuMemAlloc", "cuda-route --unhooked", "cuda-route", "cuda-check", "cuda-dlsym", "cuda-dlsym log on",
+    "print $_cuda_arg(\"bytesiz\")", "cuda-env AVARIABLE=withavalue", "delete", "tbreak exit", "continue",
+    "cuda-log show", "cuda-log show --tree", "cuda-log show --failed --where", "cuda-log summary", "cuda-memory",
+    "cuda-memory leaks", "cuda-memory live", "cuda-memory by-site", "cuda-memory problems", "cuda-version",
+    "cuda-help", "cuda-help guards",
+    "cuda-help cuMemcpy2D", "cuda-help preloaded library", "cuda-dlsym log show", "cuda-log stop",
+)  # fmt: skip
+TYPED = r"  [^\s(\d#]|(?:    )?(?:\$|\(gdb\)) "  # a command to type; what has been typed
+WAITING = r"cuda-\S+ is at work, [^\n]*?; Ctrl-C ends it"  # it is gone when the answer comes
+OF_GDB = r"\d+\s+fprintf|Starting program|Using host lib|Temporary breakpoint|warning: |BFD: "
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_session_fits(local: Scenario, home: Path, columns: int) -> None:
+    """By set width, in a window that is wider."""
+    words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))
+    load = f"cuda-load {local.sample('minimal_hook.so')}"
+    shown = ESCAPE.sub("", Terminal(local, home, 200).typed(f"set width {columns}", load, *SESSION, words=words))
+    shown = checked(re.sub(WAITING, "", shown)).rpartition(f"(gdb) set width {columns}\n")[2]
+    wide = [line for line in shown.split("\n") if len(line) > columns and " " in line.strip()[:columns]]
+    assert [line for line in wide if not re.match(f"{TYPED}|{OF_GDB}", line)] == []
+    assert re.search(r"^1-2, 4-77 +by gdb", shown, re.MULTILINE), "of which the same is to be said, they are one row"
+
+
+def test_a_narrow_table_says_once_what_is_in_each_row(local: Scenario, home: Path) -> None:
+    words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))
+    load = f"cuda-load {local.sample('minimal_hook.so')}"
+    shown = ESCAPE.sub("", Terminal(local, home).typed(load, *PROGRAM, "cuda-route --unhooked", words=words))
+    said = ("In each row: asked by: app test_alloc; way: PLT, not called yet; verdict: driver; why: not in "
+            "minimal_hook.so")  # fmt: skip
+    assert said in " ".join(shown.split())
+    assert re.search(r"^function +reaches\n-[- ]+\ncuCtxSetCurrent +driver libcuda", shown, re.MULTILINE)
 
 
 def test_what_is_to_be_typed_stays_a_line(local: Scenario, home: Path) -> None:

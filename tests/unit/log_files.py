@@ -70,3 +70,18 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 
 def pointer(address: str) -> dict[str, Any]:
     return {"dptr": {"address": "0x1", "value": address}}
+
+
+MAIN = {0x400: {"function": "main", "source": "a.c:3", "object": "/bin/a", "layer": "app"}}
+
+
+def copy(number: int, kind: str = "cudaMemcpyHostToDevice", **fields: Any) -> Call:
+    return call(number, "cudaMemcpy", {"dst": "0x10", "src": "0x20", "count": 4096, "kind": kind},
+                **{"result": "cudaSuccess", "caller": 0x400, **fields})  # fmt: skip
+
+
+def nested() -> list[Call]:
+    """The runtime's copy, which the hook and the driver copy again: 4 KiB, once."""
+    return [copy(0, end=0.009, layer="runtime"),
+            call(1, "cuMemcpyHtoD_v2", {"ByteCount": 4096}, parent=0, depth=1, end=0.006),
+            call(2, "cuMemcpyHtoD_v2", {"ByteCount": 4096}, parent=1, depth=2, end=0.004, layer="driver")]  # fmt: skip

@@ -106,8 +106,8 @@ def test_as_data(writer: CallWriter) -> None:
 
 
 def test_as_data_without_what_is_not_known(writer: CallWriter) -> None:
-    found = data.call(Call(1, "cuInit", 0.123456789), writer)
-    assert "stack" not in found and found["seconds"] is None and found["start"] == 0.1234568
+    found = data.call(Call(1, "cuInit", 1 / 3), writer)
+    assert "stack" not in found and found["seconds"] is None and found["start"] == round(1 / 3, record.DIGITS)
 
 
 def test_a_line_of_data_names_its_file_if_there_are_several() -> None:

@@ -65,3 +65,8 @@ def test_a_long_name_is_shortened_in_the_middle(name: str, most: int, shown: str
 
 def test_an_unbalanced_name_is_no_trouble() -> None:
     assert len(cplusplus.shortened("f<<<(((" * 40, 50)) <= 50
+
+
+def test_a_name_without_the_namespaces_in_front() -> None:
+    assert cplusplus.endings("eng::Loader::load") == ["eng::Loader::load", "Loader::load", "load"]
+    assert cplusplus.endings("main") == ["main"]

@@ -82,3 +82,21 @@ def test_handles_for_other_processes_are_hex() -> None:
     found = call("cudaIpcOpenMemHandle", HERE, bytes(range(64)), 1)["handle"]
     assert found.text == "0x000102030405060708090a0b0c0d0e0f… (64 bytes)"
     assert found.data == bytes(range(64)).hex()
+
+
+def test_enums_in_structs_are_named_and_what_has_no_name_is_a_number() -> None:
+    """Each enum in each struct; of an enum of bits several together."""
+    structs = [kind for kind in map(TABLE.type, TABLE.types.texts) if kind.kind == "struct"]
+    members = [(kind, one) for kind in structs for one in kind.fields if one.type.enum and one.bit_offset is None]
+    assert len(members) > 200
+    for kind, one in members:
+        named = next(iter(one.type.enum.values.items()))
+        for value, shown in ((named[1], f"{named[0]} ({named[1]})"), (777777, "777777 (not in ")):
+            raw = bytearray(kind.size)
+            struct.pack_into("<I", raw, one.offset, value & 0xFFFFFFFF)
+            text = values.shower(kind, TABLE)(bytes(raw)).text
+            assert f"{one.name}={shown}" in text or one.type.enum.name_of(value) in text, (kind.name, one.name, text)
+    raw = struct.pack("<III", 1, 5, 0) + bytes(TABLE.type("CUmemAllocationProp").size - 12)
+    text = values.shower(TABLE.type("CUmemAllocationProp"), TABLE)(raw).text
+    both = "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR|CU_MEM_HANDLE_TYPE_WIN32_KMT"
+    assert text.startswith(f"{{type=CU_MEM_ALLOCATION_TYPE_PINNED (1), requestedHandleTypes={both} (5), ")

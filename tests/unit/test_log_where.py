@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from log_files import call, write
-from test_log_views import MAIN, alloc_of, copy, nested, run
+from log_files import MAIN, alloc_of, call, copy, nested, run, write
 
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, END

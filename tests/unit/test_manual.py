@@ -37,8 +37,16 @@ def test_a_page_begins_with_its_title_and_its_question(page: Page) -> None:
 @each_page
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_a_page_fits_the_terminal(page: Page, width: int) -> None:
+    """But for one long word, and for what is to be typed: a part of a command is another command."""
     wide = [line for line in shown(page.text, width).split("\n") if visible_width(line) > width]
-    assert [line for line in wide if " " in line.strip()] == []  # one long word cannot be folded
+    assert [line for line in wide if " " in line.strip() and not plain.is_typed(line)] == []
+
+
+@each_page
+def test_a_command_of_a_session_stays_a_line(page: Page) -> None:
+    code = [line for kind, block in blocks.blocks(page.text.splitlines()) if kind == "code" for line in block]
+    typed = [f"    {line}" for line in code if line.startswith(("$ ", "(gdb) "))]
+    assert set(typed) <= set(shown(page.text, 40).split("\n"))
 
 
 @each_page
@@ -158,8 +166,8 @@ def test_search_says_how_much_more_there_is() -> None:
 
 def test_everything_that_a_page_says_is_found() -> None:
     found = search.in_pages("seccomp", "gdbcuda help")
-    assert [match.shown_by for match in found] == ["gdbcuda help guards"]
-    assert found[0].lines[0].count("seccomp") == 1
+    assert [match.shown_by for match in found] == ["gdbcuda help log", "gdbcuda help guards"]
+    assert found[1].lines[0].count("seccomp") == 1
 
 
 def gdbcuda_help(*words: str) -> subprocess.CompletedProcess[str]:

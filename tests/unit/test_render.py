@@ -105,8 +105,25 @@ ROW = st.tuples(st.text("ab \n", max_size=60), st.integers(), st.text("xyz", max
 def test_table_fits(rows: "list[tuple[str, int, str]]", width: int) -> None:
     text = render.table(rows, HEADERS, width=width)
     assert not rows or all(render.visible_width(line) <= width for line in text.split("\n"))
-    titles = sum("layer" in line.split() for line in text.split("\n"))
-    assert "".join(text.split()).count("y") == sum(row[2].count("y") for row in rows) + titles
+    titles = text.split().count("layer") + text.split().count("layer:")
+    shown = {row[2] for row in rows} if "layer:" in text.split() else [row[2] for row in rows]
+    assert "".join(text.split()).count("y") == sum(cell.count("y") for cell in shown) + titles
+
+
+def test_what_is_in_each_row_stands_above_where_the_table_is_too_wide() -> None:
+    rows = [("cuInit", "app program", "driver libcuda.so.1", "not in libhook.so"),
+            ("cuMemAlloc_v2", "app program", "driver libcuda.so.1", "not in libhook.so, and more")]  # fmt: skip
+    headers = ("function", "asked by", "reaches", "why")
+    assert render.table(rows, headers, width=70).split("\n")[0].startswith("function       asked by")
+    assert render.table(rows, headers, width=50).split("\n") == [
+        "In each row: asked by: app program; reaches:",
+        "  driver libcuda.so.1",
+        "function       why",
+        "-------------  ---------------------------",
+        "cuInit         not in libhook.so",
+        "cuMemAlloc_v2  not in libhook.so, and more",
+    ]
+    assert render.table(rows[:1], headers, width=50).startswith("function  cuInit\nasked by  app program\n")
 
 
 def test_fold_breaks_at_blanks_and_stays_behind_the_number() -> None:

@@ -9,7 +9,7 @@ import pytest
 from gdbcuda import api
 from gdbcuda.calls import record, ring_calls
 from gdbcuda.calls.ring import Record, Ring
-from gdbcuda.calls.ring_calls import RecordedFunction
+from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.calls.ring_layout import FUNCTION, REGISTERS, STACK_WORDS
 
 TABLE = api.load()

@@ -15,7 +15,7 @@ from gdbcuda.condition.machine_code import translate
 from gdbcuda.machine import abi, detour, trampoline, unwinding
 
 HERE = Path(__file__).resolve().parent
-SIZE = 1 << 16
+SIZE = 1 << 18
 DECLARED = "size_t z;double d;const char * s"
 PROLOGUES = {  # its bytes, where gdb stops
     "frame pointer": ("55 4889e5 4883ec30 48897dd8 c9 c3", 8),

@@ -66,8 +66,23 @@ def on_learned(answer: Answering) -> None:
     for one, wish in waiting():
         if wish.function == answer.function and (not wish.places or any(
             layers.matches(word, answer.reached.layer, answer.reached.file) for word in wish.places
-        )):
+        )) and not is_gdbs(one, wish):
             place(one, answer)
+
+
+def is_gdbs(one: gdb.Breakpoint, wish: BreakWish) -> bool:
+    """gdb itself finds the code of an indirect function, where that is the only place of the breakpoint."""
+    places = locations.of(one)
+    return len(places) == 1 and process.is_indirect(process.object_of(places[0].address), wish.function)
+
+
+def is_taken(number: int, address: int) -> bool:
+    """gdb may find that code later all the same."""
+    known = PLACES().known
+    return any(owner == number and stop_address(code) == address for owner, code in known)
+
+
+breakpoints.IS_TAKEN.append(is_taken)
 
 
 answering.ON_LEARNED.append(on_learned)

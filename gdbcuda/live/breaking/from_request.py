@@ -23,6 +23,7 @@ from gdbcuda.live.threads import children
 from gdbcuda.machine import abi
 from gdbcuda.text.arguments import one_of
 from gdbcuda.text.options import Options, condition, flag, option, words
+from gdbcuda.text.sentences import some
 
 MOST_FRAMES = 200
 CALLER = re.compile(r"\bcaller\b")
@@ -104,7 +105,7 @@ class BreakRequest:
         if self.is_from_given:
             return ""
         self.callers = "any"
-        return f"\n  ({', '.join(symbols)}: no function of the API; called by anyone, --from says otherwise)"
+        return f"\n  ({some(symbols)}: no function of the API; called by anyone, --from says otherwise)"
 
     def words(self, symbol: str, condition: conditions.Condition | None) -> str:
         """Of a command that asks for the same."""

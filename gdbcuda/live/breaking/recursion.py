@@ -219,10 +219,7 @@ def is_dlsym_overridden() -> bool:
 
 
 def on_setting() -> None:
-    try:
-        process.require_stopped()
-    except UserError as problem:
-        raise gdb.GdbError(f"{LIMIT}: {problem}") from None
+    process.require_stopped()
     unloading.watch()
     apply()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import gdb
 
@@ -126,6 +126,13 @@ def is_of(place: Location, function: str) -> bool:
     return indirect.is_code_of(place.file, place.address, function)
 
 
+def is_asked(place: Location, wish: BreakWish) -> bool:
+    """It is no call of the function: the loader asks there which code it stands for. Where it is the only place, gdb
+    itself puts it into that code."""
+    is_indirect = names.prototype(wish.function) is not None and process.is_indirect(place.file, wish.function)
+    return is_indirect and process.exports(place.file, wish.function, place.address)
+
+
 def is_wanted(place: Location, wish: BreakWish, chosen: str) -> bool:
     if not is_of(place, wish.function) or is_anothers(place):
         return False
@@ -156,11 +163,20 @@ def choose_locations(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:
             choose_among(breakpoint, own, wish)
 
 
+IS_TAKEN: list[Callable[[int, int], bool]] = []  # by breakpoint and address: has another one made for it that place?
+ON_NOT_MEANT: list[Callable[[gdb.Breakpoint, Location], None]] = []  # for who may have taken it for meant before
+
+
 def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: BreakWish) -> None:
     """The places of one inferior."""
     chosen = "hook" if is_answered(places, wish) else chosen_layer(places, wish)
     for place in places:
-        wanted = wish.by_user.get((place.file, place.function), is_wanted(place, wish, chosen))
+        is_meant = is_wanted(place, wish, chosen) and not (len(places) > 1 and is_asked(place, wish))
+        is_meant = is_meant and not any(taken(breakpoint.number, place.address) for taken in IS_TAKEN)
+        wanted = wish.by_user.get((place.file, place.function), is_meant)
+        if not wanted:
+            for tell in ON_NOT_MEANT:
+                tell(breakpoint, place)
         if place.enabled != wanted:
             switch(breakpoint, place, wanted)
             place.enabled = wanted

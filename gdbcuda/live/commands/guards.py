@@ -10,9 +10,11 @@ from gdbcuda.live import process
 from gdbcuda.live.breakpoints import by_number, ours
 from gdbcuda.live.guarding import guards, lost_stacks
 from gdbcuda.live.host import console, gdb_cli, lazily
+from gdbcuda.live.layers import names
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import ranges
 
 MOST_LINES = 8
 
@@ -36,7 +38,7 @@ def cuda_guards() -> str:
     if not numbers:
         return "no breakpoints of cuda-break"
     guards.refresh()
-    shown = render.table([row(number) for number in sorted(numbers)], ["breakpoint", "tested", "calls", "where"])
+    shown = render.table(rows(numbers), ["breakpoint", "tested", "calls", "where"])
     return "\n".join(filter(None, [shown, visible(lost_stacks.lost()), why_none(numbers)]))
 
 
@@ -47,21 +49,30 @@ def why_none(numbers: list[int]) -> str:
     return "cuda-help guards says what a guard needs, and what a condition costs without one"
 
 
-def row(number: int) -> tuple[str, str, str, str]:
+def rows(numbers: list[int]) -> list[tuple[str, ...]]:
+    """One for all of which the same is to be said."""
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for number in sorted(numbers):
+        alike.setdefault(row(number), []).append(number)
+    return [(ranges(same), *said) for said, same in alike.items()]
+
+
+def row(number: int) -> tuple[str, str, str]:
+    """Who tests, calls, where."""
     state = guards.PROCESSES()
     found = next(iter(state.guards_of(number)), None)
     calls = guards.calls_seen(number)
     shown = "" if calls is None else f"{calls:,}"
     if calls is not None and not process.is_alive():
-        return str(number), "", shown, "the process has ended"
+        return "", shown, "the process has ended"
     trouble = state.trouble_of(number)
     if found is None or trouble:
-        return str(number), where_tested(number), shown, trouble or guards.wanted_by(number).why or "not set yet"
+        return where_tested(number), shown, trouble or guards.wanted_by(number).why or "not set yet"
     size, code = len(found.detour.original), found.trampoline
     function = process.symbol_of(found.function)[0] or f"{found.function:#x}"
     first = found.detour.replaced.start
     where = f"{size} bytes of {function} at {first:#x}; test at {code.address:#x}, {len(code.raw)} bytes"
-    return str(number), where_tested(number), shown, where
+    return where_tested(number), shown, where
 
 
 def where_tested(number: int) -> str:
@@ -96,13 +107,9 @@ def note() -> str:
         seen = "" if calls is None else f", {calls:,} calls seen"
         why = "" if state == "guarded" else f", no guard: {state.partition(': ')[2]}"
         lines[f"tested {where_tested(number)}{seen}{why}"].append(number)
-    shown = [visible(f"{numbered(numbers)}: {text}") for text, numbers in lines.items()]
+    shown = [visible(f"{names.breakpoint_numbers(numbers)}: {text}") for text, numbers in lines.items()]
     more = [f"{len(shown) - MOST_LINES} more: see cuda-guards"] if len(shown) > MOST_LINES else []
     return "\n".join([*shown[:MOST_LINES], *more])
-
-
-def numbered(numbers: list[int]) -> str:
-    return f"Breakpoint{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def write_note() -> None:

@@ -11,7 +11,7 @@ from gdbcuda.live import process
 from gdbcuda.live.layers import condition_words, names, table_version
 from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS, THREAD
 from gdbcuda.live.prompt.command import command, need
-from gdbcuda.live.recording import call_log
+from gdbcuda.live.recording import call_log, fast
 from gdbcuda.log import options as shared
 from gdbcuda.log import select
 from gdbcuda.log import tree as trees
@@ -46,13 +46,14 @@ def cuda_log() -> str:
     if session.recorder is None:
         return f"The recorder is off; {lines[0]}. (cuda-log start)"
     recorder = session.recorder
-    lines.insert(0, f"Recording {wish_text(recorder.wish)} by {recorder.places()} breakpoints that never stop")
+    how = "jumps to the recorder in the process" if fast.is_fast(recorder) else "breakpoints that never stop"
+    lines.insert(0, f"Recording {wish_text(recorder.wish)} by {recorder.places()} {how}")
     if session.file is not None:
         why_not = ", which could not be written to the end" if session.file.is_broken else " as they happen"
         lines.append(f"written to {visible(session.file.path)}{why_not}")
     if recorder.missed:
         lines.append(f"{recorder.missed} stops could not be read")
-    return "; ".join(lines) + "."
+    return "; ".join(lines) + "." + (fast.remark(recorder) if fast.is_fast(recorder) else "")
 
 
 class StartOptions(Options):
@@ -66,6 +67,7 @@ class StartOptions(Options):
     stack: int = option(NUMBER, "keep N frames of the backtrace of each call", default=0)
     to: str | None = option(FILE, "write every call to FILE as it happens")
     memory: bool = flag("what allocates, frees, copies and fills: all that cuda-memory needs")
+    fast: bool = flag("the process itself notes the calls, some 30 ns each, and is read where it stops")
     condition: str | None = condition(
         condition_words.complete, "only calls for which COND holds; it is evaluated in the debugger"
     )
@@ -87,9 +89,11 @@ def cuda_log_start(wanted: StartOptions) -> str:
       cuda-log start cudaMalloc --stack 8 if size > 1M
       cuda-log start --memory --to calls.jsonl"""
     wish = make_wish(wanted)
-    recorder = call_log.start(wish, wanted.to)
+    if wanted.fast:
+        fast.require_possible(wish)
+    recorder = call_log.start(wish, wanted.to, wanted.fast)
     planted = f", {recorder.places()} places" if process.is_alive() else ", from the next run on"
-    return f"Recording {wish_text(wish)}{planted}."
+    return f"Recording {wish_text(wish)}{planted}." + (fast.remark(recorder) if wanted.fast else "")
 
 
 def make_wish(wanted: StartOptions) -> RecordWish:
@@ -250,11 +254,17 @@ def make_filter(wanted: shared.FilterOptions) -> select.CallFilter:
     return chosen.with_condition(wanted.condition, table, notes)
 
 
+def nothing_recorded() -> str:
+    if not call_log.can_record():
+        return f"Nothing was recorded, and {call_log.NO_CALLS}."
+    return "Nothing is recorded yet." if call_log.SESSION.recorder else "Nothing is recorded: cuda-log start"
+
+
 def view(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
     from gdbcuda.log import changes
 
     if not calls:
-        return "Nothing is recorded yet." if call_log.SESSION.recorder else "Nothing is recorded: cuda-log start"
+        return nothing_recorded()
     writer, count = call_log.writer(), SHOWN if wanted.last is None else wanted.last
     if wanted.changed:
         return "\n".join(changes.Changes(writer, chosen.takes).texts(trees.roots(calls)))

@@ -41,6 +41,8 @@ class MemoryOptions(LedgerOptions):
 def ledger_here() -> Ledger:
     ledger = call_log.SESSION.ledger()
     if ledger is None:
+        if not call_log.can_record():
+            raise UserError(f"nothing was recorded, and {call_log.NO_CALLS}", page="processes")
         raise UserError("nothing is recorded: cuda-log start --memory, then run", page="memory")
     return ledger
 

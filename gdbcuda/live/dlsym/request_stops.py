@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def request_here(frame: gdb.Frame) -> Request | None:
     """The request that the frame is about to answer; None if it is in no resolver."""
-    shape, older = shape_at(frame.pc(), frame.name() or ""), frame.older()
+    shape, older = shape_at(frame.pc(), frame.name() or ""), frames.older_frame(frame)
     if shape is None or older is None:
         return None
     symbols = [] if frames.registers_hold(frame) else frames.debug_parameters(frame)

@@ -35,10 +35,7 @@ def resolver_shapes() -> dict[str, ResolverShape]:
 
 def return_place() -> tuple[int, int]:
     """At a function's first instruction: (return address, stack pointer after the return)."""
-    sp = call_registers.current_stack_pointer()
-    if process.machine() == "aarch64":
-        return process.register("x30"), sp
-    return struct.unpack("<Q", process.InferiorMemory().read(sp, 8))[0], sp + 8
+    return call_registers.here().return_place(call_registers.current_stack_pointer(), process.InferiorMemory())
 
 
 def argument_registers(shape: ResolverShape) -> tuple[str, ...]:

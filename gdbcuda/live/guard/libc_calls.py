@@ -15,8 +15,12 @@ from gdbcuda.live.guard.watch import Watch
 
 ARGUMENTS = ("rdi", "rsi", "rdx")  # (SysV ABI, x86-64 supplement 3.2.3)
 Wanted = Callable[[int, int, int], bool]  # of the first three arguments
+SYS_EXIT, SYS_EXIT_GROUP = 60, 231  # (asm/unistd_64.h)
 # Behind the handlers of exit, and of quick_exit, and where the last thread has ended.
-LAST: dict[str, Wanted] = {"_exit": lambda first, second, third: True}
+LAST: dict[str, Wanted] = {
+    "_exit": lambda first, second, third: True,
+    "syscall": lambda number, second, third: number in (SYS_EXIT, SYS_EXIT_GROUP),
+}
 
 
 def watches(ways: dict[str, Wanted], notice: Callable[[], None]) -> list[Watch]:

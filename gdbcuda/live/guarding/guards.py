@@ -11,9 +11,9 @@ from typing import Callable
 import gdb
 
 from gdbcuda import condition as conditions
-from gdbcuda.live import process
+from gdbcuda.live import breakpoints, process
 from gdbcuda.live.breakpoints import ours
-from gdbcuda.live.breakpoints.locations import places
+from gdbcuda.live.breakpoints.locations import Location, places
 from gdbcuda.live.breakpoints.ours import GuardFilter, OurBreakpoint
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import sweep, switching
@@ -135,6 +135,14 @@ def on_created(breakpoint: gdb.Breakpoint) -> None:
             at in guard.detour.claimed and on for at, on in places(breakpoint)
         ):
             give_way(guard)
+
+
+def on_not_meant(breakpoint: gdb.Breakpoint, place: Location) -> None:
+    """A place that has a guard by now: a hook library that answers for the function was seen later, or was loaded."""
+    if place.inferior in (0, gdb.selected_inferior().num):
+        for guard in PROCESSES().guards_of(breakpoint.number):
+            if guard.stop == place.address:
+                give_way(guard)
 
 
 def give_way(guard: Guard) -> None:
@@ -318,13 +326,14 @@ def on_setting() -> None:
 def already_decided(number: int) -> bool | None:
     """Has the trampoline counted the call that the selected thread has at the breakpoint, and what did it say?"""
     guards = PROCESSES().guards_of(number)
-    if len(guards) > 1:
-        pc = process.register("pc")
-        guards = [one for one in guards if one.stop == pc]
-    return guards[0].verdict() if guards else None
+    if not guards:
+        return None
+    pc = process.register("pc")
+    return next((one.verdict() for one in guards if one.stop == pc), None)
 
 
 settings.ON_CHANGE["cuda-guard"] = on_setting
 own_process.ON_ENTRY.append(on_entry_watched)
 counting.already_decided.append(already_decided)
+breakpoints.ON_NOT_MEANT.append(on_not_meant)
 ours.ON_GONE.append(on_gone)

@@ -25,6 +25,19 @@ def by_syscall(first: int, second: int, third: int) -> bool:
 
 
 WAYS: dict[str, Wanted] = {"prctl": by_prctl, "syscall": by_syscall}
+PR_SET_TSC, STRICT = 26, 1
+
+
+def stops_ticks(first: int, second: int, third: int) -> bool:
+    """Strict mode takes the time stamp counter away, too: to read it is a fault then."""
+    return first == PR_SET_TSC or (first, second) == (PR_SET_SECCOMP, STRICT)
+
+
+def stops_ticks_by_syscall(first: int, second: int, third: int) -> bool:
+    return (first == SYS_PRCTL and stops_ticks(second, third, 0)) or (first, second) == (SYS_SECCOMP, 0)
+
+
+WITHOUT_TICKS: dict[str, Wanted] = {"prctl": stops_ticks, "syscall": stops_ticks_by_syscall}
 
 
 def is_confined() -> bool:

@@ -18,6 +18,7 @@ import gdb
 from gdbcuda.text import render
 from gdbcuda.text.printable import screened
 
+STAYS = r"  [^\s(\d#]|    (?:\$|\(gdb\)) "
 EVALUATE = "gdb.dap.evaluate"
 
 
@@ -31,13 +32,27 @@ def write(text: str) -> None:
         gdb.write(fitted(text, None if is_machine_interface() else render.screen()))
 
 
+def told_width() -> int:
+    """By set width, and by gdb's own look at the terminal."""
+    width = gdb.parameter("width")
+    return width if isinstance(width, int) else 0
+
+
+render.TOLD.append(told_width)
+
+
+def folded(text: str) -> str:
+    """In lines as wide as the terminal, where gdb itself shows it at one."""
+    return text if is_machine_interface() or dap("server") is not None else fitted(text, render.screen())
+
+
 def fitted(text: str, width: int | None) -> str:
     """In lines as wide as the terminal, broken at blanks. A word two columns in begins a command to be typed, or a
-    value: that line stays. So does JSON."""
+    value, and so does a prompt in a page of the manual: that line stays. So does JSON."""
     if width is None or text.lstrip()[:1] in ("{", "["):
         return text
     lines = text.split("\n")
-    return "\n".join(line if re.match(r"  [^\s(\d#]", line) else render.fold(line, width) for line in lines)
+    return "\n".join(line if re.match(STAYS, line) else render.fold(line, width) for line in lines)
 
 
 def is_command_line() -> bool:

@@ -29,7 +29,9 @@ MODULES = (
     "gdbcuda.live.guarding.guards",
     "gdbcuda.live.guarding.lost_stacks",
     "gdbcuda.live.recording.call_log",
+    "gdbcuda.live.recording.fast",
     "gdbcuda.live.recording.recorder",
+    "gdbcuda.live.recording.ring_recorder",
     "gdbcuda.live.patching.counter_words",
 )
 

@@ -153,11 +153,19 @@ def innermost(most: int) -> Iterator[gdb.Frame]:
     frame: gdb.Frame | None = gdb.newest_frame()
     while frame is not None and most > 0:
         yield frame
-        frame, most = frame.older(), most - 1
+        frame, most = older_frame(frame), most - 1
+
+
+def older_frame(frame: gdb.Frame) -> gdb.Frame | None:
+    """The caller's: our own code, which a recorded call goes through, has called nobody."""
+    found = frame.older()
+    while found is not None and process.in_own_code(found.pc()):
+        found = found.older()
+    return found
 
 
 def caller_of(frame: gdb.Frame) -> CodePlace | None:
-    older = frame.older()
+    older = older_frame(frame)
     return place_of(older, is_caller=True) if older is not None else None
 
 

@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from typing import NoReturn
 
 from gdbcuda import api
@@ -16,7 +17,9 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.layers import table_version
 from gdbcuda.text import cplusplus
+from gdbcuda.text.sentences import ranges
 
+CALLED = re.compile(r"[\w:~$]+")
 FEWEST = 2  # letters before functions are offered
 EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as the table's prototypes are written
     "dlsym": "void *;handle void *;symbol const char *",
@@ -26,13 +29,13 @@ EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as 
 
 
 def resolve(pattern: str) -> list[api.Function]:
-    """The functions of the API meant by the pattern, all variants of a base name; [] for another function's name.
-    UserError with the nearest names if there is none."""
+    """The functions of the API meant by the pattern, all variants of a base name; [] for another function's name, or a
+    glob of such names. UserError with the nearest names if there is none."""
     table = table_version.table()
     if not pattern:
         raise UserError("an empty name; a function is wanted, for example cuMemAlloc")
     found = table.find(pattern)
-    if not found and (is_glob(pattern) or not is_somewhere(pattern)):
+    if not found and not (matching_own(pattern) if is_glob(pattern) else is_somewhere(pattern)):
         unknown(pattern, table)
     return found
 
@@ -77,6 +80,11 @@ def own_symbols() -> set[str]:
 def own_functions(part: str = "") -> set[str]:
     """As people call them, of symbols that have the text in them."""
     return {cplusplus.plain(process.demangled(one)) for one in own_symbols() if part in one}
+
+
+def matching_own(glob: str) -> list[str]:
+    """What the program's and the hook library's own functions of such names are called. (clones: grow.part.0)"""
+    return sorted(one for one in own_functions() if fnmatchcase(one, glob) and CALLED.fullmatch(one))
 
 
 def exported(path: str) -> frozenset[str]:
@@ -159,7 +167,11 @@ def complete_functions(token: str) -> Iterable[str]:
 
 
 def complete_own(token: str) -> Iterable[str]:
-    return sorted(own_functions(cplusplus.last_identifier(token))) if len(token) >= FEWEST else ()
+    """Also without the namespaces in front, as gdb's own break does."""
+    if len(token) < FEWEST:
+        return ()
+    found = own_functions(cplusplus.last_identifier(token))
+    return sorted({end for name in found for end in cplusplus.endings(name) if end.startswith(token)})
 
 
 def complete_places(token: str) -> Iterable[str]:
@@ -197,10 +209,8 @@ def loader_function(symbol: str) -> api.Function:
 
 
 def breakpoint_numbers(numbers: list[int]) -> str:
-    """ "Breakpoint 3" or "Breakpoints 3-17"."""
-    if len(numbers) == 1:
-        return f"Breakpoint {numbers[0]}"
-    return f"Breakpoints {numbers[0]}-{numbers[-1]}"
+    """ "Breakpoint 3" or "Breakpoints 3-17, 20"."""
+    return f"Breakpoint{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"
 
 
 def split_places(text: str | None) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def resolve(pattern: str, wanted: WantedCalls) -> list[str]:
     found = names.resolve(pattern)
     symbols = [function.symbol for function in found]
     if names.is_glob(pattern):
-        return symbols
+        return symbols or names.matching_own(pattern)
     if not symbols or (wanted.is_exact and pattern in symbols):
         return [pattern]
     return reachable(pattern, symbols, wanted)

@@ -24,13 +24,18 @@ Tables = dict[int, bytes]  # address -> what is to be there; zeros are there alr
 
 
 @process.until_objects_change
-def area() -> LoadedSymbol | None:
-    """Where the code goes; None where the process has not the library."""
+def symbol(name: str) -> LoadedSymbol | None:
+    """None where the process has not the library."""
     with suppress(Unreadable):  # the process may be dying
         for one in process.lasting_images():
             if os.path.basename(one.name) == places.AGENT:
-                return one.lookup(unwinding.AREA)
+                return one.lookup(name)
     return None
+
+
+def area() -> LoadedSymbol | None:
+    """Where the code goes."""
+    return symbol(unwinding.AREA)
 
 
 def is_inside(address: int) -> bool:
@@ -43,7 +48,7 @@ def tables(made: Trampoline) -> Tables:
     found = area()
     assert found is not None
     try:
-        described = unwinding.tables(made.raw)
+        described = unwinding.tables(made.raw, [0, made.onward - made.address, made.hit - made.address])
     except unwinding.UnknownFrame:
         raise NoDetour("what its first instructions do to the stack is not understood") from None
     return {made.address + found.size * index: raw for index, raw in enumerate(described, 1) if any(raw)}

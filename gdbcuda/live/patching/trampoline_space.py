@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Callable
 
 import gdb
 
@@ -58,7 +59,16 @@ class Room:
     tables: dict[int, agent.Tables] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class RecordedEntry:
+    """How a guarded function's calls are recorded; ``tell`` is called when its trampoline is there."""
+
+    slots: trampoline.Slots
+    tell: Callable[[trampoline.Trampoline], None]
+
+
 ROOM: PerInferior[Room] = PerInferior(Room)
+RECORDED: list[Callable[[int], RecordedEntry | None]] = []  # the recorder at work, asked for each function
 
 
 @contextmanager
@@ -78,24 +88,31 @@ def is_calling_allowed() -> bool:
 def place(
     found: Detour, tests: list[trampoline.Test], counter: int | None = None, has_breakpoint: bool = True
 ) -> trampoline.Trampoline:
-    """Writes the trampoline where there is room within reach; the function does not use it yet."""
-    size = len(trampoline.build(found, tests, aligned(found.function), counter).raw)
-    made = in_library(found, tests, counter, size)
+    """Writes the trampoline where there is room within reach; the function does not use it yet. In our own library
+    calls go by the recorder, where one wants them."""
+    recorded = RECORDED[-1](found.function) if RECORDED else None
+    made = in_library(found, tests, counter, recorded.slots if recorded is not None else None)
+    if made is not None and recorded is not None:
+        recorded.tell(made)
     if made is None:
+        size = len(trampoline.build(found, tests, aligned(found.function), counter).raw)
         made = trampoline.build(found, tests, room_for(found.function, size, has_breakpoint), counter)
     detours.write(made.address, made.raw)
-    ROOM().taken[made.address] = size
+    ROOM().taken[made.address] = len(made.raw)
     return made
 
 
 def in_library(
-    found: Detour, tests: list[trampoline.Test], counter: int | None, size: int
+    found: Detour, tests: list[trampoline.Test], counter: int | None, slots: trampoline.Slots | None
 ) -> trampoline.Trampoline | None:
     """In our own library: what belongs beside it is written."""
-    address = unused(size) if is_unwound(found.function) else None
+    if not is_unwound(found.function):
+        return None
+    size = len(trampoline.build(found, tests, aligned(found.function), counter, slots).raw)
+    address = unused(size)
     if address is None:
         return None
-    made = trampoline.build(found, tests, address, counter)
+    made = trampoline.build(found, tests, address, counter, slots)
     try:
         tables = agent.tables(made)
         agent.write(tables)
@@ -177,7 +194,8 @@ def clean() -> None:
     if not room.left:
         return
     where = [pc for found in positions.standing().values() for pc, _ in found or [positions.UNKNOWN]]
-    if positions.UNKNOWN[0] in where:
+    is_on_its_way = any(process.in_own_code(pc) and not agent.is_inside(pc) for pc in where)  # from the recorder
+    if positions.UNKNOWN[0] in where or is_on_its_way:
         return
     busy = {at for at, one in room.left.items() if any(at <= pc < at + len(one.own) for pc in where)}
     needed = busy | {room.left[at].leads_to for at in busy}

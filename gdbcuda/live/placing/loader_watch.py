@@ -22,7 +22,8 @@ NO_PROBES = "-function _dl_debug_state"
 # in gdb's python command: binds no name of the user's
 THIS = "__import__('gdbcuda.live.placing.loader_watch', fromlist=['*'])"
 
-_wanted: list[Callable[[], None]] = []
+USUAL, LAST = range(2)
+_wanted: dict[Callable[[], None], int] = {}  # when each is called
 _places: dict[str, LoaderBreakpoint] = {}
 
 
@@ -37,7 +38,7 @@ class LoaderBreakpoint(gdb.Breakpoint):
         if self.spec == NO_PROBES and any(map(is_probe, _places.values())):
             self.enabled = False
         gdb_cli.catch_up()
-        for action in list(_wanted):
+        for action in sorted(_wanted, key=_wanted.__getitem__):
             action()
         return False
 
@@ -46,10 +47,9 @@ def is_probe(place: LoaderBreakpoint) -> bool:
     return place.spec in CHANGES and not place.pending
 
 
-def want(action: Callable[[], None]) -> None:
-    """Called at each load and unload from now on."""
-    if action not in _wanted:
-        _wanted.append(action)
+def want(action: Callable[[], None], when: int = USUAL) -> None:
+    """Called at each load and unload from now on; ``LAST`` where it heeds what others do there."""
+    _wanted.setdefault(action, when)
     gdb_cli.when_possible(watch)
 
 
@@ -59,8 +59,7 @@ def is_wanted(action: Callable[[], None]) -> bool:
 
 def unwant(action: Callable[[], None]) -> Sequence[gdb.Breakpoint]:
     """The breakpoints that nobody needs any more: to be deleted where gdb is not in the middle of its list."""
-    if action in _wanted:
-        _wanted.remove(action)
+    _wanted.pop(action, None)
     left = [] if _wanted else list(_places.values())
     if left:
         _places.clear()

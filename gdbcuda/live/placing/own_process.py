@@ -39,6 +39,11 @@ def confine(made: gdb.Breakpoint, address: int) -> None:
     unloading.keep(_placed[made.number])
 
 
+def addresses() -> set[int]:
+    """Where breakpoints of ours are that are confined to a process, whichever."""
+    return {one.address for one in _placed.values()}
+
+
 class Internal(gdb.Breakpoint):
     """At an address of the selected process; no list shows it. What inherits has a ``stop`` that looks on."""
 

@@ -38,11 +38,16 @@ class Preload:
         self.user_shell = False  # startup-with-shell was on, and is off because of us
         self.runtimes: list[str] = []  # of sanitizers, which want to be first
         self.beside = ""  # our own library, preloaded behind all others
+        self.needs_ours = False  # it is, also where there are no others
         self.is_remote = False  # gdb's settings are now those for a gdbserver that starts the program
 
     @property
     def files(self) -> list[str]:
         return self.first + self.last
+
+    @property
+    def is_used(self) -> bool:
+        return bool(self.files) or self.needs_ours
 
 
 STATE = Preload()
@@ -55,7 +60,7 @@ def add(path: str, behind: bool, there: str = "") -> None:
 
     named = there or path
     require_preloadable(named)
-    if not STATE.files:
+    if not STATE.is_used:
         STATE.user_wrapper = str(gdb.parameter("exec-wrapper") or "")
         STATE.user_values.clear()
     if is_preloaded(path) and STATE.there[path] != named:
@@ -95,7 +100,7 @@ def apply() -> None:
     value = ":".join(filter(None, [*STATE.runtimes, *STATE.first, users, *STATE.last, STATE.beside]))
     if uses_environment():
         gdb_cli.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD")
-    elif STATE.files:
+    elif STATE.files or STATE.beside:
         kept = [word for word in words or ["env"] if not word.startswith("LD_PRELOAD=")]
         set_wrapper(" ".join(map(shlex.quote, [*kept, f"LD_PRELOAD={value}"])))
     else:
@@ -116,13 +121,26 @@ def ours() -> str:
     from gdbcuda import elf  # loaded when first used
     from gdbcuda.remote.plan import require_preloadable
 
-    is_wanted = settings.value("cuda-guard-stacks") and settings.value("cuda-guard") != "off" and not STATE.is_remote
-    found = places.agent() if is_wanted and STATE.files else ""
+    is_guarding = settings.value("cuda-guard-stacks") and settings.value("cuda-guard") != "off" and STATE.files
+    found = places.agent() if (is_guarding or STATE.needs_ours) and not STATE.is_remote else ""
+    files = [*STATE.there, *([process.program()] if STATE.needs_ours and process.program() else [])]
     try:
         require_preloadable(found or "none")
-        return found if found and all(elf.open(one).machine == GUARDED_MACHINE for one in STATE.there) else ""
+        return found if found and all(elf.open(one).machine == GUARDED_MACHINE for one in files) else ""
     except UserError:
         return ""
+
+
+def need_ours(is_needed: bool) -> None:
+    """For the next run: who records calls in the process needs it, with a hook library or without."""
+    if STATE.needs_ours == is_needed:
+        return
+    if not STATE.is_used:
+        STATE.user_wrapper = str(gdb.parameter("exec-wrapper") or "")
+        STATE.user_values.clear()
+    STATE.needs_ours = is_needed
+    apply()
+    watch_run()
 
 
 def runtimes(path: str) -> list[str]:
@@ -154,24 +172,24 @@ def before_run() -> None:
     """An inferior that was added after cuda-load has an environment of its own; a script has no prompt between its
     target extended-remote and this."""
     on_prompt()
-    if uses_environment() and (STATE.files or gdb.selected_inferior().num in STATE.user_values):
+    if uses_environment() and (STATE.is_used or gdb.selected_inferior().num in STATE.user_values):
         apply()
 
 
 def leave_shell_out() -> None:
     """The shell that a gdbserver would start the program with; back as soon as nothing is preloaded there."""
     STATE.is_remote = process.connection() == "extended-remote"
-    if STATE.is_remote and STATE.files and gdb.parameter("startup-with-shell"):
+    if STATE.is_remote and STATE.is_used and gdb.parameter("startup-with-shell"):
         STATE.user_shell = True
         gdb_cli.execute("set startup-with-shell off")
-    elif STATE.user_shell and not (STATE.is_remote and STATE.files):
+    elif STATE.user_shell and not (STATE.is_remote and STATE.is_used):
         STATE.user_shell = False
         gdb_cli.execute("set startup-with-shell on")
 
 
 def on_prompt(event: object = None) -> None:
     """After ``target extended-remote``, or after the end of one: gdb has no event for it. (Also in front of run.)"""
-    if not STATE.files or (process.connection() == "extended-remote") == STATE.is_remote:
+    if not STATE.is_used or (process.connection() == "extended-remote") == STATE.is_remote:
         return
     if STATE.is_remote:
         gdb_cli.execute(f"set environment LD_PRELOAD={user_value()}" if user_value()

@@ -17,13 +17,15 @@ from gdbcuda.live.process.code import (
     symbol_of,
     whole,
 )
+from gdbcuda.live.process.cold_parts import may_have_cold_part
 from gdbcuda.live.process.demangling import demangled
 from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
-from gdbcuda.live.process.file_bytes import differs_from_file
+from gdbcuda.live.process.file_bytes import bytes_in_file, differs_from_file
 from gdbcuda.live.process.loaded_objects import (
     exports,
     images,
     images_elsewhere,
+    in_own_code,
     in_program,
     is_indirect,
     lasting_images,
@@ -57,6 +59,7 @@ __all__ = [
     "auxiliary",
     "behind_prologue",
     "block_of_function",
+    "bytes_in_file",
     "bytes_of",
     "can_be_found",
     "catches_sigtrap",
@@ -70,6 +73,7 @@ __all__ = [
     "function_start",
     "images",
     "images_elsewhere",
+    "in_own_code",
     "in_program",
     "inlined_at",
     "inlined_block",
@@ -81,6 +85,7 @@ __all__ = [
     "lasting_images",
     "machine",
     "may_be_in_prologue",
+    "may_have_cold_part",
     "object_of",
     "objfile_of",
     "on_stop",

@@ -12,6 +12,7 @@ import gdb
 
 from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.files import places
 from gdbcuda.linkage import image
 from gdbcuda.linkage.image import Image
 from gdbcuda.live.process import core_contents
@@ -21,6 +22,7 @@ from gdbcuda.live.process.memory import InferiorMemory
 from gdbcuda.live.process.state import connection, is_alive, is_remote, program, strip_prefix
 from gdbcuda.memory.pages import PagedMemory
 
+PF_X = 1
 MOST_NAMESPACES = 16  # as glibc has (DL_NNS)
 
 
@@ -58,6 +60,17 @@ def lasting_images() -> list[Image]:
     found = images()
     loader = next((i for i, one in enumerate(found) if vendor.is_loader(one.name)), 0)
     return [one for i, one in enumerate(found) if i <= loader or one.is_nodelete]
+
+
+@until_objects_change
+def own_code() -> tuple[tuple[int, int], ...]:
+    """(start, end) of the code of our own library, () where the process has not got it."""
+    own = [one for one in images() if os.path.basename(one.name) == places.AGENT]
+    return tuple((start, end) for one in own for start, end, flags in one.segments if flags & PF_X)
+
+
+def in_own_code(address: int) -> bool:
+    return any(start <= address < end for start, end in own_code())
 
 
 def shared_objects() -> list[str]:
@@ -135,9 +148,10 @@ def ranges_in_file(name: str) -> list[tuple[int, int]]:
 
 @until_objects_change
 def exports(file: str, name: str, address: int) -> bool:
-    """Is the address in the function that the object exports under that name?"""
-    found = exported(file, name)
-    return found is not None and found.address <= address < found.address + max(found.size, 1)
+    """Is the address in a function that the object exports under that name, of whatever version?"""
+    owner = loaded(file)
+    found = [one for _, one in owner.matches(name)] if owner is not None else []
+    return any(one.address <= address < one.address + max(one.size, 1) for one in found)
 
 
 def is_indirect(file: str, name: str) -> bool:
@@ -147,8 +161,12 @@ def is_indirect(file: str, name: str) -> bool:
 
 
 def exported(file: str, name: str) -> image.LoadedSymbol | None:
-    owner = next((one for one in images() if (one.name or strip_prefix(program())) == file), None)
+    owner = loaded(file)
     return owner.lookup(name) if owner is not None else None
+
+
+def loaded(file: str) -> image.Image | None:
+    return next((one for one in images() if (one.name or strip_prefix(program())) == file), None)
 
 
 def on_stop(event: object) -> None:

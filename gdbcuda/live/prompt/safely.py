@@ -46,7 +46,7 @@ def is_running() -> bool:
 
 def error(head: str, problem: BaseException) -> gdb.GdbError:
     """What a command or a function raises: gdb shows its text and no more."""
-    return problem if isinstance(problem, gdb.GdbError) else gdb.GdbError(head + line(problem))
+    return problem if isinstance(problem, gdb.GdbError) else gdb.GdbError(console.folded(head + line(problem)))
 
 
 def plain(problem: BaseException) -> str:

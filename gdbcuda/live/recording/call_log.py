@@ -16,10 +16,13 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.layers import answer_search, answering, table_version, this_snapshot
-from gdbcuda.live.placing import unloading
+from gdbcuda.live.patching import mapped_pages
+from gdbcuda.live.placing import loader_watch, unloading
+from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.recorder import Recorder
+from gdbcuda.live.recording.ring_recorder import RingRecorder
 from gdbcuda.routes.answering import Answering
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -30,41 +33,60 @@ FATAL = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS")
 
 class Session:
     def __init__(self) -> None:
-        self.recorder: Recorder | None = None
+        self.recorder: Recorder | RingRecorder | None = None
         self.file: sinks.JsonLines | None = None
-        self.kept = sinks.Kept(0)
+        self._kept = sinks.Kept(0)
         self.ledgers: Ledgers | None = None
         self.alarm = ""  # what the program has been stopped for
         self.seconds = 0.0  # how far the clock of the log has come
         self.numbers = 0
 
-    def require(self) -> Recorder:
+    @property
+    def kept(self) -> sinks.Kept:
+        self.catch_up()
+        return self._kept
+
+    def catch_up(self) -> None:
+        """With what was read of the rings in the process."""
+        if isinstance(self.recorder, RingRecorder):
+            self.recorder.tell_all()
+
+    def require(self) -> Recorder | RingRecorder:
         if self.recorder is None:
             raise UserError("no recorder is at work; start one: cuda-log start", page="log")
         return self.recorder
 
     def ledger(self) -> Ledger | None:
         """Of the selected inferior's process, or the last one it had; None if nothing is recorded."""
+        self.catch_up()
         if self.ledgers is None:
             return None
         return self.ledgers.latest(gdb.selected_inferior().num) or Ledger(self.ledgers.table)
 
 
 SESSION = Session()
+NO_CALLS = "a core file makes no calls any more"
 
 
-def start(wish: RecordWish, path: str | None) -> Recorder:
+def can_record() -> bool:
+    return process.connection() != "core"
+
+
+def start(wish: RecordWish, path: str | None, is_fast: bool = False) -> Recorder | RingRecorder:
     """A new recorder in the place of the one at work, if any; the log goes on, numbers and clock with it."""
-    if process.connection() == "core":
-        raise UserError("a core file makes no calls any more", page="processes")
+    if not can_record():
+        raise UserError(NO_CALLS, page="processes")
     file = sinks.JsonLines(path, header(), complain) if path else None  # if that fails the old one goes on
     stop()
     apply_limit()
     SESSION.file = file
     SESSION.ledgers = SESSION.ledgers or Ledgers(table_version.table(), SESSION.kept.notes, keep_all=False)
-    files = [SESSION.file] if SESSION.file else []
+    found: list[sinks.Sink] = [SESSION.kept, SESSION.ledgers, *([SESSION.file] if SESSION.file else [])]
     unloading.watch()
-    recorder = Recorder(wish, [SESSION.kept, SESSION.ledgers, *files], is_bad)
+    recorder = RingRecorder(wish, found) if is_fast else Recorder(wish, found, is_bad)
+    preload.need_ours(is_fast)
+    if is_fast:
+        loader_watch.want(on_loaded, loader_watch.LAST)
     recorder.epoch -= SESSION.seconds
     recorder.number = SESSION.numbers
     SESSION.recorder = recorder
@@ -95,8 +117,11 @@ def apply_limit() -> None:
 
 
 def stop() -> None:
+    SESSION.catch_up()
     recorder, SESSION.recorder = SESSION.recorder, None
     if recorder is not None:
+        preload.need_ours(False)
+        loader_watch.unwant(on_loaded)
         SESSION.seconds, SESSION.numbers = recorder.now(), recorder.number
         recorder.close()
     if SESSION.file is not None:
@@ -138,7 +163,29 @@ def objects() -> list[dict[str, Any]]:
     return [{"file": process.strip_prefix(program), "layer": "app", "build_id": known.build_id}] if known else []
 
 
-# -- events (connected in live/__init__.py) -------------------------------------------------------------------
+# -- events (connected in live/events.py) ---------------------------------------------------------------------
+
+
+def on_loaded() -> None:
+    """Behind a load, and outside of gdb's events."""
+    if isinstance(SESSION.recorder, RingRecorder):
+        SESSION.recorder.on_loaded()
+
+
+def on_process(inferior: gdb.Inferior) -> None:
+    if isinstance(SESSION.recorder, RingRecorder):
+        SESSION.recorder.on_process(inferior)
+
+
+def on_continue(event: object) -> None:
+    if isinstance(SESSION.recorder, RingRecorder) and not mapped_pages.calling:
+        SESSION.recorder.on_continue()
+
+
+def before_stop(event: object) -> None:
+    """Nobody has looked at the process yet."""
+    if isinstance(SESSION.recorder, RingRecorder):
+        SESSION.recorder.on_stop()
 
 
 def on_objfile(event: object = None) -> None:

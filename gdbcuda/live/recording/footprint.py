@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import gdb
 
@@ -41,8 +40,6 @@ class RecordedProcess:
     entries: dict[int, gdb.Breakpoint] = field(default_factory=dict)  # by address, like the next two
     returns: dict[int, gdb.Breakpoint] = field(default_factory=dict)
     jumps: dict[int, gdb.Breakpoint] = field(default_factory=dict)
-    planted: dict[tuple[str, int], int] = field(default_factory=dict)  # objects, with an address in each
-    noted: set[tuple[str, Any]] = field(default_factory=set)
     passed: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers for conditions that count
 
     def breakpoints(self) -> list[gdb.Breakpoint]:

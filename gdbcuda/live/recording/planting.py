@@ -22,9 +22,11 @@ class PlantingSpot(NamedTuple):
 
 
 def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterator[PlantingSpot]:
-    """The object's own implementations; one an address, under the newest of its names (_v2 before the bare one)."""
+    """The object's own implementations; one an address, under the newest of its names (_v2 before the bare one). Every
+    version of a symbol is one. An indirect one is none: what it stands for is told by `layers.answering`."""
     file = this_snapshot.file_of(linkage)
-    found = {d[0].address: name for name, d in sorted(linkage.symbols.defined(wanted).items())}
+    rows = sorted(linkage.symbols.defined(wanted).items())
+    found = {one.address: name for name, versions in rows for one in versions if not one.is_indirect}
     found.update(hidden(linkage, file, wanted - set(found.values())))
     found.update(answers(linkage, wanted))
     for address, name in found.items():

@@ -9,22 +9,17 @@ process. None is deleted inside ``stop``. (gdb manual: "Breakpoints In Python".)
 from __future__ import annotations
 
 import functools
-import itertools
 import os
-import time
 from collections.abc import Sequence
 from typing import Any, Callable
 
 import gdb
 
-from gdbcuda import api, decode, ledger
+from gdbcuda import api, decode
 from gdbcuda.calls import record
-from gdbcuda.calls.kernels import HOST_FUNCTION, NAMING, mangled_names
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import BEFORE
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.calls.stacks import Open, Stacks
-from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.breaking.answering_stops import bytes_kept
@@ -34,18 +29,16 @@ from gdbcuda.live.layers import code_places, condition_words, frames, table_vers
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording import jumps, planting
 from gdbcuda.live.recording.footprint import RecordedProcess, RecordWish
+from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
 from gdbcuda.live.recording.watchers import CallReturn, FunctionEntry, Jump
 from gdbcuda.live.threads.call_registers import CallMachine, read
 from gdbcuda.machine import abi
 from gdbcuda.routes.answering import Answering
 
-# tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
-IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
 MOST_INLINED = 50  # frames of one function
-NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
 
 
-class Recorder:
+class Recorder(LogNotes):
     """At most one is at work, in all processes. ``stops`` and ``missed`` (what could not be read) count what it did.
 
     ``is_bad`` is asked after the entry: should the program stop at this call?"""
@@ -53,25 +46,11 @@ class Recorder:
     def __init__(
         self, wish: RecordWish, sinks: list[Sink], is_bad: Callable[[Call], bool] = lambda call: False
     ) -> None:
-        self.wish, self.sinks, self.is_bad = wish, sinks, is_bad
-        self.epoch = time.perf_counter()
-        self.number = self.stops = self.missed = 0
+        super().__init__(wish, sinks)
+        self.is_bad = is_bad
+        self.stops = 0
         self.is_paused = False
-        self.running = images_at_work()
         self.processes: PerInferior[RecordedProcess] = PerInferior(RecordedProcess, self.end_process)
-        self.why_ended = record.PROCESS_GONE
-
-    def now(self) -> float:
-        return time.perf_counter() - self.epoch
-
-    def note(self, kind: str, key: Any, details: dict[str, Any]) -> None:
-        """Once in each process for each thing that other lines refer to."""
-        noted = self.processes().noted
-        if (kind, key) not in noted:
-            noted.add((kind, key))
-            inferior = gdb.selected_inferior()
-            for sink in self.sinks:
-                sink.note(self.now(), kind, {**details, "inferior": inferior.num, "pid": inferior.pid})
 
     # -- entry ------------------------------------------------------------------------------------------------
 
@@ -97,7 +76,7 @@ class Recorder:
         self.abandon(stacks.left_by(spot.address, back, sp, bool(state.jumps)), record.UNWOUND)
         call = self.begin(thread, state, spot, start)
         call.stack = self.backtrace() if self.wish.stack else []
-        call.caller = self.place(called_by, state)
+        call.caller = self.place(called_by)
         decoded = decode.arguments(function, raws, memory, table_version.table(), phase="enter")
         call.arguments = {a.name: a.data for a in decoded}
         call.addresses = decode.string_addresses(function, decoded)
@@ -128,27 +107,12 @@ class Recorder:
         call.inferior = state.number
         call.depth, call.parent = len(open_calls), open_calls[-1].call.number if open_calls else None
         call.layer, call.object = spot.layer, os.path.basename(spot.file)
-        if ("thread", call.thread) not in state.noted:
-            self.note("thread", call.thread, {"thread": call.thread, "lwp": call.lwp, "name": thread.name})
+        if ("thread", call.thread) not in self.noted():
+            self.note_thread(call.thread, call.lwp, thread.name)
         return call
-
-    def place(self, place: frames.CodePlace, state: RecordedProcess, outer: Sequence[gdb.Frame] = ()) -> int:
-        """``outer``: the frames of the functions that the compiler has put this code into."""
-        if ("place", place.address) not in state.noted:
-            self.note("place", place.address, code_places.details(place) | code_places.inlined_into(outer))
-        return place.address
 
     def is_wanted_caller(self, back: int) -> bool:
         return any(condition_words.is_from(code_places.caller(back), word) for word in self.wish.callers)
-
-    def note_kernel(self, function: api.Function, call: Call, raws: list[bytes | None]) -> None:
-        """What names a kernel: the host function that stands for it, or the name in the program's code for the GPU."""
-        for parameter, raw in zip(function.parameters, raws):
-            if parameter.name in HOST_FUNCTION and not parameter.handle and raw is not None:
-                self.place(code_places.code(int.from_bytes(raw, "little")), self.processes())
-        for name in mangled_names(call.arguments):
-            if ("kernel", name) not in self.processes().noted:
-                self.note("kernel", name, {"name": name, "demangled": process.demangled(name)})
 
     def backtrace(self) -> list[int]:
         """The frames of what is inlined have the address of the function that it was put into."""
@@ -160,7 +124,7 @@ class Recorder:
             if number:
                 same.append(frame)
             if same and frame.type() != gdb.INLINE_FRAME:
-                found.append(self.place(code_places.caller(same[0].pc()), self.processes(), same[1:]))
+                found.append(self.place(code_places.caller(same[0].pc()), same[1:]))
                 same = []
         return found
 
@@ -213,36 +177,12 @@ class Recorder:
     # -- breakpoints ------------------------------------------------------------------------------------------
 
     def plant(self) -> None:
-        """Breakpoints in every object of the selected process that is new."""
-        if not process.is_alive():
-            return
-        try:
-            objects = [*this_snapshot.objects().all, *this_snapshot.objects_elsewhere()]
-        except UserError:  # the loader has not begun
-            return
+        super().plant()
+        if process.is_alive():
+            link.keep_inserted(self.places())
+
+    def plant_in(self, linkage: Linkage) -> None:
         state = self.processes()
-        self.note("process", "", {"program": process.strip_prefix(process.program()), "image": IMAGE()})
-        self.note_unseen()
-        with link.planting():
-            for linkage in objects:
-                key = (linkage.image.name, linkage.image.base)
-                if key not in state.planted:
-                    state.planted[key] = linkage.image.dynamic
-                    self.plant_in(linkage, state)
-        link.keep_inserted(self.places())
-
-    def note_unseen(self) -> None:
-        """What the ledger must not conclude anything from."""
-        for name in ledger.left_out(self.wish.functions, table_version.table(), self.wish.is_some):
-            self.note("unseen", name, {"name": name})
-        inferior = gdb.selected_inferior()
-        if self.running.get(inferior.num) == IMAGE() or inferior.was_attached:
-            self.note("unseen", BEFORE, {"name": BEFORE})
-
-    def plant_in(self, linkage: Linkage, state: RecordedProcess) -> None:
-        file = this_snapshot.file_of(linkage)
-        self.note("object", file, {"file": file, "layer": this_snapshot.layer_of(linkage), "base": linkage.image.base,
-                                   "build_id": linkage.image.build_id})  # fmt: skip
         self.plant_functions(linkage, state)
         for address, name in jumps.spots(linkage).items():
             if address not in state.jumps:
@@ -260,24 +200,20 @@ class Recorder:
         if overwritten is not None and overwritten.enabled:
             with bytes_kept(answer.entry):
                 overwritten.enabled = False
-        owner = this_snapshot.objects().holder(answer.reached.address)
-        if owner is not None and answer.function in self.wish.functions:
-            self.plant_functions(owner, self.processes())
+        if answer.function in self.wish.functions:
+            for one in (*this_snapshot.objects().all, *this_snapshot.objects_elsewhere()):
+                if one.image.holds(answer.reached.address):
+                    self.plant_functions(one, self.processes())
 
     def places(self) -> int:
         """How many functions are watched, in all processes."""
         return sum(len(state.entries) for state in self.processes.all())
 
-    def forget_places(self) -> None:
-        """Objects have come or gone: an address may be another's now."""
-        for state in self.processes.all():
-            state.noted = {key for key in state.noted if key[0] != "place"}
-
     def forget_unloaded(self, addresses: set[int]) -> None:
         """Their breakpoints are gone. An object that comes again gets new ones; nobody returns to one that has gone."""
+        super().forget_unloaded(addresses)
         state = self.processes()
         unloading.drop(addresses, state.entries, state.returns, state.jumps)
-        state.planted = unloading.still_there(state.planted)
         for stacks in state.threads.values():
             self.abandon(stacks.without_callers(addresses), record.UNWOUND)
 
@@ -293,17 +229,8 @@ class Recorder:
         """What is open stays so in the log: it is not over, and will not be seen to end."""
         self.why_ended = record.STILL_OPEN
         self.processes.close()
+        super().close()
         link.as_before()
-
-
-def images_at_work() -> dict[int, int]:
-    """By the number of the inferior: what runs already when the recording begins."""
-    found = {}
-    for inferior in gdb.inferiors():
-        with inferiors.selected(inferior):
-            if process.is_alive():
-                found[inferior.num] = IMAGE()
-    return found
 
 
 @functools.cache

@@ -100,7 +100,13 @@ class LayerFilter:
         settings.SETTINGS["cuda-backtrace"].value = on
 
     def filter(self, iterator: Iterator[Decorator]) -> Iterator[Decorator]:
-        return map(layered, readable(iter(iterator)))
+        return map(layered, filter(is_shown, readable(iter(iterator))))
+
+
+def is_shown(decorator: Decorator) -> bool:
+    """Not the recorder's frame between a function and its caller."""
+    frame = decorator.inferior_frame()
+    return frame.newer() is None or not process.in_own_code(frame.pc())
 
 
 def readable(frames_in: Iterator[Decorator]) -> Iterator[Decorator]:

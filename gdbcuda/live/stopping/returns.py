@@ -50,7 +50,7 @@ def expect(number: int, only_errors: bool) -> bool:
 
 
 def expect_frame(frame: gdb.Frame, number: int, only_errors: bool) -> bool:
-    older = frame.older()
+    older = frames.older_frame(frame)
     if older is None:
         return False
     call = frames.read_call(frame)

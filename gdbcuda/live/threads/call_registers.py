@@ -23,7 +23,11 @@ class CallMachine(NamedTuple):
         """At a function's first instruction: return address, and the stack pointer after the return."""
         if self.link:
             return process.register(self.link), stack
-        return int.from_bytes(memory.read(stack, 8), "little"), stack + 8
+        back = word(memory, stack)
+        if process.in_own_code(back):  # the recorder has called it, in a frame that rbp leads to
+            frame = process.register("rbp")
+            return word(memory, frame + 8), frame + 16
+        return back, stack + 8
 
     def moment(self) -> tuple[int, ...]:
         """The same when a thread is met again that has executed nothing since."""
@@ -40,6 +44,10 @@ MACHINES = {
 def here() -> CallMachine:
     """The machine of the selected program."""
     return MACHINES[process.machine()]
+
+
+def word(memory: process.InferiorMemory, address: int) -> int:
+    return int.from_bytes(memory.read(address, 8), "little")
 
 
 def current_stack_pointer() -> int:

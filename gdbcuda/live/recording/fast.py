@@ -1,0 +1,60 @@
+"""What ``cuda-log start --fast`` can do here, and what it leaves out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gdbcuda.condition import typed
+from gdbcuda.errors import UserError
+from gdbcuda.files import places
+from gdbcuda.live import process
+from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.guarding import seccomp
+from gdbcuda.live.patching import agent, detours
+from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.recorder import Recorder
+from gdbcuda.live.recording.ring_recorder import RingRecorder
+
+IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
+
+
+def require_possible(wish: RecordWish) -> None:
+    """`UserError` with what is in the way."""
+    if not locations.LISTS:
+        raise UserError("--fast needs a gdb that tells where breakpoints are while the program goes on (13 does); "
+                        "without it the recorder works by stops", page="log")  # fmt: skip
+    if wish.stack:
+        raise UserError("--stack needs the debugger at each call: leave --fast out, or --stack", page="log")
+    if wish.condition is not None:
+        for tree in wish.condition.trees.values():
+            if any(isinstance(one, IN_GDB) for one in typed.nodes(tree)):
+                raise UserError("with --fast a condition is on the arguments alone (--from names callers)", page="log")
+    if not places.agent():
+        raise UserError(f"libgdbcuda.so is not built: {places.own_command()} demo --build-only does that", page="log")
+    if process.is_alive():
+        require_process()
+
+
+def require_process() -> None:
+    why = "it is not a process that this gdb itself runs" if process.connection() != "native" else detours.is_possible()
+    if not why and seccomp.is_confined():
+        why = "the program confines itself with seccomp"
+    if why:
+        raise UserError(f"the recorder cannot be in this process: {why}; without --fast it works by stops", page="log")
+
+
+def is_fast(recorder: Recorder | RingRecorder) -> bool:
+    return isinstance(recorder, RingRecorder)
+
+
+def remark(recorder: Recorder | RingRecorder) -> str:
+    """What is not recorded, and why."""
+    assert isinstance(recorder, RingRecorder)
+    found = []
+    if process.is_alive() and agent.area() is None:
+        found.append("This process has not libgdbcuda.so, which the next run will have.")
+    if recorder.lost:
+        found.append(f"{recorder.lost} calls were overwritten before they were read.")
+    for why, count in Counter(why for _, why in recorder.left_alone()).most_common():
+        found.append(f"Not recorded: {count} functions, for {why}.")
+    return "".join(f"\n{line}" for line in found)

@@ -1,0 +1,144 @@
+"""What the lines of a call log refer to, said once in each process: objects, places in code, threads, kernels.
+
+Every recorder notes the same, however it hears of the calls.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import gdb
+
+from gdbcuda import api, ledger
+from gdbcuda.calls import record
+from gdbcuda.calls.kernels import HOST_FUNCTION, NAMING, mangled_names
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import BEFORE
+from gdbcuda.calls.sinks import Sink
+from gdbcuda.errors import UserError
+from gdbcuda.linkage import Linkage
+from gdbcuda.live import process
+from gdbcuda.live.host import inferiors
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import code_places, frames, table_version, this_snapshot
+from gdbcuda.live.placing import link, unloading
+from gdbcuda.live.recording.footprint import RecordWish
+
+# tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
+IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
+NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
+
+
+class LogNotes:
+    """``number``: of the next call; ``missed``: calls that could not be read."""
+
+    def __init__(self, wish: RecordWish, sinks: list[Sink]) -> None:
+        self.wish, self.sinks = wish, sinks
+        self.epoch = time.perf_counter()
+        self.number = self.missed = 0
+        self.running = images_at_work()
+        self.noted: PerInferior[set[tuple[str, Any]]] = PerInferior(set)
+        self.why_ended = record.PROCESS_GONE
+        self.planted: PerInferior[dict[tuple[str, int], int]] = PerInferior(dict)  # objects, with an address in each
+
+    def now(self) -> float:
+        return time.perf_counter() - self.epoch
+
+    def note(self, kind: str, key: Any, details: dict[str, Any]) -> None:
+        """Once in each process for each thing that other lines refer to."""
+        if (kind, key) not in self.noted():
+            self.noted().add((kind, key))
+            inferior = gdb.selected_inferior()
+            for sink in self.sinks:
+                sink.note(self.now(), kind, {**details, "inferior": inferior.num, "pid": inferior.pid})
+
+    def place(self, place: frames.CodePlace, outer: Sequence[gdb.Frame] = ()) -> int:
+        """``outer``: the frames of the functions that the compiler has put this code into."""
+        if ("place", place.address) not in self.noted():
+            self.note("place", place.address, code_places.details(place) | code_places.inlined_into(outer))
+        return place.address
+
+    def note_kernel(self, function: api.Function, call: Call, raws: list[bytes | None]) -> None:
+        """What names a kernel: the host function that stands for it, or the name in the program's code for the GPU."""
+        for parameter, raw in zip(function.parameters, raws):
+            if parameter.name in HOST_FUNCTION and not parameter.handle and raw is not None:
+                self.place(code_places.code(int.from_bytes(raw, "little")))
+        for name in mangled_names(call.arguments):
+            if ("kernel", name) not in self.noted():
+                self.note("kernel", name, {"name": name, "demangled": process.demangled(name)})
+
+    def note_object(self, linkage: Linkage) -> None:
+        file = this_snapshot.file_of(linkage)
+        self.note("object", file, {"file": file, "layer": this_snapshot.layer_of(linkage), "base": linkage.image.base,
+                                   "build_id": linkage.image.build_id})  # fmt: skip
+
+    def note_thread(self, number: int, lwp: int, name: str | None) -> None:
+        self.note("thread", number, {"thread": number, "lwp": lwp, "name": name})
+
+    def note_process(self) -> None:
+        self.note("process", "", {"program": process.strip_prefix(process.program()), "image": IMAGE()})
+        self.note_unseen()
+
+    def note_unseen(self) -> None:
+        """What the ledger must not conclude anything from."""
+        for name in ledger.left_out(self.wish.functions, table_version.table(), self.wish.is_some):
+            self.note("unseen", name, {"name": name})
+        inferior = gdb.selected_inferior()
+        if self.running.get(inferior.num) == IMAGE() or inferior.was_attached:
+            self.note("unseen", BEFORE, {"name": BEFORE})
+
+    # -- places
+
+    def plant(self) -> None:
+        """In every object of the selected process that is new."""
+        if not process.is_alive():
+            return
+        try:
+            objects = [*this_snapshot.objects().all, *this_snapshot.objects_elsewhere()]
+        except UserError:  # the loader has not begun
+            return
+        self.note_process()
+        planted = self.planted()
+        with link.planting():
+            for linkage in objects:
+                key = (linkage.image.name, linkage.image.base)
+                if key not in planted and self.is_ready(linkage):
+                    planted[key] = linkage.image.dynamic
+                    self.note_object(linkage)
+                    self.plant_in(linkage)
+
+    def is_ready(self, linkage: Linkage) -> bool:
+        """Else it is looked at again when gdb has read another object."""
+        return True
+
+    def plant_in(self, linkage: Linkage) -> None:
+        raise NotImplementedError
+
+    def forget_places(self) -> None:
+        """Objects have come or gone: an address may be another's now."""
+        for noted in self.noted.all():
+            noted -= {key for key in noted if key[0] == "place"}
+
+    def forget_unloaded(self, addresses: set[int]) -> None:
+        """Breakpoints were at these addresses. An object that comes again is planted in anew."""
+        planted = self.planted()
+        there = unloading.still_there(planted)
+        planted.clear()
+        planted.update(there)
+
+    def close(self) -> None:
+        self.noted.close()
+        self.planted.close()
+
+
+def images_at_work() -> dict[int, int]:
+    """By the number of the inferior: what runs already when the recording begins."""
+    found = {}
+    for inferior in gdb.inferiors():
+        with inferiors.selected(inferior):
+            if process.is_alive():
+                found[inferior.num] = IMAGE()
+    return found

@@ -1,0 +1,87 @@
+"""The code that recorded functions go on with, written into libgdbcuda.so all at once, and what unwinders know of it.
+
+(`agent`, `machine.entry_detour`, shim/agent/guards.S.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gdbcuda.linkage.image import LoadedSymbol
+from gdbcuda.live import process
+from gdbcuda.live.patching import agent, detours, trampoline_space
+from gdbcuda.live.recording.planting import PlantingSpot
+from gdbcuda.machine import entry_detour, unwinding
+from gdbcuda.machine.detour import Detour, NoDetour
+from gdbcuda.machine.free_ranges import aligned
+from gdbcuda.machine.trampoline import Test, Trampoline
+
+TOO_FAR = "it is more than 2 GB away from libgdbcuda.so"
+NO_ROOM = "libgdbcuda.so has no room for more"
+
+
+class PlannedEntry(NamedTuple):
+    """``slot``: the address of the code in libgdbcuda.so that stands for the function."""
+
+    spot: PlantingSpot
+    detour: Detour
+    slot: int
+    tests: Sequence[Test] = ()
+
+
+class Onward(NamedTuple):
+    """``target``: what the entry jumps to; ``tables``: what belongs beside the code."""
+
+    target: int
+    code: Trampoline
+    tables: list[bytes]
+
+
+def place(planned: Sequence[PlannedEntry]) -> list[Onward | str]:
+    """For each its code, or why it has none. `NoDetour` where there is something else."""
+    area = agent.area()
+    assert area is not None
+    at = start = first_free(area)
+    made: list[Onward | str] = []
+    for one in planned:
+        try:
+            found = build(one, at, area)
+            at = aligned(at + len(found.code.raw))
+            made.append(found)
+        except NoDetour as reason:
+            made.append(str(reason))
+    if at > start:
+        write(area, start, at, [one for one in made if isinstance(one, Onward)])
+        trampoline_space.ROOM().taken[start] = at - start
+    return made
+
+
+def first_free(area: LoadedSymbol) -> int:
+    """Behind all that is there."""
+    taken = trampoline_space.ROOM().taken.items()
+    return aligned(max([area.address, *(at + size for at, size in taken if agent.is_inside(at))]))
+
+
+def build(one: PlannedEntry, at: int, area: LoadedSymbol) -> Onward:
+    if abs(area.address - one.spot.address) >= trampoline_space.NEAR:
+        raise NoDetour(TOO_FAR)
+    code = entry_detour.onward(one.detour, one.tests, one.slot, at)
+    if at + len(code.raw) > area.address + area.size:
+        raise NoDetour(NO_ROOM)
+    try:
+        return Onward(code.address if one.tests else one.slot, code, unwinding.tables(code.raw))
+    except unwinding.UnknownFrame:
+        raise NoDetour("what its first instructions do to the stack is not understood") from None
+
+
+def write(area: LoadedSymbol, start: int, end: int, made: Sequence[Onward]) -> None:
+    for index in range(1 + unwinding.TABLES):
+        block = bytearray(end - start)
+        for one in made:
+            raw, at = (one.tables[index - 1] if index else one.code.raw), one.code.address - start
+            block[at : at + len(raw)] = raw
+        address = start + area.size * index
+        if any(process.InferiorMemory().read(address, end - start)):
+            raise NoDetour("there is something else in libgdbcuda.so")
+        detours.write(address, bytes(block))

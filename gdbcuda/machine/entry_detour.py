@@ -1,0 +1,99 @@
+"""Plans the detour of a function for a recorder: its entry becomes a jump, and nobody stops there.
+
+    function:  jmp recorder  ...  resume
+    onward:    the instructions that were there;  jmp resume
+
+Whoever calls the function is recorded, so nothing may jump back to the entry, or into the jump. Most functions are
+short, and there are thousands: only where their bytes may hold such a jump all of their instructions are read.
+(x86-64; Intel SDM volume 2.)
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+
+from gdbcuda.machine.detour import NO_ROOM, Detour, NoDetour, falls_through, is_fixed_call, refuse_unmovable
+from gdbcuda.machine.trampoline import Test, Trampoline
+from gdbcuda.machine.unexecuted import Body
+from gdbcuda.machine.x86_jumps import may_lead_anywhere, targets
+from gdbcuda.machine.x86_read import Instruction, UnknownInstruction, decode, instructions
+from gdbcuda.machine.x86_write import JUMP_SIZE, Code
+
+THROUGH_REGISTER = re.compile(rb"\xff[\x20-\x24\x26\x27\x60-\x67\xa0-\xa7\xe0-\xe7]")  # not jmp *pointer(%rip)
+SHORT = re.compile(rb"(?=[\xe0-\xe3\xeb\x70-\x7f]([\x80-\xff]))", re.DOTALL)
+LONG = re.compile(rb"(?=[\xe9\x80-\x8f](..[\xf0-\xff]\xff))", re.DOTALL)  # backwards, within a megabyte
+FIRST = 160  # bytes: a short jump from behind them leads no further back than 32
+
+
+def plan(function: int, code: bytes, elsewhere: Body = ()) -> Detour:
+    """Of the function whose bytes are ``code``; `NoDetour` where none is safe. ``elsewhere``: as for `detour.plan`."""
+    under = covered(function, code)
+    end = under[-1][0] + len(under[-1][1].raw)
+    if elsewhere or may_jump_back(code, end - function) or any(function <= to < end for to in targets(under)):
+        refuse_jumps(function, code, end, under, elsewhere)
+    return Detour(function, code[:JUMP_SIZE], tuple(under), end, function, (), (), ())
+
+
+def covered(function: int, code: bytes) -> list[tuple[int, Instruction]]:
+    """The instructions under the jump, with their addresses."""
+    found: list[tuple[int, Instruction]] = []
+    at = 0
+    try:
+        while at < JUMP_SIZE:
+            one = decode(code, at)
+            found.append((function + at, one))
+            at += len(one.raw)
+            if not falls_through(one) and at < JUMP_SIZE:
+                raise NoDetour(NO_ROOM)
+    except (UnknownInstruction, IndexError) as reason:
+        raise NoDetour(f"its first instructions are not understood ({reason})") from None
+    if at > len(code):
+        raise NoDetour(NO_ROOM)
+    last = found[-1][1]
+    refuse_unmovable([one for _, one in found if one is not last or not is_fixed_call(last)])
+    return found
+
+
+def may_jump_back(code: bytes, end: int) -> bool:
+    """Whether there are bytes which, as an instruction, would lead to one of the first ``end`` bytes, or anywhere."""
+    if THROUGH_REGISTER.search(code):
+        return True
+    short = (found.start() + 2 + found[1][0] - 256 for found in SHORT.finditer(code[:FIRST]))
+    long = (found.start() + 5 + struct.unpack("<i", found[1])[0] for found in LONG.finditer(code))
+    return any(0 <= target < end for target in (*short, *long))
+
+
+def refuse_jumps(function: int, code: bytes, end: int, under: Body, elsewhere: Body) -> None:
+    try:
+        body = [(function + at, one) for at, one in instructions(code)]
+    except UnknownInstruction as reason:
+        raise NoDetour(f"not every instruction of the function is understood ({reason})") from None
+    found = next((to for at, one in (*body, *elsewhere) for to in jumps(at, one) if function <= to < end), None)
+    if found is not None:
+        raise NoDetour(f"its own code jumps back into its first bytes ({found - function:+d})")
+    if len(under) > 1 and may_lead_anywhere(body):
+        raise NoDetour("a jump through a table or a register may lead back into the function's first instructions")
+
+
+def jumps(at: int, one: Instruction) -> list[int]:
+    """Where it leads; a call of the function itself is a call."""
+    return list(targets([(at, one)])) if one.kind != "call" else []
+
+
+def onward(found: Detour, tests: Sequence[Test], slot: int, address: int) -> Trampoline:
+    """The code that the recorder calls in the function's place; in front of it, where there are tests, what the entry
+    jumps to: who passes one is recorded, who passes none goes on."""
+    code = Code()
+    for test in tests:
+        following = code.new_label()
+        test(code, "recorded", following, 0)
+        code.label(following)
+    code.label("onward")
+    found.pass_by(code)
+    code.label("recorded")
+    if tests:
+        code.jump("", slot)
+    raw = code.assemble(address)
+    return Trampoline(address, raw, address + code.labels["recorded"], address + code.labels["onward"])

@@ -1,0 +1,1 @@
+"""`gdbcuda trace`: a program whose calls are recorded without a debugger."""

@@ -1,0 +1,104 @@
+"""A program with the recorder in it: what its loader is told, and where the calls go."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from gdbcuda import elf
+from gdbcuda.errors import UserError
+from gdbcuda.files import places
+from gdbcuda.text import output
+from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import meant
+
+FOLDER, LAST, PLACES = "GDBCUDA_TRACE", "GDBCUDA_TRACE_LAST", "GDBCUDA_TRACE_IN"
+LAYERS = ("app", "runtime", "hook", "driver")
+MOST = 1 << 18  # calls of a thread, as shim/trace/trace.h has it
+TELLS_OF_ALL = (2, 35)  # glibc: older ones bind functions at the start without a word
+CANNOT_BE_STARTED, NOT_FOUND = 126, 127  # as shells and env say it
+
+
+def environment(own: Mapping[str, str], hook: str | None, last: int, where: Sequence[str]) -> dict[str, str]:
+    """Of the program. Its libraries come in the order in which they come without us."""
+    tracer = places.built(places.TRACER)
+    if not tracer:
+        raise UserError(f"{places.TRACER} is not built: gdbcuda demo or make -C shim does it, on x86-64")
+    if last > MOST:
+        raise UserError(f"--last is {MOST} at most, not {last}")
+    if hook is not None and not os.path.isfile(hook):
+        raise UserError(f"cannot read {hook}: no such file")
+    libraries = [tracer, *([os.path.abspath(hook)] if hook else [])]
+    for library in libraries:
+        if re.search(r"[ :]", library):
+            raise UserError(f"the loader takes no library whose path has a space or a colon: {library}")
+    return {**own, LAST: str(last), PLACES: ",".join(checked(where)),
+            "LD_AUDIT": joined(tracer, own.get("LD_AUDIT", "")),
+            "LD_PRELOAD": joined(*libraries, own.get("LD_PRELOAD", ""))}  # fmt: skip
+
+
+def checked(where: Sequence[str]) -> Iterator[str]:
+    for one in ",".join(where).split(","):
+        if one and one not in LAYERS and ".so" not in one:
+            near = meant(one, LAYERS)
+            raise UserError(f"--in is {', '.join(LAYERS)}, or a library such as libvgpu.so, not {one!r}{near}")
+        yield one
+
+
+def joined(*parts: str) -> str:
+    return ":".join(filter(None, parts))
+
+
+def remarks(program: str) -> Iterator[str]:
+    """What keeps calls from being recorded."""
+    version = libc()
+    if version is None:
+        yield "this system's C library is not glibc: nothing will be recorded"
+    elif version < TELLS_OF_ALL:
+        yield (f"the loader of glibc {version[0]}.{version[1]} does not tell of functions that are bound at the start: "
+               f"calls of programs and libraries that are linked with -z now are not recorded")  # fmt: skip
+    path = places.on_path(program)
+    if path is not None and is_static(path):
+        yield f"{program} is linked statically, no loader runs: nothing will be recorded"
+
+
+def libc() -> tuple[int, int] | None:
+    """The version of glibc."""
+    try:
+        found = re.fullmatch(r"glibc (\d+)\.(\d+).*", os.confstr("CS_GNU_LIBC_VERSION") or "")
+    except (ValueError, OSError):
+        return None
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def is_static(path: str) -> bool:
+    try:
+        file = elf.open(path)
+        return file.kind in ("executable", "pie") and not file.interpreter
+    except UserError:  # a script
+        return False
+
+
+def new_folder(wanted: str | None, program: str) -> str:
+    """For its owner alone."""
+    name = re.sub(r"[^\w.-]", "_", os.path.basename(program)) or "program"
+    folder = wanted or f"trace-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    try:
+        if not (os.path.isdir(folder) and not os.listdir(folder)):
+            os.mkdir(folder, 0o700)
+    except FileExistsError:
+        raise UserError(f"{folder} is there already, and not empty: name another folder with -o") from None
+    except OSError as problem:
+        raise UserError(f"cannot make the folder {folder}: {problem.strerror}") from None
+    return folder
+
+
+def become(words: list[str], environment: Mapping[str, str]) -> int:
+    """Only returns where the program cannot be started."""
+    try:
+        os.execvpe(words[0], words, environment)
+    except OSError as problem:
+        output.complain(f"gdbcuda: cannot start {visible(words[0])}: {problem.strerror}")
+        return NOT_FOUND if isinstance(problem, FileNotFoundError) else CANNOT_BE_STARTED

@@ -1,0 +1,177 @@
+/* What the loader tells and asks a library that audits it: which objects there are, and at each binding of a function,
+ * through a PLT or by dlsym, whether that is the address. Nothing is exported for it, and nobody finds another function. */
+#include "trace.h"
+
+#include <link.h>
+
+#define ASKED __attribute__((visibility("default")))
+#define HERE ((word)__ehdr_start)
+
+enum { THE_PROGRAMS_SPACE = 0, BIND_TO = 1, BIND_FROM = 2 }; /* rtld-audit(7); musl has no names for them */
+
+extern char __ehdr_start[] __attribute__((visibility("hidden")));
+extern char gdbcuda_slots_v1[] __attribute__((visibility("protected")));
+
+static word apart; /* from this library to the same one that the program has preloaded */
+
+#define THERE(name) ((__typeof__(&(name)))((word)&(name) + apart))
+
+static const char *value_of(char **environment, const char *name)
+{
+    for (; *environment; environment++) {
+        word at = length(name);
+        if (starts_with(*environment, name) && (*environment)[at] == '=')
+            return *environment + at + 1;
+    }
+    return "";
+}
+
+/* Before anything of the program is loaded. */
+__attribute__((constructor)) static void start(int count, char **words, char **environment)
+{
+    word wanted = 0, records = 1;
+    (void)count, (void)words;
+    for (const char *text = value_of(environment, "GDBCUDA_TRACE_LAST"); *text >= '0' && *text <= '9'; text++)
+        wanted = wanted * 10 + (word)(*text - '0');
+    while (records < wanted && records < MOST_RECORDS)
+        records <<= 1;
+    if (wanted)
+        gdbcuda_recorder_v1[STATE_RECORDS] = records;
+    trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
+}
+
+ASKED unsigned la_version(unsigned newest)
+{
+    return newest;
+}
+
+static int is_preloaded_here(const struct link_map *object)
+{
+    return object->l_addr != HERE && (word)object->l_ld - object->l_addr == (word)_DYNAMIC - HERE &&
+           !text_order(base_name(object->l_name), "libgdbcuda-trace.so");
+}
+
+/* Nothing is recorded yet: the program's libraries are being loaded. */
+static void move_to(word there)
+{
+    apart = there - HERE;
+    THERE(gdbcuda_recorder_v1)[0][STATE_RECORDS] = gdbcuda_recorder_v1[STATE_RECORDS];
+    trace_move(THERE(gdbcuda_trace), &gdbcuda_trace);
+}
+
+ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie)
+{
+    if (!apart && space == THE_PROGRAMS_SPACE && is_preloaded_here(object))
+        move_to(object->l_addr);
+    char program[LONGEST_TEXT] = "";
+    if (!*object->l_name)
+        trace_program(program, sizeof program);
+    const char *name = *object->l_name ? object->l_name : program;
+    *cookie = trace_entry(THERE(gdbcuda_trace), AN_OBJECT, 0, object->l_addr, 0, name);
+    return BIND_TO | BIND_FROM;
+}
+
+ASKED unsigned la_objclose(uintptr_t *cookie)
+{
+    trace_gone(THERE(gdbcuda_trace), *cookie);
+    return 0;
+}
+
+const struct api_function *function_named(const char *name)
+{
+    word low = 0, high = api_functions_count;
+    while (low < high) {
+        word middle = (low + high) / 2;
+        int order = text_order(name, api_functions[middle].name);
+        if (!order)
+            return &api_functions[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return 0;
+}
+
+static void describe(word *words, const struct api_function *function)
+{
+    words[FUNCTION_STACK] = function->stack;
+    words[FUNCTION_FLOATS] = function->floats;
+    words[FUNCTION_OUT_COUNT] = function->outs_count;
+    for (word i = 0; i < function->outs_count; i++)
+        words[FUNCTION_OUTS + i] = function->outs[i];
+    words[FUNCTION_IN_COUNT] = function->ins_count;
+    for (word i = 0; i < function->ins_count; i++)
+        words[FUNCTION_INS + i] = function->ins[i];
+    words[FUNCTION_AFTER] = handed_out_by(function->name);
+}
+
+/* The code that records calls of the function at that address, or the address itself where it cannot be or an object
+ * gets what is its own. */
+word recorded(const struct api_function *function, word original, word asker)
+{
+    word slots = (word)*THERE(gdbcuda_slots_v1), *functions = *THERE(gdbcuda_functions_v1);
+    struct trace *trace = THERE(gdbcuda_trace);
+    word object = trace_object(trace, original);
+    if (!original || original - slots < MOST_FUNCTIONS * SLOT_SIZE || object == asker ||
+        !(trace_is_wanted(trace, object, function->name) || handed_out_by(function->name)))
+        return original;
+    word taken = trace->slots < MOST_FUNCTIONS ? trace->slots : MOST_FUNCTIONS;
+    for (word i = 0; i < taken; i++)
+        if (functions[i * FUNCTION_SIZE + FUNCTION_ORIGINAL] == original && trace->names[i] == function->name)
+            return slots + i * SLOT_SIZE;
+    word slot = __atomic_fetch_add(&trace->slots, 1, __ATOMIC_SEQ_CST);
+    if (slot >= MOST_FUNCTIONS)
+        return original;
+    describe(functions + slot * FUNCTION_SIZE, function);
+    trace->names[slot] = function->name;
+    trace_entry(trace, A_FUNCTION, slot, original, object, function->name);
+    __atomic_store_n(&functions[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL], original, __ATOMIC_SEQ_CST);
+    return slots + slot * SLOT_SIZE;
+}
+
+word recorded_at(word address)
+{
+    word offset = address - (word)*THERE(gdbcuda_slots_v1);
+    if (offset >= MOST_FUNCTIONS * SLOT_SIZE || offset % SLOT_SIZE)
+        return address;
+    word original = (*THERE(gdbcuda_functions_v1))[offset / SLOT_SIZE * FUNCTION_SIZE + FUNCTION_ORIGINAL];
+    return original ? original : address;
+}
+
+word *recorder_state(void)
+{
+    return *THERE(gdbcuda_recorder_v1);
+}
+
+void recorder_gives_up(void)
+{
+    THERE(ring_give_up)();
+}
+
+word asker_at(word address)
+{
+    return trace_object(THERE(gdbcuda_trace), address);
+}
+
+/* Every reference of every object comes by here. */
+ASKED uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from, uintptr_t *to, unsigned *flags,
+                             const char *name)
+{
+    (void)index, (void)flags;
+    if (*from == *to || (name[0] != 'c' && name[0] != 'n' && name[0] != 'd' && name[0] != 'p' && name[0] != 's'))
+        return symbol->st_value;
+    if (trace_is_system(THERE(gdbcuda_trace), *to))
+        return name[0] == 'd' ? answers_for_recorded(name, symbol->st_value) : tells_of_seccomp(name, symbol->st_value);
+    if (!text_order(name, "dlsym"))
+        return answers_recorded(symbol->st_value);
+    const struct api_function *function = function_named(name);
+    return function ? recorded(function, symbol->st_value, *from) : symbol->st_value;
+}
+
+/* For what `ld --wrap` has led to a wrapper (shim/wrap). */
+__attribute__((visibility("protected"))) word gdbcuda_wrapped_v1(const char *name, word original)
+{
+    const struct api_function *function = function_named(name);
+    return function ? recorded(function, original, 0) : original;
+}

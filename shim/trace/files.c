@@ -1,0 +1,271 @@
+/* What outlives the process: a file that says which function and which object is which, and one for each ring. They are
+ * made where the first function is recorded. Where one cannot be made, the program goes on, and rings are in memory. */
+#include "trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define HEADER_SIZE (RING_HEADER * sizeof(word))
+#define FAILED(result) ((word)(result) >= (word)-4095)
+#define CALL(name, ...) system_call_6(SYS_##name, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define system_call_6(number, a, b, c, d, e, f, ...) \
+    system_call(number, (word)(a), (word)(b), (word)(c), (word)(d), (word)(e), (word)(f))
+#define MOST_FILES 10000 /* of one process number */
+
+struct trace gdbcuda_trace;
+
+static char *append(char *to, const char *text)
+{
+    while (*text)
+        *to++ = *text++;
+    *to = 0;
+    return to;
+}
+
+static char *append_number(char *to, word number)
+{
+    char digits[24] = "", *at = digits + sizeof digits - 1;
+    do
+        *--at = (char)('0' + number % 10);
+    while (number /= 10);
+    return append(to, at);
+}
+
+struct path {
+    char text[sizeof gdbcuda_trace.folder + 80];
+};
+
+/* FOLDER/PID-FILE.process, FOLDER/PID-FILE-THREAD.ring */
+static void make_path(struct path *path, const struct trace *trace, word file, word thread)
+{
+    char *at = append(append(path->text, trace->folder), "/");
+    at = append_number(append(append_number(at, trace->pid), "-"), file);
+    if (thread)
+        at = append_number(append(at, "-"), thread);
+    append(at, thread ? ".ring" : ".process");
+}
+
+static long create(const struct path *path)
+{
+    return CALL(open, path->text, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* No signal where a limit is met, no SIGBUS later where the disk is full. */
+static int has_room(long file, word size)
+{
+    struct rlimit limit = {0, 0};
+    if (FAILED(CALL(prlimit64, 0, RLIMIT_FSIZE, 0, &limit)) || limit.rlim_cur < size)
+        return 0;
+    return !FAILED(CALL(fallocate, file, 0, 0, size));
+}
+
+void trace_begin(struct trace *trace, const char *folder, const char *places)
+{
+    char here[sizeof trace->folder];
+    if (length(folder) < sizeof trace->folder)
+        append(trace->folder, folder);
+    if (length(places) < sizeof trace->places)
+        append(trace->places, places);
+    if (!FAILED(CALL(getcwd, here, sizeof here)))
+        trace_entry(trace, A_FOLDER, 0, 0, 0, here);
+}
+
+void trace_program(char *path, word room)
+{
+    long size = CALL(readlink, "/proc/self/exe", path, room - 1);
+    path[FAILED(size) ? 0 : size] = 0;
+}
+
+void trace_move(struct trace *to, const struct trace *from)
+{
+    append(to->folder, from->folder);
+    append(to->places, from->places);
+    to->entries_count = from->entries_count;
+    for (word i = 0; i < from->entries_count; i++)
+        for (word part = 0; part < ENTRY_SIZE; part++)
+            to->entries[i][part] = from->entries[i][part];
+}
+
+static word nanoseconds(long clock)
+{
+    struct timespec now = {0, 0};
+    CALL(clock_gettime, clock, &now);
+    return (word)now.tv_sec * 1000000000 + (word)now.tv_nsec;
+}
+
+static void write_at(long file, const void *what, word size, word offset)
+{
+    CALL(pwrite64, file, what, size, offset);
+}
+
+static void write_entry(const struct trace *trace, long file, word index)
+{
+    write_at(file, trace->entries[index], sizeof *trace->entries, HEADER_SIZE + index * sizeof *trace->entries);
+}
+
+/* Opened each time: a program may close every file that it does not know. */
+static void write_entry_later(const struct trace *trace, word index)
+{
+    struct path path;
+    make_path(&path, trace, trace->file, 0);
+    long file = CALL(open, path.text, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (FAILED(file))
+        return;
+    write_entry(trace, file, index);
+    CALL(close, file);
+}
+
+static void write_process(const struct trace *trace, long file)
+{
+    word header[PROCESS_SIZE] = {[PROCESS_MAGIC] = MAGIC, [PROCESS_VERSION] = VERSION, [PROCESS_PID] = trace->pid};
+    header[PROCESS_PARENT] = (word)CALL(getppid, 0);
+    header[PROCESS_TICKS] = ticks_now();
+    header[PROCESS_MONOTONIC] = nanoseconds(CLOCK_MONOTONIC);
+    header[PROCESS_REALTIME] = nanoseconds(CLOCK_REALTIME);
+    write_at(file, header, sizeof header, 0);
+    for (word i = 0; i < trace->entries_count && i < MOST_ENTRIES; i++)
+        write_entry(trace, file, i);
+}
+
+/* The calling process's file, which a forked child does not have yet; 0 if there is none. */
+static int process_file(struct trace *trace)
+{
+    word pid = (word)CALL(getpid, 0);
+    if (trace->pid == pid)
+        return trace->file != 0;
+    trace->pid = pid;
+    trace->file = 0;
+    for (word number = 1; trace->folder[0] && number < MOST_FILES; number++) {
+        struct path path;
+        make_path(&path, trace, number, 0);
+        long file = create(&path);
+        if (file == -EEXIST)
+            continue;
+        if (FAILED(file))
+            break;
+        write_process(trace, file);
+        CALL(close, file);
+        trace->file = number;
+        break;
+    }
+    return trace->file != 0;
+}
+
+static void fill(word *entry, word number, word address, word object, const char *text)
+{
+    word size = length(text), skipped = size < LONGEST_TEXT ? 0 : size - LONGEST_TEXT + 1; /* the end tells more */
+    entry[ENTRY_NUMBER] = number;
+    entry[ENTRY_ADDRESS] = address;
+    entry[ENTRY_OBJECT] = object;
+    append((char *)(entry + ENTRY_TEXT), text + skipped);
+}
+
+static word object_again(const struct trace *trace, word address, const char *text)
+{
+    for (word i = 0; i < trace->entries_count && i < MOST_ENTRIES; i++) {
+        const word *entry = trace->entries[i];
+        if (entry[ENTRY_KIND] == AN_OBJECT && entry[ENTRY_ADDRESS] == address &&
+            !text_order((const char *)(entry + ENTRY_TEXT), text))
+            return i + 1;
+    }
+    return 0;
+}
+
+word trace_entry(struct trace *trace, word kind, word number, word address, word object, const char *text)
+{
+    word again = kind == AN_OBJECT ? object_again(trace, address, text) : 0;
+    word index = again ? again - 1 : __atomic_fetch_add(&trace->entries_count, 1, __ATOMIC_SEQ_CST);
+    if (index >= MOST_ENTRIES)
+        return 0;
+    fill(trace->entries[index], number, address, object, text);
+    __atomic_store_n(&trace->entries[index][ENTRY_KIND], kind, __ATOMIC_SEQ_CST);
+    if (kind == A_FUNCTION || kind == A_THREAD_WITHOUT_FILE ? process_file(trace) : trace->file != 0)
+        write_entry_later(trace, index);
+    return index + 1;
+}
+
+void trace_gone(struct trace *trace, word object)
+{
+    if (object - 1 < MOST_ENTRIES)
+        trace->entries[object - 1][ENTRY_NUMBER] = 1;
+}
+
+word trace_object(const struct trace *trace, word address)
+{
+    word found = 0, nearest = 0;
+    for (word i = 0; i < trace->entries_count && i < MOST_ENTRIES; i++) {
+        const word *entry = trace->entries[i];
+        if (entry[ENTRY_KIND] == AN_OBJECT && !entry[ENTRY_NUMBER] && entry[ENTRY_ADDRESS] <= address &&
+            entry[ENTRY_ADDRESS] >= nearest) {
+            found = i + 1;
+            nearest = entry[ENTRY_ADDRESS];
+        }
+    }
+    return found;
+}
+
+static word kept(word *ring, word size)
+{
+    struct path path;
+    make_path(&path, &gdbcuda_trace, gdbcuda_trace.file, ring[RING_LWP]);
+    long file = create(&path);
+    if (FAILED(file))
+        return 0;
+    word copy = 0;
+    if (has_room(file, HEADER_SIZE + size))
+        copy = (word)CALL(mmap, 0, HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (copy && !FAILED(copy) &&
+        FAILED(CALL(mmap, ring + RING_HEADER, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, file,
+                    HEADER_SIZE))) {
+        CALL(munmap, copy, HEADER_SIZE);
+        copy = 0;
+    }
+    CALL(close, file);
+    if (copy && !FAILED(copy))
+        return copy;
+    CALL(unlink, path.text);
+    return 0;
+}
+
+/* In a forked child the records are still those of the parent's file. */
+static void forget(word *ring, word size)
+{
+    CALL(mmap, ring + RING_HEADER, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
+}
+
+void ring_keep(word *ring, word records)
+{
+    word size = records * RECORD_SIZE * sizeof(word);
+    int has_file = process_file(&gdbcuda_trace);
+    ring[RING_COPY] = has_file ? kept(ring, size) : 0;
+    if (ring[RING_COPY]) {
+        ((word *)ring[RING_COPY])[RING_RECORDS] = records;
+        ring_told_time(ring);
+        return;
+    }
+    forget(ring, size);
+    if (has_file)
+        trace_entry(&gdbcuda_trace, A_THREAD_WITHOUT_FILE, ring[RING_LWP], 0, 0, "");
+}
+
+void ring_failed(void)
+{
+    trace_entry(&gdbcuda_trace, A_THREAD_WITHOUT_FILE, (word)CALL(gettid, 0), 0, 0, "");
+}
+
+void ring_told_time(word *ring)
+{
+    word *copy = (word *)ring[RING_COPY];
+    if (!copy)
+        return;
+    copy[RING_LATER_NS] = 0;
+    for (word part = RING_HEAD; part < RING_LATER_NS; part++)
+        copy[part] = ring[part];
+    COMPILER_KEEPS_ORDER();
+    copy[RING_LATER_NS] = ring[RING_LATER_NS];
+}

@@ -1,0 +1,53 @@
+/* Which layer a function is in, as far as the names of files tell: whether it is to be recorded. */
+#include "trace.h"
+
+static const char *file_of(const struct trace *trace, word object)
+{
+    return object - 1 < MOST_ENTRIES ? base_name((const char *)(trace->entries[object - 1] + ENTRY_TEXT)) : "";
+}
+
+int trace_is_system(const struct trace *trace, word object)
+{
+    const char *name = file_of(trace, object);
+    return starts_with(name, "libc.") || starts_with(name, "libc-") || starts_with(name, "libdl");
+}
+
+/* The loader tells of the program first. */
+static int is_program(const struct trace *trace, word object)
+{
+    for (word i = 0; i < trace->entries_count && i < MOST_ENTRIES; i++)
+        if (trace->entries[i][ENTRY_KIND] == AN_OBJECT)
+            return i + 1 == object;
+    return 0;
+}
+
+/* What the runtime is called in a program that has it inside. */
+static const char *layer_of(const struct trace *trace, word object, const char *function)
+{
+    const char *name = file_of(trace, object);
+    for (const struct api_vendor *one = api_vendors; one->name; one++) {
+        char next = starts_with(name, one->name) ? name[length(one->name)] : 0;
+        if (next == '.' || next == '-')
+            return one->layer;
+    }
+    return !is_program(trace, object) ? "hook" : starts_with(function, "cuda") ? "runtime" : "app";
+}
+
+static int is_listed(const char *list, const char *name)
+{
+    while (*list) {
+        word size = 0;
+        while (list[size] && list[size] != ',')
+            size++;
+        if (starts_with(list, name) && length(name) == size)
+            return 1;
+        list += size + (list[size] == ',');
+    }
+    return 0;
+}
+
+int trace_is_wanted(const struct trace *trace, word object, const char *function)
+{
+    const char *list = trace->places;
+    return !*list || is_listed(list, layer_of(trace, object, function)) || is_listed(list, file_of(trace, object));
+}

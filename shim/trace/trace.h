@@ -1,0 +1,112 @@
+/* libgdbcuda-trace.so is loaded twice: once by LD_PRELOAD among the program's libraries, where calls are recorded and
+ * unwinders find the code, and once by LD_AUDIT, where the loader says which function it gives to whom. The second
+ * works on the memory of the first. */
+#ifndef GDBCUDA_TRACE_H
+#define GDBCUDA_TRACE_H
+
+#include "dlsym.h"
+#include "ring.h"
+
+#define MOST_RECORDS (1ul << 18) /* of a ring: 128 MB */
+
+struct api_function {
+    const char *name;
+    unsigned short stack, floats;
+    word outs_count, outs[MOST_OUTS], ins_count, ins[MOST_INS];
+};
+
+struct api_answer {
+    const char *base;
+    unsigned version;
+    unsigned short per_thread, function;
+};
+
+struct api_vendor {
+    const char *name, *layer;
+};
+
+extern const struct api_vendor api_vendors[];
+extern const struct api_function api_functions[];
+extern const struct api_answer api_answers[];
+extern const word api_functions_count, api_answers_count, api_version;
+
+/* All zero at the start. */
+struct trace {
+    char folder[4096]; /* "" where nothing is to go into files */
+    char places[1024]; /* layers and libraries, with commas; "" is all */
+    word pid;          /* of the process whose file it is, */
+    word file;         /* which has this number, from 1 */
+    word slots;        /* of the recorder that are taken, */
+    const char *names[MOST_FUNCTIONS]; /* and by which function */
+    word entries_count;
+    word entries[MOST_ENTRIES][ENTRY_SIZE];
+};
+extern struct trace gdbcuda_trace;
+
+enum { LONGEST_TEXT = (ENTRY_SIZE - ENTRY_TEXT) * 8 };
+
+/* files.c. An entry or object is told by its number, from 1; 0 is none. */
+void trace_begin(struct trace *trace, const char *folder, const char *places);
+void trace_program(char *path, word room);
+void trace_move(struct trace *to, const struct trace *from);
+word trace_entry(struct trace *trace, word kind, word number, word address, word object, const char *text);
+void trace_gone(struct trace *trace, word object);
+word trace_object(const struct trace *trace, word address);
+int trace_is_wanted(const struct trace *trace, word object, const char *function);
+int trace_is_system(const struct trace *trace, word object);
+
+/* places.c is the last two. */
+
+/* bind.c */
+word recorded(const struct api_function *function, word original, word asker);
+const struct api_function *function_named(const char *name);
+word *recorder_state(void);
+void recorder_gives_up(void); /* in the calling thread */
+word asker_at(word address);
+word recorded_at(word address); /* the function that this code records; the address itself for other code */
+
+/* handed_out.c: what is called after a call of such a function; 0 for others. */
+word handed_out_by(const char *name);
+
+/* dlsym.c: code that asks this dlsym and answers with what records. */
+word answers_recorded(word original);
+
+/* dladdr.c: of functions of the C library. */
+word answers_for_recorded(const char *name, word original);
+
+/* confined.c: of functions of the C library. */
+word tells_of_seccomp(const char *name, word original);
+
+/* 0 for the same text. */
+static inline int text_order(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return *(const unsigned char *)a - *(const unsigned char *)b;
+}
+
+static inline int starts_with(const char *text, const char *start)
+{
+    while (*start && *text == *start)
+        text++, start++;
+    return !*start;
+}
+
+static inline word length(const char *text)
+{
+    word found = 0;
+    while (text[found])
+        found++;
+    return found;
+}
+
+static inline const char *base_name(const char *path)
+{
+    const char *found = path;
+    for (; *path; path++)
+        if (*path == '/')
+            found = path + 1;
+    return found;
+}
+
+#endif

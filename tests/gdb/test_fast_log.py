@@ -1,0 +1,255 @@
+"""cuda-log start --fast: the process itself notes its calls, and they are those that stops see."""
+
+from __future__ import annotations
+
+import functools
+import json
+import platform
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guard_programs import RESOLVER
+from scenario import GDB, Scenario
+from test_guard_confined import CONFINES
+from test_log import KINDS, START, by_thread, calls_of_sample, events
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
+FAST = START.replace("start", "start --fast")
+
+
+@pytest.fixture(autouse=True)
+def _new_enough() -> None:
+    if not lists_locations():
+        pytest.skip("this gdb does not tell where its breakpoints are while the program goes on: --fast says so")
+
+
+@functools.cache
+def lists_locations() -> bool:
+    words = [GDB, "-nx", "-batch", "-ex", "python print(hasattr(gdb, 'BreakpointLocation'))"]
+    return "True" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def renamed(data: Any) -> Any:
+    """Each address by its first place in the log: the kernel hands out others where a ring is mapped."""
+    seen: dict[str, str] = {}
+    text = re.sub(r"0x[0-9a-f]{9,}", lambda found: seen.setdefault(found[0], f"address {len(seen)}"), json.dumps(data))
+    return json.loads(text)
+
+
+def told(path: Path) -> Any:
+    """Of each call what both recorders have to say, in the order of the begins."""
+    found = events(path)
+    ends = {event["op_id"]: event["details"] for event in found if event["phase"] == "E"}
+    places = {event["details"]["address"]: event["details"] for event in found if event.get("name") == "place"}
+    rows = [
+        (one["op_id"], one["parent"], one["layer"], one["object"], one["name"], one["depth"], one["details"],
+         ends[one["op_id"]]["result"], ends[one["op_id"]].get("out"), places[one["caller"]]["function"],
+         places[one["caller"]]["source"])
+        for one in found if one["phase"] == "B"
+    ]  # fmt: skip
+    return renamed(rows)
+
+
+@pytest.mark.parametrize("program", ["test_alloc", "runtime_alloc", "stream_alloc", "nvml_info"])
+def test_the_same_log_as_by_stops(local: Scenario, tmp_path: Path, program: str) -> None:
+    stops, fast = tmp_path / "stops", tmp_path / "fast"
+    by_stops = local.run(program, f"cuda-log start --to {stops}", "RUN")
+    by_rings = local.run(program, f"cuda-log start --fast --to {fast}", "RUN", "cuda-log")
+    assert len(told(stops)) >= 10
+    assert told(fast) == told(stops)
+    assert after_start(by_stops) == after_start(by_rings).split("Recording")[0].rstrip("\n"), by_rings
+
+
+def after_start(text: str) -> str:
+    """What the program and gdb say, without our answer."""
+    return re.sub(r"process \d+|0x\w+", "", text[text.index("from the next run on.") :].rstrip("\n"))
+
+
+def test_every_call_of_every_thread(local: Scenario, tmp_path: Path) -> None:
+    log, arguments = tmp_path / "log", ("8", "2500")
+    text = local.run("threads", f"{FAST} --to {log}", "RUN", "cuda-log", arguments=arguments)
+    assert [[event["name"] for event in thread] for thread in by_thread(events(log))] == [
+        calls_of_sample(number, 2500) for number in range(8)
+    ]
+    assert "20000 calls kept" in text and "exited normally" in text, text
+
+
+def test_at_a_stop_all_is_as_without(local: Scenario) -> None:
+    """The functions have their own bytes, frames and callers are the program's, and stepping goes where it would."""
+    words = (
+        "set breakpoint pending on", "break cuMemAlloc_v2", "RUN", "bt", "x/6i cuMemAlloc_v2", "x/6i cuMemFree_v2",
+        "next", "step", "finish", "next", "info symbol $pc", "tbreak cuMemFree_v2", "continue", "cuda-call",
+        "x/3i $pc-8", "delete", "continue",
+    )  # fmt: skip
+    alone = local.run("test_alloc", "cuda-memory", *words)
+    fast = local.run("test_alloc", "cuda-log start --fast", *words, "cuda-log")
+    begin = "cuMemAlloc_v2 (dptr="
+    assert "exited normally" in alone
+    assert unnumbered(fast[fast.index(begin) :]).startswith(unnumbered(alone[alone.index(begin) :]).rstrip("\n")), fast
+    assert re.search(r"[34]\d calls kept", fast), fast
+
+
+def unnumbered(text: str) -> str:
+    """`bt` leaves the recorder's frames out, and gdb goes on counting; stacks are deeper."""
+    return re.sub(r"^#\d+ ", "# ", re.sub(r"0x7f\w+|process \d+", "", text), flags=re.MULTILINE)
+
+
+def test_a_stop_between_loses_nothing(local: Scenario, tmp_path: Path) -> None:
+    """What is open at a stop is told its end by a later one; the tree is that of a run without stops."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    local.run("test_alloc", f"cuda-log start --fast --to {whole}", "RUN")
+    goes_on = ["continue"] * 20
+    local.run("test_alloc", f"cuda-log start --fast --to {parts}", "break ledger.c:47", "RUN", *goes_on)
+    assert told(parts) == told(whole)
+
+
+def test_recorded_from_a_stop_on_and_again(local: Scenario) -> None:
+    text = local.run(
+        "test_alloc", "cuda-load", "tbreak main", "RUN", "next", "cuda-log start --fast cuMemAlloc --in hook,driver",
+        "tbreak copy_there_and_back", "continue", "cuda-log show", "cuda-log stop", "cuda-log clear",
+        "cuda-log start --fast cuMemFree --in driver", "tbreak show_memory", "continue", "cuda-log show",
+    )  # fmt: skip
+    assert "This process has not libgdbcuda.so" not in text, text
+    first, second = text.split("calls forgotten")
+    assert len(re.findall(r"#\d+ .* hook +cuMemAlloc_v2", first)) == 3, text
+    assert len(re.findall(r"#\d+ .* driver +cuMemAlloc_v2", first)) == 3, text
+    assert len(re.findall(r"#\d+ .* driver +cuMemFree_v2.*SUCCESS", second)) == 3 and "cuMemAlloc" not in second, text
+
+
+def test_a_condition_is_asked_in_the_process(local: Scenario) -> None:
+    start = "cuda-log start --fast cuMemAlloc --in hook if bytesize > 1G"
+    text = local.run("test_alloc", start, "RUN", "cuda-log show")
+    found = re.findall(r"#\d+ .*bytesize=(\d+)", text)
+    assert found == ["1073741825", "3221225472"], text
+
+
+def test_only_what_some_layer_calls(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-log start --fast cuCtxGetDevice --from hook", "RUN", "cuda-log show")
+    assert re.search(r"#0 .* by current_device at limit.c", text), text
+    assert "use_first_device" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("cuda-log start --fast --stack 3", "--stack needs the debugger at each call"),
+        ("cuda-log start --fast cuMemAlloc if nth == 2", "a condition is on the arguments alone"),
+        ("cuda-log start --fast cuMemAlloc if caller in app", "a condition is on the arguments alone"),
+    ],
+)
+def test_what_it_cannot_do_is_one_line(local: Scenario, words: str, answer: str) -> None:
+    text = local.run("test_alloc", words, "cuda-log")
+    assert answer in text and "The recorder is off" in text, text
+
+
+def test_through_gdbserver_it_says_why_not(shim: Path) -> None:
+    text = Scenario(shim, "gdbserver").run("test_alloc", "tbreak main", "RUN", "cuda-log start --fast")
+    assert "the recorder cannot be in this process" in text and "without --fast it works by stops" in text, text
+
+
+def test_a_program_without_a_hook_library(local: Scenario) -> None:
+    """Our library is preloaded alone."""
+    text = local.run("test_alloc", "cuda-log start --fast", "RUN", "cuda-log show --tree", hook=None)
+    assert re.search(r"driver +cuMemAlloc_v2\(.* by allocate_buffer at test_alloc.c", text), text
+    assert "hook" not in text.replace("cuda-load", ""), text
+
+
+def test_calls_that_were_overwritten_are_counted(local: Scenario) -> None:
+    text = local.run("threads", FAST, "RUN", "cuda-log", arguments=("1", "20000"))
+    assert "8192 calls kept" in text and "11808 calls were overwritten before they were read" in text, text
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_guarded_functions_are_recorded_too(local: Scenario, tmp_path: Path, order: int) -> None:
+    """Calls that match and calls that do not, whether the breakpoint or the recorder was there first."""
+    alone, beside = tmp_path / "alone", tmp_path / "beside"
+    local.run("test_alloc", f"cuda-log start --fast --to {alone}", "RUN")
+    words = ["cuda-break cuMemAlloc if bytesize > 1G", f"cuda-log start --fast --to {beside}"]
+    stops = ("RUN", "cuda-guards", "bt 2", "continue", "cuda-break cuMemFree if dptr == 1", "continue", "continue")
+    text = local.run("test_alloc", *(words[::-1] if order else words), *stops)
+    stop = r"^Breakpoint 1 +hook libgdbcuda-hook.so +cuMemAlloc_v2.*\n +called by app allocate_buffer\(\)"
+    assert len(re.findall(stop, text, re.MULTILINE)) == 2, text
+    assert re.search("^1 +in the process ", text, re.MULTILINE) and "; guarded" in text, text
+    assert told(beside) == told(alone)
+
+
+def test_every_call_of_every_thread_beside_a_guard(local: Scenario, tmp_path: Path) -> None:
+    log, arguments = tmp_path / "log", ("8", "1000")
+    silent = "python gdb.breakpoints()[0].silent = True; gdb.breakpoints()[0].commands = 'continue'"
+    stop = "cuda-break cuMemAlloc --in hook if bytesize > 65000"
+    alone = local.run("threads", "RUN", arguments=arguments)
+    text = local.run(
+        "threads", stop, silent, f"{FAST} --to {log}", "tbreak main", "RUN", "continue", "info breakpoints",
+        arguments=arguments,
+    )  # fmt: skip
+    sizes = [one["details"]["bytesize"] for one in events(log) if one["phase"] == "B" and one["name"] == KINDS[0]]
+    assert [[event["name"] for event in thread] for thread in by_thread(events(log))] == [
+        calls_of_sample(number, 1000) for number in range(8)
+    ]
+    assert f"already hit {sum(size > 65000 for size in sizes)} times" in text, text
+    assert set(re.findall("thread .*checksum .*", alone)) == set(re.findall("thread .*checksum .*", text))
+
+
+def test_what_is_detached_goes_on_as_it_was(local: Scenario, tmp_path: Path) -> None:
+    text = local.run("test_alloc", "cuda-log start --fast", "tbreak copy_there_and_back", "RUN", "detach",
+                     "shell sleep 0.5", "cuda-log show --last 1")  # fmt: skip
+    assert "freed      16384 MiB free" in text and "cuMemGetInfo_v2" in text, text
+
+
+def test_the_children_of_a_fork(local: Scenario) -> None:
+    alone = local.run("fork_exec", "RUN")
+    fast = local.run("fork_exec", "cuda-log start --fast", "RUN", "cuda-log")
+    assert after_start(fast)
+    lines = [line for line in alone.splitlines() if line.startswith(("parent", "child", "exec"))]
+    assert lines and all(line in fast for line in lines), fast
+
+
+def test_the_child_that_gdb_follows(local: Scenario) -> None:
+    text = local.run("fork_exec", "cuda-log start --fast", "set follow-fork-mode child", "RUN", "cuda-log show")
+    assert re.search(r"#\d+ .* hook +cu\w+\(", text), text
+
+
+SEGV = """
+#include <stddef.h>
+int cuInit(unsigned);
+int cuDeviceGet(int *, int);
+int main(void)
+{
+    int device;
+    cuInit(0);
+    for (int i = 0; i < 30; i++)
+        cuDeviceGet(&device, 0);
+    *(volatile int *)NULL = 1;
+    return 0;
+}
+"""
+
+
+def test_the_last_calls_before_the_crash(local: Scenario, compile_c, tmp_path: Path) -> None:
+    program = compile_c("crash", SEGV, str(local.shim / "standin/libcuda.so.1"))
+    text = local.run(program, "cuda-log start --fast --in hook", "RUN")
+    assert re.search(r"the last calls of thread 1:\n(#\d+ .* hook +cuDeviceGet\(.*\n){10}", text), text
+
+
+@pytest.mark.parametrize(("how", "most"), [("strict", 1), ("filter", 101), ("call", 101)])
+def test_a_program_that_confines_itself(local: Scenario, compile_c, tmp_path: Path, how: str, most: int) -> None:
+    """The kernel would end it for one of the recorder's system calls; strict mode takes the clock away as well."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    program = compile_c("program", CONFINES, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = local.run(program, "cuda-log start --fast", "RUN", "cuda-log", hook=hook, arguments=(how,))
+    assert "exited with code 07" in text, text
+    assert f"{most} calls kept" in text, text
+
+
+def test_run_again(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-log start --fast cuMemAlloc --in hook", "RUN", "RUN", "cuda-log")
+    assert "12 calls kept" in text, text  # three blocks, allocated and freed, twice
+
+
+def test_an_old_gdb_says_what_it_lacks(local: Scenario) -> None:
+    old = "python import gdbcuda.live.breakpoints.locations as one; one.LISTS = False"
+    text = local.run("test_alloc", old, "cuda-log start --fast")
+    assert "--fast needs a gdb that tells where breakpoints are" in text, text

@@ -1,0 +1,253 @@
+"""gdbcuda trace: what is recorded of real programs without a debugger, and that the programs do not notice."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from shim_support import HOOK, OLDER_LIBC, SHIM, Run, clean_environment
+from traced_programs import Trace, Traced, needs_recorder, trace
+
+from gdbcuda.shell.trace import starting
+
+HERE = Path(__file__).resolve().parent
+__all__ = ["trace"]  # the fixture
+REQUESTS = "cuMemAlloc 3020 0\ncuMemAlloc 2000 0\ncuNoSuch 13000 0\ncuMemcpyAsync 7000 2\ncuGetProcAddress 12000 0\n"
+pytestmark = needs_recorder
+
+
+@pytest.fixture(scope="module")
+def traced(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("traced") / "traced"
+    subprocess.run(
+        ["gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", str(program), str(HERE / "traced.c"),
+         f"-L{shim}/standin", "-lcuda", "-pthread", *OLDER_LIBC], check=True,
+    )  # fmt: skip
+    return program
+
+
+def test_the_calls_of_a_program(trace: Trace, run: Run) -> None:
+    found = trace("test_alloc")
+    assert found.done.stdout == run("test_alloc").stdout
+    assert (found.done.returncode, found.done.stderr) == (0, "")
+    calls = found.calls()
+    assert [call["name"] for call in calls] == [
+        "cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemGetInfo_v2",
+        *["cuMemAlloc_v2"] * 3, "cuMemGetInfo_v2", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", *["cuMemFree_v2"] * 3,
+        "cuMemGetInfo_v2",
+    ]  # fmt: skip
+    assert {(call["layer"], call["object"], call["depth"]) for call in calls} == {("driver", "libcuda.so.1", 0)}
+    assert [call["arguments"]["bytesize"] for call in calls[5:8]] == [64 << 20, (1 << 30) + 1, 3 << 30]
+    assert all(call["result"] == "CUDA_SUCCESS" and call["out"]["dptr"]["value"] for call in calls[5:8])
+    caller, source = calls[5]["caller"], (SHIM / "sample" / "test_alloc.c").read_text().splitlines()
+    assert (caller["function"], caller["layer"]) == ("allocate_buffer", "app")
+    assert "cuMemAlloc(" in source[int(caller["source"].removeprefix("test_alloc.c:")) - 1]
+    assert found.log("show").stderr == ""
+
+
+def test_what_a_hook_library_makes_of_them(trace: Trace, run: Run, shim: Path) -> None:
+    found = trace("test_alloc", options=("--hook", str(shim / HOOK)))
+    assert found.done.stdout == run("test_alloc", preload=[HOOK]).stdout
+    calls = found.calls()
+    by_program = [call for call in calls if call["depth"] == 0]
+    assert {call["layer"] for call in by_program} == {"hook"} and len(by_program) == 15
+    below = [call for call in calls if call["depth"]]
+    assert {(call["layer"], call["caller"]["layer"]) for call in below} == {("driver", "hook")}
+    assert {call["name"] for call in by_program} <= {call["name"] for call in below}
+
+
+def test_of_a_runtime_too(trace: Trace) -> None:
+    calls = trace("runtime_alloc").calls()
+    assert {"runtime", "driver"} == {call["layer"] for call in calls}
+    (alloc, *_) = [call for call in calls if call["name"] == "cuMemAlloc_v2"]
+    parent = next(call for call in calls if call["number"] == alloc["parent"])
+    assert (parent["name"], parent["layer"]) == ("cudaMalloc", "runtime")
+
+
+@pytest.mark.parametrize(
+    "places, layers",
+    [(["hook"], {"hook"}), (["driver"], {"driver"}), (["hook,driver"], {"hook", "driver"}), (["runtime"], set()),
+     (["libcuda.so.1"], {"driver"})],
+)  # fmt: skip
+def test_of_some_layers_alone(trace: Trace, shim: Path, places: list[str], layers: set[str]) -> None:
+    chosen = [word for place in places for word in ("--in", place)]
+    found = trace("test_alloc", options=("--hook", str(shim / HOOK), *chosen))
+    assert found.done.returncode == 0
+    assert {call["layer"] for call in (found.calls() if layers else [])} == layers
+
+
+def test_what_hands_out_functions_is_followed_in_every_layer(trace: Trace, shim: Path) -> None:
+    found = trace("runtime_alloc", options=("--in", "driver"))
+    assert {call["layer"] for call in found.calls("--function", "cuMemAlloc")} == {"driver"}
+
+
+def test_two_runtimes_that_extension_modules_have_loaded(trace: Trace, shim: Path, tmp_path: Path) -> None:
+    source = "int cudaRuntimeGetVersion(int *); int version(void) { int i; cudaRuntimeGetVersion(&i); return i; }"
+    for major in ("12", "13"):
+        line = ["gcc", "-x", "c", "-", "-x", "none", "-shared", "-fPIC", "-o", str(tmp_path / f"uses{major}.so")]
+        subprocess.run([*line, str(shim / f"standin/libcudart.so.{major}")], input=source, text=True, check=True)
+    script = "import ctypes, sys; print(*[ctypes.CDLL(path).version() for path in sys.argv[1:]])"
+    found = trace(sys.executable, "-c", script, str(tmp_path / "uses12.so"), str(tmp_path / "uses13.so"))
+    assert found.done.stdout == "12090 13000\n"
+    calls = found.calls("--function", "cudaRuntimeGetVersion")
+    assert [(call["object"], call["layer"], call["out"]["runtimeVersion"]["value"]) for call in calls] == [
+        ("libcudart.so.12", "runtime", 12090), ("libcudart.so.13", "runtime", 13000),
+    ]  # fmt: skip
+
+
+def test_as_a_log_of_cuda_log(trace: Trace, shim: Path, tmp_path: Path) -> None:
+    found = trace("test_alloc", options=("--hook", str(shim / HOOK)))
+    lines = found.log("export", "--format", "jsonl").stdout
+    (tmp_path / "calls.jsonl").write_text(lines)
+    again = Traced(found.done, tmp_path / "calls.jsonl")
+    assert again.log("show", "--tree").stdout == found.log("show", "--tree").stdout
+    assert again.log("summary").stdout == found.log("summary").stdout and again.log("summary").stderr == ""
+    assert again.log("export", "--format", "jsonl").stdout == lines
+
+
+def test_every_call_of_every_thread(trace: Trace) -> None:
+    found = trace("threads", "8", "2500")
+    said = Counter[str]()
+    for line in found.done.stdout.splitlines():
+        said.update({name: int(count) for name, count in re.findall(r"(cu\w+) (\d+)", line)})
+    counted = found.counts()
+    assert {name: counted[name] for name in said} == said and sum(said.values()) == 20000
+    assert found.log("summary").stderr == ""
+
+
+def test_the_oldest_are_overwritten_and_that_is_said(trace: Trace, traced: Path) -> None:
+    found = trace(traced, "exit", "100", options=("--last", "60"))
+    assert found.done.returncode == 100
+    shown = found.log("show", "--json")
+    assert len(shown.stdout.splitlines()) == 64
+    assert "37 x an older call that has been overwritten: gdbcuda trace --last N keeps more" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    "how, with_signal", [("kill", signal.SIGKILL), ("abort", signal.SIGABRT), ("crash", signal.SIGSEGV)]
+)
+def test_nothing_is_lost_when_the_program_dies(trace: Trace, traced: Path, how: str, with_signal: int) -> None:
+    found = trace(traced, how, "1000")
+    assert found.done.returncode == -with_signal
+    assert found.counts() == {"cuInit": 1, "cuDeviceGet": 1000}
+
+
+def test_the_call_that_crashes_is_the_last_one(trace: Trace, traced: Path) -> None:
+    found = trace(traced, "crash-inside", "3")
+    assert found.done.returncode == -signal.SIGSEGV
+    (*_, last) = found.calls()
+    assert (last["name"], last["ended"]) == ("cuDeviceGetCount", "not over")
+    shown = found.log("show").stdout
+    assert re.search(r"cuDeviceGetCount\(count=0x8\) \.\.\. not over  by main at traced\.c:\d+\n", shown)
+
+
+def test_children_have_files_of_their_own(trace: Trace, traced: Path) -> None:
+    found = trace(traced, "fork", "5")
+    assert Counter(call["pid"] for call in found.calls() if call["name"] == "cuDeviceGet").most_common(1)[0][1] == 10
+    assert sorted(Counter(call["pid"] for call in found.calls()).values()) == [5, 6, 7, 11]
+    assert len(list(found.folder.glob("*.process"))) == 4
+
+
+def test_a_program_that_runs_another_is_followed(trace: Trace, run: Run) -> None:
+    found = trace("fork_exec")
+    assert found.done.stdout == run("fork_exec").stdout
+    assert len({call["pid"] for call in found.calls()}) > 1
+
+
+def test_threads_that_come_one_after_another(trace: Trace, traced: Path) -> None:
+    found = trace(traced, "threads", "10")
+    assert sorted(Counter(call["thread"] for call in found.calls()).values()) == [10, 11, 12, 13, 14, 21]
+
+
+@pytest.mark.parametrize("hook", [HOOK, "sample/minimal_hook.so", "sample/forgetful_hook.so"])
+@pytest.mark.parametrize("program", ["proc_address", "dlsym_alloc", "deepbind", "nvml_dlopen", "next_order"])
+def test_who_asks_by_name_is_answered_as_without_us(
+    trace: Trace, run: Run, shim: Path, program: str, hook: str
+) -> None:
+    alone, found = (
+        run(program, preload=[hook], stdin=REQUESTS),
+        trace(program, stdin=REQUESTS, options=("--hook", str(shim / hook))).done,
+    )
+    assert (found.returncode, found.stdout) == (alone.returncode, alone.stdout)
+
+
+def test_what_cu_get_proc_address_hands_out_is_recorded(trace: Trace) -> None:
+    found = trace("proc_address", stdin=REQUESTS)
+    (first, *_) = found.calls("--function", "cuGetProcAddress")
+    asked = first["name"], first["arguments"]["symbol"], first["result"]
+    assert asked == ("cuGetProcAddress_v2", "cuMemAlloc", "CUDA_SUCCESS")
+
+
+def test_names_that_nobody_has_are_there_for_nobody(trace: Trace, traced: Path) -> None:
+    assert trace(traced, "names").done.stdout == "1 0 0 0\n1\n"
+
+
+def test_a_program_that_closes_all_files(trace: Trace, traced: Path) -> None:
+    assert trace(traced, "close-all", "5").counts()["cuDeviceGet"] == 10
+
+
+@pytest.mark.parametrize("how", ["confined", "confined-by-syscall"])
+def test_a_program_that_confines_itself_is_not_ended_for_our_system_calls(
+    trace: Trace, traced: Path, how: str
+) -> None:
+    found = trace(traced, how, "1000")
+    assert found.done.returncode == 0
+    assert found.counts()["cuDeviceGet"] == 1000  # there is no clock any more
+
+
+@pytest.mark.parametrize(
+    "limits, last", [({resource.RLIMIT_FSIZE: 100_000}, 1000), ({resource.RLIMIT_AS: 110 << 20}, starting.MOST)]
+)
+def test_where_there_is_no_room_the_program_goes_on(
+    trace: Trace, traced: Path, limits: dict[int, int], last: int
+) -> None:
+    found = trace(traced, "exit", "7", limits=limits, options=("--last", str(last)))
+    assert (found.done.returncode, found.done.stderr) == (7, "")
+    assert re.search(r"thread \d+ of process \d+: no room for its calls", found.log("show").stderr)
+
+
+def test_a_folder_that_has_gone(shim: Path, traced: Path, tmp_path: Path) -> None:
+    library = shim / "libgdbcuda-trace.so"
+    variables = {"LD_AUDIT": str(library), "LD_PRELOAD": str(library), "LD_LIBRARY_PATH": str(shim / "standin")}
+    for folder in (tmp_path / "none", Path("x" * 5000), Path("/proc")):
+        environment = {**clean_environment(), **variables, "GDBCUDA_TRACE": str(folder)}
+        done = subprocess.run([str(traced), "exit", "9"], env=environment, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (9, "", "")
+
+
+def test_what_is_recorded_is_for_its_owner_alone(trace: Trace, traced: Path) -> None:
+    found = trace(traced, "exit", "0")
+    assert found.folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in found.folder.iterdir()} == {0o600}
+
+
+def test_a_layer_that_there_is_not(trace: Trace) -> None:
+    said = trace("test_alloc", options=("--in", "hok")).done.stderr
+    assert said == ("gdbcuda: --in is app, runtime, hook, driver, or a library such as libvgpu.so, not 'hok'; "
+                    "did you mean hook?\n")  # fmt: skip
+
+
+def test_mistakes_are_one_line(trace: Trace, traced: Path, tmp_path: Path) -> None:
+    found = trace("no_such_program")
+    assert found.done.returncode == 127
+    assert re.fullmatch(r"gdbcuda: cannot start \S+no_such_program: No such file or directory\n", found.done.stderr)
+    (tmp_path / "calls" / "more").touch()
+    again = trace(traced, "exit")
+    assert (again.done.returncode, again.done.stdout) == (2, "")
+    assert re.fullmatch(
+        r"gdbcuda: \S+ is there already, and not empty: name another folder with -o\n", again.done.stderr
+    )
+    assert os.listdir(found.folder) == ["more"]
+
+
+def test_a_static_program_cannot_be_recorded(trace: Trace) -> None:
+    found = trace("static_program")
+    assert found.done.returncode == 0
+    assert "static_program is linked statically, no loader runs: nothing will be recorded" in found.done.stderr

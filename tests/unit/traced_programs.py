@@ -1,0 +1,64 @@
+"""Programs that gdbcuda trace starts, and what its log says of them."""
+
+from __future__ import annotations
+
+import json
+import platform
+import resource
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from shim_support import ROOT, clean_environment
+
+from gdbcuda.shell.trace import starting
+
+needs_recorder = [
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64"),
+    pytest.mark.skipif((starting.libc() or (0, 0)) < starting.TELLS_OF_ALL, reason="its loader does not tell all"),
+]
+Done = subprocess.CompletedProcess[str]
+
+
+class Traced:
+    """What the program did, and what the log says of it."""
+
+    def __init__(self, done: Done, folder: Path) -> None:
+        self.done, self.folder = done, folder
+
+    def log(self, view: str, *options: str) -> Done:
+        return subprocess.run([sys.executable, "-m", "gdbcuda", "log", view, str(self.folder), *options],
+                              capture_output=True, text=True, cwd=ROOT, check=True)  # fmt: skip
+
+    def calls(self, *options: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log("show", "--json", *options).stdout.splitlines()]
+
+    def counts(self) -> Counter[str]:
+        return Counter(call["name"] for call in self.calls())
+
+
+Trace = Callable[..., Traced]
+
+
+@pytest.fixture
+def trace(shim: Path, tmp_path: Path) -> Trace:
+    def run_traced(program: str | Path, *words: str, options: tuple[str, ...] = (), stdin: str = "",
+                   limits: dict[int, int] | None = None, **environment: str) -> Traced:  # fmt: skip
+        folder = tmp_path / "calls"
+        line = [sys.executable, "-m", "gdbcuda", "trace", "-o", str(folder), *options, "--"]
+        variables = {**clean_environment(), "LD_LIBRARY_PATH": f"{shim}/sample:{shim}/standin", "PYTHONPATH": str(ROOT)}
+
+        def limit() -> None:
+            for which, most in (limits or {}).items():
+                resource.setrlimit(which, (most, most))
+
+        done = subprocess.run(
+            [*line, str(shim / "sample" / program), *words], env={**variables, **environment}, input=stdin,
+            capture_output=True, text=True, timeout=60, preexec_fn=limit,
+        )  # fmt: skip
+        return Traced(done, folder)
+
+    return run_traced
