@@ -16,10 +16,7 @@ from scenario import GDB, Scenario
 from test_guard_confined import CONFINES
 from test_log import KINDS, START, by_thread, calls_of_sample, events
 
-pytestmark = [
-    pytest.mark.files_here,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
 FAST = START.replace("start", "start --fast")
 
 
@@ -149,7 +146,7 @@ def test_what_it_cannot_do_is_one_line(local: Scenario, words: str, answer: str)
 
 
 def test_through_gdbserver_it_says_why_not(shim: Path) -> None:
-    text = Scenario(shim, "gdbserver", fetches=False).run("test_alloc", "tbreak main", "RUN", "cuda-log start --fast")
+    text = Scenario(shim, "gdbserver").run("test_alloc", "tbreak main", "RUN", "cuda-log start --fast")
     assert "the recorder cannot be in this process" in text and "without --fast it works by stops" in text, text
 
 

@@ -45,8 +45,8 @@ def test_every_instruction_of_a_library(shim: Path, name: str) -> None:
     [("e801000000", "call", 1), ("ebfe", "jump", -2), ("0f8400010000", "branch", 256), ("7405", "branch", 5),
      ("c3", "return", None), ("ff25ffffffff", "jump", -1), ("ffd0", "call", None), ("cc", "stop", None),
      ("488b0510000000", "", 16), ("c70510000000ffffffff", "", 16), ("f30f1efa", "", None),
-     ("67a144332211", "", None), ("e405", "", None), ("e705", "", None),
-     ("e305", "branch", 5), ("a18877665544332211", "", None)],
+     ("67a144332211", "", None), ("e405", "", None), ("e705", "", None), ("e305", "branch", 5),
+     ("a18877665544332211", "", None)],
 )  # fmt: skip
 def test_kinds(raw: str, kind: str, distance: int | None) -> None:
     found = x86_read.decode(bytes.fromhex(raw))

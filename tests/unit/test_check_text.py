@@ -1,0 +1,32 @@
+"""A report as a person reads it: heading, findings, and the verdict in a line of its own."""
+
+from __future__ import annotations
+
+from gdbcuda.check.finding import Finding, Report
+from gdbcuda.check.text import report_text
+
+HEADING = "/lib/libhook.so  (hook library, x86-64; CUDA 13.0, NVML 13.5; build-id 0123456789ab)"
+
+
+def report(*findings: Finding) -> Report:
+    made = Report("/lib/libhook.so", "hook library", "x86-64", "0123456789abcdef", cuda="13.0", nvml="13.5")
+    for finding in findings:
+        made.add(finding)
+    return made
+
+
+def test_without_findings() -> None:
+    assert report_text(report(), colour=False, width=80) == f"{HEADING}\nlibhook.so: ready"
+
+
+def test_the_finding_stands_between() -> None:
+    found = report(Finding("exec-stack", "warning", "its stack is executable", "code can run there", "do without"))
+    first, *between, last = report_text(found, colour=False, width=80).splitlines()
+    assert (first, last) == (HEADING, "libhook.so: ready with warnings: exec-stack")
+    assert [sum(word in line for line in between) for word in ("exec-stack", "its stack is executable")] == [1, 1]
+
+
+def test_a_narrow_terminal_has_the_name_above() -> None:
+    found = report(Finding("exec-stack", "warning", "its stack is executable", "code can run there", "do without"))
+    lines = report_text(found, colour=False, width=44).splitlines()
+    assert "exec-stack" in lines[1] and lines[2].startswith("  ") and all(len(line) <= 44 for line in lines[1:-1])
