@@ -73,11 +73,18 @@ FRAME = offsets(
     "RESULT", ("FLOATS", FLOATS),
 )  # fmt: skip
 
+# At MAP_SYMBOL: pages that a thread is sent for. BACK: where it goes on. Of each an address, which becomes that of the
+# page or an error, and the bytes.
+MOST_MAPS = 64
+MAP_SYMBOL, GO_MAP_SYMBOL, MAPPED_SYMBOL = "gdbcuda_map_v1", "gdbcuda_go_map_v1", "gdbcuda_mapped_v1"
+MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS))
+
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
-         "PROCESS": PROCESS, "ENTRY": ENTRY}  # fmt: skip
+         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP}  # fmt: skip
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_RINGS", "MOST_FUNCTIONS",
-           "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN", "NOT_READ",
-           "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER", "MOST_ENTRIES")  # fmt: skip
+           "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN",
+           "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
+           "MOST_ENTRIES")  # fmt: skip
 
 
 def header() -> str:

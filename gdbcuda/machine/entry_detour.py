@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gdbcuda.machine.detour import NO_ROOM, Detour, NoDetour, falls_through, is_fixed_call, refuse_unmovable
 from gdbcuda.machine.trampoline import Test, Trampoline
@@ -82,9 +83,18 @@ def jumps(at: int, one: Instruction) -> list[int]:
     return list(targets([(at, one)])) if one.kind != "call" else []
 
 
-def onward(found: Detour, tests: Sequence[Test], slot: int, address: int) -> Trampoline:
+@dataclass(frozen=True)
+class FarSlot:
+    """A slot that no jump reaches: what it does, at the end of the function's code. ``common``: where the address of
+    what all slots jump to stands."""
+
+    number: int
+    common: int
+
+
+def onward(found: Detour, tests: Sequence[Test], slot: int | FarSlot, address: int) -> Trampoline:
     """The code that the recorder calls in the function's place; in front of it, where there are tests, what the entry
-    jumps to: who passes one is recorded, who passes none goes on."""
+    jumps to: who passes one is recorded, who passes none goes on. ``hit``: who is recorded."""
     code = Code()
     for test in tests:
         following = code.new_label()
@@ -93,7 +103,10 @@ def onward(found: Detour, tests: Sequence[Test], slot: int, address: int) -> Tra
     code.label("onward")
     found.pass_by(code)
     code.label("recorded")
-    if tests:
+    if isinstance(slot, FarSlot):  # pushq $number; jmp *common(%rip)
+        code.emit(b"\x68" + slot.number.to_bytes(4, "little") + b"\xff\x25")
+        code.distance(slot.common)
+    elif tests:
         code.jump("", slot)
     raw = code.assemble(address)
     return Trampoline(address, raw, address + code.labels["recorded"], address + code.labels["onward"])

@@ -253,3 +253,37 @@ def test_an_old_gdb_says_what_it_lacks(local: Scenario) -> None:
     old = "python import gdbcuda.live.breakpoints.locations as one; one.LISTS = False"
     text = local.run("test_alloc", old, "cuda-log start --fast")
     assert "--fast needs a gdb that tells where breakpoints are" in text, text
+
+
+FAR = """python
+import gdbcuda.live.recording.onward_code as one
+from gdbcuda.machine.detour import NoDetour
+near = one.build
+def build(entry, at, area):
+    if "libcuda" in entry.spot.file or "libnvidia-ml" in entry.spot.file:
+        raise NoDetour(one.TOO_FAR)
+    return near(entry, at, area)
+one.build = build
+end
+"""
+
+
+@pytest.mark.parametrize("program", ["test_alloc", "nvml_dlopen", "fork_exec"])
+def test_functions_that_no_jump_reaches(local: Scenario, tmp_path: Path, program: str) -> None:
+    """As where libraries of gigabytes lie between: what they go on with is in pages near them."""
+    near, far, script = tmp_path / "near", tmp_path / "far", tmp_path / "far.gdb"
+    script.write_text(FAR)
+    alone = local.run(program, f"cuda-log start --fast --to {near}", "RUN")
+    text = local.run(program, f"source {script}", f"cuda-log start --fast --to {far}", "RUN", "cuda-log")
+    assert sum(row[2] == "driver" for row in told(near)) >= 4
+    assert told(far) == told(near)
+    assert "Not recorded" not in text and after_start(text).startswith(after_start(alone).splitlines()[0]), text
+
+
+def test_every_call_of_every_thread_in_pages_near_them(local: Scenario, tmp_path: Path) -> None:
+    log, script, arguments = tmp_path / "log", tmp_path / "far.gdb", ("8", "1000")
+    script.write_text(FAR)
+    start = FAST.replace("--in hook", "--in driver")
+    local.run("threads", f"source {script}", f"{start} --to {log}", "RUN", arguments=arguments)
+    names = [[event["name"] for event in thread] for thread in by_thread(events(log))]
+    assert [calls_of_sample(number, 1000) for number in range(8)] == names[-8:]

@@ -25,6 +25,7 @@ THIS = "__import__('gdbcuda.live.placing.loader_watch', fromlist=['*'])"
 USUAL, LAST = range(2)
 _wanted: dict[Callable[[], None], int] = {}  # when each is called
 _places: dict[str, LoaderBreakpoint] = {}
+_coming_again: set[int] = set()  # threads that have been sent elsewhere from there
 
 
 class LoaderBreakpoint(gdb.Breakpoint):
@@ -37,10 +38,19 @@ class LoaderBreakpoint(gdb.Breakpoint):
     def stop(self) -> bool:
         if self.spec == NO_PROBES and any(map(is_probe, _places.values())):
             self.enabled = False
+        thread = gdb.selected_thread().global_num
+        if thread in _coming_again:
+            _coming_again.discard(thread)
+            return False
         gdb_cli.catch_up()
         for action in sorted(_wanted, key=_wanted.__getitem__):
             action()
         return False
+
+
+def come_again() -> None:
+    """The selected thread, which is at one of them, will be there once more."""
+    _coming_again.add(gdb.selected_thread().global_num)
 
 
 def is_probe(place: LoaderBreakpoint) -> bool:

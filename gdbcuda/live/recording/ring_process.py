@@ -20,7 +20,7 @@ from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.patching import agent
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
-from gdbcuda.live.recording import slots
+from gdbcuda.live.recording import onward_code, slots
 from gdbcuda.live.recording.entry_patches import EntryPatch
 from gdbcuda.live.recording.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
@@ -31,7 +31,7 @@ from gdbcuda.machine.trampoline import Trampoline
 class RingProcess:
     """``known``: by slot; ``spots`` and ``patches``: of recorded functions, by address; ``left_alone``: the others, and
     why; ``fresh``: in objects that have just been loaded; ``threads``: gdb's numbers, by the kernel's; ``calls``: by
-    ring; ``read``: what is not decoded yet; ``watches``: on libc's calls that matter."""
+    ring; ``read``: what is not decoded yet; ``watches``: on libc's calls that matter; ``far``: too far for a jump."""
 
     number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
     known: dict[int, RecordedFunction] = field(default_factory=dict)
@@ -44,6 +44,7 @@ class RingProcess:
     calls: dict[int, ThreadCalls] = field(default_factory=dict)
     read: list[tuple[Ring, list[Record]]] = field(default_factory=list)
     watches: list[Watch] | None = None
+    far: list[PlannedEntry] = field(default_factory=list)
 
     def begin(self) -> bool:
         """False while the process has not loaded our library. What others have recorded is not told."""
@@ -69,15 +70,18 @@ class RingProcess:
 
     def add(self, entries: Sequence[PlannedEntry]) -> None:
         for entry, made in zip(entries, slots.place(entries)):
-            if isinstance(made, str):
-                self.left_alone[entry.spot.address] = entry.spot, made
-            else:
+            if isinstance(made, Onward):
                 self.add_one(entry, made)
+                continue
+            self.left_alone[entry.spot.address] = entry.spot, made
+            if made == onward_code.TOO_FAR:
+                self.far.append(entry)
 
     def add_one(self, entry: PlannedEntry, made: Onward) -> None:
         spot = entry.spot
         self.tell_slot(slots.number_of(spot), spot, made.code.onward)
         self.spots[spot.address] = spot
+        self.left_alone.pop(spot.address, None)
         patch = EntryPatch(spot.address, entry.detour.original, entry.detour.jump_to(made.target))
         self.patches[spot.address] = patch
         self.fresh.append(patch)
@@ -104,6 +108,7 @@ class RingProcess:
         known = {*self.patches, *self.left_alone}
         for address in [at for at in known if not gdb.solib_name(at) and not process.in_program(at)]:
             self.left_alone.pop(address, None)
+            self.far = [one for one in self.far if one.spot.address != address]
             self.spots.pop(address, None)
             if self.patches.pop(address, None) is not None:
                 process.PATCHED().pop(address, None)

@@ -26,7 +26,7 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import code_places, condition_words, table_version, this_snapshot
 from gdbcuda.live.patching import trampoline_space
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
-from gdbcuda.live.recording import entry_patches, entry_plans, planting, slots, taken_bytes
+from gdbcuda.live.recording import entry_patches, entry_plans, near_pages, planting, slots, taken_bytes
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
 from gdbcuda.live.recording.planting import PlantingSpot
@@ -134,7 +134,7 @@ class RingRecorder(LogNotes):
         return sum(len(state.patches) for state in self.processes.all())
 
     def left_alone(self) -> list[tuple[PlantingSpot, str]]:
-        return [one for state in self.processes.all() for one in state.left_alone.values()]
+        return [one for state in self.processes.all() or self.ended for one in state.left_alone.values()]
 
     def forget_unloaded(self, addresses: set[int]) -> None:
         super().forget_unloaded(addresses)
@@ -144,6 +144,12 @@ class RingRecorder(LogNotes):
 
     def on_loaded(self) -> None:
         """Behind a load: no thread is in the new object yet."""
+        state = self.processes()
+        self.write_fresh()
+        if state.far and state.reader is not None and not seccomp.is_confined():
+            near_pages.send_for(state, self.write_fresh)
+
+    def write_fresh(self) -> None:
         state, memory = self.processes(), process.raw_memory()
         taken = taken_bytes.now()
         for one in state.fresh:

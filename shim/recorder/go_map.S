@@ -1,0 +1,28 @@
+/* Where gdb sends a thread: all registers and the red zone stay the thread's own. */
+
+    .text
+    .globl gdbcuda_go_map_v1
+    .protected gdbcuda_go_map_v1
+    .type gdbcuda_go_map_v1, @function
+gdbcuda_go_map_v1:
+    lea -128(%rsp), %rsp
+    pushf
+    .irp register, rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11
+    push %\register
+    .endr
+    cld
+    call gdbcuda_map_wanted
+    .globl gdbcuda_mapped_v1
+    .protected gdbcuda_mapped_v1
+    .type gdbcuda_mapped_v1, @function
+gdbcuda_mapped_v1: /* gdb looks here */
+    nop
+    .irp register, r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax
+    pop %\register
+    .endr
+    popf
+    lea 128(%rsp), %rsp
+    jmp *gdbcuda_map_v1(%rip)
+    .size gdbcuda_go_map_v1, . - gdbcuda_go_map_v1
+
+    .section .note.GNU-stack, "", @progbits
