@@ -287,3 +287,27 @@ def test_every_call_of_every_thread_in_pages_near_them(local: Scenario, tmp_path
     local.run("threads", f"source {script}", f"{start} --to {log}", "RUN", arguments=arguments)
     names = [[event["name"] for event in thread] for thread in by_thread(events(log))]
     assert [calls_of_sample(number, 1000) for number in range(8)] == names[-8:]
+
+
+NO_LINES = """
+int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return 0;
+}
+"""
+
+
+def test_a_function_without_lines_whose_frame_gdb_knows(local: Scenario, compile_c) -> None:
+    """As a vendor's are: gdb's own breakpoint would be among the bytes of the jump, and then there is none."""
+    hook = compile_c("libframe.so", NO_LINES, "-shared", "-O2", "-fno-omit-frame-pointer", "-g0")
+    source = SEGV.replace("*(volatile int *)NULL = 1;", "")
+    program = compile_c("program", source, str(local.shim / "standin/libcuda.so.1"))
+    words = ("cuda-log start --fast --in hook", "tbreak main", "RUN")
+    text = local.run(program, *words, "continue", "cuda-log", hook=hook)
+    assert "30 calls kept" in text and "exited normally" in text, text
+    text = local.run(program, *words, "break cuDeviceGet", "continue", "delete", "continue", "cuda-log", hook=hook)
+    assert "hit Breakpoint" in text or "Breakpoint 2" in text, text
+    assert "exited normally" in text, text
+    text = local.run(program, *words, "advance cuDeviceGet", "info symbol $pc", "continue", "cuda-log", hook=hook)
+    assert "libframe.so" in text and "exited normally" in text, text

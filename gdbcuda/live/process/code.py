@@ -83,6 +83,11 @@ def second_line(start: int) -> int | None:
     return int(line.last) + 1 if line.symtab is not None and line.last else None
 
 
+def has_lines(start: int) -> bool:
+    """gdb knows its source lines: a step goes into it."""
+    return second_line(start) is not None
+
+
 def may_be_in_prologue(start: int, pc: int) -> bool:
     """By the line numbers alone: at most stops nothing of the process has to be read."""
     return pc <= (second_line(start) or start + LONGEST)

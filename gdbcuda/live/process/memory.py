@@ -25,11 +25,16 @@ class InferiorMemory:
 PATCHED: PerInferior[dict[int, bytes]] = PerInferior(dict)
 
 
+LONGEST_PATCH = 16
+
+
 def original_code(address: int, size: int, memory: Memory | None = None) -> bytes:
     """The program's code as it was before our detours."""
     code = bytearray((memory or InferiorMemory()).read(address, size))
-    within = [(at, raw) for at, raw in PATCHED().items() if address - len(raw) < at < address + size]
-    for at, raw in within:
+    patched = PATCHED()
+    near = range(address - LONGEST_PATCH + 1, address + size)  # thousands of functions may be patched
+    for at in near if len(near) < len(patched) else list(patched):
+        raw = patched.get(at, b"")
         for index in range(max(at, address), min(at + len(raw), address + size)):
             code[index - address] = raw[index - at]
     return bytes(code)

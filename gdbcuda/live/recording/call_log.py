@@ -19,7 +19,7 @@ from gdbcuda.live.layers import answer_search, answering, table_version, this_sn
 from gdbcuda.live.patching import mapped_pages
 from gdbcuda.live.placing import loader_watch, unloading
 from gdbcuda.live.preloading import preload
-from gdbcuda.live.prompt import settings
+from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.recorder import Recorder
 from gdbcuda.live.recording.ring_recorder import RingRecorder
@@ -86,6 +86,8 @@ def start(wish: RecordWish, path: str | None, is_fast: bool = False) -> Recorder
     recorder = RingRecorder(wish, found) if is_fast else Recorder(wish, found, is_bad)
     preload.need_ours(is_fast)
     if is_fast:
+        for word in ("until", "advance"):
+            user_hooks.add(f"hook-{word}", "recording.call_log", "before_until")
         loader_watch.want(on_loaded, loader_watch.LAST)
     recorder.epoch -= SESSION.seconds
     recorder.number = SESSION.numbers
@@ -170,6 +172,12 @@ def on_loaded() -> None:
     """Behind a load, and outside of gdb's events."""
     if isinstance(SESSION.recorder, RingRecorder):
         SESSION.recorder.on_loaded()
+
+
+def before_until() -> None:
+    """Where gdb's own breakpoint of it will be, nobody can ask: it may be in the bytes of a jump."""
+    if isinstance(SESSION.recorder, RingRecorder):
+        SESSION.recorder.stays_out = True
 
 
 def on_process(inferior: gdb.Inferior) -> None:

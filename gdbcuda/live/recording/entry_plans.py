@@ -92,6 +92,6 @@ def plan(function: int, size: int, piece: CodePiece) -> Detour:
     if in_file and in_file[: detours.FIRST_BYTES] != code[: detours.FIRST_BYTES]:
         raise NoDetour("its first bytes are not those of its file: somebody else has patched it already")
     found = entry_detour.plan(function, code, detours.cold_part(function))
-    if function < process.behind_prologue(function) < function + len(found.original):
-        raise NoDetour("gdb's own breakpoint on it would be among the bytes of the jump")
+    if process.has_lines(function) and function < process.behind_prologue(function) < function + len(found.original):
+        raise NoDetour("a step into it would stop among the bytes of the jump")
     return found

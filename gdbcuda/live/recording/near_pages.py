@@ -33,6 +33,7 @@ from gdbcuda.memory import PAGE
 LARGEST = 96  # bytes that one function takes, its tests aside
 MAPPED = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .*?(\S*)$", re.MULTILINE)
 GROWING = ("[heap]", "[stack]")
+NOP = b"\x90"
 FAILED = (1 << 64) - 4095
 Pages = tuple[int, int]
 WATCHES: PerInferior[list[Watch]] = PerInferior(list)
@@ -45,14 +46,17 @@ def send_for(state: RingProcess, written: Callable[[], None]) -> None:
     if not groups or go is None or request is None:
         return
     wanted = [word for one in groups for word in (hint(one), size_of(one))]
-    words = (process.register("pc"), len(groups), *wanted)
+    pc = process.register("pc")
+    is_nop = process.InferiorMemory().read(pc, 1) == NOP  # as a probe is: it has been executed
+    words = (pc + is_nop, len(groups), *wanted)
     if not WATCHES():
         WATCHES().append(Watch(slots.require(ring_layout.MAPPED_SYMBOL), lambda: None))
     WATCHES()[0].look = lambda: arrived(state, groups, written)
     with suppress(NoDetour, gdb.error):
         detours.write(request.address, struct.pack(f"<{len(words)}Q", *words))
         gdb.parse_and_eval(f"$pc = {go.address:#x}")
-        loader_watch.come_again()
+        if not is_nop:
+            loader_watch.come_again()
         state.far.clear()
 
 

@@ -43,6 +43,7 @@ class RingRecorder(LogNotes):
     """At most one is at work, in all processes."""
 
     is_paused = False
+    stays_out = False  # until the next stop
     stops = 0
 
     def __init__(self, wish: RecordWish, found: list[Sink]) -> None:
@@ -160,11 +161,11 @@ class RingRecorder(LogNotes):
     def on_continue(self) -> None:
         state = self.processes()
         state.fresh.clear()
-        if state.patches:
+        if state.patches and not self.stays_out:
             entry_patches.write_all(state.patches.values(), taken_bytes.now())
 
     def on_stop(self) -> None:
-        state = self.processes()
+        state, self.stays_out = self.processes(), False
         if state.reader is not None:
             entry_patches.restore_all(state.patches.values())
             if state.watches is None and process.is_alive():
