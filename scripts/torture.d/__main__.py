@@ -37,6 +37,7 @@ from reporting import report, say, tell  # noqa: E402
 from sessions import PER_BUILD  # noqa: E402
 
 FOUND, NOTHING_ASKED, NO_GDB = 1, 2, 3
+ENDING = (signal.SIGINT, signal.SIGTERM)
 ENOUGH = 1000  # builds without a case that is wanted: there is none
 
 
@@ -92,6 +93,7 @@ def arguments() -> argparse.Namespace:
     add("--keep", type=Path, help="the folder for what a finding leaves (default: a new one)")
     add("--json", action="store_true", help="the result as JSON")
     args = parser.parse_args()
+    args.is_interrupted = False
     args.seed = random.SystemRandom().randrange(100000) if args.seed is None else args.seed
     return args
 
@@ -111,22 +113,37 @@ def run(args: argparse.Namespace) -> list[Result]:
     say(f"torture: --seed {args.seed}, {matrix.version(program)}")
     tools = Tools(program, server, args.extension.resolve())
     results: list[Result] = []
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with ProcessPoolExecutor(args.jobs, initializer=end_quietly) as pool:
+    processes.adopt_orphans()
+    for one in ENDING:
+        signal.signal(one, interrupt)
+    with ProcessPoolExecutor(args.jobs, initializer=leave_ending_to_parent) as pool:
         try:
             play_all(args, tools, pool, results)
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
-            for pid in processes.below(args.folder):
-                processes.send(pid, signal.SIGKILL)
-            say("torture: interrupted")
+            end_all(args.folder)
+            args.is_interrupted = True
     return results
 
 
-def end_quietly() -> None:
-    """Ctrl-C and kill reach the workers too; who is interrupted is said once."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def interrupt(number: int, frame: object) -> None:
+    """`timeout` sends its signal to this process and to its group: the second one is not to interrupt the end."""
+    for one in ENDING:
+        signal.signal(one, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def leave_ending_to_parent() -> None:
+    """A worker that ends first leaves its gdb behind. What is ignored stays so in the programs that it starts."""
+    for one in ENDING:
+        signal.signal(one, lambda number, frame: None)
+
+
+def end_all(folder: Path) -> None:
+    while found := list(filter(processes.alive, {*processes.below(folder), *processes.descendants(os.getpid())})):
+        for pid in found:
+            processes.send(pid, signal.SIGKILL)
+        time.sleep(0.05)
 
 
 def play_all(args: argparse.Namespace, tools: Tools, pool: ProcessPoolExecutor, results: list[Result]) -> None:

@@ -43,11 +43,12 @@ def report(args: argparse.Namespace, results: Sequence[Result], seconds: float, 
         print(json.dumps(as_data(args, results, seconds, missing), indent=1))
     played = sum(len(result.cases) for result in results)
     ours, all_cases = ({one.case for one in findings if not one.is_gdbs}, {one.case for one in findings})
+    begin = "torture: interrupted" if args.is_interrupted else "torture"
     say(
-        f"torture: --seed {args.seed}: {played} cases in {seconds:.0f} s; {len(ours)} with a fault, "
+        f"{begin}: --seed {args.seed}: {played} cases in {seconds:.0f} s; {len(ours)} with a fault, "
         f"{len(all_cases - ours)} where gdb alone has it too"
     )
-    if missing and not args.only and args.case is None:
+    if missing and not args.only and args.case is None and not args.is_interrupted:
         say(f"torture: not tried: {', '.join(missing)}")
     if findings or errors:
         say(f"torture: sources, scripts and outputs are in {args.folder}")
