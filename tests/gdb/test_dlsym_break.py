@@ -46,7 +46,7 @@ def test_it_says_who_compares_the_name(local: Scenario) -> None:
     assert "asked for cuMemAlloc_v2, called from the program; guarded\n" in text
     why = "breakpoint 3 is on the same function, and has no guard: every call is wanted"
     assert f"asked for cuMemFree_v2, called from the program; not guarded: {why}\n" in text
-    assert len(re.findall(r"^[24] +in the process ", text, re.MULTILINE)) == 2, text
+    assert re.search(r"^2, 4 +in the process ", text, re.MULTILINE), text
     assert re.findall(r"^Breakpoint (\d)  hook \S+  dlsym asked for (\w+)", text, re.MULTILINE)[0][0] in ("2", "4")
 
 
