@@ -40,6 +40,16 @@ def original_code(address: int, size: int, memory: Memory | None = None) -> byte
     return bytes(code)
 
 
+class OriginalCode:
+    """The same as a `Memory`, over gdb's own or another one."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    def read(self, address: int, size: int) -> bytes:
+        return original_code(address, size, self.memory)
+
+
 # gdb has read these with the frame: asking the process again would be one more packet.
 WHOLE_NUMBERS = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_ENUM)
 
