@@ -65,9 +65,8 @@ def cold_part(function: int) -> list[tuple[int, Instruction]]:
 def steps_in_place() -> bool:
     """Whether gdb steps a thread over a breakpoint by taking the breakpoint out, all other threads standing still; else
     it lets the thread execute the instruction elsewhere. (gdb manual: "Maintenance Commands", displaced-stepping.)"""
-    if gdb.parameter("displaced-stepping") != "auto":
-        return gdb.parameter("displaced-stepping") == "off"
-    return standstill.stands_still()
+    wanted = gdb.parameter("displaced-stepping")  # None: auto
+    return standstill.stands_still() if wanted is None else not wanted
 
 
 def previous_function(function: int) -> tuple[int, bytes] | None:
