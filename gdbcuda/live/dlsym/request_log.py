@@ -33,7 +33,7 @@ from gdbcuda.live.layers import answer_search, names, table_version, this_snapsh
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.stopping import cycles
 from gdbcuda.live.threads import call_registers
-from gdbcuda.routes import judge, requests
+from gdbcuda.routes import requests, right_function
 from gdbcuda.routes.shapes import ResolverShape
 from gdbcuda.routes.snapshot import API_RESOLVERS
 from gdbcuda.text.printable import visible
@@ -232,7 +232,7 @@ def plant_errors(linkage: Linkage) -> None:
 
 def plant_answer(request: requests.Request) -> None:
     """A hook library without names has answered for a resolver: what that is asked for is a request too."""
-    name = judge.wanted_symbol(table_version.table(), request) or request.name
+    name = right_function.wanted_symbol(table_version.table(), request) or request.name
     shape, answer = resolver_shapes().get(name), request.answer
     if shape is not None and answer is not None and answer.layer == "hook" and not request.is_hooks_own:
         entries = PLANTED().entries
