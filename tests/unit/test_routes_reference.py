@@ -135,6 +135,8 @@ def rows_of(found: list[Route]) -> list[list[str]]:
     ("program upper second driver", "pointer",
      "libupper.so has it and no dlsym: who asks with the handle of a library gets that library's"),
     ("program hook driver", "pointer", "libhook.so has it and no cuGetProcAddress: who asks that gets the driver's"),
+    ("program full driver", "pointer", "libfull.so has it, and did not answer with it (cuda-dlsym log on, from the "
+                                       "start, shows the request)"),
     ("program second driver", "PLT",
      "libsecond.so has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"),
 ])  # fmt: skip
@@ -338,6 +340,8 @@ def test_askers_beyond_two_are_counted(process: RouteProcess) -> None:
     assert shown == ["app liba.so", "app liba.so, app libb.so", "app liba.so, app libb.so and 1 more",
                      "app liba.so, app libb.so and 2 more"]  # fmt: skip
     assert report.askers([asked[0], asked[0]], plain) == "app liba.so"
+    far = route("cuInit")._replace(asker="/usr/local/lib/liba.so")
+    assert report.asker(far, marked) == "<layer-app>app liba.so"
 
 
 def test_functions_that_were_folded_are_counted_in_the_colour_of_none_of_them(process: RouteProcess) -> None:

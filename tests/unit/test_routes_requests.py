@@ -270,7 +270,8 @@ def test_summary() -> None:
 
 
 def test_texts_of_what_has_no_name() -> None:
-    assert HOOK.text == "hook libhook.so+0x20"
+    assert HOOK.text == "hook libhook.so+0x20" and HOOK._replace(file="/opt/lib/libhook.so").object == "libhook.so"
+    assert Asker(0x77, file="/a", layer="app").text == "app a+0x0"
     assert Asker(0x77).text == "unknown code at 0x77"
     assert APP.text == "app app main() at app.c:3" and APP._replace(source="").text == "app app main()"
     assert Reached(0x77, (), "", "").text == "unknown code 0x77"
