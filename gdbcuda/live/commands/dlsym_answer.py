@@ -9,7 +9,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
-from gdbcuda.live.dlsym import changed_answers, request_log
+from gdbcuda.live.dlsym import changed_answers, request_log, wanted_requests
 from gdbcuda.live.dlsym.changed_answers import ANSWERS, LAYERS, ChangedAnswer
 from gdbcuda.live.layers import names, table_version, this_snapshot
 from gdbcuda.live.prompt import settings
@@ -153,7 +153,7 @@ def take_back(chosen: list[int]) -> str:
     which = f"Answer {chosen[0]}" if len(chosen) == 1 else "All answers"
     for number in chosen:
         del ANSWERS[number]
-    if not request_log.is_wanted():
+    if not wanted_requests.is_wanted():
         request_log.switch_off()
     return f"{which} taken back: requests are answered as ever."
 

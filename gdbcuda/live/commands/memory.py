@@ -10,7 +10,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers
 from gdbcuda.live.prompt.command import command, need
-from gdbcuda.live.prompt.completion import EXPRESSION
+from gdbcuda.live.prompt.completing import EXPRESSION
 from gdbcuda.live.recording import call_log
 from gdbcuda.log.options import LedgerOptions
 from gdbcuda.text import render

@@ -1,6 +1,6 @@
 """What becomes of guards when the user's breakpoints, or others on the same functions, change or go.
 
-Nothing is made here (`making`): these are events about breakpoints.
+Nothing is made here (`renewing` says why): these are events about breakpoints.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import switching
 from gdbcuda.live.guarding.by_process import PROCESSES, look_again
 from gdbcuda.live.guarding.loading import watch_or_not
-from gdbcuda.live.guarding.making import is_changed, remove
+from gdbcuda.live.guarding.making import remove
+from gdbcuda.live.guarding.renewing import is_changed
 from gdbcuda.live.placing import link, own_process
 
 

@@ -1,8 +1,8 @@
 """Guards: the filters of cuda-break compiled into the process, so that a call which does not match costs no stop.
 
 Which breakpoints want one, and what it means for them that the program stops, goes on and loads files
-(`breakpoint_events`: that breakpoints change; `leaving`: that gdb leaves). `making` makes them, `guard/guard.py` is
-what one of them does, `filters` what it tests.
+(`breakpoint_events`: that breakpoints change; `leaving`: that gdb leaves). `renewing` says which guards there should
+be, `making` makes them, `guard/guard.py` is what one of them does, `filters` what it tests.
 """
 
 from __future__ import annotations
@@ -23,22 +23,15 @@ from gdbcuda.live.guarding.by_process import (
     ended,
     keep_counts,
     look_again,
+    roomless,
+    waiting,
     wanted,
     wanted_by,
 )  # fmt: skip
 from gdbcuda.live.guarding.filters import EVERY_CALL
 from gdbcuda.live.guarding.loading import watch_or_not
-from gdbcuda.live.guarding.making import (
-    SWITCHED_OFF,
-    clean,
-    refresh,
-    release_unneeded,
-    remove,
-    renew,
-    roomless,
-    undo_inherited,
-    waiting,
-)  # fmt: skip
+from gdbcuda.live.guarding.making import clean, remove
+from gdbcuda.live.guarding.renewing import SWITCHED_OFF, refresh, release_unneeded, renew, undo_inherited
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.patching import detours, mapped_pages, trampoline_space
 from gdbcuda.live.placing import inserted

@@ -24,7 +24,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
-from gdbcuda.live.prompt import completion, safely
+from gdbcuda.live.prompt import completing, safely
 from gdbcuda.text import help_page, waiting
 from gdbcuda.text.options import CommandPart, ConditionText, Options, Word
 from gdbcuda.text.sentences import meant
@@ -120,7 +120,7 @@ class Command(gdb.Command):
         return {**typed, **dict.fromkeys(conditions, condition)}
 
     def complete(self, text: str, word: str | None) -> Any:
-        return safely.offered(self.name, lambda: completion.offered(self.name, self.parts, text, word))
+        return safely.offered(self.name, lambda: completing.offered(self.name, self.parts, text, word))
 
 
 @overload
