@@ -57,7 +57,7 @@ class ProcessSnapshot:
     address, for objects whose dynamic symbols do not tell; ``is_hidden`` whether a hook library has a function of
     that name that it does not export, ``variable_at`` the variable that holds a stored pointer ("in real_alloc");
     ``code_at``: ways to read code without the debugger's own; ``elsewhere``: file and layer of what has a namespace of
-    its own; ``memory`` is read anew for each World."""
+    its own; ``memory`` is read anew for each snapshot."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ WRITER = CallWriter(TABLE, NOTES)
 
 def test_what_is_not_freed_is_a_leak_of_its_site() -> None:
     ledger = ledger_of(alloc(0, 0x1000, 4096), alloc(1, 0x3000, 8192), free(2, 0x1000))
-    assert ledger.on_device == 8192 and [b.address for b in ledger.blocks.live()] == [0x3000]
+    assert ledger.usage.on_device == 8192 and [b.address for b in ledger.blocks.live()] == [0x3000]
     text = views.leaks(ledger, WRITER)
     assert "8192 [8.00 KiB]" in text and "load_model at model.c:7" in text and "4096" not in text
     assert not ledger.problems
@@ -62,7 +62,7 @@ def test_of_nested_calls_the_outermost_counts() -> None:
     inner = alloc(1, 0x1000, 64, parent=0, depth=1, end=0.005)
     innermost = alloc(2, 0x1000, 64, parent=1, depth=2, end=0.004, layer="driver")
     ledger = ledger_of(runtime, inner, innermost)
-    assert [b.call.name for b in ledger.blocks.live()] == ["cudaMalloc"] and ledger.on_device == 64
+    assert [b.call.name for b in ledger.blocks.live()] == ["cudaMalloc"] and ledger.usage.on_device == 64
     after = call(20, "cudaFree", {"devPtr": "0x1000"}, end=0.03)
     within = free(21, 0x1000, parent=20, depth=1, end=0.025)
     assert not ledger_of(runtime, inner, innermost, after, within).problems
@@ -114,7 +114,7 @@ def test_a_block_that_is_handed_out_before_its_free_is_seen_to_end() -> None:
     ledger = ledger_of(alloc(0, 0x1000, 64), free(1, 0x1000, end=0.009), alloc(3, 0x1000, 128, thread=2))
     assert not ledger.problems
     (block,) = ledger.blocks.live()
-    assert block.size == 128 and ledger.on_device == 128
+    assert block.size == 128 and ledger.usage.on_device == 128
 
 
 FAMILIES = [
@@ -151,20 +151,20 @@ def test_families(name: str, arguments: dict[str, Any], block: str, size: int, k
     releasing = next(f for f in TABLE.find(release) if f.role == "free")
     taken = next(p.name for p in releasing.parameters if p.block)
     after = ledger_of(call(0, name, arguments, out=out), call(1, releasing.symbol, {taken: "0x1000"}))
-    assert not after.blocks.live() and not after.problems and sum(after.bytes.values()) == 0
+    assert not after.blocks.live() and not after.problems and sum(after.usage.bytes.values()) == 0
 
 
 def test_registered_memory_is_the_programs_own() -> None:
     registered = call(0, "cuMemHostRegister_v2", {"p": "0x1000", "bytesize": 64, "Flags": 0})
     ledger = ledger_of(registered)
-    assert [b.kind for b in ledger.blocks.live()] == ["registered"] and ledger.on_device == 0
+    assert [b.kind for b in ledger.blocks.live()] == ["registered"] and ledger.usage.on_device == 0
     assert not ledger_of(registered, call(1, "cuMemHostUnregister", {"p": "0x1000"})).blocks.live()
 
 
 def test_graph_nodes() -> None:
     node = {"address": "0x1", "value": {"bytesize": 64, "dptr": "0x1000"}}
     made = call(0, "cuGraphAddMemAllocNode", {"nodeParams": node}, out={"nodeParams": node})
-    assert ledger_of(made).on_device == 64
+    assert ledger_of(made).usage.on_device == 64
     assert not ledger_of(made, call(1, "cuGraphAddMemFreeNode", {"dptr": "0x1000"})).blocks.live()
 
 
@@ -179,7 +179,7 @@ def test_peak_is_what_was_live_then() -> None:
     ledger = ledger_of(
         alloc(0, 0x1000, 100), alloc(1, 0x2000, 50), free(2, 0x1000), alloc(3, 0x3000, 60), free(4, 0x2000)
     )
-    top = ledger.at_peak()
+    top = ledger.usage.at_peak()
     assert top is not None and top.bytes == 150 and sorted(b.size for b in top.blocks) == [50, 100]
     assert "150 in 2 blocks" in views.peak(ledger, WRITER)
 
@@ -216,7 +216,7 @@ def test_processes_do_not_mix() -> None:
     ledgers = Ledgers(TABLE, NOTES)
     for is_end, one in in_order(calls):
         (ledgers.exit if is_end else ledgers.entry)(one)
-    assert [(one.on_device, one.problems) for one in ledgers.all()] == [(16, []), (32, [])]
+    assert [(one.usage.on_device, one.problems) for one in ledgers.all()] == [(16, []), (32, [])]
     assert ledgers.latest(2) is ledgers.all()[1]
 
 
@@ -228,7 +228,7 @@ def test_after_an_exec_nothing_is_left() -> None:
         ledgers.entry(alloc(number, 0x1000, 64, pid=7))
         ledgers.exit(alloc(number, 0x1000, 64, pid=7))
     (ledger,) = ledgers.all()
-    assert ledger.on_device == 64 and not ledger.problems
+    assert ledger.usage.on_device == 64 and not ledger.problems
 
 
 def test_the_site_is_the_nearest_caller_in_the_program() -> None:
@@ -301,7 +301,7 @@ def test_another_recorder_finds_the_process_as_it_was() -> None:
         notes.add("process", {"program": "a", "image": image})
         ledgers.feed(((BEGIN, alloc(number, 0x1000 * (number + 1), 64)),))
         ledgers.feed(((END, alloc(number, 0x1000 * (number + 1), 64)),))
-    assert [one.on_device for one in ledgers.all()] == [128, 64]
+    assert [one.usage.on_device for one in ledgers.all()] == [128, 64]
 
 
 def test_a_double_free_names_the_first_one_and_an_overrun_not_the_free_that_came_later() -> None:
