@@ -39,6 +39,7 @@ class Linkage:
 
     def __init__(self, image: Image) -> None:
         self.image, self.dynamic = image, LoadedDynamic(image)
+        self._found: tuple[Set[str], list[Slot]] = frozenset(), []  # of the names that were asked for last
 
     def __repr__(self) -> str:
         return f"<Linkage {self.image.name or 'program'}>"
@@ -49,6 +50,11 @@ class Linkage:
 
     def slots(self, names: Set[str]) -> list[Slot]:
         """The places that hold the address of one of the functions, in the order of the relocations."""
+        if not names <= self._found[0]:
+            self._found = names, self._slots_of(names)
+        return [slot for slot in self._found[1] if slot.name in names]
+
+    def _slots_of(self, names: Set[str]) -> list[Slot]:
         wanted = self.symbols.undefined(names)
         for name, definitions in self.symbols.defined(names).items():  # its own, which others may preempt
             wanted.update((definition.number, name) for definition in definitions)

@@ -45,9 +45,15 @@ class Route(NamedTuple):
 
 def references(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list[Route]:
     """The object's PLT and GOT: where each of the names leads now, or will at its first call."""
-    slots = asker.slots(names)
-    values = slot_values(snapshot.memory, slots)
-    return [reference(snapshot, asker, slot, values[slot.address]) for slot in slots if slot.address in values]
+    known: Set[str]
+    routes: list[Route]
+    known, routes = snapshot.collected.get(asker, (frozenset(), []))
+    if not names <= known:
+        slots = asker.slots(names)
+        values = slot_values(snapshot.memory, slots)
+        routes = [reference(snapshot, asker, slot, values[slot.address]) for slot in slots if slot.address in values]
+        snapshot.collected[asker] = names, routes
+    return [route for route in routes if route.function in names]
 
 
 def reference(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> Route:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable
@@ -78,6 +78,7 @@ class ProcessSnapshot:
         self._code_at = code_at or [memory.read]
         self.elsewhere = elsewhere
         self.learned: dict[int, str] = {}  # from answered requests
+        self.collected: dict[Linkage, Any] = {}  # `collect.references` keeps there what it has found
 
     @cached_property
     def api_names(self) -> Set[str]:
