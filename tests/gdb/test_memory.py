@@ -82,6 +82,7 @@ def test_every_mistake_is_recorded_with_its_line(scenario: Scenario, wrong: Path
     for kind, line in found:
         assert kind.split()[0].upper() in lines[int(line) - 1]
     assert re.search(r"1048576 \[1\.00 MiB\] +cuMemAlloc_v2 +load_model at wrong_memory\w*\.c:7", shown)
+    assert "load_model(void) { cuMemAlloc(&kept, 1 << 20); }" in shown  # the line itself
     assert "cuda-memory: not freed at exit: 1 block: device 1048576 [1.00 MiB] in 1 (cuda-memory leaks)" in text
 
 

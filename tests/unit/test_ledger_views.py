@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from ledger_calls import NOTES, TABLE, WRITER, alloc, at, free, ledger_of
+from ledger_calls import NOTES, TABLE, WRITER, alloc, at, fed, free, ledger_of
 from log_files import call, failed
 
+from gdbcuda.calls.references import References
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger import Ledger, views
 from gdbcuda.ledger.blocks import KEPT, MEMORY
+from gdbcuda.text.highlight import C, highlighted_line
+from gdbcuda.text.render import colour
 
 
 def test_what_is_not_freed_is_a_leak_of_its_site() -> None:
@@ -89,3 +92,18 @@ def test_of_very_many_freed_blocks_the_last_are_remembered() -> None:
 def test_blocks_that_begin_in_a_range() -> None:
     space = ledger_of(*(alloc(n, address, 8) for n, address in enumerate((98, 99, 100, 109, 110, 111), 1))).blocks
     assert [block.address for block in space.spaces[MEMORY].within(100, 10)] == [100, 109]
+
+
+def test_the_source_line_stands_below_its_site_once_and_in_colour() -> None:
+    notes = References()
+    text = 'cuMemAlloc(&kept, f("\x1b"));'
+    notes.add("place", {"address": 0x400, "function": "load", "source": "model.c:7", "text": text})
+    ledger = fed(notes, alloc(0, 0x1000, 4096), alloc(1, 0x3000, 8192))
+    plain = CallWriter(TABLE, notes)
+    for view in (views.leaks, views.live, views.by_site):
+        rows = view(ledger, plain).splitlines()
+        (line,) = (row for row in rows if "cuMemAlloc(&kept" in row)
+        assert 'cuMemAlloc(&kept, f("\\x1b"));' in line and "load at model.c:7" in rows[rows.index(line) - 1]
+    coloured = CallWriter(TABLE, notes, lambda text, role: colour(text, role, True),
+                          lambda text: highlighted_line(text, C, True))  # fmt: skip
+    assert colour("cuMemAlloc", "function", True) + "(" in views.leaks(ledger, coloured)

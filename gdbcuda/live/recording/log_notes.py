@@ -23,7 +23,7 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places, frames, table_version, this_snapshot
+from gdbcuda.live.layers import code_places, frames, source_lines, table_version, this_snapshot
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording.footprint import RecordWish
 
@@ -58,7 +58,9 @@ class LogNotes:
     def place(self, place: frames.CodePlace, outer: Sequence[gdb.Frame] = ()) -> int:
         """``outer``: the frames of the functions that the compiler has put this code into."""
         if ("place", place.address) not in self.noted():
-            self.note("place", place.address, code_places.details(place) | code_places.inlined_into(outer))
+            text = source_lines.text_of(place)
+            known = code_places.details(place) | code_places.inlined_into(outer)
+            self.note("place", place.address, known | ({"text": text} if text else {}))
         return place.address
 
     def note_kernel(self, function: api.Function, call: Call, raws: list[bytes | None]) -> None:
