@@ -61,8 +61,8 @@ def reference(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int)
     reached = (
         snapshot.reached(canonical(snapshot, asker, slot.name, value)) if bound else would_bind(snapshot, asker, slot)
     )
-    verdict = verdicts.of_reference(snapshot, asker, slot.name, reached, slot.kind)
-    state = "bound" if bound else "not called yet"
+    verdict = verdicts.of_reference(snapshot, asker, slot.name, reached, slot.kind if bound else verdicts.UNBOUND)
+    state = "bound" if bound else verdicts.UNBOUND
     return Route(
         slot.name, slot.kind, snapshot.file_of(asker), snapshot.layers[asker], state, reached, verdict, slot.address
     )
