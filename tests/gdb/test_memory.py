@@ -94,6 +94,24 @@ def test_the_programs_own_memory_is_no_freed_block(scenario: Scenario, shim: Pat
     assert re.search(r"cuMemcpy .*\b50\b", text), text
 
 
+ONLY_ALLOCATES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int cuMemAlloc_v2(unsigned long long *block, unsigned long bytes)
+{
+    return ((int (*)(unsigned long long *, unsigned long))dlsym(RTLD_NEXT, "cuMemAlloc_v2"))(block, bytes);
+}
+"""
+
+
+def test_of_a_layer_without_the_frees_it_is_unknown_what_is_live(scenario: Scenario, shim: Path, compile_c) -> None:
+    hook = compile_c("libonly.so", ONLY_ALLOCATES, "-shared")
+    program = compile_c("right_memory", RIGHT, f"-I{shim}", f"-L{shim}/standin", "-lcuda")
+    text = scenario.run(program, "cuda-log start cuMemAlloc --in hook", "RUN", "cuda-memory leaks", hook=hook)
+    assert "not freed" not in text.lower() and "Unknown whether freed: 2 blocks: device" in text, text
+    assert "not every call of cuMemFree" in text
+
+
 @pytest.mark.smoke
 def test_it_stops_at_the_mistake_when_asked(scenario: Scenario, wrong: Path) -> None:
     text = scenario.run(
