@@ -15,7 +15,7 @@ Details = Mapping[str, Any]
 NOTHING: Details = {}
 BEFORE = "before"  # as what was not seen: the calls before the recording began
 NONE = type(None)
-WORDS = ("function", "object", "layer", "source", "name", "file", "demangled", "program", "build_id")
+WORDS = ("function", "object", "layer", "source", "text", "name", "file", "demangled", "program", "build_id")
 NUMBERS = ("address", "thread", "inferior", "pid", "lwp")
 
 

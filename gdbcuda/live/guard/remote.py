@@ -19,7 +19,7 @@ from gdbcuda.live.guard import forks
 from gdbcuda.live.guard.guard import FOREIGN, Guard
 from gdbcuda.live.guard.watch import switch_locations
 from gdbcuda.live.host import inferiors
-from gdbcuda.live.patching import detours
+from gdbcuda.live.patching import detours, own_instructions
 from gdbcuda.live.placing import link
 from gdbcuda.machine.detour import NoDetour
 
@@ -35,6 +35,7 @@ class RemoteGuard(Guard):
     def __post_init__(self) -> None:
         super().__post_init__()
         process.PATCHED()[self.function] = self.detour.original
+        own_instructions.hide(self.function, self.jump(), self.detour.original)
         self.watch(False)
 
     def ways_out(self) -> tuple[int, ...]:
