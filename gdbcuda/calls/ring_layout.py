@@ -67,6 +67,11 @@ ENTRY = offsets("KIND", "NUMBER", "ADDRESS", "OBJECT", ("TEXT", 60))
 A_FUNCTION, AN_OBJECT, A_THREAD_WITHOUT_FILE, A_FOLDER = 1, 2, 3, 4
 MOST_ENTRIES = 8192
 
+# The file of a thread's calls that are kept (`gdbcuda trace --all`): the header of its ring, with MAGIC for COPY, and
+# of each call a word CALL_BEGINS | STACK | FLOATS << 8 | OUTS << 16 | INS << 24, then a record that has only so many
+# words of those parts.
+CALL_BEGINS = int.from_bytes(b"\0\0\0\0call", "little")
+
 # The frame of a call that is being recorded, upwards from the stack pointer.
 FRAME = offsets(
     ("REGISTERS", REGISTERS), "R10", "R11", "FUNCTION", "ORIGINAL", "STACK", "RING", "RECORD", "POSITION",
@@ -84,7 +89,7 @@ PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_RINGS", "MOST_FUNCTIONS",
            "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN",
            "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
-           "MOST_ENTRIES")  # fmt: skip
+           "MOST_ENTRIES", "CALL_BEGINS")  # fmt: skip
 
 
 def header() -> str:

@@ -21,9 +21,12 @@ from gdbcuda.calls.trace_places import CodeOfProcess
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import open_source
 
-PROCESS, RING = re.compile(r"(\d+-\d+)\.process"), re.compile(r"(\d+-\d+)-\d+\.ring")
+PROCESS = re.compile(r"(\d+-\d+)\.process")
+RING, KEPT = (re.compile(rf"((\d+-\d+)-\d+)\.{ending}") for ending in ("ring", "calls"))
 ONE_SECOND = 10**9  # ticks: whatever a second is
 FASTEST, SLOWEST = 0.05, 50.0  # nanoseconds that a tick may last
+OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
+TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
 Progress = Callable[[int], None]
 
 
@@ -38,7 +41,8 @@ class TraceFolder:
         if not self.processes:
             raise UserError(f"cannot read {path}: it is a folder without what gdbcuda trace writes"
                             f"{' (' + self.problems[0] + ')' if self.problems else ''}")  # fmt: skip
-        self.size = sum(os.path.getsize(os.path.join(path, name)) for name in self.names if RING.fullmatch(name))
+        of_threads = [name for name in self.names if RING.fullmatch(name) or KEPT.fullmatch(name)]
+        self.size = sum(os.path.getsize(os.path.join(path, name)) for name in of_threads)
         self.began: int = min(one.monotonic for _, one in self.processes)
         self.header = self.made_header()
 
@@ -53,7 +57,7 @@ class TraceFolder:
                 "objects": []}  # fmt: skip
 
     def read_each(self, names: re.Pattern[str], read: Callable[[bytes], Any]) -> list[tuple[str, Any]]:
-        """(which process it belongs to, what is in the file) of each that can be read."""
+        """(what its name begins with, what is in the file) of each that can be read."""
         found = []
         for name in self.names:
             matched = names.fullmatch(name)
@@ -69,9 +73,7 @@ class TraceFolder:
         """Begins and ends in the order of time, then those of calls that had not returned."""
         log.add_header(self.header)
         table = api.load(self.header["cuda"], self.header["nvml"])
-        rings: dict[str, list[RingFile]] = {}
-        for process, one in self.read_each(RING, trace_files.ring_file):
-            rings.setdefault(process, []).append(one)
+        rings = self.rings()
         without = sorted(set(rings) - {name for name, _ in self.processes})
         log.problems.update([*self.problems, *(f"a ring without its {name}.process" for name in without)])
         rate = nanoseconds_a_tick([one.clock for some in rings.values() for one in some])
@@ -90,6 +92,15 @@ class TraceFolder:
             yield (END if is_end else BEGIN), call
         yield from ((END, call) for call in reversed(calls) if call.end is None)
 
+    def rings(self) -> dict[str, list[RingFile]]:
+        """By process. What is taken out of a ring is kept first, so that is read last."""
+        threads = dict(self.read_each(RING, trace_files.ring_file))
+        for thread, one in self.read_each(KEPT, trace_files.kept_file):
+            threads[thread] = threads[thread].joined(one) if thread in threads else one
+        found: dict[str, list[RingFile]] = {}
+        for thread, one in threads.items():
+            found.setdefault(thread.rpartition("-")[0], []).append(one)
+        return found
 
     def since_beginning(self, seconds: float) -> float:
         return round(seconds - self.began / NANOSECONDS, DIGITS)
@@ -138,7 +149,7 @@ class ProcessReading:
     def say_what_is_missing(self, one: RingFile, known: dict[int, RecordedFunction]) -> None:
         if one.lost:
             self.note("unseen", name=BEFORE)
-            self.log.problems["an older call that has been overwritten: gdbcuda trace --last N keeps more"] += one.lost
+            self.log.problems[TOO_FAST if one.is_kept else OVERWRITTEN] += one.lost
         nameless = sum(record.function not in known for record in one.records)
         if nameless:
             self.log.problems["a call of a function whose name is not in the folder"] += nameless

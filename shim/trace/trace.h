@@ -57,9 +57,11 @@ int trace_is_system(const struct trace *trace, word object);
 
 /* places.c is the last two. */
 
+/* named.c */
+const struct api_function *function_named(const char *name);
+
 /* bind.c */
 word recorded(const struct api_function *function, word original, word asker);
-const struct api_function *function_named(const char *name);
 word *recorder_state(void);
 void recorder_gives_up(void); /* in the calling thread */
 word asker_at(word address);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -93,6 +94,14 @@ def new_folder(wanted: str | None, program: str) -> str:
     except OSError as problem:
         raise UserError(f"cannot make the folder {folder}: {problem.strerror}") from None
     return folder
+
+
+def keep_all(folder: str) -> None:
+    """Beside what this process becomes, and not its child: it goes on where the one that is started has ended."""
+    helper = places.built(places.DRAIN)
+    if not helper:
+        raise UserError(f"{places.DRAIN} is not built: gdbcuda demo or make -C shim does it")
+    subprocess.run([helper, folder, str(os.getpid())], check=False)
 
 
 def become(words: list[str], environment: Mapping[str, str]) -> int:
