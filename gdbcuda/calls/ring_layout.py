@@ -64,8 +64,13 @@ MAGIC = int.from_bytes(b"gdbcuda\0", "little")
 # entry); an object that was loaded at ADDRESS; calls of the thread NUMBER that have no file; the folder that names of
 # objects are relative to. TEXT ends with a zero.
 ENTRY = offsets("KIND", "NUMBER", "ADDRESS", "OBJECT", ("TEXT", 60))
-A_FUNCTION, AN_OBJECT, A_THREAD_WITHOUT_FILE, A_FOLDER = 1, 2, 3, 4
+A_FUNCTION, AN_OBJECT, A_THREAD_WITHOUT_FILE, A_FOLDER, A_FILTER = 1, 2, 3, 4, 5  # (what asks before slot NUMBER)
 MOST_ENTRIES = 8192
+
+# Which calls are to be recorded (`gdbcuda trace --filter`): MAGIC, how many functions, of each this, then code. Others
+# are not recorded. CODE and SIZE_OF_CODE are bytes of the file; that is 0 where every call is to be recorded.
+# The code may be anywhere. It jumps to what its last two words say: to the slot, or to the function.
+FILTER = offsets("CODE", "SIZE_OF_CODE", ("NAME", 14))
 
 # The file of a thread's calls that are kept (`gdbcuda trace --all`): the header of its ring, with MAGIC for COPY, and
 # of each call a word CALL_BEGINS | STACK | FLOATS << 8 | OUTS << 16 | INS << 24, then a record that has only so many
@@ -85,10 +90,10 @@ MAP_SYMBOL, GO_MAP_SYMBOL, MAPPED_SYMBOL = "gdbcuda_map_v1", "gdbcuda_go_map_v1"
 MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS))
 
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
-         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP}  # fmt: skip
+         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER}  # fmt: skip
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_RINGS", "MOST_FUNCTIONS",
            "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN",
-           "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
+           "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER", "A_FILTER",
            "MOST_ENTRIES", "CALL_BEGINS")  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from gdbcuda.calls import ring
 from gdbcuda.calls.ring_layout import (
+    A_FILTER,
     A_FOLDER,
     A_FUNCTION,
     A_THREAD_WITHOUT_FILE,
@@ -55,7 +56,8 @@ class BoundFunction:
 @dataclass
 class TracedProcess:
     """``ticks``, ``monotonic`` and ``realtime`` (nanoseconds) are one moment. ``functions`` by the number that a record
-    has; ``without_file`` are the threads whose calls are in no file."""
+    has; ``without_file`` are the threads whose calls are in no file, ``filtered`` the functions of which only the
+    wanted calls are there."""
 
     pid: int = 0
     parent: int = 0
@@ -66,6 +68,7 @@ class TracedProcess:
     functions: dict[int, BoundFunction] = field(default_factory=dict)
     objects: list[LoadedObject] = field(default_factory=list)
     without_file: set[int] = field(default_factory=set)
+    filtered: set[int] = field(default_factory=set)
 
 
 def process(raw: bytes) -> TracedProcess:
@@ -88,6 +91,8 @@ def process(raw: bytes) -> TracedProcess:
             found.functions[number] = BoundFunction(text, address, objects.get(where))
         elif kind == A_THREAD_WITHOUT_FILE:
             found.without_file.add(number)
+        elif kind == A_FILTER:
+            found.filtered.add(number)
         elif kind == A_FOLDER:
             found.folder = text
     return found

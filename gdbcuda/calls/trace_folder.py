@@ -13,16 +13,19 @@ from gdbcuda.calls import ring, ring_calls, trace_files
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
 from gdbcuda.calls.record import DIGITS, FORMAT, Call
 from gdbcuda.calls.references import BEFORE
+from gdbcuda.calls.ring import Record
 from gdbcuda.calls.ring_calls import NANOSECONDS
 from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.calls.trace_files import RingFile, TracedProcess
+from gdbcuda.calls.trace_filter import TraceFilter
 from gdbcuda.calls.trace_places import CodeOfProcess
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import open_source
 
 PROCESS = re.compile(r"(\d+-\d+)\.process")
 RING, KEPT = (re.compile(rf"((\d+-\d+)-\d+)\.{ending}") for ending in ("ring", "calls"))
+CONDITION, FILTERS = "condition", "filters"  # what --filter is, and what the processes read of it
 ONE_SECOND = 10**9  # ticks: whatever a second is
 FASTEST, SLOWEST = 0.05, 50.0  # nanoseconds that a tick may last
 OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
@@ -77,10 +80,13 @@ class TraceFolder:
         without = sorted(set(rings) - {name for name, _ in self.processes})
         log.problems.update([*self.problems, *(f"a ring without its {name}.process" for name in without)])
         rate = nanoseconds_a_tick([one.clock for some in rings.values() for one in some])
+        asked = self.filter(table)
         calls: list[Call] = []
         for number, (name, process) in enumerate(self.processes, 1):
-            reading = ProcessReading(process, number, table, log)
+            reading = ProcessReading(process, number, table, log, asked)
             calls += reading.calls(rings.get(name, []), rate, len(calls))
+        if asked is not None and asked.undecided:
+            log.problems["a call that may not be wanted: what --filter looks at was not recorded"] += asked.undecided
         for one in calls:
             one.start = self.since_beginning(one.start)
             one.end = None if one.end is None else self.since_beginning(one.end)
@@ -91,6 +97,12 @@ class TraceFolder:
         for is_end, call in in_order(calls):
             yield (END if is_end else BEGIN), call
         yield from ((END, call) for call in reversed(calls) if call.end is None)
+
+    def filter(self, table: api.Table) -> TraceFilter | None:
+        if CONDITION not in self.names:
+            return None
+        text = contents(os.path.join(self.path, CONDITION)).decode("utf-8", "replace")
+        return TraceFilter(text, table)
 
     def rings(self) -> dict[str, list[RingFile]]:
         """By process. What is taken out of a ring is kept first, so that is read last."""
@@ -109,8 +121,10 @@ class TraceFolder:
 class ProcessReading:
     """``number`` tells processes apart that have had the same pid."""
 
-    def __init__(self, process: TracedProcess, number: int, table: api.Table, log: Log) -> None:
-        self.process, self.number, self.table, self.log = process, number, table, log
+    def __init__(
+        self, process: TracedProcess, number: int, table: api.Table, log: Log, asked: TraceFilter | None = None
+    ) -> None:
+        self.process, self.number, self.table, self.log, self.asked = process, number, table, log, asked
         self.places = CodeOfProcess(process)
         self.key = {"inferior": number, "pid": process.pid}
         program = self.places.program
@@ -123,7 +137,7 @@ class ProcessReading:
         known, made = self.known(), []  # type: dict[int, RecordedFunction], list[Call]
         for one in rings:
             found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, rate))
-            made += ring_calls.calls(found, one.records, known, self.table, number + len(made))
+            made += ring_calls.calls(found, self.wanted(one.records, known), known, self.table, number + len(made))
             self.say_what_is_missing(one, known)
         for call in made:
             call.inferior, call.pid = self.number, self.process.pid
@@ -132,6 +146,14 @@ class ProcessReading:
         for thread in self.process.without_file:
             self.log.problems[f"thread {thread} of process {self.process.pid}: no room for its calls"] += 1
         return made
+
+    def wanted(self, records: list[Record], known: dict[int, RecordedFunction]) -> list[Record]:
+        """Of what the process has not asked itself."""
+        asked, done = self.asked, self.process.filtered
+        if asked is None:
+            return records
+        return [one for one in records if one.function in done or one.function not in known
+                or asked.wants(known[one.function], one)]  # fmt: skip
 
     def known(self) -> dict[int, RecordedFunction]:
         found = {}

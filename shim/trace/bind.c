@@ -96,14 +96,15 @@ word recorded(const struct api_function *function, word original, word asker)
 {
     word slots = (word)*THERE(gdbcuda_slots_v1), *functions = *THERE(gdbcuda_functions_v1);
     struct trace *trace = THERE(gdbcuda_trace);
-    word object = trace_object(trace, original);
-    if (!original || original - slots < MOST_FUNCTIONS * SLOT_SIZE || object == asker ||
-        !(trace_is_wanted(trace, object, function->name) || handed_out_by(function->name)))
+    word object = trace_object(trace, original), records_all = handed_out_by(function->name);
+    const word *filter = records_all ? 0 : filter_of(trace, function->name);
+    if (!original || recorded_at(original) != original || object == asker ||
+        !(trace_is_wanted(trace, object, function->name) || records_all) || (trace->filters && !filter && !records_all))
         return original;
     word taken = trace->slots < MOST_FUNCTIONS ? trace->slots : MOST_FUNCTIONS;
     for (word i = 0; i < taken; i++)
         if (functions[i * FUNCTION_SIZE + FUNCTION_ORIGINAL] == original && trace->names[i] == function->name)
-            return slots + i * SLOT_SIZE;
+            return trace->filtered[i] ? trace->filtered[i] : slots + i * SLOT_SIZE;
     word slot = __atomic_fetch_add(&trace->slots, 1, __ATOMIC_SEQ_CST);
     if (slot >= MOST_FUNCTIONS)
         return original;
@@ -111,15 +112,19 @@ word recorded(const struct api_function *function, word original, word asker)
     trace->names[slot] = function->name;
     trace_entry(trace, A_FUNCTION, slot, original, object, function->name);
     __atomic_store_n(&functions[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL], original, __ATOMIC_SEQ_CST);
-    return slots + slot * SLOT_SIZE;
+    return filter ? filtered(trace, filter, slot, slots + slot * SLOT_SIZE, original) : slots + slot * SLOT_SIZE;
 }
 
 word recorded_at(word address)
 {
-    word offset = address - (word)*THERE(gdbcuda_slots_v1);
-    if (offset >= MOST_FUNCTIONS * SLOT_SIZE || offset % SLOT_SIZE)
+    const struct trace *trace = THERE(gdbcuda_trace);
+    word offset = address - (word)*THERE(gdbcuda_slots_v1), slot = offset / SLOT_SIZE;
+    if (slot >= MOST_FUNCTIONS || offset % SLOT_SIZE)
+        for (slot = 0; trace->filters && slot < MOST_FUNCTIONS && trace->filtered[slot] != address; slot++)
+            ;
+    if (slot >= MOST_FUNCTIONS || (!trace->filters && offset / SLOT_SIZE >= MOST_FUNCTIONS))
         return address;
-    word original = (*THERE(gdbcuda_functions_v1))[offset / SLOT_SIZE * FUNCTION_SIZE + FUNCTION_ORIGINAL];
+    word original = (*THERE(gdbcuda_functions_v1))[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL];
     return original ? original : address;
 }
 

@@ -24,6 +24,7 @@ _EXAMPLES = (
     "gdbcuda trace -- ./train --epochs 3",
     "gdbcuda trace --hook ./libvgpu.so -o calls -- python train.py",
     "gdbcuda trace --all -o calls -- ./train",
+    "gdbcuda trace --filter 'bytesize > 1G' -- python train.py",
     "gdbcuda trace --in hook --last 100000 -- ./serve",
 )
 
@@ -32,6 +33,7 @@ class TraceOptions(Options):
     hook: str | None = option(FILE, "preload this hook library into the program")
     output: str | None = option(text("FOLDER"), "a new folder for what is recorded", short="-o")
     places: list[str] = options(text("LAYER|LIB"), "functions of these layers or libraries alone", "--in")
+    condition: str | None = option(text("COND"), "only calls for which this holds, such as 'bytesize > 1G'", "--filter")
     all: bool = flag("keep all calls, as far as they can be written away")
     last: int = option(NUMBER, f"of each thread at least the last N calls ({LAST}, and {AHEAD} for --all)", default=0)
     program: list[str] = rest(text("PROGRAM"), "the program and its arguments")
@@ -47,7 +49,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(wanted: TraceOptions) -> int:
     """Becomes the program."""
-    from gdbcuda.shell.trace import starting
+    from gdbcuda import api
+    from gdbcuda.calls import trace_folder
+    from gdbcuda.shell.trace import filters, starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
     if not words:
@@ -56,11 +60,17 @@ def run(wanted: TraceOptions) -> int:
     environment = starting.environment(os.environ, wanted.hook, last, wanted.places)
     for remark in starting.remarks(words[0]):
         output.complain(f"gdbcuda: {visible(remark)}")
+    asked = filters.filters(wanted.condition, api.load()) if wanted.condition else None
+    if asked is not None and asked.later:
+        output.complain(f"gdbcuda: of {asked.later} functions --filter is asked when the log is read ({asked.why})")
     folder = starting.new_folder(wanted.output, words[0])
     if wanted.output is None:
         output.complain(f"gdbcuda: recording into {visible(folder)}")
     output.finish()
     path = os.path.abspath(folder)
+    if asked is not None:
+        starting.write(path, trace_folder.CONDITION, str(wanted.condition).encode())
+        starting.write(path, trace_folder.FILTERS, asked.packed())
     if wanted.all:
         starting.keep_all(path)
     return starting.become(words, {**environment, starting.FOLDER: path})

@@ -96,6 +96,14 @@ def new_folder(wanted: str | None, program: str) -> str:
     return folder
 
 
+def write(folder: str, name: str, raw: bytes) -> None:
+    try:
+        with open(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(raw)
+    except OSError as problem:
+        raise UserError(f"cannot write into {folder}: {problem.strerror}") from None
+
+
 def keep_all(folder: str) -> None:
     """Beside what this process becomes, and not its child: it goes on where the one that is started has ended."""
     helper = places.built(places.DRAIN)
