@@ -21,6 +21,7 @@ from gdbcuda.calls.ring_layout import (
     FLOATS,
     IN_WORDS,
     MAGIC,
+    MOST_CALLERS,
     MOST_ENTRIES,
     MOST_FUNCTIONS,
     OUT_WORDS,
@@ -178,12 +179,12 @@ def records_in(raw: bytes, records: int) -> Iterator[ring.Record]:
 
 def kept_records(raw: bytes) -> Iterator[ring.Record]:
     """Up to one that is cut, or none."""
-    at, parts = HEADER, (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS)
+    at, parts = HEADER, (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS)
     while at + WORD <= len(raw):
         shape = int.from_bytes(raw[at : at + WORD], "little") ^ CALL_BEGINS
-        sizes = [shape >> shift & 0xFF for shift in (0, 8, 16, 24)]
+        sizes = [shape >> shift & 0xFF for shift in (0, 8, 16, 24, 32)]
         end = at + WORD * (1 + RECORD["STACK"] + sum(sizes))
-        if shape >> 32 or end > len(raw) or any(size > most for size, most in zip(sizes, parts)):
+        if shape >> 40 or end > len(raw) or any(size > most for size, most in zip(sizes, parts)):
             return
         words = struct.unpack_from(f"<{(end - at) // WORD - 1}Q", raw, at + WORD)
         one = ring.record(whole(words, sizes, parts), words[RECORD["POSITION"]])

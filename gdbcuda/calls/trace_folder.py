@@ -141,7 +141,8 @@ class ProcessReading:
             self.say_what_is_missing(one, known)
         for call in made:
             call.inferior, call.pid = self.number, self.process.pid
-        for details in self.places.details({call.caller for call in made}):
+            call.stack = self.places.stack(call.stack)
+        for details in self.places.details({at for call in made for at in (call.caller, *call.stack)}):
             self.note("place", **details)
         for thread in self.process.without_file:
             self.log.problems[f"thread {thread} of process {self.process.pid}: no room for its calls"] += 1

@@ -54,13 +54,16 @@ static word *appended(word *to, const word *from, word count)
 void calls_add(struct drained *ring, const word *record, int has_returned)
 {
     struct shape shape = shape_of(ring->process, record[RECORD_FUNCTION]);
-    word outs = has_returned && !(int)record[RECORD_RESULT] ? shape.outs : 0;
+    word outs = has_returned && !(int)record[RECORD_RESULT] ? shape.outs : 0, callers = 0;
+    while (callers < MOST_CALLERS && record[RECORD_CALLERS + callers])
+        callers++;
     word *call = (word *)(ring->waiting + ring->waiting_size), *end = appended(call + 1, record, RECORD_STACK);
     end = appended(end, record + RECORD_STACK, shape.stack);
     end = appended(end, record + RECORD_FLOATS, shape.floats);
     end = appended(end, record + RECORD_OUTS, outs);
     end = appended(end, record + RECORD_INS, shape.ins);
-    call[0] = CALL_BEGINS | shape.stack | (word)shape.floats << 8 | outs << 16 | (word)shape.ins << 24;
+    end = appended(end, record + RECORD_CALLERS, callers);
+    call[0] = CALL_BEGINS | shape.stack | (word)shape.floats << 8 | outs << 16 | (word)shape.ins << 24 | callers << 32;
     if (!has_returned)
         call[1 + RECORD_DONE] = 0;
     ring->waiting_size += (word)((char *)end - (char *)call);

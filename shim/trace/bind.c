@@ -26,13 +26,21 @@ static const char *value_of(char **environment, const char *name)
     return "";
 }
 
+static word number_in(const char *text)
+{
+    word found = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        found = found * 10 + (word)(*text - '0');
+    return found;
+}
+
 /* Before anything of the program is loaded. */
 __attribute__((constructor)) static void start(int count, char **words, char **environment)
 {
-    word wanted = 0, records = 1;
+    word wanted = number_in(value_of(environment, "GDBCUDA_TRACE_LAST")), records = 1;
+    word callers = number_in(value_of(environment, "GDBCUDA_TRACE_STACK"));
     (void)count, (void)words;
-    for (const char *text = value_of(environment, "GDBCUDA_TRACE_LAST"); *text >= '0' && *text <= '9'; text++)
-        wanted = wanted * 10 + (word)(*text - '0');
+    gdbcuda_recorder_v1[STATE_CALLERS] = callers < MOST_CALLERS ? callers : MOST_CALLERS;
     while (records < wanted && records < MOST_RECORDS)
         records <<= 1;
     if (wanted)
@@ -55,7 +63,8 @@ static int is_preloaded_here(const struct link_map *object)
 static void move_to(word there)
 {
     apart = there - HERE;
-    THERE(gdbcuda_recorder_v1)[0][STATE_RECORDS] = gdbcuda_recorder_v1[STATE_RECORDS];
+    for (word part = STATE_RECORDS; part <= STATE_CALLERS; part++)
+        THERE(gdbcuda_recorder_v1)[0][part] = gdbcuda_recorder_v1[part];
     trace_move(THERE(gdbcuda_trace), &gdbcuda_trace);
 }
 

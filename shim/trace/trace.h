@@ -7,7 +7,7 @@
 #include "dlsym.h"
 #include "ring.h"
 
-#define MOST_RECORDS (1ul << 18) /* of a ring: 128 MB */
+#define MOST_RECORDS (1ul << 18) /* of a ring: 240 MB */
 
 struct api_function {
     const char *name;

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import Any
 
+from gdbcuda.calls.ring_layout import MOST_CALLERS
 from gdbcuda.errors import UserError
 from gdbcuda.text import output
 from gdbcuda.text.arguments import FILE, NUMBER, text
@@ -36,6 +37,7 @@ class TraceOptions(Options):
     condition: str | None = option(text("COND"), "only calls for which this holds, such as 'bytesize > 1G'", "--filter")
     all: bool = flag("keep all calls, as far as they can be written away")
     last: int = option(NUMBER, f"of each thread at least the last N calls ({LAST}, and {AHEAD} for --all)", default=0)
+    stack: int = option(NUMBER, f"with the callers of each call, at most N ({MOST_CALLERS})", default=0)
     program: list[str] = rest(text("PROGRAM"), "the program and its arguments")
 
 
@@ -57,6 +59,8 @@ def run(wanted: TraceOptions) -> int:
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
     last = wanted.last or (AHEAD if wanted.all else LAST)
+    if wanted.stack > MOST_CALLERS:
+        raise UserError(f"--stack is {MOST_CALLERS} at most, not {wanted.stack}")
     environment = starting.environment(os.environ, wanted.hook, last, wanted.places)
     for remark in starting.remarks(words[0]):
         output.complain(f"gdbcuda: {visible(remark)}")
@@ -73,4 +77,4 @@ def run(wanted: TraceOptions) -> int:
         starting.write(path, trace_folder.FILTERS, asked.packed())
     if wanted.all:
         starting.keep_all(path)
-    return starting.become(words, {**environment, starting.FOLDER: path})
+    return starting.become(words, {**environment, starting.STACK: str(wanted.stack), starting.FOLDER: path})
