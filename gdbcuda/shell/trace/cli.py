@@ -7,9 +7,10 @@ import os
 from typing import Any
 
 from gdbcuda.errors import UserError
+from gdbcuda.shell.observers.options import UPROBE, ObserverOptions
 from gdbcuda.text import output
 from gdbcuda.text.arguments import FILE, NUMBER, text
-from gdbcuda.text.options import Options, option, options, rest
+from gdbcuda.text.options import option, options, rest
 from gdbcuda.text.printable import visible
 from gdbcuda.text.shell_command import add_command
 
@@ -22,10 +23,11 @@ _EXAMPLES = (
     "gdbcuda trace -- ./train --epochs 3",
     "gdbcuda trace --hook ./libvgpu.so -o calls -- python train.py",
     "gdbcuda trace --in hook --last 100000 -- ./serve",
+    "gdbcuda trace --with uprobe --function 'cuMem*' --if 'bytesize > 1M' -p 4711",
 )
 
 
-class TraceOptions(Options):
+class TraceOptions(ObserverOptions):
     hook: str | None = option(FILE, "preload this hook library into the program")
     output: str | None = option(text("FOLDER"), "a new folder for what is recorded", short="-o")
     places: list[str] = options(text("LAYER|LIB"), "functions of these layers or libraries alone", "--in")
@@ -46,6 +48,12 @@ def run(wanted: TraceOptions) -> int:
     from gdbcuda.shell.trace import starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
+    if wanted.way == UPROBE:
+        from gdbcuda.shell.observers import uprobe
+
+        return uprobe.run(wanted, words, wanted.hook, wanted.output)
+    if wanted.refuse_without_way():
+        raise UserError(f"{wanted.refuse_without_way()} is for --with {UPROBE}")
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
     environment = starting.environment(os.environ, wanted.hook, wanted.last, wanted.places)

@@ -1,0 +1,1 @@
+"""``gdbcuda trace --with``: other ways to watch a program than the recorder."""
