@@ -42,6 +42,10 @@ VIEWS = {
     "memory": View("show_memory", "what was allocated, leaked and misused", file_options.MemoryFilesOptions, (
         "gdbcuda log memory calls.jsonl --view leaks",
         "gdbcuda log memory calls.jsonl --view live --least 1M")),
+    "kernel": View("show_kernel", "which API call costs how many system calls, of logs that are joined by time",
+                   file_options.KernelOptions, (
+        "gdbcuda log kernel calls kernel.jsonl",
+        "gdbcuda log kernel calls kernel.jsonl -o joined.jsonl")),
     "diff": View("show_diff", "where two logs part", file_options.DiffOptions, (
         "gdbcuda log diff without.jsonl with.jsonl --in driver",)),
     "report": View("write_report", "one self-contained page of HTML", file_options.ReportFilesOptions, (

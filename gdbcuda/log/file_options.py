@@ -45,6 +45,10 @@ class MemoryFilesOptions(LogOptions, shared.WhereOptions, shared.LedgerOptions):
     )
 
 
+class KernelOptions(LogOptions, shared.DataOptions):
+    output: str | None = option(FILE, "write the joined log: system calls below the call that made them", short="-o")
+
+
 class DiffOptions(Coloured, shared.WhichOptions):
     first: str = word(FILE, "what cuda-log has written; - for stdin")
     second: str = word(FILE, "the same of another run")

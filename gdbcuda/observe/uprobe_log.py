@@ -30,7 +30,8 @@ def table_of(files: Iterable[str]) -> api.Table:
 def header(table: api.Table, program: str, epoch: int) -> dict[str, object]:
     """``monotonic``: the kernel's seconds at ts 0, by which logs of one machine can be joined."""
     found = record.header(table.cuda, table.nvml, program, __version__)
-    return {**found, "clock": CLOCK, "monotonic": epoch / NANOSECONDS}
+    since = (time.monotonic_ns() - epoch) / NANOSECONDS
+    return {**found, "clock": CLOCK, "started": time.time() - since, "monotonic": epoch / NANOSECONDS}
 
 
 class UprobeLog:

@@ -7,7 +7,8 @@ import os
 from typing import Any
 
 from gdbcuda.errors import UserError
-from gdbcuda.shell.observers.options import UPROBE, ObserverOptions
+from gdbcuda.shell import observers
+from gdbcuda.shell.observers.options import RECORDER, STRACE, UPROBE, ObserverOptions
 from gdbcuda.text import output
 from gdbcuda.text.arguments import FILE, NUMBER, text
 from gdbcuda.text.options import option, options, rest
@@ -23,6 +24,7 @@ _EXAMPLES = (
     "gdbcuda trace -- ./train --epochs 3",
     "gdbcuda trace --hook ./libvgpu.so -o calls -- python train.py",
     "gdbcuda trace --in hook --last 100000 -- ./serve",
+    "gdbcuda trace --with strace -o kernel.jsonl -- ./train",
     "gdbcuda trace --with uprobe --function 'cuMem*' --if 'bytesize > 1M' -p 4711",
 )
 
@@ -48,12 +50,10 @@ def run(wanted: TraceOptions) -> int:
     from gdbcuda.shell.trace import starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
-    if wanted.way == UPROBE:
-        from gdbcuda.shell.observers import uprobe
-
-        return uprobe.run(wanted, words, wanted.hook, wanted.output)
+    if wanted.way != RECORDER:
+        return observers.run(wanted, words, wanted.hook, wanted.output)
     if wanted.refuse_without_way():
-        raise UserError(f"{wanted.refuse_without_way()} is for --with {UPROBE}")
+        raise UserError(f"{wanted.refuse_without_way()} is for --with {UPROBE} or {STRACE}")
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
     environment = starting.environment(os.environ, wanted.hook, wanted.last, wanted.places)
