@@ -148,7 +148,7 @@ def test_a_runtime_and_what_it_becomes(watch: Watch, shim: Path) -> None:
      ("nth == 2", [(1 << 30) + 1]), ("bytesize >> 30 == 3", [3 << 30])],
 )  # fmt: skip
 def test_conditions(watch: Watch, shim: Path, condition: str, sizes: list[int]) -> None:
-    found = watch(str(shim / "sample" / "test_alloc"), options=("--function", "cuMemAlloc_v2", "--if", condition))
+    found = watch(str(shim / "sample" / "test_alloc"), options=("--function", "cuMemAlloc_v2", "--filter", condition))
     assert [call["arguments"]["bytesize"] for call in found.calls()] == sizes
     assert ("afterwards" in found.done.stderr) == ("caller" in condition or "nth" in condition)
 
@@ -159,7 +159,7 @@ def test_a_process_that_runs(shim: Path, tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     try:
         line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "--function", "cuMemAlloc",
-                "--if", "bytesize > 1", "-o", str(log)]  # fmt: skip
+                "--filter", "bytesize > 1", "-o", str(log)]  # fmt: skip
         watching = subprocess.Popen(line, env=variables(shim), stderr=subprocess.PIPE, text=True)
         until(lambda: log.exists() and log.read_text().count("\n") > 20)
         watching.send_signal(signal.SIGINT)

@@ -39,7 +39,7 @@ def run(wanted: ObserverOptions, words: Sequence[str], hook: str | None, log: st
         raise UserError(f"cannot start {words[0]}: no such program")
     if wanted.pid and not os.path.isdir(f"/proc/{wanted.pid}"):
         raise UserError(f"no process {wanted.pid}")
-    for name, value in (("--all-of", wanted.all_of), ("--function", wanted.function), ("--if", wanted.condition)):
+    for name, value in (("--all-of", wanted.all_of), ("--function", wanted.function), ("--filter", wanted.condition)):
         if value:
             raise UserError(f"{name} is {OF_RECORDER}")
     path = new_log.new_file(log, words[0] if words else str(wanted.pid))

@@ -8,7 +8,7 @@ from typing import Any
 
 from gdbcuda.errors import UserError
 from gdbcuda.shell import observers
-from gdbcuda.shell.observers.options import RECORDER, STRACE, UPROBE, ObserverOptions
+from gdbcuda.shell.observers.options import AUTO, RECORDER, STRACE, UPROBE, ObserverOptions
 from gdbcuda.text import output
 from gdbcuda.text.arguments import FILE, NUMBER, text
 from gdbcuda.text.options import option, options, rest
@@ -25,7 +25,7 @@ _EXAMPLES = (
     "gdbcuda trace --hook ./libvgpu.so -o calls -- python train.py",
     "gdbcuda trace --in hook --last 100000 -- ./serve",
     "gdbcuda trace --with strace -o kernel.jsonl -- ./train",
-    "gdbcuda trace --with uprobe --function 'cuMem*' --if 'bytesize > 1M' -p 4711",
+    "gdbcuda trace --with uprobe --function 'cuMem*' --filter 'bytesize > 1M' -p 4711",
 )
 
 
@@ -50,10 +50,12 @@ def run(wanted: TraceOptions) -> int:
     from gdbcuda.shell.trace import starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
+    if wanted.way == AUTO:
+        observers.choose(wanted, words)
     if wanted.way != RECORDER:
         return observers.run(wanted, words, wanted.hook, wanted.output)
-    if wanted.refuse_without_way():
-        raise UserError(f"{wanted.refuse_without_way()} is for --with {UPROBE} or {STRACE}")
+    if wanted.of_others():
+        raise UserError(f"{wanted.of_others()} is for --with {UPROBE} or {STRACE}")
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
     environment = starting.environment(os.environ, wanted.hook, wanted.last, wanted.places)
