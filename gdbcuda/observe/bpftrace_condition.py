@@ -89,17 +89,22 @@ class BpfWriter:
         if piece is None or piece.indirect or node.kind == DOUBLE:
             raise NotInKernel("a kernel does not see fractions")
         if piece.stack is not None:
-            return self.cast(node.kind, f'*({c_type(node)}*)(reg("sp") + {piece.stack + offset})')
+            return self.widened(node, f'*({c_type(node)}*)(reg("sp") + {piece.stack + offset})')
         if piece.register not in integers:
             raise NotInKernel("a kernel does not see vector registers")
         word = f"arg{integers.index(piece.register)}"
         shifted = f"({word} >> {8 * offset})" if offset else word
-        return self.cast(node.kind, f"(({c_type(node)}){shifted})")
+        return self.widened(node, f"({c_type(node)}){shifted}")
 
     def pointee(self, node: typed.Pointee) -> str:
         if node.kind == DOUBLE:
             raise NotInKernel("a kernel does not compute with fractions")
-        return self.cast(node.kind, f"*({c_type(node)}*)({self.argument(node.pointer)} + {node.offset})")
+        return self.widened(node, f"*({c_type(node)}*)({self.argument(node.pointer)} + {node.offset})")
+
+    def widened(self, node: typed.Argument | typed.Pointee, text: str) -> str:
+        """bpftrace 0.17 copies the highest bit of an unsigned number too where the wider type is signed."""
+        is_narrow = not node.is_signed and node.size < abi.WORD
+        return self.cast(node.kind, f"((uint64)({text}))" if is_narrow else f"({text})")
 
     def unary(self, node: typed.Unary) -> str:
         operand = self.write(node.operand)
