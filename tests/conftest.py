@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from shim_support import SHIM, Run, clean_environment, make
+from shim_support import Run, build_shim, clean_environment
 
 
 @pytest.fixture(scope="session")
 def shim() -> Path:
-    """The build directory of the shim, brought up to date. Two test runs at once take turns."""
-    build = SHIM / "build"
-    build.mkdir(exist_ok=True)
-    with open(build / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        made = make(SHIM, "-s")
-    assert made.returncode == 0, made.stdout + made.stderr
-    return build
+    """The build directory of the shim, brought up to date."""
+    return build_shim()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 from pathlib import Path
@@ -17,6 +18,18 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def make(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["make", "-C", str(directory), *arguments], capture_output=True, text=True)
+
+
+def build_shim(*targets: str) -> Path:
+    """The build directory of the shim, brought up to date. Whoever builds there at the same time takes turns, the demo
+    too: what a test has just built is not written again while it runs."""
+    build = SHIM / "build"
+    build.mkdir(exist_ok=True)
+    with open(build / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = make(SHIM, "-s", *targets)
+    assert made.returncode == 0, made.stdout + made.stderr
+    return build
 
 
 def clean_environment() -> dict[str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from scenario import ROOT, Scenario
+from shim_support import build_shim
 
 
 def test_follow_fork_child(local: Scenario) -> None:
@@ -113,8 +114,7 @@ def test_a_static_runtime_is_the_runtime_layer(scenario: Scenario, static_cudart
 
 def test_a_c_plus_plus_overload_of_the_same_name_stays_off(local: Scenario, static_cudart: Path) -> None:
     program = local.shim / "sample" / "vector_add"
-    if not program.exists():
-        subprocess.run(["make", "-s", "-C", str(ROOT / "shim"), "cuda"], check=True, timeout=300)
+    build_shim("cuda")
     text = local.run(program, "cuda-break cudaMalloc", "run", "info breakpoints")
     assert "called by app cudaMalloc<float>() at cuda_runtime.h" in text
     places = text.rpartition("Num     Type")[2]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gdb"))
-from scenario import ROOT, Scenario
+from scenario import Scenario
+from shim_support import build_shim
 
 
 def has_driver() -> bool:
@@ -45,5 +46,5 @@ def real(shim: Path) -> RealDriver:
 def vector_add(shim: Path) -> Path:
     if not shutil.which("nvcc"):
         pytest.skip("nvcc is not installed")
-    subprocess.run(["make", "-s", "-C", str(ROOT / "shim"), "cuda"], check=True, timeout=300)
+    build_shim("cuda")
     return shim / "sample" / "vector_add"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shim_support import HOOK, SHIM, Run, clean_environment
+from shim_support import HOOK, Run, build_shim, clean_environment
 
 from gdbcuda import api
 
@@ -230,10 +230,7 @@ def test_the_vendors_runtime_goes_through_the_hook(shim: Path) -> None:
 def test_vector_add_where_nvcc_is(run: Run, shim: Path) -> None:
     if not shutil.which("nvcc"):
         pytest.skip("nvcc is not installed")
-    made = subprocess.run(
-        ["make", "-s", "-C", str(SHIM), "cuda"], env=clean_environment(), capture_output=True, text=True
-    )
-    assert made.returncode == 0, made.stderr
+    build_shim("cuda")
     plain, hooked = run("vector_add"), run("vector_add", preload=[HOOK])
     assert "added 1048576 floats" in plain.stdout
     assert (hooked.stdout, hooked.returncode) == (plain.stdout, plain.returncode)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -23,7 +26,7 @@ def built(folder: Path, *targets: str) -> None:
             fill(folder)
         log = folder / "shim" / "build" / "make.log"
         log.parent.mkdir(exist_ok=True)
-        with log.open("w") as output:
+        with taking_turns(log.parent), log.open("w") as output:
             done = make(folder, *targets, output=output)
     except OSError as problem:
         raise UserError(f"nothing can be built in {folder}: {problem.strerror or problem}") from None
@@ -31,6 +34,15 @@ def built(folder: Path, *targets: str) -> None:
         said = log.read_text(errors="replace").splitlines()
         first = next((line for line in said if "error" in line), said[-1] if said else "")
         raise UserError(f"make has failed: {first.strip()} (all that it said: {log})")
+
+
+@contextmanager
+def taking_turns(build: Path) -> Iterator[None]:
+    """Two demos at once, or a demo beside the tests, would run what the other one is writing."""
+    with (build / ".lock").open("w") as lock:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def require_tools() -> None:
