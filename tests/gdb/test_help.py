@@ -58,7 +58,6 @@ SESSION = {
 }
 ELSEWHERE = {  # what an example needs of another machine, or of a session that had other addresses
     "cuda-remote --container trainer --connect": "docker",
-    "cuda-memory history 0x7fffb3bff000": "no block",
 }
 RUN = """python
 for line in {examples!r}:

@@ -6,8 +6,8 @@ import struct
 from typing import Any
 
 import pytest
+from ledger_calls import TABLE, alloc, at, kinds, ledger_of
 from log_files import call
-from test_ledger import TABLE, alloc, at, kinds, ledger_of
 
 from gdbcuda import decode
 from gdbcuda.calls.reader import BEGIN, END

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from routes_process import RouteProcess, file_of, layer_of, marked, plain, rows
 
+from gdbcuda.memory import DictMemory
 from gdbcuda.routes import collect, report, resolvers, verdicts
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
@@ -47,7 +48,7 @@ def told(found: Verdict) -> tuple[str, str]:
     ("program resolver driver", "program", "cuInit", "driver", "cuInit",
      ("driver", "libresolver.so exports no API function, only dlsym")),
     ("program empty driver", "program", "cuInit", "driver", "cuInit",
-     ("driver", "libempty.so exports no API function, nor dlsym: nothing reaches it")),
+     ("driver", "libempty.so exports no API function, nor dlsym: no name leads to it")),
     ("asks_versions scripted versions", "asks_versions", "cuInit", "versions", "cuInit",
      ("driver", "libscripted.so has it as cuInit@@HOOK_1 (a version script): the loader looks for another version")),
     ("program hook driver", "program", "cuMemFree_v2", "driver", "cuMemAlloc_v2 cuMemAlloc",
@@ -119,12 +120,22 @@ def test_a_programs_routes_as_the_user_sees_them(process: RouteProcess) -> None:
     cu_init = ["cuInit", "app libprogram.so", "PLT, not called yet", "hook libhook.so cuInit", "hooked"]
     assert rows_of(routes(process, snapshot)) == [*bound, cu_init]
     assert process.loaded["program"].ask() == 7
+    snapshot = process.snapshot("program", "hook", "driver", variable_at=lambda address: "in kept")
     stored = ["cuDeviceGet", "app libprogram.so", "pointer, in kept", *past]
     at_once = ["cuInit", "app libprogram.so", "PLT, bound", "driver libdriver.so cuInit", "driver",
                "libhook.so has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"]
     assert rows_of(routes(process, snapshot)) == [*bound[:2], stored, stored, bound[2], at_once]
     kept, same = (route for route in routes(process, snapshot) if route.way == "pointer")
     assert kept.address != same.address and kept.as_json()["slot"] == kept.address
+
+
+def test_a_snapshot_collects_the_references_of_an_object_once(process: RouteProcess) -> None:
+    """Who asks for all of them, as cuda-layers and cuda-route do to see who hooks, has answered who asks for some."""
+    snapshot, program = process.snapshot("program", "hook", "driver"), process.of["program"]
+    everything = collect.references(snapshot, program, snapshot.api_names)
+    snapshot.memory = DictMemory({})  # nothing can be read any more
+    assert collect.references(snapshot, program, {"cuInit"}) == [one for one in everything if one.function == "cuInit"]
+    assert collect.references(snapshot, program, snapshot.api_names) == everything != []
 
 
 def rows_of(found: list[Route]) -> list[list[str]]:

@@ -115,7 +115,7 @@ def null_pointers(snapshot: ProcessSnapshot, function: str | None = None) -> lis
 
 
 def past_the_hook(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Route]:
-    if not snapshot.hooks:
+    if not snapshot.hooks and not snapshot.unsearched_hooks:
         raise UserError("no hook library is loaded: everything goes past it (cuda-load LIB)")
     past = [route for route in report.of_callers(routes) if report.is_past(snapshot, route)]
     return sorted(past, key=lambda route: not collect.is_alloc(snapshot, route.function))

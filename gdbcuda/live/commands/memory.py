@@ -73,7 +73,7 @@ def cuda_memory(wanted: MemoryOptions) -> str:
       cuda-memory leaks
       cuda-memory live --least 1M
       cuda-memory at dptr
-      cuda-memory history 0x7fffb3bff000
+      cuda-memory history 0x200000000000
       cuda-memory --json"""
     ledger = ledger_here()
     if wanted.json:

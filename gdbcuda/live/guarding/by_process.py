@@ -15,6 +15,7 @@ from gdbcuda.live.guard import libc_calls
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import Watch, sweep, trash
 from gdbcuda.live.guarding.counted_calls import CountedCalls
+from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 
 
@@ -65,7 +66,7 @@ class Guarded:
 
 
 def is_stopped() -> bool:
-    thread = gdb.selected_thread()
+    thread = inferiors.selected_thread()
     return thread is not None and thread.is_stopped()
 
 

@@ -17,7 +17,7 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import answering, frames, notice, this_snapshot
 from gdbcuda.live.placing import loader_watch, own_process
 from gdbcuda.routes.answering import Answering, found
-from gdbcuda.routes.snapshot import Reached
+from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
 MOST_FRAMES = 500
 WRAPPER = "__wrap_"
@@ -138,10 +138,14 @@ def answers(names: Set[str]) -> list[Answering]:
     return [*known, *answering.seen(snapshot, names)]
 
 
-def notice_all() -> None:
-    """Whose code was put into slots and entries by now, of all functions? For who asks for layers and routes."""
+def notice_all() -> ProcessSnapshot:
+    """Whose code was put into slots and entries by now, of all functions? For who asks for layers and routes: the
+    snapshot, in which they are collected."""
+    snapshot = this_snapshot.now()
     with suppress(Unreadable):
-        answers(this_snapshot.now().api_names)
+        if notice.replacing(found(snapshot, snapshot.api_names)):
+            return notice_all()
+    return snapshot
 
 
 def wrapped(names: Set[str]) -> Iterator[Answering]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, Callable
 
@@ -13,7 +14,7 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import table_version
+from gdbcuda.live.layers import noticed, table_version
 from gdbcuda.live.placing import unloading
 from gdbcuda.memory.pages import PagedMemory
 from gdbcuda.routes.snapshot import ProcessSnapshot
@@ -144,16 +145,26 @@ def code_readers() -> list[Callable[[int, int], bytes]]:
     return [PagedMemory(one).read for one in readers]
 
 
-def in_other_namespace(address: int) -> tuple[str, str]:
-    """File and layer; "" where gdb does not know of it."""
+def in_other_namespace(address: int) -> tuple[str, str, int]:
+    """File, layer and base; "" where gdb does not know of it."""
     file = process.object_of(address)
-    return file, layers.layer_of_object(file)
+    images = (one for namespace in process.images_elsewhere() for one in namespace) if file else ()
+    return file, layers.layer_of_object(file), next((one.base for one in images if one.holds(address)), 0)
+
+
+def base_of(address: int) -> int:
+    """Where the object was loaded whose code is there, in whatever namespace; 0 where nobody knows."""
+    holder = objects().holder(address)
+    return holder.image.base if holder is not None else in_other_namespace(address)[2]
 
 
 def now() -> ProcessSnapshot:
     """The process at this stop: pointers and slots are read anew."""
     memory = PagedMemory(process.InferiorMemory())
-    return ProcessSnapshot(
+    found = ProcessSnapshot(
         objects(), memory, table_version.table(), layer_of, file_of, symbol_at, is_hidden, variable_at,
         code_readers(), in_other_namespace,
     )
+    searched = {file_of(one) for one in found.objects.all}
+    found.unsearched_hooks = tuple(os.path.basename(file) for file in noticed.hooks() if file not in searched)
+    return found

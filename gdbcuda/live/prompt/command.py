@@ -25,7 +25,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import completing, safely
-from gdbcuda.text import help_page, waiting
+from gdbcuda.text import cplusplus, help_page, waiting
 from gdbcuda.text.options import CommandPart, ConditionText, Options, Word
 from gdbcuda.text.sentences import meant
 
@@ -110,7 +110,7 @@ class Command(gdb.Command):
         """What is typed for each word and option; what that means shows when the command may look."""
         conditions = [part.key for part in self.parts if isinstance(part, ConditionText)]
         text, condition = split_condition(text, self.condition_example) if conditions else (text, None)
-        words = gdb.string_to_argv(text)
+        words = cplusplus.joined(gdb.string_to_argv(text))
         if self.is_prefix and words and not words[0].startswith("-"):
             raise UserError(unknown_subcommand(self.name, words[0]))
         typed = vars(self.parser.parse_args(words))
