@@ -231,7 +231,8 @@ def test_options_that_may_be_given_again(local: Scenario) -> None:
 
 
 def test_a_server_that_does_not_listen(local: Scenario) -> None:
-    text = gdb(local, "cuda-remote --connect --port 1", program=local.sample("test_alloc"))
+    words = ("set tcp connect-timeout 2", "cuda-remote --connect --port 1")  # gdb tries again for 15 seconds
+    text = gdb(local, *words, program=local.sample("test_alloc"))
     why = r"cuda-remote: (?:localhost:1|could not connect): .*; is this running there\?  (cuda-)?gdbserver --once :1 /"
     assert re.search(why, text)
 

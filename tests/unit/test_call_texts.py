@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -255,3 +256,43 @@ def test_the_version_in_a_header(said: Any, expected: str | None) -> None:
 )
 def test_a_header(line: bytes, expected: dict[str, Any]) -> None:
     assert reader.header(line) == expected
+
+
+def read(*lines: Any) -> tuple[list[tuple[str, int, str]], dict[str, int]]:
+    """Events as (phase, number, how it ended), and what was wrong."""
+    log = reader.Log()
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    found = [event for line in reader.parsed(text.encode(), log) if (event := reader.read(line, log))]
+    found += reader.close(log)
+    return [(phase, call.number, call.ended) for phase, call in found], dict(log.problems)
+
+
+FIRST = {"phase": "B", "op_id": 1, "name": "cuInit", "ts": 0}
+LAST = {"phase": "E", "op_id": 1, "name": "cuInit", "ts": 1, "details": {"status": 0, "result": "CUDA_SUCCESS"}}
+OPEN = ("E", 1, record.STILL_OPEN)
+
+
+@pytest.mark.parametrize(("lines", "events", "problems"), [
+    ([FIRST, LAST], 2, {}), ([FIRST, FIRST, LAST], 3, {"a call that begins twice": 1}),
+    ([LAST, LAST], 0, {"an end without its begin": 2}), ([FIRST, {**LAST, "name": "cuOther"}], 2, {
+        "an end without its begin": 1, "a call without its end": 1}),
+    ([FIRST], 2, {"a call without its end": 1}), ([{"phase": "X"}], 0, {"a line of an unknown kind": 1}),
+    ([{}, {}], 0, {"a line of an unknown kind": 2}), ([{"phase": "B"}], 0, {"a line with something missing": 1}),
+    ([{"phase": "M", "name": "kernel", "details": {}}], 0, {"a line with something missing": 1}),
+    (["[1]", FIRST, LAST], 2, {"a line that is no JSON object": 1}), (["x", FIRST, LAST], 2, {
+        "a line that is no JSON object": 1}),
+    ([FIRST, LAST, '{"phase":'], 2, {"the last line is cut off": 1}), ([FIRST, "", LAST, " "], 2, {}),
+    (['{"x": NaN}', FIRST, LAST], 2, {"a line that is no JSON object": 1}),
+])  # fmt: skip
+def test_what_is_wrong_with_a_log_is_counted(lines: list[Any], events: int, problems: dict[str, int]) -> None:
+    found, wrong = read(*lines)
+    assert (len(found), wrong) == (events, problems)
+    assert ("a call without its end" in problems) == (OPEN in found[1:])
+
+
+def test_another_format_is_said() -> None:
+    log = reader.Log()
+    log.add_header({"gdbcuda_log": record.FORMAT + 1, "cuda": "1"})
+    log.add_header({"gdbcuda_log": record.FORMAT, "cuda": "2"})
+    said = f"written in format {record.FORMAT + 1}, this is a reader for {record.FORMAT}"
+    assert dict(log.problems) == {said: 1} and log.header["cuda"] == "1"

@@ -101,3 +101,24 @@ def test_every_function_can_be_recorded(symbol: str) -> None:
     known = RecordedFunction(TABLE.functions[symbol])
     assert len(known.words(0)) == FUNCTION["SIZE"]
     ring_calls.arguments(known.function, one(1, 0, 1, 2))
+
+
+def test_a_ring_that_is_read_now_and_then() -> None:
+    """Begins and ends are counted from the same moment; a return that comes later ends the call that was told of."""
+    thread = ring_calls.ThreadCalls(RING, epoch=4.0)
+    ((call, around),) = thread.add([one(1, ALLOC, 1000, None)], KNOWN, TABLE)
+    assert (call.start, call.end, around, thread.ended) == (1.0, None, None, [])
+    assert list(thread.add([one(1, ALLOC, 1000, 2000)], KNOWN, TABLE)) == []
+    assert thread.ended == [call] and call.end == pytest.approx(1.0 + 500e-9, abs=1e-8) and not call.ended
+    assert not thread.waiting
+
+
+def test_what_is_not_told_any_more() -> None:
+    """Calls that are open are abandoned, each once, and never before they began."""
+    thread = ring_calls.ThreadCalls(RING, epoch=4.0)
+    begun = [call for call, _ in thread.add([one(1, ALLOC, 1000, None, 0x7000), one(2, FREE, 1200, 1300, 0x6000)],
+                                            KNOWN, TABLE)]  # fmt: skip
+    assert thread.ended == [begun[1]]
+    thread.abandon(0.5, record.STILL_OPEN)
+    assert thread.ended == [begun[1], begun[0]] and (begun[0].end, begun[0].ended) == (1.0, record.STILL_OPEN)
+    assert not thread.open and not thread.waiting
