@@ -5,11 +5,11 @@ from __future__ import annotations
 import platform
 import struct
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Callable
 
 import pytest
+from ring_memory import reader
 from shim_support import OLDER_LIBC
 
 from gdbcuda.calls import ring
@@ -31,18 +31,6 @@ def recorded(request: pytest.FixtureRequest, shim: Path, tmp_path_factory: pytes
     source = str(HERE / "recorded.c")
     subprocess.run(["gcc", *flags, "-o", str(program), source, *library, *OLDER_LIBC], check=True)
     return lambda *words: subprocess.run([str(program), *map(str, words)], check=True, stdout=subprocess.PIPE).stdout
-
-
-def segments(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 8
-    while at < len(raw):
-        address, size = struct.unpack_from("<QQ", raw, at)
-        yield address, raw[at + 16 : at + 16 + size]
-        at += 16 + size
-
-
-def reader(raw: bytes) -> ring.RingReader:
-    return ring.RingReader(DictMemory(dict(segments(raw))), int.from_bytes(raw[:8], "little"))
 
 
 def signed(word: int) -> int:

@@ -27,8 +27,7 @@ def findings() -> list[Finding]:
     vector = process.auxiliary()
     if not process.images():
         return loaded.without_loader(Facts(is_static=vector.get("AT_BASE") == 0))
-    answer_search.notice_all()
-    return loaded.findings(this_snapshot.now(), facts(vector))
+    return loaded.findings(answer_search.notice_all(), facts(vector))
 
 
 def facts(vector: dict[str, int]) -> Facts:
@@ -60,7 +59,7 @@ def preload() -> str | None:
 
 def is_initialised() -> bool | None:
     """False while the first thread's stack begins in ld.so: it calls the constructors, and then the program's start."""
-    selected = gdb.selected_thread()
+    selected = inferiors.selected_thread()
     first = next((thread for thread in inferiors.threads() if thread.num == 1), None)
     if first is None or selected is None:
         return None

@@ -8,9 +8,11 @@ from typing import Any
 
 from gdbcuda.calls.ring_layout import MOST_CALLERS
 from gdbcuda.errors import UserError
+from gdbcuda.shell import observers
+from gdbcuda.shell.observers.options import AUTO, RECORDER, STRACE, UPROBE, ObserverOptions
 from gdbcuda.text import output
 from gdbcuda.text.arguments import FILE, NUMBER, text
-from gdbcuda.text.options import Options, flag, option, options, rest
+from gdbcuda.text.options import flag, option, options, rest
 from gdbcuda.text.printable import visible
 from gdbcuda.text.shell_command import add_command
 
@@ -27,10 +29,12 @@ _EXAMPLES = (
     "gdbcuda trace --all -o calls -- ./train",
     "gdbcuda trace --filter 'bytesize > 1G' -- python train.py",
     "gdbcuda trace --in hook --last 100000 -- ./serve",
+    "gdbcuda trace --with strace -o kernel.jsonl -- ./train",
+    "gdbcuda trace --with uprobe --function 'cuMem*' --filter 'bytesize > 1M' -p 4711",
 )
 
 
-class TraceOptions(Options):
+class TraceOptions(ObserverOptions):
     hook: str | None = option(FILE, "preload this hook library into the program")
     output: str | None = option(text("FOLDER"), "a new folder for what is recorded", short="-o")
     places: list[str] = options(text("LAYER|LIB"), "functions of these layers or libraries alone", "--in")
@@ -56,6 +60,13 @@ def run(wanted: TraceOptions) -> int:
     from gdbcuda.shell.trace import filters, starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
+    if wanted.way == AUTO:
+        observers.choose(wanted, words)
+    if wanted.way != RECORDER:
+        require_no_recorder(wanted)
+        return observers.run(wanted, words, wanted.hook, wanted.output)
+    if wanted.of_others():
+        raise UserError(f"{wanted.of_others()} is for --with {UPROBE} or {STRACE}")
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
     last = wanted.last or (AHEAD if wanted.all else LAST)
@@ -78,3 +89,10 @@ def run(wanted: TraceOptions) -> int:
     if wanted.all:
         starting.keep_all(path)
     return starting.become(words, {**environment, starting.STACK: str(wanted.stack), starting.FOLDER: path})
+
+
+def require_no_recorder(wanted: TraceOptions) -> None:
+    """What only the library in the program can do."""
+    given = {"--all": wanted.all, "--last": wanted.last, "--stack": wanted.stack, "--in": wanted.places}
+    for name in (name for name, value in given.items() if value):
+        raise UserError(f"{name} is for --with {RECORDER}, not for --with {wanted.way}")
