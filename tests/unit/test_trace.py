@@ -15,6 +15,7 @@ import pytest
 from shim_support import HOOK, OLDER_LIBC, SHIM, Run, clean_environment
 from traced_programs import Trace, Traced, needs_recorder, trace
 
+from gdbcuda.calls import trace_files
 from gdbcuda.shell.trace import starting
 
 HERE = Path(__file__).resolve().parent
@@ -114,12 +115,22 @@ def test_as_a_log_of_cuda_log(trace: Trace, shim: Path, tmp_path: Path) -> None:
 
 def test_every_call_of_every_thread(trace: Trace) -> None:
     found = trace("threads", "8", "2500")
-    said = Counter[str]()
-    for line in found.done.stdout.splitlines():
-        said.update({name: int(count) for name, count in re.findall(r"(cu\w+) (\d+)", line)})
-    counted = found.counts()
-    assert {name: counted[name] for name in said} == said and sum(said.values()) == 20000
+    lines = found.done.stdout.splitlines()
+    said = [{name: int(count) for name, count in re.findall(r"(cu\w+) (\d+)", line)} for line in lines]
+    counted: dict[int, Counter[str]] = {}
+    for call in found.calls():
+        counted.setdefault(call["thread"], Counter())[call["name"]] += 1
+    threads = [{name: count[name] for name in said[0]} for count in counted.values() if count["cuMemAlloc_v2"]]
+    assert sorted(map(str, threads)) == sorted(map(str, said)) and sum(map(sum, map(dict.values, said))) == 20000
     assert found.log("summary").stderr == ""
+
+
+def test_a_million_calls_of_8_threads_are_counted(trace: Trace) -> None:
+    found = trace("threads", "8", "125000", options=("--last", "100"))
+    begun = [trace_files.ring_file(path.read_bytes()).begun for path in found.folder.glob("*.ring")]
+    assert sorted(begun) == [4 + 8, *[125001] * 8]  # each thread begins with one more
+    missing = re.search(r"(\d+) x an older call", found.log("show").stderr)
+    assert missing and int(missing[1]) + len(found.calls()) == 1_000_020
 
 
 def test_the_oldest_are_overwritten_and_that_is_said(trace: Trace, traced: Path) -> None:

@@ -92,6 +92,21 @@ def test_with_cmake(sources: Path, shim: Path, trace: Trace) -> None:
 
 
 @pytest.mark.usefixtures("flags")
+@pytest.mark.skipif(shutil.which("meson") is None or shutil.which("ninja") is None, reason="no meson or no ninja")
+def test_with_meson(sources: Path, shim: Path, trace: Trace) -> None:
+    wrapped = printed("cudaMalloc", "cudaFree", "--for", "meson").stdout.strip()
+    (sources / "meson.build").write_text(
+        f"project('p', 'c')\nfind = meson.get_compiler('c')\n"
+        f"libraries = [find.find_library('static', dirs: '{sources}'),\n"
+        f"  find.find_library('cuda', dirs: '{shim}/standin')]\n"
+        f"executable('program', 'program.c', dependencies: libraries,\n{wrapped})\n"
+    )
+    for line in (["meson", "setup", "build"], ["meson", "compile", "-C", "build"]):
+        subprocess.run(line, cwd=sources, check=True, capture_output=True)
+    check(sources / "build" / "program", trace)
+
+
+@pytest.mark.usefixtures("flags")
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 def test_with_nvcc_and_all_functions(tmp_path: Path, trace: Trace) -> None:
     (tmp_path / "flags").write_text(printed("--all", "--for", "nvcc").stdout)
