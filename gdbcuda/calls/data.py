@@ -33,4 +33,6 @@ def place(one: Call, address: int, writer: CallWriter) -> Data:
 
 
 def shown(address: int, known: Details) -> Data:
-    return {"address": hex(address)} | {name: known.get(name) for name in ("function", "object", "layer", "source")}
+    """``text``: of the source line, where the recorder has read it."""
+    found = {"address": hex(address)} | {name: known.get(name) for name in ("function", "object", "layer", "source")}
+    return found | ({"text": known["text"]} if known.get("text") else {})

@@ -148,6 +148,10 @@ class CallWriter:
         """ "main at a.c:30", "sum in libsum.so", or the address."""
         return named(self.notes.place(process, address), address)
 
+    def source_text(self, process: Process, address: int) -> str:
+        """What stands in the source line of a place, as the recorder has read it: "cuMemAlloc(&kept, 1 << 20);" """
+        return str(self.notes.place(process, address).get("text") or "")
+
 
 def named(place: Details, address: int) -> str:
     name = place.get("function") or (f"{address:#x}" if address else "")

@@ -18,6 +18,7 @@ from gdbcuda.condition.syntax import (
     fold,
 )
 from gdbcuda.errors import UserError
+from gdbcuda.text import cplusplus
 from gdbcuda.text.units import multiplier
 
 DEEPEST = 40
@@ -140,7 +141,7 @@ class ConditionParser:
         """``caller in …``, ``every N``, ``after N``; None for a name like any other."""
         if self.next.kind == "place":
             place = self.take()
-            words = tuple(word for word in place.text.split(",") if word)
+            words = tuple(word for word in cplusplus.listed(place.text) if word)
             if not words:
                 raise UserError(f"column {place.column}: a layer, an object or a function is missing")
             return WrittenCallerIn(words, place.column, place.is_quoted)

@@ -13,6 +13,7 @@ from gdbcuda.calls.text import CallWriter, duration, value
 from gdbcuda.errors import UserError
 from gdbcuda.ledger.blocks import Block, by, where
 from gdbcuda.ledger.book import Ledger, Problem
+from gdbcuda.ledger.sites import SiteColumn
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted, some
@@ -29,18 +30,18 @@ def size(count: int) -> str:
 
 def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: CallWriter) -> str:
     """The largest first."""
-    shown = sorted(blocks, key=lambda block: -block.size)[:ROWS]
+    shown, sites = sorted(blocks, key=lambda block: -block.size)[:ROWS], SiteColumn(writer)
     rows = [
         (f"{b.address:#x}", size(b.size) if b.size else "unknown", b.counted_as, f"#{b.call.number} {b.call.name}",
          f"T{b.call.thread}",
          "" if b.device is None else b.device, "" if b.stream is None else value(b.stream),
-         duration(max(ledger.latest - b.call.start, 0)), writer.short(writer.place(b.call.process, b.site)))
+         duration(max(ledger.latest - b.call.start, 0)), sites.cell(b, writer.place(b.call.process, b.site)))
         for b in shown
     ]  # fmt: skip
     titles = ["address", "bytes", "kind", "by", "thread", "device", "stream", "age", "site"]
     empty = [i for i in (5, 6) if not any(str(row[i]) for row in rows)]
     filled = [[cell for i, cell in enumerate(row) if i not in empty] for row in rows]
-    text = render.table(filled, [title for i, title in enumerate(titles) if i not in empty])
+    text = sites.table(filled, [title for i, title in enumerate(titles) if i not in empty])
     left = len(blocks) - len(shown)
     return text + (f"\n... and {left} smaller ones" if left else "")
 
@@ -97,10 +98,11 @@ def leaks(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     for block in found:
         groups.setdefault((block.site, block.call.name), []).append(block)
     ordered = sorted(groups.items(), key=lambda item: -sum(b.size for b in item[1]))
-    rows = [(len(blocks), size(sum(b.size for b in blocks)), name, writer.short(site(blocks[0], writer)),
+    sites = SiteColumn(writer)
+    rows = [(len(blocks), size(sum(b.size for b in blocks)), name, sites.cell(blocks[0], site(blocks[0], writer)),
              first(blocks))
             for (_, name), blocks in ordered[:ROWS]]  # fmt: skip
-    table = render.table(rows, ["blocks", "bytes", "by", "site", "the first"])
+    table = sites.table(rows, ["blocks", "bytes", "by", "site", "the first"])
     return "\n".join(filter(None, [table, f"Not freed: {total(leaked(ledger))}", unknown, smaller]))
 
 
@@ -115,16 +117,17 @@ def by_site(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     groups: dict[int, list[Block]] = {}
     for block in blocks:
         groups.setdefault(block.site, []).append(block)
+    sites = SiteColumn(writer)
     rows = [(len(found), size(sum(b.size for b in found)), len(held), size(sum(b.size for b in held)),
-             writer.short(site(found[0], writer)))
+             sites.cell(found[0], site(found[0], writer)))
             for found in sorted(groups.values(), key=lambda blocks: -sum(b.size for b in blocks))
             for held in [[b for b in found if b.release is None]]]  # fmt: skip
-    table = render.table(rows[:ROWS], ["blocks", "bytes", "live", "bytes live", "site"])
+    table = sites.table(rows[:ROWS], ["blocks", "bytes", "live", "bytes live", "site"])
     return "\n".join(filter(None, [table, smaller]))
 
 
 def peak(ledger: Ledger, writer: CallWriter) -> str:
-    top = ledger.at_peak()
+    top = ledger.usage.at_peak()
     if top is None:
         return "No device memory was handed out."
     lines = [f"Most device memory: {size(top.bytes)} in {counted(len(top.blocks), 'block')}, when "
@@ -208,8 +211,8 @@ def elsewhere_text(ledger: Ledger) -> str:
 def overview(ledger: Ledger, writer: CallWriter) -> str:
     """Totals, the peak, what was refused, what is wrong."""
     lines = [totals(ledger)]
-    if ledger.peak_call is not None:
-        lines.append(f"Peak of device memory: {size(ledger.peak)}, at #{ledger.peak_call.number}")
+    if ledger.usage.peak_call is not None:
+        lines.append(f"Peak of device memory: {size(ledger.usage.peak)}, at #{ledger.usage.peak_call.number}")
     if ledger.out_of_memory is not None:
         lines.append(f"First refusal: {writer.line(ledger.out_of_memory.call)}")
     lines.append(problems(ledger, writer))

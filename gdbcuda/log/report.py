@@ -19,6 +19,7 @@ from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.views import leaked
 from gdbcuda.log.summary import Summary
 from gdbcuda.text.highlight import classes, shape_of, style_sheet
+from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
 
 MOST_CALLS, MOST_BLOCKS, MOST_POINTS, MOST_ROWS = 50_000, 5_000, 20_000, 1_000
@@ -76,6 +77,7 @@ class LogReport:
         self.names: dict[str, int] = {}
         self.shapes: dict[str, int] = {}  # of the calls as C, without their numbers
         self.stacks: dict[tuple[str, ...], int] = {(): 0}  # the frames above the caller, outwards
+        self.lines: dict[str, list[Any]] = {}  # of the sources, with their colours, by the place's name
         self.depths: dict[int, int] = {}  # by thread
         self.errors: list[Row] = []
         self.failed = 0
@@ -103,8 +105,8 @@ class LogReport:
             self.failed += 1
         if is_bad and len(self.errors) < MOST_ROWS:
             self.errors.append([call.number, call.start, f"T{call.thread}", call.name, call.layer,
-                                str(call.ended or call.result), self.writer.caller(call)])  # fmt: skip
-        used = sum(one.on_device for one in self.ledgers.all())
+                                str(call.ended or call.result), self.place(call, call.caller)])  # fmt: skip
+        used = sum(one.usage.on_device for one in self.ledgers.all())
         if not self.memory or self.memory[-1][1] != used:
             self.memory.append((self.end, used))
             self.peak = max(self.peak, used)
@@ -115,10 +117,17 @@ class LogReport:
         depth = min(call.depth, DEEPEST)
         self.depths[call.thread] = max(self.depths.get(call.thread, 0), depth)
         name = self.names.setdefault(call.name, len(self.names))
-        code, by = self.writer.call(call)[:LONGEST], self.writer.caller(call)
+        code, by = self.writer.call(call)[:LONGEST], self.place(call, call.caller)
         text, shape = f"#{call.number} {code}", self.shapes.setdefault(shape_of(code), len(self.shapes))
         return [call.thread, call.start, call.last_seen, name, call.layer, depth, int(bool(call.failed or call.ended)),
                 f"{text}\nby {by}" if by else text, shape, self.stack(call)]  # fmt: skip
+
+    def place(self, call: Call, address: int) -> str:
+        name, text = self.writer.place(call.process, address), self.writer.source_text(call.process, address)
+        if text and name not in self.lines and len(self.lines) < MOST_ROWS:
+            shown = visible(text)[:LONGEST]
+            self.lines[name] = [shown, classes(shape_of(shown))]
+        return name
 
     def stack(self, call: Call) -> int:
         frames = tuple(name[:LONGEST] for name in self.writer.above(call))
@@ -133,7 +142,7 @@ class LogReport:
         calls = self.drawn.all()
         blocks = self.blocks()
         numbers = {thread: i for i, thread in enumerate(sorted(self.depths))}
-        return {
+        found = {
             "program": str(self.program() or "an unknown program").rsplit("/", 1)[-1],
             "head": self.head(len(calls)),
             "figures": self.figures(),
@@ -151,12 +160,13 @@ class LogReport:
             "functions": list(self.functions()),
             "kernels": [[*launch, count] for launch, count in self.summary.launches.most_common(MOST_ROWS)],
             "errors": sorted(self.errors),
-            "problems": [[p.call.number, p.call.start, p.kind, p.text, self.writer.caller(p.call)]
+            "problems": [[p.call.number, p.call.start, p.kind, p.text, self.place(p.call, p.call.caller)]
                          for one in self.ledgers.all() for p in one.problems[:MOST_ROWS]],
             "leaks": list(self.leaks()),
             "files": [[str(one.get("file")), str(one.get("layer") or ""), str(one.get("build_id") or "")]
                       for one in self.log.notes.objects.values()],
         }  # fmt: skip
+        return {**found, "lines": self.lines}
 
     def figures(self) -> list[list[Any]]:
         """What to see first: a text, a number, a unit ("n", "s", "b"), where to look, and whether it is bad."""
@@ -211,7 +221,7 @@ class LogReport:
     def block(self, block: Block) -> list[Any]:
         freed = block.release.start if block.release is not None else None
         name = f"#{block.call.number} {block.call.name}"
-        return [block.call.start, freed, block.size, name, self.writer.place(block.call.process, block.site)]
+        return [block.call.start, freed, block.size, name, self.place(block.call, block.site)]
 
     def functions(self) -> Iterable[list[Any]]:
         for (name, layer), one in self.summary.functions.items():
@@ -223,7 +233,7 @@ class LogReport:
 
     def leaks(self) -> Iterable[list[Any]]:
         def key(block: Block) -> tuple[str, str]:
-            return self.writer.place(block.call.process, block.site), block.call.name
+            return self.place(block.call, block.site), block.call.name
 
         live = self.leaked()
         for (site, name), blocks in groupby(sorted(live, key=key), key):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Set
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable
@@ -43,11 +43,25 @@ class Route(NamedTuple):
         }  # fmt: skip
 
 
+Wanted = Callable[["ProcessSnapshot", "Linkage", "Slot", int], bool]
+
+
 def references(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list[Route]:
     """The object's PLT and GOT: where each of the names leads now, or will at its first call."""
+    known: Set[str]
+    routes: list[Route]
+    known, routes = snapshot.collected.get(asker, (frozenset(), []))
+    if not names <= known:
+        routes = references_where(snapshot, asker, names, lambda *slot: True)
+        snapshot.collected[asker] = names, routes
+    return [route for route in routes if route.function in names]
+
+
+def references_where(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str], is_wanted: Wanted) -> list[Route]:
     slots = asker.slots(names)
     values = slot_values(snapshot.memory, slots)
-    return [reference(snapshot, asker, slot, values[slot.address]) for slot in slots if slot.address in values]
+    found = [(slot, values[slot.address]) for slot in slots if slot.address in values]
+    return [reference(snapshot, asker, *one) for one in found if is_wanted(snapshot, asker, *one)]
 
 
 def reference(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> Route:
@@ -55,8 +69,8 @@ def reference(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int)
     reached = (
         snapshot.reached(canonical(snapshot, asker, slot.name, value)) if bound else would_bind(snapshot, asker, slot)
     )
-    verdict = verdicts.of_reference(snapshot, asker, slot.name, reached, slot.kind)
-    state = "bound" if bound else "not called yet"
+    verdict = verdicts.of_reference(snapshot, asker, slot.name, reached, slot.kind if bound else verdicts.UNBOUND)
+    state = "bound" if bound else verdicts.UNBOUND
     return Route(
         slot.name, slot.kind, snapshot.file_of(asker), snapshot.layers[asker], state, reached, verdict, slot.address
     )

@@ -139,7 +139,7 @@ def summary(snapshot: ProcessSnapshot, routes: Sequence[Route]) -> str:
         new = "'by name' is what a new reference would find." if is_shown else "what a new reference would find: --all"
         return f"Nothing refers to it by name yet; {new}"
     head = f"{len(names)} function{'' if len(names) == 1 else 's'} reachable"
-    if not snapshot.hooks and not any(map(arrives_in_hook, mine)):
+    if not snapshot.hooks and not snapshot.unsearched_hooks and not any(map(arrives_in_hook, mine)):
         return f"{head}; no hook library is loaded"
     past = {route.function for route in mine if is_past(snapshot, route) and not arrives_in_hook(route)}
     hooked = {route.function for route in mine if route.verdict.word == "hooked"}

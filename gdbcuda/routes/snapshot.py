@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence, Set
-from functools import cached_property
-from typing import Callable, NamedTuple
+from functools import cached_property, lru_cache
+from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable
@@ -40,7 +40,7 @@ class Reached(NamedTuple):
         """One name, or the place: "libvgpu.so+0x1139 (answered for cuMemAlloc_v2)"."""
         if self.names:
             return self.names[0]
-        place = f"{self.object}+{self.offset:#x}" if self.file else f"{self.address:#x}"
+        place = f"{self.object}+{self.offset:#x}" if self.file and self.offset else f"{self.address:#x}"
         return f"{place} (answered for {self.learned})" if self.learned else place
 
     @property
@@ -56,8 +56,8 @@ class ProcessSnapshot:
     ``layer`` and ``file`` give an object's layer and path; ``symbol_at`` is the debugger's name for exactly that
     address, for objects whose dynamic symbols do not tell; ``is_hidden`` whether a hook library has a function of
     that name that it does not export, ``variable_at`` the variable that holds a stored pointer ("in real_alloc");
-    ``code_at``: ways to read code without the debugger's own; ``elsewhere``: file and layer of what has a namespace of
-    its own; ``memory`` is read anew for each World."""
+    ``code_at``: ways to read code without the debugger's own; ``elsewhere``: file, layer and base of what has a
+    namespace of its own; ``memory`` is read anew for each snapshot."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ProcessSnapshot:
         is_hidden: Callable[[str], bool] = lambda name: False,
         variable_at: Callable[[int], str] = lambda address: "",
         code_at: Sequence[Callable[[int, int], bytes]] = (),
-        elsewhere: Callable[[int], tuple[str, str]] = lambda address: ("", ""),
+        elsewhere: Callable[[int], tuple[str, str, int]] = lambda address: ("", "", 0),
     ) -> None:
         self.objects, self.memory, self.table = objects, memory, table
         self.file_of, self._symbol_at, self.is_hidden, self.variable_at = file, symbol_at, is_hidden, variable_at
@@ -78,10 +78,12 @@ class ProcessSnapshot:
         self._code_at = code_at or [memory.read]
         self.elsewhere = elsewhere
         self.learned: dict[int, str] = {}  # from answered requests
+        self.unsearched_hooks: tuple[str, ...] = ()  # names of those in no search order: audit libraries
+        self.collected: dict[Linkage, Any] = {}  # `collect.references` keeps there what it has found
 
-    @cached_property
-    def api_names(self) -> Set[str]:
-        return frozenset(self.table.functions) | frozenset(self.table.extras)
+    @property
+    def api_names(self) -> frozenset[str]:
+        return self.table.symbols
 
     @cached_property
     def resolver_names(self) -> Set[str]:
@@ -107,13 +109,7 @@ class ProcessSnapshot:
 
     def definitions(self, names: Iterable[str], objects: Sequence[Linkage]) -> dict[int, tuple[str, ...]]:
         """Address -> names, of those of the names that the objects export."""
-        found: dict[int, tuple[str, ...]] = {}
-        wanted = frozenset(names)
-        for one in objects:
-            for name, definitions in one.symbols.defined(wanted).items():
-                for address in {d.address for d in definitions}:
-                    found[address] = (*found.get(address, ()), name)
-        return found
+        return by_address(frozenset(names), tuple(objects))
 
     @cached_property
     def functions(self) -> dict[int, tuple[str, ...]]:
@@ -127,9 +123,9 @@ class ProcessSnapshot:
         address = address if is_final else self.behind_patch(address)
         holder = self.objects.holder(address)
         if holder is None:
-            file, layer = self.elsewhere(address)
-            symbol = self._symbol_at(address) if file else ""
-            return Reached(address, (symbol,) if symbol else (), file, layer, 0, self.learned.get(address, ""))
+            file, layer, base = self.elsewhere(address)
+            symbol, offset = self._symbol_at(address) if file else "", address - base if base else 0
+            return Reached(address, (symbol,) if symbol else (), file, layer, offset, self.learned.get(address, ""))
         names = self.names_at(address, holder)
         learned = "" if names else self.learned.get(address, "")
         return Reached(address, names, self.file_of(holder), self.layers[holder], address - holder.image.base, learned)
@@ -170,3 +166,13 @@ class ProcessSnapshot:
         names = (definition.name, *(name for name in names if name != definition.name))
         offset = definition.address - linkage.image.base
         return Reached(definition.address, names, self.file_of(linkage), self.layers[linkage], offset)
+
+
+@lru_cache(maxsize=4)  # the next snapshot is of the same objects, but for one
+def by_address(names: frozenset[str], objects: tuple[Linkage, ...]) -> dict[int, tuple[str, ...]]:
+    found: dict[int, tuple[str, ...]] = {}
+    for one in objects:
+        for name, definitions in one.symbols.defined(names).items():
+            for address in {d.address for d in definitions}:
+                found[address] = (*found.get(address, ()), name)
+    return found

@@ -19,6 +19,7 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.objects import fits
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
+UNBOUND = "not called yet"
 RESOLVERS = frozenset(("cuGetProcAddress", "cuGetProcAddress_v2"))
 WORDS = ("hooked", "driver", "runtime", "other", "missing", "wrong version", "wrong object", "real")
 ROLES = {"hooked": "ok", "real": "ok", "driver": "warning", "runtime": "note", "other": "warning", "missing": "dim",
@@ -55,7 +56,7 @@ def of_reference(
 
 def of_hook(snapshot: ProcessSnapshot, asker: Linkage, reached: Reached, way: str) -> Verdict:
     if reached.file == snapshot.file_of(asker):
-        is_called = way == "PLT"  # an address may be kept for other ends: to hand it out, to compare with it
+        is_called = way in ("PLT", UNBOUND)  # an address may be kept for other ends: to hand it out, to compare with it
         return Verdict("hooked", "the hook calls its own function" if is_called else "the hook's own function")
     return Verdict("real", "the next hook library" if reached.layer == "hook" else "")
 
@@ -72,7 +73,9 @@ def other_version(table: api.Table, name: str, reached: Reached) -> str:
 def why_not_hooked(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached: Reached, way: str) -> str:
     """In the user's words, most useful first."""
     if not snapshot.hooks:
-        return "no hook library is loaded"
+        files = ", ".join(snapshot.unsearched_hooks)
+        binds = "may yet bind" if way == UNBOUND else "has not bound"
+        return f"{files} {binds} it elsewhere" if files else "no hook library is loaded"
     hook = snapshot.hooked_names.get(name)
     if hook is None:
         return not_defined(snapshot, name, reached)
@@ -124,7 +127,7 @@ def not_defined(snapshot: ProcessSnapshot, name: str, reached: Reached) -> str:
         return f"{files} hooks below the runtime"
     if not snapshot.hooked_names:
         has_dlsym = any(hook.symbols.find("dlsym") for hook in snapshot.hooks)
-        return f"{files} exports no API function, {'only dlsym' if has_dlsym else 'nor dlsym: nothing reaches it'}"
+        return f"{files} exports no API function, {'only dlsym' if has_dlsym else 'nor dlsym: no name leads to it'}"
     return f"not in {files}"
 
 

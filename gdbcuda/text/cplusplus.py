@@ -6,9 +6,11 @@ What is compared is demangled: "float* eng::make<float>(unsigned long)" is make,
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 TEMPLATE = re.compile(r"<[^<>]*>")
 TAG = re.compile(r"\[abi:\w+\]")
+NAME_START = re.compile(r"[A-Za-z_:~]")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 UNNAMED = "(anonymous namespace)"
 LONGEST = 72  # columns of a name in a table
@@ -30,7 +32,7 @@ def parts(name: str) -> tuple[str, str]:
     text = TAG.sub("", name).replace(f"{UNNAMED}::", "").replace(UNNAMED, "")
     head, paren, rest = text.partition("(")
     arguments = paren + rest[: rest.rfind(")") + 1]
-    return head.strip(), re.sub(r"\s+", "", arguments)
+    return re.sub(r"\s*,\s*", ", ", head.strip()), re.sub(r"\s+", "", arguments)
 
 
 def without_templates(name: str) -> str:
@@ -80,6 +82,34 @@ def without_lists(name: str, opening: str) -> str:
         elif not depth:
             found.append(letter)
     return "".join(found)
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """ "app,Pool<int,3>::grow" -> app, Pool<int,3>::grow"""
+    found = [""]
+    for piece in re.split("(,)", text):
+        if piece == "," and not depth(found[-1]):
+            found.append("")
+        else:
+            found[-1] += piece
+    return tuple(one.strip() for one in found)
+
+
+def joined(words: Sequence[str]) -> list[str]:
+    """What was typed, broken at blanks: "Pool<unsigned long, 3>::grow(int)" is one word, as for gdb's own break."""
+    found, rest = list[str](), list(words)
+    while rest:
+        is_open = NAME_START.match(rest[0]) and depth(rest[0]) > 0
+        most = next((n for n in range(1, len(rest) + 1) if not depth(" ".join(rest[:n]))), 1) if is_open else 1
+        found.append(" ".join(rest[:most]))
+        del rest[:most]
+    return found
+
+
+def depth(text: str) -> int:
+    """How many brackets are open at its end."""
+    plain = [letter for index, letter in enumerate(text) if not is_of_operator(text, index)]
+    return sum(map(plain.count, BRACKETS)) - sum(map(plain.count, BRACKETS.values()))
 
 
 def is_of_operator(name: str, index: int) -> bool:

@@ -116,6 +116,20 @@ def test_an_audit_library(local: Scenario, compile_c, flags: tuple[str, ...]) ->
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2\(.*?\) = (\w+)", text) == [(one, "CUDA_SUCCESS") for one in DOWN]
 
 
+def test_an_audit_library_without_names_is_told_by_its_offset(local: Scenario, compile_c) -> None:
+    library = compile_c("libaudit.so", AUDIT, "-shared", "-s", "-Wl,-z,now")
+    source = re.sub(r".*InitializeInjection.*", "", INJECTED)
+    program = compile_c("program", source, f"-L{local.shim}/standin", "-l:libcuda.so.1", "-Wl,-z,lazy")
+    text = local.run(program, f"set exec-wrapper env LD_AUDIT={library}", "cuda-break cuMemAlloc", "run",
+                     "cuda-route --unhooked", hook=None)  # fmt: skip
+    if "libaudit.so is a hook library" not in text:
+        pytest.skip("this gdb does not know what is in another namespace (gdb 13 does)")
+    offset = re.findall(r"hook libaudit\.so ?\+(0x\w+)", text)
+    assert len(offset) == 2 and len(set(offset)) == 1 and int(offset[0], 16) > 0x100, text
+    assert re.search(r"cuInit .*libaudit\.so has not bound it elsewhere", text)
+    assert "hands out memory" not in text.replace("none hands out memory", "")
+
+
 def test_a_program_that_runs_already_has_nothing_at_its_first_instruction(scenario: Scenario, compile_c) -> None:
     loads = '#include <dlfcn.h>\nint main(void) { return !dlopen("libm.so.6", RTLD_NOW); }'
     program = compile_c("program", loads, "-O0")

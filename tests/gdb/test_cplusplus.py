@@ -58,6 +58,22 @@ int main(void) { return high(1) + other(2) == 0; }
 """
 
 
+TEMPLATE = DRIVER + """
+static unsigned long long block;
+template <class T, int N> struct Pool
+{
+    __attribute__((noinline)) int grow(size_t count) { return 1 + cuMemAlloc_v2(&block, count * sizeof(T) * N); }
+    __attribute__((noinline)) int grow(int count) { return 2 + cuMemAlloc_v2(&block, count); }
+};
+int main()
+{
+    Pool<unsigned long long, 3> pool;
+    return pool.grow((size_t)10) + pool.grow(20) - 3;
+}
+"""
+
+
+
 @pytest.fixture
 def built(build_once) -> tuple[Path, Path]:
     folder = build_once(build, PROGRAM, HOOK)
@@ -154,3 +170,19 @@ def test_inlined_callers_in_the_log(local: Scenario, inlined: Path) -> None:
     assert re.findall(r"(?:by|from) (\w+) at inlined.c:(\d+)$", text, re.MULTILINE) == [
         ("low", "7"), ("middle", "9"), ("high", "10"), ("main", "12"), ("other", "11"), ("main", "12"),
     ]  # fmt: skip
+
+
+def test_names_with_blanks_are_typed_as_for_gdbs_own_break(scenario: Scenario, tmp_path: Path) -> None:
+    if not shutil.which("g++"):
+        pytest.skip("g++ is not installed")
+    source, program = tmp_path / "template.cpp", tmp_path / "template"
+    source.write_text(TEMPLATE)
+    line = ["g++", "-g", "-O0", str(source), "-o", str(program), f"-L{scenario.shim}/standin", "-l:libcuda.so.1"]
+    subprocess.run(line, check=True, timeout=60)
+    one = "Pool<unsigned long long, 3>::grow"
+    text = scenario.run(program, f"cuda-break cuMemAlloc --from {one}(int),driver", f"cuda-break {one}(unsigned long)",
+                        "break main", "RUN", "cuda-break grow", "info breakpoints", "delete 4", "continue", "continue",
+                        hook=None)  # fmt: skip
+    assert re.search(r"^Breakpoint 4: grow in app template$", text, re.MULTILINE), text  # and not the driver's own
+    assert re.search(rf"^Breakpoint 2(\.\d)?, {one} \(.*count=10\)", text, re.MULTILINE), text
+    assert re.findall(r"bytesize=(\d+)\)\n +called by app (.*?) at", text) == [("20", f"{one}()")], text

@@ -311,3 +311,13 @@ def test_a_function_without_lines_whose_frame_gdb_knows(local: Scenario, compile
     assert "exited normally" in text, text
     text = local.run(program, *words, "advance cuDeviceGet", "info symbol $pc", "continue", "cuda-log", hook=hook)
     assert "libframe.so" in text and "exited normally" in text, text
+
+
+def test_a_display_at_a_stop_shows_the_functions_own_instructions(local: Scenario) -> None:
+    """gdb shows displays before it tells us of the stop, our jump is still there; and gdb remembers code that it has
+    read."""
+    looks = ("display/i cuMemAlloc_v2", "tbreak exit", "continue", "x/i cuMemAlloc_v2", "cuda-log")
+    text = local.run("test_alloc", "cuda-log start --fast cuMemAlloc", "tbreak main", "run", *looks)
+    shown = re.findall(r"<cuMemAlloc_v2>:\s+(\w+)", text)
+    assert len(shown) == 2 and len(set(shown)) == 1 and "jmp" not in shown, text
+    assert re.search("[1-9]\\d* calls kept", text), text

@@ -42,6 +42,28 @@ int main(void)
     return 0;
 }
 """
+RIGHT = """
+#include <stdlib.h>
+#define GDBCUDA_API_SOURCE_NAMES
+#include "gdbcuda_api.h"
+enum { SIZE = 3000, TRIES = 50 };
+int main(void)
+{
+    CUcontext context;
+    CUdeviceptr block, kept;
+    void *locked;
+    cuInit(0);
+    cuCtxCreate_v2(&context, 0, 0);
+    cuMemAlloc(&kept, SIZE);
+    cuMemAlloc(&block, SIZE);
+    cuMemAllocHost(&locked, SIZE);
+    cuMemFree(block);
+    cuMemFreeHost(locked);
+    for (int i = 0; i < TRIES; i++)
+        cuMemcpy(kept, (CUdeviceptr)malloc(SIZE), SIZE); /* the copy does not say that its source is the host's */
+    return 0;
+}
+"""
 KINDS = ["out of range", "interior pointer", "wrong family", "use after free", "double free", "unknown pointer"]
 
 
@@ -60,7 +82,34 @@ def test_every_mistake_is_recorded_with_its_line(scenario: Scenario, wrong: Path
     for kind, line in found:
         assert kind.split()[0].upper() in lines[int(line) - 1]
     assert re.search(r"1048576 \[1\.00 MiB\] +cuMemAlloc_v2 +load_model at wrong_memory\w*\.c:7", shown)
+    assert "load_model(void) { cuMemAlloc(&kept, 1 << 20); }" in shown  # the line itself
     assert "cuda-memory: not freed at exit: 1 block: device 1048576 [1.00 MiB] in 1 (cuda-memory leaks)" in text
+
+
+def test_the_programs_own_memory_is_no_freed_block(scenario: Scenario, shim: Path, compile_c) -> None:
+    program = compile_c("right_memory", RIGHT, f"-I{shim}", f"-L{shim}/standin", "-lcuda")
+    start = "cuda-log start --memory --in driver"
+    text = scenario.run(program, start, "RUN", "cuda-memory problems", "cuda-log summary")
+    assert re.search(r"^No bad free and no bad copy was seen\.$", text, re.MULTILINE), text
+    assert re.search(r"cuMemcpy .*\b50\b", text), text
+
+
+ONLY_ALLOCATES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int cuMemAlloc_v2(unsigned long long *block, unsigned long bytes)
+{
+    return ((int (*)(unsigned long long *, unsigned long))dlsym(RTLD_NEXT, "cuMemAlloc_v2"))(block, bytes);
+}
+"""
+
+
+def test_of_a_layer_without_the_frees_it_is_unknown_what_is_live(scenario: Scenario, shim: Path, compile_c) -> None:
+    hook = compile_c("libonly.so", ONLY_ALLOCATES, "-shared")
+    program = compile_c("right_memory", RIGHT, f"-I{shim}", f"-L{shim}/standin", "-lcuda")
+    text = scenario.run(program, "cuda-log start cuMemAlloc --in hook", "RUN", "cuda-memory leaks", hook=hook)
+    assert "not freed" not in text.lower() and "Unknown whether freed: 2 blocks: device" in text, text
+    assert "not every call of cuMemFree" in text
 
 
 @pytest.mark.smoke

@@ -70,3 +70,25 @@ def test_an_unbalanced_name_is_no_trouble() -> None:
 def test_a_name_without_the_namespaces_in_front() -> None:
     assert cplusplus.endings("eng::Loader::load") == ["eng::Loader::load", "Loader::load", "load"]
     assert cplusplus.endings("main") == ["main"]
+
+
+@pytest.mark.parametrize(("typed", "words"), [
+    ("cuMemAlloc --from app", ["cuMemAlloc", "--from", "app"]),
+    ("eng::Pool<unsigned long long, 3>::grow --once", ["eng::Pool<unsigned long long, 3>::grow", "--once"]),
+    ("grow(unsigned long, std::pair<int, float> &) x", ["grow(unsigned long, std::pair<int, float> &)", "x"]),
+    ("eng::operator< (a b) next", ["eng::operator<", "(a", "b)", "next"]),
+    ("Pool<int, never closed", ["Pool<int,", "never", "closed"]),
+    ("cuMemAlloc bytesize < 5 && bytesize > 3", ["cuMemAlloc", "bytesize", "<", "5", "&&", "bytesize", ">", "3"]),
+    ("ptr->at < 3 >", ["ptr->at", "<", "3", ">"]),
+    ("", []),
+])  # fmt: skip
+def test_a_name_with_blanks_in_its_brackets_is_one_word(typed: str, words: list[str]) -> None:
+    assert cplusplus.joined(typed.split()) == words
+
+
+@pytest.mark.parametrize(("text", "names"), [
+    ("app", ("app",)), ("app,Pool<int,3>::grow,hook", ("app", "Pool<int,3>::grow", "hook")),
+    ("load(int, long), app", ("load(int, long)", "app")), ("a,,b", ("a", "", "b")), ("", ("",)),
+])  # fmt: skip
+def test_commas_in_brackets_part_no_names(text: str, names: tuple[str, ...]) -> None:
+    assert cplusplus.listed(text) == names

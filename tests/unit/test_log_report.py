@@ -19,7 +19,8 @@ from gdbcuda.shell import cli
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 EVIL = "</script><b>main</b>"
-PLACES = {0x400: {"function": "load_model", "source": "model.c:7"}, 0x500: {"function": EVIL}}
+LINE = f'cuMemAlloc(&kept, 1 << 20); /* {EVIL} */'
+PLACES = {0x400: {"function": "load_model", "source": "model.c:7", "text": LINE}, 0x500: {"function": EVIL}}
 
 
 @pytest.fixture
@@ -63,6 +64,12 @@ def test_a_call_in_the_page_is_c(page: Path) -> None:
     assert {name for shape in data["shapes"] for name, _ in shape} == {"", "nf", "mi"}  # every number is one
     shapes = {row[7].partition(" ")[0]: row[8] for row in data["calls"]}
     assert shapes["#2"] == shapes["#3"] != shapes["#4"]
+
+
+def test_a_source_line_in_the_page_is_c(page: Path) -> None:
+    lines = data_of(page)["lines"]
+    assert [text for text, _ in lines.values()] == [LINE] and list(lines) == ["load_model at model.c:7"]
+    assert next(name for _, pieces in lines.values() for name, _ in pieces) == "nf"
 
 
 def test_the_page_needs_no_network(page: Path) -> None:
@@ -129,6 +136,8 @@ memory.dispatchEvent(new MouseEvent("mousemove", {clientX: place.left + 500, cli
 said.memory = $("tip").textContent;
 [...$("functions").tHead.rows[0].cells].find(cell => cell.textContent.startsWith("function")).click();
 said.sorted = [...$("functions").tBodies[0].rows].map(row => row.cells[0].textContent);
+const leak = $("leaks").tBodies[0].rows[0].cells[3].querySelector("code");
+said.leak = [leak.textContent, [...leak.children].map(one => one.className)];
 $("filter").value = "MEMSET";
 $("filter").dispatchEvent(new Event("input"));
 said.filtered = [...$("functions").tBodies[0].rows].map(row => row.cells[0].textContent);
@@ -175,7 +184,8 @@ def test_in_a_browser(page: Path) -> None:
     assert said["filtered"] == ["cuMemsetD8_v2"] and said["errors"] == EVIL
     assert said["error"].startswith("#4 cuMemsetD8_v2(dstDevice=0x1) = CUDA_ERROR_ILLEGAL_ADDRESS (700)")
     assert said["spans"][:2] == [["nf", "cuMemsetD8_v2"], ["mi", "0x1"]] and said["painted"]
-    assert said["colours"] > 3
+    assert said["colours"] > 3 and said["leak"][0] == LINE and {"nf", "mi"} <= set(said["leak"][1])
+    assert said["call"].endswith(LINE)
     assert said["error"].endswith("\n  from load_model at model.c:7") and said["down"] == said["error"]
     assert said["none"] == "" and said["up"].startswith("#3 cuMemFree_v2(") and said["moved"]
     assert said["off"] == ["off", 0]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from routes_process import RouteProcess, file_of, layer_of, marked, plain, rows
 
+from gdbcuda.memory import DictMemory
 from gdbcuda.routes import collect, report, resolvers, verdicts
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
@@ -47,7 +48,7 @@ def told(found: Verdict) -> tuple[str, str]:
     ("program resolver driver", "program", "cuInit", "driver", "cuInit",
      ("driver", "libresolver.so exports no API function, only dlsym")),
     ("program empty driver", "program", "cuInit", "driver", "cuInit",
-     ("driver", "libempty.so exports no API function, nor dlsym: nothing reaches it")),
+     ("driver", "libempty.so exports no API function, nor dlsym: no name leads to it")),
     ("asks_versions scripted versions", "asks_versions", "cuInit", "versions", "cuInit",
      ("driver", "libscripted.so has it as cuInit@@HOOK_1 (a version script): the loader looks for another version")),
     ("program hook driver", "program", "cuMemFree_v2", "driver", "cuMemAlloc_v2 cuMemAlloc",
@@ -119,12 +120,22 @@ def test_a_programs_routes_as_the_user_sees_them(process: RouteProcess) -> None:
     cu_init = ["cuInit", "app libprogram.so", "PLT, not called yet", "hook libhook.so cuInit", "hooked"]
     assert rows_of(routes(process, snapshot)) == [*bound, cu_init]
     assert process.loaded["program"].ask() == 7
+    snapshot = process.snapshot("program", "hook", "driver", variable_at=lambda address: "in kept")
     stored = ["cuDeviceGet", "app libprogram.so", "pointer, in kept", *past]
     at_once = ["cuInit", "app libprogram.so", "PLT, bound", "driver libdriver.so cuInit", "driver",
                "libhook.so has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"]
     assert rows_of(routes(process, snapshot)) == [*bound[:2], stored, stored, bound[2], at_once]
     kept, same = (route for route in routes(process, snapshot) if route.way == "pointer")
     assert kept.address != same.address and kept.as_json()["slot"] == kept.address
+
+
+def test_a_snapshot_collects_the_references_of_an_object_once(process: RouteProcess) -> None:
+    """Who asks for all of them, as cuda-layers and cuda-route do to see who hooks, has answered who asks for some."""
+    snapshot, program = process.snapshot("program", "hook", "driver"), process.of["program"]
+    everything = collect.references(snapshot, program, snapshot.api_names)
+    snapshot.memory = DictMemory({})  # nothing can be read any more
+    assert collect.references(snapshot, program, {"cuInit"}) == [one for one in everything if one.function == "cuInit"]
+    assert collect.references(snapshot, program, snapshot.api_names) == everything != []
 
 
 def rows_of(found: list[Route]) -> list[list[str]]:
@@ -135,6 +146,8 @@ def rows_of(found: list[Route]) -> list[list[str]]:
     ("program upper second driver", "pointer",
      "libupper.so has it and no dlsym: who asks with the handle of a library gets that library's"),
     ("program hook driver", "pointer", "libhook.so has it and no cuGetProcAddress: who asks that gets the driver's"),
+    ("program full driver", "pointer", "libfull.so has it, and did not answer with it (cuda-dlsym log on, from the "
+                                       "start, shows the request)"),
     ("program second driver", "PLT",
      "libsecond.so has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"),
 ])  # fmt: skip
@@ -300,6 +313,50 @@ def test_what_goes_past_fits_a_screen(process: RouteProcess) -> None:
     assert (first.split()[0], second.split()[0]) == ("cuMemAlloc_v2", "cuMemAllocHost_v2")
     assert folded.startswith(f"{others[0]} and 48 more") and "  driver driver.so  " in folded
     assert apart.startswith(f"{elsewhere.function} ") and f" driver.so {elsewhere.function} " in apart
+    assert folded.split("  ")[0] == f"{others[0]} and 48 more"
     assert rest == [report.EACH] and "cuda-route --unhooked '*' has a row for each" in report.EACH
     few = found[:40]
     assert report.folded_table(snapshot, few, plain) == report.table(few, plain, is_each=False)
+
+
+def test_the_line_above_what_goes_past(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "driver")
+    head = [report.head(snapshot, [route(name) for name in names.split()]) for names in (
+        "cuInit", "cuInit cuDeviceGet cuInit", "cuInit cuMemAlloc_v2", "cuMemAlloc_v2 cuMemAllocHost_v2",
+        "cuMemAlloc_v2 cuMemAllocHost_v2 cuMemAllocManaged cuMemAllocPitch_v2",
+        "cuMemAlloc_v2 cuMemAllocHost_v2 cuMemAllocManaged cuMemAllocPitch_v2 cuMemAllocAsync")]  # fmt: skip
+    four = "cuMemAlloc_v2, cuMemAllocHost_v2, cuMemAllocManaged, cuMemAllocPitch_v2"
+    assert head == [
+        "1 function goes past the hook, and none hands out memory:",
+        "2 functions go past the hook, and none hands out memory:",
+        "2 functions go past the hook; 1 hands out memory: cuMemAlloc_v2",
+        "2 functions go past the hook; 2 hand out memory: cuMemAlloc_v2, cuMemAllocHost_v2",
+        f"4 functions go past the hook; 4 hand out memory: {four}",
+        f"5 functions go past the hook; 5 hand out memory: {four}, ...",
+    ]
+
+
+def test_the_ways_of_one_row(process: RouteProcess) -> None:
+    one, two = route("cuInit"), route("cuInit")._replace(way="pointer", state="in kept")
+    assert report.ways([two]) == "pointer, in kept"
+    assert report.ways([two._replace(state="")]) == "pointer"
+    assert report.ways([two, two]) == "2 pointers" and report.ways([two] * 3) == "3 pointers"
+    many = [one._replace(way="PLT")] * 2 + [two]
+    assert report.ways(many) == "2 PLT, pointer"
+
+
+def test_askers_beyond_two_are_counted(process: RouteProcess) -> None:
+    asked = [route("cuInit")._replace(asker=f"/lib/lib{name}.so") for name in "abcd"]
+    shown = [report.askers(asked[:count], plain) for count in (1, 2, 3, 4)]
+    assert shown == ["app liba.so", "app liba.so, app libb.so", "app liba.so, app libb.so and 1 more",
+                     "app liba.so, app libb.so and 2 more"]  # fmt: skip
+    assert report.askers([asked[0], asked[0]], plain) == "app liba.so"
+    far = route("cuInit")._replace(asker="/usr/local/lib/liba.so")
+    assert report.asker(far, marked) == "<layer-app>app liba.so"
+
+
+def test_functions_that_were_folded_are_counted_in_the_colour_of_none_of_them(process: RouteProcess) -> None:
+    alike = [[route("cuInit")], [route("cuDeviceGet")], [route("cuMemFree_v2")]]
+    name, _, _, there, verdict, _ = report.cells_of(alike, marked, str)
+    assert name == "<function>cuInit and 2 more" and there.startswith("<dim>driver ") and verdict == "<warning>driver"
+    assert report.cells_of(alike[:1], marked, str)[0] == "<function>cuInit"

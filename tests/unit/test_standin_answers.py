@@ -69,6 +69,7 @@ def test_a_program_of_nvcc_runs_unmodified(shim: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "library"),
     [
+        ("arena.c", "libcuda.so.1"),
         ("copies.c", "libcuda.so.1"),
         ("threads.c", "libcuda.so.1"),
         ("runtime_copies.c", "libcudart.so.13"),
@@ -79,4 +80,13 @@ def test_the_program_checks_itself(shim: Path, tmp_path: Path, source: str, libr
     program = tmp_path / "program"
     build(shim, program, source, library, library)
     done = run_over(shim, program, GDBCUDA_STANDIN_DEVICES="2")
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+def test_where_addresses_are_short_most_are_left_to_the_program(shim: Path, tmp_path: Path) -> None:
+    program, gigabyte = tmp_path / "program", 1 << 30
+    build(shim, program, "arena.c", "libcuda.so.1", "libcuda.so.1")
+    variables = {**clean_environment(), "LD_LIBRARY_PATH": str(shim / "standin")}
+    command = ["sh", "-c", f"ulimit -v {12 * gigabyte // 1024}; exec {program}"]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)

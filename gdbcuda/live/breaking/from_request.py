@@ -21,6 +21,7 @@ from gdbcuda.live.prompt import command
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.live.threads import children
 from gdbcuda.machine import abi
+from gdbcuda.text import cplusplus
 from gdbcuda.text.arguments import one_of
 from gdbcuda.text.options import Options, condition, flag, option, words
 from gdbcuda.text.sentences import some
@@ -75,7 +76,7 @@ class BreakRequest:
         return "any" if is_behind and self.places != ("hook",) else "app"
 
     def calls(self, is_exact: bool) -> variants.WantedCalls:
-        callers = ("any",) if CALLER.search(self.text or "") else tuple(self.callers.split(","))
+        callers = ("any",) if CALLER.search(self.text or "") else cplusplus.listed(self.callers)
         return variants.WantedCalls(self.places, callers, is_exact)
 
     def parse(self, symbols: list[str], optional: Container[str] = ()) -> conditions.Condition | None:
@@ -215,7 +216,7 @@ def is_meant(
     call: frames.FrameCall, request: BreakRequest, condition: conditions.Condition | None, number: int
 ) -> bool:
     caller = call.caller
-    if caller is None or not any(condition_words.is_from(caller, word) for word in request.callers.split(",")):
+    if caller is None or not any(condition_words.is_from(caller, word) for word in cplusplus.listed(request.callers)):
         return False
     try:
         around = condition_words.EntrySurroundings(caller, lambda: counting.one_more(number))

@@ -26,6 +26,7 @@ from gdbcuda.live.placing import loader_watch
 from gdbcuda.live.prompt import user_hooks
 
 ORDER = ("hook", "runtime", "driver", "app", "system")
+OF_NO_API = ("hook", "app", "runtime", "driver", "system")  # the vendor's own have such names by accident
 
 
 IS_INDIRECT = "that is an indirect function (IFUNC): which code it stands for only gdb's own break can tell"
@@ -146,7 +147,8 @@ def chosen_layer(places: list[Location], wish: BreakWish) -> str:
     real = [p for p in places if is_of(p, wish.function)]
     if wish.defined_in_hook or any(p.layer == "hook" for p in real):
         return "hook"
-    return next((layer for layer in ORDER if any(p.layer == layer for p in real)), "")
+    order = OF_NO_API if names.prototype(wish.function) is None else ORDER
+    return next((layer for layer in order if any(p.layer == layer for p in real)), "")
 
 
 def choose_locations(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:

@@ -28,7 +28,7 @@ def routes(snapshot: ProcessSnapshot, function: str | None = None, app: bool = F
 
 def wanted_names(snapshot: ProcessSnapshot, pattern: str | None) -> frozenset[str]:
     if pattern is None:
-        return frozenset(snapshot.api_names)
+        return snapshot.api_names
     found = frozenset(f.symbol for f in snapshot.table.find(pattern))
     if names.is_glob(pattern):
         found |= exported_by_ours(snapshot, pattern)
@@ -115,7 +115,7 @@ def null_pointers(snapshot: ProcessSnapshot, function: str | None = None) -> lis
 
 
 def past_the_hook(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Route]:
-    if not snapshot.hooks:
+    if not snapshot.hooks and not snapshot.unsearched_hooks:
         raise UserError("no hook library is loaded: everything goes past it (cuda-load LIB)")
     past = [route for route in report.of_callers(routes) if report.is_past(snapshot, route)]
     return sorted(past, key=lambda route: not collect.is_alloc(snapshot, route.function))

@@ -27,8 +27,7 @@ def findings() -> list[Finding]:
     vector = process.auxiliary()
     if not process.images():
         return loaded.without_loader(Facts(is_static=vector.get("AT_BASE") == 0))
-    answer_search.notice_all()
-    return loaded.findings(this_snapshot.now(), facts(vector))
+    return loaded.findings(answer_search.notice_all(), facts(vector))
 
 
 def facts(vector: dict[str, int]) -> Facts:

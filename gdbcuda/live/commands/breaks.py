@@ -16,6 +16,7 @@ from gdbcuda.live.layers import condition_words, names, variants
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
+from gdbcuda.text import cplusplus
 from gdbcuda.text.highlight import C, highlighted
 from gdbcuda.text.printable import visible, visible_in_colour
 
@@ -93,7 +94,7 @@ def unknown_callers(request: from_request.BreakRequest) -> str:
     """Of --from, where it may be a library or a function to come."""
     if not request.is_from_given or not process.is_alive():
         return ""
-    strange = [word for word in request.callers.split(",") if not condition_words.is_known(word)]
+    strange = [word for word in cplusplus.listed(request.callers) if not condition_words.is_known(word)]
     return "".join(f"\n  ({visible(condition_words.unknown(word))})" for word in strange)
 
 

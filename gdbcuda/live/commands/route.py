@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gdbcuda.errors import UserError
 from gdbcuda.live.checking import routes_here
-from gdbcuda.live.layers import answer_search, names, this_snapshot
+from gdbcuda.live.layers import answer_search, names
 from gdbcuda.live.layers.arguments import FUNCTION
 from gdbcuda.live.process import core_files
 from gdbcuda.live.prompt.command import command
@@ -52,8 +52,7 @@ def cuda_route(wanted: RouteOptions) -> str:
       cuda-route --unhooked
       cuda-route --null
       cuda-route 'cuMem*' --all --json"""
-    answer_search.notice_all()
-    snapshot = this_snapshot.now()
+    snapshot = answer_search.notice_all()
     if wanted.null:
         return null_pointers(snapshot, wanted)
     routes = routes_here.routes(snapshot, wanted.function, wanted.app, wanted.all)

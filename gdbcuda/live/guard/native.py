@@ -21,8 +21,8 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
-from gdbcuda.live.guard.guard import FOREIGN, Guard, is_stepped
-from gdbcuda.live.guard.inside import here
+from gdbcuda.live.guard.guard import FOREIGN, Guard
+from gdbcuda.live.guard.inside import here, is_stepped
 from gdbcuda.live.guard.watch import leave_to_children, quietly
 from gdbcuda.live.patching import detours
 from gdbcuda.live.placing import inserted

@@ -19,7 +19,7 @@ from gdbcuda.live.guard import forks
 from gdbcuda.live.guard.guard import FOREIGN, Guard
 from gdbcuda.live.guard.watch import switch_locations
 from gdbcuda.live.host import inferiors
-from gdbcuda.live.patching import detours
+from gdbcuda.live.patching import detours, own_instructions
 from gdbcuda.live.placing import link
 from gdbcuda.machine.detour import NoDetour
 
@@ -35,6 +35,7 @@ class RemoteGuard(Guard):
     def __post_init__(self) -> None:
         super().__post_init__()
         process.PATCHED()[self.function] = self.detour.original
+        own_instructions.hide(self.function, self.jump(), self.detour.original)
         self.watch(False)
 
     def ways_out(self) -> tuple[int, ...]:
@@ -146,7 +147,7 @@ class RemoteGuard(Guard):
     def retire(self) -> None:
         """(Its breakpoints are off at once: the next guard's jump must not be written below them, and a child that is
         about to be made must not have them.)"""
-        process.PATCHED().pop(self.function, None)
+        process.PATCHED().pop(self.function)
         super().retire()
         for one in self.watches():
             one.switch(False)
@@ -154,7 +155,7 @@ class RemoteGuard(Guard):
     def forget(self) -> None:
         """(Where the process has executed another program, gdb may try to set breakpoints at the old addresses when one
         is switched on: ours first have to be off.)"""
-        process.PATCHED().pop(self.function, None)
+        process.PATCHED().pop(self.function)
         super().forget()
         with suppress(gdb.error):
             if inferiors.selected_thread() is not None or not locations.LISTS:

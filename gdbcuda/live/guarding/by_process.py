@@ -98,6 +98,21 @@ def members_by_function() -> dict[int, dict[int, int]]:
     return found
 
 
+def refuse(numbers: Iterable[int], why: str, is_for_now: bool = False, is_roomless: bool = False) -> None:
+    for one in map(wanted_by, numbers):
+        one.why = why
+        one.is_waiting |= is_for_now
+        one.is_roomless |= is_roomless
+
+
+def waiting() -> list[int]:
+    return [number for number, one in wanted().items() if one.is_waiting]
+
+
+def roomless() -> list[int]:
+    return [number for number, one in wanted().items() if one.is_roomless]
+
+
 def look_again(numbers: Iterable[int]) -> None:
     """At what these breakpoints want, as soon as may be."""
     for number in numbers:

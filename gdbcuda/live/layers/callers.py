@@ -16,6 +16,7 @@ from gdbcuda.live.layers import condition_words, this_snapshot
 from gdbcuda.machine import trampoline
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.memory import PAGE
+from gdbcuda.text import cplusplus
 
 FOREIGN = ("hook", "driver", "system")  # to --from app
 MOST_INLINED = 16 << 10  # bytes that are asked one by one
@@ -24,13 +25,13 @@ ORDER = {"hook": 0, "driver": 1, "app": 2}  # likely callers first
 
 def test(wanted: str) -> trampoline.Test:
     """For the text of --from, several words with commas."""
-    words = wanted.split(",")
+    words = cplusplus.listed(wanted)
     unwanted = [one for one in process.images() if one.segments and not may_call(one, words)]
     ranges = sorted(map(extent, unwanted))
     return trampoline.returns_into(sorted(joined(ranges), key=lambda r: rank(r, unwanted)), wanted=False)
 
 
-def may_call(one: Image, words: list[str]) -> bool:
+def may_call(one: Image, words: Sequence[str]) -> bool:
     name = file_of(one)
     layer = "app" if not one.name else layers.layer_of_object(name)
     return any(is_meant(word, layer, name, is_program=not one.name) or has_function(one, word) for word in words)

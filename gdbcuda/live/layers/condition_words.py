@@ -156,7 +156,7 @@ def refuse_unknown(condition: conditions.Condition) -> None:
 
 def split_callers(text: str | None) -> tuple[str, ...]:
     """For --from: layers, "any", libraries and functions; they may come later."""
-    words = tuple(word for word in re.split(r"[,\s]+", text or "") if word)
+    words = tuple(word for part in cplusplus.listed(text or "") for word in cplusplus.joined(part.split()))
     for word in words:
         refuse_typo(word)
     return words

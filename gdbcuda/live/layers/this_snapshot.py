@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, Callable
 
@@ -13,7 +14,7 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import table_version
+from gdbcuda.live.layers import noticed, table_version
 from gdbcuda.live.placing import unloading
 from gdbcuda.memory.pages import PagedMemory
 from gdbcuda.routes.snapshot import ProcessSnapshot
@@ -90,17 +91,35 @@ def minimal_symbols(file: str) -> str:
         return ""
 
 
+class StaticFunctions:
+    """Functions and addresses of an object as gdb has read them. They stay as they are when other objects come."""
+
+    def __init__(self, file: str, objfile: gdb.Objfile | None) -> None:
+        self.objfile = objfile
+        found = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", minimal_symbols(file), re.MULTILINE)
+        self.rows = [(name, int(address, 16)) for address, name in found]
+        self.by_name = dict(self.rows)
+
+
+_tables: PerInferior[dict[str, StaticFunctions]] = PerInferior(dict)
+
+
 @process.until_objects_change
+def table_of(file: str) -> StaticFunctions:
+    known, objfile = _tables().get(file), process.objfile_of(process.strip_prefix(file))
+    if known is None or objfile is None or known.objfile is not objfile:
+        known = _tables()[file] = StaticFunctions(file, objfile)
+    return known
+
+
 def symbol_table(file: str) -> list[tuple[str, int]]:
-    """Functions and addresses of an object's symbol table as gdb has read it: a lookup costs packets for each name."""
-    rows = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", minimal_symbols(file), re.MULTILINE)
-    return [(name, int(address, 16)) for address, name in rows]
+    """A lookup by gdb costs packets for each name."""
+    return table_of(file).rows
 
 
-@process.until_objects_change
 def static_functions(file: str) -> dict[str, int]:
     """The same by name."""
-    return dict(symbol_table(file))
+    return table_of(file).by_name
 
 
 @process.until_objects_change
@@ -122,19 +141,30 @@ def variable_at(address: int) -> str:
 def code_readers() -> list[Callable[[int, int], bytes]]:
     """What the program has written over a breakpoint of gdb's only the raw memory shows; what is under one gdb does."""
     raw = process.raw_memory()
-    return [process.original_code, *([lambda at, size: process.original_code(at, size, raw)] if raw else [])]
+    readers = [process.OriginalCode(memory) for memory in (process.InferiorMemory(), raw) if memory is not None]
+    return [PagedMemory(one).read for one in readers]
 
 
-def in_other_namespace(address: int) -> tuple[str, str]:
-    """File and layer; "" where gdb does not know of it."""
+def in_other_namespace(address: int) -> tuple[str, str, int]:
+    """File, layer and base; "" where gdb does not know of it."""
     file = process.object_of(address)
-    return file, layers.layer_of_object(file)
+    images = (one for namespace in process.images_elsewhere() for one in namespace) if file else ()
+    return file, layers.layer_of_object(file), next((one.base for one in images if one.holds(address)), 0)
+
+
+def base_of(address: int) -> int:
+    """Where the object was loaded whose code is there, in whatever namespace; 0 where nobody knows."""
+    holder = objects().holder(address)
+    return holder.image.base if holder is not None else in_other_namespace(address)[2]
 
 
 def now() -> ProcessSnapshot:
     """The process at this stop: pointers and slots are read anew."""
     memory = PagedMemory(process.InferiorMemory())
-    return ProcessSnapshot(
+    found = ProcessSnapshot(
         objects(), memory, table_version.table(), layer_of, file_of, symbol_at, is_hidden, variable_at,
         code_readers(), in_other_namespace,
     )
+    searched = {file_of(one) for one in found.objects.all}
+    found.unsearched_hooks = tuple(os.path.basename(file) for file in noticed.hooks() if file not in searched)
+    return found

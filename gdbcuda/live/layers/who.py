@@ -9,7 +9,7 @@ from gdbcuda.api import vendor
 from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.hook_library import RESOLVERS
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answer_search, answering, noticed, this_snapshot
+from gdbcuda.live.layers import answer_search, answering, noticed
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
 PROGRAM, NAMED, BY_NAME, OTHER = "the program", "cuda-load", "its name", "the program's"
@@ -33,8 +33,7 @@ class Member(NamedTuple):
 
 def members() -> list[Member]:
     """UserError where there is no process, or the loader has not begun."""
-    answer_search.notice_all()
-    snapshot = this_snapshot.now()
+    snapshot = answer_search.notice_all()
     order = {one: number for number, one in enumerate(snapshot.objects.startup, 1)}
     found = [member(snapshot, one, order.get(one)) for one in snapshot.objects.all]
     known = {one.file for one in found}

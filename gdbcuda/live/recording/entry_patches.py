@@ -18,6 +18,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
+from gdbcuda.live.patching import own_instructions
 from gdbcuda.live.threads import raw_stacks
 
 INT3 = 0xCC
@@ -42,10 +43,11 @@ class EntryPatch:
         self.is_written = self.change(memory, self.own, self.jump)
         if self.is_written:
             process.PATCHED()[self.address] = self.own
+            own_instructions.hide(self.address, self.jump, self.own)
 
     def restore(self, memory: process.RawMemory) -> None:
         self.is_written = False
-        process.PATCHED().pop(self.address, None)
+        process.PATCHED().pop(self.address)
         self.change(memory, self.jump, self.own)
 
     def change(self, memory: process.RawMemory, before: bytes, after: bytes) -> bool:

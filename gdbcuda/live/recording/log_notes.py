@@ -23,8 +23,9 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places, frames, table_version, this_snapshot
+from gdbcuda.live.layers import code_places, frames, source_lines, table_version, this_snapshot
 from gdbcuda.live.placing import link, unloading
+from gdbcuda.live.recording import planting
 from gdbcuda.live.recording.footprint import RecordWish
 
 # tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
@@ -58,7 +59,9 @@ class LogNotes:
     def place(self, place: frames.CodePlace, outer: Sequence[gdb.Frame] = ()) -> int:
         """``outer``: the frames of the functions that the compiler has put this code into."""
         if ("place", place.address) not in self.noted():
-            self.note("place", place.address, code_places.details(place) | code_places.inlined_into(outer))
+            text = source_lines.text_of(place)
+            known = code_places.details(place) | code_places.inlined_into(outer)
+            self.note("place", place.address, known | ({"text": text} if text else {}))
         return place.address
 
     def note_kernel(self, function: api.Function, call: Call, raws: list[bytes | None]) -> None:
@@ -84,11 +87,15 @@ class LogNotes:
 
     def note_unseen(self) -> None:
         """What the ledger must not conclude anything from."""
-        for name in ledger.left_out(self.wish.functions, table_version.table(), self.wish.is_some):
+        left_out = ledger.left_out(self.wish.functions, table_version.table(), self.wish.is_some)
+        for name in left_out | self.only_elsewhere():
             self.note("unseen", name, {"name": name})
         inferior = gdb.selected_inferior()
         if self.running.get(inferior.num) == IMAGE() or inferior.was_attached:
             self.note("unseen", BEFORE, {"name": BEFORE})
+
+    def only_elsewhere(self) -> set[str]:
+        return planting.only_elsewhere(self.wish.functions, self.wish.places) if self.wish.places else set()
 
     # -- places
 

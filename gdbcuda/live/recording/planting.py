@@ -7,8 +7,11 @@ and only at the first instruction are return address and stack pointer known wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from contextlib import suppress
 from typing import NamedTuple
 
+from gdbcuda import api
+from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import answering, names, this_snapshot
@@ -51,3 +54,14 @@ def hidden(linkage: Linkage, file: str, wanted: Set[str]) -> dict[int, str]:
     rows = [(a, name) for name in wanted & names.defined(path) for a in process.decoded(name)]
     starts = [(process.function_start(a), name) for a, name in rows if process.object_of(a) == file]
     return {start: name for start, name in starts if start is not None and process.symbol_of(start)[0] == name}
+
+
+def only_elsewhere(wanted: Set[str], places: tuple[str, ...]) -> set[str]:
+    """Base names of functions that are in other objects than those that are recorded, and in none of these: their calls
+    are not in the log."""
+    here, there = set[str](), set[str]()
+    with suppress(UserError):  # the loader has not begun
+        for spot in (spot for one in this_snapshot.objects().all for spot in spots(one, wanted, ())):
+            is_recorded = any(layers.matches(place, spot.layer, spot.file) for place in places)
+            (here if is_recorded else there).add(api.base_name(spot.symbol))
+    return there - here

@@ -24,7 +24,7 @@ from gdbcuda.live.guarding import by_process, filters, making, seccomp
 from gdbcuda.live.host import inferiors, lazily
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import code_places, condition_words, table_version, this_snapshot
-from gdbcuda.live.patching import trampoline_space
+from gdbcuda.live.patching import own_instructions, trampoline_space
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
 from gdbcuda.live.recording import entry_patches, entry_plans, near_pages, planting, slots, taken_bytes
 from gdbcuda.live.recording.footprint import RecordWish
@@ -99,7 +99,9 @@ class RingRecorder(LogNotes):
         if inferiors.is_forked(inferior) and parents:
             state = self.processes.of(inferior)
             state.inherit(parents[-1])
-            process.PATCHED.of(inferior).update({at: one.own for at, one in state.patches.items() if one.is_written})
+            written = [one for one in state.patches.values() if one.is_written]
+            process.PATCHED.of(inferior).update({one.address: one.own for one in written})
+            own_instructions.inherit(inferior, {one.address: (one.jump, one.own) for one in written})
 
     # -- guards on the same functions
 

@@ -19,7 +19,7 @@ from gdbcuda.live.layers import condition_words, frames, names, table_version
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.machine import abi
-from gdbcuda.text import help_page
+from gdbcuda.text import cplusplus, help_page
 
 F = TypeVar("F", bound=Callable[..., Any])
 APIS = ("driver", "runtime", "nvml")
@@ -72,7 +72,7 @@ def argument_counts(action: Callable[..., Any]) -> range:
 @function("_cuda_from")
 def cuda_from(wanted: gdb.Value) -> bool:
     """$_cuda_from("app"): does the call come from that layer, library or function? Several with commas: "hook,main"."""
-    return condition_words.FrameSurroundings().is_from(wanted.string().split(","))
+    return condition_words.FrameSurroundings().is_from(cplusplus.listed(wanted.string()))
 
 
 @function("_cuda_in")

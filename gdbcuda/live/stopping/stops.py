@@ -87,8 +87,8 @@ def answers(call: frames.FrameCall) -> str:
 
 def offset(place: frames.CodePlace) -> str:
     """ "+0x13330", for code without a name."""
-    holder = this_snapshot.objects().holder(place.address)
-    return f"+{place.address - holder.image.base:#x}" if holder is not None else f"{place.address:#x}"
+    base = this_snapshot.base_of(place.address)
+    return f"+{place.address - base:#x}" if base else f"{place.address:#x}"
 
 
 _last: tuple[object, int] = (None, 0)  # a stop and the breakpoint that made it

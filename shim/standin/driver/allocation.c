@@ -3,11 +3,8 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
-/* Above this size memory comes straight from the kernel and costs nothing until it is written. */
-enum { MAPPED_FROM = 1 << 20, ALIGNMENT = 512 };
+enum { ALIGNMENT = 512 };
 
 static struct registry allocations = REGISTRY_EMPTY;
 static atomic_size_t used[MODEL_MAX_DEVICES];
@@ -47,24 +44,6 @@ static size_t rounded(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static void *get_pages(size_t bytes)
-{
-    if (bytes < MAPPED_FROM) {
-        void *block = aligned_alloc(ALIGNMENT, rounded(bytes));
-        return block ? memset(block, 0, rounded(bytes)) : NULL; /* as fresh pages are: runs can be compared */
-    }
-    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
-}
-
-static void put_pages(void *pages, size_t bytes)
-{
-    if (bytes < MAPPED_FROM)
-        free(pages);
-    else
-        munmap(pages, bytes);
-}
-
 static bool owns_pages(const struct allocation *allocation)
 {
     return allocation->kind != MEMORY_REGISTERED && allocation->kind != MEMORY_MAPPED;
@@ -101,12 +80,12 @@ CUresult allocate_at(enum memory_kind kind, void *address, size_t bytes, struct 
 
 static CUresult allocate_charged(enum memory_kind kind, size_t bytes, struct allocation **made)
 {
-    void *pages = get_pages(bytes);
+    void *pages = arena_allocate(bytes);
 
     RETURN_IF(!pages, CUDA_ERROR_OUT_OF_MEMORY);
     CUresult result = allocate_at(kind, pages, bytes, made);
     if (result != CUDA_SUCCESS)
-        put_pages(pages, bytes);
+        arena_free(pages, bytes);
     return result;
 }
 
@@ -133,7 +112,7 @@ static void end(struct allocation *allocation)
     if (pool)
         pool_count(pool, -(long long)allocation->charged);
     if (owns_pages(allocation))
-        put_pages((void *)allocation->entry.start, allocation->entry.size);
+        arena_free((void *)allocation->entry.start, allocation->entry.size);
     free(allocation);
 }
 

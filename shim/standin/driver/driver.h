@@ -66,6 +66,17 @@ void context_end(CUcontext context);
 int context_count(int physical_device);
 unsigned long long next_id(void);
 
+/* ---- addresses and the memory behind them (arena.c) ---- */
+
+enum { PHYSICAL_GRANULARITY = 2 << 20 };
+
+void *arena_allocate(size_t bytes); /* zeros; NULL where there is no memory */
+void arena_free(void *at, size_t bytes);
+/* Addresses without memory, on a boundary of PHYSICAL_GRANULARITY; NULL where the wish, if any, cannot be met. */
+void *arena_reserve(const void *wish, size_t bytes);
+bool arena_release(void *at, size_t bytes); /* false where they are not of the arena */
+bool arena_empty(void *at, size_t bytes); /* the addresses stay, the memory behind them goes */
+
 /* ---- memory (allocation.c) ---- */
 
 enum memory_kind {
@@ -102,8 +113,6 @@ bool allocation_on_host(const struct allocation *allocation);
 CUresult device_charge(CUdevice device, size_t bytes); /* OUT_OF_MEMORY beyond the device's size */
 void device_uncharge(CUdevice device, size_t bytes);
 size_t device_used(CUdevice device);
-
-enum { PHYSICAL_GRANULARITY = 2 << 20 };
 
 /* What cuMemCreate makes (physical.c) and cuMemMap gives an address (mapping.c). */
 struct physical {

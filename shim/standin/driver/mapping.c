@@ -7,20 +7,35 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct registry reservations = REGISTRY_EMPTY;
 
-/* More than asked for is taken, so that an aligned part of it can be kept. */
-static CUdeviceptr take_addresses(CUdeviceptr wanted, size_t size)
+/* More than asked for is taken, so that an aligned part of it can be kept. 0: not there. */
+static CUdeviceptr map_addresses(CUdeviceptr wish, size_t size)
 {
     size_t whole = size + PHYSICAL_GRANULARITY;
-    char *room = mmap((void *)wanted, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *room = mmap((void *)wish, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (room == MAP_FAILED)
         return 0;
     CUdeviceptr start = ((CUdeviceptr)room + PHYSICAL_GRANULARITY - 1) / PHYSICAL_GRANULARITY * PHYSICAL_GRANULARITY;
     size_t before = start - (CUdeviceptr)room;
+    if ((CUdeviceptr)room != wish) {
+        munmap(room, whole);
+        return 0;
+    }
     if (before)
         munmap(room, before);
     munmap((void *)(start + size), whole - before - size);
+    arena_empty((void *)start, size);
     return start;
+}
+
+/* Where the program wishes them, if that can be: in the arena or outside of it. */
+static CUdeviceptr take_addresses(CUdeviceptr wish, size_t size)
+{
+    CUdeviceptr found = (CUdeviceptr)arena_reserve((void *)wish, size);
+
+    if (!found && wish)
+        found = map_addresses(wish / 4096 * 4096, size);
+    return found || !wish ? found : (CUdeviceptr)arena_reserve(NULL, size);
 }
 
 DRIVER_INIT(cuMemAddressReserve)(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
@@ -51,7 +66,8 @@ DRIVER_INIT(cuMemAddressFree)(CUdeviceptr ptr, size_t size)
     INVALID_IF(mapped && mapped->kind == MEMORY_MAPPED);
     struct entry *entry = registry_take(&reservations, ptr, of_size, &size);
     INVALID_IF(!entry);
-    munmap((void *)ptr, size);
+    if (!arena_release((void *)ptr, size))
+        munmap((void *)ptr, size);
     free(entry);
     return CUDA_SUCCESS;
 }
@@ -93,7 +109,7 @@ static void unmap_one(const struct allocation *mapped)
 
     physical_drop(mapped->physical);
     allocation_free(range.start, MEMORY_MAPPED);
-    mmap((void *)range.start, range.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    arena_empty((void *)range.start, range.size);
 }
 
 /* The mapping that starts at the address and ends inside `room` bytes; NULL when there is none. */

@@ -1,0 +1,69 @@
+"""What the ledger says where the log has not seen every call."""
+
+from __future__ import annotations
+
+import pytest
+from ledger_calls import TABLE, WRITER, alloc, at, fed, free, kinds, ledger_of
+from log_files import call
+
+from gdbcuda.calls.references import References
+from gdbcuda.ledger import left_out, views
+
+
+def told_unseen(*names: str) -> References:
+    notes = References()
+    for name in names:
+        notes.add("unseen", {"name": name})
+    return notes
+
+
+def test_without_the_frees_nobody_knows_what_is_live() -> None:
+    ledger = fed(told_unseen("cuMemFree", "cuMemFreeAsync"), alloc(0, 0x1000, 4096))
+    assert views.leaked(ledger) == []
+    for text in (views.leaks(ledger, WRITER), views.live(ledger, WRITER), views.overview(ledger, WRITER)):
+        assert "Unknown whether freed: 1 block: device 4096 [4.00 KiB] in 1; not every call of cuMemFree" in text
+        assert "Not freed" not in text
+
+
+def test_of_each_family_for_itself() -> None:
+    handle = call(1, "cuMemAllocHost_v2", {"pp": {"address": "0x7ffe0"}, "bytesize": 64}, out={"pp": at(0x9000)})
+    ledger = fed(told_unseen("cuMemFree"), alloc(0, 0x1000, 4096), handle)
+    assert [block.address for block in views.leaked(ledger)] == [0x9000]
+    text = views.leaks(ledger, WRITER)
+    assert "Not freed: 1 block: host 64 in 1\nUnknown whether freed: 1 block: device 4096" in text
+
+
+def test_a_block_from_before_the_log_is_no_bad_free() -> None:
+    late = fed(told_unseen("before"), free(0, 0x1000), alloc(1, 0x2000, 64), free(2, 0x2000), free(3, 0x2000))
+    assert kinds(late) == ["double free"]  # this one the log knows all about
+    assert "freed by 1 call, the first #0 cuMemFree_v2: the recording began later." in views.problems(late, WRITER)
+    assert kinds(ledger_of(free(0, 0x1000))) == ["unknown pointer"]
+
+
+def test_what_an_unrecorded_allocator_may_have_handed_out_is_no_bad_free() -> None:
+    ledger = fed(told_unseen("cuMemAllocManaged"), alloc(0, 0x1000, 64), free(1, 0x1000), free(2, 0x1000))
+    assert not ledger.problems
+    assert "not every cuMemAllocManaged was recorded" in views.problems(ledger, WRITER)
+    arrays = fed(told_unseen("cuMemAllocManaged"), call(0, "cuArrayDestroy", {"hArray": "0x77"}))
+    assert kinds(arrays) == ["unknown pointer"]
+
+
+def test_another_program_of_the_process_begins_at_its_beginning() -> None:
+    notes = told_unseen("before")
+    notes.add("process", {"program": "a", "image": 1})
+    assert not notes.unseen
+
+
+@pytest.mark.parametrize(
+    ("named", "is_some", "left"),
+    [
+        (["cuMemAlloc_v2"], False, {"cuMemFree", "cuMemFreeAsync"}),
+        (["cuMemAlloc_v2", "cuMemFree_v2", "cuMemFreeAsync"], True, {"cuMemAlloc", "cuMemFree", "cuMemFreeAsync"}),
+        (["cuMemHostRegister_v2", "cuMemHostUnregister"], False, set()),
+        (["cuMemGetInfo_v2"], True, set()),
+        (list(TABLE.functions), False, set()),
+    ],
+)
+def test_which_functions_a_recorder_leaves_out(named: list[str], is_some: bool, left: set[str]) -> None:
+    assert left <= left_out(named, TABLE, is_some)
+    assert bool(left) == bool(left_out(named, TABLE, is_some))
