@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,16 @@ def test_the_program_goes_on_from_where_a_guard_is_made(shim, compile_c, tmp_pat
     )  # fmt: skip
     assert "already hit 4 times" in text, text
     assert "sum 2000" in text and "exited with code 03" in text, text
+
+
+@pytest.mark.parametrize("stepping", [IN_PLACE, "set displaced-stepping auto"])
+def test_a_guard_that_was_made_so_leaves_nothing(shim, compile_c, tmp_path: Path, stepping: str) -> None:
+    """A command of ours comes, which may have the breakpoints stay in the process: from then on they are there."""
+    hook = compile_c("libguardhook.so", FIRST.replace("%s", SHAPES["one under the jump"]), "-shared")
+    program = compile_c("program", ADDS, str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = Scenario(shim).run(
+        program, ON, stepping, "tbreak main", "RUN", FOUR, "disable 2", "tbreak cuMemAlloc_v2", "continue", "enable 2",
+        "continue", "continue", "cuda-guards", "delete 2", "continue", hook=hook,
+    )  # fmt: skip
+    assert re.search("^2 +in the process", text, re.MULTILINE), text
+    assert "SIGTRAP" not in text and "sum 2000" in text and "exited with code 03" in text, text

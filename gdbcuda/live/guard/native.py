@@ -198,6 +198,8 @@ class NativeGuard(Guard):
         return False
 
     def stand(self, pc: int) -> None:
+        """(Else gdb has taken out what it had put in.)"""
+        self.is_lowered = self.is_lowered and inserted.always()
         super().stand(pc)
         if self.trouble == FOREIGN:
             self.leave_alone()

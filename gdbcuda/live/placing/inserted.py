@@ -37,9 +37,18 @@ def settle() -> None:
     if _owners and not always():
         gdb_cli.execute(f"set {SETTING} on")
         _ours.append(True)
+        if not process.is_remote():  # over a link each is a packet
+            put_in()
     elif _ours and not _owners:
         _ours.clear()
         gdb_cli.execute(f"set {SETTING} off")
+
+
+def put_in() -> None:
+    """gdb does when it goes over its breakpoints the next time: `now` is to be true before."""
+    one = next((one for one in gdb.breakpoints() if one.enabled), None)
+    if one is not None:
+        one.enabled = True
 
 
 def always() -> bool:
