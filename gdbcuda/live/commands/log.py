@@ -75,7 +75,7 @@ class StartOptions(Options):
 
 @command("cuda-log start", StartOptions, needs="stopped")
 def cuda_log_start(wanted: StartOptions) -> str:
-    """Record calls from now on, before the program runs or at any stop.
+    """Record calls from now on; before run, or at any stop.
 
     Each call costs two stops of the program that nobody sees. Breakpoints and stepping go on as usual. The
     calls of one thread nest: the program calls the runtime, the runtime the hook, the hook the driver.
@@ -161,7 +161,7 @@ def cuda_log_stop() -> str:
 
 @command("cuda-log clear")
 def cuda_log_clear() -> str:
-    """Forget the calls recorded so far; the recorder, if it is on, goes on.
+    """Forget the calls recorded so far; the recorder goes on.
 
     Examples:
       cuda-log clear"""
@@ -176,7 +176,7 @@ class LogSaveOptions(Options):
 
 @command("cuda-log save", LogSaveOptions)
 def cuda_log_save(wanted: LogSaveOptions) -> str:
-    """Write the calls kept so far to FILE, for 'gdbcuda log' in a shell.
+    """Write the calls kept so far to a file, for 'gdbcuda log'.
 
     'cuda-log start --to FILE' writes each call as it happens.
 
@@ -206,7 +206,7 @@ class LogShowOptions(shared.ShowOptions, SessionOptions):
 
 @command("cuda-log show", LogShowOptions)
 def cuda_log_show(wanted: LogShowOptions) -> str:
-    """Show recorded calls: when, thread, layer, the call, its result, by whom.
+    """Show recorded calls, with time, thread, layer and caller.
 
     Without --last the newest 40, with --json all.
 
@@ -285,7 +285,7 @@ class LogSummaryOptions(shared.SummaryOptions, SessionOptions):
 
 @command("cuda-log summary", LogSummaryOptions)
 def cuda_log_summary(wanted: LogSummaryOptions) -> str:
-    """Sum up the recorded calls: count, failures, times, bytes, kernels, callers.
+    """Sum up the calls: counts, times, bytes, kernels, callers.
 
     The times are the debugger's. Each call includes the cost of its own two stops and of those of the calls
     inside it.
