@@ -106,6 +106,8 @@ def lines(place: Path) -> dict[str, list[str]]:
         CLOCK: [calls, "clock", "1", str(CALLS)],
         PLAIN: out,
         "gdbcuda trace, two arguments and one out-value": [*trace, *out],
+        "the same, --all": [*trace[:-1], "--all", "--", *out],
+        "--filter, not wanted": [*trace[:-1], "--filter", "ordinal > 7", "--", *out],
         "gdbcuda trace, one argument": [*trace, *result],
         "8 threads, plain": threads,
         "8 threads, gdbcuda trace": [*trace, *threads],

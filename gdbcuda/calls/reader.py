@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Callable
 
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import References
+from gdbcuda.calls.references import LOST, References
 from gdbcuda.errors import UserError
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Log:
 
     def note(self, kind: str, details: Mapping[str, Any]) -> None:
         self.notes.add(kind, details)
+        if kind == LOST and isinstance(details.get("events"), int):
+            self.problems["an event that the kernel had no room for: a call or its end is missing"] += details["events"]
         if self.kept is not None:
             self.kept.append((kind, details))
 

@@ -14,6 +14,7 @@ Process = tuple[int, int]  # inferior, pid
 Details = Mapping[str, Any]
 NOTHING: Details = {}
 BEFORE = "before"  # as what was not seen: the calls before the recording began
+LOST = "lost"  # how many events a recorder has not told: {"events": 12}
 NONE = type(None)
 WORDS = ("function", "object", "layer", "source", "text", "name", "file", "demangled", "program", "build_id")
 NUMBERS = ("address", "thread", "inferior", "pid", "lwp")

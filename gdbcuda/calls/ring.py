@@ -36,6 +36,7 @@ class Record(NamedTuple):
     """One call. ``position`` is its number in the thread, from 1; ``words`` are the argument registers and what is on
     the stack behind the return address, ``floats`` the low halves of the first vector registers. ``left``: the tick of
     the return, None where there was none yet. ``outs``, ``ins``: what was behind pointers; `pointees` reads it.
+    ``callers``: return addresses, that of the caller's caller first.
     """
 
     position: int
@@ -49,6 +50,7 @@ class Record(NamedTuple):
     result: int = 0
     outs: Words = ()
     ins: Words = ()
+    callers: Words = ()
 
 
 @dataclass
@@ -156,12 +158,16 @@ def record(words: Words, position: int) -> Record | None:
     entry = Record(
         position, words[RECORD["FUNCTION"]], words[RECORD["ENTERED"]], words[RECORD["BACK"]], words[RECORD["TOP"]],
         words[start : start + REGISTERS + STACK_WORDS], words[floats : RECORD["OUTS"]],
-        ins=words[RECORD["INS"] :],
+        ins=words[RECORD["INS"] : RECORD["CALLERS"]], callers=callers(words[RECORD["CALLERS"] :]),
     )  # fmt: skip
     if words[RECORD["DONE"]] != position:
         return entry
     outs = words[RECORD["OUTS"] : RECORD["INS"]]
     return entry._replace(left=words[RECORD["LEFT"]], result=words[RECORD["RESULT"]], outs=outs)
+
+
+def callers(words: Words) -> Words:
+    return words[: words.index(0)] if 0 in words else words
 
 
 def pointees(words: Words, sizes: Iterable[int]) -> tuple[bytes | None, ...]:

@@ -161,6 +161,7 @@ def calls(
 def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table) -> Call:
     call = Call(UNNUMBERED, known.function.symbol, start, found.lwp)
     call.lwp, call.pid, call.layer, call.object, call.caller = found.lwp, found.pid, known.layer, known.object, one.back
+    call.stack = [one.back, *one.callers] if one.callers else []
     raws = arguments(known.function, one)
     decoded = decode.arguments(known.function, raws, given(known, one), table, phase="enter")
     call.arguments = {argument.name: argument.data for argument in decoded}

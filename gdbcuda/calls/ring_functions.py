@@ -101,13 +101,22 @@ def word_index(piece: abi.Piece) -> int | None:
     return index if index < REGISTERS + STACK_WORDS else None
 
 
+def word_by_word(piece: abi.Piece) -> Iterator[abi.Piece]:
+    """A struct on the stack is one piece of several words."""
+    if piece.stack is None:
+        yield piece
+        return
+    for at in range(0, piece.size, WORD):
+        yield piece._replace(stack=piece.stack + at, size=min(WORD, piece.size - at))
+
+
 @functools.cache
 def recorded_words(function: api.Function) -> tuple[tuple[tuple[int, int], ...] | None, ...]:
     """For each parameter the words of a record (registers, stack, vector registers) and how many bytes of each; None
     where a record has not all of them."""
     found = []
     for place in abi.locate(function):
-        words = [(word_index(piece), piece.size) for piece in place.pieces]
+        words = [(word_index(one), one.size) for piece in place.pieces for one in word_by_word(piece)]
         known = tuple((index, size) for index, size in words if index is not None)
         is_whole = len(known) == len(words) and not any(piece.indirect for piece in place.pieces)
         found.append(known if is_whole else None)

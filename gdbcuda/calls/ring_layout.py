@@ -7,10 +7,10 @@ built (shim/recorder); `ring` reads by it.
 from __future__ import annotations
 
 WORD = 8
-VERSION = 1
+VERSION = 2
 STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
 
-REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS = 6, 10, 8, 32, 32  # of a record
+REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS = 6, 10, 8, 32, 32, 24  # of a record
 MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS, MOST_INS = 1024, 4096, 8, 3
 SLOT_SIZE = 16  # bytes of code that a function's entry jumps to
 RING_HEADER = 4096 // WORD  # words in front of the records
@@ -31,7 +31,8 @@ def offsets(*fields: str | tuple[str, int]) -> dict[str, int]:
 # At STATE_SYMBOL. RECORDS is how many a new ring gets, a power of two; MISSED counts the calls that found no ring.
 # CONFINED: the program makes few system calls from now on, so the recorder makes none; NO_TICKS: nor may it read the
 # time stamp counter (prctl(2): PR_SET_SECCOMP with strict mode, PR_SET_TSC), so it records nothing.
-STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "COUNT", ("RINGS", MOST_RINGS))
+# CALLERS: how many callers of the caller a record gets, at most MOST_CALLERS.
+STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "COUNT", ("RINGS", MOST_RINGS))
 
 # Of each recorded function, from FUNCTIONS_SYMBOL on. ORIGINAL: what is called. STACK, FLOATS: how many words of
 # arguments are on the stack, and in how many of the first vector registers (of a record few lines are touched).
@@ -50,11 +51,11 @@ RING = offsets("RECORDS", "HEAD", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATE
 
 # One call. POSITION is its number in the ring, from 1, and is written last at the entry; DONE is the same, written
 # last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS, INS: each its size
-# and its bytes.
+# and its bytes. CALLERS: return addresses further up the stack, up to a 0.
 RECORD = offsets(
     "POSITION", "FUNCTION", "ENTERED", "BACK", "TOP", "LEFT", "RESULT", "DONE",
     ("REGISTERS", REGISTERS), ("STACK", STACK_WORDS), ("FLOATS", FLOATS), ("OUTS", OUT_WORDS),
-    ("INS", IN_WORDS),
+    ("INS", IN_WORDS), ("CALLERS", MOST_CALLERS),
 )  # fmt: skip
 
 # The file of a traced process: this, at RING_HEADER words its entries. TICKS, MONOTONIC and REALTIME are one moment.
@@ -64,8 +65,18 @@ MAGIC = int.from_bytes(b"gdbcuda\0", "little")
 # entry); an object that was loaded at ADDRESS; calls of the thread NUMBER that have no file; the folder that names of
 # objects are relative to. TEXT ends with a zero.
 ENTRY = offsets("KIND", "NUMBER", "ADDRESS", "OBJECT", ("TEXT", 60))
-A_FUNCTION, AN_OBJECT, A_THREAD_WITHOUT_FILE, A_FOLDER = 1, 2, 3, 4
+A_FUNCTION, AN_OBJECT, A_THREAD_WITHOUT_FILE, A_FOLDER, A_FILTER = 1, 2, 3, 4, 5  # (what asks before slot NUMBER)
 MOST_ENTRIES = 8192
+
+# Which calls are to be recorded (`gdbcuda trace --filter`): MAGIC, how many functions, of each this, then code. Others
+# are not recorded. CODE and SIZE_OF_CODE are bytes of the file; that is 0 where every call is to be recorded.
+# The code may be anywhere. It jumps to what its last two words say: to the slot, or to the function.
+FILTER = offsets("CODE", "SIZE_OF_CODE", ("NAME", 14))
+
+# The file of a thread's calls that are kept (`gdbcuda trace --all`): the header of its ring, with MAGIC for COPY, and
+# of each call a word CALL_BEGINS | STACK | FLOATS << 8 | OUTS << 16 | INS << 24 | CALLERS << 32, then a record that has
+# only so many words of those parts.
+CALL_BEGINS = int.from_bytes(b"\0\0\0\0\0cal", "little")
 
 # The frame of a call that is being recorded, upwards from the stack pointer.
 FRAME = offsets(
@@ -80,11 +91,11 @@ MAP_SYMBOL, GO_MAP_SYMBOL, MAPPED_SYMBOL = "gdbcuda_map_v1", "gdbcuda_go_map_v1"
 MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS))
 
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
-         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP}  # fmt: skip
-NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_RINGS", "MOST_FUNCTIONS",
-           "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN",
-           "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
-           "MOST_ENTRIES")  # fmt: skip
+         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER}  # fmt: skip
+NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS", "MOST_RINGS",
+           "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
+           "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
+           "A_FILTER", "MOST_ENTRIES", "CALL_BEGINS")  # fmt: skip
 
 
 def header() -> str:

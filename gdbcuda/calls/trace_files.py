@@ -11,18 +11,25 @@ from dataclasses import dataclass, field
 
 from gdbcuda.calls import ring
 from gdbcuda.calls.ring_layout import (
+    A_FILTER,
     A_FOLDER,
     A_FUNCTION,
     A_THREAD_WITHOUT_FILE,
     AN_OBJECT,
+    CALL_BEGINS,
     ENTRY,
+    FLOATS,
+    IN_WORDS,
     MAGIC,
+    MOST_CALLERS,
     MOST_ENTRIES,
     MOST_FUNCTIONS,
+    OUT_WORDS,
     PROCESS,
     RECORD,
     RING,
     RING_HEADER,
+    STACK_WORDS,
     VERSION,
     WORD,
 )
@@ -50,7 +57,8 @@ class BoundFunction:
 @dataclass
 class TracedProcess:
     """``ticks``, ``monotonic`` and ``realtime`` (nanoseconds) are one moment. ``functions`` by the number that a record
-    has; ``without_file`` are the threads whose calls are in no file."""
+    has; ``without_file`` are the threads whose calls are in no file, ``filtered`` the functions of which only the
+    wanted calls are there."""
 
     pid: int = 0
     parent: int = 0
@@ -61,6 +69,7 @@ class TracedProcess:
     functions: dict[int, BoundFunction] = field(default_factory=dict)
     objects: list[LoadedObject] = field(default_factory=list)
     without_file: set[int] = field(default_factory=set)
+    filtered: set[int] = field(default_factory=set)
 
 
 def process(raw: bytes) -> TracedProcess:
@@ -83,6 +92,8 @@ def process(raw: bytes) -> TracedProcess:
             found.functions[number] = BoundFunction(text, address, objects.get(where))
         elif kind == A_THREAD_WITHOUT_FILE:
             found.without_file.add(number)
+        elif kind == A_FILTER:
+            found.filtered.add(number)
         elif kind == A_FOLDER:
             found.folder = text
     return found
@@ -98,32 +109,61 @@ def entries_in(raw: bytes) -> Iterator[tuple[int, tuple[int, int, int, int, str]
 
 @dataclass
 class RingFile:
-    """``clock``: as `ring.Ring` has it. ``records`` in the order of their entries, ``begun``: how many there were."""
+    """Of a thread. ``clock``: as `ring.Ring` has it. ``records`` in the order of their entries, ``begun``: how many
+    there were; ``is_kept``: somebody has tried to keep all of them."""
 
     lwp: int
     pid: int
     clock: ring.Words
     records: list[ring.Record]
     begun: int
+    is_kept: bool = False
 
     @property
     def lost(self) -> int:
         return self.begun - len(self.records)
 
+    def joined(self, kept: RingFile) -> RingFile:
+        """With those that are kept elsewhere. Which one has a call's return, has it."""
+        both = {one.position: one for one in [*kept.records, *self.records] if one.left is None}
+        both.update((one.position, one) for one in [*self.records, *kept.records] if one.left is not None)
+        records = [both[position] for position in sorted(both)]
+        clock = max(self.clock, kept.clock, key=lambda one: one[-1])
+        return RingFile(self.lwp, self.pid, clock, records, max(self.begun, kept.begun), True)
+
 
 def ring_file(raw: bytes) -> RingFile:
     """`UserError` for what is no such file."""
+    head, records = header(raw)
+    found = sorted(records_in(raw, records))
+    begun = found[-1].position if found else 0
+    return made(head, [one for one in found if one.position > begun - records], begun)
+
+
+def kept_file(raw: bytes) -> RingFile:
+    """The same of calls that are kept one behind the other."""
+    head, _ = header(raw)
+    if head[RING["COPY"]] != MAGIC:
+        raise UserError("no calls of gdbcuda trace --all")
+    found = {one.position: one for one in kept_records(raw)}
+    made_of = made(head, [found[position] for position in sorted(found)], max(found, default=0))
+    made_of.is_kept = True
+    return made_of
+
+
+def header(raw: bytes) -> tuple[ring.Words, int]:
     if len(raw) < HEADER:
         raise UserError("its beginning is missing")
     head = struct.unpack_from(f"<{RING['SIZE']}Q", raw)
     records = head[RING["RECORDS"]]
     if not 0 < records <= ring.MOST_RECORDS or records & records - 1:
         raise UserError("no ring of gdbcuda trace")
-    found = sorted(records_in(raw, records))
-    begun = found[-1].position if found else 0
-    kept = [one for one in found if one.position > begun - records]
-    return RingFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS,
-                    tuple(head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1]), kept, begun)  # fmt: skip
+    return head, records
+
+
+def made(head: ring.Words, records: list[ring.Record], begun: int) -> RingFile:
+    clock = tuple(head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1])
+    return RingFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS, clock, records, begun)
 
 
 def records_in(raw: bytes, records: int) -> Iterator[ring.Record]:
@@ -135,3 +175,28 @@ def records_in(raw: bytes, records: int) -> Iterator[ring.Record]:
         one = ring.record(words, position) if position and (position - 1) % records == place else None
         if one is not None:
             yield one
+
+
+def kept_records(raw: bytes) -> Iterator[ring.Record]:
+    """Up to one that is cut, or none."""
+    at, parts = HEADER, (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS)
+    while at + WORD <= len(raw):
+        shape = int.from_bytes(raw[at : at + WORD], "little") ^ CALL_BEGINS
+        sizes = [shape >> shift & 0xFF for shift in (0, 8, 16, 24, 32)]
+        end = at + WORD * (1 + RECORD["STACK"] + sum(sizes))
+        if shape >> 40 or end > len(raw) or any(size > most for size, most in zip(sizes, parts)):
+            return
+        words = struct.unpack_from(f"<{(end - at) // WORD - 1}Q", raw, at + WORD)
+        one = ring.record(whole(words, sizes, parts), words[RECORD["POSITION"]])
+        if one is not None and one.position:
+            yield one
+        at = end
+
+
+def whole(words: ring.Words, sizes: list[int], parts: tuple[int, ...]) -> ring.Words:
+    """A record as it is in a ring."""
+    found, at = list(words[: RECORD["STACK"]]), RECORD["STACK"]
+    for size, most in zip(sizes, parts):
+        found += [*words[at : at + size], *[0] * (most - size)]
+        at += size
+    return tuple(found)

@@ -13,17 +13,23 @@ from gdbcuda.calls import ring, ring_calls, trace_files
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
 from gdbcuda.calls.record import DIGITS, FORMAT, Call
 from gdbcuda.calls.references import BEFORE
+from gdbcuda.calls.ring import Record
 from gdbcuda.calls.ring_calls import NANOSECONDS
 from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.calls.trace_files import RingFile, TracedProcess
+from gdbcuda.calls.trace_filter import TraceFilter
 from gdbcuda.calls.trace_places import CodeOfProcess
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import open_source
 
-PROCESS, RING = re.compile(r"(\d+-\d+)\.process"), re.compile(r"(\d+-\d+)-\d+\.ring")
+PROCESS = re.compile(r"(\d+-\d+)\.process")
+RING, KEPT = (re.compile(rf"((\d+-\d+)-\d+)\.{ending}") for ending in ("ring", "calls"))
+CONDITION, FILTERS = "condition", "filters"  # what --filter is, and what the processes read of it
 ONE_SECOND = 10**9  # ticks: whatever a second is
 FASTEST, SLOWEST = 0.05, 50.0  # nanoseconds that a tick may last
+OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
+TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
 Progress = Callable[[int], None]
 
 
@@ -38,7 +44,8 @@ class TraceFolder:
         if not self.processes:
             raise UserError(f"cannot read {path}: it is a folder without what gdbcuda trace writes"
                             f"{' (' + self.problems[0] + ')' if self.problems else ''}")  # fmt: skip
-        self.size = sum(os.path.getsize(os.path.join(path, name)) for name in self.names if RING.fullmatch(name))
+        of_threads = [name for name in self.names if RING.fullmatch(name) or KEPT.fullmatch(name)]
+        self.size = sum(os.path.getsize(os.path.join(path, name)) for name in of_threads)
         self.began: int = min(one.monotonic for _, one in self.processes)
         self.header = self.made_header()
 
@@ -53,7 +60,7 @@ class TraceFolder:
                 "objects": []}  # fmt: skip
 
     def read_each(self, names: re.Pattern[str], read: Callable[[bytes], Any]) -> list[tuple[str, Any]]:
-        """(which process it belongs to, what is in the file) of each that can be read."""
+        """(what its name begins with, what is in the file) of each that can be read."""
         found = []
         for name in self.names:
             matched = names.fullmatch(name)
@@ -69,16 +76,17 @@ class TraceFolder:
         """Begins and ends in the order of time, then those of calls that had not returned."""
         log.add_header(self.header)
         table = api.load(self.header["cuda"], self.header["nvml"])
-        rings: dict[str, list[RingFile]] = {}
-        for process, one in self.read_each(RING, trace_files.ring_file):
-            rings.setdefault(process, []).append(one)
+        rings = self.rings()
         without = sorted(set(rings) - {name for name, _ in self.processes})
         log.problems.update([*self.problems, *(f"a ring without its {name}.process" for name in without)])
         rate = nanoseconds_a_tick([one.clock for some in rings.values() for one in some])
+        asked = self.filter(table)
         calls: list[Call] = []
         for number, (name, process) in enumerate(self.processes, 1):
-            reading = ProcessReading(process, number, table, log)
+            reading = ProcessReading(process, number, table, log, asked)
             calls += reading.calls(rings.get(name, []), rate, len(calls))
+        if asked is not None and asked.undecided:
+            log.problems["a call that may not be wanted: what --filter looks at was not recorded"] += asked.undecided
         for one in calls:
             one.start = self.since_beginning(one.start)
             one.end = None if one.end is None else self.since_beginning(one.end)
@@ -90,6 +98,21 @@ class TraceFolder:
             yield (END if is_end else BEGIN), call
         yield from ((END, call) for call in reversed(calls) if call.end is None)
 
+    def filter(self, table: api.Table) -> TraceFilter | None:
+        if CONDITION not in self.names:
+            return None
+        text = contents(os.path.join(self.path, CONDITION)).decode("utf-8", "replace")
+        return TraceFilter(text, table)
+
+    def rings(self) -> dict[str, list[RingFile]]:
+        """By process. What is taken out of a ring is kept first, so that is read last."""
+        threads = dict(self.read_each(RING, trace_files.ring_file))
+        for thread, one in self.read_each(KEPT, trace_files.kept_file):
+            threads[thread] = threads[thread].joined(one) if thread in threads else one
+        found: dict[str, list[RingFile]] = {}
+        for thread, one in threads.items():
+            found.setdefault(thread.rpartition("-")[0], []).append(one)
+        return found
 
     def since_beginning(self, seconds: float) -> float:
         return round(seconds - self.began / NANOSECONDS, DIGITS)
@@ -98,8 +121,10 @@ class TraceFolder:
 class ProcessReading:
     """``number`` tells processes apart that have had the same pid."""
 
-    def __init__(self, process: TracedProcess, number: int, table: api.Table, log: Log) -> None:
-        self.process, self.number, self.table, self.log = process, number, table, log
+    def __init__(
+        self, process: TracedProcess, number: int, table: api.Table, log: Log, asked: TraceFilter | None = None
+    ) -> None:
+        self.process, self.number, self.table, self.log, self.asked = process, number, table, log, asked
         self.places = CodeOfProcess(process)
         self.key = {"inferior": number, "pid": process.pid}
         program = self.places.program
@@ -112,15 +137,24 @@ class ProcessReading:
         known, made = self.known(), []  # type: dict[int, RecordedFunction], list[Call]
         for one in rings:
             found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, rate))
-            made += ring_calls.calls(found, one.records, known, self.table, number + len(made))
+            made += ring_calls.calls(found, self.wanted(one.records, known), known, self.table, number + len(made))
             self.say_what_is_missing(one, known)
         for call in made:
             call.inferior, call.pid = self.number, self.process.pid
-        for details in self.places.details({call.caller for call in made}):
+            call.stack = self.places.stack(call.stack)
+        for details in self.places.details({at for call in made for at in (call.caller, *call.stack)}):
             self.note("place", **details)
         for thread in self.process.without_file:
             self.log.problems[f"thread {thread} of process {self.process.pid}: no room for its calls"] += 1
         return made
+
+    def wanted(self, records: list[Record], known: dict[int, RecordedFunction]) -> list[Record]:
+        """Of what the process has not asked itself."""
+        asked, done = self.asked, self.process.filtered
+        if asked is None:
+            return records
+        return [one for one in records if one.function in done or one.function not in known
+                or asked.wants(known[one.function], one)]  # fmt: skip
 
     def known(self) -> dict[int, RecordedFunction]:
         found = {}
@@ -138,7 +172,7 @@ class ProcessReading:
     def say_what_is_missing(self, one: RingFile, known: dict[int, RecordedFunction]) -> None:
         if one.lost:
             self.note("unseen", name=BEFORE)
-            self.log.problems["an older call that has been overwritten: gdbcuda trace --last N keeps more"] += one.lost
+            self.log.problems[TOO_FAST if one.is_kept else OVERWRITTEN] += one.lost
         nameless = sum(record.function not in known for record in one.records)
         if nameless:
             self.log.problems["a call of a function whose name is not in the folder"] += nameless

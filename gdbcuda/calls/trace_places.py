@@ -12,8 +12,10 @@ from gdbcuda.api import vendor
 from gdbcuda.calls.trace_files import LoadedObject, TracedProcess
 from gdbcuda.elf.dwarf.lines import lines
 from gdbcuda.errors import UserError
+from gdbcuda.files import places
 
 FARTHEST = 1 << 32  # bytes of code behind the beginning of an object
+EXECUTE = 1
 NANOSECONDS = 10**9
 
 
@@ -24,6 +26,7 @@ class CodeOfProcess:
         self.process = process
         self.objects = sorted(process.objects, key=lambda one: one.address)
         self.starts = [one.address for one in self.objects]
+        self.files: dict[LoadedObject, NamedCode] = {}
         self.hooks = {one.object for one in process.functions.values() if one.object is not None}
 
     def object_at(self, address: int) -> LoadedObject | None:
@@ -54,9 +57,25 @@ class CodeOfProcess:
                 by_object.setdefault(found, []).append(address)
         return [details for one, some in by_object.items() for details in self.of_object(one, some)]
 
+    def code_of(self, one: LoadedObject) -> NamedCode:
+        if one not in self.files:
+            self.files[one] = NamedCode(self.path(one), self.process.realtime)
+        return self.files[one]
+
+    def stack(self, addresses: list[int]) -> list[int]:
+        """As far as they are code; a function without a frame pointer leaves anything. Without the recorder itself."""
+        kept = addresses[:1]
+        for address in addresses[1:]:
+            one = self.object_at(address)
+            if one is None or not self.code_of(one).holds(address - one.address - 1):
+                break
+            if os.path.basename(one.file) != places.TRACER:
+                kept.append(address)
+        return kept
+
     def of_object(self, one: LoadedObject, addresses: list[int]) -> Iterable[dict[str, Any]]:
         offsets = {address: address - one.address - 1 for address in addresses}  # where the call is
-        file = NamedCode(self.path(one), self.process.realtime)
+        file = self.code_of(one)
         sources = file.sources(offsets.values())
         for address, offset in offsets.items():
             known = {"function": file.function(offset), "source": sources.get(offset)}
@@ -77,6 +96,10 @@ class NamedCode:
         except (OSError, ValueError, UserError):
             pass
         self.starts = [start for start, _, _ in self.symbols]
+
+    def holds(self, offset: int) -> bool:
+        parts = [one for one in self.file.segments if one.flags & EXECUTE] if self.file is not None else []
+        return any(one.address <= offset < one.address + one.memory_size for one in parts if one.type == "PT_LOAD")
 
     def function(self, offset: int) -> str:
         at = bisect_right(self.starts, offset) - 1

@@ -7,7 +7,6 @@ that made room for it is seen to end; blocks are therefore freed by what they we
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from gdbcuda.ledger.accesses import touches
 from gdbcuda.ledger.blocks import Block, Blocks, where
 from gdbcuda.ledger.devices import Devices
 from gdbcuda.ledger.roles import Role, number
+from gdbcuda.ledger.usage import Snapshot, Usage
 
 OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
 MOST_PROBLEMS = 10_000
@@ -31,14 +31,6 @@ class Problem(NamedTuple):
     text: str
     call: Call
     block: Block | None = None
-
-
-class Snapshot(NamedTuple):
-    """What was live at a moment."""
-
-    bytes: int
-    call: Call
-    blocks: tuple[Block, ...]
 
 
 class Reported(NamedTuple):
@@ -59,10 +51,7 @@ class Ledger:
         self.blocks = Blocks()
         self.problems: list[Problem] = []
         self.from_elsewhere: list[Problem] = []  # releases of blocks that the log cannot know
-        self.bytes: Counter[str] = Counter()  # live, by kind
-        self.peak = self.on_device = 0
-        self.peak_call: Call | None = None
-        self.freed_since_peak: list[Block] = []
+        self.usage = Usage(self.blocks)
         self.out_of_memory: Snapshot | None = None
         self.reported: dict[tuple[str, str], Reported] = {}
         self.latest = 0.0
@@ -177,7 +166,7 @@ class Ledger:
         else:
             block = self.blocks.memory.live.get(number(call.out.get("pbase")))
             if block is not None and not block.size:
-                self.resize(block, number(call.out.get("psize")))
+                self.usage.resize(block, number(call.out.get("psize")))
 
     def end_free(self, call: Call, block: Block) -> None:
         block.references -= 1
@@ -193,7 +182,8 @@ class Ledger:
         for old in self.blocks.memory.within(block.address, block.size):
             self.retire(old, None)
         if block.physical is not None and block.physical.elsewhere == "imported":  # its size is told by nothing else
-            self.resize(block.physical, max(block.physical.size, number(call.arguments.get("offset")) + block.size))
+            end = number(call.arguments.get("offset")) + block.size
+            self.usage.resize(block.physical, max(block.physical.size, end))
         self.take(block, call)
 
     def end_unmap(self, call: Call) -> None:
@@ -210,13 +200,11 @@ class Ledger:
             return
         block.release = release
         self.blocks.remove(block)
-        self.count(block, -1)
-        if self.peak_call is not None and block.call.number <= self.peak_call.number:
-            self.freed_since_peak.append(block)
+        self.usage.retire(block)
 
     def end_alloc(self, call: Call, role: Role, succeeded: bool) -> None:
         if call.result in OUT_OF_MEMORY and self.out_of_memory is None:
-            self.out_of_memory = self.snapshot(call)
+            self.out_of_memory = self.usage.now(call)
         address = self.handed_out(call, role) if succeeded else 0
         if not address:
             return
@@ -238,12 +226,7 @@ class Ledger:
         if block.on_device:
             block.device = self.devices.of(call, self.table.functions[call.name])
         self.blocks.add(block)
-        self.count(block, 1)
-
-    def resize(self, block: Block, size: int) -> None:
-        self.count(block, -1)
-        block.size = size
-        self.count(block, 1)
+        self.usage.count(block, 1)
 
     def release_of(self, block: Block) -> Call | None:
         """The free that is on its way, for its block has been handed out again already."""
@@ -260,26 +243,7 @@ class Ledger:
         inside = (a for a in call.stack if self.notes.place(call.process, a).get("layer") == "app")
         return next(inside, call.caller)
 
-    def count(self, block: Block, sign: int) -> None:
-        self.bytes[block.counted_as] += sign * block.size
-        if block.on_device:
-            self.on_device += sign * block.size
-        if self.on_device > self.peak:
-            self.peak, self.peak_call = self.on_device, block.call
-            self.freed_since_peak.clear()
-
-    def snapshot(self, call: Call) -> Snapshot:
-        blocks = tuple(block for block in self.blocks.live() if block.on_device)
-        return Snapshot(self.on_device, call, blocks)
-
-    def at_peak(self) -> Snapshot | None:
-        if self.peak_call is None:
-            return None
-        born = [b for b in self.blocks.live() if b.call.number <= self.peak_call.number]
-        blocks = tuple(b for b in [*born, *self.freed_since_peak] if b.on_device)
-        return Snapshot(self.peak, self.peak_call, blocks)
-
     def report(self, call: Call) -> None:
         values = {**call.out, **extents.behind(call.out.get("memory"))}
         total, free = number(values.get("total")), number(values.get("free"))
-        self.reported[call.layer, call.base] = Reported(call, total - free, total, self.on_device)
+        self.reported[call.layer, call.base] = Reported(call, total - free, total, self.usage.on_device)

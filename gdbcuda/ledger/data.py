@@ -7,7 +7,8 @@ from typing import Any
 from gdbcuda.calls import data, record
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger.blocks import Block
-from gdbcuda.ledger.book import Ledger, Problem, Snapshot
+from gdbcuda.ledger.book import Ledger, Problem
+from gdbcuda.ledger.usage import Snapshot
 
 Data = dict[str, Any]
 
@@ -16,8 +17,8 @@ def ledger(one: Ledger, writer: CallWriter) -> Data:
     """Bytes, and addresses as text; a block that nobody has freed has no "freed_by"."""
     return {
         "live": [block(each, writer) for each in one.blocks.live()],
-        "bytes": {kind: count for kind, count in one.bytes.items() if count},
-        "peak": snapshot(one.at_peak(), writer),
+        "bytes": {kind: count for kind, count in one.usage.bytes.items() if count},
+        "peak": snapshot(one.usage.at_peak(), writer),
         "first_refusal": snapshot(one.out_of_memory, writer),
         "problems": [problem(each, writer) for each in one.problems],
         "unknown_whether_freed": [b.call.number for b in one.blocks.live() if one.not_followed(b)],

@@ -127,7 +127,7 @@ def by_site(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
 
 
 def peak(ledger: Ledger, writer: CallWriter) -> str:
-    top = ledger.at_peak()
+    top = ledger.usage.at_peak()
     if top is None:
         return "No device memory was handed out."
     lines = [f"Most device memory: {size(top.bytes)} in {counted(len(top.blocks), 'block')}, when "
@@ -211,8 +211,8 @@ def elsewhere_text(ledger: Ledger) -> str:
 def overview(ledger: Ledger, writer: CallWriter) -> str:
     """Totals, the peak, what was refused, what is wrong."""
     lines = [totals(ledger)]
-    if ledger.peak_call is not None:
-        lines.append(f"Peak of device memory: {size(ledger.peak)}, at #{ledger.peak_call.number}")
+    if ledger.usage.peak_call is not None:
+        lines.append(f"Peak of device memory: {size(ledger.usage.peak)}, at #{ledger.usage.peak_call.number}")
     if ledger.out_of_memory is not None:
         lines.append(f"First refusal: {writer.line(ledger.out_of_memory.call)}")
     lines.append(problems(ledger, writer))

@@ -79,20 +79,20 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         if_loaded("guarding.guards", "on_prompt"),
     ),
     "inferior_call": (if_loaded("guarding.guards", "on_call"),),
-    "breakpoint_created": (breakpoints.on_created, if_loaded("guarding.guards", "on_created")),
+    "breakpoint_created": (breakpoints.on_created, if_loaded("guarding.breakpoint_events", "on_created")),
     "breakpoint_modified": (
         own_process.on_modified,
         saving.on_modified,
         breakpoints.on_modified,
         call_sites.on_breakpoint_modified,
         answering_stops.on_modified,
-        if_loaded("guarding.guards", "on_modified"),
+        if_loaded("guarding.breakpoint_events", "on_modified"),
     ),
     "breakpoint_deleted": (
         own_process.on_deleted,
         ours.on_deleted,
     ),
-    "gdb_exiting": (if_loaded("guarding.guards", "on_exiting"),),
+    "gdb_exiting": (if_loaded("guarding.leaving", "on_exiting"),),
 }
 SINCE_GDB_12 = ("free_objfile", "gdb_exiting")
 AFTER_COMMANDS = ("before_prompt",)  # the breakpoint's own commands have run: others may be executed

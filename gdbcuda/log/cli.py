@@ -15,6 +15,8 @@ from gdbcuda.log.file_options import DiffOptions, LogOptions
 from gdbcuda.log.options import WideOptions
 from gdbcuda.text import output, render
 from gdbcuda.text.highlight import C, highlighted_line
+from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
 from gdbcuda.text.shell_command import add_command
 
 
@@ -42,6 +44,10 @@ VIEWS = {
     "memory": View("show_memory", "what was allocated, leaked and misused", file_options.MemoryFilesOptions, (
         "gdbcuda log memory calls.jsonl --view leaks",
         "gdbcuda log memory calls.jsonl --view live --least 1M")),
+    "kernel": View("show_kernel", "which API call costs how many system calls, of logs that are joined by time",
+                   file_options.KernelOptions, (
+        "gdbcuda log kernel calls kernel.jsonl",
+        "gdbcuda log kernel calls kernel.jsonl -o joined.jsonl")),
     "diff": View("show_diff", "where two logs part", file_options.DiffOptions, (
         "gdbcuda log diff without.jsonl with.jsonl --in driver",)),
     "report": View("write_report", "one self-contained page of HTML", file_options.ReportFilesOptions, (
@@ -61,7 +67,27 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
             subcommands, name, view.options, partial(run, view),
             help=view.about, about=view.about, examples=view.examples,
         )  # fmt: skip
+    add_command(
+        subcommands, "import", file_options.ImportOptions, import_trace, help="a trace that others have made, as a log",
+        about="Makes a log of a trace: lines with begins and ends (ts, op_id, phase B and E, name, details), the JSON "
+        "of Chrome, Perfetto or PyTorch's profiler, or what nsys export --type sqlite writes.",
+        examples=("gdbcuda log import trace.json -o calls.jsonl", "gdbcuda log import report.sqlite -o calls.jsonl"),
+    )  # fmt: skip
     return parser
+
+
+def import_trace(wanted: file_options.ImportOptions) -> int:
+    from gdbcuda.log.foreign import importing
+
+    if os.path.exists(wanted.output) and os.path.exists(wanted.file) and os.path.samefile(wanted.output, wanted.file):
+        raise UserError(f"{wanted.output} is the trace itself: name another file with -o")
+    found = importing.read(wanted.file)
+    count = found.write(wanted.output, "")
+    output.say(f"{counted(count, 'call')} in {visible(wanted.output)}")
+    if +found.problems:
+        problems = "; ".join(f"{number} x {what}" for what, number in found.problems.most_common() if number)
+        output.complain(f"gdbcuda: {visible(wanted.file)}: {problems}")
+    return 0
 
 
 def refuse_words_of_the_prompt(files: list[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gdbcuda.log import FORMATS
 from gdbcuda.log import options as shared
 from gdbcuda.text.arguments import FILE, one_of, text
-from gdbcuda.text.options import option, required, word, words
+from gdbcuda.text.options import Options, option, required, word, words
 from gdbcuda.text.shell_command import Coloured
 
 
@@ -43,6 +43,15 @@ class MemoryFilesOptions(LogOptions, shared.WhereOptions, shared.LedgerOptions):
     view: str = option(
         text("VIEW"), "overview, live, leaks, peak, by-site, problems, reported, or an address", default="overview"
     )
+
+
+class ImportOptions(Options):
+    file: str = word(FILE, "begin and end lines, JSON of Chrome or PyTorch's profiler, or an export of nsys")
+    output: str = required(FILE, "the log to write", short="-o")
+
+
+class KernelOptions(LogOptions, shared.DataOptions):
+    output: str | None = option(FILE, "write the joined log: system calls below the call that made them", short="-o")
 
 
 class DiffOptions(Coloured, shared.WhichOptions):

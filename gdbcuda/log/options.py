@@ -1,6 +1,6 @@
 """What the views of a log take, in a shell and at gdb's prompt; gdb loads this file at its start.
 
-A session knows its functions, layers and threads: `live.commands.log` gives these options its own types. There
+A session knows its functions, layers and threads: `live.commands.log_views` gives these options its own types. There
 functions are written without an option, and the condition is the rest of the line.
 """
 

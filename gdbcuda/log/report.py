@@ -106,7 +106,7 @@ class LogReport:
         if is_bad and len(self.errors) < MOST_ROWS:
             self.errors.append([call.number, call.start, f"T{call.thread}", call.name, call.layer,
                                 str(call.ended or call.result), self.place(call, call.caller)])  # fmt: skip
-        used = sum(one.on_device for one in self.ledgers.all())
+        used = sum(one.usage.on_device for one in self.ledgers.all())
         if not self.memory or self.memory[-1][1] != used:
             self.memory.append((self.end, used))
             self.peak = max(self.peak, used)

@@ -59,7 +59,7 @@ class MemoryTrack:
     def after(self, call: Call) -> Iterator[Line]:
         self.ledgers.exit(call)
         ledger = self.ledgers.known(call)
-        used = ledger.on_device if ledger is not None else 0
+        used = ledger.usage.on_device if ledger is not None else 0
         if used != self.last.get(call.pid, 0):
             self.last[call.pid] = used
             at = microseconds(call.last_seen)

@@ -14,7 +14,7 @@ from gdbcuda.calls.references import Process
 from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
-from gdbcuda.log import FORMATS, changes, diff, export, select, summary, timeline, tree, view_data
+from gdbcuda.log import FORMATS, changes, diff, export, kernel, select, summary, timeline, tree, view_data
 from gdbcuda.log.progress import Progress
 from gdbcuda.text import output, render
 from gdbcuda.text.highlight import JSON, highlighted_line
@@ -23,7 +23,13 @@ from gdbcuda.text.printable import visible
 if TYPE_CHECKING:
     from gdbcuda.calls.trace_folder import TraceFolder
     from gdbcuda.ledger import Ledger
-    from gdbcuda.log.file_options import DiffOptions, ExportOptions, MemoryFilesOptions, ReportFilesOptions
+    from gdbcuda.log.file_options import (
+        DiffOptions,
+        ExportOptions,
+        KernelOptions,
+        MemoryFilesOptions,
+        ReportFilesOptions,
+    )
     from gdbcuda.log.options import DataOptions, FilterOptions, LatestOptions, ShowOptions, SummaryOptions
 
 T = TypeVar("T")
@@ -160,6 +166,18 @@ def show_timeline(wanted: DataOptions, sources: list[LogSource]) -> None:
 def write_export(wanted: ExportOptions, sources: list[LogSource]) -> None:
     parts = [export.Part(one.path, one.events(), one.log, one.writer) for one in sources]
     getattr(export, FORMATS[wanted.format])(parts, output.Data())
+
+
+def show_kernel(wanted: KernelOptions, sources: list[LogSource]) -> None:
+    joined = kernel.Joined([kernel.JoinedPart(one.log, one.events(), one.file.header) for one in sources])
+    if wanted.output:
+        joined.write(wanted.output, sources[0].file.header)
+    out, source = Printer(wanted, sources[:1]), sources[0]
+    if out.as_json:
+        for row in joined.rows():
+            out.put(source, row._asdict())
+    else:
+        out.put(source, kernel.text(joined))
 
 
 def show_diff(wanted: DiffOptions, sources: list[LogSource]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from gdbcuda.machine.free_ranges import ALIGN
 from gdbcuda.machine.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86_write import JUMP_SIZE
 
@@ -17,6 +18,7 @@ PADDING = 15  # in front of a function, at most: they are aligned to 16
 NOP = re.compile(  # as assemblers fill with: nop, xchg %ax,%ax, nopl and nopw of all lengths, int3
     rb"\xcc|\x66*\x2e?(?:\x90|\x0f\x1f(?:\x00|\x40\x00|\x44\x00\x00|\x80\x00{4}|\x84\x00{5}))", re.DOTALL
 )
+LONGEST_NOP = 11
 ENDS = ("return", "jump", "stop")  # what follows is reached by a jump, or is filling
 
 Body = Sequence[tuple[int, Instruction]]
@@ -44,15 +46,18 @@ def islands(function: int, body: Body, around: NearbyBytes) -> Iterator[Island]:
     found += filling(function, [*body, *fillers(body, around.after)])
     if around.neighbour is not None:
         with suppress(UnknownInstruction):
-            found += filling(around.neighbour[0], list(instructions(around.neighbour[1])))
+            found += filling(around.neighbour[0], list(instructions(around.neighbour[1])), are_others_within=True)
     yield from (one for one in found if not around.taken.intersection(range(one[0], one[0] + JUMP_SIZE)))
 
 
-def filling(function: int, body: Body) -> Iterator[Island]:
-    """Nops behind a return or a jump, to which no jump of the function leads."""
+def filling(function: int, body: Body, are_others_within: bool = False) -> Iterator[Island]:
+    """Nops behind a return or a jump, to which no jump of the function leads. Other functions, of which no symbol
+    tells, may begin at aligned addresses, with nops."""
     targets = {function + at + len(one.raw) + one.distance for at, one in body if one.kind and one.distance is not None}
     run, is_dead = (function, b""), False
     for at, instruction in body:
+        if are_others_within and (function + at) % ALIGN == 0 and is_dead:
+            run, is_dead = (function, b""), False
         if is_dead and NOP.fullmatch(instruction.raw) and function + at not in targets:
             run = (run[0] if run[1] else function + at, run[1] + instruction.raw)
             if len(run[1]) >= JUMP_SIZE:
@@ -72,6 +77,15 @@ def fillers(body: Body, after: bytes) -> Body:
         found.append((end + at, Instruction(nop[0])))
         at = nop.end()
     return found
+
+
+def begins_with_nop(code: bytes) -> bool:
+    return NOP.match(code) is not None
+
+
+def is_all_filling(code: bytes) -> bool:
+    """A function that is nothing but nops leads into the next one."""
+    return 0 < len(code) <= PADDING and padding_size(code) == len(code)
 
 
 def padding_size(before: bytes) -> int:

@@ -33,7 +33,7 @@ def found(snapshot: ProcessSnapshot, names: Set[str]) -> list[Answering]:
 
 def by_slots(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering]:
     for asker in snapshot.in_layer(*ASKERS):
-        for route in collect.references(snapshot, asker, names, is_elsewhere):
+        for route in collect.references_where(snapshot, asker, names, is_elsewhere):
             if route.reached and is_answer(snapshot, asker, route.function, route.reached):
                 yield Answering(route.function, route.reached, f"the slot of {base(route.asker)} leads there")
 

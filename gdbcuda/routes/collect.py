@@ -46,12 +46,18 @@ class Route(NamedTuple):
 Wanted = Callable[["ProcessSnapshot", "Linkage", "Slot", int], bool]
 
 
-def every(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> bool:
-    return True
-
-
-def references(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str], is_wanted: Wanted = every) -> list[Route]:
+def references(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list[Route]:
     """The object's PLT and GOT: where each of the names leads now, or will at its first call."""
+    known: Set[str]
+    routes: list[Route]
+    known, routes = snapshot.collected.get(asker, (frozenset(), []))
+    if not names <= known:
+        routes = references_where(snapshot, asker, names, lambda *slot: True)
+        snapshot.collected[asker] = names, routes
+    return [route for route in routes if route.function in names]
+
+
+def references_where(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str], is_wanted: Wanted) -> list[Route]:
     slots = asker.slots(names)
     values = slot_values(snapshot.memory, slots)
     found = [(slot, values[slot.address]) for slot in slots if slot.address in values]

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 from gdbcuda import api
 from gdbcuda.routes import verdicts
 from gdbcuda.routes.collect import Route
-from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, RTLD_NOLOAD
+from gdbcuda.routes.right_function import is_variant, unknown_name, wanted_symbol, wrong_version
+from gdbcuda.routes.right_object import find, of_opening, searched, wrong_object
+from gdbcuda.routes.shapes import DLSYMS, RTLD_NEXT
 from gdbcuda.routes.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from gdbcuda.linkage import Found, Linkage
     from gdbcuda.routes.requests import Request
-    from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
+    from gdbcuda.routes.snapshot import ProcessSnapshot
 
 STATUS_TYPE = "CUdriverProcAddressQueryResult"
-DLSYMS = ("dlsym", "dlvsym")
-PSEUDO = (RTLD_DEFAULT, RTLD_NEXT)
 LET_THROUGH = "let it through"
 
 
@@ -47,41 +46,6 @@ def verdict(snapshot: ProcessSnapshot, request: Request) -> Verdict:
     return Verdict("real") if request.is_hooks_own else Verdict(word, why_past(snapshot, request, wanted))
 
 
-def wanted_symbol(table: api.Table, request: Request) -> str | None:
-    """The ELF symbol that the request means; None for a name that the API does not have."""
-    if request.resolver in DLSYMS:
-        return request.name if table.function(request.name) else None
-    if request.is_opening:
-        return None
-    return table.proc_address(request.name, version_of(table, request), flags_of(request))
-
-
-def version_of(table: api.Table, request: Request) -> int:
-    """The runtime's own version, where the request names none (cudaGetDriverEntryPoint)."""
-    if isinstance(request.version, int):
-        return request.version
-    major, _, minor = table.cuda.partition(".")
-    return int(major) * 1000 + int(minor or 0) * 10
-
-
-def flags_of(request: Request) -> int:
-    per_thread = 2 if request.resolver.endswith("_ptsz") else 0
-    return request.flags or per_thread
-
-
-def unknown_name(snapshot: ProcessSnapshot, request: Request) -> Verdict:
-    """Not in the table: no opinion, unless the API's resolver was asked for something that the API had at all."""
-    if request.resolver in DLSYMS or not snapshot.table.proc_versions(request.name):
-        return Verdict("")
-    got = request.answer.name if request.answer else "nothing"
-    asked = f"version {version_of(snapshot.table, request)}{flags_text(request)}"
-    return Verdict("wrong version", f"{got}, and at {asked} there is no {request.name}")
-
-
-def flags_text(request: Request) -> str:
-    return " for per-thread streams" if flags_of(request) & 2 else ""
-
-
 def routes(snapshot: ProcessSnapshot, requests: Iterable[Request]) -> list[Route]:
     """The last answer that each object got for each function, as routes."""
     found: dict[tuple[str, str, str], Route] = {}
@@ -94,140 +58,6 @@ def routes(snapshot: ProcessSnapshot, requests: Iterable[Request]) -> list[Route
                 request.answer, request.verdict,
             )  # fmt: skip
     return list(found.values())
-
-
-# -- objects --------------------------------------------------------------------------------------------------
-
-
-def of_opening(snapshot: ProcessSnapshot, request: Request) -> Verdict:
-    lost = lost_run_path(snapshot, request)
-    if request.answer is not None:
-        return Verdict("", lost)
-    is_only_asked = bool((request.flags or 0) & RTLD_NOLOAD)
-    why = request.error or ("it was not loaded yet (RTLD_NOLOAD)" if is_only_asked else "")
-    return Verdict("missing", "; ".join(filter(None, (why, lost))))
-
-
-def lost_run_path(snapshot: ProcessSnapshot, request: Request) -> str:
-    """The loader searches where the object says that has called *its* dlopen: an override that calls it on is that
-    object. One that jumps there is not: the return address is still the caller's."""
-    asker = snapshot.objects.holder(request.asker.address)
-    if asker is None or request.owner_layer == "system" or not request.asks_on or not is_searched_for(request.name):
-        return ""
-    tag, directories = asker.dynamic.run_path
-    if not tag or request.owner == snapshot.file_of(asker):
-        return ""
-    owner, mine = request.owner.rsplit("/", 1)[-1], snapshot.file_of(asker).rsplit("/", 1)[-1]
-    return f"not searched: the {tag[3:]} of {mine}, {directories} ({owner} has asked the loader)"
-
-
-def is_searched_for(path: str) -> bool:
-    return bool(path) and "/" not in path
-
-
-# -- the right function ---------------------------------------------------------------------------------------
-
-
-def wrong_version(snapshot: ProcessSnapshot, request: Request, wanted: str, answer: Reached) -> str:
-    """What is wrong with the answer; "" if nothing is known to be."""
-    if not answer.names:
-        return contradiction(snapshot, wanted, answer)
-    known = [function for function in map(snapshot.table.function, answer.names) if function is not None]
-    if not known or wanted in answer.names:
-        return ""
-    version = request.version
-    place = f"where version {version}{flags_text(request)} means" if isinstance(version, int) else "in the place of"
-    return f"{known[0].symbol} {place} {wanted}{difference(snapshot.table, wanted, known[0])}"
-
-
-def is_variant(wanted: str, answer: Reached) -> bool:
-    """Another version of the function, not another function; one without a name passes for one."""
-    return not answer.names or api.base_name(wanted) in map(api.base_name, answer.names)
-
-
-def contradiction(snapshot: ProcessSnapshot, wanted: str, answer: Reached) -> str:
-    """An answer without a name can still not be two functions with different parameters."""
-    before = snapshot.learned.setdefault(answer.address, wanted)
-    table = snapshot.table
-    if before == wanted or signature(table, before) == signature(table, wanted):
-        return ""
-    return f"the same address was answered for {before}{difference(table, wanted, table.function(before))}"
-
-
-def difference(table: api.Table, wanted: str, got: api.Function | None) -> str:
-    expected = table.function(wanted)
-    if expected is None or got is None or signature(table, wanted) == signature(table, got.symbol):
-        return ""
-    if len(expected.parameters) != len(got.parameters):
-        return f": {len(got.parameters)} parameters instead of {len(expected.parameters)}"
-    pairs = zip(expected.parameters, got.parameters)
-    changed = next((f"{g.name} is {g.type.spelling}, not {e.type.spelling}" for e, g in pairs
-                    if e.type.spelling != g.type.spelling), "another result type")  # fmt: skip
-    return f": {changed}"
-
-
-def signature(table: api.Table, symbol: str) -> tuple[str, ...]:
-    function = table.function(symbol)
-    return () if function is None else (function.result.spelling, *(p.type.spelling for p in function.parameters))
-
-
-# -- the right object -----------------------------------------------------------------------------------------
-
-
-def searched(snapshot: ProcessSnapshot, request: Request) -> list[Linkage] | None:
-    """The objects that the handle means; None where it is no handle that the loader's list knows."""
-    asker = snapshot.objects.holder(request.asker.address)
-    if request.handle == RTLD_DEFAULT:
-        return snapshot.objects.scope(asker) if asker else snapshot.objects.startup
-    if request.handle == RTLD_NEXT:
-        return snapshot.objects.next_scope(asker) if asker else None
-    root = snapshot.objects.of_handle(request.handle or 0)
-    if root is None:
-        return None
-    return snapshot.objects.startup if root is snapshot.objects.all[0] else snapshot.objects.closure(root)
-
-
-def find(snapshot: ProcessSnapshot, request: Request, scope: list[Linkage]) -> Found | None:
-    version = request.version if isinstance(request.version, str) else ""
-    return snapshot.objects.lookup(request.name, scope, version, exactly=bool(version))
-
-
-def wrong_object(snapshot: ProcessSnapshot, request: Request, answer: Reached) -> str:
-    scope = searched(snapshot, request)
-    if scope is None or not answer.file:  # code of nobody: a thread's variable, the kernel's vdso, made at run time
-        return ""
-    own = request.asker.layer == "hook" and not request.handed_on and answer.file == request.asker.file
-    if own and snapshot.file_of(scope[0]) != answer.file:
-        return f"the hook asked {request.handle_text} and was given its own function: calling that recurses"
-    found = find(snapshot, request, scope)
-    if found is None:
-        return says_nothing(snapshot, request, answer)
-    right = snapshot.file_of(found.linkage)
-    if answer.layer == "hook" or right == answer.file or is_pseudo(request) or is_indirect(found):
-        return ""
-    has_its_own = found.linkage is scope[0]
-    return f"{request.handle_text} has its own" if has_its_own else \
-        f"{request.handle_text} has it in {right.rsplit('/', 1)[-1]}"  # fmt: skip
-
-
-def is_indirect(found: Found) -> bool:
-    """The code that such a function stands for may be in any object."""
-    symbol = found.linkage.dynamic.image.lookup(found.definition.name)
-    return symbol is not None and symbol.is_indirect
-
-
-def says_nothing(snapshot: ProcessSnapshot, request: Request, answer: Reached) -> str:
-    """Somebody answers for a library that has no such function. (RTLD_GLOBAL is not known here: no verdict then.)"""
-    elsewhere = any(one.symbols.find(request.name) for one in snapshot.in_layer("driver", "runtime"))
-    program = snapshot.objects.all[0].image.handle
-    if (is_pseudo(request) and elsewhere) or (answer.layer != "hook" and request.handle in (*PSEUDO, program)):
-        return ""
-    who = "the hook" if answer.layer == "hook" else answer.object
-    return f"{request.handle_text} has no {request.name}; {who} answers all the same"
-
-
-def is_pseudo(request: Request) -> bool:
-    return request.handle in PSEUDO
 
 
 def why_missing(snapshot: ProcessSnapshot, request: Request) -> str:

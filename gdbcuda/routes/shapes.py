@@ -36,6 +36,7 @@ class ResolverShape(NamedTuple):
 
 
 LOADERS = (ResolverShape("dlsym", name=1, handle=0), ResolverShape("dlvsym", name=1, handle=0, symbol_version=2))
+DLSYMS = tuple(shape.symbol for shape in LOADERS)
 OPENERS = (ResolverShape("dlopen", name=0, flags=1), ResolverShape("dlmopen", name=1, flags=2))
 OPENER_NAMES = frozenset(shape.symbol for shape in OPENERS)
 
@@ -53,7 +54,7 @@ def of_function(function: api.Function) -> ResolverShape:
 
 
 def kind_of(parameter: api.Parameter) -> str:
-    """Which field of a Shape the parameter is."""
+    """Which field of a `ResolverShape` the parameter is."""
     target = parameter.type.target
     if parameter.string:
         return "name"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence, Set
 from functools import cached_property, lru_cache
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable
@@ -57,7 +57,7 @@ class ProcessSnapshot:
     address, for objects whose dynamic symbols do not tell; ``is_hidden`` whether a hook library has a function of
     that name that it does not export, ``variable_at`` the variable that holds a stored pointer ("in real_alloc");
     ``code_at``: ways to read code without the debugger's own; ``elsewhere``: file, layer and base of what has a
-    namespace of its own; ``memory`` is read anew for each World."""
+    namespace of its own; ``memory`` is read anew for each snapshot."""
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class ProcessSnapshot:
         self.elsewhere = elsewhere
         self.learned: dict[int, str] = {}  # from answered requests
         self.unsearched_hooks: tuple[str, ...] = ()  # names of those in no search order: audit libraries
+        self.collected: dict[Linkage, Any] = {}  # `collect.references` keeps there what it has found
 
     @property
     def api_names(self) -> frozenset[str]:

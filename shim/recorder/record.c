@@ -77,6 +77,20 @@ static void note_pointees(const word *wanted, word count, word *ring, word *reco
     }
 }
 
+/* By the frame pointers of those who keep them. Where one leads nowhere, or not up the stack, nobody is further up. */
+static void note_callers(word *ring, word *record, const word *caller, word most, word ticks)
+{
+    word frame = caller[-1], below = (word)caller, count = 0, pair[2];
+    while (count < most && count < MOST_CALLERS && frame > below && !(frame % sizeof(word)) &&
+           peek(ring, pair, frame, sizeof pair, 0, ticks) == sizeof pair && pair[1]) {
+        record[RECORD_CALLERS + count++] = pair[1];
+        below = frame;
+        frame = pair[0];
+    }
+    if (count < MOST_CALLERS)
+        record[RECORD_CALLERS + count] = 0;
+}
+
 void gdbcuda_entered(word *frame)
 {
     const word *function = function_of(frame), *caller = frame + FRAME_SIZE + 2; /* behind rax and rbp */
@@ -104,6 +118,8 @@ void gdbcuda_entered(word *frame)
     if (function[FUNCTION_IN_COUNT])
         note_pointees(function + FUNCTION_INS, function[FUNCTION_IN_COUNT] % (MOST_INS + 1), ring, record,
                       record + RECORD_INS, IN_WORDS, ticks_now());
+    if (gdbcuda_recorder_v1[STATE_CALLERS])
+        note_callers(ring, record, caller, gdbcuda_recorder_v1[STATE_CALLERS], ticks_now());
     frame[FRAME_RING] = (word)ring;
     frame[FRAME_RECORD] = (word)record;
     frame[FRAME_POSITION] = position + 1;

@@ -26,13 +26,21 @@ static const char *value_of(char **environment, const char *name)
     return "";
 }
 
+static word number_in(const char *text)
+{
+    word found = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        found = found * 10 + (word)(*text - '0');
+    return found;
+}
+
 /* Before anything of the program is loaded. */
 __attribute__((constructor)) static void start(int count, char **words, char **environment)
 {
-    word wanted = 0, records = 1;
+    word wanted = number_in(value_of(environment, "GDBCUDA_TRACE_LAST")), records = 1;
+    word callers = number_in(value_of(environment, "GDBCUDA_TRACE_STACK"));
     (void)count, (void)words;
-    for (const char *text = value_of(environment, "GDBCUDA_TRACE_LAST"); *text >= '0' && *text <= '9'; text++)
-        wanted = wanted * 10 + (word)(*text - '0');
+    gdbcuda_recorder_v1[STATE_CALLERS] = callers < MOST_CALLERS ? callers : MOST_CALLERS;
     while (records < wanted && records < MOST_RECORDS)
         records <<= 1;
     if (wanted)
@@ -55,7 +63,8 @@ static int is_preloaded_here(const struct link_map *object)
 static void move_to(word there)
 {
     apart = there - HERE;
-    THERE(gdbcuda_recorder_v1)[0][STATE_RECORDS] = gdbcuda_recorder_v1[STATE_RECORDS];
+    for (word part = STATE_RECORDS; part <= STATE_CALLERS; part++)
+        THERE(gdbcuda_recorder_v1)[0][part] = gdbcuda_recorder_v1[part];
     trace_move(THERE(gdbcuda_trace), &gdbcuda_trace);
 }
 
@@ -74,22 +83,6 @@ ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie
 ASKED unsigned la_objclose(uintptr_t *cookie)
 {
     trace_gone(THERE(gdbcuda_trace), *cookie);
-    return 0;
-}
-
-const struct api_function *function_named(const char *name)
-{
-    word low = 0, high = api_functions_count;
-    while (low < high) {
-        word middle = (low + high) / 2;
-        int order = text_order(name, api_functions[middle].name);
-        if (!order)
-            return &api_functions[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
     return 0;
 }
 
@@ -112,14 +105,15 @@ word recorded(const struct api_function *function, word original, word asker)
 {
     word slots = (word)*THERE(gdbcuda_slots_v1), *functions = *THERE(gdbcuda_functions_v1);
     struct trace *trace = THERE(gdbcuda_trace);
-    word object = trace_object(trace, original);
-    if (!original || original - slots < MOST_FUNCTIONS * SLOT_SIZE || object == asker ||
-        !(trace_is_wanted(trace, object, function->name) || handed_out_by(function->name)))
+    word object = trace_object(trace, original), records_all = handed_out_by(function->name);
+    const word *filter = records_all ? 0 : filter_of(trace, function->name);
+    if (!original || recorded_at(original) != original || object == asker ||
+        !(trace_is_wanted(trace, object, function->name) || records_all) || (trace->filters && !filter && !records_all))
         return original;
     word taken = trace->slots < MOST_FUNCTIONS ? trace->slots : MOST_FUNCTIONS;
     for (word i = 0; i < taken; i++)
         if (functions[i * FUNCTION_SIZE + FUNCTION_ORIGINAL] == original && trace->names[i] == function->name)
-            return slots + i * SLOT_SIZE;
+            return trace->filtered[i] ? trace->filtered[i] : slots + i * SLOT_SIZE;
     word slot = __atomic_fetch_add(&trace->slots, 1, __ATOMIC_SEQ_CST);
     if (slot >= MOST_FUNCTIONS)
         return original;
@@ -127,15 +121,19 @@ word recorded(const struct api_function *function, word original, word asker)
     trace->names[slot] = function->name;
     trace_entry(trace, A_FUNCTION, slot, original, object, function->name);
     __atomic_store_n(&functions[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL], original, __ATOMIC_SEQ_CST);
-    return slots + slot * SLOT_SIZE;
+    return filter ? filtered(trace, filter, slot, slots + slot * SLOT_SIZE, original) : slots + slot * SLOT_SIZE;
 }
 
 word recorded_at(word address)
 {
-    word offset = address - (word)*THERE(gdbcuda_slots_v1);
-    if (offset >= MOST_FUNCTIONS * SLOT_SIZE || offset % SLOT_SIZE)
+    const struct trace *trace = THERE(gdbcuda_trace);
+    word offset = address - (word)*THERE(gdbcuda_slots_v1), slot = offset / SLOT_SIZE;
+    if (slot >= MOST_FUNCTIONS || offset % SLOT_SIZE)
+        for (slot = 0; trace->filters && slot < MOST_FUNCTIONS && trace->filtered[slot] != address; slot++)
+            ;
+    if (slot >= MOST_FUNCTIONS || (!trace->filters && offset / SLOT_SIZE >= MOST_FUNCTIONS))
         return address;
-    word original = (*THERE(gdbcuda_functions_v1))[offset / SLOT_SIZE * FUNCTION_SIZE + FUNCTION_ORIGINAL];
+    word original = (*THERE(gdbcuda_functions_v1))[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL];
     return original ? original : address;
 }
 

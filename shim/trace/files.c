@@ -70,6 +70,7 @@ void trace_begin(struct trace *trace, const char *folder, const char *places)
         append(trace->folder, folder);
     if (length(places) < sizeof trace->places)
         append(trace->places, places);
+    filters_begin(trace);
     if (!FAILED(CALL(getcwd, here, sizeof here)))
         trace_entry(trace, A_FOLDER, 0, 0, 0, here);
 }
@@ -84,6 +85,8 @@ void trace_move(struct trace *to, const struct trace *from)
 {
     append(to->folder, from->folder);
     append(to->places, from->places);
+    to->filters = from->filters;
+    to->filters_size = from->filters_size;
     to->entries_count = from->entries_count;
     for (word i = 0; i < from->entries_count; i++)
         for (word part = 0; part < ENTRY_SIZE; part++)
@@ -183,7 +186,7 @@ word trace_entry(struct trace *trace, word kind, word number, word address, word
         return 0;
     fill(trace->entries[index], number, address, object, text);
     __atomic_store_n(&trace->entries[index][ENTRY_KIND], kind, __ATOMIC_SEQ_CST);
-    if (kind == A_FUNCTION || kind == A_THREAD_WITHOUT_FILE ? process_file(trace) : trace->file != 0)
+    if (kind == A_FUNCTION || kind == A_FILTER || kind == A_THREAD_WITHOUT_FILE ? process_file(trace) : trace->file != 0)
         write_entry_later(trace, index);
     return index + 1;
 }

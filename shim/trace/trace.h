@@ -7,7 +7,7 @@
 #include "dlsym.h"
 #include "ring.h"
 
-#define MOST_RECORDS (1ul << 18) /* of a ring: 128 MB */
+#define MOST_RECORDS (1ul << 18) /* of a ring: 240 MB */
 
 struct api_function {
     const char *name;
@@ -37,7 +37,10 @@ struct trace {
     word pid;          /* of the process whose file it is, */
     word file;         /* which has this number, from 1 */
     word slots;        /* of the recorder that are taken, */
-    const char *names[MOST_FUNCTIONS]; /* and by which function */
+    const char *names[MOST_FUNCTIONS]; /* and by which function, */
+    word filtered[MOST_FUNCTIONS];     /* and code that asks before; 0 for none */
+    const word *filters;               /* a file; 0 where every call is recorded */
+    word filters_size;
     word entries_count;
     word entries[MOST_ENTRIES][ENTRY_SIZE];
 };
@@ -57,9 +60,16 @@ int trace_is_system(const struct trace *trace, word object);
 
 /* places.c is the last two. */
 
+/* filters.c. Which of a function's calls are recorded: 0 for none. */
+void filters_begin(struct trace *trace);
+const word *filter_of(const struct trace *trace, const char *name);
+word filtered(struct trace *trace, const word *filter, word slot, word entry, word original);
+
+/* named.c */
+const struct api_function *function_named(const char *name);
+
 /* bind.c */
 word recorded(const struct api_function *function, word original, word asker);
-const struct api_function *function_named(const char *name);
 word *recorder_state(void);
 void recorder_gives_up(void); /* in the calling thread */
 word asker_at(word address);

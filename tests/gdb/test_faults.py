@@ -282,3 +282,11 @@ def test_a_hook_library_that_is_rebuilt_meanwhile(local: Scenario, compile_c, tm
         typed = ("cuda-load libnone.so", state, "cuda-check", "cuda-break cuInit", "complete cuda-break cuI")
         text = local.run("test_alloc", *typed, "cuda-load", f"cuda-load {hook}", "echo on\\n", hook=hook)
         assert "cuda-check: " in text and text.endswith("on\n")
+
+
+def test_gdb_has_no_object_for_the_thread_of_a_dying_process(local: Scenario) -> None:
+    gone = "def gone(): raise SystemError('could not find gdb thread object')"
+    words = ("set cuda-guard auto", "cuda-break cuMemAlloc if bytesize > 1T", "tbreak main", "run")
+    text = session(local, *words, "cuda-guards", f"python {gone}", "python gdb.selected_thread = gone", "info line")
+    assert re.search("^[12] +in the process", text, re.MULTILINE), text
+    assert "fault of gdbcuda" not in text and "SystemError" not in text, text

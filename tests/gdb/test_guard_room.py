@@ -50,7 +50,7 @@ def many(compile_c, tmp_path: Path) -> tuple[Path, Path]:
     return hook, program
 
 
-IGNORE = "python for one in gdb.breakpoints(): one.ignore_count = 9"
+IGNORE = "python [gdb.execute(f'ignore {one.number} 9', to_string=True) for one in gdb.breakpoints()]"
 HITS = "python print('hits', [one.hit_count for one in gdb.breakpoints()].count(1))"
 
 

@@ -90,7 +90,9 @@ def test_examples_work_as_typed(
 
 FREE = ("N", "SIZE", "P", "H", "PID", "HOST", "NAME", "PATH", "A=B", "NAME=VALUE")  # nobody here can know them
 WHAT = """python
-from gdbcuda.live.prompt.command import REGISTRY, Option, Word, nothing
+from gdbcuda.live.prompt.command import REGISTRY
+from gdbcuda.text.arguments import nothing
+from gdbcuda.text.options import Option, Word
 for name, command in REGISTRY.items():
     for part in command.parts:
         kind = part.kind

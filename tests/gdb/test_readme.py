@@ -25,7 +25,8 @@ SHELL = re.findall(r"^\s*\$ (?:\w+=\S+ )*(gdbcuda (?!gdb )[^\n…]*)$", TEXT, re
 ASK = """python
 import json
 from gdbcuda.errors import UserError
-from gdbcuda.live.prompt.command import REGISTRY, Option
+from gdbcuda.live.prompt.command import REGISTRY
+from gdbcuda.text.options import Option
 def mistake(line):
     words = line.split()
     name = next((name for name in (" ".join(words[:count]) for count in (3, 2, 1)) if name in REGISTRY), None)

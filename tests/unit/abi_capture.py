@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shim_support import OLDER_LIBC
+
 from gdbcuda import api
 from gdbcuda.api.functions import declare
+from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.memory import DictMemory
 
 STACK = 16384  # bytes of stack that are captured: stack arguments, and what the caller passes the address of
@@ -63,6 +66,33 @@ static void put_place(void) {{ void *address = place; put(&address, 8); put(plac
 """
 
 
+RECORDER = """
+#include <stdint.h>
+#include "ring_layout.h"
+extern uint64_t gdbcuda_recorder_v1[], gdbcuda_functions_v1[];
+extern char gdbcuda_slots_v1[];
+void capture(void);
+static const uint64_t table[][FUNCTION_SIZE] = {
+TABLE};
+static void fill_slots(void) {
+  gdbcuda_recorder_v1[STATE_RECORDS] = 4096;
+  memcpy(gdbcuda_functions_v1, table, sizeof table);
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    gdbcuda_functions_v1[i * FUNCTION_SIZE + FUNCTION_ORIGINAL] = (uint64_t)capture;
+}
+static void put_memory(uint64_t address, uint64_t size) { put(&address, 8); put(&size, 8); put((void *)address, size); }
+static void put_rings(void) {
+  uint64_t state = (uint64_t)gdbcuda_recorder_v1;
+  put(&state, 8);
+  put_memory(state, STATE_SIZE * 8);
+  for (uint64_t i = 0; i < gdbcuda_recorder_v1[STATE_COUNT]; i++) {
+    uint64_t *ring = (uint64_t *)gdbcuda_recorder_v1[STATE_RINGS + i];
+    put_memory((uint64_t)ring, (RING_HEADER + ring[RING_RECORDS] * RECORD_SIZE) * 8);
+  }
+}
+"""
+
+
 @dataclass
 class Capture:
     """One call: the bytes of each argument (or of the result), and all that the machine showed of them."""
@@ -84,7 +114,26 @@ def arguments(functions: Sequence[api.Function], machine: str, header: str, fold
     symbols = [f".globl {f.symbol}\n.set {f.symbol}, capture" for f in functions]
     output = _run(machine, header, calls, len(functions), symbols, folder)
     sizes = [[parameter.type.size for parameter in function.parameters] for function in functions]
-    return list(_captures(output, sizes, machine, has_place=False))
+    return _captures(output, sizes, machine, has_place=False)
+
+
+def through_recorder(
+    functions: Sequence[api.Function], header: str, folder: Path, build: Path
+) -> tuple[list[Capture], bytes]:
+    """The same where each call goes through its slot of the recorder, and then all that the recorder has written:
+    its state's address, and (address, size, bytes) of its memory."""
+    words = [", ".join(map(hex, RecordedFunction(function).words(0))) for function in functions]
+    table = "".join(f"{{{row}}},\n" for row in words)
+    begin = RECORDER.replace("TABLE", table) + "".join(
+        _caller(function, i, f"((__typeof__(&{function.symbol}))(gdbcuda_slots_v1 + {i} * SLOT_SIZE))")
+        for i, function in enumerate(functions)
+    )
+    symbols = [f".globl {f.symbol}\n.set {f.symbol}, capture" for f in functions]
+    flags = ["-fPIC", "-pie", f"-I{build}/agent", str(build / "libgdbcuda.so"), f"-Wl,-rpath,{build}", *OLDER_LIBC]
+    output = _run("x86-64", header, begin, len(functions), symbols, folder, flags, "fill_slots();", "put_rings();")
+    sizes = [[parameter.type.size for parameter in function.parameters] for function in functions]
+    found, end = _captures_until(output, sizes, "x86-64", has_place=False)
+    return found, output[end:]
 
 
 def results(functions: Sequence[api.Function], machine: str, header: str, folder: Path) -> list[Capture]:
@@ -92,14 +141,14 @@ def results(functions: Sequence[api.Function], machine: str, header: str, folder
     calls = "".join(_callee(function, i) for i, function in enumerate(functions))
     output = _run(machine, header, calls, len(functions), [], folder)
     sizes = [[function.result.size] for function in functions]
-    return list(_captures(output, sizes, machine, has_place=True))
+    return _captures(output, sizes, machine, has_place=True)
 
 
-def _caller(function: api.Function, number: int) -> str:
+def _caller(function: api.Function, number: int, called: str = "") -> str:
     spellings = [parameter.type.spelling for parameter in function.parameters]
     values = [f"union {{ {declare(text, 'v')}; char b[1]; }} a{i};" for i, text in enumerate(spellings)]
     fills = [f"fill(&a{i}, sizeof a{i}.v); put(&a{i}, sizeof a{i}.v);" for i in range(len(spellings))]
-    call = f"{function.symbol}({', '.join(f'a{i}.v' for i in range(len(spellings)))});"
+    call = f"{called or function.symbol}({', '.join(f'a{i}.v' for i in range(len(spellings)))});"
     return f"static void call_{number}(void) {{ {' '.join([*values, *fills, call])} put(seen, sizeof seen); }}\n"
 
 
@@ -113,20 +162,32 @@ def _callee(function: api.Function, number: int) -> str:
     )
 
 
-def _run(machine: str, header: str, calls: str, count: int, symbols: list[str], folder: Path) -> bytes:
+def _run(
+    machine: str, header: str, calls: str, count: int, symbols: list[str], folder: Path, flags: Sequence[str] = (),
+    first: str = "", last: str = "",
+) -> bytes:  # fmt: skip
     main = "".join(f"call_{i}(); " for i in range(count))
     pad = f"volatile char pad[{2 * STACK}]; pad[0] = 0; "  # so that a whole capture lies within the stack
-    source = header + PROLOGUE + calls + f"int main(void) {{ {pad} {main} return 0; }}\n"
+    source = header + PROLOGUE + calls + f"int main(void) {{ {pad} {first} {main} {last} return 0; }}\n"
     assembly = [*ASSEMBLY[machine], *symbols, '.section .note.GNU-stack,""', ""]
     (folder / "calls.c").write_text(source)
     (folder / "capture.s").write_text("\n".join(assembly))
-    build = [*COMPILERS[machine], "-O1", "-fno-pie", "-no-pie", "-w", "-o", "calls", "calls.c", "capture.s"]
+    build = [*COMPILERS[machine], "-O1", "-fno-pie", "-no-pie", "-w", "-o", "calls", "calls.c", "capture.s", *flags]
     subprocess.run(build, cwd=folder, check=True)
     return subprocess.run([*RUNNERS[machine], "./calls"], cwd=folder, check=True, stdout=subprocess.PIPE).stdout
 
 
-def _captures(output: bytes, sizes: list[list[int]], machine: str, has_place: bool) -> Iterator[Capture]:
-    at = 0
+def _captures(output: bytes, sizes: list[list[int]], machine: str, has_place: bool) -> list[Capture]:
+    found, end = _captures_until(output, sizes, machine, has_place)
+    assert end == len(output)
+    return found
+
+
+def _captures_until(
+    output: bytes, sizes: list[list[int]], machine: str, has_place: bool
+) -> tuple[list[Capture], int]:
+    """And where in the output they end."""
+    at, found = 0, []
 
     def take(size: int) -> bytes:
         nonlocal at
@@ -142,5 +203,5 @@ def _captures(output: bytes, sizes: list[list[int]], machine: str, has_place: bo
         if has_place:
             (place,) = struct.unpack("<Q", take(8))
             segments = {place: take(4096)}
-        yield Capture(sent, words, stack_pointer, DictMemory(segments))
-    assert at == len(output)
+        found.append(Capture(sent, words, stack_pointer, DictMemory(segments)))
+    return found, at

@@ -49,8 +49,12 @@ LIBRARIES: dict[str, tuple[str, str, tuple[str, ...]]] = {  # layer, source, fla
     "scripted": ("hook", "int cuInit(unsigned f) { return f; }", ("-Wl,--version-script=HOOK_1",)),
     "upper": ("hook", "int cudaFree(void) { return 6; } int cuInit(unsigned f) { return f; }", ()),
     "resolver": ("hook", "void *dlsym(void *h, const char *n) { return n[0] ? h : 0; }", ()),
+    "full": ("hook", "int cuInit(unsigned f) { return f; } int cuGetProcAddress_v2(void) { return 0; }\n"
+                     "void *dlsym(void *h, const char *n) { return n[0] ? h : 0; }", ()),
     "empty": ("hook", "int nothing_of_the_api(void) { return 7; }", ()),
     "other": ("system", "int cuInit(unsigned f) { return f; }", ()),
+    "patches": ("app", "int mprotect(void *, unsigned long, int); int cuInit_of_ours(unsigned f) { return f + 8; }\n"
+                       "int patch(void) { return mprotect(0, 0, 0); }", ()),
     "asks": ("app", ASKS, (LAZY,)),
     "system_asks": ("system", ASKS, (LAZY,)),
 }  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
-from gdbcuda.routes.judge import difference
+from gdbcuda.routes.right_function import difference
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = [api.load("11.8", "12.9"), api.load("12.9", "12.9"), api.load("13.0", "13.5")]

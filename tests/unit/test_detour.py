@@ -105,6 +105,20 @@ def test_room_in_the_function_in_front() -> None:
     assert far.stops_inside and far.island is None
 
 
+def test_no_room_where_a_function_without_a_symbol_may_begin() -> None:
+    """In the neighbour's bytes, behind its end: at an aligned address, with nops that somebody may patch."""
+    unknown = code("55 4889e5 31c0 83c001 83c002 c9 c3 90" + "90" * 8 + "31c0 c3" + "c3" * 6)
+    assert unknown.index(b"\xc3\x90") == 13 and len(unknown) == 0x20
+    found = detour.plan(AT, code(VENDOR), AT + 4, NearbyBytes(neighbour=(AT - 0x20, unknown)))
+    assert found.stops_inside and found.island is None
+
+
+def test_a_function_of_nops_leads_into_the_next_one() -> None:
+    assert unexecuted.is_all_filling(code("90 6690 0f1f00")) and not unexecuted.is_all_filling(code("c3 90"))
+    assert not unexecuted.is_all_filling(b"") and not unexecuted.is_all_filling(b"\x90" * 16)
+    assert unexecuted.begins_with_nop(code("0f1f440000 55")) and not unexecuted.begins_with_nop(code("55 90"))
+
+
 INDIRECT = "a jump through a table or a register may lead back"
 
 

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gdbcuda import elf
+from gdbcuda.elf import notes
 from gdbcuda.elf.dwarf.function_names import TooMuch, defined_functions
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
@@ -286,3 +287,15 @@ def test_fuzz_packed(packed: bytes, changes: list[tuple[str, float, bytes]]) -> 
         read_everything(damaged(packed, changes))
     except UserError as error:
         assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(("owner", "content"), [(b"GNUX", b""), (b"GNU\0", b"\2\0\0\xc0\4\0\0\0"), (b"", b"x")])
+def test_a_note_that_is_odd_hides_no_build_id(owner: bytes, content: bytes) -> None:
+    """An owner without an end, a property without its value, no owner."""
+
+    def note(owner: bytes, kind: int, data: bytes) -> bytes:
+        return struct.pack("<III", len(owner), len(data), kind) + owner + data + bytes(-len(data) % 4)
+
+    data = note(owner, 5, content) + note(b"GNU\0", 3, b"\xab" * 20)
+    assert notes.build_id(notes.split_notes(data, "<")) == "ab" * 20
+    assert notes.build_id(notes.split_notes(data[:-30], "<")) is None

@@ -100,7 +100,7 @@ IMPORTS = [
 def test_what_is_imported_takes_no_memory_of_ours(one: Call, size: int) -> None:
     ledger = ledger_of(one)
     (block,) = ledger.blocks.live()
-    assert (block.size, block.counted_as, ledger.on_device) == (size, "imported", 0)
+    assert (block.size, block.counted_as, ledger.usage.on_device) == (size, "imported", 0)
 
 
 def test_the_size_of_imported_memory_may_be_told_later() -> None:
@@ -130,7 +130,7 @@ def test_a_general_graph_node(name: str) -> None:
 
 def test_physical_memory_of_the_host() -> None:
     prop = behind(location={"type": "CU_MEM_LOCATION_TYPE_HOST", "id": 0})
-    assert not ledger_of(call(0, "cuMemCreate", {"size": 64, "prop": prop}, out={"handle": at(0x7)})).on_device
+    assert not ledger_of(call(0, "cuMemCreate", {"size": 64, "prop": prop}, out={"handle": at(0x7)})).usage.on_device
 
 
 def test_physical_memory_has_a_handle_again() -> None:
@@ -140,7 +140,7 @@ def test_physical_memory_has_a_handle_again() -> None:
              call(3, "cuMemRetainAllocationHandle", {"addr": "0x9010"}, out={"handle": at(0x8)}),
              call(4, "cuMemUnmap", {"ptr": "0x9000", "size": 64})]  # fmt: skip
     ledger = ledger_of(*calls)
-    assert ledger.on_device == 64 and [b.address for b in ledger.blocks.live()] == [8]
+    assert ledger.usage.on_device == 64 and [b.address for b in ledger.blocks.live()] == [8]
     assert not ledger_of(*calls, call(5, "cuMemRelease", {"handle": "0x8"})).blocks.live() and not ledger.problems
 
 

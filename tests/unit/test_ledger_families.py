@@ -44,20 +44,20 @@ def test_families(name: str, arguments: dict[str, Any], block: str, size: int, k
     releasing = next(f for f in TABLE.find(release) if f.role == "free")
     taken = next(p.name for p in releasing.parameters if p.block)
     after = ledger_of(call(0, name, arguments, out=out), call(1, releasing.symbol, {taken: "0x1000"}))
-    assert not after.blocks.live() and not after.problems and sum(after.bytes.values()) == 0
+    assert not after.blocks.live() and not after.problems and sum(after.usage.bytes.values()) == 0
 
 
 def test_registered_memory_is_the_programs_own() -> None:
     registered = call(0, "cuMemHostRegister_v2", {"p": "0x1000", "bytesize": 64, "Flags": 0})
     ledger = ledger_of(registered)
-    assert [b.kind for b in ledger.blocks.live()] == ["registered"] and ledger.on_device == 0
+    assert [b.kind for b in ledger.blocks.live()] == ["registered"] and ledger.usage.on_device == 0
     assert not ledger_of(registered, call(1, "cuMemHostUnregister", {"p": "0x1000"})).blocks.live()
 
 
 def test_graph_nodes() -> None:
     node = {"address": "0x1", "value": {"bytesize": 64, "dptr": "0x1000"}}
     made = call(0, "cuGraphAddMemAllocNode", {"nodeParams": node}, out={"nodeParams": node})
-    assert ledger_of(made).on_device == 64
+    assert ledger_of(made).usage.on_device == 64
     assert not ledger_of(made, call(1, "cuGraphAddMemFreeNode", {"dptr": "0x1000"})).blocks.live()
 
 

@@ -58,7 +58,7 @@ def test_a_block_that_is_handed_out_before_its_free_is_seen_to_end() -> None:
     ledger = ledger_of(alloc(0, 0x1000, 64), free(1, 0x1000, end=0.009), alloc(3, 0x1000, 128, thread=2))
     assert not ledger.problems
     (block,) = ledger.blocks.live()
-    assert block.size == 128 and ledger.on_device == 128
+    assert block.size == 128 and ledger.usage.on_device == 128
 
 
 def test_a_double_free_names_the_first_one_and_an_overrun_not_the_free_that_came_later() -> None:

@@ -21,7 +21,7 @@ def test_processes_do_not_mix() -> None:
     ledgers = Ledgers(TABLE, NOTES)
     for is_end, one in in_order(calls):
         (ledgers.exit if is_end else ledgers.entry)(one)
-    assert [(one.on_device, one.problems) for one in ledgers.all()] == [(16, []), (32, [])]
+    assert [(one.usage.on_device, one.problems) for one in ledgers.all()] == [(16, []), (32, [])]
     assert ledgers.latest(2) is ledgers.all()[1]
 
 
@@ -33,7 +33,7 @@ def test_after_an_exec_nothing_is_left() -> None:
         ledgers.entry(alloc(number, 0x1000, 64, pid=7))
         ledgers.exit(alloc(number, 0x1000, 64, pid=7))
     (ledger,) = ledgers.all()
-    assert ledger.on_device == 64 and not ledger.problems
+    assert ledger.usage.on_device == 64 and not ledger.problems
 
 
 def test_another_recorder_finds_the_process_as_it_was() -> None:
@@ -44,7 +44,7 @@ def test_another_recorder_finds_the_process_as_it_was() -> None:
         notes.add("process", {"program": "a", "image": image})
         ledgers.feed(((BEGIN, alloc(number, 0x1000 * (number + 1), 64)),))
         ledgers.feed(((END, alloc(number, 0x1000 * (number + 1), 64)),))
-    assert [one.on_device for one in ledgers.all()] == [128, 64]
+    assert [one.usage.on_device for one in ledgers.all()] == [128, 64]
 
 
 def made(number: int, name: str, context: str, device: int, **fields: Any) -> Call:

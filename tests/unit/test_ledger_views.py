@@ -16,7 +16,7 @@ from gdbcuda.text.render import colour
 
 def test_what_is_not_freed_is_a_leak_of_its_site() -> None:
     ledger = ledger_of(alloc(0, 0x1000, 4096), alloc(1, 0x3000, 8192), free(2, 0x1000))
-    assert ledger.on_device == 8192 and [b.address for b in ledger.blocks.live()] == [0x3000]
+    assert ledger.usage.on_device == 8192 and [b.address for b in ledger.blocks.live()] == [0x3000]
     text = views.leaks(ledger, WRITER)
     assert "8192 [8.00 KiB]" in text and "load_model at model.c:7" in text and "4096" not in text
     assert not ledger.problems
@@ -27,7 +27,7 @@ def test_of_nested_calls_the_outermost_counts() -> None:
     inner = alloc(1, 0x1000, 64, parent=0, depth=1, end=0.005)
     innermost = alloc(2, 0x1000, 64, parent=1, depth=2, end=0.004, layer="driver")
     ledger = ledger_of(runtime, inner, innermost)
-    assert [b.call.name for b in ledger.blocks.live()] == ["cudaMalloc"] and ledger.on_device == 64
+    assert [b.call.name for b in ledger.blocks.live()] == ["cudaMalloc"] and ledger.usage.on_device == 64
     after = call(20, "cudaFree", {"devPtr": "0x1000"}, end=0.03)
     within = free(21, 0x1000, parent=20, depth=1, end=0.025)
     assert not ledger_of(runtime, inner, innermost, after, within).problems
@@ -42,7 +42,7 @@ def test_peak_is_what_was_live_then() -> None:
     ledger = ledger_of(
         alloc(0, 0x1000, 100), alloc(1, 0x2000, 50), free(2, 0x1000), alloc(3, 0x3000, 60), free(4, 0x2000)
     )
-    top = ledger.at_peak()
+    top = ledger.usage.at_peak()
     assert top is not None and top.bytes == 150 and sorted(b.size for b in top.blocks) == [50, 100]
     assert "150 in 2 blocks" in views.peak(ledger, WRITER)
 

@@ -162,3 +162,24 @@ def test_the_kernels_object_is_left_out_and_no_file_that_is_called_alike(tmp_pat
     names = [os.path.basename(one.image.name) for one in own_objects().all]
     assert name in names and not [one for one in names if one.startswith("linux-vdso") and one != name]
     assert library.answer() == 42
+
+
+@pytest.mark.parametrize(("flags", "stays"), [((), False), (("-Wl,-z,nodelete",), True), (("-Wl,-z,now",), False)])
+def test_what_is_never_unloaded(tmp_path: Path, flags: tuple[str, ...], stays: bool) -> None:
+    path = compiled(tmp_path, INNER, *flags, name=f"libstays_{tmp_path.name}.so")
+    ctypes.CDLL(str(path))
+    assert named(own_objects(), str(path)).image.is_nodelete is stays
+
+
+def test_relocations_are_read_where_there_are_some(lazy: tuple) -> None:
+    """A table without an address, or that the relative ones fill, has none."""
+    outer = lazy[2]
+    assert [slot.kind for slot in outer.slots(frozenset({"answer"}))] == ["data", "PLT"]
+    assert list(outer._table(7, 0, 0)) == [] and list(outer._table(7, 48, 48)) == []
+    assert list(outer._table(0x12345, 24, 0)) == []  # a tag that it has not
+
+
+def test_groups_of_slots_lie_close_together() -> None:
+    places = [Slot("f", "", at, "GOT") for at in (0, 4096, 8193, 100_000, 8, 96_000)]
+    groups = [[slot.address for slot in group] for group in clusters(places)]
+    assert groups == [[0, 8, 4096], [8193], [96_000, 100_000]] and list(clusters([])) == []

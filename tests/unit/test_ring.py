@@ -5,15 +5,15 @@ from __future__ import annotations
 import platform
 import struct
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Callable
 
 import pytest
+from ring_memory import reader
 from shim_support import OLDER_LIBC
 
 from gdbcuda.calls import ring
-from gdbcuda.calls.ring_layout import NOT_READ, RECORD, RING, STATE, WORD
+from gdbcuda.calls.ring_layout import NOT_READ, RECORD, RING, STATE, VERSION, WORD
 from gdbcuda.errors import UserError
 from gdbcuda.memory import DictMemory
 
@@ -31,18 +31,6 @@ def recorded(request: pytest.FixtureRequest, shim: Path, tmp_path_factory: pytes
     source = str(HERE / "recorded.c")
     subprocess.run(["gcc", *flags, "-o", str(program), source, *library, *OLDER_LIBC], check=True)
     return lambda *words: subprocess.run([str(program), *map(str, words)], check=True, stdout=subprocess.PIPE).stdout
-
-
-def segments(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 8
-    while at < len(raw):
-        address, size = struct.unpack_from("<QQ", raw, at)
-        yield address, raw[at + 16 : at + 16 + size]
-        at += 16 + size
-
-
-def reader(raw: bytes) -> ring.RingReader:
-    return ring.RingReader(DictMemory(dict(segments(raw))), int.from_bytes(raw[:8], "little"))
 
 
 def signed(word: int) -> int:
@@ -127,7 +115,7 @@ STATE_AT, RING_AT = 0x10000, 0x20000
 
 def state(**fields: int) -> bytes:
     words = [0] * STATE["SIZE"]
-    for name, value in {"VERSION": 1, "COUNT": 1, "RINGS": RING_AT, **fields}.items():
+    for name, value in {"VERSION": VERSION, "COUNT": 1, "RINGS": RING_AT, **fields}.items():
         words[STATE[name]] = value
     return struct.pack(f"<{len(words)}Q", *words)
 
@@ -186,7 +174,7 @@ def test_a_function_that_cannot_be_is_none() -> None:
 
 def test_another_layout_is_refused() -> None:
     with pytest.raises(UserError, match="another version"):
-        of_bytes(ring_bytes(4, 0), VERSION=2).read()
+        of_bytes(ring_bytes(4, 0), VERSION=VERSION + 1).read()
 
 
 def test_out_values_end_where_a_record_does() -> None:

@@ -7,7 +7,7 @@ import pytest
 from gdbcuda import api
 from gdbcuda.linkage import Linkages
 from gdbcuda.memory import DictMemory
-from gdbcuda.routes import judge, shapes
+from gdbcuda.routes import judge, right_function, shapes
 from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_NEXT
 from gdbcuda.routes.snapshot import API_RESOLVERS, ProcessSnapshot, Reached
@@ -76,8 +76,8 @@ def test_a_release_library_is_caught_when_one_address_is_two_functions(snapshot:
     ("cudaGetLastError", "nvmlInit_v2", ": another result type"),
 ])
 def test_what_differs_between_two_functions(snapshot: ProcessSnapshot, wanted: str, got: str, said: str) -> None:
-    assert judge.difference(snapshot.table, wanted, snapshot.table.function(got)) == said
-    assert judge.difference(snapshot.table, wanted, None) == ""
+    assert right_function.difference(snapshot.table, wanted, snapshot.table.function(got)) == said
+    assert right_function.difference(snapshot.table, wanted, None) == ""
 
 
 @pytest.mark.parametrize(("name", "versions", "flags", "answer", "why"), [
@@ -115,7 +115,7 @@ def test_a_function_of_nobody_in_the_place_of_one(snapshot: ProcessSnapshot) -> 
 def test_which_stream(resolver: str, flags: int | None, expected: int) -> None:
     request = asked("cuInit", 0)
     request.resolver, request.flags = resolver, flags
-    assert judge.flags_of(request) == expected
+    assert right_function.flags_of(request) == expected
 
 
 @pytest.mark.parametrize(("resolver", "status", "result", "said"), [
@@ -164,10 +164,10 @@ def test_past_the_hook(snapshot: ProcessSnapshot) -> None:
 def test_runtime_resolvers_use_the_runtimes_version(snapshot: ProcessSnapshot) -> None:
     request = asked("cuMemAdvise", 0, 0, "cuMemAdvise")
     request.resolver, request.version = "cudaGetDriverEntryPoint", None
-    assert judge.version_of(snapshot.table, request) == 13000
+    assert right_function.version_of(snapshot.table, request) == 13000
     assert judge.verdict(snapshot, request).word == "wrong version"
     request.resolver = "cudaGetDriverEntryPoint_ptsz"
-    assert judge.flags_of(request) == 2
+    assert right_function.flags_of(request) == 2
 
 
 def test_an_export_table(snapshot: ProcessSnapshot) -> None:

@@ -9,7 +9,7 @@ import pytest
 from routes_process import RouteProcess, marked, plain, rows
 
 from gdbcuda.linkage.slots import slot_values
-from gdbcuda.routes import collect, judge, resolvers
+from gdbcuda.routes import collect, judge, resolvers, right_object
 from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT
 from gdbcuda.routes.snapshot import Reached
@@ -148,7 +148,7 @@ def test_what_a_handle_means(process: RouteProcess) -> None:
     names = {one: name for name, one in process.of.items()}
 
     def searched(asker: str, where: str) -> list[str] | None:
-        found = judge.searched(snapshot, request(process, asker, where, "cuInit"))
+        found = right_object.searched(snapshot, request(process, asker, where, "cuInit"))
         return None if found is None else [names[one] for one in found]
 
     start = ["program", "hook", "driver"]
@@ -202,3 +202,65 @@ def test_the_address_of_a_function_that_is_an_entry_of_the_programs_plt(process:
     assert collect.canonical(snapshot, hook, "cuInit", 0x10) == 0x10
     assert process.loaded["program"].ask() == 7
     assert collect.canonical(snapshot, hook, "cuInit", entry) == process.address("driver", "cuInit")
+
+
+# -- dlopen
+
+
+def opening(process: RouteProcess, asker: str, name: str, **more: Any) -> Request:
+    """The program's dlopen, answered by the hook library, which has asked the loader itself."""
+    more = {"resolver": "dlopen", "asks_on": True, **more}
+    return request(process, asker, "default", name, **more)
+
+
+@pytest.mark.parametrize(("more", "why"), [
+    ({}, "not searched: the RUNPATH of libprogram.so, FOLDER (libhook.so has asked the loader)"),
+    ({"error": "libx.so: cannot open"},
+     "libx.so: cannot open; not searched: the RUNPATH of libprogram.so, FOLDER (libhook.so has asked the loader)"),
+    ({"asks_on": False}, ""),  # it has jumped there
+    ({"owner": "/lib/libc.so.6", "owner_layer": "system"}, ""),
+    ({"owner": "/opt/libprogram.so", "owner_layer": "app"}, ""),  # it has asked itself
+    ({"name": "/opt/libx.so"}, ""), ({"name": "./libx.so"}, ""), ({"name": ""}, ""),
+    ({"flags": 4}, "it was not loaded yet (RTLD_NOLOAD); not searched: the RUNPATH of libprogram.so, FOLDER "
+                   "(libhook.so has asked the loader)"),
+    ({"flags": 4, "error": "no", "asks_on": False}, "no"), ({"flags": 4, "asks_on": False},
+                                                          "it was not loaded yet (RTLD_NOLOAD)"),
+    ({"flags": 2, "asks_on": False}, ""), ({"flags": None, "asks_on": False}, ""),
+])  # fmt: skip
+def test_why_an_object_was_not_opened(process: RouteProcess, more: dict[str, Any], why: str) -> None:
+    snapshot = process.snapshot("program", "hook", "driver")
+    folder = process.of["program"].dynamic.run_path[1]
+    asked = opening(process, "program", more.pop("name", "libx.so") if "name" in more else "libx.so", **more)
+    assert judge.verdict(snapshot, asked) == ("missing", why.replace("FOLDER", folder))
+    asked.answer = Reached(1, (), "/opt/libx.so", "app")
+    searched = why[why.find("not searched") :] if "not searched" in why else ""
+    assert judge.verdict(snapshot, asked) == ("", searched.replace("FOLDER", folder))
+
+
+def test_an_opening_by_nobody_and_by_who_has_no_run_path(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "hook", "driver")
+    assert judge.verdict(snapshot, opening(process, "", "libx.so")) == ("missing", "")
+    program = process.of["program"].dynamic
+    kept = program.run_path
+    try:
+        program.__dict__["run_path"] = ("", "")
+        assert judge.verdict(snapshot, opening(process, "program", "libx.so")) == ("missing", "")
+    finally:
+        program.__dict__["run_path"] = kept
+
+
+def test_of_several_that_have_it_the_drivers_or_the_runtimes_is_named(process: RouteProcess) -> None:
+    """The hook's own comes last, wherever it is in the search order."""
+    snapshot = process.snapshot("program", "upper", "second", "hook", "driver", "runtime")
+    found = judge.verdict(snapshot, request(process, "program", "program", "cuInit", owner="/lib/libc.so.6"))
+    assert found == ("missing", "libdriver.so has it: libc.so.6 refused")
+    found = judge.verdict(snapshot, request(process, "program", "runtime", "cudaMalloc", owner="/lib/libc.so.6"))
+    assert found == ("missing", "libruntime.so has it: libc.so.6 refused")
+
+
+def test_what_dlerror_would_say_is_said_of_the_loaders_own_resolvers(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "hook", "driver")
+    asked = request(process, "program", "driver", "cuNobody", error="undefined symbol: cuNobody")
+    assert judge.verdict(snapshot, asked).why == "no loaded object has it; dlerror: undefined symbol: cuNobody"
+    asked.resolver = "cuGetProcAddress"
+    assert judge.verdict(snapshot, asked).why == ""

@@ -136,6 +136,8 @@ def rows_of(found: list[Route]) -> list[list[str]]:
     ("program upper second driver", "pointer",
      "libupper.so has it and no dlsym: who asks with the handle of a library gets that library's"),
     ("program hook driver", "pointer", "libhook.so has it and no cuGetProcAddress: who asks that gets the driver's"),
+    ("program full driver", "pointer", "libfull.so has it, and did not answer with it (cuda-dlsym log on, from the "
+                                       "start, shows the request)"),
     ("program second driver", "PLT",
      "libsecond.so has it, and is passed by: loaded with RTLD_DEEPBIND, or in a namespace of its own (dlmopen)"),
 ])  # fmt: skip
@@ -301,6 +303,50 @@ def test_what_goes_past_fits_a_screen(process: RouteProcess) -> None:
     assert (first.split()[0], second.split()[0]) == ("cuMemAlloc_v2", "cuMemAllocHost_v2")
     assert folded.startswith(f"{others[0]} and 48 more") and "  driver driver.so  " in folded
     assert apart.startswith(f"{elsewhere.function} ") and f" driver.so {elsewhere.function} " in apart
+    assert folded.split("  ")[0] == f"{others[0]} and 48 more"
     assert rest == [report.EACH] and "cuda-route --unhooked '*' has a row for each" in report.EACH
     few = found[:40]
     assert report.folded_table(snapshot, few, plain) == report.table(few, plain, is_each=False)
+
+
+def test_the_line_above_what_goes_past(process: RouteProcess) -> None:
+    snapshot = process.snapshot("program", "driver")
+    head = [report.head(snapshot, [route(name) for name in names.split()]) for names in (
+        "cuInit", "cuInit cuDeviceGet cuInit", "cuInit cuMemAlloc_v2", "cuMemAlloc_v2 cuMemAllocHost_v2",
+        "cuMemAlloc_v2 cuMemAllocHost_v2 cuMemAllocManaged cuMemAllocPitch_v2",
+        "cuMemAlloc_v2 cuMemAllocHost_v2 cuMemAllocManaged cuMemAllocPitch_v2 cuMemAllocAsync")]  # fmt: skip
+    four = "cuMemAlloc_v2, cuMemAllocHost_v2, cuMemAllocManaged, cuMemAllocPitch_v2"
+    assert head == [
+        "1 function goes past the hook, and none hands out memory:",
+        "2 functions go past the hook, and none hands out memory:",
+        "2 functions go past the hook; 1 hands out memory: cuMemAlloc_v2",
+        "2 functions go past the hook; 2 hand out memory: cuMemAlloc_v2, cuMemAllocHost_v2",
+        f"4 functions go past the hook; 4 hand out memory: {four}",
+        f"5 functions go past the hook; 5 hand out memory: {four}, ...",
+    ]
+
+
+def test_the_ways_of_one_row(process: RouteProcess) -> None:
+    one, two = route("cuInit"), route("cuInit")._replace(way="pointer", state="in kept")
+    assert report.ways([two]) == "pointer, in kept"
+    assert report.ways([two._replace(state="")]) == "pointer"
+    assert report.ways([two, two]) == "2 pointers" and report.ways([two] * 3) == "3 pointers"
+    many = [one._replace(way="PLT")] * 2 + [two]
+    assert report.ways(many) == "2 PLT, pointer"
+
+
+def test_askers_beyond_two_are_counted(process: RouteProcess) -> None:
+    asked = [route("cuInit")._replace(asker=f"/lib/lib{name}.so") for name in "abcd"]
+    shown = [report.askers(asked[:count], plain) for count in (1, 2, 3, 4)]
+    assert shown == ["app liba.so", "app liba.so, app libb.so", "app liba.so, app libb.so and 1 more",
+                     "app liba.so, app libb.so and 2 more"]  # fmt: skip
+    assert report.askers([asked[0], asked[0]], plain) == "app liba.so"
+    far = route("cuInit")._replace(asker="/usr/local/lib/liba.so")
+    assert report.asker(far, marked) == "<layer-app>app liba.so"
+
+
+def test_functions_that_were_folded_are_counted_in_the_colour_of_none_of_them(process: RouteProcess) -> None:
+    alike = [[route("cuInit")], [route("cuDeviceGet")], [route("cuMemFree_v2")]]
+    name, _, _, there, verdict, _ = report.cells_of(alike, marked, str)
+    assert name == "<function>cuInit and 2 more" and there.startswith("<dim>driver ") and verdict == "<warning>driver"
+    assert report.cells_of(alike[:1], marked, str)[0] == "<function>cuInit"

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from routes_process import marked, plain, rows
 
-from gdbcuda.routes import request_report
+from gdbcuda import api
+from gdbcuda.routes import request_report, shapes
 from gdbcuda.routes.requests import Asker, Book, Request
 from gdbcuda.routes.snapshot import Reached
 from gdbcuda.routes.verdicts import WORDS, Verdict
@@ -157,6 +158,49 @@ def test_the_table_of_requests() -> None:
     assert "<dim>" in request_report.table([waiting], marked)
 
 
+def opening(number: int, name: str, flags: int | None, answer: Reached | None = None, asker: Asker = APP) -> Request:
+    one = Request("dlopen", HOOK.file, "hook", asker, 1, 0x900, name=name, flags=flags, number=number)
+    one.returned, one.answer = True, answer
+    return one
+
+
+def test_the_table_of_openings() -> None:
+    there = Reached(0x3000, (), "/lib/libcuda.so.1", "driver")
+    shown = [opening(1, "libcuda.so.1", 2, there), opening(2, "libx.so", 0x101),
+             opening(3, "y", 0x1004 | 0x20000, there._replace(layer="")), opening(4, "", 0), opening(5, "z", None)]
+    shown[1].verdict = Verdict("missing", "no such file")
+    assert [row[2:] for row in rows(request_report.table(shown, plain))] == [
+        ["asked for", "asked by", "answer", "verdict", "why"],
+        ["libcuda.so.1, RTLD_NOW", "app app main() at app.c:3", "driver /lib/libcuda.so.1"],
+        ["libx.so, RTLD_LAZY|RTLD_GLOBAL", "app app main() at app.c:3", "nothing", "missing", "no such file"],
+        ["y, RTLD_NOLOAD|RTLD_NODELETE|0x20000", "app app main() at app.c:3", "/lib/libcuda.so.1"],
+        ['"", 0x0', "app app main() at app.c:3", "nothing"],
+        ["z, 0x0", "app app main() at app.c:3", "nothing"],
+    ]
+    text = request_report.table(shown, marked)
+    assert "<layer-driver>driver /lib/libcuda.so.1" in text and "<dim>/lib/libcuda.so.1" in text
+
+
+def test_the_summary_of_openings() -> None:
+    """To ask whether it is there already is no failure; what the hook opens is not counted."""
+    there = Reached(0x3000, (), "/lib/libcuda.so.1", "driver")
+    found, asked, failed = opening(1, "a", 2, there), opening(2, "b", 6), opening(3, "c", 2)
+    own, waiting = opening(4, "d", 2, asker=HOOK), opening(5, "e", None)
+    waiting.returned = False
+    said = "0 requests by the program; "
+    assert request_report.summary([found, asked, own]) == f"{said}2 dlopen"
+    assert request_report.summary([found, asked, failed, opening(6, "f", None), waiting, own]) == (
+        f"{said}5 dlopen, 2 of them failed")  # fmt: skip
+
+
+def test_what_the_loader_is_asked_is_where_its_manual_says() -> None:
+    """dlsym(3), dlopen(3): the numbers of their arguments."""
+    shape = shapes.shapes(api.load(), ())
+    assert {name: (one.name, one.handle, one.symbol_version, one.flags, one.arity) for name, one in shape.items()} == {
+        "dlsym": (1, 0, None, None, 2), "dlvsym": (1, 0, 2, None, 3),
+        "dlopen": (0, None, None, 1, 2), "dlmopen": (1, None, None, 2, 3)}  # fmt: skip
+
+
 @pytest.mark.parametrize(("handle", "version", "flags", "expected"), [
     ("libcuda.so.1", None, None, "cuInit in libcuda.so.1"), ("", None, None, "cuInit"), ("", 8000, 0, "cuInit at 8000"),
     ("", 8000, 1, "cuInit at 8000, legacy stream"), ("", 8000, 2, "cuInit at 8000, per-thread stream"),
@@ -226,7 +270,8 @@ def test_summary() -> None:
 
 
 def test_texts_of_what_has_no_name() -> None:
-    assert HOOK.text == "hook libhook.so+0x20"
+    assert HOOK.text == "hook libhook.so+0x20" and HOOK._replace(file="/opt/lib/libhook.so").object == "libhook.so"
+    assert Asker(0x77, file="/a", layer="app").text == "app a+0x0"
     assert Asker(0x77).text == "unknown code at 0x77"
     assert APP.text == "app app main() at app.c:3" and APP._replace(source="").text == "app app main()"
     assert Reached(0x77, (), "", "").text == "unknown code 0x77"

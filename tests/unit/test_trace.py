@@ -228,6 +228,19 @@ def test_what_is_recorded_is_for_its_owner_alone(trace: Trace, traced: Path) -> 
     assert {path.stat().st_mode & 0o777 for path in found.folder.iterdir()} == {0o600}
 
 
+@pytest.mark.parametrize("what, said", [("link", "is a symbolic link"), ("open", "others may enter"), ("own", "")])
+def test_a_folder_that_is_there_is_ones_own(trace: Trace, traced: Path, tmp_path: Path, what: str, said: str) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    if what == "link":
+        (tmp_path / "calls").symlink_to("elsewhere")
+    else:
+        (tmp_path / "calls").mkdir()
+        (tmp_path / "calls").chmod(0o755 if what == "open" else 0o700)
+    done = trace(traced, "exit", "3").done
+    assert (done.returncode == 2 and said in done.stderr) if said else (done.returncode, done.stderr) == (3, "")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 def test_a_layer_that_there_is_not(trace: Trace) -> None:
     said = trace("test_alloc", options=("--in", "hok")).done.stderr
     assert said == ("gdbcuda: --in is app, runtime, hook, driver, or a library such as libvgpu.so, not 'hok'; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 import sys
@@ -36,7 +37,9 @@ int main(void)
 
 @pytest.fixture(scope="module")
 def flags(shim: Path) -> None:
-    made = make(SHIM, "-s", "wrap")
+    with open(shim / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = make(SHIM, "-s", "wrap")
     assert made.returncode == 0, made.stdout + made.stderr
 
 

@@ -18,7 +18,7 @@ from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answer_search, answering, other_ways
+from gdbcuda.live.layers import answer_search, answering, hooks_without_names
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.machine import entry_jump
 from gdbcuda.routes.answering import Answering
@@ -52,7 +52,7 @@ def functions() -> Set[str]:
 
 
 answer_search.WANTED.append(functions)
-answer_search.ON_LOOK.append(other_ways.plant)
+answer_search.ON_LOOK.append(hooks_without_names.plant)
 
 
 def on_learned(answer: Answering) -> None:

@@ -16,7 +16,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
-from gdbcuda.live.dlsym import request_log
+from gdbcuda.live.dlsym import wanted_requests
 from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.memory import string_at
 from gdbcuda.routes.collect import Route
@@ -123,7 +123,7 @@ def why_null(snapshot: ProcessSnapshot, name: str, asked: Request | None) -> str
         return f"NULL: request #{asked.number} for it {failed}"
     if not any(one.symbols.find(name) for one in snapshot.in_layer(*VENDORS)):
         return "NULL: no loaded library of the vendor's has it"
-    if request_log.is_on():
+    if wanted_requests.is_on():
         return "NULL: not looked up, as far as the log of requests goes"
     return "NULL: not looked up yet, or in vain (cuda-dlsym log on, from the start, tells)"
 

@@ -59,7 +59,7 @@ def preload() -> str | None:
 
 def is_initialised() -> bool | None:
     """False while the first thread's stack begins in ld.so: it calls the constructors, and then the program's start."""
-    selected = gdb.selected_thread()
+    selected = inferiors.selected_thread()
     first = next((thread for thread in inferiors.threads() if thread.num == 1), None)
     if first is None or selected is None:
         return None

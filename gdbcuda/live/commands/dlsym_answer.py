@@ -9,12 +9,12 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
-from gdbcuda.live.dlsym import changed_answers, request_log
+from gdbcuda.live.dlsym import changed_answers, request_log, wanted_requests
 from gdbcuda.live.dlsym.changed_answers import ANSWERS, LAYERS, ChangedAnswer
 from gdbcuda.live.layers import names, table_version, this_snapshot
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
-from gdbcuda.routes import judge
+from gdbcuda.routes import right_function
 from gdbcuda.text import render
 from gdbcuda.text.arguments import ArgumentType, text
 from gdbcuda.text.options import Options, flag, option, words
@@ -145,7 +145,7 @@ def warnings(answer: ChangedAnswer) -> list[str]:
     other = table.function(answer.other)
     if other is None:
         return [f"  ({answer.other} is no function of the API)"]
-    different = judge.difference(table, answer.name, other)
+    different = right_function.difference(table, answer.name, other)
     return [f"  (their parameters differ{different})"] if different else []
 
 
@@ -153,7 +153,7 @@ def take_back(chosen: list[int]) -> str:
     which = f"Answer {chosen[0]}" if len(chosen) == 1 else "All answers"
     for number in chosen:
         del ANSWERS[number]
-    if not request_log.is_wanted():
+    if not wanted_requests.is_wanted():
         request_log.switch_off()
     return f"{which} taken back: requests are answered as ever."
 

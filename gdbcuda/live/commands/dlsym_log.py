@@ -9,7 +9,7 @@ import gdb
 
 from gdbcuda.files import user_files
 from gdbcuda.live import process
-from gdbcuda.live.dlsym import request_log
+from gdbcuda.live.dlsym import request_log, wanted_requests
 from gdbcuda.live.layers.arguments import FUNCTION
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
@@ -155,9 +155,8 @@ def left_out(pattern: str | None, own: bool) -> str:
 def show(found: list[Request], remark: str) -> str:
     log = request_log.LOG()
     if not log.book.count:
-        return (
-            "No request was seen" + ("" if request_log.is_on() else "; the log is off (cuda-dlsym log on)") + why_none()
-        )
+        off = "" if wanted_requests.is_on() else "; the log is off (cuda-dlsym log on)"
+        return f"No request was seen{off}{why_none()}"
     table = report.table(found, stops.paint) if found else ""
     said = (table, remark, report.summary(log.book.requests), report.cost(log.stops, log.seconds))
     return "\n".join(filter(None, said))

@@ -7,7 +7,7 @@ import os
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import names, notice, table_version
-from gdbcuda.live.preloading import preload, presence
+from gdbcuda.live.preloading import load_remarks, preload, presence
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text.arguments import FILE, text
 from gdbcuda.text.options import Options, flag, option, optional_word
@@ -54,7 +54,7 @@ def put_in(path: str, last: bool, there: str) -> str:
     lines = [describe(path), visible(f"check: {verdict(path)}")]
     if not process.is_remote() or process.connection() == "extended-remote":
         preload.add(path, behind=last, there=there)
-        lines += [visible(preload.in_front(path)), visible(preload.reach())]
+        lines += [visible(load_remarks.in_front(path)), visible(load_remarks.reach())]
     layers.remember_hook(path)
     if process.is_alive():
         lines += in_process(path)
@@ -69,7 +69,7 @@ def in_process(path: str) -> list[str]:
         return ["no library is mapped yet: whether this one is there is told at the next stop"]
     if any(layers.is_same_file(name, path) for name in process.shared_objects()):
         return [found]
-    return [found, preload.remote_advice(path) if process.is_remote() else "It will be preloaded by the next run."]
+    return [found, load_remarks.remote_advice(path) if process.is_remote() else "It will be preloaded by the next run."]
 
 
 def describe(path: str) -> str:

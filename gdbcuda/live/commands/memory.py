@@ -9,7 +9,8 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers
-from gdbcuda.live.prompt.command import EXPRESSION, command, need
+from gdbcuda.live.prompt.command import command, need
+from gdbcuda.live.prompt.completing import EXPRESSION
 from gdbcuda.live.recording import call_log
 from gdbcuda.log.options import LedgerOptions
 from gdbcuda.text import render
@@ -106,8 +107,9 @@ def compared(ledger: Ledger) -> str:
     from gdbcuda.ledger.views import size
     from gdbcuda.live.recording import memory_in_use
 
+    ours = ledger.usage.on_device
     rows = [(a.spot.symbol, layers.shown(a.spot.layer, a.spot.file),
-             *((size(a.used), size(a.total), size(ledger.on_device), size(a.used - ledger.on_device)) if not a.error
+             *((size(a.used), size(a.total), size(ours), size(a.used - ours)) if not a.error
                else (a.error, "", "", "")))
             for a in memory_in_use.ask()]  # fmt: skip
     if not rows:

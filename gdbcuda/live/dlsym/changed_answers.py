@@ -23,7 +23,7 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.preloading import environment
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.threads import call_registers
-from gdbcuda.routes import judge, stub
+from gdbcuda.routes import right_function, stub
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def at_entry(request: Request, resolver: int, back: int) -> None:
 
 
 def wants(answer: ChangedAnswer, request: Request) -> bool:
-    wanted = judge.wanted_symbol(request_values.steady_snapshot().table, request)
+    wanted = right_function.wanted_symbol(request_values.steady_snapshot().table, request)
     return request.name == answer.name or wanted == answer.name or means(answer.name, request.name)
 
 
@@ -106,7 +106,7 @@ def address_for(answer: ChangedAnswer, request: Request) -> int | None:
     if answer.address is not None or answer.other not in LAYERS:
         return answer.address
     snapshot = request_values.steady_snapshot()
-    wanted = judge.wanted_symbol(snapshot.table, request) or request.name
+    wanted = right_function.wanted_symbol(snapshot.table, request) or request.name
     found = function_of(snapshot, answer.other, wanted)
     if found is None:
         raise UserError(f"the {answer.other} has no {wanted} that is known by name")

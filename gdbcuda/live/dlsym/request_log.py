@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from functools import lru_cache
 
 import gdb
 
@@ -18,7 +17,7 @@ from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
-from gdbcuda.live.dlsym import changed_answers, request_values, stubs
+from gdbcuda.live.dlsym import changed_answers, request_values, stubs, wanted_requests
 from gdbcuda.live.dlsym.request_values import (
     argument_registers,
     asker_at,
@@ -28,15 +27,15 @@ from gdbcuda.live.dlsym.request_values import (
     return_place,
     steady_snapshot,
 )
+from gdbcuda.live.dlsym.wanted_requests import answered_for, is_asked_for, is_everything_wanted, is_on, is_wanted
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answer_search, names, table_version, this_snapshot
+from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.stopping import cycles
 from gdbcuda.live.threads import call_registers
-from gdbcuda.routes import judge, requests
+from gdbcuda.routes import requests, right_function
 from gdbcuda.routes.shapes import ResolverShape
-from gdbcuda.routes.snapshot import API_RESOLVERS
 from gdbcuda.text.printable import visible
 
 MOST_REPEATED = 100  # times that a question is asked from deeper and deeper before that is called recursion
@@ -68,11 +67,6 @@ class Planted:
 
 LOG: PerInferior[RequestLog] = PerInferior(RequestLog, kept=True)
 PLANTED: PerInferior[Planted] = PerInferior(Planted, Planted.remove)
-_is_on: list[bool] = []  # the user's wish, for every process
-
-
-def is_on() -> bool:
-    return bool(_is_on)
 
 
 class ResolverWatch(own_process.Internal):
@@ -157,46 +151,18 @@ def tell_recursion(request: requests.Request) -> None:
 def switch_on() -> None:
     if process.connection() == "core":
         raise UserError("a core file makes no requests any more; cuda-route shows where its references lead")
-    _is_on[:] = [True]
+    wanted_requests.set_on(True)
     unloading.watch()
     plant()
 
 
 def switch_off() -> None:
     """The breakpoints stay as long as requests are to be answered differently."""
-    _is_on.clear()
+    wanted_requests.set_on(False)
     if not is_wanted():
         for inferior in gdb.inferiors():
             PLANTED.forget(inferior.num)
             LOG.of(inferior).book.forget_open()
-
-
-def is_wanted() -> bool:
-    return is_everything_wanted() or bool(answered_for())
-
-
-def is_everything_wanted() -> bool:
-    return is_on() or bool(changed_answers.ANSWERS)
-
-
-def answered_for() -> frozenset[str]:
-    """Base names of the functions that the user's breakpoints wait for, and that no hook library has by name: its
-    resolvers may answer for them with code of other names."""
-    waiting = answer_search.wanted()
-    return base_names(waiting, tuple(names.defined(path) for path in layers.hooks()) if waiting else ())
-
-
-@lru_cache(maxsize=4)  # asked for at each request, of which a framework makes thousands
-def base_names(waiting: frozenset[str], by_name: tuple[frozenset[str], ...]) -> frozenset[str]:
-    """Of those that are in none of the others; none where there are no others."""
-    return frozenset(map(api.base_name, waiting.difference(*by_name))) if by_name else frozenset()
-
-
-def is_asked_for(request: requests.Request) -> bool:
-    """Without the log, only what may be answered for a function that is waited for; and for a resolver, which then
-    answers the rest."""
-    base = api.base_name(request.name)
-    return is_everything_wanted() or base in answered_for() or base in API_RESOLVERS
 
 
 def plant(event: object = None) -> None:
@@ -238,7 +204,7 @@ def plant_errors(linkage: Linkage) -> None:
 
 def plant_answer(request: requests.Request) -> None:
     """A hook library without names has answered for a resolver: what that is asked for is a request too."""
-    name = judge.wanted_symbol(table_version.table(), request) or request.name
+    name = right_function.wanted_symbol(table_version.table(), request) or request.name
     shape, answer = resolver_shapes().get(name), request.answer
     if shape is not None and answer is not None and answer.layer == "hook" and not request.is_hooks_own:
         entries = PLANTED().entries

@@ -11,7 +11,7 @@ from gdbcuda.live.layers import answering, code_places, table_version, this_snap
 from gdbcuda.live.threads import call_registers
 from gdbcuda.machine import abi
 from gdbcuda.memory import string_at
-from gdbcuda.routes import judge, requests
+from gdbcuda.routes import judge, requests, right_function
 from gdbcuda.routes.answering import by_request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT, ResolverShape, shapes
 from gdbcuda.routes.snapshot import API_RESOLVERS, ProcessSnapshot, Reached
@@ -110,7 +110,7 @@ def learn(snapshot: ProcessSnapshot, request: requests.Request) -> None:
     answer = request.answer
     if answer is None or answer.layer != "hook" or not request.name:
         return
-    wanted = judge.wanted_symbol(snapshot.table, request)
+    wanted = right_function.wanted_symbol(snapshot.table, request)
     shown = by_request(snapshot, request, wanted) if wanted else None
     if shown is not None:
         answering.learn_request(shown)

@@ -5,23 +5,20 @@
 
 A call that is to stop inside the replaced bytes jumps there, from `hit`, once they are raised. Out of them gdb takes it
 instruction by instruction; meanwhile (``inside``) they stay raised. Nobody executes what changes: who is at the entry
-comes to the one or the other. `guard_native` and `guard_remote` know how the bytes are changed.
+comes to the one or the other. `native` and `remote` know how the bytes are changed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import gdb
-
 from gdbcuda.live.breakpoints import by_number
-from gdbcuda.live.guard.inside import Call, Inside, here
+from gdbcuda.live.guard.inside import Call, Inside, here, is_stepped
 from gdbcuda.live.guard.watch import Watch, trash
 from gdbcuda.live.patching import trampoline_space
 from gdbcuda.machine import trampoline
 from gdbcuda.machine.detour import Detour
 
-TRAP_TRACE = 2  # siginfo's si_code behind a single step (sigaction(2))
 FOREIGN = "its function was patched by someone else meanwhile"
 
 
@@ -136,8 +133,7 @@ class Guard:
         return None
 
     def has_matched(self) -> bool:
-        """Has gdb counted a hit since the last time, here or at another place? It has asked the condition before it
-        asks us."""
+        """Has gdb counted a hit since the last time, here or elsewhere? It has asked the condition first."""
         before, self.hits = self.hits, sum(one.hit_count for one in map(by_number, self.members) if one is not None)
         return self.hits != before
 
@@ -166,8 +162,7 @@ class Guard:
         self.raise_()
 
     def is_inside(self, pc: int) -> bool:
-        """Or about to be, by this trampoline or an earlier one, or about to leave. (gdb may have to step a thread over
-        what is at the entry.)"""
+        """Or about to be, by any trampoline, or to leave. (gdb may have to step a thread over what is at the entry.)"""
         code = self.trampoline
         is_on_the_way = code.hit <= pc < code.address + len(code.raw) or trampoline_space.is_left(pc)
         return is_on_the_way or self.function <= pc < self.detour.resume or pc in self.detour.leaving
@@ -249,15 +244,6 @@ class Guard:
 
     def undo_in_fork(self) -> None:
         """The same for another process, selected now, that has the patch from this one."""
-
-
-def is_stepped() -> bool:
-    """The stop is a step's, or it is not known."""
-    try:
-        siginfo = gdb.convenience_variable("_siginfo")  # a name would be looked up
-        return siginfo is None or int(siginfo["si_code"]) == TRAP_TRACE
-    except gdb.error:
-        return True
 
 
 def nothing() -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Callable
 
+import gdb
+
 from gdbcuda.live.threads import call_registers, positions
 
+TRAP_TRACE = 2  # siginfo's si_code behind a single step (sigaction(2))
 Call = tuple[int, int]  # gdb's number of the thread, stack pointer at the entry
 
 
@@ -57,3 +60,12 @@ class Inside:
 
 def here() -> Call:
     return call_registers.thread_number(), call_registers.current_stack_pointer()
+
+
+def is_stepped() -> bool:
+    """The stop is a step's, or it is not known."""
+    try:
+        siginfo = gdb.convenience_variable("_siginfo")  # a name would be looked up
+        return siginfo is None or int(siginfo["si_code"]) == TRAP_TRACE
+    except gdb.error:
+        return True

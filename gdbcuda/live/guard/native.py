@@ -6,6 +6,9 @@ own byte below it; what is really there we write past gdb, through /proc/PID/mem
     lowered   the jump
     raised    int3 where an instruction begins, the function's own bytes between
 
+Where gdb steps in place it takes out the int3 at that instruction alone. So those between are off there wherever gdb
+puts all of them in (``are_between``), and come when the jump does.
+
 gdb's table of breakpoints stays as it is from one stop of the user's to the next. That is why the child of a fork is
 unharmed, whenever gdb comes to hear of it: gdb puts the function's own bytes back in it, as it does where it detaches.
 """
@@ -18,9 +21,10 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
-from gdbcuda.live.guard.guard import FOREIGN, Guard, is_stepped
-from gdbcuda.live.guard.inside import here
-from gdbcuda.live.guard.watch import leave_to_children
+from gdbcuda.live.guard.guard import FOREIGN, Guard
+from gdbcuda.live.guard.inside import here, is_stepped
+from gdbcuda.live.guard.watch import leave_to_children, quietly
+from gdbcuda.live.patching import detours
 from gdbcuda.live.placing import inserted
 from gdbcuda.live.stopping import counting
 
@@ -36,6 +40,7 @@ class NativeGuard(Guard):
         leaving = {at: process.InferiorMemory().read(at, 1)[0] for at in self.detour.leaving}
         self.own = {**leaving, **dict(zip(self.detour.replaced, self.detour.original))}
         super().__post_init__()
+        self.are_between = True
 
     def between(self) -> list[int]:
         found = self.detour
@@ -56,11 +61,14 @@ class NativeGuard(Guard):
         own bytes."""
         if inserted.now():
             super().begin()
+        elif detours.steps_in_place():
+            self.put_between(False)
 
     def rest(self) -> None:
         """gdb has put an int3 on every byte of a new guard. A thread that stands on the first would step onto the
         second, where gdb steps over a breakpoint in place."""
         if not self.is_lowered and not self.trouble and inserted.always():
+            self.put_between(True)
             self.raise_()
 
     def lift(self) -> None:
@@ -71,8 +79,31 @@ class NativeGuard(Guard):
     def go_on(self, thread: int, pc: int, sp: int) -> None:
         self.is_lowered = self.is_lowered and inserted.always()
         self.is_shown = self.is_shown or not inserted.always()
+        if detours.steps_in_place():
+            self.before_step(pc)
         super().go_on(thread, pc, sp)
         self.rest()
+
+    def before_step(self, pc: int) -> None:
+        """gdb is about to take out its breakpoint at ``pc``, if there is one, and no other."""
+        if not inserted.always():
+            self.put_between(False)
+        elif pc == self.function:
+            self.lift()
+
+    def let_pass(self, thread: int, pc: int, sp: int) -> None:
+        super().let_pass(thread, pc, sp)
+        if self.leaving and detours.steps_in_place() and self.is_inside(pc):
+            self.inside.add((thread, sp))
+
+    def put_between(self, on: bool) -> None:
+        """gdb's breakpoints at replaced bytes where no instruction begins."""
+        if self.are_between != on:
+            self.are_between = on
+            with quietly():
+                for one in self.cover[1 + len(self.detour.boundaries) :]:
+                    if one.is_valid():
+                        one.enabled = on
 
     # -- what is really there
 
@@ -91,6 +122,7 @@ class NativeGuard(Guard):
     def write_jump(self) -> bool:
         first = {at: self.own[at] for at in self.detour.hidden}
         jump = list(zip(self.detour.replaced, self.jump()))
+        self.put_between(True)
         return self.put({**first, **dict(reversed(jump))})
 
     def raise_(self) -> None:

@@ -18,6 +18,7 @@ from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.guard import forks
 from gdbcuda.live.guard.guard import FOREIGN, Guard
 from gdbcuda.live.guard.watch import switch_locations
+from gdbcuda.live.host import inferiors
 from gdbcuda.live.patching import detours, own_instructions
 from gdbcuda.live.placing import link
 from gdbcuda.machine.detour import NoDetour
@@ -157,7 +158,7 @@ class RemoteGuard(Guard):
         process.PATCHED().pop(self.function)
         super().forget()
         with suppress(gdb.error):
-            if gdb.selected_thread() is not None or not locations.LISTS:
+            if inferiors.selected_thread() is not None or not locations.LISTS:
                 self.switch_locations(True)
 
     def undo_in_fork(self) -> None:

@@ -15,6 +15,7 @@ from gdbcuda.live.guard import libc_calls
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import Watch, sweep, trash
 from gdbcuda.live.guarding.counted_calls import CountedCalls
+from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 
 
@@ -65,7 +66,7 @@ class Guarded:
 
 
 def is_stopped() -> bool:
-    thread = gdb.selected_thread()
+    thread = inferiors.selected_thread()
     return thread is not None and thread.is_stopped()
 
 
@@ -95,6 +96,21 @@ def members_by_function() -> dict[int, dict[int, int]]:
         for function, stop in one.stops.items():
             found.setdefault(function, {})[number] = stop
     return found
+
+
+def refuse(numbers: Iterable[int], why: str, is_for_now: bool = False, is_roomless: bool = False) -> None:
+    for one in map(wanted_by, numbers):
+        one.why = why
+        one.is_waiting |= is_for_now
+        one.is_roomless |= is_roomless
+
+
+def waiting() -> list[int]:
+    return [number for number, one in wanted().items() if one.is_waiting]
+
+
+def roomless() -> list[int]:
+    return [number for number, one in wanted().items() if one.is_roomless]
 
 
 def look_again(numbers: Iterable[int]) -> None:

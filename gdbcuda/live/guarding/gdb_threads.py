@@ -51,7 +51,7 @@ def on_new(thread: gdb.InferiorThread) -> None:
 
 def control_block(thread: gdb.InferiorThread) -> int:
     """(In the event gdb 10 to 13 have no thread selected.)"""
-    selected = gdb.selected_thread()
+    selected = inferiors.selected_thread()
     try:
         thread.switch()
         return process.register("fs_base")

@@ -7,8 +7,9 @@ import gdb
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.guard.watch import trash
-from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, look_again
-from gdbcuda.live.guarding.making import remove, renew, waiting
+from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, look_again, waiting
+from gdbcuda.live.guarding.making import remove
+from gdbcuda.live.guarding.renewing import renew
 from gdbcuda.live.patching import trampoline_space
 from gdbcuda.live.placing import loader_watch
 from gdbcuda.live.prompt import settings

@@ -103,7 +103,7 @@ def refuse_confined(state: Guarded) -> None:
 
 
 def refuse_what_cannot_be_switched(members: dict[int, int]) -> None:
-    """(`guard_remote` does that.)"""
+    """(`guard/remote.py` does that.)"""
     for number in () if locations.LISTS else members:
         if sum(on for one in gdb.breakpoints() if one.number == number for _, on in places(one)) > 1:
             raise OfOne(number, COMMANDS_ALONE, COMMANDS_ALONE)

@@ -14,6 +14,8 @@ from typing import Callable
 
 import gdb
 
+from gdbcuda.live.host import inferiors
+
 _events: list[str] = []  # that are being handled, the outermost first
 _waiting: list[Callable[[], None]] = []
 _for_us: list[str] = []
@@ -58,7 +60,7 @@ def is_possible() -> bool:
 
 
 def is_thread_running() -> bool:
-    thread = gdb.selected_thread()
+    thread = inferiors.selected_thread()
     return thread is not None and thread.is_valid() and thread.is_running()
 
 

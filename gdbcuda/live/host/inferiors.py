@@ -156,6 +156,13 @@ def threads(inferior: gdb.Inferior | None = None) -> tuple[gdb.InferiorThread, .
     return ()
 
 
+def selected_thread() -> gdb.InferiorThread | None:
+    """(gdb fails where the selected one is of a dying process and it has made no object for it: there is none then.)"""
+    with contextlib.suppress(SystemError):
+        return gdb.selected_thread()
+    return None
+
+
 @contextlib.contextmanager
 def selected(inferior: gdb.Inferior) -> Iterator[None]:
     """Looks at that inferior for a while, silently. One without a process cannot be looked at: nothing changes."""
@@ -163,7 +170,7 @@ def selected(inferior: gdb.Inferior) -> Iterator[None]:
         yield
         return
     others = threads(inferior)
-    before = gdb.selected_thread() or next(iter(threads()), None)  # none yet at a start
+    before = selected_thread() or next(iter(threads()), None)  # none yet at a start
     if not others or before is None:
         yield
         return

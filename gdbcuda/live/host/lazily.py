@@ -19,6 +19,7 @@ MODULES = (
     "gdbcuda.routes.judge",
     "gdbcuda.routes.requests",
     "gdbcuda.routes.request_report",
+    "gdbcuda.routes.right_function",
     "gdbcuda.routes.stub",
     "gdbcuda.log.select",
     "gdbcuda.log.tree",

@@ -13,7 +13,7 @@ from gdbcuda.live.threads import standstill
 from gdbcuda.machine import detour, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import ALIGN
-from gdbcuda.machine.unexecuted import PADDING, NearbyBytes
+from gdbcuda.machine.unexecuted import LONGEST_NOP, PADDING, NearbyBytes, begins_with_nop, is_all_filling
 from gdbcuda.machine.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86_write import jump
 
@@ -38,7 +38,7 @@ def read(function: int) -> tuple[bytes, NearbyBytes]:
         raise NoDetour("the size of the function is not known")
     if size > LARGEST_FUNCTION:
         raise NoDetour("the function is too large to look at")
-    room = -(function + size) % ALIGN  # functions are aligned: so much is filling behind this one
+    room = room_behind(function + size)
     try:
         raw = process.original_code(function - PADDING, PADDING + size + room)
         neighbour = previous_function(function)
@@ -48,7 +48,24 @@ def read(function: int) -> tuple[bytes, NearbyBytes]:
     near = process.PATCHED().within(function - reach, function + reach)
     taken = frozenset(at + index for at, own in near for index in range(len(own)))
     code = raw[PADDING:]
-    return code[:size], NearbyBytes(raw[:PADDING], code[size:], neighbour, taken)
+    before = b"" if neighbour is not None and is_all_filling(neighbour[1]) else raw[:PADDING]
+    return code[:size], NearbyBytes(before, code[size:], neighbour, taken)
+
+
+def room_behind(end: int) -> int:
+    """How many bytes may be filling. Functions are aligned, most of them: the next one may begin before that, and with
+    nops, which somebody may patch. (gcc -O0 -fpatchable-function-entry.)"""
+    aligned = end + -end % ALIGN
+    begin = next((at for at in range(end, aligned) if process.function_start(at) == at), aligned)
+    return begin - end if process.function_start(begin) == begin or not is_nop_at(begin) else 0
+
+
+def is_nop_at(address: int) -> bool:
+    """Then what is in front of it may be the same function's."""
+    try:
+        return begins_with_nop(process.original_code(address, LONGEST_NOP))
+    except Unreadable:
+        return False
 
 
 def cold_part(function: int) -> list[tuple[int, Instruction]]:
@@ -66,9 +83,8 @@ def cold_part(function: int) -> list[tuple[int, Instruction]]:
 def steps_in_place() -> bool:
     """Whether gdb steps a thread over a breakpoint by taking the breakpoint out, all other threads standing still; else
     it lets the thread execute the instruction elsewhere. (gdb manual: "Maintenance Commands", displaced-stepping.)"""
-    if gdb.parameter("displaced-stepping") != "auto":
-        return gdb.parameter("displaced-stepping") == "off"
-    return standstill.stands_still()
+    wanted = gdb.parameter("displaced-stepping")  # None: auto
+    return standstill.stands_still() if wanted is None else not wanted
 
 
 def previous_function(function: int) -> tuple[int, bytes] | None:

@@ -18,9 +18,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
-from gdbcuda.live.placing import link
 from gdbcuda.live.prompt import settings, user_hooks
-from gdbcuda.text.printable import visible
 
 
 class Preload:
@@ -207,21 +205,6 @@ def uses_environment() -> bool:
     return bool(words) and os.path.basename(words[0]) != "env"
 
 
-def in_front(path: str) -> str:
-    """What is preloaded with the library, "" for most."""
-    names = ", ".join(map(os.path.basename, runtimes(path)))
-    return f"{names} is preloaded in front of it: the library is built with -fsanitize" if names else ""
-
-
-def reach() -> str:
-    """What else is touched, if anything: "" where only the program preloads the library."""
-    if STATE.user_shell:
-        return "startup-with-shell is off now, so that gdbserver preloads it into the program alone"
-    if gdb.parameter("startup-with-shell") and uses_environment():
-        return f"your exec-wrapper ({STATE.user_wrapper}) stays, so it and the start-up shell preload the library too"
-    return ""
-
-
 def set_wrapper(wrapper: str) -> None:
     gdb_cli.execute(f"set exec-wrapper {wrapper}" if wrapper else "unset exec-wrapper")
 
@@ -236,20 +219,6 @@ def wrapper_words() -> list[str]:
 def wrapper_value(words: list[str]) -> str:
     """The LD_PRELOAD that the user's own ``env`` wrapper sets."""
     return next((word.partition("=")[2] for word in words if word.startswith("LD_PRELOAD=")), "")
-
-
-def remote_advice(path: str) -> str:
-    """What to type where the target is remote: gdb's own settings do not reach a gdbserver that runs already."""
-    from gdbcuda.remote import plan  # loaded when first used
-
-    program = process.strip_prefix(process.program()) or "PROGRAM"
-    server = link.gdbserver()
-    line = plan.plan(plan.RemoteRequest(hook=path, program=program, gdbserver=server)).server
-    return (
-        f"The process is started by {server}, so the preload is set there (cuda-remote tells how, in containers too):\n"
-        f"  {visible(line)}\n"
-        f"or gdb starts it, as often as you like:  target extended-remote  to a  {server} --multi,  cuda-load,  run"
-    )
 
 
 settings.ON_CHANGE["cuda-guard-stacks"] = on_setting

@@ -77,7 +77,7 @@ def standing() -> tuple[int, ...]:
 def take_out_of(child: int, address: int) -> None:
     """A child of vfork has its parent's memory, with the byte that was there at the fork in its own list: what the
     parent has there is put back."""
-    thread, before = gdb.selected_thread(), packets.send("qC")[2:].decode()
+    thread, before = inferiors.selected_thread(), packets.send("qC")[2:].decode()
     if thread is None or not before or not choose(number(child)):
         return
     parent = f"p{thread.ptid[0]:x}.{thread.ptid[1]:x}"

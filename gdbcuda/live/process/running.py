@@ -14,7 +14,7 @@ from gdbcuda.live.process.state import is_alive, is_remote
 def is_running() -> bool:
     """Some thread runs. A remote target that runs does not even tell its threads, and asking for them is a packet: in
     all-stop mode they run and stop together."""
-    thread = gdb.selected_thread()
+    thread = inferiors.selected_thread()
     if thread is not None and thread.is_valid() and not gdb.parameter("non-stop"):
         return bool(thread.is_running())
     try:

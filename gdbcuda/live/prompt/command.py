@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, Union, overload
 
 import gdb
@@ -25,10 +24,9 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
-from gdbcuda.live.prompt import safely
+from gdbcuda.live.prompt import completing, safely
 from gdbcuda.text import cplusplus, help_page, waiting
-from gdbcuda.text.arguments import ArgumentType, Completer, file_names, nothing
-from gdbcuda.text.options import CommandPart, ConditionText, Option, Options, Word
+from gdbcuda.text.options import CommandPart, ConditionText, Options, Word
 from gdbcuda.text.sentences import meant
 
 if TYPE_CHECKING:
@@ -38,32 +36,7 @@ Own = TypeVar("Own", bound=Options)
 Said = TypeVar("Said", bound="str | None")
 
 
-def expressions(token: str) -> Iterable[str]:
-    """gdb's own completion of symbols and members."""
-    found = gdb_cli.execute(f"complete print {token}").splitlines()
-    return [line.partition(" ")[2] for line in found]
-
-
-EXPRESSION = ArgumentType("EXPRESSION", str, complete=expressions)
 SHORTEST = 12  # columns of a help text that its words are explained behind
-# What gdb itself completes: file names where they are all that is typed.
-BUILT_IN = {file_names: gdb.COMPLETE_FILENAME, expressions: gdb.COMPLETE_EXPRESSION}
-
-
-class ByGdb(int):
-    """A COMPLETE_... number of gdb's; cuda-gdb 11.8 takes no number from Python, and asks for the words behind it."""
-
-    words: Callable[[], list[str]]
-
-    def __new__(cls, number: int, words: Callable[[], list[str]]) -> ByGdb:
-        one = super().__new__(cls, number)
-        one.words = words
-        return one
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.words())
-
-
 REGISTRY: dict[str, Command] = {}
 Needs = Union[str, Callable[[Any], str]]
 # What commands may need, each with what refuses where it is not so; rooms above have more of them (`need`).
@@ -147,45 +120,7 @@ class Command(gdb.Command):
         return {**typed, **dict.fromkeys(conditions, condition)}
 
     def complete(self, text: str, word: str | None) -> Any:
-        return safely.offered(self.name, lambda: self.offered(text, word))
-
-    def offered(self, text: str, word: str | None) -> Any:
-        """gdb breaks words at '-' and '*': complete the blank-separated token, return what is behind the break."""
-        token = re.split(r"\s", text)[-1]
-        before = text[: len(text) - len(token)].split()
-        candidates = self.completer(before, token)
-
-        def words() -> list[str]:
-            cut = len(token) - len(word or "")
-            return sorted({c[cut:] for c in candidates(token) if c.startswith(token) and c.isprintable()})
-
-        if candidates in BUILT_IN and not (before and candidates is file_names):
-            return ByGdb(BUILT_IN[candidates], lambda: safely.offered(self.name, words))
-        return [] if word is None else words()  # gdb first asks only how words are broken; 16 shows an exception then
-
-    def completer(self, before: list[str], token: str) -> Completer:
-        """Of the option whose value the token is, of the options, or of the argument at its place."""
-        for part in self.parts:
-            if isinstance(part, ConditionText) and part.complete and "if" in before:
-                at = before.index("if")
-                return partial(part.complete, before[:at], before[at + 1 :])
-        options = {part.name: part for part in self.parts if isinstance(part, Option)}
-        last = options.get(before[-1]) if before else None
-        if last is not None and not last.flag:
-            return last.kind.complete
-        if token.startswith("-"):
-            return lambda token: options
-        valued = [name for name, option in options.items() if not option.flag]
-        words = [word for prior, word in zip(["", *before], before) if word not in options and prior not in valued]
-        if words and any(isinstance(part, ConditionText) for part in self.parts):
-            return lambda token: ("if", *self.at_place(len(words))(token))
-        return self.at_place(len(words))
-
-    def at_place(self, place: int) -> Completer:
-        arguments = [part for part in self.parts if isinstance(part, Word)]
-        if arguments and place >= len(arguments) and arguments[-1].count in ("*", "+"):
-            place = len(arguments) - 1
-        return arguments[place].kind.complete if place < len(arguments) else nothing
+        return safely.offered(self.name, lambda: completing.offered(self.name, self.parts, text, word))
 
 
 @overload

@@ -9,7 +9,7 @@ import gdb
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.ours import OurBreakpoint
-from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import frames
 from gdbcuda.live.placing import unloading
@@ -135,7 +135,7 @@ def just_returned(pc: int) -> tuple[frames.FrameCall, int] | None:
 def on_stop(event: object) -> None:
     """What has returned is over for a thread only when it goes on from a stop that the user has seen: between a true
     condition and its stop gdb may resume threads (when one is created, say)."""
-    if gdb.selected_thread() is not None:  # the breakpoint's own commands may have gone on to the process's end
+    if inferiors.selected_thread() is not None:  # the breakpoint's own commands may have gone on to the process's end
         CALLS().seen_threads.add(thread_number())
 
 

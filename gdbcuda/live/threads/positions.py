@@ -35,7 +35,7 @@ def step_out(inside: Callable[[int], bool]) -> None:
 
 @contextmanager
 def same_thread() -> Iterator[None]:
-    selected, frame = gdb.selected_thread(), inferiors.selected_frame()
+    selected, frame = inferiors.selected_thread(), inferiors.selected_frame()
     try:
         yield
     finally:
@@ -62,7 +62,7 @@ def busy() -> set[int]:
 
 def positions(thread: int) -> list[Position] | None:
     """The same for one thread, [] if there is none with that number."""
-    selected = gdb.selected_thread()
+    selected = inferiors.selected_thread()
     if selected is not None and selected.num == thread:
         return positions_here()
     with same_thread():

@@ -6,30 +6,42 @@ import argparse
 import os
 from typing import Any
 
+from gdbcuda.calls.ring_layout import MOST_CALLERS
 from gdbcuda.errors import UserError
+from gdbcuda.shell import observers
+from gdbcuda.shell.observers.options import AUTO, RECORDER, STRACE, UPROBE, ObserverOptions
 from gdbcuda.text import output
 from gdbcuda.text.arguments import FILE, NUMBER, text
-from gdbcuda.text.options import Options, option, options, rest
+from gdbcuda.text.options import flag, option, options, rest
 from gdbcuda.text.printable import visible
 from gdbcuda.text.shell_command import add_command
 
 _ABOUT = """\
 Starts PROGRAM and records its calls of CUDA and NVML, without a debugger: those that the program makes, and those that
 a hook library makes of them. What each thread called last is in FOLDER, also after a crash or kill -9, and
-gdbcuda log reads it. The children of the program are recorded as well."""
+gdbcuda log reads it; with --all a process beside the program keeps all calls. The children of the program are recorded
+as well."""
 _ENDING = "Exit status: the program's own; 127 or 126 where it cannot be started."
+LAST, AHEAD = 8192, 32768
 _EXAMPLES = (
     "gdbcuda trace -- ./train --epochs 3",
     "gdbcuda trace --hook ./libvgpu.so -o calls -- python train.py",
+    "gdbcuda trace --all -o calls -- ./train",
+    "gdbcuda trace --filter 'bytesize > 1G' -- python train.py",
     "gdbcuda trace --in hook --last 100000 -- ./serve",
+    "gdbcuda trace --with strace -o kernel.jsonl -- ./train",
+    "gdbcuda trace --with uprobe --function 'cuMem*' --filter 'bytesize > 1M' -p 4711",
 )
 
 
-class TraceOptions(Options):
+class TraceOptions(ObserverOptions):
     hook: str | None = option(FILE, "preload this hook library into the program")
     output: str | None = option(text("FOLDER"), "a new folder for what is recorded", short="-o")
     places: list[str] = options(text("LAYER|LIB"), "functions of these layers or libraries alone", "--in")
-    last: int = option(NUMBER, "of each thread at least the last N calls", default=8192)
+    condition: str | None = option(text("COND"), "only calls for which this holds, such as 'bytesize > 1G'", "--filter")
+    all: bool = flag("keep all calls, as far as they can be written away")
+    last: int = option(NUMBER, f"of each thread at least the last N calls ({LAST}, and {AHEAD} for --all)", default=0)
+    stack: int = option(NUMBER, f"with the callers of each call, at most N ({MOST_CALLERS})", default=0)
     program: list[str] = rest(text("PROGRAM"), "the program and its arguments")
 
 
@@ -43,16 +55,44 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(wanted: TraceOptions) -> int:
     """Becomes the program."""
-    from gdbcuda.shell.trace import starting
+    from gdbcuda import api
+    from gdbcuda.calls import trace_folder
+    from gdbcuda.shell.trace import filters, starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
+    if wanted.way == AUTO:
+        observers.choose(wanted, words)
+    if wanted.way != RECORDER:
+        require_no_recorder(wanted)
+        return observers.run(wanted, words, wanted.hook, wanted.output)
+    if wanted.of_others():
+        raise UserError(f"{wanted.of_others()} is for --with {UPROBE} or {STRACE}")
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
-    environment = starting.environment(os.environ, wanted.hook, wanted.last, wanted.places)
+    last = wanted.last or (AHEAD if wanted.all else LAST)
+    if wanted.stack > MOST_CALLERS:
+        raise UserError(f"--stack is {MOST_CALLERS} at most, not {wanted.stack}")
+    environment = starting.environment(os.environ, wanted.hook, last, wanted.places)
     for remark in starting.remarks(words[0]):
         output.complain(f"gdbcuda: {visible(remark)}")
+    asked = filters.filters(wanted.condition, api.load()) if wanted.condition else None
+    if asked is not None and asked.later:
+        output.complain(f"gdbcuda: of {asked.later} functions --filter is asked when the log is read ({asked.why})")
     folder = starting.new_folder(wanted.output, words[0])
     if wanted.output is None:
         output.complain(f"gdbcuda: recording into {visible(folder)}")
     output.finish()
-    return starting.become(words, {**environment, starting.FOLDER: os.path.abspath(folder)})
+    path = os.path.abspath(folder)
+    if asked is not None:
+        starting.write(path, trace_folder.CONDITION, str(wanted.condition).encode())
+        starting.write(path, trace_folder.FILTERS, asked.packed())
+    if wanted.all:
+        starting.keep_all(path)
+    return starting.become(words, {**environment, starting.STACK: str(wanted.stack), starting.FOLDER: path})
+
+
+def require_no_recorder(wanted: TraceOptions) -> None:
+    """What only the library in the program can do."""
+    given = {"--all": wanted.all, "--last": wanted.last, "--stack": wanted.stack, "--in": wanted.places}
+    for name in (name for name, value in given.items() if value):
+        raise UserError(f"{name} is for --with {RECORDER}, not for --with {wanted.way}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -15,6 +17,7 @@ from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import meant
 
 FOLDER, LAST, PLACES = "GDBCUDA_TRACE", "GDBCUDA_TRACE_LAST", "GDBCUDA_TRACE_IN"
+STACK = "GDBCUDA_TRACE_STACK"
 LAYERS = ("app", "runtime", "hook", "driver")
 MOST = 1 << 18  # calls of a thread, as shim/trace/trace.h has it
 TELLS_OF_ALL = (2, 35)  # glibc: older ones bind functions at the start without a word
@@ -88,11 +91,39 @@ def new_folder(wanted: str | None, program: str) -> str:
     try:
         if not (os.path.isdir(folder) and not os.listdir(folder)):
             os.mkdir(folder, 0o700)
+        require_own(folder)
     except FileExistsError:
         raise UserError(f"{folder} is there already, and not empty: name another folder with -o") from None
     except OSError as problem:
         raise UserError(f"cannot make the folder {folder}: {problem.strerror}") from None
     return folder
+
+
+def require_own(folder: str) -> None:
+    """Who else may write there could exchange the files."""
+    found = os.lstat(folder)
+    if stat.S_ISLNK(found.st_mode):
+        raise UserError(f"{folder} is a symbolic link: name a folder of your own with -o")
+    if found.st_uid != os.geteuid():
+        raise UserError(f"{folder} is somebody else's: name a folder of your own with -o")
+    if found.st_mode & 0o077:
+        raise UserError(f"others may enter {folder}: chmod 700 {folder}, or name a new folder with -o")
+
+
+def write(folder: str, name: str, raw: bytes) -> None:
+    try:
+        with open(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(raw)
+    except OSError as problem:
+        raise UserError(f"cannot write into {folder}: {problem.strerror}") from None
+
+
+def keep_all(folder: str) -> None:
+    """Beside what this process becomes, and not its child: it goes on where the one that is started has ended."""
+    helper = places.built(places.DRAIN)
+    if not helper:
+        raise UserError(f"{places.DRAIN} is not built: gdbcuda demo or make -C shim does it")
+    subprocess.run([helper, folder, str(os.getpid())], check=False)
 
 
 def become(words: list[str], environment: Mapping[str, str]) -> int:

@@ -1,0 +1,64 @@
+"""Takes everything of guards out of a process that goes on without gdb, and moves its threads off it."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from gdbcuda.live import process
+from gdbcuda.live.guard.watch import sweep
+from gdbcuda.live.guarding.by_process import PROCESSES
+from gdbcuda.live.guarding.making import clean, remove
+from gdbcuda.live.host import console
+from gdbcuda.live.patching import counter_words, trampoline_space
+from gdbcuda.live.stopping.functions import function
+from gdbcuda.live.threads import positions
+
+_stepping_out: list[bool] = []  # the stops are ours
+
+
+def is_stepping_out() -> bool:
+    return bool(_stepping_out)
+
+
+@function("_cuda_take_back")
+def cuda_take_back() -> bool:
+    """$_cuda_take_back(): takes all guards out of the process, so that detach may leave it alone; false."""
+    take_all_back()
+    return False
+
+
+def on_exiting(event: object) -> None:
+    """gdb ends. No thread is moved, for that is done by commands."""
+    take_away_all()
+    if process.is_alive() and not process.is_running():
+        clean()
+
+
+def take_all_back() -> None:
+    """Before gdb lets the process go."""
+    take_away_all()
+    if process.is_alive() and not process.is_running():
+        step_out(trampoline_space.is_left)
+        clean()
+        give_back()
+
+
+def take_away_all() -> None:
+    state = PROCESSES()
+    state.is_leaving = True  # the stops on the way out would bring them back
+    for guard in list(state.guards.values()):
+        remove(guard)
+    sweep()
+
+
+def give_back() -> None:
+    for text in filter(None, (counter_words.give_back(), trampoline_space.give_back())):
+        console.write(f"gdbcuda: {text}\n")
+
+
+def step_out(inside: Callable[[int], bool]) -> None:
+    _stepping_out.append(True)
+    try:
+        positions.step_out(inside)
+    finally:
+        _stepping_out.pop()

@@ -1,0 +1,42 @@
+"""What cuda-load says beside what it has done: what comes with the library, and whom else it reaches."""
+
+from __future__ import annotations
+
+import os
+
+import gdb
+
+from gdbcuda.live import process
+from gdbcuda.live.placing import link
+from gdbcuda.live.preloading import preload
+from gdbcuda.text.printable import visible
+
+
+def in_front(path: str) -> str:
+    """What is preloaded with the library, "" for most."""
+    names = ", ".join(map(os.path.basename, preload.runtimes(path)))
+    return f"{names} is preloaded in front of it: the library is built with -fsanitize" if names else ""
+
+
+def reach() -> str:
+    """What else is touched, if anything: "" where only the program preloads the library."""
+    if preload.STATE.user_shell:
+        return "startup-with-shell is off now, so that gdbserver preloads it into the program alone"
+    if gdb.parameter("startup-with-shell") and preload.uses_environment():
+        wrapper = preload.STATE.user_wrapper
+        return f"your exec-wrapper ({wrapper}) stays, so it and the start-up shell preload the library too"
+    return ""
+
+
+def remote_advice(path: str) -> str:
+    """What to type where the target is remote: gdb's own settings do not reach a gdbserver that runs already."""
+    from gdbcuda.remote import plan  # loaded when first used
+
+    program = process.strip_prefix(process.program()) or "PROGRAM"
+    server = link.gdbserver()
+    line = plan.plan(plan.RemoteRequest(hook=path, program=program, gdbserver=server)).server
+    return (
+        f"The process is started by {server}, so the preload is set there (cuda-remote tells how, in containers too):\n"
+        f"  {visible(line)}\n"
+        f"or gdb starts it, as often as you like:  target extended-remote  to a  {server} --multi,  cuda-load,  run"
+    )

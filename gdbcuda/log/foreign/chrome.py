@@ -1,0 +1,93 @@
+"""The Trace Event Format: Chrome's and Perfetto's, our own export, and what PyTorch's profiler writes.
+
+Slices are taken ("X", and pairs of "B" and "E" of a thread). PyTorch's categories say what a slice is: a call of the
+runtime or the driver, work on the GPU, or an operator or line of the program around them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gdbcuda.errors import UserError
+from gdbcuda.log.foreign.timed_calls import GPU, TimedCalls
+
+MICROSECONDS = 1e6
+LAYERS = {"cuda_runtime": "runtime", "cuda_driver": "driver", "kernel": GPU, "gpu_memcpy": GPU, "gpu_memset": GPU,
+          "cpu_op": "app", "python_function": "app", "user_annotation": "app"}  # fmt: skip
+OURS = ("app", "runtime", "hook", "driver", "kernel", GPU)
+NOT_ARGUMENTS = ("result", "number", "caller")  # of our own export
+IGNORED = frozenset("MsftiICnbeSTpFPNODRc(v)")  # phases that are no slices
+
+
+def read(document: Any, calls: TimedCalls) -> None:
+    events = document.get("traceEvents") if isinstance(document, dict) else document
+    if not isinstance(events, list):
+        raise UserError("no list of traceEvents")
+    is_ours = isinstance(document, dict) and "schemaVersion" not in document
+    open_slices: dict[Any, list[dict[str, Any]]] = {}
+    for one in events:
+        if not isinstance(one, dict):
+            calls.problems["an event that is no object"] += 1
+            continue
+        phase = one.get("ph")
+        if phase == "X":
+            add(one, one.get("dur", 0), calls, is_ours)
+        elif phase in ("B", "E"):
+            key = str((one.get("pid"), one.get("tid")))
+            pair(one, open_slices.setdefault(key, []), calls, is_ours)
+        elif not (isinstance(phase, str) and phase in IGNORED):
+            calls.problems["an event of an unknown kind"] += 1
+    for some in open_slices.values():
+        for one in some:
+            add(one, None, calls, is_ours)
+
+
+def pair(one: dict[str, Any], stack: list[dict[str, Any]], calls: TimedCalls, is_ours: bool) -> None:
+    if one["ph"] == "B":
+        stack.append(one)
+    elif not stack:
+        calls.problems["an end without its begin"] += 1
+    else:
+        begin = stack.pop()
+        end, start = one.get("ts"), begin.get("ts")
+        is_known = isinstance(end, (int, float)) and isinstance(start, (int, float))
+        took = end - start if is_known else "?"  # type: ignore[operator]
+        add(begin, took, calls, is_ours)
+
+
+def add(one: dict[str, Any], took: Any, calls: TimedCalls, is_ours: bool) -> None:
+    start, category = one.get("ts"), one.get("cat")
+    if not isinstance(start, (int, float)) or not (took is None or isinstance(took, (int, float))):
+        calls.problems["an event with something missing"] += 1
+        return
+    arguments = one.get("args")
+    given = dict(arguments) if isinstance(arguments, dict) else {}
+    layer = LAYERS.get(category, "") if isinstance(category, str) else ""
+    if is_ours and category in OURS:
+        layer = str(category)
+    end = None if took is None else (start + took) / MICROSECONDS
+    pid, tid = lane(one, calls)
+    if layer == GPU and "device" in given and type(given.get("stream")) is int:
+        calls.lane_names[pid, tid] = f"GPU {given['device']} stream {given['stream']}"
+    result = given.pop("result", None)
+    for name in NOT_ARGUMENTS if is_ours else ():
+        given.pop(name, None)
+    status = calls.table.constant(result) if isinstance(result, str) else None
+    call = calls.add(one.get("name"), start / MICROSECONDS, end, (pid, tid), layer=layer,
+                     details=given, status=status)  # fmt: skip
+    if call is not None:
+        calls.link(given.get("correlation"), call)
+
+
+def lane(one: dict[str, Any], calls: TimedCalls) -> tuple[int, int]:
+    """PyTorch names some processes and threads by words."""
+    return number(one.get("pid"), calls), number(one.get("tid"), calls)
+
+
+def number(found: Any, calls: TimedCalls) -> int:
+    if type(found) is int:
+        return found
+    if isinstance(found, str) and found.isascii() and found.isdigit() and len(found) < 19:
+        return int(found)
+    known = calls.lane_words
+    return known.setdefault(str(found), 1 + len(known))

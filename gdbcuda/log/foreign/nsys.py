@@ -1,0 +1,99 @@
+"""What ``nsys export --type sqlite`` writes: calls of the runtime and the driver, kernels, copies and fills on the GPU.
+
+Times are nanoseconds. A ``globalTid`` has the process in bits 24 to 47 and the thread below. Runtime functions have
+the version behind their names that they came with: cudaMalloc_v3020.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gdbcuda.errors import UserError
+from gdbcuda.log.foreign.timed_calls import GPU, TimedCalls
+
+MAGIC = b"SQLite format 3\0"
+NANOSECONDS = 1e9
+RUNTIME, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "StringIds"
+KERNEL, MEMCPY, MEMSET = (f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET"))
+VERSION = re.compile(r"_v\d{4,5}$")
+COPIES: dict[Any, str] = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD",
+                          9: "HtoH", 10: "PtoP"}  # fmt: skip
+LANE_BITS, DEVICES = 24, 1 << 20
+SHAPE = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
+
+
+def read(path: str, calls: TimedCalls) -> None:
+    try:
+        connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+        try:
+            Export(connection, calls).read()
+        finally:
+            connection.close()
+    except (sqlite3.Error, OverflowError) as problem:
+        raise UserError(f"no export of nsys: {problem}") from None
+
+
+class Export:
+    def __init__(self, connection: sqlite3.Connection, calls: TimedCalls) -> None:
+        self.connection, self.calls = connection, calls
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")  # a view may compute for ever
+        self.tables = {name for (name,) in found if isinstance(name, str)}
+        self.strings: dict[Any, Any] = {}
+
+    def read(self) -> None:
+        if not self.tables & {RUNTIME, KERNEL, MEMCPY, MEMSET}:
+            raise UserError(f"no export of nsys: it has no table {RUNTIME}, nor one of kernels or copies")
+        self.strings = {row.get("id"): row.get("value") for row in self.rows(STRINGS)}
+        for row in self.rows(RUNTIME):
+            self.call(row)
+        for row in self.rows(KERNEL):
+            name = self.strings.get(row.get("demangledName")) or self.strings.get(row.get("shortName")) or "kernel"
+            shape = [row.get(one) for one in SHAPE]
+            more = {"grid": shape[:3], "block": shape[3:], "registers": row.get("registersPerThread"),
+                    "shared": row.get("dynamicSharedMemory")}  # fmt: skip
+            self.on_gpu(name, row, more)
+        for row in self.rows(MEMCPY):
+            self.on_gpu(f"copy {COPIES.get(row.get('copyKind'), '?')}", row, {"bytes": row.get("bytes")})
+        for row in self.rows(MEMSET):
+            self.on_gpu("fill", row, {"bytes": row.get("bytes"), "value": row.get("value")})
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        if table in self.tables:
+            cursor = self.connection.execute(f'SELECT * FROM "{table}"')
+            names = [column[0] for column in cursor.description]
+            for row in cursor:
+                yield dict(zip(names, row))
+
+    def call(self, row: dict[str, Any]) -> None:
+        name, where = self.strings.get(row.get("nameId")), row.get("globalTid")
+        name = VERSION.sub("", name) if isinstance(name, str) else name
+        lane = (where >> LANE_BITS & 0xFFFFFF, where & 0xFFFFFF) if type(where) is int and where >= 0 else (0, 0)
+        call = self.calls.add(name, *times(row), lane, status=row.get("returnValue"))
+        if call is not None:
+            self.calls.link(row.get("correlationId"), call)
+
+    def on_gpu(self, name: Any, row: dict[str, Any], more: dict[str, Any]) -> None:
+        """Each stream of a device is a lane of its own."""
+        device, stream, pid = row.get("deviceId"), row.get("streamId"), row.get("globalPid")
+        if type(device) is not int or type(stream) is not int or not 0 <= device < DEVICES or stream < 0:
+            self.calls.problems["an event with something missing"] += 1
+            return
+        process = pid >> LANE_BITS & 0xFFFFFF if type(pid) is int and pid >= 0 else 0
+        lane = process, -1 - (device + DEVICES * stream)
+        details = {key: value for key, value in more.items() if value is not None}
+        call = self.calls.add(name, *times(row), lane, layer=GPU, details=details)
+        if call is not None:
+            self.calls.lane_names[lane] = f"GPU {device} stream {stream}"
+            self.calls.link(row.get("correlationId"), call)
+
+
+def times(row: dict[str, Any]) -> tuple[Any, Any]:
+    start, end = row.get("start"), row.get("end")
+    if type(start) is not int or type(end) is not int:
+        return None, None
+    return start / NANOSECONDS, end / NANOSECONDS

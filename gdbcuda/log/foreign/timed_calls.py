@@ -1,0 +1,126 @@
+"""What has been read of a trace, before it is a log: rows with times, nested by them.
+
+Nothing in a foreign file is trusted: what makes no sense is counted and left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from typing import Any
+
+from gdbcuda import __version__, api
+from gdbcuda.calls import record
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.sinks import JsonLines, in_order
+from gdbcuda.errors import UserError
+
+GPU = "gpu"
+LATEST = 1e11  # seconds
+LONGEST_NAME = 4096
+MOST = 20_000_000  # calls: what a machine has memory for
+LARGEST = 1 << 63
+Lane = tuple[int, int]  # process, thread or stream (negative)
+
+
+class TimedCalls:
+    """``add`` takes times in seconds, from any moment."""
+
+    def __init__(self) -> None:
+        self.table = api.load()
+        self.calls: list[Call] = []
+        self.lanes: dict[Lane, int] = {}
+        self.lane_names: dict[Lane, str] = {}
+        self.lane_words: dict[str, int] = {}  # of traces that name lanes by words
+        self.links: dict[int, list[Call]] = {}
+        self.problems: Counter[str] = Counter()
+
+    def add(self, name: Any, start: Any, end: Any, lane: tuple[Any, Any], *, layer: str = "",
+            details: Any = None, status: Any = None) -> Call | None:  # fmt: skip
+        """``end`` None: it was not over."""
+        if not is_sound(name, start, end, lane):
+            self.problems["an event with something missing"] += 1
+            return None
+        if len(self.calls) >= MOST:
+            raise UserError(f"more than {MOST} calls: import a part of the trace")
+        call = Call(len(self.calls), name[:LONGEST_NAME], float(start))
+        where = (abs(lane[0]) % LARGEST, lane[1])
+        call.thread = self.lanes.setdefault(where, len(self.lanes) + 1)
+        call.pid, call.lwp = where[0], max(where[1], 0)
+        function = self.table.function(call.name)
+        call.layer = layer or (layer_of(function) if function is not None else "app")
+        call.object = ""
+        call.arguments = self.sound(details)
+        call.end, call.ended = (None, record.STILL_OPEN) if end is None else (max(float(end), call.start), "")
+        if isinstance(status, int) and function is not None and abs(status) < LARGEST:
+            call.status, enum = int(status), function.result.enum
+            call.result = (enum.name_of(call.status) if enum is not None else None) or call.status
+        self.calls.append(call)
+        return call
+
+    def sound(self, details: Any) -> dict[str, Any]:
+        """What a log can hold of it: no infinity, no bytes, nothing that is nested without an end."""
+        if not isinstance(details, dict):
+            return {}
+        try:
+            json.dumps(details, allow_nan=False)
+        except (ValueError, TypeError, RecursionError):
+            self.problems["an event with arguments that are no JSON"] += 1
+            return {}
+        return details
+
+    def link(self, correlation: Any, call: Call) -> None:
+        """Work on the GPU gets the number of the call that it comes from, once there are numbers."""
+        if type(correlation) is int and correlation:
+            self.links.setdefault(correlation, []).append(call)
+
+    def write(self, path: str, program: str) -> int:
+        """As a log that begins at 0. How many calls there are."""
+        began = min((call.start for call in self.calls), default=0.0)
+        for call in self.calls:
+            call.start -= began
+            call.end = None if call.end is None else call.end - began
+        nest(self.calls)
+        for linked in self.links.values():
+            causes = [call.number for call in linked if call.layer != GPU]
+            for call in linked:
+                if call.layer == GPU and causes:
+                    call.arguments = {**call.arguments, "call": causes[-1]}
+        head = record.header(self.table.cuda, self.table.nvml, program, __version__)
+        sink = JsonLines(path, {**head, "clock": "of the trace that was imported", "started": 0.0})
+        for (pid, lane), number in self.lanes.items():
+            details = {"thread": number, "lwp": max(lane, 0), "inferior": 0, "pid": pid,
+                       "name": self.lane_names.get((pid, lane), "")}  # fmt: skip
+            sink.note(0.0, "thread", details)
+        for is_end, call in in_order(self.calls):
+            (sink.exit if is_end else sink.entry)(call)
+        sink.close()
+        return len(self.calls)
+
+
+def layer_of(function: api.Function) -> str:
+    return "runtime" if function.api == "runtime" else "driver"
+
+
+def is_sound(name: Any, start: Any, end: Any, lane: tuple[Any, Any]) -> bool:
+    times = (start,) if end is None else (start, end)
+    return (
+        isinstance(name, str)
+        and bool(name)
+        and all(type(one) in (int, float) and abs(one) < LATEST and math.isfinite(one) for one in times)
+        and all(type(one) is int and abs(one) < LARGEST for one in lane)
+    )
+
+
+def nest(calls: list[Call]) -> None:
+    """A call is inside the last one of its thread that began before it and ends after it. Numbers are by time."""
+    calls.sort(key=lambda call: (call.start, -call.last_seen))
+    open_calls: dict[int, list[Call]] = {}
+    for number, call in enumerate(calls):
+        call.number = number
+        stack = open_calls.setdefault(call.thread, [])
+        while stack and stack[-1].end is not None and (stack[-1].end <= call.start or stack[-1].end < call.last_seen):
+            stack.pop()
+        call.parent, call.depth = (stack[-1].number, len(stack)) if stack else (None, 0)
+        stack.append(call)

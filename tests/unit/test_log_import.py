@@ -1,0 +1,182 @@
+"""gdbcuda log import: traces that others have made get the same views; what is no trace is one line."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shim_support import ROOT
+
+from gdbcuda.errors import UserError
+from gdbcuda.log.foreign import importing
+
+GDBCUDA = (sys.executable, "-m", "gdbcuda")
+LINES = """\
+{"ts":0.000001,"op_id":0,"phase":"B","name":"cuInit","details":{"flags":0}}
+{"ts":0.000050,"op_id":0,"phase":"E","name":"cuInit","details":{"status":0}}
+{"ts":0.000060,"op_id":1,"phase":"B","name":"cudaMalloc","details":{"size":4096}}
+{"ts":0.000070,"op_id":2,"phase":"B","name":"cuMemAlloc_v2","details":{"bytesize":4096}}
+{"ts":0.000080,"op_id":2,"phase":"E","name":"cuMemAlloc_v2","details":{"status":2}}
+{"ts":0.000090,"op_id":1,"phase":"E","name":"cudaMalloc","details":{"status":2}}
+{"ts":0.000100,"op_id":3,"phase":"B","name":"cuCtxSynchronize"}
+"""
+# As torch.profiler's export_chrome_trace writes it.
+TORCH: dict[str, Any] = {"schemaVersion": 1, "traceName": "x", "traceEvents": [
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 5e9, "dur": 100.5,
+     "args": {"External id": 1}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 7, "tid": 7, "ts": 5e9 + 10, "dur": 20,
+     "args": {"External id": 1, "cbid": 211, "correlation": 33}},
+    {"ph": "X", "cat": "kernel", "name": "void gemm<float>(float*)", "pid": 0, "tid": 7, "ts": 5e9 + 40, "dur": 50,
+     "args": {"device": 0, "stream": 7, "correlation": 33, "grid": [2, 1, 1], "block": [128, 1, 1]}},
+    {"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "args": {"name": "python"}},
+    {"ph": "s", "id": 33, "pid": 7, "tid": 7, "ts": 5e9 + 10, "cat": "ac2g", "name": "ac2g"},
+    {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler",
+     "ts": 5e9, "dur": 200},
+]}  # fmt: skip
+
+
+def imported(tmp_path: Path, name: str, text: str | bytes) -> tuple[subprocess.CompletedProcess[str], Path]:
+    trace, log = tmp_path / name, tmp_path / "calls.jsonl"
+    trace.write_bytes(text if isinstance(text, bytes) else text.encode())
+    line = [*GDBCUDA, "log", "import", str(trace), "-o", str(log)]
+    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT), log
+
+
+def shown(log: Path) -> list[dict[str, Any]]:
+    done = subprocess.run([*GDBCUDA, "log", "show", "--json", str(log)], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) in ((0, ""), (0, f"gdbcuda: {log}: 1 x a call without its end\n"))
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_begin_and_end_lines(tmp_path: Path) -> None:
+    done, log = imported(tmp_path, "trace.jsonl", LINES)
+    assert (done.returncode, done.stdout) == (0, f"4 calls in {log}\n")
+    init, outer, inner, last = shown(log)
+    assert (init["layer"], init["result"], init["start"]) == ("driver", "CUDA_SUCCESS", 0.0)
+    assert (outer["layer"], outer["result"]) == ("runtime", "cudaErrorMemoryAllocation")
+    assert (inner["parent"], inner["depth"], inner["result"]) == (1, 1, "CUDA_ERROR_OUT_OF_MEMORY")
+    assert last["ended"] == "not over"
+
+
+def test_what_the_profiler_of_pytorch_writes(tmp_path: Path) -> None:
+    done, log = imported(tmp_path, "trace.json", json.dumps(TORCH))
+    assert done.returncode == 0, done.stderr
+    by_name = {call["name"]: call for call in shown(log)}
+    launch, kernel = by_name["cudaLaunchKernel"], by_name["void gemm<float>(float*)"]
+    assert launch["parent"] == by_name["aten::mm"]["number"]
+    assert (kernel["layer"], kernel["arguments"]["call"]) == ("gpu", launch["number"])
+    assert kernel["start"] == pytest.approx(40e-6) and kernel["seconds"] == pytest.approx(50e-6)
+
+
+def export_of_nsys(path: Path) -> None:
+    with sqlite3.connect(path) as made:
+        made.executescript("""
+            CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, eventClass INT, globalTid INT,
+                correlationId INT, nameId INT, returnValue INT, callchainId INT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, contextId INT, streamId INT,
+                correlationId INT, globalPid INT, demangledName INT, shortName INT, registersPerThread INT,
+                gridX INT, gridY INT, gridZ INT, blockX INT, blockY INT, blockZ INT, dynamicSharedMemory INT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INT, end INT, deviceId INT, streamId INT,
+                correlationId INT, globalPid INT, bytes INT, copyKind INT);
+            INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'cuLaunchKernel'), (3, 'add(int*)'),
+                (4, 'cudaMemcpy_v3020');
+        """)
+        thread, process = (4711 << 24) + 4712, 4711 << 24
+        made.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 0, ?, ?, ?, ?, NULL)",
+                         [(1000, 9000, thread, 5, 1, 0), (2000, 8000, thread, 6, 2, 0), (9500, 20000, thread, 7, 4, 1)])
+        made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (7000, 30000, 0, 1, 7, 5, ?, 3, 3, 16, 2,1,1, "
+                     "64,1,1, 0)", (process,))  # fmt: skip
+        made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (31000, 32000, 0, 7, 7, ?, 4096, 2)", (process,))
+
+
+def test_what_nsys_exports(tmp_path: Path) -> None:
+    export_of_nsys(tmp_path / "report.sqlite")
+    done, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
+    assert done.returncode == 0, done.stderr
+    outer, inner, kernel, copying, copied = shown(log)
+    assert (outer["name"], outer["layer"], outer["pid"], outer["lwp"]) == ("cudaLaunchKernel", "runtime", 4711, 4712)
+    assert (inner["name"], inner["parent"]) == ("cuLaunchKernel", outer["number"])
+    assert (copying["result"], copying["status"]) == ("cudaErrorInvalidValue", 1)
+    assert (kernel["name"], kernel["layer"], kernel["arguments"]["call"]) == ("add(int*)", "gpu", outer["number"])
+    assert (copied["name"], copied["arguments"]["bytes"]) == ("copy DtoH", 4096)
+    assert kernel["thread"] == copied["thread"] != outer["thread"]
+
+
+def test_our_own_export_comes_back(tmp_path: Path) -> None:
+    _, log = imported(tmp_path, "trace.jsonl", LINES)
+    exported = subprocess.run([*GDBCUDA, "log", "export", str(log)], capture_output=True, text=True, cwd=ROOT).stdout
+    (tmp_path / "again").mkdir()
+    _, again = imported(tmp_path / "again", "exported.json", exported)
+    names = ("name", "layer", "parent", "arguments", "result")
+    first, second = ([[call[name] for name in names] for call in shown(one)[:3]] for one in (log, again))
+    assert first == second
+
+
+@pytest.mark.parametrize("view", ["tree", "summary", "timeline", "memory", "export", "changes", "show"])
+def test_every_view_reads_what_was_imported(tmp_path: Path, view: str) -> None:
+    export_of_nsys(tmp_path / "report.sqlite")
+    _, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
+    done = subprocess.run([*GDBCUDA, "log", view, str(log)], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [("", "empty"), ("{", "neither JSON"), ("[]", "no calls"), ('{"traceEvents": 7}', "no list"), ("7", "no list"),
+     ('{"traceEvents": [7, {"ph": "X"}]}', "no calls"), ("[" * 100_000, "neither JSON"),
+     ("SQLite format 3\0 and no more", "no export of nsys"), ('{"phase": "B"}\n', "no calls")],
+    ids=lambda value: str(value)[:12],
+)  # fmt: skip
+def test_what_is_no_trace_is_one_line(tmp_path: Path, text: str, told: str) -> None:
+    done, log = imported(tmp_path, "trace", text)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert told in done.stderr and not log.exists()
+
+
+def test_an_export_whose_tables_compute_for_ever(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "bad.sqlite") as made:
+        made.execute("CREATE VIEW CUPTI_ACTIVITY_KIND_RUNTIME AS WITH RECURSIVE n(x) AS "
+                     "(SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS start FROM n")  # fmt: skip
+    done, _ = imported(tmp_path, "again.sqlite", (tmp_path / "bad.sqlite").read_bytes())
+    assert done.returncode == 2 and "no table" in done.stderr
+
+
+def strange(dice: random.Random) -> Any:
+    return dice.choice([None, True, -1, 1 << 70, 1e300, "x", "", [], {}, [[]], {"a": {}}, 0.5, "7", "\ud800"])
+
+
+def test_broken_files_are_read_or_refused(tmp_path: Path) -> None:
+    dice, trace = random.Random(16), tmp_path / "trace"
+    export_of_nsys(tmp_path / "report.sqlite")
+    raws = [LINES.encode(), json.dumps(TORCH).encode(), (tmp_path / "report.sqlite").read_bytes()]
+    for _ in range(400):
+        raw = bytearray(dice.choice(raws))
+        for _ in range(dice.randrange(1, 6)):
+            at = dice.randrange(len(raw))
+            raw[at : at + dice.randrange(3)] = bytes([dice.randrange(256)])
+        try_to_import(trace, bytes(raw), tmp_path)
+    for _ in range(300):
+        document = json.loads(json.dumps(TORCH))
+        one = dice.choice(document["traceEvents"])
+        one[dice.choice([*one])] = strange(dice)
+        try_to_import(trace, json.dumps(document).encode(), tmp_path)
+    for _ in range(300):
+        lines = [json.loads(line) for line in LINES.splitlines()]
+        one = dice.choice(lines)
+        one[dice.choice([*one])] = strange(dice)
+        try_to_import(trace, "\n".join(map(json.dumps, lines)).encode(), tmp_path)
+
+
+def try_to_import(trace: Path, raw: bytes, tmp_path: Path) -> None:
+    trace.write_bytes(raw)
+    try:
+        importing.read(str(trace)).write(str(tmp_path / "log"), "")
+    except UserError as problem:
+        assert "\n" not in str(problem)

@@ -1,0 +1,137 @@
+"""System calls on NVIDIA's devices: lines of strace as a driver makes them, and a real strace on other files."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shim_support import OLDER_LIBC, ROOT, clean_environment
+from traced_programs import needs_recorder
+
+from gdbcuda.calls.record import Call
+from gdbcuda.observe import ioctls
+from gdbcuda.observe.strace_lines import SystemCalls
+
+HERE = Path(__file__).resolve().parent
+GDBCUDA = (sys.executable, "-m", "gdbcuda")
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="no strace")
+# As strace 6.1 writes them with the options of shell/observers/strace.py; what a driver opens and asks.
+LINES = """\
+70<train> 1000.000000100 openat(-100</tmp>, "/etc/ld.so.cache", 0x80000) = 3</etc/ld.so.cache> <0.000010000>
+70<train> 1000.000001000 openat(-100</tmp>, "/dev/nvidiactl", 0x80002) = 4</dev/nvidiactl> <0.000050000>
+70<train> 1000.000100000 ioctl(4</dev/nvidiactl>, 0xc04846d2, 0x7ffe10) = 0 <0.000002000>
+71<wo > rk> 1000.000110000 ioctl(4</dev/nvidiactl>, 0xc020462a <unfinished ...>
+70<train> 1000.000120000 ioctl(5</dev/nvidia-uvm>, 0x30000001, 0x7ffe20) = 0 <0.000003000>
+71<wo > rk> 1000.000310000 <... ioctl resumed>, 0x7ffe30) = 0 <0.000200000>
+70<train> 1000.000400000 ioctl(5</dev/nvidia-uvm>, 0x25, 0x7ffe20) = -1 EINVAL (Invalid argument) <0.000003000>
+70<train> 1000.000500000 mmap(NULL, 2097152, 0x3, 0x1, 6</dev/nvidia0>, 0x1000) = 0x7f0010000000 <0.000004000>
+70<train> 1000.000600000 mmap(NULL, 4096, 0x3, 0x22, -1, 0) = 0x7f0010200000 <0.000001000>
+70<train> 1000.000700000 close(6</dev/nvidia0>) = 0 <0.000001000>
+70<train> 1000.000800000 ioctl(1</dev/pts/0>, 0x5413, 0x7ffe40) = 0 <0.000001000>
+71<wo > rk> 1000.000900000 ioctl(4</dev/nvidiactl>, 0xc0204629 <unfinished ...>
+71<wo > rk> 1000.000950000 +++ killed by SIGKILL +++
+""".splitlines()
+
+
+def read(lines: list[str]) -> tuple[SystemCalls, list[Call]]:
+    calls = SystemCalls(10**12, lambda tid: 70)
+    return calls, [call for call in map(calls.read, lines) if call is not None]
+
+
+def test_calls_on_the_devices_have_their_names() -> None:
+    calls, found = read(LINES)
+    assert [(call.name, call.object, call.thread) for call in found] == [
+        ("openat", "/dev/nvidiactl", 1), ("NV_ESC_CHECK_VERSION_STR", "/dev/nvidiactl", 1),
+        ("UVM_INITIALIZE", "/dev/nvidia-uvm", 1), ("NV_ESC_RM_CONTROL", "/dev/nvidiactl", 2),
+        ("UVM_REGISTER_GPU", "/dev/nvidia-uvm", 1), ("mmap", "/dev/nvidia0", 1), ("close", "/dev/nvidia0", 1),
+    ]  # fmt: skip
+    control = found[3]
+    assert (control.start, control.seconds, control.pid) == (pytest.approx(0.00011), pytest.approx(0.0002), 70)
+    assert control.arguments == {"fd": 4, "request": "0xc020462a", "arg": "0x7ffe30"}
+    assert (found[4].failed, found[4].result, found[4].status) == (True, "EINVAL", 22)
+    assert (found[5].arguments["length"], found[5].result) == (2097152, "0x7f0010000000")
+    assert calls.strange == 0 and calls.threads[71][2] == "wo > rk"
+
+
+def test_numbers_without_a_name_stay_numbers() -> None:
+    assert ioctls.name(0x5401, "/dev/pts/0") == "ioctl 0x5401"
+    assert ioctls.name(9999, "/dev/nvidia-uvm") == "UVM ioctl 9999"
+    assert ioctls.name(0xC0104629, "/dev/nvidia3") == "NV_ESC_RM_FREE"
+
+
+def test_lines_that_are_anything() -> None:
+    dice = random.Random(4)
+    for _ in range(5000):
+        line = dice.choice(LINES)
+        at = dice.randrange(len(line))
+        wrong = dice.choice(["", "<", ">", '"', ",", "(", "\x00", "9" * 40])
+        read([line[:at] + wrong + line[at + dice.randrange(4) :]])
+
+
+def strace(tmp_path: Path, *words: str, **more: str) -> tuple[subprocess.CompletedProcess[str], Path]:
+    log = tmp_path / "kernel.jsonl"
+    line = [*GDBCUDA, "trace", "--with", "strace", "-o", str(log), *words]
+    environment = {**clean_environment(), "PYTHONPATH": str(ROOT), **more}
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, env=environment, stdin=subprocess.PIPE), log
+
+
+def view(name: str, *files: Path | str) -> list[dict[str, Any]]:
+    line = [*GDBCUDA, "log", name, "--json", *map(str, files)]
+    done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@needs_strace
+def test_a_real_run(tmp_path: Path) -> None:
+    script = "cat < /dev/zero | head -c 1 > /dev/null; exit 7"
+    done, log = strace(tmp_path, "--device", "/dev/ze*", "--", "sh", "-c", script)
+    assert done.returncode == 7, done.stderr
+    first, *_ = calls = view("show", log)
+    assert (first["name"], first["layer"], first["arguments"]["path"]) == ("openat", "kernel", "/dev/zero")
+    assert {call["object"] for call in calls} == {"/dev/zero"}
+    assert f"{len(calls)} system calls on /dev/ze*" in done.stderr
+
+
+@needs_strace
+@pytest.mark.skipif(needs_recorder[0].args[0] or needs_recorder[1].args[0], reason="the recorder is not for here")
+def test_which_call_makes_which_system_calls(shim: Path, tmp_path: Path) -> None:
+    hook, calls, joined = tmp_path / "libio.so", tmp_path / "calls", tmp_path / "joined.jsonl"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", str(hook), str(HERE / "ioctl_hook.c"),
+                    *OLDER_LIBC], check=True)  # fmt: skip
+    recorder = [*GDBCUDA, "trace", "-o", str(calls), "--hook", str(hook), "--", str(shim / "sample" / "test_alloc")]
+    done, log = strace(tmp_path, "--device", "/dev/full", "--", *recorder, LD_LIBRARY_PATH=str(shim / "standin"))
+    assert done.returncode == 0, done.stderr
+    (cost,) = [row for row in view("kernel", calls, log) if row["system_calls"]]
+    assert (cost["function"], cost["layer"], cost["calls"], cost["ioctls"], cost["system_calls"]) == (
+        "cuMemAlloc_v2", "hook", 3, 6, 7)  # fmt: skip
+    subprocess.run([*GDBCUDA, "log", "kernel", "-o", str(joined), str(calls), str(log)], cwd=ROOT, check=True,
+                   capture_output=True)  # fmt: skip
+    found = view("tree", joined)
+    control = next(call for call in found if call["name"] == "NV_ESC_RM_CONTROL")
+    parent = next(call for call in found if call["number"] == control["parent"])
+    assert (parent["layer"], parent["name"], parent["depth"] + 1) == ("hook", "cuMemAlloc_v2", control["depth"])
+    assert control["pid"] == parent["pid"] and parent["caller"]["function"] == "allocate_buffer"
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    "words, told",
+    [((), "strace watches one of"), (("--", "no-such-program"), "no such program"), (("-p", "4194303"), "no process"),
+     (("--function", "cuInit", "--", "true"), "--function is for uprobes")],
+)  # fmt: skip
+def test_mistakes(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    done, log = strace(tmp_path, *words)
+    assert done.returncode == 2 and told in done.stderr and done.stderr.count("\n") == 1
+    assert not log.exists()
+
+
+def test_the_recorder_has_none_of_these_options() -> None:
+    line = [*GDBCUDA, "trace", "--device", "/dev/x", "--", "true"]
+    done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "--device is for --with" in done.stderr

@@ -1,0 +1,143 @@
+"""gdbcuda trace --all: a process beside the program keeps all calls, and what it cannot keep is counted."""
+
+from __future__ import annotations
+
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from shim_support import OLDER_LIBC
+from traced_programs import Trace, Traced, needs_recorder, trace
+
+HERE = Path(__file__).resolve().parent
+__all__ = ["trace"]  # the fixture
+FEW = ("--all", "--last", "1000")
+pytestmark = needs_recorder
+
+
+@pytest.fixture(scope="module")
+def traced(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("traced") / "traced"
+    subprocess.run(
+        ["gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", str(program), str(HERE / "traced.c"),
+         f"-L{shim}/standin", "-lcuda", "-pthread", *OLDER_LIBC], check=True,
+    )  # fmt: skip
+    return program
+
+
+def wait_for_helper(found: Traced) -> None:
+    """It takes away the ring of a process that has ended, once all of it is kept."""
+    until = time.monotonic() + 30
+    while list(found.folder.glob("*.ring")):
+        assert time.monotonic() < until, "the helper has not ended"
+        time.sleep(0.01)
+
+
+def dropped(found: Traced) -> int:
+    said = re.search(r"(\d+) x a call that came too fast to be kept", found.log("summary").stderr)
+    return int(said[1]) if said else 0
+
+
+def test_more_calls_than_a_ring_has_room_for(trace: Trace) -> None:
+    found = trace("threads", "2", "20000", options=FEW)
+    assert (found.done.returncode, found.done.stderr) == (0, "")
+    said = Counter[str]()
+    for line in found.done.stdout.splitlines():
+        said.update({name: int(count) for name, count in re.findall(r"(cu\w+) (\d+)", line)})
+    while_it_works = found.counts()
+    wait_for_helper(found)
+    counted = found.counts()
+    assert sum(while_it_works.values()) + dropped(found) == sum(counted.values()) + dropped(found) == 40000 + 8
+    assert all(counted[name] <= count for name, count in said.items())
+    assert sum(counted.values()) >= 2 * 1024 + 6  # the last ones at least
+
+
+def test_they_are_as_they_were_in_the_ring(trace: Trace) -> None:
+    found = trace("test_alloc", options=("--all",))
+    wait_for_helper(found)
+    calls = found.calls()
+    assert [call["arguments"]["bytesize"] for call in calls[5:8]] == [64 << 20, (1 << 30) + 1, 3 << 30]
+    assert all(call["result"] == "CUDA_SUCCESS" and call["out"]["dptr"]["value"] for call in calls[5:8])
+    assert calls[5]["caller"]["function"] == "allocate_buffer"
+    assert found.log("show").stderr == "" and dropped(found) == 0
+
+
+def test_of_64_threads(trace: Trace) -> None:
+    found = trace("threads", "64", "300", options=FEW)
+    wait_for_helper(found)
+    assert sorted(Counter(call["thread"] for call in found.calls()).values()) == [4 + 64, *[301] * 64]
+
+
+def test_of_children(trace: Trace, traced: Path) -> None:
+    found = trace(traced, "fork", "5", options=FEW)
+    wait_for_helper(found)
+    assert sorted(Counter(call["pid"] for call in found.calls()).values()) == [5, 6, 7, 11]
+
+
+@pytest.mark.parametrize("how", ["kill", "crash"])
+def test_the_program_dies(trace: Trace, traced: Path, how: str) -> None:
+    found = trace(traced, how, "500", options=FEW)
+    assert found.done.returncode == -{"kill": signal.SIGKILL, "crash": signal.SIGSEGV}[how]
+    assert found.counts() == {"cuInit": 1, "cuDeviceGet": 500}
+    wait_for_helper(found)
+    assert found.counts() == {"cuInit": 1, "cuDeviceGet": 500}
+
+
+def test_the_call_that_crashes_is_kept(trace: Trace, traced: Path) -> None:
+    found = trace(traced, "crash-inside", "3", options=FEW)
+    wait_for_helper(found)
+    assert (found.calls()[-1]["name"], found.calls()[-1]["ended"]) == ("cuDeviceGetCount", "not over")
+
+
+def test_no_room_on_the_disk(trace: Trace, traced: Path) -> None:
+    """For a part of the calls."""
+    found = trace(traced, "exit", "20000", options=FEW, limits={resource.RLIMIT_FSIZE: 1 << 20})
+    assert found.done.returncode == 20000 % 256
+    kept = sum(found.counts().values())
+    assert 1024 <= kept < 20001 and kept + dropped(found) == 20001
+
+
+def missing(found: Traced) -> int:
+    return sum(int(count) for count in re.findall(r"(\d+) x an? (?:older )?call that", found.log("summary").stderr))
+
+
+KILL = """
+import contextlib, os, signal, subprocess, sys
+subprocess.run(sys.argv[1:])
+for name in filter(str.isdigit, os.listdir("/proc")):
+    with contextlib.suppress(OSError):
+        words = open(f"/proc/{name}/cmdline").read().split("\\0")
+        if "gdbcuda-drain" in words[0] and os.environ["GDBCUDA_TRACE"] in words:
+            os.kill(int(name), signal.SIGKILL)
+subprocess.run(sys.argv[1:])
+"""
+
+
+def test_the_helper_is_killed(trace: Trace, traced: Path) -> None:
+    """There are the rings still."""
+    found = trace(sys.executable, "-c", KILL, str(traced), "exit", "5000", options=FEW)
+    assert found.done.returncode == 0
+    kept = sorted(Counter(call["pid"] for call in found.calls()).values())
+    assert kept[0] >= 1024 and sum(kept) + missing(found) == 2 * 5001
+
+
+def test_a_process_that_outlives_the_one_that_was_started(trace: Trace, traced: Path) -> None:
+    found = trace("/bin/sh", "-c", f"(sleep 0.5; {traced} exit 3000) > /dev/null 2>&1 &", options=FEW)
+    until = time.monotonic() + 30
+    while not list(found.folder.glob("*.calls")) and time.monotonic() < until:
+        time.sleep(0.05)
+    wait_for_helper(found)
+    assert sum(found.counts().values()) + dropped(found) == 3001
+
+
+def test_the_program_has_no_child_and_no_file_of_ours(trace: Trace) -> None:
+    script = "import os\nprint(sorted(os.listdir('/proc/self/fd'))[:4])\nos.wait()"
+    found = trace(sys.executable, "-c", script, options=FEW)
+    alone = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, input="")
+    assert "ChildProcessError" in found.done.stderr and found.done.stdout == alone.stdout

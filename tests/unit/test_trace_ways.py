@@ -1,0 +1,67 @@
+"""gdbcuda trace --with: which way is taken, and what is said where none is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import pytest
+from shim_support import ROOT
+
+from gdbcuda.errors import UserError
+from gdbcuda.files import places
+from gdbcuda.observe import needs
+from gdbcuda.shell.observers import auto
+from gdbcuda.shell.observers.options import ObserverOptions
+from gdbcuda.shell.trace import starting
+
+
+def chosen(monkeypatch: pytest.MonkeyPatch, recorder: bool, uprobes: Sequence[str] = (), **wanted: object) -> str:
+    monkeypatch.setattr(places, "built", lambda library: "/lib/it.so" if recorder else "")
+    monkeypatch.setattr(starting, "remarks", lambda program: iter(()))
+    monkeypatch.setattr(needs, "missing", lambda: iter(uprobes))
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    return auto.choose(ObserverOptions(**wanted), ["true"])
+
+
+def test_the_recorder_where_it_works(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert chosen(monkeypatch, recorder=True) == "recorder"
+    assert capsys.readouterr().err == "gdbcuda: watching with the recorder (not uprobe: the recorder costs less)\n"
+
+
+def test_uprobes_where_it_does_not(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert chosen(monkeypatch, recorder=False) == "uprobe"
+    assert "not recorder: libgdbcuda-trace.so is not built" in capsys.readouterr().err
+    assert chosen(monkeypatch, recorder=True, pid=7) == "uprobe"
+    assert capsys.readouterr().err == "gdbcuda: watching with the uprobe (not recorder: it has no -p)\n"
+
+
+def test_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"not recorder: .*; not uprobe: no root.*gdbcuda gdb -p PID"):
+        chosen(monkeypatch, recorder=False, uprobes=["no root"], pid=7)
+
+
+def test_each_need_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr(places, "on_path", lambda name: None)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(needs, "UPROBES", ("/no/such",))
+    found = [*needs.missing()]
+    assert [one.split()[0] for one in found] == ["no", "bpftrace", "this"] and not any("\n" in one for one in found)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(needs, "capabilities", lambda: 1 << 39)
+    assert any("CAP_BPF" in one for one in needs.missing())
+
+
+def test_too_few_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda which: (256, 1024))
+    needs.allow_files(20)
+    with pytest.raises(UserError, match="ulimit -n allows 1024"):
+        needs.allow_files(600)
+
+
+def test_help_has_examples() -> None:
+    line = [sys.executable, "-m", "gdbcuda", "trace", "--help"]
+    done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT)
+    assert "--with recorder|uprobe|strace|auto" in done.stdout and "--with uprobe --function" in done.stdout
