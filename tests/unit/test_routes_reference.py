@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from routes_process import RouteProcess, file_of, layer_of, marked, plain, rows
 
+from gdbcuda.memory import DictMemory
 from gdbcuda.routes import collect, report, resolvers, verdicts
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
@@ -126,6 +127,15 @@ def test_a_programs_routes_as_the_user_sees_them(process: RouteProcess) -> None:
     assert rows_of(routes(process, snapshot)) == [*bound[:2], stored, stored, bound[2], at_once]
     kept, same = (route for route in routes(process, snapshot) if route.way == "pointer")
     assert kept.address != same.address and kept.as_json()["slot"] == kept.address
+
+
+def test_a_snapshot_collects_the_references_of_an_object_once(process: RouteProcess) -> None:
+    """Who asks for all of them, as cuda-layers and cuda-route do to see who hooks, has answered who asks for some."""
+    snapshot, program = process.snapshot("program", "hook", "driver"), process.of["program"]
+    everything = collect.references(snapshot, program, snapshot.api_names)
+    snapshot.memory = DictMemory({})  # nothing can be read any more
+    assert collect.references(snapshot, program, {"cuInit"}) == [one for one in everything if one.function == "cuInit"]
+    assert collect.references(snapshot, program, snapshot.api_names) == everything != []
 
 
 def rows_of(found: list[Route]) -> list[list[str]]:
