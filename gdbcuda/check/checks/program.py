@@ -10,6 +10,8 @@ from gdbcuda.check.registry import PROGRAM, Answer, check
 from gdbcuda.check.subject import Subject
 from gdbcuda.text.sentences import counted, some
 
+WRAPPER = "__wrap_"  # ld --wrap
+
 
 @check(
     "static-program", "error", PROGRAM,
@@ -85,6 +87,17 @@ def cuda_linked(subject: Subject) -> Answer:
     uses = subject.uses
     linked = [name for api, name in sorted(uses.linked.items()) if api != "runtime"]
     return f"linked to {some(linked)}, calls {counted(len(uses.called), 'API function')} by name" if linked else None
+
+
+@check(
+    "wrapped", "note", PROGRAM,
+    means="its own calls of these go to its __wrap_ functions: a hook library sees what they pass on; calls of its "
+          "libraries are not wrapped",
+)  # fmt: skip
+def wrapped(subject: Subject) -> Answer:
+    symbols = (symbol.name for symbol in subject.program.symtab.defined() if symbol.name.startswith(WRAPPER))
+    names = sorted(name for name in (one[len(WRAPPER) :] for one in symbols) if name in subject.table.functions)
+    return f"linked with --wrap for {some(names)}" if names else None
 
 
 @check(

@@ -56,7 +56,7 @@ class AnswerOptions(Options):
 
 @command("cuda-dlsym answer", AnswerOptions, needs=lambda wanted: "" if wanted.is_list else "stopped")
 def cuda_dlsym_answer(wanted: AnswerOptions) -> str:
-    """Answer the program's requests for a name differently, from now on or once.
+    """Answer the program's requests for a name differently.
 
     OTHER: the request is answered as if that name had been asked for. ADDRESS (0x..., &function): the answer
     is that function. hook, driver: the answer is their function of the name, version and flags that are asked

@@ -53,7 +53,7 @@ class RequestBreakOptions(Options):
 
 @command("cuda-dlsym break", RequestBreakOptions, needs="stopped")
 def cuda_dlsym_break(wanted: RequestBreakOptions) -> str:
-    """Break in one implementation of dlsym, when it is asked for one name.
+    """Break in one dlsym, when it is asked for one name.
 
     The breakpoint can be made before the program runs. The dlsym of libc, of ld.so and of every other object
     is a location of the breakpoint. Those that were not asked for are switched off. A guard compares the name

@@ -41,7 +41,7 @@ class RequestSaveOptions(Options):
 
 @command("cuda-dlsym log", RequestLogOptions, prefix=True)
 def cuda_dlsym_log(wanted: RequestLogOptions) -> str:
-    """Log every request for a function by name, and judge the answer.
+    """Log requests for functions by name, and judge the answers.
 
     The log sees dlsym and dlvsym of every object, cuGetProcAddress, cudaGetDriverEntryPoint and
     cuGetExportTable; dlopen and dlmopen too, with the path as it was asked for and where the object was found.
@@ -66,7 +66,7 @@ def cuda_dlsym_log(wanted: RequestLogOptions) -> str:
 
 @command("cuda-dlsym log show", RequestShowOptions)
 def cuda_dlsym_log_show(wanted: RequestShowOptions) -> str:
-    """Show the logged requests: who asked whom for what, and what came back.
+    """Show the requests, with who asked whom and the answer.
 
     Examples:
       cuda-dlsym log show
@@ -77,7 +77,7 @@ def cuda_dlsym_log_show(wanted: RequestShowOptions) -> str:
 
 @command("cuda-dlsym log on", needs="stopped")
 def cuda_dlsym_log_on() -> str:
-    """Log requests for functions by name, from now on or from the program's start.
+    """Log requests from now on, or from the program's start.
 
     Examples:
       cuda-dlsym log on"""
@@ -98,7 +98,7 @@ def cuda_dlsym_log_off() -> str:
 
 @command("cuda-dlsym log clear", needs="stopped")
 def cuda_dlsym_log_clear() -> str:
-    """Forget the requests seen so far; the log, if it is on, goes on.
+    """Forget the requests seen so far; the log goes on.
 
     Examples:
       cuda-dlsym log clear"""
@@ -108,7 +108,9 @@ def cuda_dlsym_log_clear() -> str:
 
 @command("cuda-dlsym log save", RequestSaveOptions)
 def cuda_dlsym_log_save(wanted: RequestSaveOptions) -> str:
-    """Write the requests, the hook's own too, to a file: one JSON object a line.
+    """Write the requests to a file: one JSON object a line.
+
+    The hook's own requests are among them.
 
     Examples:
       cuda-dlsym log save /tmp/requests.jsonl

@@ -66,7 +66,7 @@ class StartOptions(Options):
 
 @command("cuda-log start", StartOptions, needs="stopped")
 def cuda_log_start(wanted: StartOptions) -> str:
-    """Record calls from now on, before the program runs or at any stop.
+    """Record calls from now on; before run, or at any stop.
 
     Each call costs two stops of the program that nobody sees. Breakpoints and stepping go on as usual. The
     calls of one thread nest: the program calls the runtime, the runtime the hook, the hook the driver.
@@ -152,7 +152,7 @@ def cuda_log_stop() -> str:
 
 @command("cuda-log clear")
 def cuda_log_clear() -> str:
-    """Forget the calls recorded so far; the recorder, if it is on, goes on.
+    """Forget the calls recorded so far; the recorder goes on.
 
     Examples:
       cuda-log clear"""
@@ -167,7 +167,7 @@ class LogSaveOptions(Options):
 
 @command("cuda-log save", LogSaveOptions)
 def cuda_log_save(wanted: LogSaveOptions) -> str:
-    """Write the calls kept so far to FILE, for 'gdbcuda log' in a shell.
+    """Write the calls kept so far to a file, for 'gdbcuda log'.
 
     'cuda-log start --to FILE' writes each call as it happens.
 

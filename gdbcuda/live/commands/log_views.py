@@ -42,7 +42,7 @@ class LogShowOptions(shared.ShowOptions, SessionOptions):
 
 @command("cuda-log show", LogShowOptions)
 def cuda_log_show(wanted: LogShowOptions) -> str:
-    """Show recorded calls: when, thread, layer, the call, its result, by whom.
+    """Show recorded calls, with time, thread, layer and caller.
 
     Without --last the newest 40, with --json all.
 
@@ -121,7 +121,7 @@ class LogSummaryOptions(shared.SummaryOptions, SessionOptions):
 
 @command("cuda-log summary", LogSummaryOptions)
 def cuda_log_summary(wanted: LogSummaryOptions) -> str:
-    """Sum up the recorded calls: count, failures, times, bytes, kernels, callers.
+    """Sum up the calls: counts, times, bytes, kernels, callers.
 
     The times are the debugger's. Each call includes the cost of its own two stops and of those of the calls
     inside it.

@@ -139,8 +139,8 @@ def answers(names: Set[str]) -> list[Answering]:
 
 
 def notice_all() -> ProcessSnapshot:
-    """Whose code was put into slots and entries by now, of all functions? For who asks for layers and routes: the
-    snapshot, in which they are collected."""
+    """Whose code was put into slots and entries by now, of all functions? For who asks for layers and routes: what
+    was seen, whose memory is read already."""
     snapshot = this_snapshot.now()
     with suppress(Unreadable):
         if notice.replacing(found(snapshot, snapshot.api_names)):

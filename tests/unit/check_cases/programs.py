@@ -72,6 +72,15 @@ def linked(folder: Path) -> Report:
     return check(linked_program(folder, CALLER))
 
 
+@case("wrapped")
+def wrapped(folder: Path) -> Report:
+    source = CALLER + "int __wrap_cuMemAlloc_v2(void) { return 0; }\nint __wrap_malloc(void) { return 0; }\n"
+    report = check(linked_program(folder, source))
+    (finding,) = (one for one in report.findings if one.id == "wrapped")
+    assert finding.seen == "linked with --wrap for cuMemAlloc_v2"
+    return report
+
+
 @case("no-cuda")
 def no_cuda(folder: Path) -> Report:
     return check(shutil.which("ls") or "/bin/ls")
