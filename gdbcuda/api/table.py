@@ -96,6 +96,11 @@ class Table:
             apis.update(dict.fromkeys(entries, api))
         return Lazy(texts, lambda symbol, text: Function(symbol, apis[symbol], text, self.types, self._notes))
 
+    @cached_property
+    def symbols(self) -> frozenset[str]:
+        """Of all functions, the extras included."""
+        return frozenset(self.functions) | frozenset(self.extras)
+
     # -- functions -----------------------------------------------------------------------------------------
 
     def function(self, symbol: str) -> Function | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 
 # auditwheel puts eight digits of the file's hash behind the name of a library that it copies into a wheel.
 _LIBRARIES = {
@@ -28,6 +29,7 @@ NAMES = {"driver": "libcuda", "nvml": "libnvidia-ml", "runtime": "libcudart"}
 FILES = {"driver": b"libcuda.so", "nvml": b"libnvidia-ml.so", "runtime": b"libcudart.so"}
 
 
+@lru_cache(maxsize=4096)
 def api_of(library: str) -> str:
     """ "driver", "nvml" or "runtime" for a vendor's library, by soname or path; "" for any other."""
     name = os.path.basename(library)
@@ -40,12 +42,14 @@ def major_version(library: str) -> str:
     return found[1] if found else ""
 
 
+@lru_cache(maxsize=4096)
 def layer_of(library: str) -> str:
     """ "runtime", "driver" or "system" for a library of the vendor or of the system; "" for any other."""
     name = os.path.basename(library)
     return next((layer for layer, pattern in _LAYERS if pattern.match(name)), "")
 
 
+@lru_cache(maxsize=4096)
 def is_loader(library: str) -> bool:
     """ld.so, by its file name."""
     return bool(_LOADER.match(os.path.basename(library)))

@@ -7,6 +7,7 @@ followed, and a release is known to be wrong where the allocators that it belong
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 
 from gdbcuda import api
 from gdbcuda.calls.references import BEFORE
@@ -28,16 +29,21 @@ def released_by(symbol: str, table: api.Table) -> tuple[str, ...]:
     return function.released_by if function is not None and function.role == "alloc" else ()
 
 
-def left_out(symbols: Collection[str], table: api.Table, is_some: bool) -> set[str]:
+def left_out(symbols: Collection[str], table: api.Table, is_some: bool) -> frozenset[str]:
     """Base names of the families that are recorded, as far as their calls are not: all of them where the recorder
     takes only some calls (``is_some``)."""
+    return of_families(frozenset(symbols), table, is_some)
+
+
+@lru_cache(maxsize=4)  # asked for at each load
+def of_families(symbols: frozenset[str], table: api.Table, is_some: bool) -> frozenset[str]:
     bases = {api.base_name(symbol) for symbol in symbols}
     allocators = {f.base: f.released_by for f in table.functions.values() if f.role == "alloc"}
     found = set()
     for allocator, releases in allocators.items():
         if allocator in bases or bases.intersection(releases):
             found |= {allocator, *releases}
-    return found if is_some else found - bases
+    return frozenset(found if is_some else found - bases)
 
 
 def of_block(block: Block, table: api.Table, unseen: Collection[str]) -> list[str]:

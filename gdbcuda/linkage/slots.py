@@ -13,6 +13,7 @@ from typing import NamedTuple
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.dynamic import LoadedDynamic
 from gdbcuda.linkage.image import Image
+from gdbcuda.linkage.kept_answers import by_names
 from gdbcuda.linkage.symbols import Symbols
 from gdbcuda.memory import Memory
 
@@ -47,9 +48,10 @@ class Linkage:
     def symbols(self) -> Symbols:
         return Symbols(self.dynamic)
 
+    @by_names
     def slots(self, names: Set[str]) -> list[Slot]:
         """The places that hold the address of one of the functions, in the order of the relocations."""
-        wanted = self.symbols.undefined(names)
+        wanted = dict(self.symbols.undefined(names))
         for name, definitions in self.symbols.defined(names).items():  # its own, which others may preempt
             wanted.update((definition.number, name) for definition in definitions)
         return list(self._slots(wanted)) if wanted else []

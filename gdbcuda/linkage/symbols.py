@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from gdbcuda.linkage.dynamic import LoadedDynamic
 from gdbcuda.linkage.image import DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, STT_GNU_IFUNC, STT_TLS, SYMBOL
+from gdbcuda.linkage.kept_answers import by_names
 from gdbcuda.linkage.versions import LoadedVersions
 
 MOST_SYMBOLS = 2_000_000
@@ -107,6 +108,7 @@ class Symbols:
         entry = next(self._entries(definition.number, definition.number + 1))
         return self.dynamic.address(DT_STRTAB) + entry[0]
 
+    @by_names
     def defined(self, names: Set[str]) -> dict[str, list[Definition]]:
         """Those of the names that the object exports."""
         known = names if self.is_large else names & self._all.keys()
@@ -119,6 +121,7 @@ class Symbols:
         rows = (row for row in self._entries(*self.extent) if is_definition(row))
         return frozenset(self._name(row[0]) for row in rows) & names
 
+    @by_names
     def undefined(self, names: Set[str]) -> dict[int, str]:
         """Index -> name of those that the object refers to and does not define.
 

@@ -9,7 +9,7 @@ from gdbcuda.routes import collect
 from gdbcuda.routes.snapshot import VENDORS, ProcessSnapshot, Reached
 
 if TYPE_CHECKING:
-    from gdbcuda.linkage import Linkage
+    from gdbcuda.linkage import Linkage, Slot
     from gdbcuda.routes.requests import Request
 
 OWNERS = ("hook", "app")  # whose code may answer for the vendor's
@@ -33,9 +33,15 @@ def found(snapshot: ProcessSnapshot, names: Set[str]) -> list[Answering]:
 
 def by_slots(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering]:
     for asker in snapshot.in_layer(*ASKERS):
-        for route in collect.references(snapshot, asker, names):
+        for route in collect.references(snapshot, asker, names, is_elsewhere):
             if route.reached and is_answer(snapshot, asker, route.function, route.reached):
                 yield Answering(route.function, route.reached, f"the slot of {base(route.asker)} leads there")
+
+
+def is_elsewhere(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> bool:
+    """False where the slot leads to a function of the API by its name, as nearly all do, or will be bound by name: what
+    has overwritten that function's entry is seen `by_entries`."""
+    return value not in snapshot.functions and not collect.is_unbound(asker, slot, value)
 
 
 def by_entries(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering]:

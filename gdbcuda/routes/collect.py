@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Set
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable
@@ -43,11 +43,19 @@ class Route(NamedTuple):
         }  # fmt: skip
 
 
-def references(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list[Route]:
+Wanted = Callable[["ProcessSnapshot", "Linkage", "Slot", int], bool]
+
+
+def every(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> bool:
+    return True
+
+
+def references(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str], is_wanted: Wanted = every) -> list[Route]:
     """The object's PLT and GOT: where each of the names leads now, or will at its first call."""
     slots = asker.slots(names)
     values = slot_values(snapshot.memory, slots)
-    return [reference(snapshot, asker, slot, values[slot.address]) for slot in slots if slot.address in values]
+    found = [(slot, values[slot.address]) for slot in slots if slot.address in values]
+    return [reference(snapshot, asker, *one) for one in found if is_wanted(snapshot, asker, *one)]
 
 
 def reference(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> Route:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence, Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Callable, NamedTuple
 
 from gdbcuda import api
@@ -79,9 +79,9 @@ class ProcessSnapshot:
         self.elsewhere = elsewhere
         self.learned: dict[int, str] = {}  # from answered requests
 
-    @cached_property
-    def api_names(self) -> Set[str]:
-        return frozenset(self.table.functions) | frozenset(self.table.extras)
+    @property
+    def api_names(self) -> frozenset[str]:
+        return self.table.symbols
 
     @cached_property
     def resolver_names(self) -> Set[str]:
@@ -107,13 +107,7 @@ class ProcessSnapshot:
 
     def definitions(self, names: Iterable[str], objects: Sequence[Linkage]) -> dict[int, tuple[str, ...]]:
         """Address -> names, of those of the names that the objects export."""
-        found: dict[int, tuple[str, ...]] = {}
-        wanted = frozenset(names)
-        for one in objects:
-            for name, definitions in one.symbols.defined(wanted).items():
-                for address in {d.address for d in definitions}:
-                    found[address] = (*found.get(address, ()), name)
-        return found
+        return by_address(frozenset(names), tuple(objects))
 
     @cached_property
     def functions(self) -> dict[int, tuple[str, ...]]:
@@ -170,3 +164,13 @@ class ProcessSnapshot:
         names = (definition.name, *(name for name in names if name != definition.name))
         offset = definition.address - linkage.image.base
         return Reached(definition.address, names, self.file_of(linkage), self.layers[linkage], offset)
+
+
+@lru_cache(maxsize=4)  # the next snapshot is of the same objects, but for one
+def by_address(names: frozenset[str], objects: tuple[Linkage, ...]) -> dict[int, tuple[str, ...]]:
+    found: dict[int, tuple[str, ...]] = {}
+    for one in objects:
+        for name, definitions in one.symbols.defined(names).items():
+            for address in {d.address for d in definitions}:
+                found[address] = (*found.get(address, ()), name)
+    return found

@@ -69,7 +69,7 @@ def test_a_real_cuda_program(transcript: str) -> None:
     if not shutil.which("nvcc"):
         pytest.skip("nvcc is not installed: the demo shows the C program only")
     launch = r"__cudaLaunchKernel\(.*gridDim=\{x=4096, y=1, z=1\}, blockDim=\{x=256, y=1, z=1\}"
-    assert re.search(launch, transcript)
+    assert re.search(launch, transcript), transcript
     assert re.search(r"Breakpoint 3  driver libcuda\.so\.1  cuLaunchKernel\(.*gridDimX=4096", transcript)
 
 

@@ -28,7 +28,7 @@ def routes(snapshot: ProcessSnapshot, function: str | None = None, app: bool = F
 
 def wanted_names(snapshot: ProcessSnapshot, pattern: str | None) -> frozenset[str]:
     if pattern is None:
-        return frozenset(snapshot.api_names)
+        return snapshot.api_names
     found = frozenset(f.symbol for f in snapshot.table.find(pattern))
     if names.is_glob(pattern):
         found |= exported_by_ours(snapshot, pattern)

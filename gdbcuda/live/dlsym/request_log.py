@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from functools import lru_cache
 
 import gdb
 
@@ -178,12 +179,17 @@ def is_everything_wanted() -> bool:
     return is_on() or bool(changed_answers.ANSWERS)
 
 
-def answered_for() -> set[str]:
+def answered_for() -> frozenset[str]:
     """Base names of the functions that the user's breakpoints wait for, and that no hook library has by name: its
     resolvers may answer for them with code of other names."""
-    waiting = frozenset[str]().union(*(wanted() for wanted in answer_search.WANTED))
-    by_name = [names.defined(path) for path in layers.hooks()] if waiting else []
-    return {api.base_name(one) for one in waiting if by_name and not any(one in known for known in by_name)}
+    waiting = answer_search.wanted()
+    return base_names(waiting, tuple(names.defined(path) for path in layers.hooks()) if waiting else ())
+
+
+@lru_cache(maxsize=4)  # asked for at each request, of which a framework makes thousands
+def base_names(waiting: frozenset[str], by_name: tuple[frozenset[str], ...]) -> frozenset[str]:
+    """Of those that are in none of the others; none where there are no others."""
+    return frozenset(map(api.base_name, waiting.difference(*by_name))) if by_name else frozenset()
 
 
 def is_asked_for(request: requests.Request) -> bool:

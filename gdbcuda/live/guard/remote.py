@@ -145,7 +145,7 @@ class RemoteGuard(Guard):
     def retire(self) -> None:
         """(Its breakpoints are off at once: the next guard's jump must not be written below them, and a child that is
         about to be made must not have them.)"""
-        process.PATCHED().pop(self.function, None)
+        process.PATCHED().pop(self.function)
         super().retire()
         for one in self.watches():
             one.switch(False)
@@ -153,7 +153,7 @@ class RemoteGuard(Guard):
     def forget(self) -> None:
         """(Where the process has executed another program, gdb may try to set breakpoints at the old addresses when one
         is switched on: ours first have to be off.)"""
-        process.PATCHED().pop(self.function, None)
+        process.PATCHED().pop(self.function)
         super().forget()
         with suppress(gdb.error):
             if gdb.selected_thread() is not None or not locations.LISTS:

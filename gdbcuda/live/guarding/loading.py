@@ -39,7 +39,7 @@ def forget_unloaded(state: Guarded) -> None:
             guard.forget()
             trampoline_space.take_back(guard.detour.island, guard.trampoline)
             if guard.detour.island is not None:
-                process.PATCHED().pop(guard.detour.island[0], None)
+                process.PATCHED().pop(guard.detour.island[0])
 
 
 def watch_or_not() -> None:

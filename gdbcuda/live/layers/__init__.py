@@ -67,7 +67,12 @@ def is_meant(loaded: str, named: str) -> bool:
 
 
 def is_very(loaded: str, named: str) -> bool:
-    return loaded in (named, os.path.realpath(named))
+    return loaded in (named, behind_links(named))
+
+
+@process.until_objects_change
+def behind_links(path: str) -> str:
+    return os.path.realpath(path)
 
 
 @process.until_objects_change
@@ -77,7 +82,7 @@ def is_here_itself(named: str) -> bool:
 
 def is_same_file(loaded: str, named: str) -> bool:
     """By name, a link's or its target's: the loaded file may be on another machine, so no inode is compared."""
-    return os.path.basename(loaded) in (os.path.basename(named), os.path.basename(os.path.realpath(named)))
+    return os.path.basename(loaded) in (os.path.basename(named), os.path.basename(behind_links(named)))
 
 
 @process.until_objects_change

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from contextlib import suppress
+from functools import lru_cache
 from typing import Callable
 
 import gdb
@@ -19,6 +20,7 @@ from gdbcuda.routes.answering import Answering, found
 from gdbcuda.routes.snapshot import Reached
 
 MOST_FRAMES = 500
+WRAPPER = "__wrap_"
 FEW = 20  # names that are looked up one by one
 WANTED: list[Callable[[], Set[str]]] = []  # the API functions that somebody waits for
 ON_LOOK: list[Callable[[], None]] = []
@@ -108,7 +110,13 @@ def may_be_overwritten() -> bool:
 
 
 def wanted() -> frozenset[str]:
-    return frozenset[str]().union(*(names() for names in WANTED))
+    return the_same(frozenset[str]().union(*(names() for names in WANTED)))
+
+
+@lru_cache(maxsize=1)
+def the_same(names: frozenset[str]) -> frozenset[str]:
+    """Equal to the ones before, it is the same object: what is kept by it is found at once."""
+    return names
 
 
 def look() -> None:
@@ -133,22 +141,23 @@ def answers(names: Set[str]) -> list[Answering]:
 def notice_all() -> None:
     """Whose code was put into slots and entries by now, of all functions? For who asks for layers and routes."""
     with suppress(Unreadable):
-        answers(frozenset(this_snapshot.now().api_names))
+        answers(this_snapshot.now().api_names)
 
 
 def wrapped(names: Set[str]) -> Iterator[Answering]:
     """What the program was linked with for --wrap: its own calls of the function go there."""
     file = process.strip_prefix(process.program())
-    for name in names:
-        for address in wrappers(f"__wrap_{name}", is_one_of_many=len(names) > FEW):
-            reached = Reached(address, (f"__wrap_{name}",), file, "app")
-            yield Answering(name, reached, f"{reached.object} is linked with --wrap={name}")
+    for name, address in wrappers(names):
+        reached = Reached(address, (WRAPPER + name,), file, "app")
+        yield Answering(name, reached, f"{reached.object} is linked with --wrap={name}")
 
 
-def wrappers(symbol: str, is_one_of_many: bool) -> list[int]:
+def wrappers(names: Set[str]) -> Iterator[tuple[str, int]]:
     """A lookup costs less than the whole table of a large program, but through gdbserver packets."""
-    if is_one_of_many or process.is_remote():
+    if len(names) > FEW or process.is_remote():
         known = this_snapshot.static_functions(process.program())
-        return [known[symbol]] if symbol in known else []
-    inside = [address for address in process.decoded(symbol) if process.in_program(address)]
-    return [process.function_start(address) or address for address in inside]
+        yield from ((name, known[WRAPPER + name]) for name in names if WRAPPER + name in known)
+        return
+    for name in names:
+        inside = [address for address in process.decoded(WRAPPER + name) if process.in_program(address)]
+        yield from ((name, process.function_start(address) or address) for address in inside)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from gdbcuda.live.host.inferiors import PerInferior
+
+if TYPE_CHECKING:
+    from gdbcuda.linkage.image import Image
 
 
 class NoticedObjects:
     """Of one process. ``hooks`` are file name and what it exports; ``asked``: the files that were looked at;
-    ``is_left``: gdb has told of one that was not, as it is on another machine."""
+    ``is_left``: gdb has told of one that was not, as it is on another machine; ``images``: the loader's list when all
+    of it were asked."""
 
     def __init__(self) -> None:
         self.asked: set[str] = set()
         self.is_left = False
+        self.images: list[Image] | None = None
         self.hooks: dict[str, frozenset[str]] = {}
 
 

@@ -90,17 +90,35 @@ def minimal_symbols(file: str) -> str:
         return ""
 
 
+class StaticFunctions:
+    """Functions and addresses of an object as gdb has read them. They stay as they are when other objects come."""
+
+    def __init__(self, file: str, objfile: gdb.Objfile | None) -> None:
+        self.objfile = objfile
+        found = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", minimal_symbols(file), re.MULTILINE)
+        self.rows = [(name, int(address, 16)) for address, name in found]
+        self.by_name = dict(self.rows)
+
+
+_tables: PerInferior[dict[str, StaticFunctions]] = PerInferior(dict)
+
+
 @process.until_objects_change
+def table_of(file: str) -> StaticFunctions:
+    known, objfile = _tables().get(file), process.objfile_of(process.strip_prefix(file))
+    if known is None or objfile is None or known.objfile is not objfile:
+        known = _tables()[file] = StaticFunctions(file, objfile)
+    return known
+
+
 def symbol_table(file: str) -> list[tuple[str, int]]:
-    """Functions and addresses of an object's symbol table as gdb has read it: a lookup costs packets for each name."""
-    rows = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", minimal_symbols(file), re.MULTILINE)
-    return [(name, int(address, 16)) for address, name in rows]
+    """A lookup by gdb costs packets for each name."""
+    return table_of(file).rows
 
 
-@process.until_objects_change
 def static_functions(file: str) -> dict[str, int]:
     """The same by name."""
-    return dict(symbol_table(file))
+    return table_of(file).by_name
 
 
 @process.until_objects_change
@@ -122,7 +140,8 @@ def variable_at(address: int) -> str:
 def code_readers() -> list[Callable[[int, int], bytes]]:
     """What the program has written over a breakpoint of gdb's only the raw memory shows; what is under one gdb does."""
     raw = process.raw_memory()
-    return [process.original_code, *([lambda at, size: process.original_code(at, size, raw)] if raw else [])]
+    readers = [process.OriginalCode(memory) for memory in (process.InferiorMemory(), raw) if memory is not None]
+    return [PagedMemory(one).read for one in readers]
 
 
 def in_other_namespace(address: int) -> tuple[str, str]:

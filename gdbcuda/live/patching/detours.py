@@ -44,7 +44,8 @@ def read(function: int) -> tuple[bytes, NearbyBytes]:
         neighbour = previous_function(function)
     except Unreadable:
         raise NoDetour("the function cannot be read") from None
-    near = [one for one in process.PATCHED().items() if abs(one[0] - function) < LARGEST_FUNCTION + LARGEST_NEIGHBOUR]
+    reach = LARGEST_FUNCTION + LARGEST_NEIGHBOUR
+    near = process.PATCHED().within(function - reach, function + reach)
     taken = frozenset(at + index for at, own in near for index in range(len(own)))
     code = raw[PADDING:]
     return code[:size], NearbyBytes(raw[:PADDING], code[size:], neighbour, taken)

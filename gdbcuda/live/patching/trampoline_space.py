@@ -203,7 +203,7 @@ def clean() -> None:
         if address not in needed:
             del room.left[address]
             room.taken.pop(address, None)
-            process.PATCHED().pop(address, None)
+            process.PATCHED().pop(address)
             with suppress(NoDetour, Unreadable):
                 if process.InferiorMemory().read(address, len(one.ours)) == one.ours:
                     detours.write(address, one.own)

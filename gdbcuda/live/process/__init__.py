@@ -29,6 +29,7 @@ from gdbcuda.live.process.loaded_objects import (
     in_own_code,
     in_program,
     is_indirect,
+    is_loader_at_work,
     lasting_images,
     object_of,
     objfile_of,
@@ -36,7 +37,7 @@ from gdbcuda.live.process.loaded_objects import (
     search_order,
     shared_objects,
 )
-from gdbcuda.live.process.memory import PATCHED, InferiorMemory, bytes_of, original_code
+from gdbcuda.live.process.memory import PATCHED, InferiorMemory, OriginalCode, bytes_of, original_code
 from gdbcuda.live.process.raw import RawMemory, raw_memory, unfollowed_children
 from gdbcuda.live.process.running import is_running, is_thread_running, pause, require_stopped
 from gdbcuda.live.process.state import (
@@ -56,6 +57,7 @@ __all__ = [
     "PATCHED",
     "REMOTE_PREFIX",
     "InferiorMemory",
+    "OriginalCode",
     "RawMemory",
     "auxiliary",
     "behind_prologue",
@@ -81,6 +83,7 @@ __all__ = [
     "inlined_block",
     "is_alive",
     "is_indirect",
+    "is_loader_at_work",
     "is_remote",
     "is_running",
     "is_thread_running",

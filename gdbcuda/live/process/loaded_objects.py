@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 
 import gdb
@@ -23,6 +24,7 @@ from gdbcuda.live.process.state import connection, is_alive, is_remote, program,
 from gdbcuda.memory.pages import PagedMemory
 
 PF_X = 1
+R_STATE, CONSISTENT = 24, bytes(4)  # of struct r_debug
 MOST_NAMESPACES = 16  # as glibc has (DL_NNS)
 
 
@@ -54,12 +56,21 @@ def images_elsewhere() -> list[list[Image]]:
     return found
 
 
-def lasting_images() -> list[Image]:
+def is_loader_at_work() -> bool:
+    """Between the beginning of a load or unload and its end: its list is not to be believed yet. (link.h, r_state)"""
+    first = images()
+    with suppress(Unreadable):
+        debug = first[0].entries.get(image.DT_DEBUG, 0) if first else 0
+        return bool(debug) and InferiorMemory().read(debug + R_STATE, 4) != CONSISTENT
+    return False
+
+
+def lasting_images() -> Iterator[Image]:
     """Those that are never unloaded: all that were loaded with the program, and what is marked so. glibc keeps ld.so
     among the former, for libc needs it, and appends what is loaded later. (elf/rtld.c, dl_main; elf/dl-close.c)"""
     found = images()
     loader = next((i for i, one in enumerate(found) if vendor.is_loader(one.name)), 0)
-    return [one for i, one in enumerate(found) if i <= loader or one.is_nodelete]
+    return (one for i, one in enumerate(found) if i <= loader or one.is_nodelete)
 
 
 @until_objects_change

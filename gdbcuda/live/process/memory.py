@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+
 import gdb
 
 from gdbcuda.errors import Unreadable
@@ -21,23 +24,59 @@ class InferiorMemory:
             raise Unreadable(address, size) from None
 
 
-# What our detours have replaced: address -> the program's own bytes.
-PATCHED: PerInferior[dict[int, bytes]] = PerInferior(dict)
-
-
 LONGEST_PATCH = 16
+
+
+class PatchedCode:
+    """What our detours have replaced in one process: address -> the program's own bytes, by where they are: thousands
+    of functions may be patched, and only few are where somebody reads."""
+
+    def __init__(self) -> None:
+        self.own: dict[int, bytes] = {}
+        self.ordered: list[int] = []
+
+    def __contains__(self, address: int) -> bool:
+        return address in self.own
+
+    def __setitem__(self, address: int, own: bytes) -> None:
+        if address not in self.own:
+            insort(self.ordered, address)
+        self.own[address] = own
+
+    def update(self, others: Mapping[int, bytes]) -> None:
+        self.own.update(others)
+        self.ordered = sorted(self.own)
+
+    def pop(self, address: int) -> None:
+        if self.own.pop(address, None) is not None:
+            del self.ordered[bisect_left(self.ordered, address)]
+
+    def within(self, start: int, end: int) -> list[tuple[int, bytes]]:
+        """Those of which a byte may be there."""
+        first, last = bisect_left(self.ordered, start - LONGEST_PATCH), bisect_left(self.ordered, end)
+        return [(at, self.own[at]) for at in self.ordered[first:last]]
+
+
+PATCHED: PerInferior[PatchedCode] = PerInferior(PatchedCode)
 
 
 def original_code(address: int, size: int, memory: Memory | None = None) -> bytes:
     """The program's code as it was before our detours."""
     code = bytearray((memory or InferiorMemory()).read(address, size))
-    patched = PATCHED()
-    near = range(address - LONGEST_PATCH + 1, address + size)  # thousands of functions may be patched
-    for at in near if len(near) < len(patched) else list(patched):
-        raw = patched.get(at, b"")
+    for at, raw in PATCHED().within(address, address + size):
         for index in range(max(at, address), min(at + len(raw), address + size)):
             code[index - address] = raw[index - at]
     return bytes(code)
+
+
+class OriginalCode:
+    """The same as a `Memory`, over gdb's own or another one."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    def read(self, address: int, size: int) -> bytes:
+        return original_code(address, size, self.memory)
 
 
 # gdb has read these with the frame: asking the process again would be one more packet.

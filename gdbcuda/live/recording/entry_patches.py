@@ -45,7 +45,7 @@ class EntryPatch:
 
     def restore(self, memory: process.RawMemory) -> None:
         self.is_written = False
-        process.PATCHED().pop(self.address, None)
+        process.PATCHED().pop(self.address)
         self.change(memory, self.jump, self.own)
 
     def change(self, memory: process.RawMemory, before: bytes, after: bytes) -> bool:

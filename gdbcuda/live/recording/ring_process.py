@@ -111,5 +111,5 @@ class RingProcess:
             self.far = [one for one in self.far if one.spot.address != address]
             self.spots.pop(address, None)
             if self.patches.pop(address, None) is not None:
-                process.PATCHED().pop(address, None)
+                process.PATCHED().pop(address)
                 slots.forget(address)
