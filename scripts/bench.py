@@ -187,6 +187,16 @@ def trace() -> list[Row]:
 
 
 @measurement
+def observers() -> list[Row]:
+    """A call by each way to watch it: the recorder, uprobes, strace."""
+    from bench_observers import PLAIN, PLAIN_IOCTL, times
+
+    found = times()
+    base = {name: PLAIN_IOCTL if name == PLAIN_IOCTL or name.endswith("an ioctl") else PLAIN for name in found}
+    return [(name, f"{took:,.1f} ns", f"{took / found[base[name]]:,.1f} x") for name, took in found.items()]
+
+
+@measurement
 def log_views() -> list[Row]:
     """A log of a million calls: the summary in under 10 s and 300 MB."""
     from bench_log import views

@@ -83,6 +83,12 @@ def test_the_program_is_as_without_us(seen: Watched) -> None:
     assert "lost" not in seen.done.stderr
 
 
+def test_signals_are_as_without_us(watch: Watch) -> None:
+    line = ["grep", "SigIgn", "/proc/self/status"]
+    found = watch(*line, options=("--function", "cuInit"))
+    assert found.done.stdout == subprocess.run(line, capture_output=True, text=True).stdout
+
+
 def test_values_of_every_kind(seen: Watched) -> None:
     (name,), (array,), (launch,) = map(seen.named, ("cuDeviceGetName", "cuArrayCreate_v2", "cuLaunchKernel"))
     assert name["out"]["name"]["value"] == "gdbcuda stand-in GPU"
