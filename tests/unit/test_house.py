@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import shutil
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -129,3 +131,17 @@ def test_the_map_of_contributing_has_every_room_in_its_order() -> None:
     cells = [re.findall(r"^\| (`.+?) \|", table, re.MULTILINE) for table in (tables[0], tables[1].split("\n\n")[0])]
     named = [[name for cell in found for name in re.findall(r"`(\w+)(?:/|\.py)`", cell)] for found in cells]
     assert named[0][named[0].index("errors") :] + [f"live.{name}" for name in named[1]] == ROOMS[:-1]
+
+
+TOP = {".ci", ".gitignore", "CONTRIBUTING.md", "LICENSE", "README.md",
+       "gdbcuda", "gdbcuda.py", "pyproject.toml", "scripts", "shim", "tests"}  # fmt: skip
+
+
+def test_nothing_else_is_kept_at_the_top() -> None:
+    """What a trial run leaves in the tree is easily committed with the rest."""
+    if not shutil.which("git") or not (PACKAGE.parent / ".git").exists():
+        pytest.skip("the tree is no clone here, or there is no git")
+    kept = subprocess.run(
+        ["git", "-C", str(PACKAGE.parent), "ls-files"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.split("\n")
+    assert {name.split("/")[0] for name in kept if name} == TOP
