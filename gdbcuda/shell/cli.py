@@ -13,6 +13,7 @@ from typing import Any, Callable, NoReturn
 from gdbcuda import __version__
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import find_gdb, sourced_file
+from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.text import faults, output
 from gdbcuda.text.parsing import OptionParser
 from gdbcuda.text.printable import visible
@@ -38,6 +39,7 @@ def run_gdb(arguments: list[str]) -> NoReturn:
     """Becomes gdb with the extension loaded. ``-iex`` so that the user's own -x and -ex come after it."""
     gdb = find_gdb()
     output.finish()
+    signals_of_a_shell()
     os.execv(gdb, [gdb, "-iex", f"source {sourced_file()}", *arguments])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -137,3 +138,13 @@ def test_loaded_from_everywhere_once_and_silently(home: Path) -> None:
         [*line, "-ex", source, "-ex", "echo done"], env=environment, text=True, capture_output=True, check=True
     )
     assert (done.stdout, done.stderr) == ("done", "")
+
+
+def test_a_program_under_it_has_its_signals_as_without_us(home: Path) -> None:
+    """Python ignores SIGPIPE, and a gdb that it becomes would hand that on."""
+    grep = [str(shutil.which("grep")), "SigIgn", "/proc/self/status"]
+    alone = subprocess.run(grep, text=True, capture_output=True, check=True).stdout
+    line = [sys.executable, "-c", "from gdbcuda.shell.cli import gdb_main; gdb_main()", "-nx", "-q", "-batch"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*line, "-ex", "run", "--args", *grep], env=environment, text=True, capture_output=True)
+    assert alone in done.stdout, done

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +52,11 @@ def test_the_calls_of_a_program(trace: Trace, run: Run) -> None:
     assert (caller["function"], caller["layer"]) == ("allocate_buffer", "app")
     assert "cuMemAlloc(" in source[int(caller["source"].removeprefix("test_alloc.c:")) - 1]
     assert found.log("show").stderr == ""
+
+
+def test_signals_are_as_without_us(trace: Trace) -> None:
+    line = [str(shutil.which("grep")), "SigIgn", "/proc/self/status"]
+    assert trace(*line).done.stdout == subprocess.run(line, capture_output=True, text=True, check=True).stdout
 
 
 def test_what_a_hook_library_makes_of_them(trace: Trace, run: Run, shim: Path) -> None:

@@ -10,7 +10,6 @@ from gdbcuda.shell.trace.starting import become
 from gdbcuda.text import output
 
 SIGNALLED = 128  # and the signal's number, as shells say it
-OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # which Python ignores, and a program would inherit that
 OF_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 
 
@@ -55,8 +54,6 @@ class HeldProgram:
 def behind_gate(reader: int, words: list[str], environment: Mapping[str, str]) -> int:
     """In the child."""
     try:
-        for one in OF_PYTHON:
-            signal.signal(one, signal.SIG_DFL)
         is_let = os.read(reader, 1)
         os.close(reader)
         return become(words, environment) if is_let else 0

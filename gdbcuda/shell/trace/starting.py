@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gdbcuda import elf
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import meant
@@ -128,6 +129,7 @@ def keep_all(folder: str) -> None:
 
 def become(words: list[str], environment: Mapping[str, str]) -> int:
     """Only returns where the program cannot be started."""
+    signals_of_a_shell()
     try:
         os.execvpe(words[0], words, environment)
     except OSError as problem:
