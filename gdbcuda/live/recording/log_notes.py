@@ -95,7 +95,12 @@ class LogNotes:
             self.note("unseen", BEFORE, {"name": BEFORE})
 
     def only_elsewhere(self) -> set[str]:
-        return planting.only_elsewhere(self.wish.functions, self.wish.places) if self.wish.places else set()
+        """Of the families of functions that the ledger follows."""
+        if not self.wish.places:
+            return set()
+        families = ledger.left_out(self.wish.functions, table_version.table(), is_some=True)
+        wanted = {symbol for symbol in self.wish.functions if api.base_name(symbol) in families}
+        return planting.only_elsewhere(frozenset(wanted), self.wish.places)
 
     # -- places
 

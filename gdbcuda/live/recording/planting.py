@@ -61,7 +61,8 @@ def only_elsewhere(wanted: Set[str], places: tuple[str, ...]) -> set[str]:
     are not in the log."""
     here, there = set[str](), set[str]()
     with suppress(UserError):  # the loader has not begun
-        for spot in (spot for one in this_snapshot.objects().all for spot in spots(one, wanted, ())):
+        objects = [one for one in this_snapshot.objects().all if this_snapshot.layer_of(one) != "system"]
+        for spot in (spot for one in objects for spot in spots(one, wanted, ())):
             is_recorded = any(layers.matches(place, spot.layer, spot.file) for place in places)
             (here if is_recorded else there).add(api.base_name(spot.symbol))
     return there - here
