@@ -13,7 +13,6 @@ from typing import Callable
 import gdb
 
 from gdbcuda.api import vendor
-from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.prompt import safely
 
@@ -44,8 +43,6 @@ class LoaderBreakpoint(gdb.Breakpoint):
             _coming_again.discard(thread)
             return False
         gdb_cli.catch_up()
-        if self.spec == NO_PROBES and process.is_loader_at_work():
-            return False
         for action in sorted(_wanted, key=_wanted.__getitem__):
             action()
         return False

@@ -24,7 +24,6 @@ from gdbcuda.live.process.state import connection, is_alive, is_remote, program,
 from gdbcuda.memory.pages import PagedMemory
 
 PF_X = 1
-R_STATE, CONSISTENT = 24, bytes(4)  # of struct r_debug
 MOST_NAMESPACES = 16  # as glibc has (DL_NNS)
 
 
@@ -54,15 +53,6 @@ def images_elsewhere() -> list[list[Image]]:
             start = struct.unpack("<Q", memory.read(debug + 8, 8))[0]
             found.append([one for one in image.link_maps(memory, start) if one.name])
     return found
-
-
-def is_loader_at_work() -> bool:
-    """Between the beginning of a load or unload and its end: its list is not to be believed yet. (link.h, r_state)"""
-    first = images()
-    with suppress(Unreadable):
-        debug = first[0].entries.get(image.DT_DEBUG, 0) if first else 0
-        return bool(debug) and InferiorMemory().read(debug + R_STATE, 4) != CONSISTENT
-    return False
 
 
 def lasting_images() -> Iterator[Image]:
