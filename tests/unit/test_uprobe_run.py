@@ -159,6 +159,15 @@ def test_conditions(watch: Watch, shim: Path, condition: str, sizes: list[int]) 
     assert ("afterwards" in found.done.stderr) == ("caller" in condition or "nth" in condition)
 
 
+def started(line: list[str], shim: Path) -> subprocess.Popen[str]:
+    """It hears Ctrl-C, also where the tests run in the background of a script, which ignores it."""
+
+    def hear() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    return subprocess.Popen(line, env=variables(shim), stderr=subprocess.PIPE, text=True, preexec_fn=hear)
+
+
 def test_a_process_that_runs(shim: Path, tmp_path: Path) -> None:
     program = str(shim / "sample" / "threads")
     target = subprocess.Popen([program, "2", "1000000000"], env=variables(shim), stdout=subprocess.DEVNULL)
@@ -166,7 +175,7 @@ def test_a_process_that_runs(shim: Path, tmp_path: Path) -> None:
     try:
         line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "--function", "cuMemAlloc",
                 "--filter", "bytesize > 1", "-o", str(log)]  # fmt: skip
-        watching = subprocess.Popen(line, env=variables(shim), stderr=subprocess.PIPE, text=True)
+        watching = started(line, shim)
         until(lambda: log.exists() and log.read_text().count("\n") > 20)
         watching.send_signal(signal.SIGINT)
         _, told = watching.communicate(timeout=100)
@@ -183,11 +192,11 @@ def test_every_process_that_uses_a_library(shim: Path, tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     line = [*GDBCUDA, "trace", "--with", "uprobe", "--all-of", str(shim / "standin" / "libcuda.so.1"), "--function",
             "cuInit", "-o", str(log)]  # fmt: skip
-    watching = subprocess.Popen(line, env=variables(shim), stderr=subprocess.PIPE, text=True)
+    watching = started(line, shim)
     until(log.exists)
     for _ in range(2):  # they start later
         subprocess.run([str(shim / "sample" / "test_alloc")], env=variables(shim), check=True, capture_output=True)
-    time.sleep(0.5)
+    time.sleep(2)  # what is in the buffers of the kernel is told a while later
     watching.send_signal(signal.SIGINT)
     _, told = watching.communicate(timeout=100)
     assert "2 calls" in told
@@ -219,7 +228,7 @@ def test_another_mount_namespace(shim: Path, tmp_path: Path) -> None:
         assert not [*there.iterdir()]
         line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "-o", str(log),
                 "--function", "cuMemAlloc"]  # fmt: skip
-        watching = subprocess.Popen(line, env=variables(shim), stderr=subprocess.PIPE, text=True)
+        watching = started(line, shim)
         until(lambda: log.exists() and log.read_text().count("\n") > 20)
         watching.send_signal(signal.SIGINT)
         assert watching.wait(100) == 0
