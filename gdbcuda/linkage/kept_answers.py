@@ -10,7 +10,7 @@ from collections.abc import Set
 from typing import Any, Callable, TypeVar
 
 Asked = TypeVar("Asked")
-MOST = 16  # sets of names; whoever asks for single ones drops the oldest
+MOST = 16  # sets of names; those go first that nobody has asked for the longest
 
 
 def by_names(method: Callable[[Any, Set[str]], Asked]) -> Callable[[Any, Set[str]], Asked]:
@@ -21,10 +21,10 @@ def by_names(method: Callable[[Any, Set[str]], Asked]) -> Callable[[Any, Set[str
     def kept(self: Any, names: Set[str]) -> Asked:
         answers: dict[frozenset[str], Asked] = self.__dict__.setdefault(place, {})
         key = frozenset(names)
-        if key not in answers:
-            if len(answers) >= MOST:
-                del answers[next(iter(answers))]
-            answers[key] = method(self, key)
-        return answers[key]
+        answer = answers.pop(key) if key in answers else method(self, key)
+        if len(answers) >= MOST:
+            del answers[next(iter(answers))]
+        answers[key] = answer
+        return answer
 
     return kept

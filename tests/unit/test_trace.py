@@ -13,26 +13,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from shim_support import HOOK, OLDER_LIBC, SHIM, Run, clean_environment
-from traced_programs import Trace, Traced, needs_recorder, trace
+from shim_support import HOOK, SHIM, Run, clean_environment
+from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
 from gdbcuda.calls import trace_files
 from gdbcuda.shell.trace import starting
 
-HERE = Path(__file__).resolve().parent
-__all__ = ["trace"]  # the fixture
+__all__ = ["trace", "traced"]  # the fixtures
 REQUESTS = "cuMemAlloc 3020 0\ncuMemAlloc 2000 0\ncuNoSuch 13000 0\ncuMemcpyAsync 7000 2\ncuGetProcAddress 12000 0\n"
 pytestmark = needs_recorder
-
-
-@pytest.fixture(scope="module")
-def traced(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("traced") / "traced"
-    subprocess.run(
-        ["gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", str(program), str(HERE / "traced.c"),
-         f"-L{shim}/standin", "-lcuda", "-pthread", *OLDER_LIBC], check=True,
-    )  # fmt: skip
-    return program
 
 
 def test_the_calls_of_a_program(trace: Trace, run: Run) -> None:

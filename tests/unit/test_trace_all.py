@@ -12,23 +12,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from shim_support import OLDER_LIBC
-from traced_programs import Trace, Traced, needs_recorder, trace
+from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
-HERE = Path(__file__).resolve().parent
-__all__ = ["trace"]  # the fixture
+__all__ = ["trace", "traced"]  # the fixtures
 FEW = ("--all", "--last", "1000")
 pytestmark = needs_recorder
-
-
-@pytest.fixture(scope="module")
-def traced(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("traced") / "traced"
-    subprocess.run(
-        ["gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", str(program), str(HERE / "traced.c"),
-         f"-L{shim}/standin", "-lcuda", "-pthread", *OLDER_LIBC], check=True,
-    )  # fmt: skip
-    return program
 
 
 def wait_for_helper(found: Traced) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from shim_support import ROOT, clean_environment
+from shim_support import OLDER_LIBC, ROOT, clean_environment
 
 from gdbcuda.shell.trace import starting
 
@@ -20,6 +20,7 @@ needs_recorder = [
     pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64"),
     pytest.mark.skipif((starting.libc() or (0, 0)) < starting.TELLS_OF_ALL, reason="its loader does not tell all"),
 ]
+HERE = Path(__file__).resolve().parent
 Done = subprocess.CompletedProcess[str]
 
 
@@ -62,3 +63,13 @@ def trace(shim: Path, tmp_path: Path) -> Trace:
         return Traced(done, folder)
 
     return run_traced
+
+
+@pytest.fixture(scope="module")
+def traced(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("traced") / "traced"
+    subprocess.run(
+        ["gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", str(program), str(HERE / "traced.c"),
+         f"-L{shim}/standin", "-lcuda", "-pthread", *OLDER_LIBC], check=True,
+    )  # fmt: skip
+    return program

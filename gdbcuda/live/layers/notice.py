@@ -56,13 +56,13 @@ def look(state: NoticedObjects) -> None:
     has mapped those of the start before that."""
     state.is_left = False
     with suppress(gdb.error):  # in an exec behind gdbserver the thread is taken for running
-        if state.images is process.images():
+        if state.images is (listed := process.images()):
             return
-        state.images = process.images()
         left = [name for name in process.search_order() if name not in state.asked]
-        images = {one.name: one for one in state.images} if left else {}
+        images = {one.name: one for one in listed} if left else {}
         for name in filter(is_readable, left):
             keep(state, name, exported_here(name, images.get(name)))
+        state.images = listed
 
 
 LOOKS.append(look)
