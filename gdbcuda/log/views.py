@@ -21,7 +21,6 @@ from gdbcuda.text.highlight import JSON, highlighted_line
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
-    from gdbcuda.calls.trace_folder import TraceFolder
     from gdbcuda.ledger import Ledger
     from gdbcuda.log.file_options import (
         DiffOptions,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
         ReportFilesOptions,
     )
     from gdbcuda.log.options import DataOptions, FilterOptions, LatestOptions, ShowOptions, SummaryOptions
+    from gdbcuda.rings.trace_folder import TraceFolder
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class LogSource:
 def opened(path: str) -> LogFile | TraceFolder:
     if not os.path.isdir(path):
         return reader.LogFile(path)
-    from gdbcuda.calls.trace_folder import TraceFolder
+    from gdbcuda.rings.trace_folder import TraceFolder
 
     return TraceFolder(path)
 

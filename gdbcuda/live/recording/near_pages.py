@@ -15,7 +15,6 @@ from typing import Callable
 
 import gdb
 
-from gdbcuda.calls import ring_layout
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch
@@ -29,6 +28,7 @@ from gdbcuda.machine import entry_detour
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.free_ranges import aligned
 from gdbcuda.memory import PAGE
+from gdbcuda.rings import ring_layout
 
 LARGEST = 96  # bytes that one function takes, its tests aside
 MAPPED = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .*?(\S*)$", re.MULTILINE)

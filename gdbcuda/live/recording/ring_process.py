@@ -11,10 +11,6 @@ from dataclasses import dataclass, field, replace
 
 import gdb
 
-from gdbcuda.calls import ring_layout
-from gdbcuda.calls.ring import Record, Ring, RingReader
-from gdbcuda.calls.ring_calls import ThreadCalls
-from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.layers import table_version
@@ -25,6 +21,10 @@ from gdbcuda.live.recording.entry_patches import EntryPatch
 from gdbcuda.live.recording.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine.trampoline import Trampoline
+from gdbcuda.rings import ring_layout
+from gdbcuda.rings.ring import Record, Ring, RingReader
+from gdbcuda.rings.ring_calls import ThreadCalls
+from gdbcuda.rings.ring_functions import RecordedFunction
 
 
 @dataclass

@@ -10,10 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import gdb
 
-from gdbcuda.calls import record, ring_calls, ring_layout
+from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.ring import Record, RingReader
-from gdbcuda.calls.ring_calls import ThreadCalls
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
@@ -33,6 +31,9 @@ from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.live.recording.ring_process import RingProcess
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import NoDetour
+from gdbcuda.rings import ring_calls, ring_layout
+from gdbcuda.rings.ring import Record, RingReader
+from gdbcuda.rings.ring_calls import ThreadCalls
 from gdbcuda.routes.answering import Answering
 
 MOST_AT_END = 10_000  # calls that are decoded unasked, to say what was not freed

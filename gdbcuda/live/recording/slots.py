@@ -10,8 +10,6 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gdbcuda.calls import ring_layout
-from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours
 from gdbcuda.live.recording import onward_code
@@ -19,6 +17,8 @@ from gdbcuda.live.recording.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.trampoline import Test
+from gdbcuda.rings import ring_layout
+from gdbcuda.rings.ring_functions import RecordedFunction
 
 FULL = f"the recorder has room for {ring_layout.MOST_FUNCTIONS} functions"
 

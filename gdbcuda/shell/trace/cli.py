@@ -6,8 +6,8 @@ import argparse
 import os
 from typing import Any
 
-from gdbcuda.calls.ring_layout import MOST_CALLERS
 from gdbcuda.errors import UserError
+from gdbcuda.rings.ring_layout import MOST_CALLERS
 from gdbcuda.shell import observers
 from gdbcuda.shell.observers.options import AUTO, RECORDER, STRACE, UPROBE, ObserverOptions
 from gdbcuda.text import output
@@ -56,7 +56,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(wanted: TraceOptions) -> int:
     """Becomes the program."""
     from gdbcuda import api
-    from gdbcuda.calls import trace_folder
+    from gdbcuda.rings import trace_folder
     from gdbcuda.shell.trace import filters, starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program

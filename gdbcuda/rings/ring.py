@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gdbcuda.calls.ring_layout import (
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.memory import Memory
+from gdbcuda.rings.ring_layout import (
     MOST_FUNCTIONS,
     MOST_RINGS,
     RECORD,
@@ -23,8 +25,6 @@ from gdbcuda.calls.ring_layout import (
     VERSION,
     WORD,
 )
-from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.memory import Memory
 
 MOST_RECORDS = 1 << 24
 PIECE = 1 << 11  # records that are asked for at once: 1 MB

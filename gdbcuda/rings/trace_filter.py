@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 from gdbcuda import api, condition
-from gdbcuda.calls import ring_calls
-from gdbcuda.calls.ring import Record
-from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.rings import ring_calls
+from gdbcuda.rings.ring import Record
+from gdbcuda.rings.ring_functions import RecordedFunction
 
 
 class TraceFilter:

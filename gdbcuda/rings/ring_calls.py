@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gdbcuda import api, decode
-from gdbcuda.calls import record, ring
+from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.ring import Record, Ring, Words
-from gdbcuda.calls.ring_functions import RecordedFunction, recorded_words
-from gdbcuda.calls.ring_layout import WORD
 from gdbcuda.memory import DictMemory
+from gdbcuda.rings import ring
+from gdbcuda.rings.ring import Record, Ring, Words
+from gdbcuda.rings.ring_functions import RecordedFunction, recorded_words
+from gdbcuda.rings.ring_layout import WORD
 
 NANOSECONDS = 1e9
 NOTHING = DictMemory({})

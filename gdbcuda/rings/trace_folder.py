@@ -9,19 +9,19 @@ from typing import Any, Callable
 
 from gdbcuda import __version__, api
 from gdbcuda.api import vendor
-from gdbcuda.calls import ring, ring_calls, trace_files
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
 from gdbcuda.calls.record import DIGITS, FORMAT, Call
 from gdbcuda.calls.references import BEFORE
-from gdbcuda.calls.ring import Record
-from gdbcuda.calls.ring_calls import NANOSECONDS
-from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.calls.sinks import in_order
-from gdbcuda.calls.trace_files import RingFile, TracedProcess
-from gdbcuda.calls.trace_filter import TraceFilter
-from gdbcuda.calls.trace_places import CodeOfProcess
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import open_source
+from gdbcuda.rings import ring, ring_calls, trace_files
+from gdbcuda.rings.ring import Record
+from gdbcuda.rings.ring_calls import NANOSECONDS
+from gdbcuda.rings.ring_functions import RecordedFunction
+from gdbcuda.rings.trace_files import RingFile, TracedProcess
+from gdbcuda.rings.trace_filter import TraceFilter
+from gdbcuda.rings.trace_places import CodeOfProcess
 
 PROCESS = re.compile(r"(\d+-\d+)\.process")
 RING, KEPT = (re.compile(rf"((\d+-\d+)-\d+)\.{ending}") for ending in ("ring", "calls"))

@@ -9,10 +9,10 @@ from typing import Any
 
 from gdbcuda import elf
 from gdbcuda.api import vendor
-from gdbcuda.calls.trace_files import LoadedObject, TracedProcess
 from gdbcuda.elf.dwarf.lines import lines
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.rings.trace_files import LoadedObject, TracedProcess
 
 FARTHEST = 1 << 32  # bytes of code behind the beginning of an object
 EXECUTE = 1

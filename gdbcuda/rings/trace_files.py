@@ -9,8 +9,9 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gdbcuda.calls import ring
-from gdbcuda.calls.ring_layout import (
+from gdbcuda.errors import UserError
+from gdbcuda.rings import ring
+from gdbcuda.rings.ring_layout import (
     A_FILTER,
     A_FOLDER,
     A_FUNCTION,
@@ -33,7 +34,6 @@ from gdbcuda.calls.ring_layout import (
     VERSION,
     WORD,
 )
-from gdbcuda.errors import UserError
 
 HEADER, SIZE = RING_HEADER * WORD, ENTRY["SIZE"] * WORD
 TEXT = ENTRY["TEXT"] * WORD

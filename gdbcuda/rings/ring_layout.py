@@ -1,6 +1,6 @@
 """What the recorder in the process writes, word by word: all numbers are words of 8 bytes, little-endian.
 
-This is the one description. `python -m gdbcuda.calls.ring_layout` prints it as a header, with which libgdbcuda.so is
+This is the one description. `python -m gdbcuda.rings.ring_layout` prints it as a header, with which libgdbcuda.so is
 built (shim/recorder); `ring` reads by it.
 """
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gdbcuda import api
-from gdbcuda.calls.ring_layout import (
+from gdbcuda.machine import abi
+from gdbcuda.rings.ring_layout import (
     FLOATS,
     FUNCTION,
     IN_WORDS,
@@ -19,7 +20,6 @@ from gdbcuda.calls.ring_layout import (
     STACK_WORDS,
     WORD,
 )
-from gdbcuda.machine import abi
 
 LARGEST_OUT, LARGEST_IN, LONGEST_TEXT = 64, 192, 119  # bytes; no struct is as large as a text
 integers = abi.convention("x86-64").integers
