@@ -21,7 +21,7 @@ from gdbcuda.text.shell_command import add_command
 
 
 class View(NamedTuple):
-    """``function`` of log/views.py, which is loaded when a view is asked for."""
+    """``function`` of log/subcommands.py, which is loaded when a view is asked for."""
 
     function: str
     about: str
@@ -105,7 +105,7 @@ def refuse_words_of_the_prompt(files: list[str]) -> None:
 
 
 def run(view: View, wanted: LogOptions | DiffOptions) -> int:
-    from gdbcuda.log import views
+    from gdbcuda.log import subcommands
 
     colour = output.wants_colour(wanted.color)
 
@@ -117,11 +117,11 @@ def run(view: View, wanted: LogOptions | DiffOptions) -> int:
 
     refuse_words_of_the_prompt(wanted.files)
     has_bar = not (isinstance(wanted, file_options.ExportOptions) and output.is_terminal())
-    sources = [views.LogSource(path, paint, code, has_bar) for path in wanted.files]
+    sources = [subcommands.LogSource(path, paint, code, has_bar) for path in wanted.files]
     for source in sources:
         source.writer.is_wide = isinstance(wanted, WideOptions) and wanted.wide
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
-    getattr(views, view.function)(wanted, sources)
+    getattr(subcommands, view.function)(wanted, sources)
     output.finish()
     for source in sources:
         if source.log.problems:

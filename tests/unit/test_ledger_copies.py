@@ -14,7 +14,7 @@ from gdbcuda.calls.reader import BEGIN, END
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References
 from gdbcuda.ledger.accesses import Touch, touches
-from gdbcuda.log.summary import Summary
+from gdbcuda.log.views.summary import Summary
 from gdbcuda.memory import DictMemory
 
 

@@ -22,7 +22,7 @@ MODULES = (
     "gdbcuda.routes.right_function",
     "gdbcuda.routes.stub",
     "gdbcuda.log.select",
-    "gdbcuda.log.tree",
+    "gdbcuda.log.views.tree",
     "gdbcuda.log.where",
     "gdbcuda.manual.pages",
     "gdbcuda.manual.plain",

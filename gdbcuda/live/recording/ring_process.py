@@ -1,6 +1,6 @@
 """What the recorder ``--fast`` has in one process: the functions whose entries jump to it, and what its rings said.
 
-(`entry_patches`, `slots`; `calls.ring`.)
+(`entry_patches`, `slots`; `rings.ring`.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The recorder ``--fast``: the process itself notes its calls, in rings that are read at the user's stops and its end.
 
 Entries of functions jump to libgdbcuda.so, which is preloaded beside the hook library (`entry_patches`; shim/recorder).
-What was read is decoded when somebody asks for it. (`calls.ring`, `calls.ring_calls`.)
+What was read is decoded when somebody asks for it. (`rings.ring`, `rings.ring_calls`.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which slot of libgdbcuda.so stands for which function of a process, as long as that lives.
 
 A thread may be in a call that an earlier recorder has seen begin, and the rings have its records: a slot never stands
-for another function, and a function that is recorded again has the same one. (`calls.ring_layout`.)
+for another function, and a function that is recorded again has the same one. (`rings.ring_layout`.)
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from gdbcuda.calls import record
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
-from gdbcuda.log.trace_events import PROCESS_NAME, process_name, trace_events
+from gdbcuda.log.views.trace_events import PROCESS_NAME, process_name, trace_events
 
 
 class Writable(Protocol):

@@ -14,8 +14,9 @@ from gdbcuda.calls.references import Process
 from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
-from gdbcuda.log import FORMATS, changes, diff, export, kernel, select, summary, timeline, tree, view_data
+from gdbcuda.log import FORMATS, select, view_data
 from gdbcuda.log.progress import Progress
+from gdbcuda.log.views import changes, diff, export, kernel, summary, timeline, tree
 from gdbcuda.text import output, render
 from gdbcuda.text.highlight import JSON, highlighted_line
 from gdbcuda.text.printable import visible
@@ -237,7 +238,7 @@ def process_data(process: Process, log: Log) -> data.Data:
 
 def write_report(wanted: ReportFilesOptions, sources: list[LogSource]) -> None:
     """Of several logs a page each, in a folder."""
-    from gdbcuda.log.report import LogReport
+    from gdbcuda.log.views.report import LogReport
 
     for source, path in zip(sources, pages(wanted.output, [source.path for source in sources])):
         page = LogReport(source.table, source.log, source.writer).feed(source.events()).html()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter, parameters, value
-from gdbcuda.log.tree import CallNode
+from gdbcuda.log.views.tree import CallNode
 from gdbcuda.text.printable import visible
 
 HOOK = "hook"

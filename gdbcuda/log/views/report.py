@@ -17,7 +17,7 @@ from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger import Ledgers
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.views import leaked
-from gdbcuda.log.summary import Summary
+from gdbcuda.log.views.summary import Summary
 from gdbcuda.text.highlight import classes, shape_of, style_sheet
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
