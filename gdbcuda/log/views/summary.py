@@ -12,7 +12,7 @@ from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import STILL_OPEN, Call
 from gdbcuda.calls.references import Process, References
 from gdbcuda.calls.text import CallWriter, duration
-from gdbcuda.ledger import copied, extents
+from gdbcuda.ledger.effects import copied, extents
 from gdbcuda.text import render
 from gdbcuda.text.sentences import counted
 from gdbcuda.text.units import human

@@ -9,7 +9,7 @@ from typing import Any
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.ledger.roles import GRAPH_ALLOC, GRAPH_NODE, number
+from gdbcuda.ledger.effects.roles import GRAPH_ALLOC, GRAPH_NODE, number
 
 Data = Mapping[str, Any]
 SHAPES = frozenset({"extent", "desc", "pAllocateArray", "pMipmappedArrayDesc"})  # parameters

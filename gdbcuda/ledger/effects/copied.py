@@ -9,9 +9,9 @@ import re
 from functools import cache
 
 from gdbcuda.calls.record import Call
-from gdbcuda.ledger.accesses import ElementOf, elements
-from gdbcuda.ledger.extents import Data, behind, dimensions
-from gdbcuda.ledger.roles import number
+from gdbcuda.ledger.effects.accesses import ElementOf, elements
+from gdbcuda.ledger.effects.extents import Data, behind, dimensions
+from gdbcuda.ledger.effects.roles import number
 
 DIRECTIONS = {"H": "host", "D": "device", "A": "array"}
 NOT_GIVEN = "direction not given"

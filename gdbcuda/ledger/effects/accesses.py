@@ -11,8 +11,8 @@ from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.ledger.extents import Data, behind, dimensions
-from gdbcuda.ledger.roles import number
+from gdbcuda.ledger.effects.extents import Data, behind, dimensions
+from gdbcuda.ledger.effects.roles import number
 
 LINEAR = {"CU_MEMORYTYPE_DEVICE": "Device", "CU_MEMORYTYPE_UNIFIED": "Device", "CU_MEMORYTYPE_HOST": "Host"}
 VALUES = ("uc", "us", "ui")  # parameters

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.ledger.extents import behind
-from gdbcuda.ledger.roles import number
+from gdbcuda.ledger.effects.extents import behind
+from gdbcuda.ledger.effects.roles import number
 
 SET_DEVICE, CREATE, RETAIN = "cudaSetDevice", "cuCtxCreate", "cuDevicePrimaryCtxRetain"
 SET, POP = "cuCtxSetCurrent", "cuCtxPopCurrent"
