@@ -129,7 +129,8 @@ def test_the_map_of_contributing_has_every_room_in_its_order() -> None:
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
     tables = text[text.index("| `gdbcuda/` |") :].split("| `gdbcuda/live/` |")
     cells = [re.findall(r"^\| (`.+?) \|", table, re.MULTILINE) for table in (tables[0], tables[1].split("\n\n")[0])]
-    named = [[name.replace("/", ".") for cell in found for name in re.findall(r"`([\w/]+?)(?:/|\.py)`", cell)] for found in cells]
+    rooms = [re.findall(r"`([\w/]+?)(?:/|\.py)`", " ".join(found)) for found in cells]
+    named = [[name.replace("/", ".") for name in found] for found in rooms]
     assert named[0][named[0].index("errors") :] + [f"live.{name}" for name in named[1]] == ROOMS[:-1]
 
 

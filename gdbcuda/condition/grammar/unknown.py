@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from gdbcuda import api
-from gdbcuda.condition import parser, syntax
+from gdbcuda.condition.grammar import parser, syntax
 from gdbcuda.errors import UserError
 
 SHORTEST = 3  # letters say nothing as a part of a name

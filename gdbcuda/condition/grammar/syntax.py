@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Union
 
-from gdbcuda.condition.lexer import Integer, Text
+from gdbcuda.condition.grammar.lexer import Integer, Text
 from gdbcuda.condition.numbers import COMPARISONS, DOUBLE, SIGNED, UNSIGNED, Number, arithmetic, common, convert, negate
 from gdbcuda.errors import UserError
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from gdbcuda.condition import lexer
-from gdbcuda.condition.lexer import Integer, Token
-from gdbcuda.condition.numbers import COMPARISONS
-from gdbcuda.condition.syntax import (
+from gdbcuda.condition.grammar import lexer
+from gdbcuda.condition.grammar.lexer import Integer, Token
+from gdbcuda.condition.grammar.syntax import (
     COUNTING,
     LEVELS,
     Binary,
@@ -17,6 +16,7 @@ from gdbcuda.condition.syntax import (
     WrittenUnary,
     fold,
 )
+from gdbcuda.condition.numbers import COMPARISONS
 from gdbcuda.errors import UserError
 from gdbcuda.text import cplusplus
 from gdbcuda.text.units import multiplier
