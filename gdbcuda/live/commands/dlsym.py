@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import this_snapshot
-from gdbcuda.live.process import core_files
+from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import resolvers

@@ -8,7 +8,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live.checking import routes_here
 from gdbcuda.live.layers import answer_search, names
 from gdbcuda.live.layers.arguments import FUNCTION
-from gdbcuda.live.process import core_files
+from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import report

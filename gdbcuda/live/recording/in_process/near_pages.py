@@ -21,9 +21,9 @@ from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, trampoline_space
 from gdbcuda.live.placing import loader_watch
-from gdbcuda.live.recording import slots
-from gdbcuda.live.recording.onward_code import Onward, PlannedEntry
-from gdbcuda.live.recording.ring_process import RingProcess
+from gdbcuda.live.recording.in_process import slots
+from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
+from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.machine import entry_detour
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.free_ranges import aligned

@@ -16,10 +16,10 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files import places
 from gdbcuda.linkage import image
 from gdbcuda.linkage.image import Image
-from gdbcuda.live.process import core_contents
 from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
 from gdbcuda.live.process.memory import InferiorMemory
+from gdbcuda.live.process.objects import core_contents
 from gdbcuda.live.process.state import connection, is_alive, is_remote, program, strip_prefix
 from gdbcuda.memory.pages import PagedMemory
 

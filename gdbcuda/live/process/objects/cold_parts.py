@@ -12,7 +12,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live.process.caching import until_objects_change
-from gdbcuda.live.process.loaded_objects import object_of, objfile_of
+from gdbcuda.live.process.objects.loaded_objects import object_of, objfile_of
 
 COLD = re.compile(rb"([^\0]+)\.cold\0")
 

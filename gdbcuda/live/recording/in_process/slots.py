@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours
-from gdbcuda.live.recording import onward_code
-from gdbcuda.live.recording.onward_code import Onward, PlannedEntry
+from gdbcuda.live.recording.in_process import onward_code
+from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.trampoline import Test

@@ -7,7 +7,7 @@ import os
 from gdbcuda.api import vendor
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import process
-from gdbcuda.live.process.core_contents import file_here
+from gdbcuda.live.process.objects.core_contents import file_here
 
 NAME_IT = "name it (file PROGRAM) and open the core file again"
 WHERE = "say where the right one is (set solib-search-path DIR, or set sysroot) and open the core file again"

@@ -24,11 +24,12 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import code_places, condition_words, table_version, this_snapshot
 from gdbcuda.live.patching import own_instructions, trampoline_space
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
-from gdbcuda.live.recording import entry_patches, entry_plans, near_pages, planting, slots, taken_bytes
+from gdbcuda.live.recording import planting
 from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process import entry_patches, entry_plans, near_pages, slots, taken_bytes
+from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
 from gdbcuda.live.recording.planting import PlantingSpot
-from gdbcuda.live.recording.ring_process import RingProcess
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.rings import ring_calls, ring_layout

@@ -12,8 +12,8 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.image import PT_NOTE, Image
-from gdbcuda.live.process.loaded_objects import images
 from gdbcuda.live.process.memory import InferiorMemory
+from gdbcuda.live.process.objects.loaded_objects import images
 from gdbcuda.live.process.state import connection, program, strip_prefix
 
 

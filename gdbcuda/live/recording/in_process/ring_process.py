@@ -16,9 +16,9 @@ from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.patching import agent
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
-from gdbcuda.live.recording import onward_code, slots
-from gdbcuda.live.recording.entry_patches import EntryPatch
-from gdbcuda.live.recording.onward_code import Onward, PlannedEntry
+from gdbcuda.live.recording.in_process import onward_code, slots
+from gdbcuda.live.recording.in_process.entry_patches import EntryPatch
+from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine.trampoline import Trampoline
 from gdbcuda.rings import ring_layout
