@@ -1,6 +1,6 @@
 """The types of what is typed behind a command: how a word becomes a value, what is offered for it, what it has to be.
 
-Layers, callers and functions are known in a session of gdb alone: `gdbcuda.live.layers.arguments`.
+Layers, callers and functions are known in a session of gdb alone: `gdbcuda.live.frames.session_types`.
 """
 
 from __future__ import annotations

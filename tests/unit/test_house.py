@@ -18,9 +18,9 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 ROOMS: list[str] = re.findall(r"\S+", """
     errors packages text files manual api memory elf linkage machine condition decode
     calls rings ledger.effects ledger log.views log routes check observe remote ide shell
-    live.host live.process live.threads live.prompt live.placing live.layers live.breakpoints live.preloading
-    live.patching live.stopping live.guard live.guarding live.breaking live.recording live.dlsym live.checking
-    live.commands live
+    live.host live.process live.threads live.prompt live.placing live.layers live.frames live.noticing live.breakpoints
+    live.preloading live.patching live.stopping live.guard live.guarding live.breaking live.recording live.dlsym
+    live.checking live.commands live
 """)
 LARGEST = 20  # files of one room; commands has one for each
 CORE = [path for path in SOURCES if "live" not in path.relative_to(PACKAGE).parts]

@@ -13,10 +13,12 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
+from gdbcuda.live.frames import condition_words, frames
+from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import answer_search, condition_words, frames, names, table_version, variants
-from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS
+from gdbcuda.live.layers import names, table_version, variants
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.prompt import command
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.live.threads import children

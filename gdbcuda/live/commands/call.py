@@ -11,7 +11,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import request_stops
-from gdbcuda.live.layers import frames
+from gdbcuda.live.frames import frames
 from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import call_data, returns, stops

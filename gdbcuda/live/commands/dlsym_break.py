@@ -14,10 +14,10 @@ from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.commands import breaks
 from gdbcuda.live.dlsym import request_values
 from gdbcuda.live.dlsym.request_stops import means
+from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import names, table_version
-from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.prompt import command as commands
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text.arguments import ArgumentType

@@ -10,7 +10,7 @@ import gdb
 from gdbcuda.files import user_files
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import request_log, wanted_requests
-from gdbcuda.live.layers.arguments import FUNCTION
+from gdbcuda.live.frames.session_types import FUNCTION
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import judge

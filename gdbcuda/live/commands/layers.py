@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from gdbcuda.live.layers import who
-from gdbcuda.live.layers.who import Member
+from gdbcuda.live.noticing import who
+from gdbcuda.live.noticing.who import Member
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops

@@ -6,7 +6,8 @@ import os
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, notice, table_version
+from gdbcuda.live.layers import names, table_version
+from gdbcuda.live.noticing import notice
 from gdbcuda.live.preloading import load_remarks, preload, presence
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text.arguments import FILE, text

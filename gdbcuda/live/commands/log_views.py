@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from gdbcuda.live.layers import condition_words, table_version
-from gdbcuda.live.layers.arguments import FUNCTION, LAYERS, THREAD
+from gdbcuda.live.frames import condition_words
+from gdbcuda.live.frames.session_types import FUNCTION, LAYERS, THREAD
+from gdbcuda.live.layers import table_version
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.recording import call_log
 from gdbcuda.log import options as shared

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from gdbcuda.errors import UserError
 from gdbcuda.live.checking import routes_here
-from gdbcuda.live.layers import answer_search, names
-from gdbcuda.live.layers.arguments import FUNCTION
+from gdbcuda.live.frames.session_types import FUNCTION
+from gdbcuda.live.layers import names
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops

@@ -16,12 +16,13 @@ from gdbcuda.calls.sinks import Sink
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
+from gdbcuda.live.frames import code_places, condition_words
 from gdbcuda.live.guard import libc_calls
 from gdbcuda.live.guard.watch import sweep, trash
 from gdbcuda.live.guarding import by_process, filters, making, seccomp
 from gdbcuda.live.host import inferiors, lazily
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places, condition_words, table_version, this_snapshot
+from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.patching import own_instructions, trampoline_space
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
 from gdbcuda.live.recording import planting

@@ -11,7 +11,8 @@ from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import frames, names, table_version
+from gdbcuda.live.frames import frames
+from gdbcuda.live.layers import names, table_version
 from gdbcuda.text import cplusplus
 
 MOST_SHOWN = 8

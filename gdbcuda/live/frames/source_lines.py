@@ -7,7 +7,7 @@ from functools import lru_cache
 from gdbcuda.errors import UserError
 from gdbcuda.files import reading
 from gdbcuda.live import process
-from gdbcuda.live.layers import frames
+from gdbcuda.live.frames import frames
 
 LONGEST = 160  # characters
 LARGEST = 4 << 20  # bytes of a file

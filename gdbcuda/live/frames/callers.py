@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from gdbcuda.condition.place import EVERYWHERE, Range, complement, union
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import condition_words, this_snapshot
+from gdbcuda.live.frames import condition_words
+from gdbcuda.live.layers import this_snapshot
 from gdbcuda.machine import trampoline
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.memory import PAGE

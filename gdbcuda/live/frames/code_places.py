@@ -8,7 +8,7 @@ from typing import Any
 import gdb
 
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import frames
+from gdbcuda.live.frames import frames
 
 
 @process.until_objects_change

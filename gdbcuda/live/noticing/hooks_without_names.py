@@ -10,7 +10,8 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage.hook_library import AUDIT, INJECTION
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answer_search, answering, noticed, this_snapshot
+from gdbcuda.live.layers import answering_code, noticed, this_snapshot
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.threads import call_registers
 from gdbcuda.machine import abi
@@ -84,7 +85,7 @@ PLACES: PerInferior[WayPlaces] = PerInferior(WayPlaces, WayPlaces.end)
 def bound(symbol: str, address: int, how: str) -> None:
     reached = this_snapshot.now().reached(address, is_final=True)
     if reached is not None and reached.layer == "hook" and symbol not in reached.names:
-        answering.learn(Answering(symbol, reached, f"{reached.object} {how}"))
+        answering_code.learn(Answering(symbol, reached, f"{reached.object} {how}"))
 
 
 def plant() -> None:

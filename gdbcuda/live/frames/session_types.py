@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gdbcuda.live.layers import condition_words, names
+from gdbcuda.live.frames import condition_words
+from gdbcuda.live.layers import names
 from gdbcuda.text.arguments import ArgumentType, number
 
 # Symbols, base names and globs of the API; which functions are meant is for the command.

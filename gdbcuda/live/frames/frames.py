@@ -14,7 +14,7 @@ import gdb
 from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answering, indirect, table_version
+from gdbcuda.live.layers import answering_code, indirect, table_version
 from gdbcuda.machine import abi
 
 
@@ -67,7 +67,7 @@ def api_function(frame: gdb.Frame, known: Prototypes | None = None) -> api.Funct
     look_up = known or table_version.table().function
     name = frame.name()
     found = look_up(name.partition("(")[0]) if name else None
-    return found or look_up(indirect.name_of(frame)) or look_up(answering.function_at(frame.pc()))
+    return found or look_up(indirect.name_of(frame)) or look_up(answering_code.function_at(frame.pc()))
 
 
 def is_at_entry(frame: gdb.Frame) -> bool:
@@ -77,7 +77,7 @@ def is_at_entry(frame: gdb.Frame) -> bool:
 
 def is_entry(pc: int) -> bool:
     """The same of the address where a thread is."""
-    if answering.is_start(pc):
+    if answering_code.is_start(pc):
         return True
     start = process.function_start(pc)
     if start is None or not process.may_be_in_prologue(start, pc):

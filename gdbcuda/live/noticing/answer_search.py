@@ -13,8 +13,10 @@ import gdb
 from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answering, frames, notice, this_snapshot
+from gdbcuda.live.layers import answering_code, this_snapshot
+from gdbcuda.live.noticing import notice
 from gdbcuda.live.placing import loader_watch, own_process
 from gdbcuda.routes.answering import Answering, found
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
@@ -128,14 +130,14 @@ def look() -> None:
         tell()
     with suppress(UserError, Unreadable):  # the loader has not begun
         for answer in [*answers(names), *wrapped(names)]:
-            answering.learn(answer)
+            answering_code.learn(answer)
 
 
 def answers(names: Set[str]) -> list[Answering]:
     snapshot = this_snapshot.now()
     if notice.replacing(known := found(snapshot, names)):
         return answers(names)
-    return [*known, *answering.seen(snapshot, names)]
+    return [*known, *answering_code.seen(snapshot, names)]
 
 
 def notice_all() -> ProcessSnapshot:

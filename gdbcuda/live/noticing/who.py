@@ -9,7 +9,8 @@ from gdbcuda.api import vendor
 from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.hook_library import RESOLVERS
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answer_search, answering, noticed
+from gdbcuda.live.layers import answering_code, noticed
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
 PROGRAM, NAMED, BY_NAME, OTHER = "the program", "cuda-load", "its name", "the program's"
@@ -51,7 +52,7 @@ def member(snapshot: ProcessSnapshot, one: Linkage, order: int | None) -> Member
 
 
 def answers(file: str) -> tuple[str, ...]:
-    here = (names for address, names in answering.FUNCTIONS().items() if process.object_of(address) == file)
+    here = (names for address, names in answering_code.FUNCTIONS().items() if process.object_of(address) == file)
     return tuple(sorted(set[str]().union(*here)))
 
 
