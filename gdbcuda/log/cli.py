@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.log import file_options
 from gdbcuda.log.file_options import DiffOptions, LogOptions
@@ -17,7 +18,6 @@ from gdbcuda.text import output, render
 from gdbcuda.text.highlight import C, highlighted_line
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
-from gdbcuda.text.shell_command import add_command
 
 
 class View(NamedTuple):

@@ -9,6 +9,8 @@ from collections.abc import Callable, Container
 import gdb
 
 from gdbcuda import condition as conditions
+from gdbcuda.command_line.argument_types import one_of
+from gdbcuda.command_line.options import Options, condition, flag, option, words
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breakpoints import locations, ours
@@ -24,8 +26,6 @@ from gdbcuda.live.stopping import counting, returns
 from gdbcuda.live.threads import children
 from gdbcuda.machine import abi
 from gdbcuda.text import cplusplus
-from gdbcuda.text.arguments import one_of
-from gdbcuda.text.options import Options, condition, flag, option, words
 from gdbcuda.text.sentences import some
 
 MOST_FRAMES = 200

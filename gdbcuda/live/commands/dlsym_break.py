@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import gdb
 
+from gdbcuda.command_line.argument_types import ArgumentType
+from gdbcuda.command_line.options import Options, flag, option, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers
 from gdbcuda.live.breaking import from_request
@@ -20,8 +22,6 @@ from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.prompt import command as commands
 from gdbcuda.live.prompt.command import command
-from gdbcuda.text.arguments import ArgumentType
-from gdbcuda.text.options import Options, flag, option, optional_word
 from gdbcuda.text.printable import visible
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from gdbcuda.command_line.options import as_condition, as_words, of_kind
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.frames.session_types import FUNCTION, LAYERS, THREAD
 from gdbcuda.live.layers import table_version
@@ -14,7 +15,6 @@ from gdbcuda.log import options as shared
 from gdbcuda.log import select
 from gdbcuda.log.views import tree as trees
 from gdbcuda.text import render
-from gdbcuda.text.options import as_condition, as_words, of_kind
 
 if TYPE_CHECKING:
     from gdbcuda.calls.reader import Event

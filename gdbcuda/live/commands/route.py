@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gdbcuda.command_line.options import Options, flag, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live.checking import routes_here
 from gdbcuda.live.frames.session_types import FUNCTION
@@ -14,7 +15,6 @@ from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import report
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.options import Options, flag, optional_word
 
 if TYPE_CHECKING:
     from gdbcuda.routes.collect import Route

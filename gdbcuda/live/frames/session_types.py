@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gdbcuda.command_line.argument_types import ArgumentType, number
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.layers import names
-from gdbcuda.text.arguments import ArgumentType, number
 
 # Symbols, base names and globs of the API; which functions are meant is for the command.
 FUNCTION = ArgumentType("FUNCTION", str, complete=names.complete_functions)

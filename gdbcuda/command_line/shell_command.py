@@ -1,13 +1,13 @@
-"""A subcommand of ``gdbcuda``, made from the same declarations as a command at gdb's prompt (`text.options`)."""
+"""A subcommand of ``gdbcuda``, made from the same declarations as a command at gdb's prompt (`options`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Callable, TypeVar
 
-from gdbcuda.text.arguments import one_of
-from gdbcuda.text.options import Options, option
-from gdbcuda.text.parsing import OptionParser
+from gdbcuda.command_line.argument_types import one_of
+from gdbcuda.command_line.options import Options, option
+from gdbcuda.command_line.parsing import OptionParser
 
 Own = TypeVar("Own", bound=Options)
 

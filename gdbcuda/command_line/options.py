@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
 
+from gdbcuda.command_line.argument_types import ArgumentType, text
 from gdbcuda.errors import UserError
-from gdbcuda.text.arguments import ArgumentType, text
 from gdbcuda.text.sentences import meant
 
 if TYPE_CHECKING:
-    from gdbcuda.text.parsing import OptionParser
+    from gdbcuda.command_line.parsing import OptionParser
 
 T = TypeVar("T")
 Own = TypeVar("Own", bound="Options")
