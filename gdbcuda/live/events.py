@@ -15,7 +15,7 @@ from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.dlsym import request_log, request_stops
 from gdbcuda.live.host import gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
-from gdbcuda.live.layers import answer_search, notice
+from gdbcuda.live.noticing import answer_search, notice
 from gdbcuda.live.placing import loader_watch, own_process, unloading
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.prompt import safely

@@ -256,7 +256,7 @@ def test_an_old_gdb_says_what_it_lacks(local: Scenario) -> None:
 
 
 FAR = """python
-import gdbcuda.live.recording.onward_code as one
+import gdbcuda.live.recording.in_process.onward_code as one
 from gdbcuda.machine.detour import NoDetour
 near = one.build
 def build(entry, at, area):

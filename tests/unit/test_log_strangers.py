@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from log_files import HEADER
 
-from gdbcuda.log import report
+from gdbcuda.log.views import report
 from gdbcuda.shell import cli
 from gdbcuda.text import render
 

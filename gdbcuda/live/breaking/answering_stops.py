@@ -18,7 +18,8 @@ from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answer_search, answering, hooks_without_names
+from gdbcuda.live.layers import answering_code
+from gdbcuda.live.noticing import answer_search, hooks_without_names
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.machine import entry_jump
 from gdbcuda.routes.answering import Answering
@@ -57,8 +58,8 @@ answer_search.ON_LOOK.append(hooks_without_names.plant)
 
 def on_learned(answer: Answering) -> None:
     users = [(one, wish) for one, wish in breakpoints.of_ours() if wish.function == answer.function]
-    if answer.entry and answer.entry not in answering.OVERWRITTEN():
-        answering.OVERWRITTEN().add(answer.entry)
+    if answer.entry and answer.entry not in answering_code.OVERWRITTEN():
+        answering_code.OVERWRITTEN().add(answer.entry)
         with bytes_kept(answer.entry):
             choose_again(users)
     else:
@@ -85,7 +86,7 @@ def is_taken(number: int, address: int) -> bool:
 breakpoints.IS_TAKEN.append(is_taken)
 
 
-answering.ON_LEARNED.append(on_learned)
+answering_code.ON_LEARNED.append(on_learned)
 
 
 def on_begun() -> None:

@@ -21,7 +21,8 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import Location
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.layers import answer_search, answering, indirect, names
+from gdbcuda.live.layers import answering_code, indirect, names
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import loader_watch
 from gdbcuda.live.prompt import user_hooks
 
@@ -187,13 +188,13 @@ def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Break
 def is_anothers(place: Location) -> bool:
     """Somebody has written a jump over it, or may be about to."""
     is_vendors = place.layer in ("driver", "runtime")
-    return is_vendors and (answering.is_overwritten(place.address) or answer_search.may_be_overwritten())
+    return is_vendors and (answering_code.is_overwritten(place.address) or answer_search.may_be_overwritten())
 
 
 def is_answered(places: list[Location], wish: BreakWish) -> bool:
     """By a hook library, with code of another name: there another breakpoint is (`breaking.answering_stops`)."""
     inferior = inferiors.numbered(places[0].inferior) if places else None
-    return inferior is not None and wish.is_of_hook() and answering.is_answered(wish.function, inferior)
+    return inferior is not None and wish.is_of_hook() and answering_code.is_answered(wish.function, inferior)
 
 
 def switch(breakpoint: gdb.Breakpoint, place: Location, on: bool) -> None:

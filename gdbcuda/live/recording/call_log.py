@@ -15,14 +15,15 @@ from gdbcuda.ledger import Ledger, Ledgers, views
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers import answer_search, answering, table_version, this_snapshot
+from gdbcuda.live.layers import answering_code, table_version, this_snapshot
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.patching import mapped_pages
 from gdbcuda.live.placing import loader_watch, unloading
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
-from gdbcuda.live.recording.ring_recorder import RingRecorder
 from gdbcuda.routes.answering import Answering
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -213,7 +214,7 @@ def on_learned(answer: Answering) -> None:
 
 
 answer_search.WANTED.append(wanted)
-answering.ON_LEARNED.append(on_learned)
+answering_code.ON_LEARNED.append(on_learned)
 
 
 def forget_unloaded(addresses: set[int]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gdb
 
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import frames
 from gdbcuda.live.placing import own_process, silence, unloading
 from gdbcuda.live.threads import arrivals, call_registers, children, positions, standstill
 
