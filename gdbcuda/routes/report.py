@@ -120,7 +120,8 @@ def reached(there: Reached | None, paint: Paint, short: Callable[[str], str] = s
 
 def head(snapshot: ProcessSnapshot, past: Sequence[Route]) -> str:
     """ "8 functions go past the hook; 1 hands out memory: cuMemAllocAsync_ptsz". These come first."""
-    names = list(dict.fromkeys(route.function for route in past))
+    referred = [route for route in past if route.way != "by name"] or past
+    names = list(dict.fromkeys(route.function for route in referred))
     allocate = [name for name in names if is_alloc(snapshot, name)]
     go = "goes" if len(names) == 1 else "go"
     if not allocate:
