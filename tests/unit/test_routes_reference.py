@@ -372,6 +372,14 @@ def test_askers_beyond_two_are_counted(process: RouteProcess) -> None:
     assert report.asker(far, marked) == "<layer-app>app liba.so"
 
 
+def test_two_files_that_are_called_the_same_have_their_directories(process: RouteProcess) -> None:
+    one, two = (route("cuInit")._replace(asker=f"/opt/{name}/liba.so") for name in ("one", "two"))
+    assert [row[1] for row in rows_of([one, two._replace(function="cuMemFree_v2")])[-2:]] == [
+        "app /opt/one/liba.so", "app /opt/two/liba.so"]  # fmt: skip
+    there = Reached(4, ("cuInit",), "/opt/two/liba.so", "hook")
+    assert rows_of([one._replace(reached=there)])[-1][3] == "hook /opt/two/liba.so cuInit"
+
+
 def test_functions_that_were_folded_are_counted_in_the_colour_of_none_of_them(process: RouteProcess) -> None:
     alike = [[route("cuInit")], [route("cuDeviceGet")], [route("cuMemFree_v2")]]
     name, _, _, there, verdict, _ = report.cells_of(alike, marked, str)
