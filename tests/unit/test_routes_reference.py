@@ -193,7 +193,9 @@ def test_who_is_searched_for_pointers(process: RouteProcess) -> None:
 
 
 @pytest.mark.parametrize(("name", "is_alloc"), [
-    ("cuMemAlloc_v2", True), ("cuMemAllocHost_v2", True), ("cuInit", False), ("cuNoFunction", False)])
+    ("cuMemAlloc_v2", True), ("cuMemAllocHost_v2", True), ("cuInit", False), ("cuNoFunction", False),
+    ("cuMemAddressReserve", False), ("cuMemHostRegister_v2", False), ("cuIpcOpenMemHandle_v2", False),
+    ("cuGraphAddMemAllocNode", True), ("cuMemCreate", True)])
 def test_what_allocates(process: RouteProcess, name: str, is_alloc: bool) -> None:
     assert collect.is_alloc(process.snapshot("program"), name) is is_alloc
 
@@ -319,6 +321,21 @@ def test_what_goes_past_fits_a_screen(process: RouteProcess) -> None:
     assert report.folded_table(snapshot, few, plain) == report.table(few, plain, is_each=False)
 
 
+def test_what_takes_device_memory_comes_first(process: RouteProcess) -> None:
+    named = "cuCtxSetCurrent cuMemAddressReserve cuMemAllocFromPoolAsync cuMemAllocHost_v2 cuMemAlloc_v2"
+    found = collect.allocations_first(process.snapshot("program", "driver"), [route(name) for name in named.split()])
+    assert [one.function for one in found] == [
+        "cuMemAlloc_v2", "cuMemAllocFromPoolAsync", "cuMemAllocHost_v2", "cuCtxSetCurrent", "cuMemAddressReserve"
+    ]  # fmt: skip
+
+
+def test_what_nobody_refers_to_goes_past_nothing(process: RouteProcess) -> None:
+    new = route("cuMemCreate")._replace(way="by name")
+    snapshot = process.snapshot("program", "driver")
+    assert report.head(snapshot, [route("cuInit"), new]).startswith("1 function goes past the hook, and none hands out")
+    assert report.head(snapshot, [new]) == "1 function goes past the hook; 1 hands out memory: cuMemCreate"
+
+
 def test_the_line_above_what_goes_past(process: RouteProcess) -> None:
     snapshot = process.snapshot("program", "driver")
     head = [report.head(snapshot, [route(name) for name in names.split()]) for names in (
@@ -353,6 +370,14 @@ def test_askers_beyond_two_are_counted(process: RouteProcess) -> None:
     assert report.askers([asked[0], asked[0]], plain) == "app liba.so"
     far = route("cuInit")._replace(asker="/usr/local/lib/liba.so")
     assert report.asker(far, marked) == "<layer-app>app liba.so"
+
+
+def test_two_files_that_are_called_the_same_have_their_directories(process: RouteProcess) -> None:
+    one, two = (route("cuInit")._replace(asker=f"/opt/{name}/liba.so") for name in ("one", "two"))
+    assert [row[1] for row in rows_of([one, two._replace(function="cuMemFree_v2")])[-2:]] == [
+        "app /opt/one/liba.so", "app /opt/two/liba.so"]  # fmt: skip
+    there = Reached(4, ("cuInit",), "/opt/two/liba.so", "hook")
+    assert rows_of([one._replace(reached=there)])[-1][3] == "hook /opt/two/liba.so cuInit"
 
 
 def test_functions_that_were_folded_are_counted_in_the_colour_of_none_of_them(process: RouteProcess) -> None:
