@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gdbcuda.calls.record import Call
+from gdbcuda.calls.record import STILL_OPEN, Call
 from gdbcuda.calls.text import CallWriter, parameters, value
 from gdbcuda.log.views.tree import CallNode
 from gdbcuda.text.printable import visible
@@ -82,7 +82,9 @@ def differences(node: CallNode) -> list[Change]:
     call, behind = node.call, [child.call for child in next_calls(node)]
     same = [one for one in behind if one.base == call.base]  # a hook may make such calls of its own, too
     forwarded = min(same, key=lambda one: len(list(changed(call, one)))) if same else None
-    found = [Change("never forwarded")] if forwarded is None else list(changed(call, forwarded))
+    found = list(changed(call, forwarded)) if forwarded is not None else []
+    if forwarded is None and call.ended != STILL_OPEN:  # one that is not over may yet be
+        found.append(Change("never forwarded"))
     return found + [Change("extra call", one.name, call=one) for one in behind if one is not forwarded]
 
 
