@@ -106,6 +106,7 @@ def refuse_words_of_the_prompt(files: list[str]) -> None:
 
 def run(view: View, wanted: LogOptions | DiffOptions) -> int:
     from gdbcuda.log import subcommands
+    from gdbcuda.log.source import LogSource
 
     colour = output.wants_colour(wanted.color)
 
@@ -117,7 +118,7 @@ def run(view: View, wanted: LogOptions | DiffOptions) -> int:
 
     refuse_words_of_the_prompt(wanted.files)
     has_bar = not (isinstance(wanted, file_options.ExportOptions) and output.is_terminal())
-    sources = [subcommands.LogSource(path, paint, code, has_bar) for path in wanted.files]
+    sources = [LogSource(path, paint, code, has_bar) for path in wanted.files]
     for source in sources:
         source.writer.is_wide = isinstance(wanted, WideOptions) and wanted.wide
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time

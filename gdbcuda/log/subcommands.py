@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from gdbcuda import api
-from gdbcuda.calls import data, reader
-from gdbcuda.calls.reader import Event, Log, LogFile
+from gdbcuda.calls import data
+from gdbcuda.calls.reader import Log
 from gdbcuda.calls.references import Process
-from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
+from gdbcuda.calls.text import CallWriter
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
 from gdbcuda.log import FORMATS, select, view_data
 from gdbcuda.log.progress import Progress
+from gdbcuda.log.source import LogSource
 from gdbcuda.log.views import changes, diff, export, kernel, summary, timeline, tree
 from gdbcuda.text import output, render
 from gdbcuda.text.highlight import JSON, highlighted_line
@@ -31,45 +31,8 @@ if TYPE_CHECKING:
         ReportFilesOptions,
     )
     from gdbcuda.log.options import DataOptions, FilterOptions, LatestOptions, ShowOptions, SummaryOptions
-    from gdbcuda.rings.trace_folder import TraceFolder
 
 T = TypeVar("T")
-
-
-class LogSource:
-    """One file, or a folder of `gdbcuda trace`: its calls, what it says beside them, and a writer of lines in the words
-    of its version.
-
-    ``has_bar``: a progress bar on a terminal, which goes before a line is printed there (`hide_bar`)."""
-
-    def __init__(self, path: str, paint: Paint = plainly, code: Code = as_it_is, has_bar: bool = True) -> None:
-        self.path, self.log, self.has_bar = path, Log(), has_bar
-        self.file = opened(path)
-        self.hide_bar: Callable[[], None] = lambda: None
-        head = self.file.header
-        self.is_ours = bool(head)
-        self.table = api.load(reader.version(head, "cuda"), reader.version(head, "nvml"))
-        self.writer = CallWriter(self.table, self.log.notes, paint, code)
-
-    def events(self, progress: Progress | None = None) -> Iterator[Event]:
-        progress = progress or Progress(self.file.size)
-        self.hide_bar = progress.hide
-        try:
-            yield from self.file.events(self.log, progress if self.has_bar else None)
-        finally:
-            progress.close()
-
-    def problems(self) -> str:
-        """What could not be read, for stderr."""
-        return visible(f"gdbcuda: {self.path}: {'; '.join(summary.problems_text(self.log).splitlines())}")
-
-
-def opened(path: str) -> LogFile | TraceFolder:
-    if not os.path.isdir(path):
-        return reader.LogFile(path)
-    from gdbcuda.rings.trace_folder import TraceFolder
-
-    return TraceFolder(path)
 
 
 class Printer:

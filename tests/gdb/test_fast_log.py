@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from guard_programs import RESOLVER
 from scenario import GDB, Scenario
-from test_guard_confined import CONFINES
+from test_guard_seccomp import CONFINES
 from test_log import KINDS, START, by_thread, calls_of_sample, events
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")

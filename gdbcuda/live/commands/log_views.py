@@ -59,7 +59,7 @@ def cuda_log_show(wanted: LogShowOptions) -> str:
     if wanted.json:
         return as_json(calls, chosen, wanted)
     shown = "\n".join(filter(None, (view(calls, chosen, wanted), chosen.remark())))
-    return render.fold(shown, render.screen())
+    return render.fold_to_screen(shown)
 
 
 def as_json(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:

@@ -78,7 +78,7 @@ def cuda_memory(wanted: MemoryOptions) -> str:
     ledger = ledger_here()
     if wanted.json:
         return as_json(ledger, wanted)
-    return render.fold(shown(wanted, ledger), render.screen())
+    return render.fold_to_screen(shown(wanted, ledger))
 
 
 def shown(wanted: MemoryOptions, ledger: Ledger) -> str:

@@ -17,6 +17,7 @@ from gdbcuda.calls.text import CallWriter
 from gdbcuda.ledger import Ledgers
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.views import leaked
+from gdbcuda.log.views.drawn_calls import DrawnCalls, Row
 from gdbcuda.log.views.summary import Summary
 from gdbcuda.text.highlight import classes, shape_of, style_sheet
 from gdbcuda.text.printable import visible
@@ -25,46 +26,10 @@ from gdbcuda.text.sentences import counted
 MOST_CALLS, MOST_BLOCKS, MOST_POINTS, MOST_ROWS = 50_000, 5_000, 20_000, 1_000
 DEEPEST = 40  # rows of a lane; a hook that calls itself without end is not drawn further down
 LONGEST = 400  # characters of a call's text
-SPREAD, GOLDEN = 1 << 32, 0x9E3779B1  # Fibonacci hashing: lots that no rhythm of the program is in step with
 # In a script element "</script" and "<!--<script" of a string of the program's would be HTML's (HTML Standard,
 # "Restrictions for contents of script elements"). Other than ASCII json.dumps has written by its numbers already.
 INERT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}
 TEMPLATE = Path(__file__).with_suffix(".html")
-Row = list[Any]
-
-
-class Drawn:
-    """Calls to draw, spread over the whole log: every outermost call with what is inside it; when these get too many
-    half of them, and so on. Those that failed are always among them, up to a number."""
-
-    def __init__(self, most: int) -> None:
-        self.most, self.roots, self.part = most, 0, SPREAD
-        self.rows: list[tuple[int, Row]] = []  # with the lot of the outermost call
-        self.failed: list[Row] = []
-        self._lot: dict[int, int] = {}  # of open calls
-
-    def begin(self, call: Call) -> None:
-        inside = self._lot.get(call.parent) if call.parent is not None else None
-        self._lot[call.number] = self.roots * GOLDEN % SPREAD if inside is None else inside
-        self.roots += inside is None
-
-    def wants(self, call: Call) -> bool:
-        return self._lot.get(call.number, 0) < self.part
-
-    def end(self, call: Call, row: Row | None) -> None:
-        lot = self._lot.pop(call.number, 0)
-        if row is None:
-            return
-        if lot < self.part:
-            self.rows.append((lot, row))
-        elif len(self.failed) < self.most:
-            self.failed.append(row)
-        while len(self.rows) > self.most and self.part > 1:
-            self.part //= 2
-            self.rows = [one for one in self.rows if one[0] < self.part]
-
-    def all(self) -> list[Row]:
-        return [*(row for _, row in self.rows), *self.failed]
 
 
 class LogReport:
@@ -73,7 +38,7 @@ class LogReport:
     def __init__(self, table: api.Table, log: Log, writer: CallWriter) -> None:
         self.log, self.writer = log, writer
         self.summary, self.ledgers = Summary(table, log.notes), Ledgers(table, log.notes)
-        self.drawn = Drawn(MOST_CALLS)
+        self.drawn = DrawnCalls(MOST_CALLS)
         self.names: dict[str, int] = {}
         self.shapes: dict[str, int] = {}  # of the calls as C, without their numbers
         self.stacks: dict[tuple[str, ...], int] = {(): 0}  # the frames above the caller, outwards

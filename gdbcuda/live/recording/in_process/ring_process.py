@@ -8,20 +8,26 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Callable
 
 import gdb
 
+from gdbcuda.calls.record import Call
+from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.patching import agent
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
-from gdbcuda.live.recording.in_process import onward_code, slots
+from gdbcuda.live.recording import planting
+from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process import entry_plans, onward_code, recorded_guards, slots
 from gdbcuda.live.recording.in_process.entry_patches import EntryPatch
 from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
+from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.trampoline import Trampoline
-from gdbcuda.rings import ring_layout
+from gdbcuda.rings import ring_calls, ring_layout
 from gdbcuda.rings.ring import Record, Ring, RingReader
 from gdbcuda.rings.ring_calls import ThreadCalls
 from gdbcuda.rings.ring_functions import RecordedFunction
@@ -54,6 +60,20 @@ class RingProcess:
         self.reader = RingReader(process.InferiorMemory(), symbol.address)
         self.reader.skip()
         return True
+
+    def plan(self, linkage: Linkage, wish: RecordWish) -> None:
+        """The entries of an object's functions that are to be recorded, and why others are left alone."""
+        known = table_version.table().functions
+        spots = [spot for spot in planting.spots(linkage, wish.functions, wish.places)
+                 if spot.symbol in known and spot.address not in self.patches]  # fmt: skip
+        entries = []
+        for spot, found in entry_plans.plans(linkage, spots):
+            try:
+                tests = recorded_guards.tests(wish.condition, spot)
+                entries.append(slots.planned(spot, entry_plans.require(found), tests))
+            except NoDetour as reason:
+                self.left_alone[spot.address] = spot, str(reason)
+        self.add(entries)
 
     def inherit(self, parent: RingProcess) -> None:
         """As a child that is forked: its memory is a copy, in which the rings are empty."""
@@ -113,3 +133,23 @@ class RingProcess:
             if self.patches.pop(address, None) is not None:
                 process.PATCHED().pop(address)
                 slots.forget(address)
+
+    def decode(self, number: int, epoch: float, is_wanted: Callable[[Call], bool]) -> tuple[list[Call], list[Call]]:
+        """The calls that have begun and those that have ended, by what was read; ``number`` is the first one's."""
+        table, begun, logs = table_version.table(), [], []
+        for one, records in self.read:
+            log = self.calls.setdefault(one.address, ThreadCalls(one, epoch))
+            logs.append(log)
+            begun += [pair for pair in log.add(records, self.known, table) if is_wanted(pair[0])]
+        self.read.clear()
+        calls = ring_calls.numbered(begun, number)
+        for call in calls:
+            call.thread, call.inferior = self.threads.get(call.lwp, call.lwp), self.number
+        ended = [call for log in logs for call in log.ended if call.number >= 0]
+        for log in logs:
+            log.ended.clear()
+        return calls, ended
+
+
+def lost(reader: RingReader | None) -> int:
+    return sum(one.lost for one in reader.rings.values()) if reader is not None else 0

@@ -19,23 +19,24 @@ from gdbcuda.live import process
 from gdbcuda.live.frames import code_places, condition_words
 from gdbcuda.live.guard import libc_calls
 from gdbcuda.live.guard.watch import sweep, trash
-from gdbcuda.live.guarding import by_process, filters, making, seccomp
-from gdbcuda.live.host import inferiors, lazily
+from gdbcuda.live.guarding import seccomp
+from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import table_version, this_snapshot
+from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.patching import own_instructions, trampoline_space
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
-from gdbcuda.live.recording import planting
 from gdbcuda.live.recording.footprint import RecordWish
-from gdbcuda.live.recording.in_process import entry_patches, entry_plans, near_pages, slots, taken_bytes
-from gdbcuda.live.recording.in_process.ring_process import RingProcess
+from gdbcuda.live.recording.in_process import (
+    entry_patches,
+    near_pages,
+    recorded_guards,
+    taken_bytes,
+)
+from gdbcuda.live.recording.in_process.ring_process import RingProcess, lost
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
 from gdbcuda.live.recording.planting import PlantingSpot
-from gdbcuda.machine import abi, trampoline
-from gdbcuda.machine.detour import NoDetour
 from gdbcuda.rings import ring_calls, ring_layout
-from gdbcuda.rings.ring import Record, RingReader
-from gdbcuda.rings.ring_calls import ThreadCalls
+from gdbcuda.rings.ring import Record
 from gdbcuda.routes.answering import Answering
 
 MOST_AT_END = 10_000  # calls that are decoded unasked, to say what was not freed
@@ -72,16 +73,7 @@ class RingRecorder(LogNotes):
             return
         if state.watches is None:
             self.look_out(state)
-        known = table_version.table().functions
-        spots = [spot for spot in planting.spots(linkage, self.wish.functions, self.wish.places)
-                 if spot.symbol in known and spot.address not in state.patches]  # fmt: skip
-        entries = []
-        for spot, found in entry_plans.plans(linkage, spots):
-            try:
-                entries.append(slots.planned(spot, entry_plans.require(found), self.tests(spot)))
-            except NoDetour as reason:
-                state.left_alone[spot.address] = spot, str(reason)
-        state.add(entries)
+        state.plan(linkage, self.wish)
 
     def look_out(self, state: RingProcess) -> None:
         """(A program that catches SIGTRAP meets no breakpoint of ours.)"""
@@ -109,26 +101,12 @@ class RingRecorder(LogNotes):
     # -- guards on the same functions
 
     def lead_guards_here(self) -> None:
-        """Those that are there already are made again."""
-        if not lazily.is_loaded("gdbcuda.live.guarding.guards") or process.is_thread_running():
-            return
-        for guard in list(by_process.PROCESSES().guards.values()):
-            if guard.function in self.processes().spots and not guard.trampoline.is_recorded:
-                by_process.look_again(guard.members)
-                making.remove(guard)
+        if not process.is_thread_running():
+            recorded_guards.make_again(self.processes().spots)
 
     def beside_guard(self, function: int) -> RecordedEntry | None:
         is_free = self.wish.condition is None
         return self.processes().beside_guard(function) if is_free else None
-
-    def tests(self, spot: PlantingSpot) -> list[trampoline.Test]:
-        """What the process asks of each call."""
-        condition = self.wish.condition
-        if condition is None:
-            return []
-        function = table_version.table().functions[spot.symbol]
-        places = abi.locate(function, filters.MACHINE)
-        return [filters.tree_term(0, condition.trees[spot.symbol], places)()]
 
     def plant_answer(self, answer: Answering) -> None:
         """Code of another name, in an object that has been looked at."""
@@ -224,19 +202,8 @@ class RingRecorder(LogNotes):
             self.tell(state)
 
     def tell(self, state: RingProcess) -> None:
-        table, begun, logs = table_version.table(), [], []
-        for one, records in state.read:
-            log = state.calls.setdefault(one.address, ThreadCalls(one, self.epoch))
-            logs.append(log)
-            begun += [pair for pair in log.add(records, state.known, table) if self.is_wanted(pair[0])]
-        state.read.clear()
-        calls = ring_calls.numbered(begun, self.number)
+        calls, ended = state.decode(self.number, self.epoch, self.is_wanted)
         self.number += len(calls)
-        for call in calls:
-            call.thread, call.inferior = state.threads.get(call.lwp, call.lwp), state.number
-        ended = [call for log in logs for call in log.ended if call.number >= 0]
-        for log in logs:
-            log.ended.clear()
         self.pass_on(calls, ended)
 
     def is_wanted(self, call: Call) -> bool:
@@ -277,7 +244,3 @@ class RingRecorder(LogNotes):
         self.on_stop()
         self.processes.close()
         super().close()
-
-
-def lost(reader: RingReader | None) -> int:
-    return sum(one.lost for one in reader.rings.values()) if reader is not None else 0
