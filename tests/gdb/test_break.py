@@ -297,6 +297,17 @@ def test_an_indirect_function_beside_the_driver_s(scenario: Scenario, compile_c,
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2\(", text)[:4] == layers and "not in CUresult" not in text
 
 
+def test_nobody_asks_for_the_code_any_more(scenario: Scenario, compile_c) -> None:
+    """What heard the loader's question leaves gdb's table with the last who waited, in a script too."""
+    hook = compile_c("libindirect.so", DRIVER_TOO, "-shared")
+    table = "maintenance info breakpoints"
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", table, "delete", "cuda-guards", "echo gone\\n",
+                        table, "continue", hook=hook)  # fmt: skip
+    before, _, after = text.partition("gone\n")
+    assert re.search(r"^-\d+ .* y .* choose\b", before, re.MULTILINE), before
+    assert " choose" not in after and "exited" in after, after
+
+
 VERSIONS = """
 int first(unsigned long long *dptr, unsigned long bytesize) { return 2; }
 int second(unsigned long long *dptr, unsigned long bytesize) { return 0; }
