@@ -77,9 +77,9 @@ def is_gdbs(one: gdb.Breakpoint, wish: BreakWish) -> bool:
 
 
 def is_taken(number: int, address: int) -> bool:
-    """gdb may find that code later all the same."""
-    known = PLACES().known
-    return any(owner == number and stop_address(code) == address for owner, code in known)
+    """gdb may find that code later all the same, and stops behind the prologue also where there are no line numbers."""
+    codes = {code for owner, code in PLACES().known if owner == number}
+    return bool(codes) and not codes.isdisjoint({address, process.function_start(address)})
 
 
 breakpoints.IS_TAKEN.append(is_taken)
