@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from routes_process import RouteProcess, marked, plain, route, rows
 
-from gdbcuda.routes import report, resolvers, verdicts
+from gdbcuda.routes import collect, report, resolvers, verdicts
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import Reached
 
