@@ -37,6 +37,10 @@ def test_a_program_that_was_linked_with_wrap(scenario: Scenario, compile_c) -> N
     text = scenario.run(program, "break main", "RUN", "cuda-route cuMemAlloc_v2", "cuda-route --unhooked")
     assert re.search(r"cuMemAlloc_v2  app wrapped +--wrap .* app wrapped __wrap_cuMemAlloc_v2 +other ", text)
     assert "Nothing goes past the hook." in text
+    told = "linked with --wrap for cuMemAlloc_v2"
+    for words in (("cuda-check",), ("break main", "RUN", "cuda-check")):
+        text = " ".join(scenario.run(program, *words, hook=None).split())
+        assert told in text and "wrapped: can be hooked" in text and "the hook is in place" not in text
 
 
 INJECTED = """
