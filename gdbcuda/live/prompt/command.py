@@ -115,6 +115,8 @@ class Command(gdb.Command):
         words = cplusplus.joined(gdb.string_to_argv(text))
         if self.is_prefix and words and not words[0].startswith("-"):
             raise UserError(unknown_subcommand(self.name, words[0]))
+        if conditions and any(word.partition("=")[0] == "--if" for word in words):
+            raise UserError(f"a condition is written without -- here: {self.condition_example}")
         typed = vars(self.parser.parse_args(words))
         if conditions and condition is None:
             functions = next(typed[part.key] for part in self.parts if isinstance(part, Word))
