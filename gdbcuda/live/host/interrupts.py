@@ -5,6 +5,10 @@ KeyboardInterrupt at the handler's first instruction, and gdb drops what an even
 lost, and the handler not done. So Python's handler of SIGINT is ours (the process's stays gdb's), and puts one off.
 One that comes later would be taken by the next function of gdb's that looks for it, and that is no handler of Python's:
 until the handlers are done, the signal waits outside of the process.
+
+One that comes while a module of ours loads would leave half a module for the rest of the session, for those that load
+when they are first used (`lazily`) are loaded once; in a ``__del__`` Python would drop it, and say so with a traceback.
+It is raised where that is over: in the code that was waiting for it, by a trace function. (sys.settrace, frame.f_trace)
 """
 
 from __future__ import annotations
@@ -12,11 +16,14 @@ from __future__ import annotations
 import _thread
 import faulthandler
 import signal
+import sys
 from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any, Callable
 
 STDERR = 2
+OURS = frozenset(("gdbcuda",))
+IMPORTING = frozenset(("importlib", "_frozen_importlib", "_frozen_importlib_external"))
 _putting_off: set[CodeType] = set()
 _put_off: list[int] = []
 
@@ -26,10 +33,15 @@ def listen() -> None:
     before = signal.getsignal(signal.SIGINT)
 
     def interrupted(number: int, frame: FrameType | None) -> None:
+        there = interruptible(frame)
         if is_in_event(frame) and not _put_off:
             _put_off.append(number)
-        elif callable(before):
+        elif not callable(before):
+            return
+        elif there is frame or there is None:
             before(number, frame)
+        else:
+            call_in(there, before, number)
 
     faulthandler.register(signal.SIGINT, file=STDERR)
     signal.signal(signal.SIGINT, interrupted)
@@ -42,6 +54,42 @@ def is_in_event(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def interruptible(frame: FrameType | None) -> FrameType | None:
+    """It, or its innermost caller that waits for no import and no ``__del__``."""
+    found = frame
+    while frame is not None:
+        caller = frame.f_back
+        is_our_import = is_of(frame, IMPORTING) and caller is not None and is_of(caller, OURS)
+        if is_our_import or frame.f_code.co_name == "__del__":
+            found = caller
+        frame = caller
+    return found
+
+
+def is_of(frame: FrameType, modules: frozenset[str]) -> bool:
+    name = str(frame.f_globals.get("__name__", ""))
+    return name in modules or name.partition(".")[0] in modules
+
+
+def call_in(frame: FrameType, action: Callable[[int, FrameType], object], number: int) -> None:
+    """As soon as the frame goes on."""
+    former = sys.gettrace()
+    if former is nothing:  # one is waiting already
+        return
+
+    def trace(there: FrameType, event: str, value: Any) -> None:
+        there.f_trace = None
+        sys.settrace(former)
+        action(number, there)
+
+    frame.f_trace = trace
+    sys.settrace(nothing)
+
+
+def nothing(frame: FrameType, event: str, value: Any) -> None:
+    """Of the frames that begin meanwhile nothing is to be known."""
 
 
 def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., bool]:
