@@ -10,7 +10,8 @@ from gdbcuda.command_line.argument_types import FILE
 from gdbcuda.command_line.options import optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answer_search, table_version
+from gdbcuda.live.layers import table_version
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
