@@ -28,6 +28,7 @@ BETWEEN_COMMANDS = (
     shown_calls.sweep,
     answering_stops.sweep,
     hooks_without_names.sweep,
+    answer_search.sweep,
     if_loaded("guarding.guards", "on_prompt"),
 )
 HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
@@ -74,6 +75,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         shown_calls.sweep,
         answering_stops.sweep,
         hooks_without_names.sweep,
+        answer_search.sweep,
         if_loaded("guarding.guards", "on_stop"),
     ),
     "before_prompt": (

@@ -123,7 +123,7 @@ def plan(build: Build, session: Session, tools: Tools, place: Place, pid: int, c
         "setup": setup(build, session, control), "begin": begin(build, session, tools, line, pid, control),
         "before": session.before, "watches": [watch.plan() for watch in session.watches], "at": session.at,
         "stops": session.stops, "last": session.last, "end": session.end, "again": AGAIN, "values": values(build),
-        "mine": [str(build.library), str(build.program)], "bodies": bodies(build),
+        "mine": [str(build.library)], "bodies": bodies(build),
         "far": session.start in REMOTE,
         "finish": ["cuda-guards", "info breakpoints", *([f"cuda-log save {place.log}"] if logging else [])],
     }  # fmt: skip

@@ -297,6 +297,13 @@ def test_an_indirect_function_beside_the_driver_s(scenario: Scenario, compile_c,
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2\(", text)[:4] == layers and "not in CUresult" not in text
 
 
+def test_the_program_s_first_instruction_is_watched_once(scenario: Scenario) -> None:
+    table = "maintenance info breakpoints"
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", "cuda-guards", "echo begun\\n", table, "delete",
+                        "continue")  # fmt: skip
+    assert "<_start>" not in text.partition("begun\n")[2] and "exited" in text, text
+
+
 def test_nobody_asks_for_the_code_any_more(scenario: Scenario, compile_c) -> None:
     """What heard the loader's question leaves gdb's table with the last who waited, in a script too."""
     hook = compile_c("libindirect.so", DRIVER_TOO, "-shared")

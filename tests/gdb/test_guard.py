@@ -53,7 +53,7 @@ def test_false_calls_cost_no_stop(scenario: Scenario, build) -> None:
 def test_a_function_that_calls_itself_behind_its_entry(scenario: Scenario, build) -> None:
     """No breakpoint of ours is where it comes then."""
     hook, program = build(CALLS_ITSELF)
-    text = scenario.run(program, ON, LARGE, "RUN", STATE, "continue", hook=hook, arguments=("1", "10000", "1"))
+    text = scenario.run(program, ON, LARGE, "RUN", STATE, "continue", hook=hook, arguments=("1", "100000", "1"))
     assert states(text) == ["guarded"] and "bytesize=1099511628776 [1.00 TiB]" in text, text
     assert float(re.search(r"([\d.]+) ns a call", text)[1]) < 20_000, text
 

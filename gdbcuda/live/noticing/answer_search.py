@@ -17,7 +17,7 @@ from gdbcuda.live.frames import frames
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import answering_code, this_snapshot
 from gdbcuda.live.noticing import notice
-from gdbcuda.live.placing import loader_watch, own_process
+from gdbcuda.live.placing import leaving, loader_watch, own_process
 from gdbcuda.routes.answering import Answering, found
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
@@ -35,7 +35,7 @@ class EntryPoint(own_process.Internal):
     sees_all_calls = False
 
     def stop(self) -> bool:
-        PLACES().is_early = False
+        PLACES().is_early, PLACES().has_begun = False, True
         look()
         for tell in ON_BEGUN:
             tell()
@@ -87,10 +87,19 @@ def on_objfile(event: gdb.NewObjFileEvent) -> None:
 
 def plant() -> bool:
     here, address = PLACES(), process.auxiliary().get("AT_ENTRY", 0)
-    if here.entry is not None or not address or process.connection() == "core" or here.has_begun:
+    if here.entry is not None or not address or process.connection() == "core" or here.has_begun or not wanted():
         return False
     here.entry = EntryPoint(address)
     return True
+
+
+def sweep(event: object = None) -> None:
+    """At a stop, and between commands: the program's first instruction is behind it, or nobody waits for that."""
+    for here in PLACES.all():
+        if here.entry is not None and (here.has_begun or not wanted()):
+            known = {here.entry.address: here.entry}
+            leaving.delete(known, list(known))
+            here.entry = known.get(here.entry.address)
 
 
 def is_in_program() -> bool:
