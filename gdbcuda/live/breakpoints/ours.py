@@ -91,12 +91,26 @@ class CallCount:
 
 class InProcess:
     """What there is of a breakpoint in one process, and goes with it. ``sites``: where the calls that it waits for
-    return."""
+    return; ``answering``: its own breakpoints on code that answers for the function, by the address of the code."""
 
     def __init__(self) -> None:
         self.count = CallCount()
         self.guards = WantedGuards()
         self.sites: set[int] = set()
+        self.answering: dict[int, gdb.Breakpoint] = {}
+
+    def end(self) -> None:
+        for one in self.answering.values():
+            if one.is_valid():
+                one.delete()
+
+
+class InEndedProcess:
+    """What is still told of a breakpoint when its process has ended, until the next one begins. ``calls_seen``: as
+    guards have counted, None where there was none."""
+
+    def __init__(self) -> None:
+        self.calls_seen: int | None = None
 
 
 class OurBreakpoint:
@@ -108,7 +122,8 @@ class OurBreakpoint:
         self.wish: BreakWish | None = None
         self.filter: GuardFilter | None = None
         self.hits = 0
-        self.here: PerInferior[InProcess] = PerInferior(InProcess)
+        self.here: PerInferior[InProcess] = PerInferior(InProcess, InProcess.end)
+        self.ended: PerInferior[InEndedProcess] = PerInferior(InEndedProcess, kept=True)
 
 
 _known: dict[int, OurBreakpoint] = {}
@@ -166,3 +181,4 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     for tell in ON_GONE:
         safely.contained(tell)(gone)
     gone.here.close()
+    gone.ended.close()

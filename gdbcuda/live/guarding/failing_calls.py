@@ -18,10 +18,10 @@ from gdbcuda.files import places
 from gdbcuda.live import breakpoints, process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.ours import AwaitedFailures
+from gdbcuda.live.frames import code_places
+from gdbcuda.live.frames.frames import FrameCall
 from gdbcuda.live.guard.watch import Watch, trash
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places
-from gdbcuda.live.layers.frames import FrameCall
 from gdbcuda.live.patching import agent, trampoline_space
 from gdbcuda.live.stopping import returns
 from gdbcuda.live.stopping.returns import Pending

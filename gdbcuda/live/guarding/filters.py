@@ -11,8 +11,9 @@ from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code import translate
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints.ours import GuardFilter
+from gdbcuda.live.frames import callers
 from gdbcuda.live.guarding.condition_needs import SelectedProcess
-from gdbcuda.live.layers import callers, names
+from gdbcuda.live.layers import names
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.x86_write import Code

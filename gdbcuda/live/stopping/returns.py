@@ -9,9 +9,9 @@ import gdb
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.ours import OurBreakpoint
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import frames
 from gdbcuda.live.placing import unloading
 from gdbcuda.live.stopping import call_sites, shown_calls
 from gdbcuda.live.stopping.shown_calls import Key, returns_to
