@@ -111,3 +111,53 @@ def test_children_while_shown_calls_end(scenario: Scenario, compile_c, tmp_path:
     words = (f"set cuda-guard {guard}", "cuda-break cuMemAlloc if bytesize >= 1T", "RUN", go_on)
     text = scenario.run(program, *words, hook=hook)
     assert text.count("Breakpoint 1  hook") > 20 and "children 40 of 40\n" in text, text
+
+
+VFORKS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+static volatile int over;
+static void *work(void *argument)
+{
+    unsigned long long sum = 0;
+    for (unsigned long i = 0; !over; i++) {
+        cuMemAlloc_v2(&sum, i % 20 ? 4 : 5);
+        usleep(1000);
+    }
+    return NULL;
+}
+int main(void)
+{
+    pthread_t thread[8];
+    int good = 0;
+    for (int i = 0; i < 8; i++)
+        pthread_create(&thread[i], NULL, work, NULL);
+    for (int i = 0; i < 150; i++) {
+        int status;
+        pid_t child = vfork();
+        if (!child) {
+            usleep(10000);
+            _exit(40);
+        }
+        good += waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 40;
+    }
+    over = 1;
+    for (int i = 0; i < 8; i++)
+        pthread_join(thread[i], NULL);
+    printf("good %d\\n", good);
+    return 0;
+}
+"""
+
+
+def test_vfork_beside_threads_that_match(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """gdb before 13 takes its breakpoints out, one by one, while they run on."""
+    hook = compile_c("libguardhook.so", HOOK, "-shared")
+    program = compile_c("program", VFORKS, "-O1", str(hook), "-pthread", f"-Wl,-rpath,{tmp_path}")
+    words = (ON, "cuda-break cuMemAlloc if bytesize == 5", "RUN", *["continue"] * 20, "delete", "continue")
+    text = local.run(program, *words, hook=hook)
+    assert "good 150" in text and "exited normally" in text, text

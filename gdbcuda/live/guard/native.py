@@ -25,7 +25,7 @@ from gdbcuda.live.guard.guard import FOREIGN, Guard
 from gdbcuda.live.guard.inside import here, is_stepped
 from gdbcuda.live.guard.watch import leave_to_children, quietly
 from gdbcuda.live.patching import detours
-from gdbcuda.live.placing import inserted
+from gdbcuda.live.placing import inserted, witness
 from gdbcuda.live.stopping import counting
 
 INT3 = 0xCC
@@ -41,6 +41,7 @@ class NativeGuard(Guard):
         self.own = {**leaving, **dict(zip(self.detour.replaced, self.detour.original))}
         super().__post_init__()
         self.are_between = True
+        witness.want()
 
     def between(self) -> list[int]:
         found = self.detour
@@ -137,6 +138,9 @@ class NativeGuard(Guard):
             self.leave_alone()
             return False
         memory = process.raw_memory()
+        if witness.are_out():  # the function's own bytes are there
+            self.is_lowered = False
+            return False
         try:
             if memory is None:
                 raise Unreadable(self.function, 1)

@@ -26,6 +26,7 @@ from gdbcuda.live.guarding.by_process import (
     wanted_by,
 )
 from gdbcuda.live.guarding.refusals import NotNow, OfOne, counting_ones, everywhere
+from gdbcuda.live.host import inferiors
 from gdbcuda.live.patching import detours, trampoline_space
 from gdbcuda.live.placing import inserted
 from gdbcuda.live.stopping import counting
@@ -87,6 +88,8 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
         state.look_out(libc_calls.LAST, keep_counts)
     if standstill.stands_still() and (found.stops_inside or not children.can_be_found()):
         state.look_out(forks.WAYS, on_fork)
+    if forks.do_threads_run_on():
+        state.look_out(forks.VFORK_WAYS, on_vfork)
 
 
 def on_confined() -> None:
@@ -105,6 +108,15 @@ def on_fork() -> None:
         if guard.detour.stops_inside:
             refuse(guard.members, forks.REASON, is_for_now=True)
             remove(guard)
+
+
+def on_vfork() -> None:
+    if len(inferiors.threads()) < 2:
+        return
+    forks.remember()
+    for guard in list(PROCESSES().guards.values()):
+        refuse(guard.members, forks.REASON, is_for_now=True)
+        remove(guard)
 
 
 def are_forks_seen() -> bool:

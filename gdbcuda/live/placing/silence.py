@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from typing import Callable
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
@@ -19,12 +20,16 @@ from gdbcuda.live.threads import standstill
 
 INT3 = b"\xcc"
 SILENT: PerInferior[set[int]] = PerInferior(set)
+ON_SILENT: list[Callable[[], None]] = []
+ARE_OUT: list[Callable[[], bool]] = []  # asked whether gdb has taken all of its breakpoints out
 
 
 def silence(address: int) -> bool:
     """In a breakpoint's ``stop``. Where gdb has another one at the address, for ``finish`` maybe, all is as it was."""
     found = is_alone(address)
     if found:
+        for tell in ON_SILENT:
+            tell()
         SILENT().add(address)
         put(address, is_met=False)
     return found
@@ -40,7 +45,7 @@ def wake(address: int) -> None:
     that is not in the process now is put there as it goes on.)"""
     if address in SILENT():
         SILENT().discard(address)
-        if inserted.now():
+        if inserted.now() and not any(ask() for ask in ARE_OUT):
             put(address, is_met=True)
 
 
