@@ -53,10 +53,9 @@ class RecordedFunction:
     def words(self, original: int) -> list[int]:
         """As `ring_layout.FUNCTION` has it."""
         pieces = [piece for place in abi.locate(self.function) for piece in place.pieces]
-        ends = [piece.stack + piece.size for piece in pieces if piece.stack is not None]
         found = [0] * FUNCTION["SIZE"]
         found[FUNCTION["ORIGINAL"]] = original
-        found[FUNCTION["STACK"]] = -(-max(ends) // WORD) - 1 if ends else 0  # the return address is below them
+        found[FUNCTION["STACK"]] = abi.stack_words(self.function)
         found[FUNCTION["FLOATS"]] = sum(piece.register in xmm for piece in pieces)
         found[FUNCTION["OUT_COUNT"]] = len(self.outs)
         found[FUNCTION["IN_COUNT"]] = len(self.ins)

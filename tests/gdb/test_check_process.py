@@ -87,7 +87,9 @@ def test_mapped_twice(local: Scenario, compile_c, tmp_path: Path) -> None:
     source = f'#include <dlfcn.h>\nint main(void) {{ dlopen("{copy}", RTLD_NOW); return 0; }}'
     program = compile_c("program", source)
     text = local.run(program, *AT_END, TRUTHS)
-    assert "hook-mapped-twice" in ids(text)
+    assert ids(text).count("hook-mapped-twice") == 1
+    text = local.run(program, f"set environment LD_PRELOAD {local.hook}", *AT_END, TRUTHS, hook=None)
+    assert ids(text).count("hook-mapped-twice") == ids(text).count("hook-active") == 1  # noticed, not named
 
 
 def test_loaded_by_dlopen_only(local: Scenario, compile_c) -> None:
@@ -95,6 +97,26 @@ def test_loaded_by_dlopen_only(local: Scenario, compile_c) -> None:
     program = compile_c("program", source)
     text = local.run(program, *AT_END, f"cuda-load {local.hook}", TRUTHS, hook=None)
     assert ids(text) == ["hook-dlopened"]
+
+
+def test_two_hook_libraries_of_one_name(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """Told apart by their directories, in the process as in its core file; each is judged for itself."""
+    for name, known in (("one", ""), ("two", "int known;")):
+        (tmp_path / name).mkdir()
+        source = known + "int cuInit(unsigned f) { return (int)f; }"
+        compile_c("libhook.so", source, "-shared", "-Wl,--build-id", directory=tmp_path / name)
+    one, two = (tmp_path / name / "libhook.so" for name in ("one", "two"))
+    source = f'''#include <dlfcn.h>
+int cuInit(unsigned);
+int main(void) {{ dlopen("{one}", RTLD_NOW); dlopen("{two}", RTLD_NOW); return cuInit(0); }}'''
+    program, core = compile_c("program", source, f"-L{local.shim}/standin", "-lcuda"), tmp_path / "core"
+    live = local.run(program, *AT_END, f"generate-core-file {core}", TRUTHS, "cuda-route cuInit", hook=None)
+    dead = local.run(program, f"core-file {core}", TRUTHS, "cuda-route cuInit", hook=None)
+    for text in (live, dead):
+        assert "gdbcuda: libhook.so is" in text and f"gdbcuda: {two} is a" in text
+        assert re.findall(r"^\[(\S+) error\] (\S+) came with dlopen", text, re.MULTILINE) == [
+            ("hook-dlopened", str(one)), ("hook-dlopened", str(two))]  # fmt: skip
+        assert ids(text) == ["hook-dlopened"] * 2 and f"{one} was loaded by dlopen, not preloaded" in text
 
 
 def test_exported_before_gdb_was_started(local: Scenario) -> None:

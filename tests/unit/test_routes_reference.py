@@ -193,7 +193,9 @@ def test_who_is_searched_for_pointers(process: RouteProcess) -> None:
 
 
 @pytest.mark.parametrize(("name", "is_alloc"), [
-    ("cuMemAlloc_v2", True), ("cuMemAllocHost_v2", True), ("cuInit", False), ("cuNoFunction", False)])
+    ("cuMemAlloc_v2", True), ("cuMemAllocHost_v2", True), ("cuInit", False), ("cuNoFunction", False),
+    ("cuMemAddressReserve", False), ("cuMemHostRegister_v2", False), ("cuIpcOpenMemHandle_v2", False),
+    ("cuGraphAddMemAllocNode", True), ("cuMemCreate", True)])
 def test_what_allocates(process: RouteProcess, name: str, is_alloc: bool) -> None:
     assert collect.is_alloc(process.snapshot("program"), name) is is_alloc
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from routes_process import RouteProcess, marked, plain, route, rows
 
-from gdbcuda.routes import report, resolvers, verdicts
+from gdbcuda.routes import collect, report, resolvers, verdicts
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import Reached
 
@@ -17,6 +17,10 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouteProcess]:
     found = RouteProcess(tmp_path_factory.mktemp("routes"))
     yield found
     found.close()
+
+
+def rows_of(found: list[Route]) -> list[list[str]]:
+    return rows(report.table(found, plain))
 
 
 @pytest.mark.parametrize(("order", "found", "expected"), [
@@ -138,3 +142,26 @@ def test_functions_that_were_folded_are_counted_in_the_colour_of_none_of_them(pr
     name, _, _, there, verdict, _ = report.cells_of(alike, marked, str)
     assert name == "<function>cuInit and 2 more" and there.startswith("<dim>driver ") and verdict == "<warning>driver"
     assert report.cells_of(alike[:1], marked, str)[0] == "<function>cuInit"
+
+
+def test_what_takes_device_memory_comes_first(process: RouteProcess) -> None:
+    named = "cuCtxSetCurrent cuMemAddressReserve cuMemAllocFromPoolAsync cuMemAllocHost_v2 cuMemAlloc_v2"
+    found = collect.allocations_first(process.snapshot("program", "driver"), [route(name) for name in named.split()])
+    assert [one.function for one in found] == [
+        "cuMemAlloc_v2", "cuMemAllocFromPoolAsync", "cuMemAllocHost_v2", "cuCtxSetCurrent", "cuMemAddressReserve"
+    ]  # fmt: skip
+
+
+def test_what_nobody_refers_to_goes_past_nothing(process: RouteProcess) -> None:
+    new = route("cuMemCreate")._replace(way="by name")
+    snapshot = process.snapshot("program", "driver")
+    assert report.head(snapshot, [route("cuInit"), new]).startswith("1 function goes past the hook, and none hands out")
+    assert report.head(snapshot, [new]) == "1 function goes past the hook; 1 hands out memory: cuMemCreate"
+
+
+def test_two_files_that_are_called_the_same_have_their_directories(process: RouteProcess) -> None:
+    one, two = (route("cuInit")._replace(asker=f"/opt/{name}/liba.so") for name in ("one", "two"))
+    assert [row[1] for row in rows_of([one, two._replace(function="cuMemFree_v2")])[-2:]] == [
+        "app /opt/one/liba.so", "app /opt/two/liba.so"]  # fmt: skip
+    there = Reached(4, ("cuInit",), "/opt/two/liba.so", "hook")
+    assert rows_of([one._replace(reached=there)])[-1][3] == "hook /opt/two/liba.so cuInit"

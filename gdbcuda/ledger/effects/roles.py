@@ -96,6 +96,14 @@ def takes_device_memory(function: api.Function) -> bool:
 
 
 @cache
+def hands_out_memory(function: api.Function) -> bool:
+    """Of the device or the host. Reserving addresses does not, nor does naming memory that is there already."""
+    if takes_device_memory(function):
+        return True
+    return function.role == ALLOC and kind_of(function) == "host"
+
+
+@cache
 def is_same_family(allocator: api.Function, release: api.Function) -> bool:
     """By the notes within an API. A block of the runtime may go back through the driver, and the other way round, if
     it is of the same kind, and in stream order only if its own API has such a release for it."""

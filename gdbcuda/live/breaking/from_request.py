@@ -148,7 +148,7 @@ def is_base_of_others(symbol: str) -> bool:
 def make(symbol: str, request: BreakRequest, condition: conditions.Condition | None) -> gdb.Breakpoint:
     native = native_condition(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish_of(symbol, request, condition), native, request.once)
-    guards.want(made, native, symbol, condition, request.callers, request.count)
+    guards.want(made, native, symbol, condition, request.callers, request.count, request.on == "error")
     if names.function_named(symbol) is not None:
         answer_search.want()
     children.get_ready()
@@ -166,7 +166,7 @@ def adopt(one: gdb.Breakpoint, words: str) -> None:
     condition = request.parse([symbol])
     native = native_condition(symbol, request, condition, one.number)
     breakpoints.adopt(one, wish_of(symbol, request, condition), native)
-    guards.want(one, native, symbol, condition, request.callers, request.count)
+    guards.want(one, native, symbol, condition, request.callers, request.count, request.on == "error")
 
 
 ADOPTERS["cuda-break"] = adopt

@@ -16,6 +16,7 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.prompt import safely
 
 if TYPE_CHECKING:
+    from gdbcuda import api
     from gdbcuda.machine.trampoline import Test  # a session without guards does not wait for it
 
 
@@ -40,6 +41,13 @@ class BreakWish:
         return self.words.startswith("cuda-break ") and not {*self.places} & {"driver", "runtime", "app", "system"}
 
 
+class AwaitedFailures(NamedTuple):
+    """Of calls of ``function``, where breakpoint ``number`` waits for them."""
+
+    number: int
+    function: api.Function
+
+
 class GuardFilter(NamedTuple):
     """What it lets through, as tests in machine code: says the same as the condition that we have given it."""
 
@@ -51,18 +59,19 @@ class GuardFilter(NamedTuple):
     asks_kernel: bool = False  # whether a pointer leads to memory
     threads: frozenset[int] = frozenset()  # the numbers that it names
     asks_gdb: str = ""  # why gdbserver cannot evaluate the user's condition by itself
+    failing: AwaitedFailures | None = None  # the other calls do not matter
 
 
 class WantedGuards:
     """Of one breakpoint in one process. ``stops``: by function, where it wants a guard, the address of its location;
-    ``seen_before``: how many calls the function had seen when the breakpoint came; ``why``: it has no guard. To be
-    looked at again: ``is_stale`` at once, ``is_waiting`` as it was not the moment, ``is_roomless`` as there was no
-    room."""
+    ``seen_before``: how many calls the function had seen when the breakpoint came; ``why``: it has no guard;
+    ``results``: why gdb has to look at what the calls return. To be looked at again: ``is_stale`` at once,
+    ``is_waiting`` as it was not the moment, ``is_roomless`` as there was no room."""
 
     def __init__(self) -> None:
         self.stops: dict[int, int] = {}
         self.seen_before: dict[int, int] = {}
-        self.why = ""
+        self.why = self.results = ""
         self.is_stale = True
         self.is_waiting = False
         self.is_roomless = False

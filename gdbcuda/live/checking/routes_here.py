@@ -119,4 +119,4 @@ def past_the_hook(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Route]
     if not snapshot.hooks and not snapshot.unsearched_hooks:
         raise UserError("no hook library is loaded: everything goes past it (cuda-load LIB)")
     past = [route for route in report.of_callers(routes) if report.is_past(snapshot, route)]
-    return sorted(past, key=lambda route: not collect.is_alloc(snapshot, route.function))
+    return collect.allocations_first(snapshot, past)

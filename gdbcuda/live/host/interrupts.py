@@ -1,5 +1,7 @@
 """Ctrl-C while a handler of ours runs is gdb's: the handler comes to its end, and gdb gets it then.
 
+The same holds for what must be done wholly or not at all: ``stop()`` of a breakpoint, the loading of a module.
+
 gdb hands a Ctrl-C over to Python whenever Python is entered, also one that came before. Python would raise
 KeyboardInterrupt at the handler's first instruction, and gdb drops what an event's handler raises: the Ctrl-C would be
 lost, and the handler not done. So Python's handler of SIGINT is ours (the process's stays gdb's), and puts one off.
@@ -14,8 +16,9 @@ import faulthandler
 import signal
 from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
+T = TypeVar("T")
 STDERR = 2
 _putting_off: set[CodeType] = set()
 _put_off: list[int] = []
@@ -44,24 +47,34 @@ def is_in_event(frame: FrameType | None) -> bool:
     return False
 
 
-def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., bool]:
-    """One handler for gdb, which takes over what is pending when Python returns.
+def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., None]:
+    """One handler for gdb."""
+
+    def heard(*event: Any) -> None:
+        for handler in handlers:
+            handler(*event)
+
+    return uninterrupted(heard)
+
+
+def uninterrupted(function: Callable[..., T]) -> Callable[..., T]:
+    """Its caller gets the Ctrl-C when the function is done; gdb takes over what is pending when Python returns.
 
     Python would raise it here if it looked between interrupt_main and the return. It looks behind each call, and in 3.9
     behind most instructions; not behind ``in``."""
 
-    def heard(*event: Any) -> bool:
+    def whole(*arguments: Any) -> T:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
-            for handler in handlers:
-                handler(*event)
+            value = function(*arguments)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if not _put_off:
-            return False
+            return value
         _put_off.clear()
         again: Iterator[None] = iter(_thread.interrupt_main, None)
-        return None in again
+        _is_sent = None in again
+        return value
 
-    _putting_off.add(heard.__code__)
-    return heard
+    _putting_off.add(whole.__code__)
+    return whole

@@ -156,7 +156,9 @@ def tell(name: str, found: frozenset[str] = frozenset(), how: str = "") -> None:
     # the table of the newest version: which one it is would cost a remote target packets
     what = how or described(found, api.load())
     which = "another hook library" if layers.named_hooks() else "a hook library"
-    console.write(visible(f"gdbcuda: {os.path.basename(name)} is {which}: {what}; see  cuda-check") + "\n")
+    is_second = any(one != name and os.path.basename(one) == os.path.basename(name) for one in _told)
+    shown = name if is_second else os.path.basename(name)
+    console.write(visible(f"gdbcuda: {shown} is {which}: {what}; see  cuda-check") + "\n")
 
 
 def described(exported: frozenset[str], table: api.Table) -> str:

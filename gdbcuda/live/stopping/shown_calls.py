@@ -57,7 +57,7 @@ class Ending(own_process.Internal):
         self.in_vain += 1
         if not standstill.stands_still():
             # To look is slow, and what is in the way may stay. After a vfork gdb puts all back.
-            if is_power_of_two(self.in_vain) and silence.silence(self.address):
+            if silence.is_power_of_two(self.in_vain) and silence.silence(self.address):
                 self.in_vain = 0
         elif not (children.is_one_being_made() or arrivals.is_resumed_at(self.address)):
             self.enabled = False
@@ -113,7 +113,3 @@ def sweep(event: object = None) -> None:
             del calls.endings[address]
             if ending.is_valid():
                 ending.delete()
-
-
-def is_power_of_two(number: int) -> bool:
-    return number & (number - 1) == 0
