@@ -84,3 +84,34 @@ def test_a_program_that_is_confined_already(scenario: Scenario, compile_c, tmp_p
     words = (ON, SILENT, "tbreak confined", "RUN", make, "cuda-guards", "continue")
     text = scenario.run(program, *words, hook=hook, arguments=(how,))
     assert "the program confines itself with seccomp" in text and "exited with code 07" in text, text
+
+
+RAW = """
+static inline long raw(long number, long first, long second, long third)
+{
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(second), "d"(third)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+"""
+BY_LIBC = ("syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)", "prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)")
+BY_RAW = (
+    "raw(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&program)",
+    "raw(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0)",
+)
+
+
+@pytest.mark.parametrize("how", ["strict", "call"])
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2",), ("-O2", "-s")])
+def test_past_libc(scenario: Scenario, compile_c, tmp_path: Path, how: str, flags: tuple[str, ...]) -> None:
+    """Nobody hears of that call. So its code is looked for, and there is no guard that asks the kernel."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    source = CONFINES.replace("static void confined", RAW + "static void confined", 1)
+    for libc, past_libc in zip(BY_LIBC, BY_RAW):
+        source = source.replace(libc, past_libc)
+    program = compile_c("program", source, *flags, str(hook), f"-Wl,-rpath,{tmp_path}")
+    make = 'cuda-break cuGetProcAddress if symbol == "cuMem*" || cudaVersion == 12000'
+    words = (ON, SILENT, make, "RUN", "cuda-guards", "continue", "continue")
+    text = scenario.run(program, *words, hook=hook, arguments=(how,))
+    assert "program makes system calls past libc, by one of which" in text and "exited with code 07" in text, text

@@ -134,6 +134,58 @@ def test_python_of_the_user_is_interrupted_as_ever(local: Scenario) -> None:
     one.end()
 
 
+# A Ctrl-C while a module of ours loads, and one while an object of ours goes.
+KILLING_LATER = """python
+import _thread, sys
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "gdbcuda.manual.blocks":
+            sys.meta_path.remove(Finder)
+            _thread.interrupt_main()
+for name in ("gdbcuda.manual.blocks", "gdbcuda.manual.inline"):
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Finder)
+end
+"""
+KILLING_AT_THE_END = """python
+import _thread, gdb
+from gdbcuda.files import reading
+def killed(self, before=reading._File.__del__):
+    reading._File.__del__ = before
+    before(self)
+    _thread.interrupt_main()
+    return 1
+killed.__code__ = killed.__code__.replace(co_name="__del__")
+reading._File.__del__ = killed
+end
+"""
+
+
+def test_one_that_comes_while_a_module_of_ours_loads(local: Scenario, tmp_path) -> None:
+    """The command ends, and works when it is typed again."""
+    script = tmp_path / "killing.gdb"
+    script.write_text(KILLING_LATER)
+    one = Typist(local.environment())
+    one.type(f"source {script}")
+    shown = one.type("cuda-help routes")
+    assert "Is my hook active" not in shown and "fault" not in shown and ("Quit" in shown or "Interrupt" in shown)
+    assert "Is my hook active" in one.type("cuda-help routes")
+    assert "None" in one.type("python print(sys.gettrace())")
+    one.end()
+
+
+def test_one_that_comes_while_an_object_of_ours_goes(local: Scenario, tmp_path) -> None:
+    script = tmp_path / "killing.gdb"
+    script.write_text(KILLING_AT_THE_END)
+    one = Typist(local.environment())
+    one.type(f"source {script}")
+    shown = one.type(f"cuda-check --quiet {local.hook}")
+    assert "Traceback" not in shown and "gdbcuda-hook.so: " not in shown and ("Quit" in shown or "Interrupt" in shown)
+    assert "gdbcuda-hook.so: " in one.type(f"cuda-check --quiet {local.hook}")
+    one.end()
+
+
 IMPATIENT = "python from gdbcuda.text import waiting; waiting.PATIENCE = 0.01"
 
 

@@ -62,9 +62,10 @@ def is_gdbs(one: gdb.Breakpoint, wish: BreakWish) -> bool:
 
 
 def is_taken(number: int, address: int) -> bool:
-    """gdb may find that code later all the same."""
+    """gdb may find that code later all the same, and stops behind the prologue also where there are no line numbers."""
     one = ours.find(number)
-    return one is not None and any(stop_address(code) == address for code in one.here().answering)
+    codes = set(one.here().answering) if one is not None else set()
+    return bool(codes) and not codes.isdisjoint({address, process.function_start(address)})
 
 
 breakpoints.IS_TAKEN.append(is_taken)

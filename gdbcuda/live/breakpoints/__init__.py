@@ -157,13 +157,20 @@ def choose_locations(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:
     places = locations.of(breakpoint)
     for number, own in locations.by_inferior(places).items():
         seen = wish.seen.get(number, {})
-        if list(seen) == [place.address for place in own]:
+        if list(seen) == [place.address for place in own] and not is_forgotten(breakpoint, own, seen):
             switched = [place for place in own if place.enabled != seen[place.address]]
             wish.by_user.update({(place.file, place.function): place.enabled for place in switched})
             seen.update({place.address: place.enabled for place in switched})
         else:
             wish.seen[number] = {place.address: place.enabled for place in own}
             choose_among(breakpoint, own, wish)
+
+
+def is_forgotten(breakpoint: gdb.Breakpoint, places: list[Location], seen: dict[int, bool]) -> bool:
+    """gdb has set it again, and has switched on all its places: it knows by the function's name which were off, and
+    keeps none of those of an indirect one. (gdb's breakpoint.c: set_breakpoint_location_function.)"""
+    off = [place for place in places if not seen[place.address]]
+    return breakpoint.type != gdb.BP_BREAKPOINT and bool(off) and all(place.enabled for place in off)
 
 
 IS_TAKEN: list[Callable[[int, int], bool]] = []  # by breakpoint and address: has another one made for it that place?

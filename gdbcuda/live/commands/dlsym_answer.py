@@ -19,6 +19,7 @@ from gdbcuda.live.prompt.command import command
 from gdbcuda.routes import right_function
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
 
 NOTHING = ("NULL", "nothing", "0")
 PF_X = 1
@@ -161,6 +162,6 @@ def take_back(chosen: list[int]) -> str:
 def listing() -> str:
     if not ANSWERS:
         return "Every request is answered as ever."
-    rows = [(a.number, a.name, a.other, "once" if a.once else "always", f"{a.given} times", a.refused)
+    rows = [(a.number, a.name, a.other, "once" if a.once else "always", counted(a.given, "time"), a.refused)
             for a in ANSWERS.values()]  # fmt: skip
     return render.table(rows, ("#", "asked for", "answered with", "when", "given", "refused"), colour=settings.colour())

@@ -67,7 +67,9 @@ def in_process(path: str) -> list[str]:
     found = presence.verify()
     presence.SEEN().is_told = bool(found)
     if not found:
-        return ["no library is mapped yet: whether this one is there is told at the next stop"]
+        presence.SEEN().is_warned = True
+        warned = visible(presence.not_coming(path))
+        return [warned or "no library is mapped yet: whether this one is there is told at the next stop"]
     if any(layers.is_same_file(name, path) for name in process.shared_objects()):
         return [found]
     return [found, load_remarks.remote_advice(path) if process.is_remote() else "It will be preloaded by the next run."]

@@ -1,12 +1,16 @@
 """Ctrl-C while a handler of ours runs is gdb's: the handler comes to its end, and gdb gets it then.
 
-The same holds for what must be done wholly or not at all: ``stop()`` of a breakpoint, the loading of a module.
+The same holds for ``stop()`` of a breakpoint: half of it done, a call would not be in the log.
 
 gdb hands a Ctrl-C over to Python whenever Python is entered, also one that came before. Python would raise
 KeyboardInterrupt at the handler's first instruction, and gdb drops what an event's handler raises: the Ctrl-C would be
 lost, and the handler not done. So Python's handler of SIGINT is ours (the process's stays gdb's), and puts one off.
 One that comes later would be taken by the next function of gdb's that looks for it, and that is no handler of Python's:
 until the handlers are done, the signal waits outside of the process.
+
+One that comes while a module of ours loads would leave half a module for the rest of the session, for those that load
+when they are first used (`lazily`) are loaded once; in a ``__del__`` Python would drop it, and say so with a traceback.
+It is raised where that is over: in the code that was waiting for it, by a trace function. (sys.settrace, frame.f_trace)
 """
 
 from __future__ import annotations
@@ -14,12 +18,15 @@ from __future__ import annotations
 import _thread
 import faulthandler
 import signal
+import sys
 from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any, Callable, TypeVar
 
 T = TypeVar("T")
 STDERR = 2
+OURS = frozenset(("gdbcuda",))
+IMPORTING = frozenset(("importlib", "_frozen_importlib", "_frozen_importlib_external"))
 _putting_off: set[CodeType] = set()
 _put_off: list[int] = []
 
@@ -29,10 +36,15 @@ def listen() -> None:
     before = signal.getsignal(signal.SIGINT)
 
     def interrupted(number: int, frame: FrameType | None) -> None:
+        there = interruptible(frame)
         if is_in_event(frame) and not _put_off:
             _put_off.append(number)
-        elif callable(before):
+        elif not callable(before):
+            return
+        elif there is frame or there is None:
             before(number, frame)
+        else:
+            call_in(there, before, number)
 
     faulthandler.register(signal.SIGINT, file=STDERR)
     signal.signal(signal.SIGINT, interrupted)
@@ -45,6 +57,42 @@ def is_in_event(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def interruptible(frame: FrameType | None) -> FrameType | None:
+    """It, or its innermost caller that waits for no import and no ``__del__``."""
+    found = frame
+    while frame is not None:
+        caller = frame.f_back
+        is_our_import = is_of(frame, IMPORTING) and caller is not None and is_of(caller, OURS)
+        if is_our_import or frame.f_code.co_name == "__del__":
+            found = caller
+        frame = caller
+    return found
+
+
+def is_of(frame: FrameType, modules: frozenset[str]) -> bool:
+    name = str(frame.f_globals.get("__name__", ""))
+    return name in modules or name.partition(".")[0] in modules
+
+
+def call_in(frame: FrameType, action: Callable[[int, FrameType], object], number: int) -> None:
+    """As soon as the frame goes on."""
+    former = sys.gettrace()
+    if former is nothing:  # one is waiting already
+        return
+
+    def trace(there: FrameType, event: str, value: Any) -> None:
+        there.f_trace = None
+        sys.settrace(former)
+        action(number, there)
+
+    frame.f_trace = trace
+    sys.settrace(nothing)
+
+
+def nothing(frame: FrameType, event: str, value: Any) -> None:
+    """Of the frames that begin meanwhile nothing is to be known."""
 
 
 def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., None]:

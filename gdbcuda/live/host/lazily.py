@@ -1,7 +1,6 @@
 """Modules that are loaded when they are first used: a session that never logs or guards does not wait for them.
 
-The module is in sys.modules at once, its code runs when an attribute is first asked for. (importlib's LazyLoader leaves
-half a module for ever where a Ctrl-C comes meanwhile.)
+(importlib's LazyLoader: the module is in sys.modules at once, its code runs when an attribute is first asked for.)
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ import importlib.util
 import sys
 from types import ModuleType
 from typing import Any, Callable
-
-from gdbcuda.live.host import interrupts
 
 MODULES = (
     "gdbcuda.condition",
@@ -40,31 +37,16 @@ MODULES = (
 )
 
 
-class LaterModule(ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        """What it has not: all, until its code has run."""
-        load = self.__dict__.pop("_load", None)
-        if load is None:  # it is being loaded, and those that it imports ask it
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        try:
-            interrupts.uninterrupted(load)(self)
-        except BaseException:
-            self.__dict__["_load"] = load
-            raise
-        object.__setattr__(self, "__class__", ModuleType)
-        return getattr(self, name)
-
-
 def load_later() -> None:
     """Before anyone imports them by name; ``from gdbcuda.live.guarding import guards`` then costs nothing."""
     for name in MODULES:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None or name in sys.modules:
             continue
+        spec.loader = importlib.util.LazyLoader(spec.loader)
         module = importlib.util.module_from_spec(spec)
-        module.__class__ = LaterModule
-        module.__dict__["_load"] = spec.loader.exec_module
         sys.modules[name] = module
+        spec.loader.exec_module(module)
         package, _, short = name.rpartition(".")
         setattr(importlib.import_module(package), short, module)  # else ``from package import`` looks, and so loads
 

@@ -12,7 +12,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import answering_code, noticed, this_snapshot
 from gdbcuda.live.noticing import answer_search
-from gdbcuda.live.placing import own_process, unloading
+from gdbcuda.live.placing import leaving, own_process, unloading
 from gdbcuda.live.threads import call_registers
 from gdbcuda.machine import abi
 from gdbcuda.memory import string_at
@@ -31,6 +31,11 @@ class WayEntry(own_process.Internal):
     def __init__(self, address: int, name: str, symbol: str = "") -> None:
         super().__init__(address)
         self.name, self.symbol = name, symbol
+
+    @property
+    def is_awaited(self) -> bool:
+        names = answer_search.wanted()
+        return self.symbol in names if self.symbol else bool(names)
 
     def stop(self) -> bool:
         places, memory = PLACES(), process.InferiorMemory()
@@ -112,3 +117,11 @@ def forget_unloaded(addresses: set[int]) -> None:
 
 
 unloading.ON_UNLOADED.append(forget_unloaded)
+
+
+def sweep(event: object = None) -> None:
+    """At a stop, and between commands: deletes what says nothing that anybody waits for."""
+    for places in PLACES.all():
+        idle = {at: one for at, one in places.entries.items() if not one.is_awaited}
+        leaving.delete(places.entries, idle)
+        leaving.delete(places.returns, places.returns if not places.entries else ())

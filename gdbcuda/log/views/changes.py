@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gdbcuda.calls.record import Call
+from gdbcuda.calls.record import STILL_OPEN, Call
 from gdbcuda.calls.text import CallWriter, parameters, value
 from gdbcuda.log.views.tree import CallNode
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import some
 
 HOOK = "hook"
 RESOLVING = "proc-address"  # its answers differ because hooking is its job
 MOST_HELD = 1000  # kinds of changes that wait for more of their kind
+MOST_NAMES = 40  # of functions that were answered with another one
+INDENT, WIDTH = " " * 9, 120
 
 
 def hook_calls(roots: Iterable[CallNode]) -> Iterator[CallNode]:
@@ -67,14 +71,24 @@ class Change(NamedTuple):
 
 
 class Repeated:
-    """One change, and in how many calls it was seen."""
+    """One change, and in how many calls it was seen; of requests, what they were for."""
 
     def __init__(self, text: str, number: int) -> None:
         self.told, self.first, self.last, self.count = text, number, number, 0
+        self.wanted: dict[str, None] = {}  # in order
+
+    def add(self, number: int, wanted: str) -> None:
+        self.last, self.count = number, self.count + 1
+        if wanted:
+            self.wanted.setdefault(wanted)
 
     def text(self) -> str:
-        """ "x 20, #1269 ... #1731" below the first of them."""
-        return self.told + (f"\n         x {self.count}, #{self.first} ... #{self.last}" if self.count > 1 else "")
+        """ "x 20, #1269 ... #1731" below the first of them, and the names that were asked for."""
+        if self.count < 2:
+            return self.told
+        names = f": {visible(some([*self.wanted], MOST_NAMES))}" if self.wanted else ""
+        times = f"x {self.count}, #{self.first} ... #{self.last}{names}"
+        return "\n".join([self.told, *textwrap.wrap(times, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)])
 
 
 def differences(node: CallNode) -> list[Change]:
@@ -82,7 +96,9 @@ def differences(node: CallNode) -> list[Change]:
     call, behind = node.call, [child.call for child in next_calls(node)]
     same = [one for one in behind if one.base == call.base]  # a hook may make such calls of its own, too
     forwarded = min(same, key=lambda one: len(list(changed(call, one)))) if same else None
-    found = [Change("never forwarded")] if forwarded is None else list(changed(call, forwarded))
+    found = list(changed(call, forwarded)) if forwarded is not None else []
+    if forwarded is None and call.ended != STILL_OPEN:  # one that is not over may yet be
+        found.append(Change("never forwarded"))
     return found + [Change("extra call", one.name, call=one) for one in behind if one is not forwarded]
 
 
@@ -145,7 +161,7 @@ class Changes:
                 yield from (one.text() for one in held.values())
                 held.clear()
             one = held.get(kind) or held.setdefault(kind, Repeated(self.text(call, found), call.number))
-            one.last, one.count = call.number, one.count + 1
+            one.add(call.number, self.wanted(call))
         yield from (one.text() for one in held.values())
         yield self.conclusion()
 
@@ -157,8 +173,15 @@ class Changes:
             return *how, self.writer.notes.place(call.process, call.caller).get("object", "")
         return *how, self.writer.caller(call), *(one.kind(self.writer, call.name) for one in found)
 
+    def wanted(self, call: Call) -> str:
+        """The name that a request was for; "" of other calls, and where it was not recorded."""
+        function = self.writer.table.function(call.name)
+        asked = next((p for p in function.parameters if p.string), None) if function and self.is_request(call) else None
+        name = content(call.arguments.get(asked.name)) if asked else None
+        return name if isinstance(name, str) else ""
+
     def text(self, call: Call, found: Iterable[Change]) -> str:
-        return "\n".join([self.writer.line(call), *(f"         {one.text(self.writer, call.name)}" for one in found)])
+        return "\n".join([self.writer.line(call), *(f"{INDENT}{one.text(self.writer, call.name)}" for one in found)])
 
     def conclusion(self) -> str:
         if not self.total + self.answers:
