@@ -8,7 +8,6 @@ from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable
-from gdbcuda.ledger.effects import roles
 from gdbcuda.linkage import Linkage, Slot
 from gdbcuda.linkage.slots import slot_values
 from gdbcuda.routes import verdicts
@@ -158,11 +157,15 @@ def stores_answers(snapshot: ProcessSnapshot, linkage: Linkage) -> bool:
 
 def is_alloc(snapshot: ProcessSnapshot, name: str) -> bool:
     function = snapshot.table.function(name)
+    from gdbcuda.ledger.effects import roles  # where it is used: sourcing does not wait for the ledger
+
     return function is not None and roles.hands_out_memory(function)
 
 
 def allocations_first(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Route]:
     """What takes memory of the device, then the host's, the plainest first."""
+
+    from gdbcuda.ledger.effects import roles  # where it is used: sourcing does not wait for the ledger
 
     def key(route: Route) -> tuple[bool, bool, int]:
         function = snapshot.table.function(route.function)

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import platform
+import re
 from pathlib import Path
 
 import pytest
 from check_cases import CASES
 from check_cases.building import ALLOC, FREE, library
 
-from gdbcuda.check.finding import Report
+from gdbcuda.check.finding import Finding, Report
 from gdbcuda.check.registry import load_checks
+
+SAID = (Path(__file__).parent / "check_cases" / "said.txt").read_text().splitlines()
+# What other compilers, C libraries and API tables number otherwise; a name's own digits stay.
+NUMBER = re.compile(r"(?<![\w.-])(0x)?[\da-f]*\d[\d.]*(?!\w)|(?<=GLIBC_)[\d.]+|(?<=\+)0x[\da-f]+|(?<=-O)\d")
+PLACES = ((r"/\S*/libc\.so\.6", "LIBC"), (r"(substitute-path FOLDER) \S+", r"\1 HERE"),
+          (platform.machine().replace("_", "-"), "HOST"))  # fmt: skip
+
+
+def whole(finding: Finding, folder: Path) -> str:
+    """All that is said of it, as the lines of said.txt have it."""
+    seen = NUMBER.sub("N", finding.seen.replace(str(folder), "FOLDER"))
+    rest = " | ".join(text for text in (finding.means, finding.do, finding.verdict) if text)
+    said = f"{finding.severity} {finding.id}: {seen} | {rest}".replace("\n", " / ").replace(str(folder), "FOLDER")
+    for pattern, name in PLACES:
+        said = re.sub(pattern, name, said)
+    return said
 
 
 @pytest.mark.parametrize("id", sorted(load_checks()))
 def test_finding(id: str, tmp_path: Path) -> None:
     assert id in CASES, f"the check {id} has no file here that it finds something in"
     found = [finding for finding in CASES[id](tmp_path).findings if finding.id == id]
+    assert [whole(one, tmp_path) for one in found] == [line for line in SAID if line.split(":")[0].split()[1] == id]
     assert len(found) == 1
     assert found[0].seen and found[0].means
     assert found[0].do or found[0].severity == "note"
@@ -44,3 +63,17 @@ def test_every_way_past_a_quota_is_named_first(tmp_path: Path) -> None:
     assert "more" not in ways and "cuMulticastCreate" not in ways and "Host" not in ways
     assert "cuMemHostAlloc" in others
     assert "cuGraphAddMemAllocNode" not in said(library(tmp_path, ALLOC + FREE + NODE), "not-hooked")
+
+
+LOADERS = ("dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose", "dladdr")
+
+
+def test_what_a_hook_library_defines_on_purpose_collides_with_nothing(tmp_path: Path) -> None:
+    functions = "".join(f"void *{name}(void *one) {{ return one; }}\n" for name in (*LOADERS, "usleep"))
+    assert said(library(tmp_path, ALLOC + functions), "collides-with-libc") == "exports usleep"
+
+
+@pytest.mark.parametrize(("count", "seen"), [(0, ""), (2, "2 functions in .init_array")])
+def test_constructors_without_names_are_counted(tmp_path: Path, count: int, seen: str) -> None:
+    functions = "".join(f"__attribute__((constructor)) static void wake{at}(void) {{ }}\n" for at in range(count))
+    assert said(library(tmp_path, ALLOC + functions, "-s"), "constructors") == seen

@@ -19,6 +19,10 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouteProcess]:
     found.close()
 
 
+def rows_of(found: list[Route]) -> list[list[str]]:
+    return rows(report.table(found, plain))
+
+
 @pytest.mark.parametrize(("order", "found", "expected"), [
     ("program driver", [], "0 functions reachable; no hook library is loaded"),
     ("program driver", [route("cuInit", way="by name")],
@@ -157,7 +161,7 @@ def test_what_nobody_refers_to_goes_past_nothing(process: RouteProcess) -> None:
 
 def test_two_files_that_are_called_the_same_have_their_directories(process: RouteProcess) -> None:
     one, two = (route("cuInit")._replace(asker=f"/opt/{name}/liba.so") for name in ("one", "two"))
-    assert [row[1] for row in rows([one, two._replace(function="cuMemFree_v2")])[-2:]] == [
+    assert [row[1] for row in rows_of([one, two._replace(function="cuMemFree_v2")])[-2:]] == [
         "app /opt/one/liba.so", "app /opt/two/liba.so"]  # fmt: skip
     there = Reached(4, ("cuInit",), "/opt/two/liba.so", "hook")
-    assert rows([one._replace(reached=there)])[-1][3] == "hook /opt/two/liba.so cuInit"
+    assert rows_of([one._replace(reached=there)])[-1][3] == "hook /opt/two/liba.so cuInit"
