@@ -11,8 +11,8 @@ from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import Details, References
-from gdbcuda.condition import parser, syntax
-from gdbcuda.condition.unknown import RESULTS
+from gdbcuda.condition.grammar import parser, syntax
+from gdbcuda.condition.grammar.unknown import RESULTS
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.log import recorded
 

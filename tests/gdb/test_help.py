@@ -91,8 +91,8 @@ def test_examples_work_as_typed(
 FREE = ("N", "SIZE", "P", "H", "PID", "HOST", "NAME", "PATH", "A=B", "NAME=VALUE")  # nobody here can know them
 WHAT = """python
 from gdbcuda.live.prompt.command import REGISTRY
-from gdbcuda.text.arguments import nothing
-from gdbcuda.text.options import Option, Word
+from gdbcuda.command_line.argument_types import nothing
+from gdbcuda.command_line.options import Option, Word
 for name, command in REGISTRY.items():
     for part in command.parts:
         kind = part.kind

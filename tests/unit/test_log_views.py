@@ -84,6 +84,14 @@ def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert text.splitlines()[-2] == "2 of 3 calls of the hook library did more than pass the call on."
 
 
+def test_a_call_that_is_not_over_may_yet_be_forwarded(capsys, tmp_path) -> None:
+    """The last call of a log that was ended in the middle, say."""
+    asked = {"dptr": {"address": "0x10"}, "bytesize": 64}
+    calls = [call(0, "cuMemAlloc_v2", asked, end=None, ended="not over"), call(1, "cuMemFree_v2", asked)]
+    text = run(capsys, "changes", write(tmp_path / "log", calls))
+    assert "#1 " in text and "#0 " not in text and "1 of 2 calls" in text
+
+
 def test_what_repeats_is_told_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def alloc(number: int, size: int, passed: int) -> list[Call]:
         outer = call(number, "cuMemAlloc_v2", {"bytesize": size}, end=(number + 1.8) / 1000, caller=0x400)

@@ -12,8 +12,9 @@ import gdb
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breaking import answering_stops, from_request
 from gdbcuda.live.breakpoints import locations, ours
+from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guarding import guards
-from gdbcuda.live.layers import condition_words, names, variants
+from gdbcuda.live.layers import names, variants
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command

@@ -6,16 +6,17 @@ import os
 from typing import TYPE_CHECKING
 
 from gdbcuda.check.options import ReportOptions
+from gdbcuda.command_line.argument_types import FILE
+from gdbcuda.command_line.options import optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answer_search, table_version
+from gdbcuda.live.layers import table_version
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
-from gdbcuda.text.arguments import FILE
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.options import optional_word
 
 if TYPE_CHECKING:
     from gdbcuda.check.finding import Report
