@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from answering_hooks import ASKS_TWICE, BY_PROC_ADDRESS
 from scenario import Scenario
 
 
@@ -55,6 +56,19 @@ def test_by_another_resolver(local: Scenario, tmp_path) -> None:
     asked.write_text("cuInit 2000 0\ncuMemAlloc 3020 0\n")
     text = local.run("proc_address", "cuda-dlsym break cuMemAlloc --by cuGetProcAddress_v2", f"run < {asked}")
     assert re.search(r'Breakpoint 1  hook libgdbcuda-hook.so  cuGetProcAddress_v2\(symbol="cuMemAlloc"', text)
+
+
+def test_a_resolver_by_its_base_name_that_a_hook_answers_for(scenario: Scenario, compile_c) -> None:
+    """The program asks for _v2, and the hook's own has another name."""
+    hook = compile_c("libanswers.so", BY_PROC_ADDRESS, "-shared", "-fvisibility=hidden")
+    program = compile_c("asks", ASKS_TWICE, f"-I{scenario.shim}")
+    text = scenario.run(program, "cuda-dlsym break cuMemAlloc --by cuGetProcAddress", "cuda-save /dev/stdout", "RUN",
+                        "cuda-call", hook=hook)  # fmt: skip
+    assert re.findall(r"^Breakpoint \d: (\w+) in ", text, re.MULTILINE) == ["cuGetProcAddress_v2", "cuGetProcAddress"]
+    assert '"cuMemAlloc" --by cuGetProcAddress_v2 --from' in text and "--by cuGetProcAddress --exact --from" in text
+    assert re.search(r'^Breakpoint 3  hook libanswers.so own_get for  cuGetProcAddress_v2\(symbol="cuMemAlloc"', text,
+                     re.MULTILINE)  # fmt: skip
+    assert re.search(r'^  symbol +const char \* +"cuMemAlloc"', text, re.MULTILINE)
 
 
 def test_it_survives_a_rerun(local: Scenario) -> None:

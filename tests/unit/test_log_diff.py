@@ -86,3 +86,14 @@ def test_diff_says_null_for_null(capsys: pytest.CaptureFixture[str], tmp_path: P
     text = diff_of(capsys, tmp_path, first, second)
     assert "hStream is NULL in the first, 0x70 in the second" in text
     assert "bytesize is 64 in the first, 2048 [2.00 KiB] in the second" in text
+
+
+def test_diff_of_null_and_a_pointer_to_what_is_not_known(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The address is known; so is the NULL that an out-value is."""
+    texts = [diff_of(capsys, tmp_path, [call(0, "cuMemAlloc_v2", {"dptr": one, "bytesize": 64})],
+                     [call(0, "cuMemAlloc_v2", {"dptr": {"address": "0x1"}, "bytesize": 64})])
+             for one in (None, {"address": "0x2"})]  # fmt: skip
+    assert "dptr is NULL in the first, 0x1 in the second" in texts[0] and "No difference in 1 calls" in texts[1]
+    outs = [{"pfn": {"address": "0x1", "value": one}} for one in (None, "0x5")]
+    text = diff_of(capsys, tmp_path, *([call(0, "cuGetProcAddress_v2", {"symbol": "a"}, out=out)] for out in outs))
+    assert "pfn is NULL in the first, 0x5 in the second" in text

@@ -44,6 +44,19 @@ def test_answered_requests_are_told_once(capsys: pytest.CaptureFixture[str], tmp
     assert "4 of 4 requests for function addresses got another answer" in text
 
 
+def test_a_pointer_that_is_passed_on_as_null_is_a_change(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Where it points to is not: a hook has variables of its own."""
+    def alloc(number: int, dptr: Any, **fields: Any) -> Call:
+        return call(number, "cuMemAlloc_v2", {"dptr": dptr, "bytesize": 64}, **fields)
+
+    calls = [alloc(0, {"address": "0x10"}, end=1.0), alloc(1, None, parent=0, layer="driver"),
+             alloc(2, {"address": "0x10"}, end=3.0), alloc(3, {"address": "0x90"}, parent=2, layer="driver"),
+             alloc(4, None, end=5.0), alloc(5, {"address": "0x90"}, parent=4, layer="driver")]  # fmt: skip
+    text = run(capsys, "changes", write(tmp_path / "log", calls))
+    assert "argument dptr: 0x10, passed on as NULL" in text and "argument dptr: NULL, passed on as 0x90" in text
+    assert "2 of 3 calls of the hook library did more" in text
+
+
 def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def alloc(number: int, size: int, **fields: Any) -> Call:
         return call(number, "cuMemAlloc_v2", {"dptr": {"address": f"{number:#x}"}, "bytesize": size}, **fields)

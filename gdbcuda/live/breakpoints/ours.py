@@ -37,8 +37,11 @@ class BreakWish:
         self.by_user: dict[tuple[str, str], bool] = {}  # by file and function: other addresses next run
 
     def is_of_hook(self) -> bool:
-        """A hook library that answers for the function is meant too; not where a vendor's layer is asked for."""
-        return self.words.startswith("cuda-break ") and not {*self.places} & {"driver", "runtime", "app", "system"}
+        """A hook library that answers for the function is meant too; not where a vendor's layer is asked for. The
+        loader's resolvers are found by name."""
+        is_of_api = self.words.startswith("cuda-dlsym break ") and self.function.startswith("cu")
+        is_asked_for = is_of_api or self.words.startswith("cuda-break ")
+        return is_asked_for and not {*self.places} & {"driver", "runtime", "app", "system"}
 
 
 class AwaitedFailures(NamedTuple):

@@ -19,7 +19,7 @@ from gdbcuda.live.dlsym.request_stops import means
 from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import names, table_version
+from gdbcuda.live.layers import names, table_version, variants
 from gdbcuda.live.prompt import command as commands
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text.printable import visible
@@ -49,6 +49,7 @@ class RequestBreakOptions(Options):
     )  # fmt: skip
     by: str = option(RESOLVER, "the resolver: dlsym (default), dlvsym, cuGetProcAddress_v2, ...", default="dlsym")
     once: bool = flag("a temporary breakpoint, deleted at its first stop")
+    exact: bool = flag("the resolver of exactly that symbol, not all versions of it")
 
 
 @command("cuda-dlsym break", RequestBreakOptions, needs="stopped")
@@ -65,20 +66,27 @@ def cuda_dlsym_break(wanted: RequestBreakOptions) -> str:
       cuda-dlsym break 'nvml*' --from any
       cuda-dlsym break --in libc.so.6 --from hook
       cuda-dlsym break cuMemAlloc --by cuGetProcAddress_v2"""
-    asked = Asked(wanted)
-    native = asked.native(breakpoints.next_number())
-    made = breakpoints.create(asked.wish(), native, asked.request.once)
-    asked.want_guard(made, native)
+    calls = Asked(wanted, wanted.by).request.calls(wanted.exact)
+    asked = [Asked(wanted, symbol) for symbol in variants.resolve(wanted.by, calls)]
+    with breakpoints.pending_allowed():
+        made = [one.create() for one in asked]
     guards.refresh()
-    return summary(made, asked.request, wanted.symbol) + unusual(wanted.symbol)
+    rows = [summary(number, one.request, wanted.symbol) for number, one in zip(made, asked)]
+    return "\n".join(rows) + unusual(wanted.symbol)
 
 
 class Asked:
-    """For which name, of which resolver."""
+    """For which name, of which resolver: a symbol."""
 
-    def __init__(self, wanted: RequestBreakOptions) -> None:
-        self.symbol, self.by = wanted.symbol, wanted.by
+    def __init__(self, wanted: RequestBreakOptions, by: str) -> None:
+        self.symbol, self.by = wanted.symbol, by
         self.request = from_request.BreakRequest(wanted.places, wanted.callers, once=wanted.once)
+
+    def create(self) -> gdb.Breakpoint:
+        native = self.native(breakpoints.next_number())
+        made = breakpoints.create(self.wish(), native, self.request.once)
+        self.want_guard(made, native)
+        return made
 
     def native(self, number: int) -> str:
         terms = [f"$_cuda_asks({quoted(self.symbol)})"] if self.symbol else []
@@ -91,7 +99,8 @@ class Asked:
     def words(self) -> str:
         """Of a command that asks for the same."""
         name = f"{quoted(self.symbol)} " if self.symbol else ""
-        return f"cuda-dlsym break {name}--by {self.by} {self.request.options()}"
+        exact = " --exact" if len(names.resolve(self.by)) > 1 else ""  # a base name would mean them all
+        return f"cuda-dlsym break {name}--by {self.by}{exact} {self.request.options()}"
 
     def want_guard(self, made: gdb.Breakpoint, native: str) -> None:
         argument = request_values.resolver_shapes()[self.by].name or 0
@@ -100,7 +109,8 @@ class Asked:
 
 def adopt(one: gdb.Breakpoint, words: str) -> None:
     """A breakpoint that gdb has made of a saved one."""
-    asked = Asked(commands.read("cuda-dlsym break", RequestBreakOptions, words))
+    wanted = commands.read("cuda-dlsym break", RequestBreakOptions, words)
+    asked = Asked(wanted, wanted.by)
     native = asked.native(one.number)
     breakpoints.adopt(one, asked.wish(), native)
     asked.want_guard(one, native)

@@ -13,7 +13,7 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.dlsym import request_values
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console
-from gdbcuda.live.layers import table_version
+from gdbcuda.live.layers import answering_code, table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stops
 from gdbcuda.live.stopping.functions import function
@@ -39,10 +39,14 @@ def request_here(frame: gdb.Frame) -> Request | None:
 
 
 def shape_at(pc: int, name: str) -> ResolverShape | None:
-    """libc's debug info calls its dlsym ___dlsym: what counts is any name under which its object exports it."""
+    """libc's debug info calls its dlsym ___dlsym: what counts is any name under which its object exports it. A hook's
+    code may answer for cuGetProcAddress_v2 under another name, or none."""
     known = request_values.resolver_shapes()
     if name in known or table_version.table().function(name):
         return known.get(name)
+    answers_for = answering_code.function_at(pc)
+    if answers_for:
+        return known.get(answers_for)
     start, owner = process.function_start(pc), process.object_of(pc)
     if start is None:
         return None

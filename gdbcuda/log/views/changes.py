@@ -16,6 +16,7 @@ HOOK = "hook"
 RESOLVING = "proc-address"  # its answers differ because hooking is its job
 MOST_HELD = 1000  # kinds of changes that wait for more of their kind
 MOST_NAMES = 40  # of functions that were answered with another one
+A_POINTER = "a pointer"  # to what is not known
 INDENT, WIDTH = " " * 9, 120
 
 
@@ -118,8 +119,8 @@ def both(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, tuple[Any, A
 
 
 def content(data: Any) -> Any:
-    """What a pointer points to: where that is, is the hook's own affair."""
-    return data.get("value") if isinstance(data, dict) and "address" in data else data
+    """What a pointer points to: where that is, is the hook's own affair. That it is NULL is not."""
+    return data.get("value", A_POINTER) if isinstance(data, dict) and "address" in data else data
 
 
 class Changes:

@@ -186,10 +186,11 @@ def members(names: list[str], one: dict[str, Any], other: dict[str, Any], symbol
 
 
 def shown(values: dict[str, Any], name: str, parameter: api.Parameter | None) -> str:
-    """What a pointer leads to, else the value as any line of a call has it: NULL where an address is None."""
+    """What a pointer leads to, where that is known, else the value as any line of a call has it: NULL where an address
+    is None."""
     data = values.get(name)
-    if isinstance(data, dict) and "address" in data:
-        return value(data.get("value"))
+    if isinstance(data, dict) and "address" in data and "value" in data:
+        return "NULL" if data["value"] is None else value(data["value"], parameter)
     return value(data, parameter)
 
 
