@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -336,3 +337,22 @@ def test_a_string_is_kept_with_its_address(local: Scenario, tmp_path: Path) -> N
     every, initial = text[text.index("#") :].split("--\n")
     assert 'symbol="cuInit"' in every and 'symbol="cuMemAlloc"' in every
     assert 'symbol="cuInit"' in initial and "cuMemAlloc" not in initial
+
+
+def test_every_view_of_the_shell_takes_what_gdb_has_written(scenario: Scenario, tmp_path: Path) -> None:
+    """And the export for Perfetto names the program as gdb's log does."""
+    log = tmp_path / "log"
+    scenario.run("test_alloc", f"cuda-log start --memory --to {log}", "RUN")
+
+    def shell(view: str, *words: str) -> str:
+        return subprocess.run([sys.executable, "-m", "gdbcuda", "log", view, str(log), *words], check=True,
+                              capture_output=True, text=True).stdout  # fmt: skip
+
+    events = json.loads(shell("export"))["traceEvents"]
+    assert [one["args"]["name"] for one in events if one["name"] == "process_name"] == ["test_alloc"]
+    assert any(one["ph"] == "C" for one in events) and any(one["ph"] == "X" for one in events)
+    assert "calls of the hook library did more" in shell("changes")
+    assert "=allocate" in shell("timeline") and "Peak of device memory: " in shell("memory")
+    for view in ("show", "tree", "summary"):
+        assert "cuMem" in shell(view), view
+    assert "cuMemAlloc" in shell("export", "--format", "csv") and "cuMemAlloc" in shell("export", "--format", "jsonl")
