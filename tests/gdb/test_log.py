@@ -356,3 +356,16 @@ def test_every_view_of_the_shell_takes_what_gdb_has_written(scenario: Scenario, 
     for view in ("show", "tree", "summary"):
         assert "cuMem" in shell(view), view
     assert "cuMemAlloc" in shell("export", "--format", "csv") and "cuMemAlloc" in shell("export", "--format", "jsonl")
+
+
+def test_an_object_is_asked_once_for_what_is_elsewhere(local: Scenario, compile_c) -> None:
+    """Not at each load again. Here the program loads three libraries, one after the other."""
+    names = [compile_c(f"lib{name}.so", f"int {name};", "-shared") for name in ("one", "two", "three")]
+    opens = "".join(f'dlopen("{name}", RTLD_NOW);' for name in names)
+    source = f"#include <dlfcn.h>\nint cuInit(unsigned);\nint main(void) {{ {opens} return cuInit(0); }}"
+    program = compile_c("program", source, f"-L{local.shim}/standin", "-lcuda")
+    asked = "python from gdbcuda.live.recording.planting import divided; print(divided.cache_info())"
+    text = local.run(program, "cuda-log start cuMemAlloc --in hook", "set breakpoint pending on", "break _exit", "run",
+                     "python print(len(gdb.objfiles()), 'files')", asked)  # fmt: skip
+    files, hits, misses = (int(re.search(form, text)[1]) for form in (r"(\d+) files", r"hits=(\d+)", r"misses=(\d+)"))
+    assert 3 < misses <= files and hits > misses
