@@ -15,6 +15,7 @@ from gdbcuda.check.finding import Finding
 from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect, verdicts
 from gdbcuda.routes.snapshot import ProcessSnapshot
+from gdbcuda.text.sentences import some
 
 PRELOAD_AGAIN = "start it through cuda-load, which leaves the rest of the environment alone"
 
@@ -107,6 +108,8 @@ def not_mapped(facts: Facts, path: str) -> Finding:
 def in_place(snapshot: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
     """Where the library is in the search order, and whether it has begun to work."""
     name, startup = snapshot.name_of(hook), snapshot.objects.startup
+    if not hook.symbols.defined(snapshot.api_names | snapshot.resolver_names):
+        return by_other_ways(snapshot, hook)
     if hook not in startup:
         return Finding("hook-dlopened", "error", f"{name} came with dlopen, behind the objects of the start",
                        "functions called by name are never looked for in it",
@@ -127,6 +130,22 @@ def in_place(snapshot: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
                        "go on to main")  # fmt: skip
     means = "it is searched " + ("after these hook libraries" if before else "first")
     return Finding("hook-active", "note", f"{place}, {rank}, initialised", means)
+
+
+def by_other_ways(snapshot: ProcessSnapshot, hook: Linkage) -> Finding:
+    """It exports nothing that is looked for, so where it is in the search order says nothing (an injection library)."""
+    file, place = snapshot.file_of(hook), f"{base(snapshot.file_of(hook))} is mapped at {hook.image.base:#x}"
+    callers = snapshot.in_layer("app", "runtime")
+    routes = [route for one in callers for route in collect.references(snapshot, one, snapshot.api_names)]
+    arrive = sorted({route.function for route in routes if route.reached is not None and route.reached.file == file})
+    if not arrive:
+        return Finding("hook-by-other-ways", "note",
+                       f"{place}; no slot of the program and no entry of the driver leads there",
+                       "it exports no function of the API, nor dlsym: nothing of it is found by name",
+                       "look again when it has begun its work:  cuda-route, cuda-layers",
+                       "unknown whether calls arrive in the hook")  # fmt: skip
+    return Finding("hook-by-other-ways", "note", f"{place}; these calls of the program lead there: {some(arrive)}",
+                   "by rewritten slots or overwritten entries, for it exports no function of the API, nor dlsym")
 
 
 def is_stranger(snapshot: ProcessSnapshot, facts: Facts, one: Linkage) -> bool:

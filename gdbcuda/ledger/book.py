@@ -13,11 +13,12 @@ from typing import NamedTuple
 from gdbcuda import api
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import BEFORE, References
-from gdbcuda.ledger import extents, mappings, roles, trouble, unseen
-from gdbcuda.ledger.accesses import touches
+from gdbcuda.ledger import mappings, trouble, unseen
 from gdbcuda.ledger.blocks import Block, Blocks, where
-from gdbcuda.ledger.devices import Devices
-from gdbcuda.ledger.roles import Role, number
+from gdbcuda.ledger.effects import extents, roles
+from gdbcuda.ledger.effects.accesses import touches
+from gdbcuda.ledger.effects.devices import Devices
+from gdbcuda.ledger.effects.roles import Role, number
 from gdbcuda.ledger.usage import Snapshot, Usage
 
 OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")

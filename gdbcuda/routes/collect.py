@@ -8,7 +8,7 @@ from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable
-from gdbcuda.ledger import roles
+from gdbcuda.ledger.effects import roles
 from gdbcuda.linkage import Linkage, Slot
 from gdbcuda.linkage.slots import slot_values
 from gdbcuda.routes import verdicts

@@ -47,6 +47,20 @@ def profile(frame, event, called):
 sys.setprofile(profile)
 end
 """
+# A Ctrl-C when the code of a file begins to run: FILE's own, or a function of it.
+KILLING_AT = """python
+import ctypes, functools, gdb, signal, sys
+killed = []
+kill = functools.partial(getattr(ctypes.CDLL(None), "raise"), signal.SIGINT)
+def profile(frame, event, called):
+    code = frame.f_code
+    if event == "call" and code.co_filename.endswith({file!r}) and code.co_name == {function!r} and not killed:
+        killed.append(code)
+        sys.setprofile(None)
+        return None in iter(kill, 0)
+sys.setprofile(profile)
+end
+"""
 
 
 @pytest.mark.smoke
@@ -71,6 +85,30 @@ def test_one_that_comes_while_a_handler_of_ours_is_inside_of_gdb(local: Scenario
     shown = one.type("run")
     assert shown.count("Breakpoint 1, ") == 3 and "exited" not in shown and "gdbcuda:" not in shown
     assert "[]" not in one.type("python print(killed)")
+    one.end()
+
+
+def test_one_that_comes_while_a_module_of_ours_is_loaded(local: Scenario, tmp_path) -> None:
+    """The command ends, and the next one finds all of the module."""
+    script = tmp_path / "killing.gdb"
+    script.write_text(KILLING_AT.format(file="recording/recorder.py", function="<module>"))
+    one = Typist(local.environment(), "-x", str(script), str(local.sample("test_alloc")))
+    assert "Quit\n" in one.type("cuda-log start")
+    assert "Recording" in one.type("cuda-log start") and "fault" not in one.type("run")
+    assert "calls of" in one.type("cuda-log summary")
+    one.end()
+
+
+def test_one_that_comes_while_a_call_is_recorded(local: Scenario, tmp_path) -> None:
+    """The program stops, and the call is in the log all the same."""
+    script = tmp_path / "killing.gdb"
+    script.write_text(KILLING_AT.format(file="recording/watchers.py", function="stop"))
+    one = Typist(local.environment(), str(local.sample("test_alloc")))
+    one.type("cuda-log start cuInit", f"source {script}")
+    shown = one.type("run")
+    assert "SIGINT" in shown and "gdbcuda:" not in shown
+    assert "exited normally" in one.type("continue")
+    assert "cuInit(" in one.type("cuda-log show")
     one.end()
 
 

@@ -9,7 +9,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live.checking import real_functions, static_calls
 from gdbcuda.live.dlsym import request_log
-from gdbcuda.live.layers import answer_search, names, this_snapshot
+from gdbcuda.live.layers import names, this_snapshot
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.routes import collect, judge, report
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached

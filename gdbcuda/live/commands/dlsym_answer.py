@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import gdb
 
+from gdbcuda.command_line.argument_types import ArgumentType, text
+from gdbcuda.command_line.options import Options, flag, option, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import changed_answers, request_log, wanted_requests
@@ -16,8 +18,6 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.routes import right_function
 from gdbcuda.text import render
-from gdbcuda.text.arguments import ArgumentType, text
-from gdbcuda.text.options import Options, flag, option, words
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gdbcuda.live.layers import who
-from gdbcuda.live.layers.who import Member
+from gdbcuda.command_line.options import Options, flag
+from gdbcuda.live.noticing import who
+from gdbcuda.live.noticing.who import Member
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.text import render
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted, short_paths
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 
+from gdbcuda.command_line.argument_types import FILE, text
+from gdbcuda.command_line.options import Options, flag, option, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, notice, table_version
+from gdbcuda.live.layers import names, table_version
+from gdbcuda.live.noticing import notice
 from gdbcuda.live.preloading import load_remarks, preload, presence
 from gdbcuda.live.prompt.command import command
-from gdbcuda.text.arguments import FILE, text
-from gdbcuda.text.options import Options, flag, option, optional_word
 from gdbcuda.text.printable import visible
 
 

@@ -11,8 +11,9 @@ from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.dlsym import request_values
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console
-from gdbcuda.live.layers import frames, table_version
+from gdbcuda.live.layers import table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stops
 from gdbcuda.live.stopping.functions import function

@@ -1,5 +1,7 @@
 """Ctrl-C while a handler of ours runs is gdb's: the handler comes to its end, and gdb gets it then.
 
+The same holds for ``stop()`` of a breakpoint: half of it done, a call would not be in the log.
+
 gdb hands a Ctrl-C over to Python whenever Python is entered, also one that came before. Python would raise
 KeyboardInterrupt at the handler's first instruction, and gdb drops what an event's handler raises: the Ctrl-C would be
 lost, and the handler not done. So Python's handler of SIGINT is ours (the process's stays gdb's), and puts one off.
@@ -19,8 +21,9 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
+T = TypeVar("T")
 STDERR = 2
 OURS = frozenset(("gdbcuda",))
 IMPORTING = frozenset(("importlib", "_frozen_importlib", "_frozen_importlib_external"))
@@ -92,24 +95,34 @@ def nothing(frame: FrameType, event: str, value: Any) -> None:
     """Of the frames that begin meanwhile nothing is to be known."""
 
 
-def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., bool]:
-    """One handler for gdb, which takes over what is pending when Python returns.
+def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., None]:
+    """One handler for gdb."""
+
+    def heard(*event: Any) -> None:
+        for handler in handlers:
+            handler(*event)
+
+    return uninterrupted(heard)
+
+
+def uninterrupted(function: Callable[..., T]) -> Callable[..., T]:
+    """Its caller gets the Ctrl-C when the function is done; gdb takes over what is pending when Python returns.
 
     Python would raise it here if it looked between interrupt_main and the return. It looks behind each call, and in 3.9
     behind most instructions; not behind ``in``."""
 
-    def heard(*event: Any) -> bool:
+    def whole(*arguments: Any) -> T:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
-            for handler in handlers:
-                handler(*event)
+            value = function(*arguments)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if not _put_off:
-            return False
+            return value
         _put_off.clear()
         again: Iterator[None] = iter(_thread.interrupt_main, None)
-        return None in again
+        _is_sent = None in again
+        return value
 
-    _putting_off.add(heard.__code__)
-    return heard
+    _putting_off.add(whole.__code__)
+    return whole

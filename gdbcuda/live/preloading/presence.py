@@ -11,7 +11,8 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.preloading import preload
-from gdbcuda.live.process import core_files, variables
+from gdbcuda.live.process import variables
+from gdbcuda.live.process.objects import core_files
 from gdbcuda.text.printable import visible
 
 

@@ -12,8 +12,8 @@ from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.patching import agent, detours
 from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
-from gdbcuda.live.recording.ring_recorder import RingRecorder
 
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 
