@@ -157,7 +157,8 @@ def test_what_nobody_refers_to_goes_past_nothing(process: RouteProcess) -> None:
 
 def test_two_files_that_are_called_the_same_have_their_directories(process: RouteProcess) -> None:
     one, two = (route("cuInit")._replace(asker=f"/opt/{name}/liba.so") for name in ("one", "two"))
-    assert [row[1] for row in rows([one, two._replace(function="cuMemFree_v2")])[-2:]] == [
+    both = report.table([one, two._replace(function="cuMemFree_v2")], plain)
+    assert [row[1] for row in rows(both)[-2:]] == [
         "app /opt/one/liba.so", "app /opt/two/liba.so"]  # fmt: skip
     there = Reached(4, ("cuInit",), "/opt/two/liba.so", "hook")
-    assert rows([one._replace(reached=there)])[-1][3] == "hook /opt/two/liba.so cuInit"
+    assert rows(report.table([one._replace(reached=there)], plain))[-1][3] == "hook /opt/two/liba.so cuInit"
