@@ -198,6 +198,8 @@ def test_calls_are_counted_while_libraries_are_loaded(scenario: Scenario, build)
 def test_calls_of_a_process_that_is_killed_are_those_of_its_last_stop(local: Scenario, build) -> None:  # noqa: F811
     hook, program = build(HOOK, ENDS, "-O0", "-pthread")
     count = "cuda-break cuMemAlloc --count if bytesize >= 1T || bytesize == 500"
-    text = local.run(program, ON, count, "run", "kill", "cuda-guards", "run", "continue", "cuda-guards", hook=hook,
-                     arguments=("kill",))  # fmt: skip
+    other = "cuda-break cuMemAlloc if bytesize == 2T"
+    text = local.run(program, ON, count, other, "run", "kill", "cuda-guards", "run", "continue", "cuda-guards",
+                     hook=hook, arguments=("kill",))  # fmt: skip
     assert re.findall(r"^1 +(\S+) +the process has ended$", text, re.MULTILINE) == ["501", "501"]
+    assert len(re.findall("^2 +no process$", text, re.MULTILINE)) == 2, "nobody tests a condition there"

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -336,3 +337,35 @@ def test_a_string_is_kept_with_its_address(local: Scenario, tmp_path: Path) -> N
     every, initial = text[text.index("#") :].split("--\n")
     assert 'symbol="cuInit"' in every and 'symbol="cuMemAlloc"' in every
     assert 'symbol="cuInit"' in initial and "cuMemAlloc" not in initial
+
+
+def test_every_view_of_the_shell_takes_what_gdb_has_written(scenario: Scenario, tmp_path: Path) -> None:
+    """And the export for Perfetto names the program as gdb's log does."""
+    log = tmp_path / "log"
+    scenario.run("test_alloc", f"cuda-log start --memory --to {log}", "RUN")
+
+    def shell(view: str, *words: str) -> str:
+        return subprocess.run([sys.executable, "-m", "gdbcuda", "log", view, str(log), *words], check=True,
+                              capture_output=True, text=True).stdout  # fmt: skip
+
+    events = json.loads(shell("export"))["traceEvents"]
+    assert [one["args"]["name"] for one in events if one["name"] == "process_name"] == ["test_alloc"]
+    assert any(one["ph"] == "C" for one in events) and any(one["ph"] == "X" for one in events)
+    assert "calls of the hook library did more" in shell("changes")
+    assert "=allocate" in shell("timeline") and "Peak of device memory: " in shell("memory")
+    for view in ("show", "tree", "summary"):
+        assert "cuMem" in shell(view), view
+    assert "cuMemAlloc" in shell("export", "--format", "csv") and "cuMemAlloc" in shell("export", "--format", "jsonl")
+
+
+def test_an_object_is_asked_once_for_what_is_elsewhere(local: Scenario, compile_c) -> None:
+    """Not at each load again. Here the program loads three libraries, one after the other."""
+    names = [compile_c(f"lib{name}.so", f"int {name};", "-shared") for name in ("one", "two", "three")]
+    opens = "".join(f'dlopen("{name}", RTLD_NOW);' for name in names)
+    source = f"#include <dlfcn.h>\nint cuInit(unsigned);\nint main(void) {{ {opens} return cuInit(0); }}"
+    program = compile_c("program", source, f"-L{local.shim}/standin", "-lcuda")
+    asked = "python from gdbcuda.live.recording.planting import divided; print(divided.cache_info())"
+    text = local.run(program, "cuda-log start cuMemAlloc --in hook", "set breakpoint pending on", "break _exit", "run",
+                     "python print(len(gdb.objfiles()), 'files')", asked)  # fmt: skip
+    files, hits, misses = (int(re.search(form, text)[1]) for form in (r"(\d+) files", r"hits=(\d+)", r"misses=(\d+)"))
+    assert 3 < misses <= files and hits > misses

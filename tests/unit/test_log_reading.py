@@ -30,7 +30,8 @@ def test_chrome_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
 def test_chrome_export_has_memory_failures_and_the_program(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     calls = [alloc_of(0, "0x1000", pid=7), failed(1, "cudaMalloc", 2, "cudaErrorMemoryAllocation", pid=7),
              call(2, "cudaFree", {"devPtr": "0x1000"}, layer="hook", pid=7)]  # fmt: skip
-    program = {"ts": 0, "phase": "M", "name": "process", "details": {"inferior": 1, "pid": 7, "image": "/bin/train"}}
+    details = {"inferior": 1, "pid": 7, "program": "/bin/train", "image": 1}
+    program = {"ts": 0, "phase": "M", "name": "process", "details": details}
     path = append(write(tmp_path / "log", calls), json.dumps(program) + "\n")
     found = json.loads(run(capsys, "export", path))["traceEvents"]
     assert [(one["args"]["bytes"], one["pid"]) for one in found if one["ph"] == "C"] == [(64, 7), (0, 7)]

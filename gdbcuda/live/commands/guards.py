@@ -63,8 +63,8 @@ def row(number: int) -> tuple[str, str, str]:
     found = next(iter(state.guards_of(number)), None)
     calls = guards.calls_seen(number)
     shown = "" if calls is None else f"{calls:,}"
-    if calls is not None and not process.is_alive():
-        return "", shown, "the process has ended"
+    if not process.is_alive():  # nobody tests anything
+        return "", shown, "no process" if calls is None else "the process has ended"
     trouble = state.trouble_of(number)
     if found is None or trouble:
         return where_tested(number), shown, trouble or guards.wanted_by(number).why or "not set yet"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 from gdbcuda import api
@@ -61,8 +62,24 @@ def only_elsewhere(wanted: Set[str], places: tuple[str, ...]) -> set[str]:
     are not in the log."""
     here, there = set[str](), set[str]()
     with suppress(UserError):  # the loader has not begun
-        objects = [one for one in this_snapshot.objects().all if this_snapshot.layer_of(one) != "system"]
-        for spot in (spot for one in objects for spot in spots(one, wanted, ())):
-            is_recorded = any(layers.matches(place, spot.layer, spot.file) for place in places)
-            (here if is_recorded else there).add(api.base_name(spot.symbol))
+        layered = [(one, this_snapshot.layer_of(one)) for one in this_snapshot.objects().all]
+        for one, layer in layered:
+            if layer != "system":
+                answering_here = frozenset(answers(one, wanted).items())
+                recorded, others = divided(one, layer, frozenset(wanted), places, answering_here)
+                here |= recorded
+                there |= others
     return there - here
+
+
+@lru_cache(maxsize=512)  # asked for at each load
+def divided(
+    linkage: Linkage, layer: str, wanted: frozenset[str], places: tuple[str, ...], answering_here: frozenset[object]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Base names of the object's functions: those that are recorded, and the others. What of it can change as long as
+    the object is there is among the arguments: its layer, and its code of other names that answers."""
+    here, there = set[str](), set[str]()
+    for spot in spots(linkage, wanted, ()):
+        is_recorded = any(layers.matches(place, spot.layer, spot.file) for place in places)
+        (here if is_recorded else there).add(api.base_name(spot.symbol))
+    return frozenset(here), frozenset(there)

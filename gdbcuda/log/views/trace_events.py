@@ -24,10 +24,10 @@ Line = dict[str, Any]
 
 def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Iterator[Line]:
     roots: dict[int, Call] = {}  # open calls, and the outermost one that each is in
-    threads: dict[int, int] = {}
+    threads: dict[tuple[int, int], None] = {}  # in the order of their first calls
     memory = MemoryTrack(Ledgers(writer.table, log.notes))
     for phase, call in events:
-        threads.setdefault(call.thread, call.pid)
+        threads.setdefault((call.pid, call.thread))
         if phase == BEGIN:
             memory.ledgers.entry(call)
             parent = roots.get(call.parent) if call.parent is not None else None
@@ -41,12 +41,13 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
         if call.failed or call.ended:
             yield mark(call)
         yield from memory.after(call)
-    for thread, pid in threads.items():
+    for pid, thread in threads:
         name = f"T{thread} {log.notes.threads.get(thread, {}).get('name') or ''}".rstrip()
         yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "args": {"name": name}}
     for (_, pid), details in log.notes.processes.items():
-        if details.get("image"):
-            yield process_name(pid, os.path.basename(details["image"]))
+        program = details.get("program")
+        if program and isinstance(program, str):
+            yield process_name(pid, os.path.basename(program))
 
 
 class MemoryTrack:
