@@ -19,7 +19,8 @@ ROOMS: list[str] = re.findall(r"\S+", """
     errors packages text files manual api memory elf linkage machine condition decode
     calls ledger log routes check observe remote ide shell
     live.host live.process live.threads live.prompt live.placing live.layers live.breakpoints live.preloading
-    live.patching live.stopping live.guard live.guarding live.breaking live.recording live.dlsym live.checking
+    live.patching live.stopping live.guard live.guarding live.breaking live.recording live.keeping live.dlsym
+    live.checking
     live.commands live
 """)
 LARGEST = 20  # files of one room; commands has one for each

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from gdbcuda.calls import ring_layout
 from gdbcuda.condition import typed
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
@@ -23,8 +24,10 @@ def require_possible(wish: RecordWish) -> None:
     if not locations.LISTS:
         raise UserError("--fast needs a gdb that tells where breakpoints are while the program goes on (13 does); "
                         "without it the recorder works by stops", page="log")  # fmt: skip
-    if wish.stack:
-        raise UserError("--stack needs the debugger at each call: leave --fast out, or --stack", page="log")
+    if wish.stack and not wish.folder:
+        raise UserError("--stack needs the debugger at each call, or --keep: leave --fast out, or --stack", page="log")
+    if wish.stack > ring_layout.MOST_CALLERS:
+        raise UserError(f"with --fast --stack is {ring_layout.MOST_CALLERS} at most, not {wish.stack}", page="log")
     if wish.condition is not None:
         for tree in wish.condition.trees.values():
             if any(isinstance(one, IN_GDB) for one in typed.nodes(tree)):

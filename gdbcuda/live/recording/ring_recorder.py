@@ -26,7 +26,7 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import code_places, condition_words, table_version, this_snapshot
 from gdbcuda.live.patching import own_instructions, trampoline_space
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
-from gdbcuda.live.recording import entry_patches, entry_plans, near_pages, planting, slots, taken_bytes
+from gdbcuda.live.recording import entry_patches, entry_plans, kept_folder, near_pages, planting, slots, taken_bytes
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
 from gdbcuda.live.recording.planting import PlantingSpot
@@ -65,7 +65,7 @@ class RingRecorder(LogNotes):
 
     def plant_in(self, linkage: Linkage) -> None:
         state = self.processes()
-        if state.reader is None and not state.begin():
+        if state.reader is None and not self.begin_in(state):
             return
         if state.watches is None:
             self.look_out(state)
@@ -79,6 +79,12 @@ class RingRecorder(LogNotes):
             except NoDetour as reason:
                 state.left_alone[spot.address] = spot, str(reason)
         state.add(entries)
+
+    def begin_in(self, state: RingProcess) -> bool:
+        if not state.begin():
+            return False
+        kept_folder.begin(state, self.wish.folder, self.wish.last, self.wish.stack)
+        return True
 
     def look_out(self, state: RingProcess) -> None:
         """(A program that catches SIGTRAP meets no breakpoint of ours.)"""
@@ -163,6 +169,8 @@ class RingRecorder(LogNotes):
     def on_continue(self) -> None:
         state = self.processes()
         state.fresh.clear()
+        if state.patches and self.wish.folder:
+            kept_folder.tell(state)
         if state.patches and not self.stays_out:
             entry_patches.write_all(state.patches.values(), taken_bytes.now())
 
