@@ -20,6 +20,7 @@ from gdbcuda.live.patching import mapped_pages
 from gdbcuda.live.placing import loader_watch, unloading
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings, user_hooks
+from gdbcuda.live.recording import core_rings
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.recorder import Recorder
 from gdbcuda.live.recording.ring_recorder import RingRecorder
@@ -47,9 +48,14 @@ class Session:
         return self._kept
 
     def catch_up(self) -> None:
-        """With what was read of the rings in the process."""
+        """With what was read of the rings in the process, or of those in its core file."""
         if isinstance(self.recorder, RingRecorder):
             self.recorder.tell_all()
+        elif self.recorder is None and process.connection() == "core":
+            ledgers = self.ledgers or Ledgers(table_version.table(), self._kept.notes, keep_all=False)
+            count = core_rings.read_once([self._kept, ledgers], self.numbers) - self.numbers
+            self.numbers += count
+            self.ledgers = ledgers if count else self.ledgers
 
     def require(self) -> Recorder | RingRecorder:
         if self.recorder is None:

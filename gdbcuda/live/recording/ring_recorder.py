@@ -169,7 +169,7 @@ class RingRecorder(LogNotes):
     def on_continue(self) -> None:
         state = self.processes()
         state.fresh.clear()
-        if state.patches and self.wish.folder:
+        if state.patches:
             kept_folder.tell(state)
         if state.patches and not self.stays_out:
             entry_patches.write_all(state.patches.values(), taken_bytes.now())
