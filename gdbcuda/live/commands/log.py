@@ -12,7 +12,7 @@ from gdbcuda.live.layers import condition_words, names, table_version
 from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.recording import call_log, fast
-from gdbcuda.text.arguments import FILE, NUMBER, text
+from gdbcuda.text.arguments import FILE, FOLDER, NUMBER
 from gdbcuda.text.options import Options, condition, flag, option, word, words
 from gdbcuda.text.printable import visible
 
@@ -59,7 +59,7 @@ class StartOptions(Options):
     stack: int = option(NUMBER, "keep N frames of the backtrace of each call", default=0)
     to: str | None = option(FILE, "write every call to FILE as it happens")
     memory: bool = flag("what allocates, frees, copies and fills: all that cuda-memory needs")
-    keep: str | None = option(text("FOLDER"), "with --fast: the process keeps its calls in a new folder")
+    keep: str | None = option(FOLDER, "with --fast: the process keeps its calls in a new folder")
     last: int = option(NUMBER, "with --keep: of each thread the last N calls at least (8192)", default=0)
     fast: bool = flag("the process itself notes the calls, some 30 ns each, and is read where it stops")
     condition: str | None = condition(
