@@ -2,7 +2,7 @@
 
 import sys
 
-from gdbcuda.shell import cli
+from gdbcuda.shell import entry
 
 if __name__ == "__main__":
-    sys.exit(cli.main())
+    sys.exit(entry.main())

@@ -39,13 +39,15 @@ class Bench:
     def words(self, threads: int, calls: int) -> list[str]:
         return [str(threads), str(calls // threads), "0", str(self.folder / "times")]
 
-    def under(self, *commands: str, calls: int = MANY, threads: int = 1, server: bool = False) -> float:
-        """With these commands at main, then the whole run."""
+    def under(
+        self, *commands: str, calls: int = MANY, threads: int = 1, server: bool = False, before: str = ""
+    ) -> float:  # fmt: skip
+        """With these commands at main, then the whole run; ``before`` there is a process."""
         line = [self.gdb, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
         words = [str(self.program), *self.words(threads, calls)]
         start = f"target remote | gdbserver --once - {' '.join(words)} 2>&1"
         script = self.folder / "script.gdb"
-        begin = [start, "tbreak main", "continue"] if server else ["tbreak main", "run"]
+        begin = [start, "tbreak main", "continue"] if server else [before, "tbreak main", "run"]
         script.write_text("\n".join([*begin, *commands]))
         return self.nanoseconds([*line, "-x", str(script), "-ex", "continue", "--args", *words])
 
@@ -78,12 +80,14 @@ def times(gdb: str, environment: dict[str, str]) -> dict[str, float]:
         guard = ("set cuda-guard auto", f"cuda-break cuMemAlloc {PLACE} if {FALSE}")
         three = f"cuda-break cuMemAlloc {PLACE} --from libguardhook.so if bytesize < 1T && dptr != NULL"
         counting = (guard[0], guard[1].replace(" --in", " --count --in"))
+        errors = (guard[0], f"cuda-break cuMemAlloc {PLACE} --on error")
         fast = {
             "no gdb": bench.alone,
             "gdb, idle": bench.under,
             "false guard, one comparison": lambda: bench.under(*guard),
             "false guard, three terms, the caller last": lambda: bench.under(guard[0], three),
             "false guard that counts the calls": lambda: bench.under(*counting),
+            "--on error, no call fails": lambda: bench.under(*errors, before=f"cuda-load {bench.hook}"),
             "8 threads, no gdb": lambda: bench.alone(8),
             "8 threads, false guard": lambda: bench.under(*guard, threads=8),
             "-O2 hook, no gdb": optimised.alone,

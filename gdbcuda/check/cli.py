@@ -7,13 +7,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gdbcuda.check.options import ReportOptions
+from gdbcuda.command_line.argument_types import FILE, text
+from gdbcuda.command_line.options import option, words
+from gdbcuda.command_line.shell_command import Coloured, add_command
 from gdbcuda.errors import UserError
 from gdbcuda.text import output, render, waiting
-from gdbcuda.text.arguments import FILE, text
 from gdbcuda.text.highlight import JSON, highlighted
-from gdbcuda.text.options import option, words
 from gdbcuda.text.printable import visible
-from gdbcuda.text.shell_command import Coloured, add_command
 
 if TYPE_CHECKING:
     from gdbcuda import api

@@ -15,6 +15,7 @@ from gdbcuda.check.finding import Finding
 from gdbcuda.linkage import Linkage
 from gdbcuda.routes import collect, verdicts
 from gdbcuda.routes.snapshot import ProcessSnapshot
+from gdbcuda.text.sentences import some
 
 PRELOAD_AGAIN = "start it through cuda-load, which leaves the rest of the environment alone"
 
@@ -53,14 +54,24 @@ def without_loader(facts: Facts) -> list[Finding]:
 
 def findings(snapshot: ProcessSnapshot, facts: Facts) -> list[Finding]:
     """Everything, the hook libraries one after the other, then what goes around them."""
-    found = [finding for path in facts.named_hooks for finding in of_hook(snapshot, facts, path)]
+    mapped = snapshot.objects.all
+    judged = [(path, [one for one in mapped if base(snapshot.file_of(one)) == base(path)])
+              for path in facts.named_hooks]  # fmt: skip
     if not facts.named_hooks:
-        found += [finding for hook in snapshot.hooks for finding in of_hook(snapshot, facts, snapshot.file_of(hook))]
+        judged = [(snapshot.file_of(copies[0]), copies) for copies in libraries(snapshot)]
+    found = [finding for path, copies in judged for finding in of_hook(snapshot, facts, path, copies)]
     return [*found, *bypasses(snapshot, facts), *other_namespaces(facts), *unknown_objects(facts)]
 
 
-def of_hook(snapshot: ProcessSnapshot, facts: Facts, path: str) -> Iterator[Finding]:
-    copies = [one for one in snapshot.objects.all if base(snapshot.file_of(one)) == base(path)]
+def libraries(snapshot: ProcessSnapshot) -> list[list[Linkage]]:
+    """The hook libraries, each with its copies: two that are called the same may be two libraries."""
+    found: dict[tuple[str, str | None], list[Linkage]] = {}
+    for hook in snapshot.hooks:
+        found.setdefault((base(snapshot.file_of(hook)), hook.image.build_id), []).append(hook)
+    return list(found.values())
+
+
+def of_hook(snapshot: ProcessSnapshot, facts: Facts, path: str, copies: list[Linkage]) -> Iterator[Finding]:
     if not copies:
         yield not_mapped(facts, path)
     else:
@@ -96,20 +107,22 @@ def not_mapped(facts: Facts, path: str) -> Finding:
 
 def in_place(snapshot: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
     """Where the library is in the search order, and whether it has begun to work."""
-    name, startup = base(snapshot.file_of(hook)), snapshot.objects.startup
+    name, startup = snapshot.name_of(hook), snapshot.objects.startup
+    if not hook.symbols.defined(snapshot.api_names | snapshot.resolver_names):
+        return by_other_ways(snapshot, hook)
     if hook not in startup:
         return Finding("hook-dlopened", "error", f"{name} came with dlopen, behind the objects of the start",
                        "functions called by name are never looked for in it",
                        f"preload it: cuda-load {snapshot.file_of(hook)}",
                        "the hook is inert for calls by name")  # fmt: skip
     before = startup[1 : startup.index(hook)]
-    strangers = [base(snapshot.file_of(one)) for one in before if is_stranger(snapshot, facts, one)]
+    strangers = [snapshot.name_of(one) for one in before if is_stranger(snapshot, facts, one)]
     place = f"{name} is mapped at {hook.image.base:#x}"
     if strangers:
         return Finding("hook-not-first", "warning", f"{place}, in the search order behind {', '.join(strangers)}",
                        "what those define too is theirs", "name it first in LD_PRELOAD")  # fmt: skip
     rank = (
-        "behind " + ", ".join(base(snapshot.file_of(one)) for one in before) if before else "first in the search order"
+        "behind " + ", ".join(map(snapshot.name_of, before)) if before else "first in the search order"
     )
     if facts.initialised is False:
         return Finding("hook-not-initialised", "note", f"{place}, {rank}; its constructors have not all run",
@@ -117,6 +130,22 @@ def in_place(snapshot: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
                        "go on to main")  # fmt: skip
     means = "it is searched " + ("after these hook libraries" if before else "first")
     return Finding("hook-active", "note", f"{place}, {rank}, initialised", means)
+
+
+def by_other_ways(snapshot: ProcessSnapshot, hook: Linkage) -> Finding:
+    """It exports nothing that is looked for, so where it is in the search order says nothing (an injection library)."""
+    file, place = snapshot.file_of(hook), f"{base(snapshot.file_of(hook))} is mapped at {hook.image.base:#x}"
+    callers = snapshot.in_layer("app", "runtime")
+    routes = [route for one in callers for route in collect.references(snapshot, one, snapshot.api_names)]
+    arrive = sorted({route.function for route in routes if route.reached is not None and route.reached.file == file})
+    if not arrive:
+        return Finding("hook-by-other-ways", "note",
+                       f"{place}; no slot of the program and no entry of the driver leads there",
+                       "it exports no function of the API, nor dlsym: nothing of it is found by name",
+                       "look again when it has begun its work:  cuda-route, cuda-layers",
+                       "unknown whether calls arrive in the hook")  # fmt: skip
+    return Finding("hook-by-other-ways", "note", f"{place}; these calls of the program lead there: {some(arrive)}",
+                   "by rewritten slots or overwritten entries, for it exports no function of the API, nor dlsym")
 
 
 def is_stranger(snapshot: ProcessSnapshot, facts: Facts, one: Linkage) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gdbcuda.text.options import Options, flag
+from gdbcuda.command_line.options import Options, flag
 
 
 class ReportOptions(Options):

@@ -22,8 +22,8 @@ terms stand alone or are joined to the rest by &&, and are asked last: ``nth == 
 everything else lets through, ``every 10`` for the 10th, the 20th …, ``after 100`` from the 101st on. All of one
 condition count the same calls; the count begins with the process.
 
-A condition is parsed once and bound to each function of a breakpoint; back ends (`to_gdb`, `to_python`, `to_x86`) walk
-the typed tree and agree on every value, or refuse.
+A condition is parsed once and bound to each function of a breakpoint; back ends (`to_gdb`, `to_python`,
+`machine_code`) walk the typed tree and agree on every value, or refuse.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from gdbcuda import api
-from gdbcuda.condition import parser, syntax, to_gdb, to_python, typed
+from gdbcuda.condition import to_gdb, to_python, typed
 from gdbcuda.condition.bind import Bound, bind
+from gdbcuda.condition.grammar import parser, syntax
+from gdbcuda.condition.grammar.show import show
 from gdbcuda.condition.place import Surroundings
-from gdbcuda.condition.show import show
 from gdbcuda.condition.to_gdb import Native
 from gdbcuda.condition.to_python import CallValues, Value
 from gdbcuda.condition.words import parse_count

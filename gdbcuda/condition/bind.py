@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gdbcuda import api
-from gdbcuda.condition import syntax, typed, words
-from gdbcuda.condition.lexer import INT_MAX, Integer, Text
+from gdbcuda.condition import typed, words
+from gdbcuda.condition.grammar import syntax
+from gdbcuda.condition.grammar.lexer import INT_MAX, Integer, Text
+from gdbcuda.condition.grammar.show import show
+from gdbcuda.condition.grammar.unknown import unknown
 from gdbcuda.condition.numbers import (
     COMPARISONS,
     DOUBLE,
@@ -21,9 +24,7 @@ from gdbcuda.condition.numbers import (
     wrap,
 )
 from gdbcuda.condition.pointees import Resolver, kind_of
-from gdbcuda.condition.show import show
 from gdbcuda.condition.typed import Typed
-from gdbcuda.condition.unknown import unknown
 from gdbcuda.errors import UserError
 from gdbcuda.machine import abi
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from gdbcuda import api
-from gdbcuda.condition.parser import USAGE
+from gdbcuda.condition.grammar.parser import USAGE
 from gdbcuda.condition.pointees import fields
 
 UNFINISHED = re.compile(r"(?:(\w+)((?:\[\d+\])?(?:->|\.))((?:\w+(?:\[\d+\])?\.)*))?(\w*)$")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gdbcuda.condition import parser, syntax, typed
-from gdbcuda.condition.lexer import Integer
+from gdbcuda.condition import typed
+from gdbcuda.condition.grammar import parser, syntax
+from gdbcuda.condition.grammar.lexer import Integer
+from gdbcuda.condition.grammar.show import show
 from gdbcuda.condition.numbers import COMPARISONS, MIRRORED, UNSIGNED
-from gdbcuda.condition.show import show
 from gdbcuda.condition.typed import Typed
 from gdbcuda.errors import UserError
 

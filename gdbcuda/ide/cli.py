@@ -7,6 +7,9 @@ import json
 import os
 from typing import Any
 
+from gdbcuda.command_line.argument_types import FILE, ArgumentType, one_of, text
+from gdbcuda.command_line.options import Options, flag, option, options, required, word
+from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.files import places, user_files
 from gdbcuda.ide.plan import IDES, NEXT, IdePlan, IdeRequest, names, plan_for
@@ -14,11 +17,8 @@ from gdbcuda.remote import sources
 from gdbcuda.remote.options import PATH_MAP
 from gdbcuda.remote.plan import missing, require_preloadable
 from gdbcuda.text import output
-from gdbcuda.text.arguments import FILE, ArgumentType, one_of, text
 from gdbcuda.text.highlight import JSON, highlighted
-from gdbcuda.text.options import Options, flag, option, options, required, word
 from gdbcuda.text.printable import visible
-from gdbcuda.text.shell_command import add_command
 
 _ABOUT = """\
 Prints what an IDE needs to debug PROGRAM with its hook library through gdbcuda. With --write it is put into the

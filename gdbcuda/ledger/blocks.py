@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gdbcuda.calls.record import Call
-from gdbcuda.ledger.roles import MEMORY, ON_DEVICE, SPACES
+from gdbcuda.ledger.effects.roles import MEMORY, ON_DEVICE, SPACES
 from gdbcuda.text.units import human
 
 KEPT = 20_000  # freed blocks that are remembered

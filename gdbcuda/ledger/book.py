@@ -13,11 +13,12 @@ from typing import NamedTuple
 from gdbcuda import api
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import BEFORE, References
-from gdbcuda.ledger import extents, mappings, roles, trouble, unseen
-from gdbcuda.ledger.accesses import touches
+from gdbcuda.ledger import mappings, trouble, unseen
 from gdbcuda.ledger.blocks import Block, Blocks, where
-from gdbcuda.ledger.devices import Devices
-from gdbcuda.ledger.roles import Role, number
+from gdbcuda.ledger.effects import extents, roles
+from gdbcuda.ledger.effects.accesses import touches
+from gdbcuda.ledger.effects.devices import Devices
+from gdbcuda.ledger.effects.roles import Role, number
 from gdbcuda.ledger.usage import Snapshot, Usage
 
 OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
@@ -58,6 +59,7 @@ class Ledger:
         self._roles: dict[str, Role | None] = {}
         self._inside: dict[int, bool] = {}  # open calls: are calls below them someone else's business?
         self._freeing: dict[int, tuple[Call, Block]] = {}
+        self._freeing_elsewhere: dict[int, tuple[trouble.Found, str]] = {}  # what is wrong if it fails; why it may not
         self.devices = Devices()
 
     def role(self, name: str) -> Role | None:
@@ -112,8 +114,8 @@ class Ledger:
         may_be_new = kind == trouble.UNKNOWN or (kind == trouble.DOUBLE and why not in ([], [BEFORE]))
         if not why or not may_be_new:
             self.complain(call, kind, text, block)
-        elif len(self.from_elsewhere) < MOST_PROBLEMS:
-            self.from_elsewhere.append(Problem("not of this log", ", ".join(why), call))
+        else:
+            self._freeing_elsewhere[call.number] = (kind, text, block), ", ".join(why)
 
     def unseen(self, call: Call) -> Collection[str]:
         return self.notes.unseen.get(call.process, unseen.NONE)
@@ -146,6 +148,9 @@ class Ledger:
         if role is None:
             return
         succeeded = not call.failed and not call.ended
+        elsewhere = self._freeing_elsewhere.pop(call.number, None)
+        if elsewhere is not None:
+            self.end_free_elsewhere(call, *elsewhere)
         is_inner = self.is_inner(call)
         if succeeded and role.what in (roles.INFO, roles.DEVICE, roles.RANGE):
             self.learn(call, role, is_inner)
@@ -176,6 +181,13 @@ class Ledger:
             self.blocks.lose_name(block)
         else:
             self.retire(block, call)
+
+    def end_free_elsewhere(self, call: Call, found: trouble.Found, why: str) -> None:
+        """What the driver refuses was no new block: freed twice, as far as the log knows the address."""
+        if call.failed and found[0] == trouble.DOUBLE:
+            self.complain(call, *found)
+        elif len(self.from_elsewhere) < MOST_PROBLEMS:
+            self.from_elsewhere.append(Problem("not of this log", why, call))
 
     def end_map(self, call: Call) -> None:
         block = mappings.mapped(self.blocks, call, self.site(call))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Optional
 
 from gdbcuda.calls.record import Call
-from gdbcuda.ledger.accesses import Touch
 from gdbcuda.ledger.blocks import Block, Blocks, by, where
-from gdbcuda.ledger.roles import number
+from gdbcuda.ledger.effects.accesses import Touch
+from gdbcuda.ledger.effects.roles import number
 from gdbcuda.text.units import human
 
 KIND = "mapping"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Optional
 
 from gdbcuda import api
-from gdbcuda.ledger import mappings, roles
-from gdbcuda.ledger.accesses import Touch
+from gdbcuda.ledger import mappings
 from gdbcuda.ledger.blocks import Block, Blocks, by, where
+from gdbcuda.ledger.effects import roles
+from gdbcuda.ledger.effects.accesses import Touch
 from gdbcuda.text.sentences import counted
 
 Found = tuple[str, str, Optional[Block]]  # kind, text, the block that it is about

@@ -12,8 +12,8 @@ from functools import lru_cache
 from gdbcuda import api
 from gdbcuda.calls.references import BEFORE
 from gdbcuda.ledger.blocks import Block
+from gdbcuda.ledger.effects.roles import UNMAP_CALL
 from gdbcuda.ledger.mappings import KIND
-from gdbcuda.ledger.roles import UNMAP_CALL
 
 NONE: frozenset[str] = frozenset()
 

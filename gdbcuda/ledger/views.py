@@ -20,6 +20,7 @@ from gdbcuda.text.sentences import counted, some
 from gdbcuda.text.units import human
 
 ROWS = 40
+NOTHING = "No block was handed out."
 View = Callable[[Ledger, CallWriter], str]
 
 
@@ -93,7 +94,8 @@ def leaks(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     found, smaller = divided(leaked(ledger), least)
     unknown = unknown_text(ledger).lstrip()
     if not found:
-        return "\n".join(filter(None, [smaller, unknown])) or "Everything that was handed out has been given back."
+        known = "Everything that was handed out has been given back." if ledger.blocks.all() else NOTHING
+        return "\n".join(filter(None, [smaller, unknown])) or known
     groups: dict[tuple[int, str], list[Block]] = {}
     for block in found:
         groups.setdefault((block.site, block.call.name), []).append(block)
@@ -113,7 +115,7 @@ def first(blocks: Sequence[Block]) -> str:
 def by_site(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     blocks, smaller = divided(ledger.blocks.all(), least)
     if not blocks:
-        return smaller or "No block was handed out."
+        return smaller or NOTHING
     groups: dict[int, list[Block]] = {}
     for block in blocks:
         groups.setdefault(block.site, []).append(block)
@@ -200,12 +202,21 @@ def problems(ledger: Ledger, writer: CallWriter) -> str:
 
 def elsewhere_text(ledger: Ledger) -> str:
     """Frees that are right or wrong, nobody can tell."""
-    found = ledger.from_elsewhere
-    if not found:
-        return ""
-    why = "the recording began later" if found[0].text.startswith(BEFORE) else f"not every {found[0].text} was recorded"
-    return f"\nBlocks that the log does not know were freed by {counted(len(found), 'call')}, the first #" \
-           f"{found[0].call.number} {found[0].call.name}: {why}."  # fmt: skip
+    freed = [one for one in ledger.from_elsewhere if not one.call.failed]
+    refused = [one for one in ledger.from_elsewhere if one.call.failed]
+    text = f"\nBlocks that the log does not know were freed by {calls_text(freed)}: {why_unknown(freed[0])}." \
+        if freed else ""  # fmt: skip
+    return text + (f"\nFrees of addresses that the log does not know failed: {calls_text(refused)}; "
+                   f"{why_unknown(refused[0])}." if refused else "")  # fmt: skip
+
+
+def calls_text(found: Sequence[Problem]) -> str:
+    first = found[0].call
+    return f"{counted(len(found), 'call')}, the first #{first.number} {first.name}"
+
+
+def why_unknown(one: Problem) -> str:
+    return "the recording began later" if one.text.startswith(BEFORE) else f"not every {one.text} was recorded"
 
 
 def overview(ledger: Ledger, writer: CallWriter) -> str:

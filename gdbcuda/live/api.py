@@ -19,7 +19,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers as of_addresses
 from gdbcuda.live import process
 from gdbcuda.live.checking import routes_here
-from gdbcuda.live.layers import this_snapshot, who
+from gdbcuda.live.layers import this_snapshot
+from gdbcuda.live.noticing import who
 from gdbcuda.live.stopping import call_data
 
 Data = dict[str, Any]

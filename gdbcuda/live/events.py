@@ -15,13 +15,21 @@ from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.dlsym import request_log, request_stops
 from gdbcuda.live.host import gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
-from gdbcuda.live.layers import answer_search, notice
+from gdbcuda.live.noticing import answer_search, hooks_without_names, notice
 from gdbcuda.live.placing import loader_watch, own_process, unloading
 from gdbcuda.live.preloading import preload, presence
-from gdbcuda.live.prompt import safely
+from gdbcuda.live.prompt import command, safely
 from gdbcuda.live.stopping import backtrace, call_sites, returns, shown_calls, stops
 from gdbcuda.live.threads import children
 
+BETWEEN_COMMANDS = (
+    unloading.sweep,
+    call_sites.sweep,
+    shown_calls.sweep,
+    answering_stops.sweep,
+    hooks_without_names.sweep,
+    if_loaded("guarding.guards", "on_prompt"),
+)
 HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "new_objfile": (
         process.forget,
@@ -65,6 +73,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         call_sites.sweep,
         shown_calls.sweep,
         answering_stops.sweep,
+        hooks_without_names.sweep,
         if_loaded("guarding.guards", "on_stop"),
     ),
     "before_prompt": (
@@ -72,11 +81,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         welcome.on_prompt,
         preload.on_prompt,
         saving.after,
-        unloading.sweep,
-        call_sites.sweep,
-        shown_calls.sweep,
-        answering_stops.sweep,
-        if_loaded("guarding.guards", "on_prompt"),
+        *BETWEEN_COMMANDS,
     ),
     "inferior_call": (if_loaded("guarding.guards", "on_call"),),
     "breakpoint_created": (breakpoints.on_created, if_loaded("guarding.breakpoint_events", "on_created")),
@@ -101,6 +106,7 @@ _connected: dict[str, dict[Callable[..., Any], Callable[..., None]]] = {}
 
 def connect() -> None:
     interrupts.listen()
+    command.BEFORE_EACH.append(interrupts.all_of([safely.contained(one) for one in BETWEEN_COMMANDS]))
     for name, handlers in HANDLERS.items():
         if name in SINCE_GDB_12 and not hasattr(gdb.events, name):
             continue

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.log import file_options
 from gdbcuda.log.file_options import DiffOptions, LogOptions
@@ -17,11 +18,10 @@ from gdbcuda.text import output, render
 from gdbcuda.text.highlight import C, highlighted_line
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
-from gdbcuda.text.shell_command import add_command
 
 
 class View(NamedTuple):
-    """``function`` of log/views.py, which is loaded when a view is asked for."""
+    """``function`` of log/subcommands.py, which is loaded when a view is asked for."""
 
     function: str
     about: str
@@ -105,7 +105,8 @@ def refuse_words_of_the_prompt(files: list[str]) -> None:
 
 
 def run(view: View, wanted: LogOptions | DiffOptions) -> int:
-    from gdbcuda.log import views
+    from gdbcuda.log import subcommands
+    from gdbcuda.log.source import LogSource
 
     colour = output.wants_colour(wanted.color)
 
@@ -117,11 +118,11 @@ def run(view: View, wanted: LogOptions | DiffOptions) -> int:
 
     refuse_words_of_the_prompt(wanted.files)
     has_bar = not (isinstance(wanted, file_options.ExportOptions) and output.is_terminal())
-    sources = [views.LogSource(path, paint, code, has_bar) for path in wanted.files]
+    sources = [LogSource(path, paint, code, has_bar) for path in wanted.files]
     for source in sources:
         source.writer.is_wide = isinstance(wanted, WideOptions) and wanted.wide
     gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
-    getattr(views, view.function)(wanted, sources)
+    getattr(subcommands, view.function)(wanted, sources)
     output.finish()
     for source in sources:
         if source.log.problems:

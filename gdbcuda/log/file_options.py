@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from gdbcuda.command_line.argument_types import FILE, one_of, text
+from gdbcuda.command_line.options import Options, option, required, word, words
+from gdbcuda.command_line.shell_command import Coloured
 from gdbcuda.log import FORMATS
 from gdbcuda.log import options as shared
-from gdbcuda.text.arguments import FILE, one_of, text
-from gdbcuda.text.options import Options, option, required, word, words
-from gdbcuda.text.shell_command import Coloured
 
 
 class LogOptions(Coloured):

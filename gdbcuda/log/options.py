@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gdbcuda.text.arguments import NUMBER, SIZE, text
-from gdbcuda.text.options import Options, flag, option, options
+from gdbcuda.command_line.argument_types import NUMBER, SIZE, text
+from gdbcuda.command_line.options import Options, flag, option, options
 
 
 class DataOptions(Options):

@@ -8,10 +8,10 @@ from gdbcuda.calls import data, record
 from gdbcuda.calls.data import Data
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
-from gdbcuda.log.changes import Change
-from gdbcuda.log.diff import Diff, Divergence
-from gdbcuda.log.summary import FunctionSummary, Summary
-from gdbcuda.log.timeline import NAMES, Timeline
+from gdbcuda.log.views.changes import Change
+from gdbcuda.log.views.diff import Diff, Divergence
+from gdbcuda.log.views.summary import FunctionSummary, Summary
+from gdbcuda.log.views.timeline import NAMES, Timeline
 
 
 def changes(one: Call, found: Iterable[Change], writer: CallWriter) -> Data:

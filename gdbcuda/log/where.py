@@ -11,8 +11,8 @@ from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import Details, References
-from gdbcuda.condition import parser, syntax
-from gdbcuda.condition.unknown import RESULTS
+from gdbcuda.condition.grammar import parser, syntax
+from gdbcuda.condition.grammar.unknown import RESULTS
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.log import recorded
 
@@ -71,8 +71,19 @@ class Where:
         for name in self.names:
             if name.name not in known and self.table.constant(name.name) is None:
                 return f'column {name.column}: no function has a parameter "{name.name}"{nearest(name.name, known)}'
-        names = ", ".join(dict.fromkeys(name.name for name in self.names if name.name in known))
-        return f"no function has all of these parameters: {names}" if names else f"of no function: {self.text}"
+        names = list(dict.fromkeys(name.name for name in self.names if name.name in known))
+        having = (f for f in self.table.functions.values() if names and all(map(f.parameter, names)))
+        return self.refusal(next(having, None)) or (
+            f"no function has all of these parameters: {', '.join(names)}" if names else f"of no function: {self.text}"
+        )
+
+    def refusal(self, function: api.Function | None) -> str:
+        """Why the condition makes no sense for a function that has all that it names; "" for none."""
+        try:
+            conditions.parse(self.text, self.table, [function] if function else [])
+        except UserError as refused:
+            return str(refused) if function else ""
+        return ""
 
     def remark(self) -> str:
         """What the reader of the answer should know about it, a line each; "" for nothing."""

@@ -118,6 +118,14 @@ def result(function: api.Function, machine: str = "x86-64") -> ValuePlace | None
     return ValuePlace(rules.place(shape(function.result), Free(*rules.results, stack=0)))
 
 
+@cache
+def stack_words(function: api.Function, machine: str = "x86-64") -> int:
+    """How many words of arguments are on the stack, in a row."""
+    pieces = [piece for place in locate(function, machine) for piece in place.pieces]
+    ends = [piece.stack + piece.size - convention(machine).stack for piece in pieces if piece.stack is not None]
+    return -(-max(ends, default=0) // WORD)
+
+
 def is_result_in_memory(function: api.Function, rules: Convention) -> bool:
     """Whether the caller passes the address for the result: it would not go into the result registers."""
     if function.result.kind == "void":

@@ -15,6 +15,7 @@ any instruction, so where there is one only the first instruction is replaced. (
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -211,7 +212,8 @@ class Planner:
         branches = {t for t in targets(under) if end <= t < self.function + len(self.code)}
         passed = [at for at, _ in further]
         onward = {passed[min(1, len(passed) - 1)] if passed else end} if falls_through(under[-1][1]) else set()
-        found, hidden = branches | onward, (branches | onward).difference(passed)
+        found, among = branches | onward, self.reached_otherwise(end, len(under) + len(further))
+        hidden = {at for at in found if at not in passed or at >= among}
         if self.steps_in_place and (hidden or onward <= {end}):
             raise NoDetour("this debugger steps in place: two plain instructions behind the jump are missing")
         if len(under) == 1 and (hidden or not found):
@@ -219,6 +221,14 @@ class Planner:
         if not found:
             raise NoDetour("its first instructions jump away")
         return tuple(sorted(found)), tuple(sorted(hidden))
+
+    def reached_otherwise(self, end: int, passed: int) -> float:
+        """The first place behind the jump to which the function comes another way than through its entry, as a loop or
+        a call of itself does: a breakpoint of ours there, or behind, would stop each time."""
+        rest = [*self.body[passed:], *self.elsewhere]
+        if may_lead_anywhere(self.body):
+            return end
+        return min((t for t in targets(rest) if t >= end), default=math.inf)
 
 
 def is_fixed_call(one: Instruction) -> bool:

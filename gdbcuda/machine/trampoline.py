@@ -34,25 +34,35 @@ class Trampoline:
         return NOP + jump(self.hit + len(NOP), self.onward)
 
 
+@dataclass(frozen=True)
+class FailingCalls:
+    """Those that pass one of the tests, and none of the others, go by `call_through` at ``address``."""
+
+    tests: Sequence[Test]
+    address: int
+
+
 Slots = tuple[int, int]  # addresses in the recorder, for calls that match none of the tests and for those that do
 
 
 def build(
-    detour: Detour, tests: Sequence[Test], address: int, counter: int | None = None, slots: Slots | None = None
-) -> Trampoline:
+    detour: Detour, tests: Sequence[Test], address: int, counter: int | None = None, slots: Slots | None = None,
+    failing: FailingCalls | None = None,
+) -> Trampoline:  # fmt: skip
     """For any of the tests. ``counter``: address of 64 bits that count the calls. ``slots``: each call goes by one of
-    them, which then calls ``onward`` or ``hit``."""
+    them, which then calls ``onward`` or ``hit``. ``failing``: not together with these."""
     code = Code()
     if counter is not None:
         count(code, counter)
-    for test in tests:
-        following = code.new_label()
-        test(code, "match", following, 0)
-        code.label(following)
+    branch(code, tests, "match")
+    branch(code, failing.tests if failing is not None else (), "failing")
     if slots is not None:
         code.jump("", slots[0])
     code.label("onward")
     detour.pass_by(code)
+    if failing is not None:
+        code.label("failing")
+        code.jump("", failing.address)
     code.label("match")
     if slots is not None:
         code.jump("", slots[1])
@@ -65,6 +75,13 @@ def build(
     raw = code.assemble(address)
     hit, onward = address + code.labels["hit"], address + code.labels["onward"]
     return Trampoline(address, raw, hit, onward, slots is not None)
+
+
+def branch(code: Code, tests: Sequence[Test], label: str) -> None:
+    for test in tests:
+        following = code.new_label()
+        test(code, label, following, 0)
+        code.label(following)
 
 
 def compare(code: Code, address: int, raw: bytes) -> None:

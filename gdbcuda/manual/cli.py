@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from gdbcuda.command_line import argument_types
+from gdbcuda.command_line.options import Options, words
+from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.manual import plain, search
 from gdbcuda.manual.pages import pages, topic_of
-from gdbcuda.text import arguments, output, render
-from gdbcuda.text.options import Options, words
-from gdbcuda.text.shell_command import add_command
+from gdbcuda.text import output, render
 
 COMMAND = "gdbcuda help"
 
 
 class ManualOptions(Options):
-    topic: list[str] = words(arguments.text("TOPIC"), "a page, or what to search for")
+    topic: list[str] = words(argument_types.text("TOPIC"), "a page, or what to search for")
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:

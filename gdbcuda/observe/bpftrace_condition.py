@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gdbcuda import api
-from gdbcuda.calls.ring_functions import integers
 from gdbcuda.condition import Condition, typed
 from gdbcuda.condition.numbers import DOUBLE, SIGNED
 from gdbcuda.condition.typed import Typed
 from gdbcuda.machine import abi
 from gdbcuda.observe.bpftrace_text import TEXT_SIZE
+from gdbcuda.rings.ring_functions import integers
 
 KINDS = {SIGNED: "int64", "unsigned": "uint64"}
 BOOLEANS = (typed.Compare, typed.Logic, typed.Not, typed.Matches)

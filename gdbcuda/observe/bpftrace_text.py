@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gdbcuda.calls.ring_functions import LONGEST_TEXT, recorded_words
-from gdbcuda.calls.ring_layout import REGISTERS, STACK_WORDS, WORD
 from gdbcuda.observe.probes import Probe
+from gdbcuda.rings.ring_functions import LONGEST_TEXT, recorded_words
+from gdbcuda.rings.ring_layout import REGISTERS, STACK_WORDS, WORD
 
 ROOM = 400  # bytes of a record, its texts counted twice
 FIXED = 88  # bytes: function, time, pid, tid, stack pointer, return address, ip, code, comm

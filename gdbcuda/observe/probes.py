@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from gdbcuda import api, elf
 from gdbcuda.api import vendor
-from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.errors import UserError
+from gdbcuda.rings.ring_functions import RecordedFunction
 from gdbcuda.text.sentences import counted, some
 
 MOST = 1000  # functions: beyond, attaching takes minutes

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gdbcuda.api import vendor
-from gdbcuda.calls.trace_places import NamedCode
 from gdbcuda.elf.layout import Segment
+from gdbcuda.rings.trace_places import NamedCode
 
 DELETED = " (deleted)"
 OF_KERNEL = "[uprobes]"  # where calls return to that are watched

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, Protocol
 from gdbcuda import api, decode
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.ring_functions import LONGEST_TEXT, recorded_words
-from gdbcuda.calls.ring_layout import REGISTERS, STACK_WORDS, WORD
 from gdbcuda.memory import DictMemory
 from gdbcuda.observe.bpftrace_events import Entered, Left
 from gdbcuda.observe.bpftrace_text import TEXT_SIZE, ProbeRecord
+from gdbcuda.rings.ring_functions import LONGEST_TEXT, recorded_words
+from gdbcuda.rings.ring_layout import REGISTERS, STACK_WORDS, WORD
 
 NANOSECONDS = 10**9
 NUMBERS = REGISTERS + STACK_WORDS

@@ -7,15 +7,15 @@ import json
 import os
 from typing import Any
 
+from gdbcuda.command_line.argument_types import text
+from gdbcuda.command_line.options import rest
+from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.files import places
 from gdbcuda.remote.options import RemoteOptions
 from gdbcuda.remote.plan import RemotePlan, RemoteRequest, plan
 from gdbcuda.remote.way import Way
 from gdbcuda.text import output
-from gdbcuda.text.arguments import text
 from gdbcuda.text.highlight import JSON, highlighted
-from gdbcuda.text.options import rest
-from gdbcuda.text.shell_command import add_command
 
 _ABOUT = """\
 Prints the line that starts PROGRAM under a gdbserver on another machine, the hook library preloaded into it alone, and

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gdbcuda.command_line.argument_types import FILE, ArgumentType, positive, text
+from gdbcuda.command_line.options import Options, flag, option, options
 from gdbcuda.errors import UserError
-from gdbcuda.text.arguments import FILE, ArgumentType, positive, text
-from gdbcuda.text.options import Options, flag, option, options
 
 
 def path_map(typed: str) -> tuple[str, str]:

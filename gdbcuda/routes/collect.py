@@ -8,6 +8,7 @@ from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.errors import Unreadable
+from gdbcuda.ledger.effects import roles
 from gdbcuda.linkage import Linkage, Slot
 from gdbcuda.linkage.slots import slot_values
 from gdbcuda.routes import verdicts
@@ -157,7 +158,19 @@ def stores_answers(snapshot: ProcessSnapshot, linkage: Linkage) -> bool:
 
 def is_alloc(snapshot: ProcessSnapshot, name: str) -> bool:
     function = snapshot.table.function(name)
-    return function is not None and function.role == "alloc"
+    return function is not None and roles.hands_out_memory(function)
+
+
+def allocations_first(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Route]:
+    """What takes memory of the device, then the host's, the plainest first."""
+
+    def key(route: Route) -> tuple[bool, bool, int]:
+        function = snapshot.table.function(route.function)
+        hands_out = function is not None and roles.hands_out_memory(function)
+        takes = function is not None and roles.takes_device_memory(function)
+        return not takes, not hands_out, len(route.function) if hands_out else 0
+
+    return sorted(routes, key=key)
 
 
 def sorted_routes(routes: list[Route]) -> list[Route]:

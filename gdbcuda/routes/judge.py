@@ -9,13 +9,13 @@ from gdbcuda import api
 from gdbcuda.routes import verdicts
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.right_function import is_variant, unknown_name, wanted_symbol, wrong_version
-from gdbcuda.routes.right_object import find, of_opening, searched, wrong_object
+from gdbcuda.routes.right_object import find, of_opening, other_function, searched, wrong_object
 from gdbcuda.routes.shapes import DLSYMS, RTLD_NEXT
 from gdbcuda.routes.verdicts import Verdict
 
 if TYPE_CHECKING:
     from gdbcuda.routes.requests import Request
-    from gdbcuda.routes.snapshot import ProcessSnapshot
+    from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
 STATUS_TYPE = "CUdriverProcAddressQueryResult"
 LET_THROUGH = "let it through"
@@ -36,7 +36,7 @@ def verdict(snapshot: ProcessSnapshot, request: Request) -> Verdict:
         return Verdict(verdicts.of_layer(request.answer), "a table of private functions")
     wanted = wanted_symbol(snapshot.table, request)
     if wanted is None:
-        return unknown_name(snapshot, request)
+        return outside_the_api(snapshot, request, request.answer)
     wrong = wrong_version(snapshot, request, wanted, request.answer)
     if wrong:
         return Verdict("wrong version" if is_variant(wanted, request.answer) else "other", wrong)
@@ -44,6 +44,11 @@ def verdict(snapshot: ProcessSnapshot, request: Request) -> Verdict:
     if word not in ("driver", "runtime"):
         return Verdict(word)
     return Verdict("real") if request.is_hooks_own else Verdict(word, why_past(snapshot, request, wanted))
+
+
+def outside_the_api(snapshot: ProcessSnapshot, request: Request, answer: Reached) -> Verdict:
+    is_asked_of_loader = request.resolver in DLSYMS
+    return other_function(snapshot, request, answer) if is_asked_of_loader else unknown_name(snapshot, request)
 
 
 def routes(snapshot: ProcessSnapshot, requests: Iterable[Request]) -> list[Route]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Callable
 
 from gdbcuda.routes.collect import WRAP, Route, is_alloc
@@ -11,7 +11,7 @@ from gdbcuda.routes.verdicts import ROLES, runtime
 from gdbcuda.text import render
 from gdbcuda.text.cplusplus import shortened
 from gdbcuda.text.printable import visible
-from gdbcuda.text.sentences import counted
+from gdbcuda.text.sentences import counted, short_paths
 
 if TYPE_CHECKING:
     from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
@@ -20,6 +20,7 @@ MOST_ASKERS, MOST_NAMED, SCREEN = 2, 4, 40
 EACH = "A row with \"and N more\" stands for functions that are alike; cuda-route --unhooked '*' has a row for each."
 HEADERS = ("function", "asked by", "way", "reaches", "verdict", "why")
 Paint = Callable[[str, str], str]
+NAMES: Mapping[str, str] = {}
 
 
 def is_past(snapshot: ProcessSnapshot, route: Route) -> bool:
@@ -61,18 +62,22 @@ def folded_table(snapshot: ProcessSnapshot, routes: Sequence[Route], paint: Pain
 
 
 def written(rows: Sequence[list[list[Route]]], paint: Paint, short: Callable[[str], str]) -> str:
-    cells = [cells_of(alike, paint, short) for alike in rows]
+    there = [route for alike in rows for same in alike for route in same]
+    names = short_paths([*(route.asker for route in there), *(route.reached.file for route in there if route.reached)])
+    cells = [cells_of(alike, paint, short, names) for alike in rows]
     headers = HEADERS if any(row[-1] for row in cells) else HEADERS[:-1]
     return render.table([row[: len(headers)] for row in cells], headers, colour=paint("x", "ok") != "x")
 
 
-def cells_of(alike: list[list[Route]], paint: Paint, short: Callable[[str], str]) -> tuple[str, ...]:
+def cells_of(
+    alike: list[list[Route]], paint: Paint, short: Callable[[str], str], names: Mapping[str, str] = NAMES
+) -> tuple[str, ...]:
     """Of one function, or of several that are one row."""
     same, first, more = [route for each in alike for route in each], alike[0][0], len(alike) - 1
-    there = paint(whose(first.reached), "dim") if more else reached(first.reached, paint, short)
+    there = paint(whose(first.reached), "dim") if more else reached(first.reached, paint, short, names)
     name = paint(first.function, "function") + (f" and {more} more" if more else "")
     verdict = paint(first.verdict.word, ROLES[first.verdict.word])
-    return name, askers(same, paint), short(ways(same)), there, verdict, first.verdict.why
+    return name, askers(same, paint, names), short(ways(same)), there, verdict, first.verdict.why
 
 
 def whose(there: Reached | None) -> str:
@@ -88,14 +93,15 @@ def places(routes: Sequence[Route], is_each: bool) -> list[list[Route]]:
     return list(found.values())
 
 
-def askers(same: Sequence[Route], paint: Paint) -> str:
-    names = list(dict.fromkeys(asker(route, paint) for route in same))
-    left = len(names) - MOST_ASKERS
-    return ", ".join(names[:MOST_ASKERS]) + (f" and {left} more" if left > 0 else "")
+def askers(same: Sequence[Route], paint: Paint, names: Mapping[str, str] = NAMES) -> str:
+    found = list(dict.fromkeys(asker(route, paint, names) for route in same))
+    left = len(found) - MOST_ASKERS
+    return ", ".join(found[:MOST_ASKERS]) + (f" and {left} more" if left > 0 else "")
 
 
-def asker(route: Route, paint: Paint) -> str:
-    file = visible(route.asker.rsplit("/", 1)[-1])
+def asker(route: Route, paint: Paint, names: Mapping[str, str] = NAMES) -> str:
+    """``names``: of the files, where two are called the same."""
+    file = visible(names.get(route.asker) or route.asker.rsplit("/", 1)[-1])
     return f"{paint(route.asker_layer, 'layer-' + route.asker_layer)} {file}"
 
 
@@ -112,15 +118,21 @@ def way(route: Route) -> str:
     return f"{route.way}, {route.state}" if route.state else route.way
 
 
-def reached(there: Reached | None, paint: Paint, short: Callable[[str], str] = str) -> str:
+def reached(
+    there: Reached | None, paint: Paint, short: Callable[[str], str] = str, names: Mapping[str, str] = NAMES
+) -> str:
     if there is None:
         return "nothing"
-    return paint(short(there.text), "layer-" + there.layer if there.layer else "dim")
+    text = there.text
+    if there.file and names.get(there.file) == there.file:
+        text = text.replace(there.object, there.file, 1)
+    return paint(short(text), "layer-" + there.layer if there.layer else "dim")
 
 
 def head(snapshot: ProcessSnapshot, past: Sequence[Route]) -> str:
     """ "8 functions go past the hook; 1 hands out memory: cuMemAllocAsync_ptsz". These come first."""
-    names = list(dict.fromkeys(route.function for route in past))
+    referred = [route for route in past if route.way != "by name"] or past
+    names = list(dict.fromkeys(route.function for route in referred))
     allocate = [name for name in names if is_alloc(snapshot, name)]
     go = "goes" if len(names) == 1 else "go"
     if not allocate:

@@ -37,7 +37,7 @@ def flags_of(request: Request) -> int:
 
 def unknown_name(snapshot: ProcessSnapshot, request: Request) -> Verdict:
     """Not in the table: no opinion, unless the API's resolver was asked for something that the API had at all."""
-    if request.resolver in DLSYMS or not snapshot.table.proc_versions(request.name):
+    if not snapshot.table.proc_versions(request.name):
         return Verdict("")
     got = request.answer.name if request.answer else "nothing"
     asked = f"version {version_of(snapshot.table, request)}{flags_text(request)}"

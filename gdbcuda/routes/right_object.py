@@ -77,6 +77,21 @@ def wrong_object(snapshot: ProcessSnapshot, request: Request, answer: Reached) -
         f"{request.handle_text} has it in {right.rsplit('/', 1)[-1]}"  # fmt: skip
 
 
+def other_function(snapshot: ProcessSnapshot, request: Request, answer: Reached) -> Verdict:
+    """On a name that is none of the API's: is the answer a function of another name? Code without an exported name may
+    be what an indirect function stands for; what a hook library or the program answers with is meant."""
+    scope, holder = searched(snapshot, request), snapshot.objects.holder(answer.address)
+    if scope is None or holder is None or answer.layer in ("hook", "app"):
+        return Verdict("")
+    names, found = holder.symbols.by_address.get(answer.address, ()), find(snapshot, request, scope)
+    if not names or request.name in names:
+        return Verdict("")
+    if found is None or found.linkage is holder:
+        return Verdict("other", f"{names[0]} in the place of {request.name}")
+    right = snapshot.file_of(found.linkage).rsplit("/", 1)[-1]
+    return Verdict("wrong object", f"{names[0]} in the place of {right}'s {request.name}")
+
+
 def is_indirect(found: Found) -> bool:
     """The code that such a function stands for may be in any object."""
     symbol = found.linkage.dynamic.image.lookup(found.definition.name)

@@ -12,6 +12,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Definition, Linkage, Linkages
 from gdbcuda.machine import entry_jump
 from gdbcuda.memory import Memory
+from gdbcuda.text.sentences import short_paths
 
 LOADERS_RESOLVERS = ("dlsym", "dlvsym", "__libc_dlsym", "_dl_sym")
 API_RESOLVERS = ("cuGetProcAddress", "cudaGetDriverEntryPoint", "cudaGetDriverEntryPointByVersion", "cuGetExportTable",
@@ -93,6 +94,15 @@ class ProcessSnapshot:
 
     def in_layer(self, *layers: str) -> list[Linkage]:
         return [one for one in self.objects.all if self.layers[one] in layers]
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return short_paths(map(self.file_of, self.objects.all))
+
+    def name_of(self, linkage: Linkage) -> str:
+        """Its file's, with the directory where another object's is called the same."""
+        file = self.file_of(linkage)
+        return self._names.get(file, os.path.basename(file))
 
     @cached_property
     def hooks(self) -> list[Linkage]:

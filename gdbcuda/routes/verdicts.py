@@ -79,7 +79,7 @@ def why_not_hooked(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached
     hook = snapshot.hooked_names.get(name)
     if hook is None:
         return not_defined(snapshot, name, reached)
-    file = snapshot.file_of(hook).rsplit("/", 1)[-1]
+    file = snapshot.name_of(hook)
     if way == "pointer":
         return why_not_answered(snapshot, file, name)
     version = other_symbol_version(hook, asker, name)
@@ -116,7 +116,7 @@ def other_symbol_version(hook: Linkage, asker: Linkage, name: str) -> str:
 
 
 def not_defined(snapshot: ProcessSnapshot, name: str, reached: Reached) -> str:
-    files = ", ".join(snapshot.file_of(hook).rsplit("/", 1)[-1] for hook in snapshot.hooks)
+    files = ", ".join(snapshot.name_of(hook) for hook in snapshot.hooks)
     if snapshot.is_hidden(name):
         return f"hidden in {files}: the loader finds exported functions only"
     base = api.base_name(name)

@@ -11,11 +11,11 @@ import sys
 from typing import Any, Callable, NoReturn
 
 from gdbcuda import __version__
+from gdbcuda.command_line.parsing import OptionParser
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import find_gdb, sourced_file
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.text import faults, output
-from gdbcuda.text.parsing import OptionParser
 from gdbcuda.text.printable import visible
 
 DEBUG = "GDBCUDA_DEBUG"

@@ -8,12 +8,12 @@ import re
 import sys
 from typing import Any
 
+from gdbcuda.command_line.options import Options, flag
+from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.files import places, user_files
 from gdbcuda.text import output
-from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
-from gdbcuda.text.shell_command import add_command
 
 OURS = re.compile(r"^source[ \t]+[^\n]*/gdbcuda\.py[ \t]*(?:\n|\Z)", re.MULTILINE)
 

@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from gdbcuda.command_line.argument_types import one_of, text
+from gdbcuda.command_line.options import Options, flag, option, words
+from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.text import output
-from gdbcuda.text.arguments import one_of, text
-from gdbcuda.text.options import Options, flag, option, words
-from gdbcuda.text.shell_command import add_command
 
 LIBRARY = "libgdbcuda-wrap.a"
 _ABOUT = """\

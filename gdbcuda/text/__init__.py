@@ -1,1 +1,1 @@
-"""How things are said: tables, colours, units, options, mistakes in one line; what strangers wrote, harmless."""
+"""How things are said: tables, colours, units, mistakes in one line; what strangers wrote, harmless."""

@@ -102,6 +102,10 @@ def screen() -> int | None:
     return terminal_width() if os.isatty(1) else None
 
 
+def fold_to_screen(text: str) -> str:
+    return fold(text, screen())
+
+
 def table(
     rows: Sequence[Sequence[object]],
     headers: Sequence[str],

@@ -17,6 +17,13 @@ def some(names: list[str], most: int = 6) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
 
 
+def short_paths(paths: Iterable[str]) -> dict[str, str]:
+    """Each without its directory, unless two are called the same."""
+    different = dict.fromkeys(paths)
+    bases = [path.rsplit("/", 1)[-1] for path in different]
+    return {path: base if bases.count(base) == 1 else path for path, base in zip(different, bases)}
+
+
 def ranges(numbers: Iterable[int]) -> str:
     """ "1-3, 7" of 1, 2, 3 and 7."""
     found: list[list[int]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -148,8 +147,7 @@ class Player:
     def play(self, control: bool) -> list[Difference]:
         self.runs += 1
         folder = self.folder / f"{'control' if control else 'run'}-{self.runs}"
-        load = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-        limit = (LIMIT + TIMES_PLAIN * self.plain.seconds) * min(load, 8)
+        limit = LIMIT + TIMES_PLAIN * self.plain.seconds
         if self.session.start == "terminal":
             outcome = terminal.play(self.build, self.session, self.work.tools, folder, control, limit)
         else:

@@ -196,6 +196,7 @@ class Session:
         run("delete")
         if OURS == "cuda":
             run("cuda-log stop", harmless=True)
+            run("cuda-guards")  # as the prompt would, it does what waits for one
 
     def look_at_code(self, when):
         import segments

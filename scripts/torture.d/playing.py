@@ -84,14 +84,14 @@ class Run:
     def __init__(self, build: Build, session: Session, tools: Tools, folder: Path, control: bool, limit: float) -> None:
         folder.mkdir()
         self.build, self.session, self.tools, self.control = build, session, tools, control
-        self.place, self.limit, self.outcome = Place(folder), limit, Outcome()
+        self.place, self.outcome = Place(folder), Outcome()
         self.pipes = {name: self.pipe(name) for name in ("gate", "hold")}
         self.pid = 0
         self.parent: subprocess.Popen[bytes] | None = None  # of an attached program
         self.pokes, self.kill_after = list(session.pokes), session.kill_after
         self.began, self.started = time.monotonic(), 0.0
         self.notes_end = 0
-        self.progress = stuck.Progress()
+        self.progress, self.patience = stuck.Progress(), stuck.Patience(limit)
         self.files = self.place.out, self.place.notes, self.place.text
 
     def pipe(self, name: str) -> int:
@@ -105,7 +105,7 @@ class Run:
         with self.place.text.open("w") as text:
             self.gdb = self.start_gdb(text)
             while not self.over():
-                if time.monotonic() - self.began > self.limit or self.progress.stands(self.all_mine, self.files):
+                if self.patience.is_over() or self.progress.stands(self.all_mine, self.files):
                     self.outcome.stuck = stuck.stacks(self.gdb.pid, self.pid, self.place.folder)
                     break
                 self.look()

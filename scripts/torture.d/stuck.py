@@ -10,7 +10,19 @@ from pathlib import Path
 from typing import Callable
 
 SECONDS = 60
+MOST_LOAD = 8
 STILL = 10  # seconds in which nothing happens at all: it is stuck
+
+
+class Patience:
+    """How long a run may take: longer where others have the processors too, when it begins or later."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.began, self.load = seconds, time.monotonic(), 1.0
+
+    def is_over(self) -> bool:
+        self.load = max(self.load, min(os.getloadavg()[0] / (os.cpu_count() or 1), MOST_LOAD))
+        return time.monotonic() - self.began > self.seconds * self.load
 
 
 class Progress:

@@ -71,7 +71,7 @@ class Typed:
         os.close(slave)
         self.text, self.seen = "", 0
         self.began = time.monotonic()
-        self.until = self.began + limit
+        self.patience = stuck.Patience(limit)
         self.out, self.progress = out, stuck.Progress()
 
     def programs(self) -> list[int]:
@@ -88,7 +88,7 @@ class Typed:
 
     def wait_for_prompt(self) -> None:
         while not self.at_prompt():
-            if time.monotonic() > self.until or self.progress.stands(self.pids, [self.out]):
+            if self.patience.is_over() or self.progress.stands(self.pids, [self.out]):
                 raise TimeoutError
             if not self.read(0.2) and self.gdb.poll() is not None:
                 return

@@ -162,7 +162,8 @@ def thread(build: Build, dice: random.Random, function: str) -> Watch:
     number = dice.randint(1, build.workers + 1)
     terms = Terms(function).size(dice.choice([RARE, OFTEN])).add(f"thread == {number}", f"$_thread == {number}")
     size_class = OFTEN if "& 63" in terms.ours[0] else RARE
-    return Watch("", terms.cuda(), terms.plain(), [function], size_class, thread=number)
+    return Watch("", terms.cuda(), terms.plain(), [function], size_class, thread=number,
+                 exact="executes" not in build.words)  # gdb counts threads on, the program begins anew  # fmt: skip
 
 
 @watches("return", "returns of calls that match")

@@ -15,9 +15,9 @@ AGENT_FLAGS := -std=gnu11 -Wall -Wextra $(WERROR) -g -O2 -fPIC -I$(AGENT_BUILD) 
 	-mgeneral-regs-only -fno-stack-protector -fcf-protection=none -fno-tree-loop-distribute-patterns \
 	-fvisibility=hidden -fasynchronous-unwind-tables -D_GNU_SOURCE
 
-$(RING_LAYOUT): ../gdbcuda/calls/ring_layout.py
+$(RING_LAYOUT): ../gdbcuda/rings/ring_layout.py
 	@mkdir -p $(@D)
-	$(GENERATE) -m gdbcuda.calls.ring_layout > $@
+	$(GENERATE) -m gdbcuda.rings.ring_layout > $@
 
 $(AGENT_LIBRARY): $(AGENT_SOURCES) $(wildcard recorder/*.h trace/*.h) $(RING_LAYOUT) agent/rules.mk
 	$(CC) $(AGENT_FLAGS) -Irecorder -shared -nostdlib -Wl,-z,noexecstack,-z,defs,-z,nodelete,--build-id -o $@ $(AGENT_SOURCES)

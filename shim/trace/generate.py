@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from gdbcuda import api
 from gdbcuda.api import vendor
 from gdbcuda.api.versions import stored_versions
-from gdbcuda.calls.ring_functions import RecordedFunction
-from gdbcuda.calls.ring_layout import FUNCTION
+from gdbcuda.rings.ring_functions import RecordedFunction
+from gdbcuda.rings.ring_layout import FUNCTION
 
 
 def main() -> None:

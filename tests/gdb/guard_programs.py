@@ -20,6 +20,15 @@ __asm__(".text\\n.p2align 4\\nother: mov %rdi,%rax\\nret\\n.p2align 4\\n"
         "pop %r15\\npop %rbp\\n.cfi_def_cfa 7,8\\nret\\n.cfi_endproc\\n.size cuMemAlloc_v2,.-cuMemAlloc_v2\\n");
 """
 
+# Calls itself behind its first instruction, up to seven times.
+CALLS_ITSELF = """
+__asm__(".text\\n.p2align 4\\nother: mov %rdi,%rax\\nret\\n.p2align 4\\n"
+        ".globl cuMemAlloc_v2\\n.type cuMemAlloc_v2,@function\\ncuMemAlloc_v2:\\n.cfi_startproc\\nmov %rsi,%rdx\\n"
+        "1: mov (%rdi),%rax\\nimul $31,%rax,%rax\\nadd %rdx,%rax\\nmov %rax,(%rdi)\\ntest $7,%dl\\nje 2f\\ndec %rdx\\n"
+        "sub $8,%rsp\\n.cfi_adjust_cfa_offset 8\\ncall 1b\\nadd $8,%rsp\\n.cfi_adjust_cfa_offset -8\\nret\\n"
+        "2: xor %eax,%eax\\nret\\n.cfi_endproc\\n.size cuMemAlloc_v2,.-cuMemAlloc_v2\\n");
+"""
+
 # Begins with a call, and no room for a jump in front of it.
 UNGUARDABLE = """
 __asm__(".text\\n.p2align 4\\nother: call 1f\\n1: pop %rax\\nret\\n"

@@ -37,6 +37,10 @@ def test_a_program_that_was_linked_with_wrap(scenario: Scenario, compile_c) -> N
     text = scenario.run(program, "break main", "RUN", "cuda-route cuMemAlloc_v2", "cuda-route --unhooked")
     assert re.search(r"cuMemAlloc_v2  app wrapped +--wrap .* app wrapped __wrap_cuMemAlloc_v2 +other ", text)
     assert "Nothing goes past the hook." in text
+    told = "linked with --wrap for cuMemAlloc_v2"
+    for words in (("cuda-check",), ("break main", "RUN", "cuda-check")):
+        text = " ".join(scenario.run(program, *words, hook=None).split())
+        assert told in text and "wrapped: can be hooked" in text and "the hook is in place" not in text
 
 
 INJECTED = """
@@ -78,13 +82,16 @@ def test_an_injection_library(scenario: Scenario, compile_c) -> None:
     begin = "__attribute__((constructor)) static void begin(void)"
     library = compile_c("libinject.so", SLOTS.replace(begin, "void InitializeInjection(void)"), "-shared")
     program = compile_c("program", INJECTED, f"-L{scenario.shim}/standin", "-l:libcuda.so.1")
-    text = scenario.run(program, "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "RUN", "cuda-layers", "continue",
-                        "cuda-log show", hook=None, arguments=(str(library), str(library)))  # fmt: skip
+    text = scenario.run(program, "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "RUN", "cuda-layers",
+                        "cuda-check", "continue", "cuda-log show", hook=None,
+                        arguments=(str(library), str(library)))  # fmt: skip
     assert MADE.findall(text) == [("2", "libinject.so", "own_alloc", "the slot of program leads there")]
     assert stops(text) == ["hook libinject.so own_alloc for"]
     assert "gdbcuda: libinject.so is a hook library: no API function by name, an injection library;" in text
     assert re.search(r"^hook +libinject.so +answers for cuMemAlloc_v2 +what it exports +dlopen$", text, re.MULTILINE)
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2", text) == ["hook", "driver"]
+    assert "these calls of the program lead there: cuMemAlloc_v2" in " ".join(text.split())
+    assert "hook-dlopened" not in text and "which is stripped" not in text
 
 
 def test_a_library_that_could_be_injected_and_is_not(scenario: Scenario, compile_c) -> None:

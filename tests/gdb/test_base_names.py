@@ -85,6 +85,11 @@ def test_the_thread_of_a_hook_library(local: Scenario, compile_c, linked: Path, 
     assert made(text) == ["nvmlDeviceGetCount_v2", *["nvmlDeviceGetCount"] * 3]
     assert stops(text)[0] == ("hook", "nvmlDeviceGetCount")
     assert text.count("cuda-break nvmlDeviceGetCount --exact --from any --in hook") == 3
+    text = local.run(linked, "cuda-break nvmlDeviceGetCount --in hook", hook=hook)
+    assert made(text) == ["nvmlDeviceGetCount_v2"]
+    assert "(not called by the program: nvmlDeviceGetCount; --from any stops there too)" in text
+    text = local.run(linked, "cuda-break nvmlDeviceGetCount", both.replace("any", "hook"), hook=hook)
+    assert "not called by" not in text and len(made(text)) == 3
 
 
 def test_what_cannot_be_called_is_left_out(local: Scenario) -> None:

@@ -297,6 +297,47 @@ def test_an_indirect_function_beside_the_driver_s(scenario: Scenario, compile_c,
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2\(", text)[:4] == layers and "not in CUresult" not in text
 
 
+def test_nobody_asks_for_the_code_any_more(scenario: Scenario, compile_c) -> None:
+    """What heard the loader's question leaves gdb's table with the last who waited, in a script too."""
+    hook = compile_c("libindirect.so", DRIVER_TOO, "-shared")
+    table = "maintenance info breakpoints"
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", table, "delete", "cuda-guards", "echo gone\\n",
+                        table, "continue", hook=hook)  # fmt: skip
+    before, _, after = text.partition("gone\n")
+    assert re.search(r"^-\d+ .* y .* choose\b", before, re.MULTILINE), before
+    assert " choose" not in after and "exited" in after, after
+
+
+LOADS_MORE = """
+#include <dlfcn.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+int main(void)
+{
+    unsigned long long memory;
+    dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    for (unsigned long i = 1; i < 4; i++) {
+        cuMemAlloc_v2(&memory, i);
+        dlopen("libutil.so.1", RTLD_NOW);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("binding", ["-fplt", "-fno-plt"])
+def test_places_of_an_indirect_function_stay_off(scenario: Scenario, compile_c, tmp_path: Path, binding: str) -> None:
+    """gdb switches them on when it sets the breakpoint again, at the next load."""
+    hook = compile_c("libindirect.so", DRIVER_TOO, "-shared", "-g0")
+    program = compile_c("program", LOADS_MORE, binding, str(hook),
+                        f"-Wl,-rpath,{tmp_path}:{scenario.shim}/standin")  # fmt: skip
+    words = ("cuda-break cuMemAlloc --from any", "RUN", "continue", "continue", "info breakpoints", "continue")
+    text = scenario.run(program, *words, hook=hook)
+    assert re.findall(r"^Breakpoint \d+  (\w+) .*bytesize=(\d+)", text, re.MULTILINE) == [
+        ("hook", "1"), ("hook", "2"), ("hook", "3"),
+    ], text  # fmt: skip
+    assert re.findall(r"^1\.\d +(\w)", text, re.MULTILINE) == ["n", "n"], text
+
+
 VERSIONS = """
 int first(unsigned long long *dptr, unsigned long bytesize) { return 2; }
 int second(unsigned long long *dptr, unsigned long bytesize) { return 0; }

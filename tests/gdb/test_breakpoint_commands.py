@@ -89,6 +89,15 @@ def test_silent_silences_what_we_say_as_well(local: Scenario, typist: Typist, br
     assert "Breakpoint 1  " in shown and "bytesize=" in shown
 
 
+def test_silent_silences_stops_on_requests_too(local: Scenario, typist: Typist) -> None:
+    typist.type(f"file {local.sample('dlsym_alloc')}", f"cuda-load {local.hook}", "cuda-dlsym break cuMem*")
+    with_commands(typist, 1, "silent", "printf \"at %d\\n\", 1")
+    shown = typist.type("run")
+    assert "at 1" in shown and "asked for" not in shown
+    with_commands(typist, 1, "printf \"at %d\\n\", 1")
+    assert "dlsym asked for cuMem" in typist.type("continue")
+
+
 def test_step_and_finish_among_the_commands(local: Scenario, typist: Typist) -> None:
     """Behind the first that lets the program go on gdb executes none."""
     typist.type(f"cuda-load {local.hook}", "cuda-break cuMemAlloc if bytesize > 1")

@@ -183,6 +183,28 @@ def test_an_answer_for_a_library_that_has_no_such_function(local: Scenario, comp
     assert re.search(r"wrong object +libm.so.6 has no cuInit; the hook answers all the same", text)
 
 
+PRINTS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+void *dlsym(void *handle, const char *name)
+{
+    int is_cos = !strcmp(name, "cos");
+    return dlvsym(is_cos ? RTLD_NEXT : handle, is_cos ? "puts" : name, "GLIBC_2.2.5");
+}
+"""
+
+
+def test_another_librarys_function_for_a_name_outside_the_api(scenario: Scenario, compile_c) -> None:
+    """libm's cos is an indirect function: what it stands for has no name, and puts has one."""
+    hook = compile_c("libprints.so", PRINTS, "-shared")
+    asks = 'void *libm = dlopen("libm.so.6", RTLD_NOW); return !dlsym(libm, "cos") || !dlsym(libm, "floor");'
+    program = compile_c("program", f"#include <dlfcn.h>\nint main(void) {{ {asks} }}")
+    text = scenario.run(program, "cuda-dlsym log on", "RUN", "cuda-dlsym log show", hook=hook)
+    assert re.search(r"cos in libm\.so\.6 .* puts +wrong object +puts in the place of libm\.so\.6's cos", text)
+    assert "2 requests by the program: 1 wrong object, 1 not of the API" in text
+
+
 def test_save_clear_off(local: Scenario, tmp_path: Path) -> None:
     path = tmp_path / "requests.jsonl"
     text = local.run("dlsym_alloc", "cuda-dlsym log on", AT_FREE, "run", f"cuda-dlsym log save {path}",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from guard_programs import RESOLVER
 from scenario import GDB, Scenario
-from test_guard_confined import CONFINES
+from test_guard_seccomp import CONFINES
 from test_log import KINDS, START, by_thread, calls_of_sample, events
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
@@ -256,7 +256,7 @@ def test_an_old_gdb_says_what_it_lacks(local: Scenario) -> None:
 
 
 FAR = """python
-import gdbcuda.live.recording.onward_code as one
+import gdbcuda.live.recording.in_process.onward_code as one
 from gdbcuda.machine.detour import NoDetour
 near = one.build
 def build(entry, at, area):

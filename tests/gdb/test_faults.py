@@ -119,7 +119,7 @@ def test_in_a_breakpoint_that_looks_on(local: Scenario) -> None:
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("place", [
-    "layers.layer_of", "layers.frames.place_of", "stopping.backtrace.without_parameters",
+    "layers.layer_of", "frames.frames.place_of", "stopping.backtrace.without_parameters",
 ])
 def test_in_a_backtrace(local: Scenario, place: str) -> None:
     """gdb's own lines, in the place of ours."""

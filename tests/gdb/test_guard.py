@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from guard_programs import ASKING, CALLS, FORKING, HOOK, ONE, RESOLVER, STRIPPED_HOOK, UNGUARDABLE
+from guard_programs import ASKING, CALLS, CALLS_ITSELF, FORKING, HOOK, ONE, RESOLVER, STRIPPED_HOOK, UNGUARDABLE
 from scenario import Scenario
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
@@ -48,6 +48,14 @@ def test_false_calls_cost_no_stop(scenario: Scenario, build) -> None:
     assert "already hit 1 time" in text and "[app] work" in text and "bytesize = 1099511628776" in text
     spent = float(re.search(r"([\d.]+) ns a call", text)[1])
     assert spent < 20_000, text  # without a guard 100,000 and more
+
+
+def test_a_function_that_calls_itself_behind_its_entry(scenario: Scenario, build) -> None:
+    """No breakpoint of ours is where it comes then."""
+    hook, program = build(CALLS_ITSELF)
+    text = scenario.run(program, ON, LARGE, "RUN", STATE, "continue", hook=hook, arguments=("1", "10000", "1"))
+    assert states(text) == ["guarded"] and "bytesize=1099511628776 [1.00 TiB]" in text, text
+    assert float(re.search(r"([\d.]+) ns a call", text)[1]) < 20_000, text
 
 
 def test_info_breakpoints_is_as_without(scenario: Scenario, build) -> None:

@@ -155,6 +155,46 @@ def test_calls_are_told_when_the_process_has_ended(scenario: Scenario, build, ho
     assert "exited with code 03" in text or how in ("abort", "pthread_exit"), text
 
 
+CALLS_WHILE_LOADING = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+int cuMemAlloc_v2(unsigned long long *p, size_t bytesize);
+static volatile int loaded;
+static volatile size_t calls;
+static void *work(void *unused)
+{
+    unsigned long long sum = 1;
+    for (; !loaded; calls++)
+        cuMemAlloc_v2(&sum, calls);
+    return 0;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    while (!calls)
+        ;
+    for (int i = 0; i < 6; i++)
+        dlclose(dlopen("libutil.so.1", RTLD_NOW));
+    loaded = 1;
+    pthread_join(thread, 0);
+    printf("calls: %zu\\n", calls);
+    return 3;
+}
+"""
+
+
+def test_calls_are_counted_while_libraries_are_loaded(scenario: Scenario, build) -> None:  # noqa: F811
+    """gdb may read the new object where a load begins: what it is shown then is hidden before anything runs."""
+    hook, program = build(HOOK, CALLS_WHILE_LOADING, "-O0", "-pthread")
+    count = "cuda-break cuMemAlloc --count if bytesize >= 1T"
+    text = scenario.run(program, ON, count, "break main", "RUN", "continue", "cuda-guards", hook=hook)
+    counted = re.search(r"^1 +([\d,]+) +the process has ended$", text, re.MULTILINE)
+    calls = re.search(r"^calls: (\d+)$", text, re.MULTILINE)
+    assert counted and calls and int(counted[1].replace(",", "")) == int(calls[1]), text
+
+
 def test_calls_of_a_process_that_is_killed_are_those_of_its_last_stop(local: Scenario, build) -> None:  # noqa: F811
     hook, program = build(HOOK, ENDS, "-O0", "-pthread")
     count = "cuda-break cuMemAlloc --count if bytesize >= 1T || bytesize == 500"

@@ -92,8 +92,8 @@ def test_examples_work_as_typed(
 FREE = ("N", "SIZE", "P", "H", "PID", "HOST", "NAME", "PATH", "A=B", "NAME=VALUE")  # nobody here can know them
 WHAT = """python
 from gdbcuda.live.prompt.command import REGISTRY
-from gdbcuda.text.arguments import nothing
-from gdbcuda.text.options import Option, Word
+from gdbcuda.command_line.argument_types import nothing
+from gdbcuda.command_line.options import Option, Word
 for name, command in REGISTRY.items():
     for part in command.parts:
         kind = part.kind
@@ -239,6 +239,8 @@ def test_a_subcommand_that_is_none(idle: IdleGdb, typed: str, says: str) -> None
         ("cuda-load --remove ./no.so", "no.so was not loaded with cuda-load; "),
         ("cuda-break cuInit --onn error", "cuda-break: no option --onn; did you mean --on? (see: help cuda-break)"),
         ("cuda-break --onc", "no option --onc; did you mean --once?"),
+        ("cuda-break cuMemAlloc --if 'bytesize > 1M'", "a condition is written without -- here: cuda-break cuM"),
+        ("cuda-log show --if=bytesize>1", "a condition is written without -- here: cuda-log show if bytesize > 1M"),
         ("cuda-log start --too x", "no option --too; did you mean --to? (see: help cuda-log start)"),
         ("cuda-break cuInit --on eror", "cuda-break: --on is enter, return or error, not 'eror'; did you mean error?"),
         ("cuda-call", "run the program first, to a breakpoint: cuda-break cuMemAlloc"),

@@ -47,6 +47,20 @@ def profile(frame, event, called):
 sys.setprofile(profile)
 end
 """
+# A Ctrl-C when the code of a file begins to run: FILE's own, or a function of it.
+KILLING_AT = """python
+import ctypes, functools, gdb, signal, sys
+killed = []
+kill = functools.partial(getattr(ctypes.CDLL(None), "raise"), signal.SIGINT)
+def profile(frame, event, called):
+    code = frame.f_code
+    if event == "call" and code.co_filename.endswith({file!r}) and code.co_name == {function!r} and not killed:
+        killed.append(code)
+        sys.setprofile(None)
+        return None in iter(kill, 0)
+sys.setprofile(profile)
+end
+"""
 
 
 @pytest.mark.smoke
@@ -74,6 +88,30 @@ def test_one_that_comes_while_a_handler_of_ours_is_inside_of_gdb(local: Scenario
     one.end()
 
 
+def test_one_that_comes_while_a_module_of_ours_is_loaded(local: Scenario, tmp_path) -> None:
+    """The command ends, and the next one finds all of the module."""
+    script = tmp_path / "killing.gdb"
+    script.write_text(KILLING_AT.format(file="recording/recorder.py", function="<module>"))
+    one = Typist(local.environment(), "-x", str(script), str(local.sample("test_alloc")))
+    assert "Quit\n" in one.type("cuda-log start")
+    assert "Recording" in one.type("cuda-log start") and "fault" not in one.type("run")
+    assert "calls of" in one.type("cuda-log summary")
+    one.end()
+
+
+def test_one_that_comes_while_a_call_is_recorded(local: Scenario, tmp_path) -> None:
+    """The program stops, and the call is in the log all the same."""
+    script = tmp_path / "killing.gdb"
+    script.write_text(KILLING_AT.format(file="recording/watchers.py", function="stop"))
+    one = Typist(local.environment(), str(local.sample("test_alloc")))
+    one.type("cuda-log start cuInit", f"source {script}")
+    shown = one.type("run")
+    assert "SIGINT" in shown and "gdbcuda:" not in shown
+    assert "exited normally" in one.type("continue")
+    assert "cuInit(" in one.type("cuda-log show")
+    one.end()
+
+
 @pytest.mark.smoke
 def test_a_breakpoint_that_goes_on_can_be_interrupted(local: Scenario, compile_c) -> None:
     presses = 6 if is_cuda_gdb_11_8() else 1  # without us, too, it does not hear one in twenty
@@ -93,6 +131,58 @@ def test_python_of_the_user_is_interrupted_as_ever(local: Scenario) -> None:
     shown = one.interrupt(after=1)
     assert "KeyboardInterrupt" in shown or "Quit" in shown
     assert "still here" in one.type("echo still here\\n")
+    one.end()
+
+
+# A Ctrl-C while a module of ours loads, and one while an object of ours goes.
+KILLING_LATER = """python
+import _thread, sys
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "gdbcuda.manual.blocks":
+            sys.meta_path.remove(Finder)
+            _thread.interrupt_main()
+for name in ("gdbcuda.manual.blocks", "gdbcuda.manual.inline"):
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Finder)
+end
+"""
+KILLING_AT_THE_END = """python
+import _thread, gdb
+from gdbcuda.files import reading
+def killed(self, before=reading._File.__del__):
+    reading._File.__del__ = before
+    before(self)
+    _thread.interrupt_main()
+    return 1
+killed.__code__ = killed.__code__.replace(co_name="__del__")
+reading._File.__del__ = killed
+end
+"""
+
+
+def test_one_that_comes_while_a_module_of_ours_loads(local: Scenario, tmp_path) -> None:
+    """The command ends, and works when it is typed again."""
+    script = tmp_path / "killing.gdb"
+    script.write_text(KILLING_LATER)
+    one = Typist(local.environment())
+    one.type(f"source {script}")
+    shown = one.type("cuda-help routes")
+    assert "Is my hook active" not in shown and "fault" not in shown and ("Quit" in shown or "Interrupt" in shown)
+    assert "Is my hook active" in one.type("cuda-help routes")
+    assert "None" in one.type("python print(sys.gettrace())")
+    one.end()
+
+
+def test_one_that_comes_while_an_object_of_ours_goes(local: Scenario, tmp_path) -> None:
+    script = tmp_path / "killing.gdb"
+    script.write_text(KILLING_AT_THE_END)
+    one = Typist(local.environment())
+    one.type(f"source {script}")
+    shown = one.type(f"cuda-check --quiet {local.hook}")
+    assert "Traceback" not in shown and "gdbcuda-hook.so: " not in shown and ("Quit" in shown or "Interrupt" in shown)
+    assert "gdbcuda-hook.so: " in one.type(f"cuda-check --quiet {local.hook}")
     one.end()
 
 

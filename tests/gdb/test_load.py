@@ -140,9 +140,10 @@ def test_a_gdbserver_without_the_hook_is_told_at_the_connection(shim: Path, tmp_
     """Before the program has executed anything, and not where it comes by another name."""
     remote = Scenario(shim, "gdbserver")
 
-    def said(wrapper: str, load: str = f"cuda-load {remote.hook}") -> str:
+    def said(wrapper: str, load: str = f"cuda-load {remote.hook}", later: str = "info line main") -> str:
         connect = f"target remote | gdbserver --once {wrapper}- {remote.sample('test_alloc')}"
-        return remote.run("test_alloc", load, "set remotetimeout 60", connect, "echo CONNECTED\\n", "kill", hook=None)
+        return remote.run("test_alloc", load, "set remotetimeout 60", connect, later, "echo CONNECTED\\n", "kill",
+                          hook=None)  # fmt: skip
 
     line = "cuda-load: hook libgdbcuda-hook.so is not preloaded into this process: its LD_PRELOAD is "
     how = "start it there with  gdbserver --wrapper env LD_PRELOAD="
@@ -150,6 +151,7 @@ def test_a_gdbserver_without_the_hook_is_told_at_the_connection(shim: Path, tmp_
         before, connected, _ = said(wrapper).partition("CONNECTED")
         assert connected and f"{line}{value}; {how}{remote.hook}" in before
     assert line not in said(f"--wrapper env LD_PRELOAD={remote.hook} -- ")
+    assert f"{line}not set; {how}{remote.hook}" in said("", load="info line main", later=f"cuda-load {remote.hook}")
     other = tmp_path / "libother.so"
     other.symlink_to(remote.hook)
     assert line not in said(f"--wrapper env LD_PRELOAD={other} -- ", f"cuda-load {remote.hook} --there {other}")
@@ -264,6 +266,7 @@ def test_a_sanitizers_runtime_comes_first(local: Scenario, compile_c, sanitizer:
                      "show exec-wrapper", hook=hook)  # fmt: skip
     assert re.search(rf"^lib{name}.so.\d is preloaded in front of it: the library is built with -fsanitize$", text,
                      re.MULTILINE)  # fmt: skip
-    assert "cuda-load: hook libsanitized.so is loaded, first in the search order" in text
+    assert re.search(rf"hook libsanitized.so is loaded, first in the search order behind lib{name}.so.\d$", text,
+                     re.MULTILINE)  # fmt: skip
     assert "Breakpoint 1  hook libsanitized.so  cuInit(" in text
     assert "hook-not-first" not in text and 'wrapper for running programs is ""' in text

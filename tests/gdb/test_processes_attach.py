@@ -73,6 +73,19 @@ def test_with_the_hook_and_away_again(local: Scenario, started) -> None:
     assert (out, status) == (f"variables 2, preload {local.hook}\n", 0)
 
 
+def test_through_a_gdbserver_it_is_said_how_to_start_it(local: Scenario, compile_c) -> None:
+    waits = "#include <unistd.h>\nint main(void) { return write(1, \"ready\\n\", 6) != 6 || pause(); }"
+    running = Running(compile_c("waits", waits), {})
+    try:
+        server = f"target remote | gdbserver --once --attach - {running.process.pid}"
+        text = local.run(None, f"cuda-load {local.hook}", "set remotetimeout 60", server, "detach", hook=None)
+    finally:
+        running.process.kill()
+        running.end()
+    how = f"its LD_PRELOAD is not set; start it there with  gdbserver --wrapper env LD_PRELOAD={local.hook} -- …"
+    assert f"is NOT in this process: {how} (" in text
+
+
 def test_without_the_hook_it_is_said(local: Scenario, started) -> None:
     program = started()
     text = local.run(

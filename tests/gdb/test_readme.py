@@ -26,7 +26,7 @@ ASK = """python
 import json
 from gdbcuda.errors import UserError
 from gdbcuda.live.prompt.command import REGISTRY
-from gdbcuda.text.options import Option
+from gdbcuda.command_line.options import Option
 def mistake(line):
     words = line.split()
     name = next((name for name in (" ".join(words[:count]) for count in (3, 2, 1)) if name in REGISTRY), None)

@@ -256,12 +256,16 @@ static int (*real_cuInit)(unsigned), (*real_cuDeviceGet)(int *, int), (*real_cuM
 int cuInit(unsigned f) { return real_cuInit(f); }
 int cuDeviceGet(int *d, int n) { return real_cuDeviceGet(d, n); }
 int cuMemFree_v2(void *p) { return real_cuMemFree_v2(p); }
+static struct { int count; int (*cuCtxSynchronize)(void); int (*cuDriverGetVersion)(int *); } driver;
+int (*cuCtxGetDevice_real)(int *);
+int cuCtxSynchronize(void) { return driver.cuCtxSynchronize(); }
 int cuMemoryBook(void) { return 0; }
 int (*kept)(unsigned) = cuInit;
 static struct { const char *name; void *real; } reals[] = {{"cuInit", 0}, {"cuDeviceGet", 0}};
 __attribute__((constructor)) static void start(void) {
     real_cuInit = (int (*)(unsigned))dlsym(RTLD_NEXT, "cuInit");
     reals[1].real = dlsym(dlopen("libcuda.so.1", RTLD_NOW), reals[1].name);
+    driver.cuDriverGetVersion = (int (*)(int *))dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuDriverGetVersion");
 }
 """
 
@@ -271,7 +275,7 @@ def test_null_among_the_hooks_own_pointers_and_why(scenario: Scenario, compile_c
     hook = compile_c("liblooks.so", LOOKS_UP, "-shared")
     program = compile_c("program", "int main(void) { return 0; }")
     text = scenario.run(program, "cuda-dlsym log on", "break main", "RUN", "cuda-route --null",
-                        "cuda-route 'cuDevice*'", "cuda-route 'cuMemory*' --all", "cuda-route cuInit",
+                        "cuda-route 'cuD*'", "cuda-route 'cuMemory*' --all", "cuda-route cuInit",
                         hook=hook)  # fmt: skip
     null, _, rest = text.partition("pointers of the hook to real functions are NULL.")
     failed = r"request #\d+ for it failed: \S+ has it.*; dlerror: \S+liblooks.so: undefined symbol: cuInit"
@@ -280,6 +284,9 @@ def test_null_among_the_hooks_own_pointers_and_why(scenario: Scenario, compile_c
     assert re.search(r"in real_cuDeviceGet .* NULL: request #\d+ for it was answered, and that is not kept", null)
     assert re.search(r"in real_cuMemFree_v2 .* NULL: not looked up, as far as the log of requests goes", null)
     assert re.search(r"cuDeviceGet +hook liblooks.so +pointer, in reals\[1\].real +driver \S+ cuDeviceGet", rest)
+    for name, place in (("cuCtxSynchronize", "driver.cuCtxSynchronize"), ("cuCtxGetDevice", "cuCtxGetDevice_real")):
+        assert re.search(rf"{name} +hook liblooks.so +pointer, in {place} +nothing +real +NULL: not looked up", null)
+    assert re.search(r"pointer, in driver.cuDriverGetVersion +driver \S+ cuDriverGetVersion", rest)
     assert re.search(r"cuMemoryBook +app program +by name +hook liblooks.so cuMemoryBook", rest)
     assert re.search(r"data, bound +hook liblooks.so cuInit +hooked +the hook's own function", rest)
     assert "the hook calls its own function" not in rest

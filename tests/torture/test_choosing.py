@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import building
 import compilers
 import pytest
 import sessions
+import stuck
 import watches
 from kinds import files
 from sessions import PER_BUILD
@@ -63,3 +67,28 @@ def test_what_cannot_be_done_is_one_line(words: list[str], status: int, text: st
     done = subprocess.run([sys.executable, str(TORTURE), *words], capture_output=True, text=True, check=False)
     assert done.returncode == status
     assert text in done.stderr and "Traceback" not in done.stderr
+
+
+def test_threads_of_a_program_that_executes_another_are_not_counted(tmp_path: Path) -> None:
+    """gdb's numbers of threads go on, and the program's begin anew."""
+    kind = next(one for one in watches.watches.kinds if one.name == "thread")
+    builds = [building.choose(5, number, tmp_path) for number in range(CASES)]
+    made = [(watches.make(kind, build, random.Random(1)), "executes" in build.words) for build in builds]
+    assert {executes for _, executes in made} == {True, False}
+    assert not [watch for watch, executes in made if watch.exact and executes]
+
+
+def test_patience_grows_with_what_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when that begins later."""
+    now, load = [100.0], [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(os, "getloadavg", lambda: (load[0], 0.0, 0.0))
+    patience = stuck.Patience(10)
+    now[0] = 109.0
+    assert not patience.is_over()
+    now[0] = 111.0
+    assert patience.is_over()
+    load[0] = 2.0 * (os.cpu_count() or 1)
+    assert not patience.is_over()
+    now[0], load[0] = 121.0, 0.0
+    assert patience.is_over()

@@ -13,8 +13,8 @@ from shim_support import OLDER_LIBC
 
 from gdbcuda import api
 from gdbcuda.api.functions import declare
-from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.memory import DictMemory
+from gdbcuda.rings.ring_functions import RecordedFunction
 
 STACK = 16384  # bytes of stack that are captured: stack arguments, and what the caller passes the address of
 COMPILERS = {"x86-64": ["gcc"], "aarch64": ["aarch64-linux-gnu-gcc", "-static"]}

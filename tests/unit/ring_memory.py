@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from gdbcuda.calls import ring
 from gdbcuda.memory import DictMemory
+from gdbcuda.rings import ring
 
 
 def segments(raw: bytes) -> Iterator[tuple[int, bytes]]:

@@ -16,8 +16,10 @@ from test_linkage import named, own_objects
 
 from gdbcuda import api
 from gdbcuda.linkage import Linkage, Linkages
+from gdbcuda.routes.collect import Route
 from gdbcuda.routes.requests import Asker
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
+from gdbcuda.routes.verdicts import Verdict
 
 DRIVER = """
 int cuInit(unsigned f) { return f; } int cuDeviceGet(int *d, int n) { return *d = n; }
@@ -119,3 +121,9 @@ def rows(table: str) -> list[list[str]]:
     """The cells of a table, two spaces or more apart; without the line under the headers."""
     lines = [line for line in table.splitlines() if set(line) - set("- ")]
     return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
+
+
+def route(function: str, layer: str = "app", word: str = "driver", there: str | None = "driver", way: str = "PLT",
+          asker: str = "/bin/p") -> Route:  # fmt: skip
+    reached = None if there is None else Reached(4096, (function,), f"/lib/{there}.so", there)
+    return Route(function, way, asker, layer, "", reached, Verdict(word))

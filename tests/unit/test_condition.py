@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdbcuda import api, condition
-from gdbcuda.condition import parser, place
-from gdbcuda.condition.show import show
+from gdbcuda.condition import place
+from gdbcuda.condition.grammar import parser
+from gdbcuda.condition.grammar.show import show
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.memory import DictMemory
 

@@ -8,7 +8,7 @@ import pytest
 
 from gdbcuda import api, condition
 from gdbcuda.condition import numbers
-from gdbcuda.condition.lexer import INT_MAX, Integer, Text, Token, tokens
+from gdbcuda.condition.grammar.lexer import INT_MAX, Integer, Text, Token, tokens
 from gdbcuda.condition.to_python import RecordedText
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.machine import abi

@@ -154,7 +154,10 @@ def test_refused(text: str, stop: int, before: bytes, reason: str) -> None:
         ("f30f1efa 4883ec18 31c0 c3", "", 5, [10], []),
         ("4885ff 740b e990909090" + "90" * 6 + "31c0 c3", "c3" + "90" * 8, 2, [5], []),
         ("53 4889fb e800000000 5b c3", "c3" + "90" * 8, 2, [4], [4]),  # a call follows, which is not moved
-        ("4889f8 4883ec30 ff24c500000000 c9 c3", "c3" + "90" * 8, 2, [7], []),  # a table may follow one
+        ("4889f8 4883ec30 ff24c500000000 c9 c3", "c3" + "90" * 8, 2, [], []),  # a table may follow one, and lead there
+        ("4889f2 488b07 4801d0 e8f5ffffff c3", "c3" + "90" * 8, 2, [], []),  # it calls itself behind its first
+        ("55 4889e5 90 31c0 ffc0 75fa c3", "", 5, [7], [7]),  # a loop begins in front of the second of two
+        ("55 4889e5 90 31c0 ffc0 75fc c3", "", 5, [7], [7]),  # and there
         ("e9fb0f0000", "", 5, [], []),  # nobody is ever between two of its instructions
         ("ff2500000000", "", 5, [], []),
     ],

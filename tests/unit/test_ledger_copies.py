@@ -13,8 +13,8 @@ from gdbcuda import decode
 from gdbcuda.calls.reader import BEGIN, END
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References
-from gdbcuda.ledger.accesses import Touch, touches
-from gdbcuda.log.summary import Summary
+from gdbcuda.ledger.effects.accesses import Touch, touches
+from gdbcuda.log.views.summary import Summary
 from gdbcuda.memory import DictMemory
 
 

@@ -8,7 +8,8 @@ import pytest
 from ledger_calls import TABLE, at, ledger_of
 from log_files import call
 
-from gdbcuda.ledger import matters, releases_of, roles
+from gdbcuda.ledger import matters, releases_of
+from gdbcuda.ledger.effects import roles
 
 FAMILIES = [
     ("cuMemAllocManaged", {"bytesize": 64}, "dptr", 64, "managed"),

@@ -48,6 +48,21 @@ def test_what_an_unrecorded_allocator_may_have_handed_out_is_no_bad_free() -> No
     assert kinds(arrays) == ["unknown pointer"]
 
 
+def test_what_the_driver_refuses_was_no_new_block() -> None:
+    refused = {"status": 1, "result": "CUDA_ERROR_INVALID_VALUE"}
+    known = alloc(0, 0x1000, 64), free(1, 0x1000), free(2, 0x1000, **refused)
+    unknown = free(3, 0x5000, **refused), free(4, 0x6000)
+    ledger = fed(told_unseen("before", "cuExternalMemoryGetMappedBuffer"), *known, *unknown)
+    assert kinds(ledger) == ["double free"]
+    text = views.problems(ledger, WRITER)
+    assert "Blocks that the log does not know were freed by 1 call, the first #4 cuMemFree_v2" in text
+    assert "Frees of addresses that the log does not know failed: 1 call, the first #3 cuMemFree_v2" in text
+
+
+def test_a_log_without_allocations_does_not_say_that_all_came_back() -> None:
+    assert views.leaks(fed(told_unseen("before"), free(0, 0x1000)), WRITER) == "No block was handed out."
+
+
 def test_another_program_of_the_process_begins_at_its_beginning() -> None:
     notes = told_unseen("before")
     notes.add("process", {"program": "a", "image": 1})

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from log_files import call, failed, write
 
-from gdbcuda.log import report
+from gdbcuda.log.views import report
 from gdbcuda.shell import cli
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

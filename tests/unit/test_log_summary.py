@@ -12,7 +12,8 @@ from log_files import MAIN, alloc_of, call, copy, failed, nested, run, write
 
 from gdbcuda import api
 from gdbcuda.calls.text import duration
-from gdbcuda.log import summary, view_data
+from gdbcuda.log import view_data
+from gdbcuda.log.views import summary
 
 
 def test_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

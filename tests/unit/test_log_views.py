@@ -39,7 +39,8 @@ def test_answered_requests_are_told_once(capsys: pytest.CaptureFixture[str], tmp
     calls = [one for number, told in pairs for one in
              (asks(number, told, end=number + 2.0), asks(number + 1, f"{number:#x}", parent=number, layer="driver"))]
     text = run(capsys, "changes", write(tmp_path / "log", calls))
-    assert text.count("cuGetProcAddress_v2(") == 2 and "x 3, #0 ... #6" in text and "told NULL" in text
+    assert text.count("cuGetProcAddress_v2(") == 2 and "told NULL" in text
+    assert "x 3, #0 ... #6: cu0, cu1 and cu3" in text
     assert "4 of 4 requests for function addresses got another answer" in text
 
 
@@ -68,6 +69,14 @@ def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert 'symbol="cuMemFree"' in text and "out pfn: got 0x200, told 0x100" in text
     assert "cuInit" not in text and 'symbol="cuCtxGetDevice"' not in text
     assert text.splitlines()[-2] == "2 of 3 calls of the hook library did more than pass the call on."
+
+
+def test_a_call_that_is_not_over_may_yet_be_forwarded(capsys, tmp_path) -> None:
+    """The last call of a log that was ended in the middle, say."""
+    asked = {"dptr": {"address": "0x10"}, "bytesize": 64}
+    calls = [call(0, "cuMemAlloc_v2", asked, end=None, ended="not over"), call(1, "cuMemFree_v2", asked)]
+    text = run(capsys, "changes", write(tmp_path / "log", calls))
+    assert "#1 " in text and "#0 " not in text and "1 of 2 calls" in text
 
 
 def test_what_repeats_is_told_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

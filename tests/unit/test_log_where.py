@@ -103,6 +103,7 @@ def test_what_a_condition_cannot_know_is_said(capsys: pytest.CaptureFixture[str]
     [
         (["--if", "bytesiz == 3"], 'no function has a parameter "bytesiz"; did you mean bytesize?'),
         (["--if", "bytesize == 3 || kind == 1"], "no function has all of these parameters: bytesize, kind"),
+        (["--if", "*pfn == 0"], "pfn of cuGetProcAddress is written by the function: nothing is there yet when it is"),
         (["--if", "bytesize >"], "a value is missing"),
         (["--if", "result == 2"], "--failed is for results"),
         (

@@ -67,7 +67,7 @@ def test_code_comes_as_it_is_where_nobody_looks(page: Page) -> None:
     assert [line for line in code if f"    {line}\n" not in text + "\n"] == []
 
 
-def test_blocks() -> None:
+def test_memory_pages() -> None:
     text = """# Title
 
 A paragraph

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gdbcuda.errors import UserError
-from gdbcuda.text import arguments
-from gdbcuda.text.arguments import FILE, NUMBER, SIZE, one_of, text
-from gdbcuda.text.options import (
+from gdbcuda.command_line import argument_types
+from gdbcuda.command_line.argument_types import FILE, NUMBER, SIZE, one_of, text
+from gdbcuda.command_line.options import (
     ConditionText,
     Options,
     condition,
@@ -18,7 +17,8 @@ from gdbcuda.text.options import (
     word,
     words,
 )
-from gdbcuda.text.parsing import OptionParser
+from gdbcuda.command_line.parsing import OptionParser
+from gdbcuda.errors import UserError
 
 
 class Filtered(Options):
@@ -103,7 +103,7 @@ def test_what_is_no_size(typed: str) -> None:
 
 
 def test_one_of_names_that_are_asked_for() -> None:
-    view = arguments.known("view", lambda: ["live", "leaks"])
+    view = argument_types.known("view", lambda: ["live", "leaks"])
     assert view.read("live") == "live" and [*view.complete("")] == ["live", "leaks"]
     with pytest.raises(UserError, match="no view 'lives'; there are live, leaks"):
         view.read("lives")

@@ -13,9 +13,9 @@ import pytest
 from ring_memory import reader
 
 from gdbcuda import api
-from gdbcuda.calls import ring_calls
-from gdbcuda.calls.ring import Record
 from gdbcuda.machine import abi
+from gdbcuda.rings import ring_calls
+from gdbcuda.rings.ring import Record
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
 FUNCTIONS = list(api.load().functions.values())

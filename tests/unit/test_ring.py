@@ -12,10 +12,10 @@ import pytest
 from ring_memory import reader
 from shim_support import OLDER_LIBC
 
-from gdbcuda.calls import ring
-from gdbcuda.calls.ring_layout import NOT_READ, RECORD, RING, STATE, VERSION, WORD
 from gdbcuda.errors import UserError
 from gdbcuda.memory import DictMemory
+from gdbcuda.rings import ring
+from gdbcuda.rings.ring_layout import NOT_READ, RECORD, RING, STATE, VERSION, WORD
 
 HERE = Path(__file__).resolve().parent
 ADD, OUT, OUTER, JUMPS, FAILS, NOTHING = range(6)

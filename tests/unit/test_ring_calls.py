@@ -7,10 +7,11 @@ import struct
 import pytest
 
 from gdbcuda import api
-from gdbcuda.calls import record, ring_calls
-from gdbcuda.calls.ring import Record, Ring
-from gdbcuda.calls.ring_functions import RecordedFunction
-from gdbcuda.calls.ring_layout import FUNCTION, REGISTERS, STACK_WORDS
+from gdbcuda.calls import record
+from gdbcuda.rings import ring_calls
+from gdbcuda.rings.ring import Record, Ring
+from gdbcuda.rings.ring_functions import RecordedFunction
+from gdbcuda.rings.ring_layout import FUNCTION, REGISTERS, STACK_WORDS
 
 TABLE = api.load()
 RING = Ring(0x1000, lwp=7, pid=6, clock=(1000, 5_000_000_000, 3000, 5_000_001_000))  # two ticks a nanosecond

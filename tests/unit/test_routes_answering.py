@@ -10,6 +10,8 @@ import pytest
 from routes_process import RouteProcess
 from test_image import OwnMemory
 
+from gdbcuda.check import loaded
+from gdbcuda.check.loaded import Facts
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.slots import slot_values
 from gdbcuda.routes import answering
@@ -89,6 +91,18 @@ def test_the_first_way_to_read_code_that_tells_holds(process: RouteProcess) -> N
     assert snapshot.patched(entry) == ours
     assert process.snapshot(*ORDER).patched(entry) is None and process.snapshot(*ORDER)._code_at
     assert process.snapshot(*ORDER, code_at=[unreadable]).patched(entry) is None
+
+
+def test_a_hook_without_names_is_not_told_to_be_found_by_name(process: RouteProcess) -> None:
+    """An injection library comes with dlopen, as it has to; whether calls arrive is what is said of it."""
+    order, facts = ("program", "driver", "patches", "empty"), Facts(named_hooks=("/opt/libempty.so",))
+    entry, ours = process.address("driver", "cuInit"), process.address("empty", "nothing_of_the_api")
+    (arrives,) = loaded.findings(patched(process, {entry: ours}, *order), facts)
+    assert arrives.id == "hook-by-other-ways" and arrives.seen.endswith("calls of the program lead there: cuInit")
+    assert not arrives.verdict and not arrives.do
+    (unknown,) = loaded.findings(patched(process, {}, *order), facts)
+    assert "no slot of the program and no entry of the driver leads there" in unknown.seen
+    assert unknown.verdict == "unknown whether calls arrive in the hook"
 
 
 def test_only_entries_of_the_api_are_followed(process: RouteProcess) -> None:

@@ -98,6 +98,22 @@ def test_answers(process: RouteProcess, order: str, asker: str, where: str, name
     assert judge.verdict(snapshot, request(process, asker, where, name, answer)) == expected
 
 
+@pytest.mark.parametrize(("where", "name", "answer", "expected"), [
+    ("driver", "helper", ("driver", "cuMemFree_v2"), ("other", "cuMemFree_v2 in the place of helper")),
+    ("default", "helper", ("driver", "cuMemFree_v2"), ("other", "cuMemFree_v2 in the place of helper")),
+    ("default", "helper", ("other", "cuInit"), ("wrong object", "cuInit in the place of libdriver.so's helper")),
+    ("default", "nobodys", ("other", "cuInit"), ("other", "cuInit in the place of nobodys")),
+    ("driver", "helper", ("hook", "own"), ("", "")),  # that is what a hook is for
+    ("unknown", "helper", ("driver", "cuMemFree_v2"), ("", "")),
+])  # fmt: skip
+def test_another_function_in_the_place_of_one_that_is_none_of_the_api(
+    process: RouteProcess, where: str, name: str, answer: tuple[str, str], expected: tuple[str, str]
+) -> None:
+    asked = request(process, "program", where, name)
+    asked.answer = process.reached(*answer)
+    assert judge.verdict(process.snapshot("program", "hook", "driver", "other"), asked) == expected
+
+
 @pytest.mark.parametrize(("order", "asker", "where", "name", "more", "why"), [
     ("program hook driver", "program", "driver", "cuNobody", {}, "no loaded object has it"),
     ("program hook driver", "program", "driver", "cuInit", {}, "libdriver.so has it: libhook.so refused"),

@@ -16,7 +16,7 @@ import pytest
 from shim_support import HOOK, SHIM, Run, clean_environment
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
-from gdbcuda.calls import trace_files
+from gdbcuda.rings import trace_files
 from gdbcuda.shell.trace import starting
 
 __all__ = ["trace", "traced"]  # the fixtures

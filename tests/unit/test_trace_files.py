@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from gdbcuda import api
-from gdbcuda.calls import trace_files, trace_folder
 from gdbcuda.calls.reader import Log
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.ring_layout import (
+from gdbcuda.calls.text import CallWriter
+from gdbcuda.errors import UserError
+from gdbcuda.rings import trace_files, trace_folder
+from gdbcuda.rings.ring_layout import (
     A_FOLDER,
     A_FUNCTION,
     AN_OBJECT,
@@ -27,9 +29,7 @@ from gdbcuda.calls.ring_layout import (
     VERSION,
     WORD,
 )
-from gdbcuda.calls.text import CallWriter
-from gdbcuda.calls.trace_folder import TraceFolder
-from gdbcuda.errors import UserError
+from gdbcuda.rings.trace_folder import TraceFolder
 
 SECOND = 10**9
 

@@ -10,8 +10,8 @@ from shim_support import HOOK, Run
 from traced_programs import Trace, Traced, needs_recorder, trace
 
 from gdbcuda import api
-from gdbcuda.calls import trace_files
 from gdbcuda.errors import UserError
+from gdbcuda.rings import trace_files
 from gdbcuda.shell.trace.filters import filters
 
 __all__ = ["trace"]  # the fixture

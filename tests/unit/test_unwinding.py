@@ -12,7 +12,7 @@ from shim_support import OLDER_LIBC
 
 from gdbcuda import condition
 from gdbcuda.condition.machine_code import translate
-from gdbcuda.machine import abi, detour, trampoline, unwinding
+from gdbcuda.machine import abi, call_through, detour, trampoline, unwinding
 
 HERE = Path(__file__).resolve().parent
 SIZE = 1 << 18
@@ -46,7 +46,10 @@ def unwound(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def run(program: Path, shim: Path, text: str, stop: int, said: str, with_tables: bool = True) -> str:
+def run(
+    program: Path, shim: Path, text: str, stop: int, said: str, with_tables: bool = True, stack: int | None = None
+) -> str:  # fmt: skip
+    """``stack``: who passes the test is called from `call_through`, with so many words of arguments there."""
     started = subprocess.Popen(
         [str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={"LD_PRELOAD": str(shim / "libgdbcuda.so")},
@@ -54,10 +57,16 @@ def run(program: Path, shim: Path, text: str, stop: int, said: str, with_tables:
     assert started.stdin is not None and started.stdout is not None
     area, entry = (int(word, 16) for word in started.stdout.readline().split())
     found = detour.plan(entry, raw(text), entry + stop)
-    made = trampoline.build(found, [guard(said)], area + 64)
-    written = [(entry, raw(text)), (made.address, made.raw), (entry, found.jump_to(made.address))]
-    for index, table in enumerate(unwinding.tables(made.raw) if with_tables else (), 1):
-        written.append((made.address + index * SIZE, table))
+    through = call_through.build(found, ("rdi", "xmm0", "rsi"), stack or 0, area + 4096)
+    tests, failing = [guard(said)], None
+    if stack is not None:
+        tests, failing = [], trampoline.FailingCalls(tests, through.address)
+    made = trampoline.build(found, tests, area + 64, failing=failing)
+    written = [(entry, raw(text)), (entry, found.jump_to(made.address))]
+    for code in (made, through):
+        written.append((code.address, code.raw))
+        for index, table in enumerate(unwinding.tables(code.raw) if with_tables else (), 1):
+            written.append((code.address + index * SIZE, table))
     if found.stops_inside:
         written.append((made.hit, made.passing_on()))
     lines = "".join(f"{at:x} {bytes_.hex()}\n" for at, bytes_ in written)
@@ -86,6 +95,15 @@ def test_the_caller_is_found_at_every_instruction(unwound: Path, shim: Path, kin
         output = run(unwound, shim, *PROLOGUES[kind], said)
         steps, lost, wrong = (int(word) for word in output.split()[1::2])
         assert steps > 16 * 5 and (lost, wrong) == (0, 0), f"{said}: {output}"
+
+
+@needs_x86
+@pytest.mark.parametrize("kind", PROLOGUES)
+def test_who_is_called_for_its_result_has_its_caller(unwound: Path, shim: Path, kind: str) -> None:
+    for stack in (1, 2):
+        output = run(unwound, shim, *PROLOGUES[kind], CONDITIONS[1], stack=stack)
+        steps, lost, wrong = (int(word) for word in output.split()[1::2])
+        assert steps > 16 * 10 and (lost, wrong) == (0, 0), output
 
 
 @needs_x86

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from gdbcuda import api, condition
-from gdbcuda.calls.ring_functions import RecordedFunction
 from gdbcuda.observe import bpftrace_condition, bpftrace_events, bpftrace_text
 from gdbcuda.observe.bpftrace_events import Entered, InOrder, Left, Lost, Mark
 from gdbcuda.observe.bpftrace_text import ProbeRecord, WatchedProcesses
 from gdbcuda.observe.probes import Place, Probe, WatchedFile
 from gdbcuda.observe.watched_calls import WatchedCalls
+from gdbcuda.rings.ring_functions import RecordedFunction
 
 FILE = WatchedFile("/lib/libcuda.so.1", "/lib/libcuda.so.1")
 

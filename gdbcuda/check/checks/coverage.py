@@ -5,7 +5,7 @@ from __future__ import annotations
 from gdbcuda import api
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import IMPORTANT_ROLES, Subject, important_first
-from gdbcuda.ledger import roles
+from gdbcuda.ledger.effects import roles
 from gdbcuda.routes.right_function import difference
 from gdbcuda.text.sentences import some
 
@@ -88,8 +88,7 @@ def free_missing(subject: Subject) -> Answer:
     missing = []
     for symbol in subject.in_order:
         function = subject.hooked[symbol]
-        hands_out = roles.takes_device_memory(function) or roles.kind_of(function) == "host"
-        if hands_out and function.released_by and not bases.intersection(function.released_by):
+        if roles.hands_out_memory(function) and function.released_by and not bases.intersection(function.released_by):
             missing.append(f"{symbol} but not {' or '.join(map(subject.table.source_symbol, function.released_by))}")
     return f"hooks {some(missing)}" if missing else None
 

@@ -141,7 +141,7 @@ def _is_asked(subject: Subject) -> bool:
 
 @check(
     "looks-like-api", "note", LIBRARY,
-    means="not counted: no version of the API has a function of that name; nobody calls it by name",
+    means="not counted: no header of the API declares a function of that name; what is compiled with them calls none",
 )  # fmt: skip
 def lookalikes(subject: Subject) -> Answer:
     names = sorted(_unknown(subject) - _of_other_headers(subject).keys())

@@ -10,6 +10,7 @@ _BRANCH = re.compile(rb"(?=([\xe8\xe9]|\xff[\x15\x25])(.{4}))", re.DOTALL)
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(.{4})", re.DOTALL)
 # mov $-1,%eax; or $-1,%eax
 _MINUS_ONE = re.compile(rb"\xb8\xff{4}|\x83\xc8\xff")
+_KEPT_MINUS_ONE = re.compile(rb"\xc7\x45(.)\xff{4}", re.DOTALL)  # movl $-1,disp8(%rbp)
 # mov $-1,%rdi; or $-1,%rdi
 _FIRST_MINUS_ONE = re.compile(rb"\x48\xc7\xc7\xff{4}|\x48\x83\xcf\xff")
 # test %r,%r; cmpq $0,disp(%rbp or %rip)
@@ -47,6 +48,10 @@ def minus_one_returned(code: bytes) -> int | None:
     for found in _MINUS_ONE.finditer(code):
         if _EPILOGUE.match(code, max(0, _after_jump(code, found.end()))):
             return found.start()
+    for found in _KEPT_MINUS_ONE.finditer(code):
+        at = max(0, _after_jump(code, found.end()))
+        if code.startswith(_FETCHED + found[1], at) and _is_returned(code, at + 3):
+            return found.start()
     return None
 
 
@@ -67,15 +72,16 @@ def compares_with_null(code: bytes) -> bool:
     return _NULL_TEST.search(code) is not None
 
 
-# call rel32, and what keeps its result in the frame: mov %eax,disp8(%rbp)
-_CALL = re.compile(rb"\xe8(.{4})(?:\x89\x45(.))?", re.DOTALL)
+# call rel32, and what keeps its result in the frame: mov %eax,disp8(%rbp); a byte e8 may stand in front of it
+_CALL = re.compile(rb"(?=\xe8(.{4})(?:\x89\x45(.))?)", re.DOTALL)
 _FETCHED = b"\x8b\x45"  # mov disp8(%rbp),%eax
+_NOT_ZERO = re.compile(rb"\x83\x7d(.)\0(?:\x75(.)|\x0f\x85(.{4}))", re.DOTALL)  # cmpl $0,disp8(%rbp); jne
 
 
 def returned_calls(code: bytes, at: int) -> Iterator[int]:
     for found in _CALL.finditer(code):
         operand, kept = found.groups()
-        if _is_returned(code, found.start() + 5) or (kept and _is_fetched_at_end(code, kept)):
+        if _is_returned(code, found.start() + 5) or (kept and _is_fetched_at_end(code, kept, found.start() + 8)):
             yield at + found.start() + 5 + _signed(operand)
     for length in (2, 5):  # it ends with a jump to elsewhere
         last = max(0, len(code) - length)
@@ -92,10 +98,22 @@ def _is_returned(code: bytes, end: int) -> bool:
     return _EPILOGUE.match(code, max(0, place)) is not None
 
 
-def _is_fetched_at_end(code: bytes, place: bytes) -> bool:
-    at = code.find(_FETCHED + place)
+def _is_fetched_at_end(code: bytes, place: bytes, start: int) -> bool:
+    """From there on, or from where a jump for anything but 0 leads, and before something else is put there."""
+    jump = _NOT_ZERO.match(code, start)
+    starts = [start]
+    if jump and jump[1] == place:
+        starts.append(jump.end() + _signed(jump[2] or jump[3]))
+    return any(_is_fetched(code, place, max(0, one)) for one in starts)
+
+
+def _is_fetched(code: bytes, place: bytes, start: int) -> bool:
+    """By the code as it stands, in order: mov %eax,disp8(%rbp) and movl $...,disp8(%rbp) put something there."""
+    stores = [at for at in (code.find(store + place, start) for store in (b"\x89\x45", b"\xc7\x45")) if at >= 0]
+    end = min(stores, default=len(code))
+    at = code.find(_FETCHED + place, start, end)
     while at >= 0 and not _is_returned(code, at + 3):
-        at = code.find(_FETCHED + place, at + 1)
+        at = code.find(_FETCHED + place, at + 1, end)
     return at >= 0
 
 

@@ -17,29 +17,14 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host import console
-from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answer_search, answering, hooks_without_names
+from gdbcuda.live.layers import answering_code
+from gdbcuda.live.noticing import answer_search, hooks_without_names
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.machine import entry_jump
 from gdbcuda.routes.answering import Answering
 from gdbcuda.text.printable import visible
 
 BREAKPOINT = 0xCC  # gdb's own
-
-
-class AnsweringPlaces:
-    """Of one process, by the user's breakpoint and the address of the code."""
-
-    def __init__(self) -> None:
-        self.known: dict[tuple[int, int], gdb.Breakpoint] = {}
-
-    def end(self) -> None:
-        for one in self.known.values():
-            if one.is_valid():
-                one.delete()
-
-
-PLACES: PerInferior[AnsweringPlaces] = PerInferior(AnsweringPlaces, AnsweringPlaces.end)
 
 
 def waiting() -> list[tuple[gdb.Breakpoint, BreakWish]]:
@@ -57,8 +42,8 @@ answer_search.ON_LOOK.append(hooks_without_names.plant)
 
 def on_learned(answer: Answering) -> None:
     users = [(one, wish) for one, wish in breakpoints.of_ours() if wish.function == answer.function]
-    if answer.entry and answer.entry not in answering.OVERWRITTEN():
-        answering.OVERWRITTEN().add(answer.entry)
+    if answer.entry and answer.entry not in answering_code.OVERWRITTEN():
+        answering_code.OVERWRITTEN().add(answer.entry)
         with bytes_kept(answer.entry):
             choose_again(users)
     else:
@@ -77,15 +62,16 @@ def is_gdbs(one: gdb.Breakpoint, wish: BreakWish) -> bool:
 
 
 def is_taken(number: int, address: int) -> bool:
-    """gdb may find that code later all the same."""
-    known = PLACES().known
-    return any(owner == number and stop_address(code) == address for owner, code in known)
+    """gdb may find that code later all the same, and stops behind the prologue also where there are no line numbers."""
+    one = ours.find(number)
+    codes = set(one.here().answering) if one is not None else set()
+    return bool(codes) and not codes.isdisjoint({address, process.function_start(address)})
 
 
 breakpoints.IS_TAKEN.append(is_taken)
 
 
-answering.ON_LEARNED.append(on_learned)
+answering_code.ON_LEARNED.append(on_learned)
 
 
 def on_begun() -> None:
@@ -117,12 +103,12 @@ def bytes_kept(entry: int) -> Iterator[None]:
 
 
 def place(one: gdb.Breakpoint, answer: Answering) -> None:
-    known, key, there = PLACES().known, (one.number, answer.reached.address), answer.reached
-    if key in known:
+    known, there = ours.of(one.number).here().answering, answer.reached
+    if there.address in known:
         return
     condition = f" if {one.condition}" if one.condition else ""
     kind, stop = "tbreak" if one.temporary else "break", stop_address(there.address)
-    known[key] = made = breakpoints.execute_break(f"{kind} *{stop:#x}{condition}")
+    known[there.address] = made = breakpoints.execute_break(f"{kind} *{stop:#x}{condition}")
     made.enabled = one.enabled
     own_process.confine(made, stop)
     guards.want_same(made, one.number)
@@ -133,7 +119,7 @@ def place(one: gdb.Breakpoint, answer: Answering) -> None:
 
 def places_of(number: int) -> list[gdb.Breakpoint]:
     """In the selected inferior."""
-    return [made for (owner, _), made in PLACES().known.items() if owner == number and made.is_valid()]
+    return [made for made in ours.of(number).here().answering.values() if made.is_valid()]
 
 
 def stop_address(entry: int) -> int:
@@ -149,22 +135,21 @@ def inherit(one: gdb.Breakpoint, made: gdb.Breakpoint) -> None:
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
     """The user's own is switched, is given another condition, or commands."""
-    for inferior in gdb.inferiors():
-        for (number, _), made in PLACES.of(inferior).known.items():
-            if number == breakpoint.number and made.is_valid():
-                if made.enabled != breakpoint.enabled:
-                    made.enabled = breakpoint.enabled
-                if made.condition != breakpoint.condition:
-                    made.condition = breakpoint.condition
-                inherit(breakpoint, made)
+    one = ours.find(breakpoint.number)
+    for here in one.here.all() if one is not None else ():
+        for made in filter(gdb.Breakpoint.is_valid, here.answering.values()):
+            if made.enabled != breakpoint.enabled:
+                made.enabled = breakpoint.enabled
+            if made.condition != breakpoint.condition:
+                made.condition = breakpoint.condition
+            inherit(breakpoint, made)
 
 
 def on_gone(gone: ours.OurBreakpoint) -> None:
-    """Nothing is deleted while gdb is in the middle of its own list: `sweep` does that."""
-    for inferior in gdb.inferiors():
-        for (number, _), made in PLACES.of(inferior).known.items():
-            if number == gone.number and made.is_valid():
-                made.enabled = False
+    """Nothing is deleted while gdb is in the middle of its own list."""
+    for here in gone.here.all():
+        while here.answering:
+            unloading.put_away(here.answering.popitem()[1])
 
 
 ours.ON_GONE.append(on_gone)
@@ -172,24 +157,27 @@ ours.ON_GONE.append(on_gone)
 
 def forget_unloaded(addresses: set[int]) -> None:
     """(`unloading` deletes the breakpoints.)"""
-    known = PLACES().known
-    for key in [key for key in known if key[1] in addresses or stop_address(key[1]) in addresses]:
-        del known[key]
+    for one in ours.everyone():
+        known = one.here().answering
+        for code in [code for code in known if code in addresses or stop_address(code) in addresses]:
+            del known[code]
 
 
 unloading.ON_UNLOADED.append(forget_unloaded)
 
 
 def sweep(event: object = None) -> None:
-    """Between commands: those whose breakpoint is gone go, and a temporary one whose place has stopped."""
-    for inferior in gdb.inferiors():
-        known = PLACES.of(inferior).known
-        for key, made in list(known.items()):
-            owner = breakpoints.by_number(key[0])
-            if owner is not None and owner.temporary and (not made.is_valid() or made.hit_count):
-                owner.delete()  # gdb deletes the place itself
-                del known[key]
-            elif owner is None or not made.is_valid():
-                del known[key]
-                if made.is_valid():
-                    made.delete()
+    """Between commands: a temporary breakpoint goes when one of its places has stopped."""
+    for one in ours.everyone():
+        for here in one.here.all():
+            drop_over(one.number, here.answering)
+
+
+def drop_over(number: int, known: dict[int, gdb.Breakpoint]) -> None:
+    for code, made in list(known.items()):
+        owner = breakpoints.by_number(number)
+        is_stopped = owner is not None and owner.temporary and (not made.is_valid() or made.hit_count > 0)
+        if is_stopped or not made.is_valid():
+            known.pop(code, None)
+        if is_stopped and owner is not None:
+            owner.delete()  # gdb deletes the place itself

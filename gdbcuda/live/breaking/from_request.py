@@ -9,21 +9,23 @@ from collections.abc import Callable, Container
 import gdb
 
 from gdbcuda import condition as conditions
+from gdbcuda.command_line.argument_types import one_of
+from gdbcuda.command_line.options import Options, condition, flag, option, words
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
+from gdbcuda.live.frames import condition_words, frames
+from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import answer_search, condition_words, frames, names, table_version, variants
-from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS
+from gdbcuda.live.layers import names, table_version, variants
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.prompt import command
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.live.threads import children
 from gdbcuda.machine import abi
 from gdbcuda.text import cplusplus
-from gdbcuda.text.arguments import one_of
-from gdbcuda.text.options import Options, condition, flag, option, words
 from gdbcuda.text.sentences import some
 
 MOST_FRAMES = 200
@@ -146,7 +148,7 @@ def is_base_of_others(symbol: str) -> bool:
 def make(symbol: str, request: BreakRequest, condition: conditions.Condition | None) -> gdb.Breakpoint:
     native = native_condition(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish_of(symbol, request, condition), native, request.once)
-    guards.want(made, native, symbol, condition, request.callers, request.count)
+    guards.want(made, native, symbol, condition, request.callers, request.count, request.on == "error")
     if names.function_named(symbol) is not None:
         answer_search.want()
     children.get_ready()
@@ -164,7 +166,7 @@ def adopt(one: gdb.Breakpoint, words: str) -> None:
     condition = request.parse([symbol])
     native = native_condition(symbol, request, condition, one.number)
     breakpoints.adopt(one, wish_of(symbol, request, condition), native)
-    guards.want(one, native, symbol, condition, request.callers, request.count)
+    guards.want(one, native, symbol, condition, request.callers, request.count, request.on == "error")
 
 
 ADOPTERS["cuda-break"] = adopt

@@ -17,9 +17,10 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import breakpoints, layers, process
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import frames, names, this_snapshot
+from gdbcuda.live.layers import names, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import cycles, stops

@@ -21,7 +21,8 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import Location
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.layers import answer_search, answering, indirect, names
+from gdbcuda.live.layers import answering_code, indirect, names
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import loader_watch
 from gdbcuda.live.prompt import user_hooks
 
@@ -156,13 +157,20 @@ def choose_locations(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:
     places = locations.of(breakpoint)
     for number, own in locations.by_inferior(places).items():
         seen = wish.seen.get(number, {})
-        if list(seen) == [place.address for place in own]:
+        if list(seen) == [place.address for place in own] and not is_forgotten(breakpoint, own, seen):
             switched = [place for place in own if place.enabled != seen[place.address]]
             wish.by_user.update({(place.file, place.function): place.enabled for place in switched})
             seen.update({place.address: place.enabled for place in switched})
         else:
             wish.seen[number] = {place.address: place.enabled for place in own}
             choose_among(breakpoint, own, wish)
+
+
+def is_forgotten(breakpoint: gdb.Breakpoint, places: list[Location], seen: dict[int, bool]) -> bool:
+    """gdb has set it again, and has switched on all its places: it knows by the function's name which were off, and
+    keeps none of those of an indirect one. (gdb's breakpoint.c: set_breakpoint_location_function.)"""
+    off = [place for place in places if not seen[place.address]]
+    return breakpoint.type != gdb.BP_BREAKPOINT and bool(off) and all(place.enabled for place in off)
 
 
 IS_TAKEN: list[Callable[[int, int], bool]] = []  # by breakpoint and address: has another one made for it that place?
@@ -187,13 +195,13 @@ def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Break
 def is_anothers(place: Location) -> bool:
     """Somebody has written a jump over it, or may be about to."""
     is_vendors = place.layer in ("driver", "runtime")
-    return is_vendors and (answering.is_overwritten(place.address) or answer_search.may_be_overwritten())
+    return is_vendors and (answering_code.is_overwritten(place.address) or answer_search.may_be_overwritten())
 
 
 def is_answered(places: list[Location], wish: BreakWish) -> bool:
     """By a hook library, with code of another name: there another breakpoint is (`breaking.answering_stops`)."""
     inferior = inferiors.numbered(places[0].inferior) if places else None
-    return inferior is not None and wish.is_of_hook() and answering.is_answered(wish.function, inferior)
+    return inferior is not None and wish.is_of_hook() and answering_code.is_answered(wish.function, inferior)
 
 
 def switch(breakpoint: gdb.Breakpoint, place: Location, on: bool) -> None:

@@ -16,6 +16,7 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.prompt import safely
 
 if TYPE_CHECKING:
+    from gdbcuda import api
     from gdbcuda.machine.trampoline import Test  # a session without guards does not wait for it
 
 
@@ -40,6 +41,13 @@ class BreakWish:
         return self.words.startswith("cuda-break ") and not {*self.places} & {"driver", "runtime", "app", "system"}
 
 
+class AwaitedFailures(NamedTuple):
+    """Of calls of ``function``, where breakpoint ``number`` waits for them."""
+
+    number: int
+    function: api.Function
+
+
 class GuardFilter(NamedTuple):
     """What it lets through, as tests in machine code: says the same as the condition that we have given it."""
 
@@ -51,18 +59,19 @@ class GuardFilter(NamedTuple):
     asks_kernel: bool = False  # whether a pointer leads to memory
     threads: frozenset[int] = frozenset()  # the numbers that it names
     asks_gdb: str = ""  # why gdbserver cannot evaluate the user's condition by itself
+    failing: AwaitedFailures | None = None  # the other calls do not matter
 
 
 class WantedGuards:
     """Of one breakpoint in one process. ``stops``: by function, where it wants a guard, the address of its location;
-    ``seen_before``: how many calls the function had seen when the breakpoint came; ``why``: it has no guard. To be
-    looked at again: ``is_stale`` at once, ``is_waiting`` as it was not the moment, ``is_roomless`` as there was no
-    room."""
+    ``seen_before``: how many calls the function had seen when the breakpoint came; ``why``: it has no guard;
+    ``results``: why gdb has to look at what the calls return. To be looked at again: ``is_stale`` at once,
+    ``is_waiting`` as it was not the moment, ``is_roomless`` as there was no room."""
 
     def __init__(self) -> None:
         self.stops: dict[int, int] = {}
         self.seen_before: dict[int, int] = {}
-        self.why = ""
+        self.why = self.results = ""
         self.is_stale = True
         self.is_waiting = False
         self.is_roomless = False
@@ -82,12 +91,26 @@ class CallCount:
 
 class InProcess:
     """What there is of a breakpoint in one process, and goes with it. ``sites``: where the calls that it waits for
-    return."""
+    return; ``answering``: its own breakpoints on code that answers for the function, by the address of the code."""
 
     def __init__(self) -> None:
         self.count = CallCount()
         self.guards = WantedGuards()
         self.sites: set[int] = set()
+        self.answering: dict[int, gdb.Breakpoint] = {}
+
+    def end(self) -> None:
+        for one in self.answering.values():
+            if one.is_valid():
+                one.delete()
+
+
+class InEndedProcess:
+    """What is still told of a breakpoint when its process has ended, until the next one begins. ``calls_seen``: as
+    guards have counted, None where there was none."""
+
+    def __init__(self) -> None:
+        self.calls_seen: int | None = None
 
 
 class OurBreakpoint:
@@ -99,7 +122,8 @@ class OurBreakpoint:
         self.wish: BreakWish | None = None
         self.filter: GuardFilter | None = None
         self.hits = 0
-        self.here: PerInferior[InProcess] = PerInferior(InProcess)
+        self.here: PerInferior[InProcess] = PerInferior(InProcess, InProcess.end)
+        self.ended: PerInferior[InEndedProcess] = PerInferior(InEndedProcess, kept=True)
 
 
 _known: dict[int, OurBreakpoint] = {}
@@ -157,3 +181,4 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     for tell in ON_GONE:
         safely.contained(tell)(gone)
     gone.here.close()
+    gone.ended.close()

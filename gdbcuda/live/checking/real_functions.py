@@ -1,7 +1,8 @@
-"""A hook library's table of real functions, read through its debug info: which of them are NULL, and why.
+"""A hook library's pointers to real functions, read through its debug info: which of them are NULL, and why.
 
-Such tables are arrays of a struct with a name and a pointer: {fn_ptr, name} in most hook libraries. The pointers that
-are there already are found without debug info (`gdbcuda.routes.collect.pointers`); NULL has to be told by its name.
+Tables of them are arrays of a struct with a name and a pointer: {fn_ptr, name} in most hook libraries. Others are named
+after the function: variables, and members of a struct. The pointers that are there already are found without debug
+info (`gdbcuda.routes.collect.pointers`); NULL has to be told by its name.
 (gdb manual: "Objfiles In Python", "Types In Python".)
 """
 
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 20  # bytes of one array
 AN_API_NAME = re.compile(r"(?:cu|nvml)[A-Z]\w*$|cuda[A-Z]\w*$")
+
+CODE = (gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_VOID)
+
+
+class LonePointer(NamedTuple):
+    """``variable``: "real_cuInit", "driver.cuInit"."""
+
+    function: str
+    variable: str
+    address: int
 
 
 class RealFunctions(NamedTuple):
@@ -67,7 +78,7 @@ def of_variable(objfile: gdb.Objfile, name: str) -> Iterator[RealFunctions]:
     if entry.code != gdb.TYPE_CODE_STRUCT or not entry.sizeof:
         return
     texts = pointers(entry, (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR), 1)
-    codes = pointers(entry, (gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_VOID))
+    codes = pointers(entry, CODE)
     address = symbol.value().address if texts and codes else None  # None: it is optimised out
     if address is not None:
         yield RealFunctions(name, int(address), array.sizeof // entry.sizeof, entry.sizeof, texts[0][0], *codes[0])
@@ -88,12 +99,12 @@ def is_pointer_to(field: gdb.Field, codes: tuple[int, ...], size: int) -> bool:
 
 
 def entry_at(file: str, address: int) -> str:
-    """ "in hook_entries[306].real", where a pointer of the object is an entry of such a table; else ""."""
+    """ "in hook_entries[306].real", "in driver.cuInit": an entry of a table, a member of a struct; else ""."""
     for table in tables(file):
         index, rest = divmod(address - table.address, table.stride)
         if 0 <= index < table.entries and rest == table.pointer_at:
             return f"in {table.variable}[{index}].{table.field}"
-    return ""
+    return next((f"in {one.variable}" for one in lone_pointers(file) if one.address == address), "")
 
 
 def null_entries(snapshot: ProcessSnapshot, hook: Linkage, names: Set[str], asked: Iterable[Request]) -> list[Route]:
@@ -109,10 +120,10 @@ def null_entries(snapshot: ProcessSnapshot, hook: Linkage, names: Set[str], aske
                 found.append(Route(name, "pointer", file, "hook", f"in {table.variable}[{index}].{table.field}", None,
                                    Verdict("real", why),
                                    table.address + index * table.stride + table.pointer_at))  # fmt: skip
-    for name, variable, address in lone_pointers(file):
-        if name in names and snapshot.memory.read(address, 8) == bytes(8):
-            verdict = Verdict("real", why_null(snapshot, name, answered.get(name)))
-            found.append(Route(name, "pointer", file, "hook", f"in {variable}", None, verdict, address))
+    for one in lone_pointers(file):
+        if one.function in names and snapshot.memory.read(one.address, 8) == bytes(8):
+            verdict = Verdict("real", why_null(snapshot, one.function, answered.get(one.function)))
+            found.append(Route(one.function, "pointer", file, "hook", f"in {one.variable}", None, verdict, one.address))
     return found
 
 
@@ -129,24 +140,44 @@ def why_null(snapshot: ProcessSnapshot, name: str, asked: Request | None) -> str
 
 
 @process.until_objects_change
-def lone_pointers(file: str) -> tuple[tuple[str, str, int], ...]:
-    """(function, variable, address) of pointers to functions whose name ends in an API function's: real_cuInit."""
+def lone_pointers(file: str) -> tuple[LonePointer, ...]:
+    """Those that are named after a function: real_cuInit, cuInit_real, driver.cuInit."""
     objfile = process.objfile_of(file)
     if objfile is None or not objfile.filename:
         return ()
-    table, found = table_version.table(), []
-    for name in variables(objfile.filename):
-        meant = AN_API_NAME.search(name)
-        if meant is None or table.function(meant.group()) is None:
-            continue
-        symbol = objfile.lookup_static_symbol(name) or objfile.lookup_global_symbol(name)
-        kind = symbol.type.strip_typedefs() if symbol is not None and symbol.type is not None else None
-        if symbol is None or kind is None or kind.code != gdb.TYPE_CODE_PTR:
-            continue
-        address = symbol.value().address
-        if kind.target().strip_typedefs().code in (gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_VOID) and address is not None:
-            found.append((meant.group(), name, int(address)))
-    return tuple(found)
+    return tuple(one for name in variables(objfile.filename) for one in named_after(objfile, name))
+
+
+def named_after(objfile: gdb.Objfile, name: str) -> Iterator[LonePointer]:
+    symbol = objfile.lookup_static_symbol(name) or objfile.lookup_global_symbol(name)
+    kind = symbol.type.strip_typedefs() if symbol is not None and symbol.type is not None else None
+    if symbol is None or kind is None or not may_hold(kind, name):
+        return
+    address = symbol.value().address
+    if address is None:  # optimised out
+        return
+    if kind.code == gdb.TYPE_CODE_PTR:
+        yield LonePointer(function_in(name), name, int(address))
+        return
+    for at, member in pointers(kind, CODE):
+        if function_in(member):
+            yield LonePointer(function_in(member), f"{name}.{member}", int(address) + at)
+
+
+def may_hold(kind: gdb.Type, name: str) -> bool:
+    """Is the variable a pointer to code with a function's name, or a struct, whose members may be?"""
+    if kind.code == gdb.TYPE_CODE_PTR:
+        return kind.target().strip_typedefs().code in CODE and bool(function_in(name))
+    return kind.code == gdb.TYPE_CODE_STRUCT and kind.sizeof <= LARGEST
+
+
+def function_in(name: str) -> str:
+    """The API function that a pointer is named after: "cuInit" of real_cuInit and of cuInit_real; else ""."""
+    found = AN_API_NAME.search(name)
+    meant = found.group() if found else ""
+    while meant and table_version.table().function(meant) is None:
+        meant = meant.rpartition("_")[0]
+    return meant
 
 
 def unset(snapshot: ProcessSnapshot, table: RealFunctions) -> Iterator[tuple[int, str]]:

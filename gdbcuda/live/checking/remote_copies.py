@@ -47,8 +47,8 @@ def lines_of(file: str) -> tuple[bool | None, tuple[str, ...]]:
         return None, ()
     names = table_version.table().functions
     rows = this_snapshot.symbol_table(objfile.filename)
-    chosen = [(name, at) for name, at in rows if name in names or name in OTHERS][:MOST_FUNCTIONS]
-    tables = [gdb.find_pc_line(address).symtab for _, address in chosen]
+    chosen = [(name, at) for name, at in rows if name in names or name in OTHERS] or rows  # it may answer otherwise
+    tables = [gdb.find_pc_line(address).symtab for _, address in chosen[:MOST_FUNCTIONS]]
     found = dict.fromkeys(table.fullname() for table in tables if table is not None)
     return bool(found), tuple(found)
 

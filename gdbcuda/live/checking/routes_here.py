@@ -9,7 +9,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live.checking import real_functions, static_calls
 from gdbcuda.live.dlsym import request_log
-from gdbcuda.live.layers import answer_search, names, this_snapshot
+from gdbcuda.live.layers import names, this_snapshot
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.routes import collect, judge, report
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
@@ -118,4 +119,4 @@ def past_the_hook(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Route]
     if not snapshot.hooks and not snapshot.unsearched_hooks:
         raise UserError("no hook library is loaded: everything goes past it (cuda-load LIB)")
     past = [route for route in report.of_callers(routes) if report.is_past(snapshot, route)]
-    return sorted(past, key=lambda route: not collect.is_alloc(snapshot, route.function))
+    return collect.allocations_first(snapshot, past)

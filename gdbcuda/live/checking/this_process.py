@@ -13,8 +13,10 @@ from gdbcuda.check.finding import Finding
 from gdbcuda.check.loaded import Facts
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host import inferiors
-from gdbcuda.live.layers import answer_search, frames, this_snapshot
+from gdbcuda.live.layers import this_snapshot
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.process import variables
 
 MOST_FRAMES = 300

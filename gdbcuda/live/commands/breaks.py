@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 import gdb
@@ -11,14 +12,16 @@ import gdb
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breaking import answering_stops, from_request
 from gdbcuda.live.breakpoints import locations, ours
+from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guarding import guards
-from gdbcuda.live.layers import condition_words, names, variants
+from gdbcuda.live.layers import names, variants
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import cplusplus
 from gdbcuda.text.highlight import C, highlighted
 from gdbcuda.text.printable import visible, visible_in_colour
+from gdbcuda.text.sentences import some
 
 if TYPE_CHECKING:
     from gdbcuda import condition as conditions
@@ -79,7 +82,20 @@ def cuda_break(wanted: from_request.BreakOptions) -> str:
         made = [from_request.make(symbol, request, condition) for symbol in fitting]
     guards.refresh()
     left_out = [symbol for symbol in found if symbol not in fitting]
-    return summary(made, request, condition) + no_api + not_fitting(left_out) + unknown_callers(request)
+    remarks = no_api + not_fitting(left_out) + called_by_others(wanted.function, found, request, calls)
+    return summary(made, request, condition) + remarks + unknown_callers(request)
+
+
+def called_by_others(
+    patterns: Sequence[str], found: Container[str], request: from_request.BreakRequest, calls: variants.WantedCalls
+) -> str:
+    """Where --in names a layer and --from no caller: symbols of the function that the layer has, and the program does
+    not call. A thread of the hook library may."""
+    if not request.places or request.is_from_given or calls.is_exact:
+        return ""
+    by_anyone = calls._replace(callers=("any",))
+    more = [one for pattern in patterns for one in variants.resolve(pattern, by_anyone) if one not in found]
+    return f"\n  (not called by the program: {some(more)}; --from any stops there too)" if more else ""
 
 
 def not_fitting(symbols: list[str]) -> str:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import gdb
 
+from gdbcuda.command_line.options import Options, flag
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import request_stops
-from gdbcuda.live.layers import frames
-from gdbcuda.live.process import core_files
+from gdbcuda.live.frames import frames
+from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import call_data, returns, stops
 from gdbcuda.routes import request_report
 from gdbcuda.text import render
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:

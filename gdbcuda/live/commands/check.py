@@ -6,16 +6,17 @@ import os
 from typing import TYPE_CHECKING
 
 from gdbcuda.check.options import ReportOptions
+from gdbcuda.command_line.argument_types import FILE
+from gdbcuda.command_line.options import optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import table_version
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
-from gdbcuda.text.arguments import FILE
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.options import optional_word
 
 if TYPE_CHECKING:
     from gdbcuda.check.finding import Report
@@ -44,7 +45,7 @@ def cuda_check(wanted: CheckOptions) -> str:
     from gdbcuda.check.finding import JSON_VERSION
 
     reports = [report_on(path) for path in ([wanted.file] if wanted.file else session_files())]
-    if wanted.file is None and process.is_alive():
+    if wanted.file is None and process.is_alive() and layers.hooks():
         reports.append(report_on_process())
     if wanted.json:
         return json_text({"version": JSON_VERSION, "files": [report.as_json() for report in reports]})
@@ -53,11 +54,14 @@ def cuda_check(wanted: CheckOptions) -> str:
 
 def session_files() -> list[str]:
     """A library that was noticed on another machine, or in a core file, need not be here: then the process alone
-    tells."""
+    tells. A program that is linked with --wrap needs no hook library: it is checked alone."""
     hooks = layers.hooks()
-    if not hooks:
-        raise UserError(presence.nothing_there())
-    return [file for hook in hooks if (file := file_here(hook))]
+    if hooks:
+        return [file for hook in hooks if (file := file_here(hook))]
+    program = local_program()
+    if program and any(answer_search.wrappers(table_version.table().symbols)):
+        return [program]
+    raise UserError(presence.nothing_there())
 
 
 def file_here(hook: str) -> str:

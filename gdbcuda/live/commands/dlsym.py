@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gdbcuda.command_line.options import Options, flag
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import this_snapshot
-from gdbcuda.live.process import core_files
+from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import resolvers
 from gdbcuda.routes.resolvers import Implementation
 from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.options import Options, flag
 
 if TYPE_CHECKING:
     from gdbcuda.routes.collect import Route

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import gdb
 
+from gdbcuda.command_line.argument_types import ArgumentType, text
+from gdbcuda.command_line.options import Options, flag, option, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import changed_answers, request_log, wanted_requests
@@ -16,9 +18,8 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.routes import right_function
 from gdbcuda.text import render
-from gdbcuda.text.arguments import ArgumentType, text
-from gdbcuda.text.options import Options, flag, option, words
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
 
 NOTHING = ("NULL", "nothing", "0")
 PF_X = 1
@@ -161,6 +162,6 @@ def take_back(chosen: list[int]) -> str:
 def listing() -> str:
     if not ANSWERS:
         return "Every request is answered as ever."
-    rows = [(a.number, a.name, a.other, "once" if a.once else "always", f"{a.given} times", a.refused)
+    rows = [(a.number, a.name, a.other, "once" if a.once else "always", counted(a.given, "time"), a.refused)
             for a in ANSWERS.values()]  # fmt: skip
     return render.table(rows, ("#", "asked for", "answered with", "when", "given", "refused"), colour=settings.colour())

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import gdb
 
+from gdbcuda.command_line.argument_types import ArgumentType
+from gdbcuda.command_line.options import Options, flag, option, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers
 from gdbcuda.live.breaking import from_request
@@ -14,14 +16,12 @@ from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.commands import breaks
 from gdbcuda.live.dlsym import request_values
 from gdbcuda.live.dlsym.request_stops import means
+from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import names, table_version
-from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.prompt import command as commands
 from gdbcuda.live.prompt.command import command
-from gdbcuda.text.arguments import ArgumentType
-from gdbcuda.text.options import Options, flag, option, optional_word
 from gdbcuda.text.printable import visible
 
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import gdb
 
+from gdbcuda.command_line.argument_types import FILE
+from gdbcuda.command_line.options import Options, flag, optional_word, word
 from gdbcuda.files import user_files
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import request_log, wanted_requests
-from gdbcuda.live.layers.arguments import FUNCTION
+from gdbcuda.live.frames.session_types import FUNCTION
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import judge
 from gdbcuda.routes import request_report as report
-from gdbcuda.text.arguments import FILE
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.options import Options, flag, optional_word, word
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from gdbcuda.command_line.argument_types import ArgumentType
+from gdbcuda.command_line.options import Options, word
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
@@ -12,8 +14,6 @@ from gdbcuda.live.layers import names
 from gdbcuda.live.preloading import environment, preload
 from gdbcuda.live.process import variables
 from gdbcuda.live.prompt.command import command
-from gdbcuda.text.arguments import ArgumentType
-from gdbcuda.text.options import Options, word
 from gdbcuda.text.printable import visible
 
 

@@ -72,7 +72,13 @@ def row(number: int) -> tuple[str, str, str]:
     function = process.symbol_of(found.function)[0] or f"{found.function:#x}"
     first = found.detour.replaced.start
     where = f"{size} bytes of {function} at {first:#x}; test at {code.address:#x}, {len(code.raw)} bytes"
-    return where_tested(number), shown, where
+    return where_tested(number), shown, where + results(number)
+
+
+def results(number: int) -> str:
+    """Of one that waits for errors: who looks at them, where it is not the process."""
+    why = guards.wanted_by(number).results
+    return f"; results by gdb: {why}" if why else ""
 
 
 def where_tested(number: int) -> str:
@@ -105,7 +111,7 @@ def note() -> str:
             continue
         calls = guards.calls_seen(number)
         seen = "" if calls is None else f", {calls:,} calls seen"
-        why = "" if state == "guarded" else f", no guard: {state.partition(': ')[2]}"
+        why = results(number) if state == "guarded" else f", no guard: {state.partition(': ')[2]}"
         lines[f"tested {where_tested(number)}{seen}{why}"].append(number)
     shown = [visible(f"{names.breakpoint_numbers(numbers)}: {text}") for text, numbers in lines.items()]
     more = [f"{len(shown) - MOST_LINES} more: see cuda-guards"] if len(shown) > MOST_LINES else []

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gdbcuda.command_line.argument_types import text
+from gdbcuda.command_line.options import Options, words
 from gdbcuda.errors import UserError
 from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import PURPOSES, REGISTRY, command
 from gdbcuda.manual import pages, plain, search
 from gdbcuda.text import render
-from gdbcuda.text.arguments import text
 from gdbcuda.text.highlight import C, highlighted
-from gdbcuda.text.options import Options, words
 
 COMMAND = "cuda-help"
 

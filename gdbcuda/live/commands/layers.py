@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
-from gdbcuda.live.layers import who
-from gdbcuda.live.layers.who import Member
+from gdbcuda.command_line.options import Options, flag
+from gdbcuda.live.noticing import who
+from gdbcuda.live.noticing.who import Member
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.text import render
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
-from gdbcuda.text.sentences import counted
+from gdbcuda.text.sentences import counted, short_paths
 
 COLUMNS = ("layer", "object", "exports", "known by", "search order")
 MOST_NAMES = 4
@@ -44,7 +43,8 @@ def cuda_layers(wanted: LayersOptions) -> str:
     if wanted.json:
         return json_text({"objects": [one._asdict() for one in found]})
     shown = [one for one in found if wanted.all or is_of_interest(one)]
-    rows = [row(one, name) for one, name in zip(shown, short_names(shown))]
+    names = short_paths(one.file for one in shown)
+    rows = [row(one, names[one.file]) for one in shown]
     lines = [render.table(rows, list(COLUMNS), colour=settings.colour())]
     left = len(found) - len(shown)
     lines += [f"{counted(left, 'more object')} of the system and the program: cuda-layers --all"] if left else []
@@ -56,12 +56,6 @@ def is_of_interest(one: Member) -> bool:
     takes_part = bool(one.exports or one.answers)
     return one.known_by == who.PROGRAM or one.layer not in ("app", "system") or takes_part or (
         one.layer == "app" and bool(one.resolvers))  # fmt: skip
-
-
-def short_names(shown: list[Member]) -> list[str]:
-    """Without directory, unless two are called the same."""
-    names = [os.path.basename(one.file) for one in shown]
-    return [name if names.count(name) == 1 else one.file for one, name in zip(shown, names)]
 
 
 def row(one: Member, name: str) -> Sequence[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 
+from gdbcuda.command_line.argument_types import FILE, text
+from gdbcuda.command_line.options import Options, flag, option, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, notice, table_version
+from gdbcuda.live.layers import names, table_version
+from gdbcuda.live.noticing import notice
 from gdbcuda.live.preloading import load_remarks, preload, presence
 from gdbcuda.live.prompt.command import command
-from gdbcuda.text.arguments import FILE, text
-from gdbcuda.text.options import Options, flag, option, optional_word
 from gdbcuda.text.printable import visible
 
 
@@ -66,7 +67,9 @@ def in_process(path: str) -> list[str]:
     found = presence.verify()
     presence.SEEN().is_told = bool(found)
     if not found:
-        return ["no library is mapped yet: whether this one is there is told at the next stop"]
+        presence.SEEN().is_warned = True
+        warned = visible(presence.not_coming(path))
+        return [warned or "no library is mapped yet: whether this one is there is told at the next stop"]
     if any(layers.is_same_file(name, path) for name in process.shared_objects()):
         return [found]
     return [found, load_remarks.remote_advice(path) if process.is_remote() else "It will be preloaded by the next run."]

@@ -6,14 +6,15 @@ import os
 from typing import TYPE_CHECKING
 
 from gdbcuda import condition as conditions
+from gdbcuda.command_line.argument_types import FILE, FOLDER, NUMBER
+from gdbcuda.command_line.options import Options, condition, flag, option, word, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
-from gdbcuda.live.layers import condition_words, names, table_version
-from gdbcuda.live.layers.arguments import CALLERS, FUNCTION, LAYERS
+from gdbcuda.live.frames import condition_words
+from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
+from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.recording import call_log, fast
-from gdbcuda.text.arguments import FILE, FOLDER, NUMBER
-from gdbcuda.text.options import Options, condition, flag, option, word, words
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def cuda_log_start(wanted: StartOptions) -> str:
 def come_in(wish: RecordWish) -> None:
     """Into a process that gdb has attached to."""
     from gdbcuda.live.keeping import bringing, left
-    from gdbcuda.live.recording import kept_folder
+    from gdbcuda.live.recording.in_process import kept_folder
 
     if wish.folder:
         kept_folder.require_seen(wish.folder)

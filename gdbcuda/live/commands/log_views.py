@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from gdbcuda.live.layers import condition_words, table_version
-from gdbcuda.live.layers.arguments import FUNCTION, LAYERS, THREAD
+from gdbcuda.command_line.options import as_condition, as_words, of_kind
+from gdbcuda.live.frames import condition_words
+from gdbcuda.live.frames.session_types import FUNCTION, LAYERS, THREAD
+from gdbcuda.live.layers import table_version
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.recording import call_log
 from gdbcuda.log import options as shared
 from gdbcuda.log import select
-from gdbcuda.log import tree as trees
+from gdbcuda.log.views import tree as trees
 from gdbcuda.text import render
-from gdbcuda.text.options import as_condition, as_words, of_kind
 
 if TYPE_CHECKING:
     from gdbcuda.calls.reader import Event
@@ -58,13 +59,14 @@ def cuda_log_show(wanted: LogShowOptions) -> str:
     if wanted.json:
         return as_json(calls, chosen, wanted)
     shown = "\n".join(filter(None, (view(calls, chosen, wanted), chosen.remark())))
-    return render.fold(shown, render.screen())
+    return render.fold_to_screen(shown)
 
 
 def as_json(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
     """Of trees the calls, one by one: depth and parent tell how they nest."""
     from gdbcuda.calls import data
-    from gdbcuda.log import changes, view_data
+    from gdbcuda.log import view_data
+    from gdbcuda.log.views import changes
 
     writer, count = call_log.writer(), wanted.last or 0
     if wanted.changed:
@@ -97,7 +99,7 @@ def nothing_recorded() -> str:
 
 
 def view(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
-    from gdbcuda.log import changes
+    from gdbcuda.log.views import changes
 
     if not calls:
         return nothing_recorded()
@@ -131,7 +133,8 @@ def cuda_log_summary(wanted: LogSummaryOptions) -> str:
       cuda-log summary --in driver
       cuda-log summary if caller in libtorch*.so"""
     from gdbcuda.calls import data
-    from gdbcuda.log import summary, view_data
+    from gdbcuda.log import view_data
+    from gdbcuda.log.views import summary
 
     chosen = make_filter(wanted)
     writer = call_log.writer()

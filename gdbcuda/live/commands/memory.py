@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import gdb
 
+from gdbcuda.command_line.argument_types import known
+from gdbcuda.command_line.options import flag, optional_word, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers
 from gdbcuda.live.prompt.command import command, need
@@ -14,8 +16,6 @@ from gdbcuda.live.prompt.completing import EXPRESSION
 from gdbcuda.live.recording import call_log
 from gdbcuda.log.options import LedgerOptions
 from gdbcuda.text import render
-from gdbcuda.text.arguments import known
-from gdbcuda.text.options import flag, optional_word, words
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
@@ -78,7 +78,7 @@ def cuda_memory(wanted: MemoryOptions) -> str:
     ledger = ledger_here()
     if wanted.json:
         return as_json(ledger, wanted)
-    return render.fold(shown(wanted, ledger), render.screen())
+    return render.fold_to_screen(shown(wanted, ledger))
 
 
 def shown(wanted: MemoryOptions, ledger: Ledger) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import gdb
 
+from gdbcuda.command_line.argument_types import text
+from gdbcuda.command_line.options import flag, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, gdb_cli
@@ -14,8 +16,6 @@ from gdbcuda.live.placing import link
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.prompt.safely import plain
 from gdbcuda.remote.options import RemoteOptions
-from gdbcuda.text.arguments import text
-from gdbcuda.text.options import flag, words
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:

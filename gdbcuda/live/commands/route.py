@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gdbcuda.command_line.options import Options, flag, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live.checking import routes_here
-from gdbcuda.live.layers import answer_search, names
-from gdbcuda.live.layers.arguments import FUNCTION
-from gdbcuda.live.process import core_files
+from gdbcuda.live.frames.session_types import FUNCTION
+from gdbcuda.live.layers import names
+from gdbcuda.live.noticing import answer_search
+from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import report
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.options import Options, flag, optional_word
 
 if TYPE_CHECKING:
     from gdbcuda.routes.collect import Route

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import gdb
 
+from gdbcuda.command_line.argument_types import FILE
+from gdbcuda.command_line.options import Options, word
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
 from gdbcuda.live import breakpoints
@@ -13,8 +15,6 @@ from gdbcuda.live.breaking import saving
 from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.prompt.command import command
-from gdbcuda.text.arguments import FILE
-from gdbcuda.text.options import Options, word
 from gdbcuda.text.printable import visible
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gdbcuda import __version__
+from gdbcuda.command_line.options import Options, flag
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import table_version
@@ -12,7 +13,6 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.options import Options, flag
 from gdbcuda.text.printable import visible
 
 PACKAGES = ("pygments", "tabulate", "pyelftools")

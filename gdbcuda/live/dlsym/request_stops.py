@@ -11,8 +11,9 @@ from gdbcuda import api
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.dlsym import request_values
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console
-from gdbcuda.live.layers import frames, table_version
+from gdbcuda.live.layers import table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stops
 from gdbcuda.live.stopping.functions import function
@@ -65,12 +66,13 @@ def on_stop(event: gdb.StopEvent) -> None:
     if not isinstance(event, gdb.BreakpointEvent) or not settings.value("cuda-stop-info"):
         return
     try:
-        if not layers.is_cuda_here() or not frames.is_entry(process.register("pc")):
+        number = stops.number_of(event)
+        if stops.is_silent(number) or not layers.is_cuda_here() or not frames.is_entry(process.register("pc")):
             return
         frame = gdb.newest_frame()
         request = request_here(frame)
         if request is not None and request.resolver in {shape.symbol for shape in (*LOADERS, *OPENERS)}:
-            console.write(stop_text(stops.number_of(event), frames.place_of(frame), request))
+            console.write(stop_text(number, frames.place_of(frame), request))
     except (UserError, Unreadable, gdb.error):
         return
 

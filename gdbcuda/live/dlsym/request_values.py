@@ -6,8 +6,9 @@ import os
 import struct
 
 from gdbcuda.live import layers, process
+from gdbcuda.live.frames import code_places
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answering, code_places, table_version, this_snapshot
+from gdbcuda.live.layers import answering_code, table_version, this_snapshot
 from gdbcuda.live.threads import call_registers
 from gdbcuda.machine import abi
 from gdbcuda.memory import string_at
@@ -113,7 +114,7 @@ def learn(snapshot: ProcessSnapshot, request: requests.Request) -> None:
     wanted = right_function.wanted_symbol(snapshot.table, request)
     shown = by_request(snapshot, request, wanted) if wanted else None
     if shown is not None:
-        answering.learn_request(shown)
+        answering_code.learn_request(shown)
     if wanted and not answer.names:
         snapshot.learned.setdefault(answer.address, wanted)
         request.answer = Reached(*answer[:5], snapshot.learned[answer.address])

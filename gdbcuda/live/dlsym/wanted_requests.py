@@ -7,7 +7,8 @@ from functools import lru_cache
 from gdbcuda import api
 from gdbcuda.live import layers
 from gdbcuda.live.dlsym import changed_answers
-from gdbcuda.live.layers import answer_search, names
+from gdbcuda.live.layers import names
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.routes import requests
 from gdbcuda.routes.snapshot import API_RESOLVERS
 

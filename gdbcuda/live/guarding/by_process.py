@@ -71,7 +71,6 @@ def is_stopped() -> bool:
 
 
 PROCESSES: PerInferior[Guarded] = PerInferior(Guarded, Guarded.end)
-LAST_SEEN: PerInferior[dict[int, int]] = PerInferior(dict, kept=True)  # by breakpoint, calls that were counted
 ended: list[Guard] = []  # of the last process that gdb has left: where it follows a fork, that one
 
 
@@ -125,7 +124,7 @@ def calls_seen(number: int) -> int | None:
     if found is None or not found.counts_calls:
         return None
     if not process.is_alive():
-        return LAST_SEEN().get(number)
+        return ours.of(number).ended().calls_seen
     state = PROCESSES()
     return state.calls.seen(number, state.guards_of(number))
 
@@ -135,16 +134,8 @@ def keep_counts() -> None:
     for one in ours.filtered() if process.is_alive() else ():
         seen = calls_seen(one.number)
         if seen is not None:
-            LAST_SEEN()[one.number] = seen
+            one.ended().calls_seen = seen
     last_calls = PROCESSES().lookouts.get(keep_counts, ())
     if any(one.enabled for one in last_calls) and process.catches_sigtrap():
         for watch in last_calls:
             watch.switch(False)
-
-
-def forget_counts(gone: ours.OurBreakpoint) -> None:
-    for known in LAST_SEEN.all():
-        known.pop(gone.number, None)
-
-
-ours.ON_GONE.append(forget_counts)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gdbcuda.condition import typed
 from gdbcuda.condition.place import Range
+from gdbcuda.live.frames import callers
 from gdbcuda.live.guarding import gdb_threads
-from gdbcuda.live.layers import callers
 from gdbcuda.live.patching import counter_words
 from gdbcuda.live.stopping import counting
 

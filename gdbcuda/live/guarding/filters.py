@@ -11,8 +11,9 @@ from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code import translate
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints.ours import GuardFilter
+from gdbcuda.live.frames import callers
 from gdbcuda.live.guarding.condition_needs import SelectedProcess
-from gdbcuda.live.layers import callers, names
+from gdbcuda.live.layers import names
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.x86_write import Code
@@ -22,8 +23,9 @@ EVERY_CALL = "every call is wanted"
 MACHINE = "x86-64"
 
 
-def test_of(found: GuardFilter) -> trampoline.Test:
-    if not found.terms:
+def test_of(found: GuardFilter, is_any_useful: bool = False) -> trampoline.Test:
+    """``is_any_useful``: also where it lets every call through."""
+    if not found.terms and not is_any_useful:
         raise NoDetour(EVERY_CALL)
     return trampoline.all_of([term() for term in found.terms])
 

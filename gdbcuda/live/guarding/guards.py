@@ -12,7 +12,7 @@ import gdb
 from gdbcuda import condition as conditions
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
-from gdbcuda.live.breakpoints.ours import GuardFilter
+from gdbcuda.live.breakpoints.ours import AwaitedFailures, GuardFilter
 from gdbcuda.live.guard.watch import sweep
 from gdbcuda.live.guarding import filters, gdb_threads, leaving
 from gdbcuda.live.guarding.breakpoint_events import give_way
@@ -33,6 +33,7 @@ from gdbcuda.live.guarding.loading import watch_or_not
 from gdbcuda.live.guarding.making import clean, remove
 from gdbcuda.live.guarding.renewing import SWITCHED_OFF, refresh, release_unneeded, renew, undo_inherited
 from gdbcuda.live.host import inferiors
+from gdbcuda.live.layers import names
 from gdbcuda.live.patching import detours, mapped_pages, trampoline_space
 from gdbcuda.live.placing import inserted
 from gdbcuda.live.prompt import settings, user_hooks
@@ -50,11 +51,13 @@ FEW, FEW_FAR = 8, 2  # guards that are lifted at every stop; of more, only that 
 
 def want(
     made: gdb.Breakpoint, native: str, symbol: str, condition: conditions.Condition | None, wanted_callers: str,
-    counts_calls: bool = False,
+    counts_calls: bool = False, only_errors: bool = False,
 ) -> None:  # fmt: skip
     """cuda-break has made a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
     found = filters.of_function(made.number, native, symbol, condition, wanted_callers)
-    add(made, found._replace(counts_calls=counts_calls))
+    function = names.prototype(symbol)
+    failing = AwaitedFailures(made.number, function) if only_errors and function is not None else None
+    add(made, found._replace(counts_calls=counts_calls, failing=failing))
 
 
 def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | None, wanted_callers: str) -> None:

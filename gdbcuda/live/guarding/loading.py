@@ -9,6 +9,7 @@ from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.guard.watch import trash
 from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, look_again, waiting
 from gdbcuda.live.guarding.making import remove
+from gdbcuda.live.guarding.own_syscalls import reason as past_libc
 from gdbcuda.live.guarding.renewing import renew
 from gdbcuda.live.patching import trampoline_space
 from gdbcuda.live.placing import loader_watch
@@ -22,7 +23,8 @@ def on_loaded() -> None:
         guard.veil()
     if state.fresh:
         for guard in list(state.guards.values()):
-            if any(one.names_callers for one in ours.filters(guard.members)):
+            filters = ours.filters(guard.members)
+            if any(one.names_callers for one in filters) or (any(one.asks_kernel for one in filters) and past_libc()):
                 look_again(guard.members)
                 remove(guard)
     renew(waiting())

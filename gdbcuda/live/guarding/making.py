@@ -16,13 +16,14 @@ from gdbcuda.live.guard import forks, libc_calls
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
 from gdbcuda.live.guard.remote import RemoteGuard
-from gdbcuda.live.guarding import condition_needs, filters, gdb_threads, seccomp
+from gdbcuda.live.guarding import condition_needs, failing_calls, filters, gdb_threads, seccomp
 from gdbcuda.live.guarding.by_process import (
     PROCESSES,
     Guarded,
     keep_counts,
     look_again,
     refuse,
+    wanted_by,
 )
 from gdbcuda.live.guarding.refusals import NotNow, OfOne, counting_ones, everywhere
 from gdbcuda.live.patching import detours, trampoline_space
@@ -63,7 +64,7 @@ def install(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
         condition_needs.counter(number)
     counter = state.calls.counter(function) if any(one.counts_calls for one in ours.filters(members)) else None
     is_counting = bool(counting_ones(members))
-    made = written(state, found, [test_of(number) for number in members], counter, is_counting)
+    made = tested_code(state, found, members, counter, is_counting)
     guard = guard_of(function, found, members, made, is_counting)
     if counter is not None:
         state.calls.begin(guard, counter)
@@ -113,11 +114,27 @@ def are_forks_seen() -> bool:
 children.ARE_ANNOUNCED.append(are_forks_seen)
 
 
-def written(
-    state: Guarded, found: Detour, tests: list[trampoline.Test], counter: int | None, is_counting: bool
+def tested_code(
+    state: Guarded, found: Detour, members: Iterable[int], counter: int | None, is_counting: bool
 ) -> trampoline.Trampoline:
+    """Who waits for calls that fail hears of no others, where the process can look at the results too."""
     try:
-        made = trampoline_space.place(found, tests, counter, found.stops_inside or is_counting)
+        one, address = failing_calls.placed(found, members)
+        failing = trampoline.FailingCalls([test_of(one, is_any_useful=True)], address)
+        return written(state, found, [test_of(number) for number in members if number != one], counter, is_counting,
+                       failing)  # fmt: skip
+    except (failing_calls.NotHere, trampoline_space.NoLibrarySpace) as reason:
+        for number in failing_calls.awaited(members):
+            wanted_by(number).results = str(reason)
+    return written(state, found, [test_of(number) for number in members], counter, is_counting)
+
+
+def written(
+    state: Guarded, found: Detour, tests: list[trampoline.Test], counter: int | None, is_counting: bool,
+    failing: trampoline.FailingCalls | None = None,
+) -> trampoline.Trampoline:  # fmt: skip
+    try:
+        made = trampoline_space.place(found, tests, counter, found.stops_inside or is_counting, failing)
     except trampoline_space.NoTrampolineSpace as problem:
         state.is_full = str(problem)
         raise
@@ -138,14 +155,15 @@ def guard_of(
     return kind(function, stop, tuple(members), found, made, is_counting)
 
 
-def test_of(number: int) -> trampoline.Test:
+def test_of(number: int, is_any_useful: bool = False) -> trampoline.Test:
     found = ours.filter_of(number)
     assert found is not None
     try:
-        return filters.test_of(found)
+        return filters.test_of(found, is_any_useful)
     except NoDetour as reason:
-        is_for_now = isinstance(reason, gdb_threads.NotYet)
-        raise OfOne(number, str(reason), f"and has no guard: {reason}", is_for_now) from None
+        is_for_now, results = isinstance(reason, gdb_threads.NotYet), wanted_by(number).results
+        why = f"{reason}, for gdb has to look at the results: {results}" if results else str(reason)
+        raise OfOne(number, why, f"and has no guard: {why}", is_for_now) from None
 
 
 def remove(guard: Guard) -> None:

@@ -11,7 +11,7 @@ from gdbcuda.live import process
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import places
 from gdbcuda.live.guard import forks
-from gdbcuda.live.guarding import seccomp
+from gdbcuda.live.guarding import own_syscalls, seccomp
 from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, members_of, wanted, wanted_by
 from gdbcuda.live.patching import detours, trampoline_space
 from gdbcuda.live.placing import own_process
@@ -100,6 +100,9 @@ def refuse_confined(state: Guarded) -> None:
         state.is_confined = True
     if state.is_confined:
         raise NoDetour(seccomp.REASON)
+    past_libc = own_syscalls.reason()
+    if past_libc:
+        raise NoDetour(past_libc)
 
 
 def refuse_what_cannot_be_switched(members: dict[int, int]) -> None:

@@ -1,7 +1,8 @@
 """A program that may make few system calls is not made to make another: the test of a guard would ask the kernel
 whether a pointer leads to memory, and the kernel would end the program for it.
 
-Threads that are confined already are seen in their status. Who confines itself later does so through libc.
+Threads that are confined already are seen in their status. Who confines itself later does so through libc, or has code
+that makes system calls by itself (`own_syscalls`).
 (seccomp(2), prctl(2); proc(5): Seccomp in /proc/PID/task/TID/status.)
 """
 
@@ -11,9 +12,11 @@ import re
 
 from gdbcuda.live import process
 from gdbcuda.live.guard.libc_calls import Wanted
+from gdbcuda.machine.x86_syscalls import SYS_PRCTL, SYS_SECCOMP
 
-REASON = "the program confines itself with seccomp, and the test would ask the kernel about a pointer"
-PR_SET_SECCOMP, SYS_PRCTL, SYS_SECCOMP = 22, 157, 317  # (asm/unistd_64.h)
+WOULD_ASK = "the test would ask the kernel about a pointer"
+REASON = f"the program confines itself with seccomp, and {WOULD_ASK}"
+PR_SET_SECCOMP = 22
 
 
 def by_prctl(first: int, second: int, third: int) -> bool:

@@ -1,10 +1,16 @@
 """Ctrl-C while a handler of ours runs is gdb's: the handler comes to its end, and gdb gets it then.
 
+The same holds for ``stop()`` of a breakpoint: half of it done, a call would not be in the log.
+
 gdb hands a Ctrl-C over to Python whenever Python is entered, also one that came before. Python would raise
 KeyboardInterrupt at the handler's first instruction, and gdb drops what an event's handler raises: the Ctrl-C would be
 lost, and the handler not done. So Python's handler of SIGINT is ours (the process's stays gdb's), and puts one off.
 One that comes later would be taken by the next function of gdb's that looks for it, and that is no handler of Python's:
 until the handlers are done, the signal waits outside of the process.
+
+One that comes while a module of ours loads would leave half a module for the rest of the session, for those that load
+when they are first used (`lazily`) are loaded once; in a ``__del__`` Python would drop it, and say so with a traceback.
+It is raised where that is over: in the code that was waiting for it, by a trace function. (sys.settrace, frame.f_trace)
 """
 
 from __future__ import annotations
@@ -12,11 +18,15 @@ from __future__ import annotations
 import _thread
 import faulthandler
 import signal
+import sys
 from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
+T = TypeVar("T")
 STDERR = 2
+OURS = frozenset(("gdbcuda",))
+IMPORTING = frozenset(("importlib", "_frozen_importlib", "_frozen_importlib_external"))
 _putting_off: set[CodeType] = set()
 _put_off: list[int] = []
 
@@ -26,10 +36,15 @@ def listen() -> None:
     before = signal.getsignal(signal.SIGINT)
 
     def interrupted(number: int, frame: FrameType | None) -> None:
+        there = interruptible(frame)
         if is_in_event(frame) and not _put_off:
             _put_off.append(number)
-        elif callable(before):
+        elif not callable(before):
+            return
+        elif there is frame or there is None:
             before(number, frame)
+        else:
+            call_in(there, before, number)
 
     faulthandler.register(signal.SIGINT, file=STDERR)
     signal.signal(signal.SIGINT, interrupted)
@@ -44,24 +59,70 @@ def is_in_event(frame: FrameType | None) -> bool:
     return False
 
 
-def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., bool]:
-    """One handler for gdb, which takes over what is pending when Python returns.
+def interruptible(frame: FrameType | None) -> FrameType | None:
+    """It, or its innermost caller that waits for no import and no ``__del__``."""
+    found = frame
+    while frame is not None:
+        caller = frame.f_back
+        is_our_import = is_of(frame, IMPORTING) and caller is not None and is_of(caller, OURS)
+        if is_our_import or frame.f_code.co_name == "__del__":
+            found = caller
+        frame = caller
+    return found
+
+
+def is_of(frame: FrameType, modules: frozenset[str]) -> bool:
+    name = str(frame.f_globals.get("__name__", ""))
+    return name in modules or name.partition(".")[0] in modules
+
+
+def call_in(frame: FrameType, action: Callable[[int, FrameType], object], number: int) -> None:
+    """As soon as the frame goes on."""
+    former = sys.gettrace()
+    if former is nothing:  # one is waiting already
+        return
+
+    def trace(there: FrameType, event: str, value: Any) -> None:
+        there.f_trace = None
+        sys.settrace(former)
+        action(number, there)
+
+    frame.f_trace = trace
+    sys.settrace(nothing)
+
+
+def nothing(frame: FrameType, event: str, value: Any) -> None:
+    """Of the frames that begin meanwhile nothing is to be known."""
+
+
+def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., None]:
+    """One handler for gdb."""
+
+    def heard(*event: Any) -> None:
+        for handler in handlers:
+            handler(*event)
+
+    return uninterrupted(heard)
+
+
+def uninterrupted(function: Callable[..., T]) -> Callable[..., T]:
+    """Its caller gets the Ctrl-C when the function is done; gdb takes over what is pending when Python returns.
 
     Python would raise it here if it looked between interrupt_main and the return. It looks behind each call, and in 3.9
     behind most instructions; not behind ``in``."""
 
-    def heard(*event: Any) -> bool:
+    def whole(*arguments: Any) -> T:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
-            for handler in handlers:
-                handler(*event)
+            value = function(*arguments)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if not _put_off:
-            return False
+            return value
         _put_off.clear()
         again: Iterator[None] = iter(_thread.interrupt_main, None)
-        return None in again
+        _is_sent = None in again
+        return value
 
-    _putting_off.add(heard.__code__)
-    return heard
+    _putting_off.add(whole.__code__)
+    return whole

@@ -22,7 +22,7 @@ MODULES = (
     "gdbcuda.routes.right_function",
     "gdbcuda.routes.stub",
     "gdbcuda.log.select",
-    "gdbcuda.log.tree",
+    "gdbcuda.log.views.tree",
     "gdbcuda.log.where",
     "gdbcuda.manual.pages",
     "gdbcuda.manual.plain",
@@ -32,7 +32,7 @@ MODULES = (
     "gdbcuda.live.recording.call_log",
     "gdbcuda.live.recording.fast",
     "gdbcuda.live.recording.recorder",
-    "gdbcuda.live.recording.ring_recorder",
+    "gdbcuda.live.recording.in_process.ring_recorder",
     "gdbcuda.live.patching.counter_words",
 )
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from gdbcuda.calls.ring_layout import LEFT, LEFT_SYMBOL, MOST_FUNCTIONS, PATCH, WORD
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 from gdbcuda.live.guarding import leaving
 from gdbcuda.live.host import gdb_cli, lazily
 from gdbcuda.live.patching import agent
-from gdbcuda.live.recording import call_log, kept_folder, taken_bytes
-from gdbcuda.live.recording.entry_patches import EntryPatch, write_all
-from gdbcuda.live.recording.ring_recorder import RingRecorder
+from gdbcuda.live.recording import call_log
+from gdbcuda.live.recording.in_process import kept_folder, taken_bytes
+from gdbcuda.live.recording.in_process.entry_patches import EntryPatch, write_all
+from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.threads import positions
 from gdbcuda.machine.x86_write import JUMP_SIZE
+from gdbcuda.rings.ring_layout import LEFT, LEFT_SYMBOL, MOST_FUNCTIONS, PATCH, WORD
 
 PATCHES = (LEFT["PATCHES"] - LEFT["COUNT"]) * WORD
 

@@ -7,6 +7,7 @@ behind it, what `unwinding` says of it. (shim/agent/guards.S)
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 
 from gdbcuda.errors import Unreadable
@@ -18,7 +19,6 @@ from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings
 from gdbcuda.machine import unwinding
 from gdbcuda.machine.detour import NoDetour
-from gdbcuda.machine.trampoline import Trampoline
 
 Tables = dict[int, bytes]  # address -> what is to be there; zeros are there already
 
@@ -43,15 +43,16 @@ def is_inside(address: int) -> bool:
     return found is not None and found.address <= address < found.address + found.size
 
 
-def tables(made: Trampoline) -> Tables:
-    """Of code that is to lie in the area; `NoDetour` where its frames cannot be described."""
+def tables(address: int, code: bytes, entries: Sequence[int]) -> Tables:
+    """Of code that is to lie in the area, and comes to ``entries`` as to a function; `NoDetour` where its frames cannot
+    be described."""
     found = area()
     assert found is not None
     try:
-        described = unwinding.tables(made.raw, [0, made.onward - made.address, made.hit - made.address])
+        described = unwinding.tables(code, [one - address for one in entries])
     except unwinding.UnknownFrame:
         raise NoDetour("what its first instructions do to the stack is not understood") from None
-    return {made.address + found.size * index: raw for index, raw in enumerate(described, 1) if any(raw)}
+    return {address + found.size * index: raw for index, raw in enumerate(described, 1) if any(raw)}
 
 
 def write(found: Tables) -> None:

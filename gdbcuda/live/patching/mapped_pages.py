@@ -17,8 +17,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
 from gdbcuda.live.breakpoints.locations import places
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host import gdb_cli
-from gdbcuda.live.layers import frames
 from gdbcuda.live.threads import positions, standstill
 from gdbcuda.machine import free_ranges
 from gdbcuda.machine.detour import NoDetour

@@ -10,7 +10,7 @@ gone with the object, and would write there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Callable
@@ -18,11 +18,12 @@ from typing import Callable
 import gdb
 
 from gdbcuda.errors import Unreadable
+from gdbcuda.files import places
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, mapped_pages
 from gdbcuda.live.threads import positions
-from gdbcuda.machine import trampoline
+from gdbcuda.machine import call_through, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import Range, aligned, fit
 from gdbcuda.machine.unexecuted import Island
@@ -37,6 +38,11 @@ _calling_allowed: list[bool] = []
 
 class NoTrampolineSpace(NoDetour):
     """For this trampoline; a smaller one might fit."""
+
+
+class NoLibrarySpace(NoDetour):
+    def __init__(self) -> None:
+        super().__init__(f"{places.AGENT} has no room for more")
 
 
 @dataclass(frozen=True)
@@ -86,14 +92,17 @@ def is_calling_allowed() -> bool:
 
 
 def place(
-    found: Detour, tests: list[trampoline.Test], counter: int | None = None, has_breakpoint: bool = True
-) -> trampoline.Trampoline:
+    found: Detour, tests: list[trampoline.Test], counter: int | None = None, has_breakpoint: bool = True,
+    failing: trampoline.FailingCalls | None = None,
+) -> trampoline.Trampoline:  # fmt: skip
     """Writes the trampoline where there is room within reach; the function does not use it yet. In our own library
-    calls go by the recorder, where one wants them."""
-    recorded = RECORDED[-1](found.function) if RECORDED else None
-    made = in_library(found, tests, counter, recorded.slots if recorded is not None else None)
+    calls go by the recorder, where one wants them. With ``failing`` there or nowhere."""
+    recorded = recorded_entry(found.function)
+    made = in_library(found, tests, counter, recorded.slots if recorded is not None else None, failing)
     if made is not None and recorded is not None:
         recorded.tell(made)
+    if made is None and failing is not None:
+        raise NoLibrarySpace
     if made is None:
         size = len(trampoline.build(found, tests, aligned(found.function), counter).raw)
         made = trampoline.build(found, tests, room_for(found.function, size, has_breakpoint), counter)
@@ -102,23 +111,43 @@ def place(
     return made
 
 
+def recorded_entry(function: int) -> RecordedEntry | None:
+    """Where its calls are recorded in the process."""
+    return RECORDED[-1](function) if RECORDED else None
+
+
 def in_library(
-    found: Detour, tests: list[trampoline.Test], counter: int | None, slots: trampoline.Slots | None
-) -> trampoline.Trampoline | None:
+    found: Detour, tests: list[trampoline.Test], counter: int | None, slots: trampoline.Slots | None,
+    failing: trampoline.FailingCalls | None,
+) -> trampoline.Trampoline | None:  # fmt: skip
     """In our own library: what belongs beside it is written."""
     if not is_unwound(found.function):
         return None
-    size = len(trampoline.build(found, tests, aligned(found.function), counter, slots).raw)
+    near = failing.address if failing is not None else found.function
+    size = len(trampoline.build(found, tests, aligned(near), counter, slots, failing).raw)
     address = unused(size)
     if address is None:
         return None
-    made = trampoline.build(found, tests, address, counter, slots)
+    made = trampoline.build(found, tests, address, counter, slots, failing)
     try:
-        tables = agent.tables(made)
+        tables = agent.tables(address, made.raw, [address, made.onward, made.hit])
         agent.write(tables)
     except (NoDetour, Unreadable):
         return None
     ROOM().tables[address] = tables
+    return made
+
+
+def keep_in_library(found: Detour, registers: Sequence[str], stack: int) -> call_through.CallThrough:
+    """What calls the function for those who wait for its result. It stays as long as the process lives."""
+    size = len(call_through.build(found, registers, stack, aligned(found.function)).raw)
+    address = unused(size)
+    if address is None:
+        raise NoLibrarySpace
+    made = call_through.build(found, registers, stack, address)
+    agent.write(agent.tables(address, made.raw, [address]))
+    detours.write(address, made.raw)
+    ROOM().taken[address] = size
     return made
 
 

@@ -1,8 +1,10 @@
 """Breakpoints of ours on the loader: the moment behind each load and unload, outside of gdb's events.
 
-gdb asks them after it has read the loader's list and set its own breakpoints again. In gdb's events about objects and
-breakpoints it is in the middle of that. Internal, for they never stop. (glibc's probes in elf/rtld.c, dl-open.c and
-dl-close.c, and _dl_debug_state where the loader has none: gdb's own places, so they cost a link no packets.)
+gdb asks them after it has read the loader's list and set its own breakpoints again, which without probes it also does
+where a load begins: what its events about objects have begun (`guarding.guards.on_objfile`) ends there, before anything
+runs. In gdb's events about objects and breakpoints it is in the middle of that. Internal, for they never stop.
+(glibc's probes in elf/rtld.c, dl-open.c and dl-close.c, and _dl_debug_state where the loader has none: gdb's own
+places, so they cost a link no packets.)
 """
 
 from __future__ import annotations

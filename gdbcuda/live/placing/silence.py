@@ -30,6 +30,11 @@ def silence(address: int) -> bool:
     return found
 
 
+def is_power_of_two(number: int) -> bool:
+    """To look whether one can be silent is slow, and what is in the way may stay."""
+    return number & (number - 1) == 0
+
+
 def wake(address: int) -> None:
     """The process meets it again, and what else gdb has there: gdb writes no byte for the second at an address. (One
     that is not in the process now is put there as it goes on.)"""

@@ -96,13 +96,18 @@ def drop(addresses: set[int], *by_address: dict[int, Any]) -> None:
 def forget(gone: list[Placed]) -> None:
     process.forget()  # gdb 10 has no event for it
     for one in gone:
-        if one.breakpoint.is_valid():
-            with suppress(gdb.error):
-                one.breakpoint.enabled = False
-            _trash.append(one.breakpoint)
+        put_away(one.breakpoint)
     addresses = {one.address for one in gone}
     for tell in ON_UNLOADED:
         tell(addresses)
+
+
+def put_away(one: gdb.Breakpoint) -> None:
+    """It stops nobody any more, and is deleted where that can be."""
+    if one.is_valid():
+        with suppress(gdb.error):
+            one.enabled = False
+        _trash.append(one)
 
 
 def sweep(event: object = None) -> None:

@@ -10,12 +10,14 @@ from gdbcuda.live import process
 from gdbcuda.live.placing import link
 from gdbcuda.live.preloading import preload
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import some
 
 
 def in_front(path: str) -> str:
     """What is preloaded with the library, "" for most."""
-    names = ", ".join(map(os.path.basename, preload.runtimes(path)))
-    return f"{names} is preloaded in front of it: the library is built with -fsanitize" if names else ""
+    found = [os.path.basename(one) for one in preload.runtimes(path)]
+    are = "is" if len(found) == 1 else "are"
+    return f"{some(found)} {are} preloaded in front of it: the library is built with -fsanitize" if found else ""
 
 
 def reach() -> str:

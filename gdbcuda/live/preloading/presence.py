@@ -11,7 +11,8 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.preloading import preload
-from gdbcuda.live.process import core_files, variables
+from gdbcuda.live.process import variables
+from gdbcuda.live.process.objects import core_files
 from gdbcuda.text.printable import visible
 
 
@@ -43,17 +44,23 @@ def is_settled() -> bool:
 
 
 def verdict(path: str) -> str:
-    order = [one for one in process.search_order() if not vendor.is_sanitizer(one)]
-    name = os.path.basename(path)
+    objects = process.search_order()
+    order, name = [one for one in objects if not vendor.is_sanitizer(one)], os.path.basename(path)
     place = next((i for i, loaded in enumerate(order) if layers.is_same_file(loaded, path)), None)
     if place is None:
         return lost_line(path, why_not(path))
     if place == 0:
-        return f"cuda-load: hook {name} is loaded, first in the search order"
+        ahead = sanitizers_ahead(objects, order[0])
+        return f"cuda-load: hook {name} is loaded, first in the search order{ahead}"
     others = [os.path.basename(n) for n in order[:place] if not layers.is_named(n)]
     if not others:
         return f"cuda-load: hook {name} is loaded, behind {', '.join(map(os.path.basename, order[:place]))}"
     return f"cuda-load: hook {name} is loaded, but behind {', '.join(others)}: what they define too is theirs"
+
+
+def sanitizers_ahead(objects: list[str], hook: str) -> str:
+    ahead = [os.path.basename(one) for one in objects[: objects.index(hook)]]
+    return f" behind {', '.join(ahead)}" if ahead else ""
 
 
 def why_not(path: str) -> str:
@@ -65,7 +72,7 @@ def why_not(path: str) -> str:
         return "the program is static, without ld.so there is no LD_PRELOAD"
     if not preload.is_preloaded(path) or SEEN().is_exec:
         return why_refused(path) or why_not_inherited()
-    return why_not_there(path) or why_refused(path) or why_not_by_gdbserver() or why_not_inherited()
+    return why_not_there(path) or why_refused(path) or why_not_by_gdbserver(path) or why_not_inherited()
 
 
 def why_not_there(path: str) -> str:
@@ -80,10 +87,19 @@ def why_refused(path: str) -> str:
     return "LD_PRELOAD names it, but ld.so has refused it (see its message; cuda-check)"
 
 
-def why_not_by_gdbserver() -> str:
+def why_not_by_gdbserver(path: str) -> str:
+    if not process.is_remote():
+        return ""
+    preloaded = variables.initial("LD_PRELOAD") or ""
+    return f"its LD_PRELOAD is {preloaded or 'not set'}; {how_by_gdbserver(path, preloaded)}"
+
+
+def how_by_gdbserver(path: str, preloaded: str) -> str:
     if process.connection() == "extended-remote":
         return "gdbserver ignores exec-wrapper; now that it is connected, type the cuda-load again and run"
-    return "the process was started elsewhere; see 'help cuda-load'" if process.is_remote() else ""
+    named = preload.STATE.there.get(path, path)
+    value = ":".join(filter(None, [named, preloaded]))
+    return f"start it there with  gdbserver --wrapper env LD_PRELOAD={value} -- …"
 
 
 def why_not_inherited() -> str:
@@ -153,11 +169,8 @@ def not_coming(path: str) -> str:
     is_unknown = not vector.get("AT_EXECFN") or not vector.get("AT_BASE")  # or static
     if not process.is_remote() or is_unknown or os.path.basename(named) in preloaded:
         return ""
-    how = f"start it there with  gdbserver --wrapper env LD_PRELOAD={':'.join(filter(None, [named, preloaded]))} -- …"
-    if process.connection() == "extended-remote":
-        how = why_not_by_gdbserver()
-    return f"cuda-load: hook {os.path.basename(path)} is not preloaded into {where()}: its LD_PRELOAD is " \
-           f"{preloaded or 'not set'}; {how} (cuda-remote)"  # fmt: skip
+    return f"cuda-load: hook {os.path.basename(path)} is not preloaded into {where()}: {why_not_by_gdbserver(path)} " \
+           "(cuda-remote)"  # fmt: skip
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:

@@ -6,7 +6,9 @@ The one place that knows whether the target is local; nothing else may open a fi
 
 from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
-from gdbcuda.live.process.code import (
+from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
+from gdbcuda.live.process.memory import PATCHED, InferiorMemory, OriginalCode, bytes_of, original_code
+from gdbcuda.live.process.objects.code import (
     behind_prologue,
     block_of_function,
     decoded,
@@ -18,11 +20,10 @@ from gdbcuda.live.process.code import (
     symbol_of,
     whole,
 )
-from gdbcuda.live.process.cold_parts import may_have_cold_part
-from gdbcuda.live.process.demangling import demangled
-from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
-from gdbcuda.live.process.file_bytes import bytes_in_file, differs_from_file
-from gdbcuda.live.process.loaded_objects import (
+from gdbcuda.live.process.objects.cold_parts import may_have_cold_part
+from gdbcuda.live.process.objects.demangling import demangled
+from gdbcuda.live.process.objects.file_bytes import bytes_in_file, differs_from_file
+from gdbcuda.live.process.objects.loaded_objects import (
     exports,
     images,
     images_elsewhere,
@@ -36,7 +37,6 @@ from gdbcuda.live.process.loaded_objects import (
     search_order,
     shared_objects,
 )
-from gdbcuda.live.process.memory import PATCHED, InferiorMemory, OriginalCode, bytes_of, original_code
 from gdbcuda.live.process.raw import RawMemory, raw_memory, unfollowed_children
 from gdbcuda.live.process.running import is_running, is_thread_running, pause, require_stopped
 from gdbcuda.live.process.state import (

@@ -6,8 +6,8 @@ import struct
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live.process.auxiliary import auxiliary
-from gdbcuda.live.process.loaded_objects import images
 from gdbcuda.live.process.memory import InferiorMemory
+from gdbcuda.live.process.objects.loaded_objects import images
 from gdbcuda.memory import read_string
 from gdbcuda.memory.pages import PagedMemory
 

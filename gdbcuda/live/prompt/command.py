@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar, Union, overload
 
 import gdb
 
+from gdbcuda.command_line import help_page
+from gdbcuda.command_line.options import CommandPart, ConditionText, Options, Word
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import completing, safely
-from gdbcuda.text import cplusplus, help_page, waiting
-from gdbcuda.text.options import CommandPart, ConditionText, Options, Word
+from gdbcuda.text import cplusplus, waiting
 from gdbcuda.text.sentences import meant
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ Said = TypeVar("Said", bound="str | None")
 
 SHORTEST = 12  # columns of a help text that its words are explained behind
 REGISTRY: dict[str, Command] = {}
+BEFORE_EACH: list[Callable[[], object]] = []  # what is done at a prompt too: between a script's commands there is none
 Needs = Union[str, Callable[[Any], str]]
 # What commands may need, each with what refuses where it is not so; rooms above have more of them (`need`).
 NEEDS: dict[str, Callable[[], object]] = {"": lambda: None, "stopped": process.require_stopped}
@@ -90,7 +92,7 @@ class Command(gdb.Command):
     def invoke(self, text: str, from_tty: bool) -> None:
         self.dont_repeat()
         try:
-            gdb_cli.catch_up()
+            be_at_prompt()
             with waiting.told(self.name) if console.is_command_line() else contextlib.nullcontext():
                 shown = self.help if text.strip() in ("-h", "--help") else self.act(self.parse(text))
             if shown:
@@ -113,6 +115,8 @@ class Command(gdb.Command):
         words = cplusplus.joined(gdb.string_to_argv(text))
         if self.is_prefix and words and not words[0].startswith("-"):
             raise UserError(unknown_subcommand(self.name, words[0]))
+        if conditions and any(word.partition("=")[0] == "--if" for word in words):
+            raise UserError(f"a condition is written without -- here: {self.condition_example}")
         typed = vars(self.parser.parse_args(words))
         if conditions and condition is None:
             functions = next(typed[part.key] for part in self.parts if isinstance(part, Word))
@@ -150,6 +154,14 @@ def command(
         return action
 
     return register
+
+
+def be_at_prompt() -> None:
+    """(While a breakpoint is asked whether it stops gdb holds the thread to be running: nothing is deleted then.)"""
+    gdb_cli.catch_up()
+    if gdb_cli.is_possible() and not gdb_cli.is_thread_running():
+        for action in BEFORE_EACH:
+            action()
 
 
 def refuse_without(needs: str) -> None:

@@ -9,10 +9,10 @@ from typing import Any, Callable
 
 import gdb
 
+from gdbcuda.command_line.argument_types import ArgumentType, Completer, file_names, nothing
+from gdbcuda.command_line.options import CommandPart, ConditionText, Option, Word
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.prompt import safely
-from gdbcuda.text.arguments import ArgumentType, Completer, file_names, nothing
-from gdbcuda.text.options import CommandPart, ConditionText, Option, Word
 
 
 def expressions(token: str) -> Iterable[str]:

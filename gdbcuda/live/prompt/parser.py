@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from gdbcuda.command_line.parsing import OptionParser
 from gdbcuda.errors import UserError
-from gdbcuda.text.parsing import OptionParser
 
 
 class CommandParser(OptionParser):

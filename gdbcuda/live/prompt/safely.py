@@ -14,7 +14,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
-from gdbcuda.live.host import console
+from gdbcuda.live.host import console, interrupts
 from gdbcuda.live.threads import children
 from gdbcuda.text import faults
 from gdbcuda.text.printable import visible
@@ -116,18 +116,18 @@ def or_else(otherwise: Callable[[Any], Any]) -> Callable[[Callable[[Any], Any]],
 
 
 def looking_on(stop: Callable[[T], bool]) -> Callable[[T], bool]:
-    """``stop()`` of a breakpoint that does not stop for anything that goes wrong; but for Ctrl-C."""
+    """``stop()`` of a breakpoint that does not stop for anything that goes wrong. Ctrl-C waits until it is done."""
     who = name_of(stop)
 
     def safe(one: T) -> bool:
         try:
             with children.looking():
                 return stop(one)
-        except (*ANYTHING, KeyboardInterrupt) as problem:
+        except ANYTHING as problem:
             told(who, problem)
-            return isinstance(problem, KeyboardInterrupt)
+            return False
 
-    return safe
+    return interrupts.uninterrupted(safe)
 
 
 def name_of(function: Callable[..., Any]) -> str:

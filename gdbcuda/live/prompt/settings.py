@@ -11,10 +11,10 @@ from typing import Any, Callable
 
 import gdb
 
+from gdbcuda.command_line import help_page
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import safely
-from gdbcuda.text import help_page
 
 SETTINGS: dict[str, Setting] = {}
 ON_CHANGE: dict[str, Callable[[], None]] = {}

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import Any
 
 import gdb
 
-from gdbcuda import __version__
-from gdbcuda.calls import record, sinks, text
+from gdbcuda.calls import sinks, text
 from gdbcuda.calls.record import Call
 from gdbcuda.errors import UserError
 from gdbcuda.ledger import Ledger, Ledgers, views
-from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers import answer_search, answering, table_version, this_snapshot
+from gdbcuda.live.layers import answering_code, table_version
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.patching import mapped_pages
 from gdbcuda.live.placing import loader_watch, unloading
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings, user_hooks
-from gdbcuda.live.recording import core_rings
+from gdbcuda.live.recording import core_rings, log_header
 from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
-from gdbcuda.live.recording.ring_recorder import RingRecorder
 from gdbcuda.routes.answering import Answering
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -82,7 +80,7 @@ def start(wish: RecordWish, path: str | None, is_fast: bool = False) -> Recorder
     """A new recorder in the place of the one at work, if any; the log goes on, numbers and clock with it."""
     if not can_record():
         raise UserError(NO_CALLS, page="processes")
-    file = sinks.JsonLines(path, header(), complain) if path else None  # if that fails the old one goes on
+    file = sinks.JsonLines(path, log_header.header(), complain) if path else None  # if that fails the old one goes on
     stop()
     apply_limit()
     SESSION.file = file
@@ -144,31 +142,10 @@ def clear() -> None:
 
 def save(path: str) -> int:
     """Writes what is kept; how many calls that is."""
-    file = sinks.JsonLines(path, header())
+    file = sinks.JsonLines(path, log_header.header())
     SESSION.kept.replay(file)
     file.close()
     return len(SESSION.kept.calls)
-
-
-def header() -> dict[str, Any]:
-    table = table_version.table()
-    return record.header(table.cuda, table.nvml, process.strip_prefix(process.program()), __version__, objects())
-
-
-def object_data(one: Linkage) -> dict[str, Any]:
-    return {"file": this_snapshot.file_of(one), "layer": this_snapshot.layer_of(one), "build_id": one.image.build_id}
-
-
-def objects() -> list[dict[str, Any]]:
-    """The files as far as they are known by now; what is loaded later has a line of its own."""
-    if process.is_alive():
-        try:
-            return [object_data(one) for one in this_snapshot.objects().all]
-        except UserError:  # the loader has not begun
-            pass
-    program = process.program()
-    known = next((one for one in gdb.objfiles() if one.filename == program), None)
-    return [{"file": process.strip_prefix(program), "layer": "app", "build_id": known.build_id}] if known else []
 
 
 # -- events (connected in live/events.py) ---------------------------------------------------------------------
@@ -219,7 +196,7 @@ def on_learned(answer: Answering) -> None:
 
 
 answer_search.WANTED.append(wanted)
-answering.ON_LEARNED.append(on_learned)
+answering_code.ON_LEARNED.append(on_learned)
 
 
 def forget_unloaded(addresses: set[int]) -> None:
@@ -235,12 +212,12 @@ def on_stop(event: gdb.StopEvent) -> None:
     if SESSION.recorder is None:
         return
     if SESSION.alarm:
-        console.write(fitting(f"cuda-memory: {SESSION.alarm}\n"))
+        console.write(render.fold_to_screen(f"cuda-memory: {SESSION.alarm}\n"))
         SESSION.alarm = ""
     if process.is_alive():
         SESSION.recorder.end_threads()
     if isinstance(event, gdb.SignalEvent) and event.stop_signal in FATAL:
-        console.write(fitting(last_words(event.stop_signal)))
+        console.write(render.fold_to_screen(last_words(event.stop_signal)))
 
 
 def last_words(name: str) -> str:
@@ -249,10 +226,6 @@ def last_words(name: str) -> str:
     if not mine:
         return f"cuda-log: {name} in thread {thread.num}, which has made no recorded call\n"
     return f"cuda-log: the last calls of thread {thread.num}:\n{lines(mine)}\n"
-
-
-def fitting(text: str) -> str:
-    return render.fold(text, render.screen())
 
 
 def lines(calls: list[Call]) -> str:
@@ -276,4 +249,4 @@ def on_exit(event: gdb.ExitedEvent) -> None:
     if left:
         which = f" of inferior {event.inferior.num}" if inferiors.are_several() else ""
         totals = views.total(left)
-        console.write(fitting(f"cuda-memory: not freed at exit{which}: {totals} (cuda-memory leaks)\n"))
+        console.write(render.fold_to_screen(f"cuda-memory: not freed at exit{which}: {totals} (cuda-memory leaks)\n"))

@@ -13,12 +13,23 @@ from contextlib import suppress
 
 import gdb
 
-from gdbcuda.calls import ring_calls, trace_files
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import BEFORE
-from gdbcuda.calls.ring import Record, Ring, RingReader
-from gdbcuda.calls.ring_functions import RecordedFunction
-from gdbcuda.calls.ring_layout import (
+from gdbcuda.calls.sinks import Sink
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.files import places
+from gdbcuda.linkage.image import Image
+from gdbcuda.live import layers, process
+from gdbcuda.live.frames import code_places
+from gdbcuda.live.host import console, inferiors
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import table_version
+from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.log_notes import LogNotes
+from gdbcuda.rings import ring_calls, trace_files
+from gdbcuda.rings.ring import Record, Ring, RingReader
+from gdbcuda.rings.ring_functions import RecordedFunction
+from gdbcuda.rings.ring_layout import (
     ENTRY,
     MAGIC,
     MOST_ENTRIES,
@@ -30,16 +41,6 @@ from gdbcuda.calls.ring_layout import (
     VERSION,
     WORD,
 )
-from gdbcuda.calls.sinks import Sink
-from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.files import places
-from gdbcuda.linkage.image import Image
-from gdbcuda.live import layers, process
-from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places, table_version
-from gdbcuda.live.recording.footprint import RecordWish
-from gdbcuda.live.recording.log_notes import LogNotes
 from gdbcuda.text.printable import visible
 
 ARE_READ: PerInferior[list[bool]] = PerInferior(list)

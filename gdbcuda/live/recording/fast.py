@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gdbcuda.calls import ring_layout
 from gdbcuda.condition import typed
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
@@ -13,8 +12,9 @@ from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.patching import agent, detours
 from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
-from gdbcuda.live.recording.ring_recorder import RingRecorder
+from gdbcuda.rings import ring_layout
 
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 

@@ -21,9 +21,10 @@ from gdbcuda.calls.sinks import Sink
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
+from gdbcuda.live.frames import code_places, frames, source_lines
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places, frames, source_lines, table_version, this_snapshot
+from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording import planting
 from gdbcuda.live.recording.footprint import RecordWish

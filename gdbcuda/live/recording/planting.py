@@ -14,7 +14,7 @@ from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answering, names, this_snapshot
+from gdbcuda.live.layers import answering_code, names, this_snapshot
 
 
 class PlantingSpot(NamedTuple):
@@ -26,7 +26,7 @@ class PlantingSpot(NamedTuple):
 
 def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterator[PlantingSpot]:
     """The object's own implementations; one an address, under the newest of its names (_v2 before the bare one). Every
-    version of a symbol is one. An indirect one is none: what it stands for is told by `layers.answering`."""
+    version of a symbol is one. An indirect one is none: what it stands for is told by `layers.answering_code`."""
     file = this_snapshot.file_of(linkage)
     rows = sorted(linkage.symbols.defined(wanted).items())
     found = {one.address: name for name, versions in rows for one in versions if not one.is_indirect}
@@ -40,8 +40,8 @@ def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterat
 
 def answers(linkage: Linkage, wanted: Set[str]) -> dict[int, str]:
     """Code of other names that answers for one of them."""
-    here = [address for address in answering.FUNCTIONS() if linkage.image.holds(address)]
-    return {address: name for address in here if (name := answering.function_at(address)) in wanted}
+    here = [address for address in answering_code.FUNCTIONS() if linkage.image.holds(address)]
+    return {address: name for address in here if (name := answering_code.function_at(address)) in wanted}
 
 
 def hidden(linkage: Linkage, file: str, wanted: Set[str]) -> dict[int, str]:

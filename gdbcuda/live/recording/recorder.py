@@ -23,9 +23,10 @@ from gdbcuda.calls.stacks import Open, Stacks
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.breaking.answering_stops import bytes_kept
+from gdbcuda.live.frames import code_places, condition_words, frames
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import code_places, condition_words, frames, table_version, this_snapshot
+from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording import jumps, planting
 from gdbcuda.live.recording.footprint import RecordedProcess, RecordWish

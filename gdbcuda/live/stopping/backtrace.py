@@ -16,8 +16,9 @@ from gdb.FrameDecorator import FrameDecorator
 
 from gdbcuda.api import vendor
 from gdbcuda.live import layers, process
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console
-from gdbcuda.live.layers import frames, noticed
+from gdbcuda.live.layers import noticed
 from gdbcuda.live.prompt import safely, settings
 from gdbcuda.text.printable import visible
 

@@ -9,7 +9,8 @@ import gdb
 from gdbcuda import decode
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
-from gdbcuda.live.layers import frames, table_version
+from gdbcuda.live.frames import frames
+from gdbcuda.live.layers import table_version
 from gdbcuda.live.stopping import returns
 
 

@@ -12,15 +12,33 @@ import gdb
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.placing import own_process, unloading
+from gdbcuda.live.placing import own_process, silence, unloading
+from gdbcuda.live.threads import arrivals, children, standstill
 
 
 class Site:
-    """One call site; ``commands``: what it has of those of the user's breakpoints that wait there."""
+    """One call site; ``commands``: what it has of those of the user's breakpoints that wait there; ``in_vain``: how
+    many calls have returned that nobody waits for, since it is silent; ``is_off``: because of these."""
 
     def __init__(self, breakpoint: gdb.Breakpoint) -> None:
         self.breakpoint = breakpoint
         self.commands = ""
+        self.in_vain = 0
+        self.is_off = False
+
+    def wake(self, address: int) -> None:
+        silence.wake(address)
+        if self.is_off:
+            self.is_off, self.breakpoint.enabled = False, True
+
+    def fall_silent(self, address: int) -> None:
+        """Nobody waits for any of the calls that return here now, and each would stop. (As shown calls do.)"""
+        self.in_vain += 1
+        if not standstill.stands_still():
+            if silence.is_power_of_two(self.in_vain) and silence.silence(address):
+                self.in_vain = 0
+        elif not (children.is_one_being_made() or arrivals.is_resumed_at(address)):
+            self.is_off, self.breakpoint.enabled = True, False
 
 
 class Sites:
@@ -43,6 +61,7 @@ def watch(address: int, number: int) -> None:
     """Breakpoint ``number`` of the user waits for a call that returns to the address."""
     known, mine = SITES().known, ours.of(number).here().sites
     if address in known and known[address].breakpoint.is_valid():
+        known[address].wake(address)
         if address in mine:
             return
     else:
@@ -51,6 +70,12 @@ def watch(address: int, number: int) -> None:
         known[address] = Site(made)
     mine.add(address)
     inherit_commands(known[address], waiting_at(address, gdb.selected_inferior()))
+
+
+def returned_in_vain(address: int) -> None:
+    site = SITES().known.get(address)
+    if site is not None and site.breakpoint.is_valid() and site.breakpoint.enabled:
+        site.fall_silent(address)
 
 
 def waiting_at(address: int, inferior: gdb.Inferior) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from gdbcuda.live.layers import frames
+from gdbcuda.live.frames import frames
 from gdbcuda.live.stopping import stops
 from gdbcuda.text.printable import visible
 

@@ -13,13 +13,15 @@ import gdb
 
 from gdbcuda import api
 from gdbcuda import condition as conditions
+from gdbcuda.command_line import help_page
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import condition_words, frames, names, table_version
+from gdbcuda.live.frames import condition_words, frames
+from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.machine import abi
-from gdbcuda.text import cplusplus, help_page
+from gdbcuda.text import cplusplus
 
 F = TypeVar("F", bound=Callable[..., Any])
 APIS = ("driver", "runtime", "nvml")

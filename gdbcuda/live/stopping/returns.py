@@ -9,9 +9,9 @@ import gdb
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.ours import OurBreakpoint
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import frames
 from gdbcuda.live.placing import unloading
 from gdbcuda.live.stopping import call_sites, shown_calls
 from gdbcuda.live.stopping.shown_calls import Key, returns_to
@@ -53,12 +53,16 @@ def expect_frame(frame: gdb.Frame, number: int, only_errors: bool) -> bool:
     older = frames.older_frame(frame)
     if older is None:
         return False
-    call = frames.read_call(frame)
-    key, pending = (thread_number(), stack_pointer(older)), CALLS().pending
-    open_still = [one for one in pending.get(key, []) if not is_over(one, call, number)]
-    pending[key] = [*open_still, Pending(call, number, only_errors)]
-    call_sites.watch(older.pc(), number)
+    expect_call(Pending(frames.read_call(frame), number, only_errors), older.pc(), stack_pointer(older))
     return True
+
+
+def expect_call(wanted: Pending, back: int, stack: int) -> None:
+    """It will return to that address, with that stack pointer."""
+    key, pending = (thread_number(), stack), CALLS().pending
+    open_still = [one for one in pending.get(key, []) if not is_over(one, wanted.call, wanted.number)]
+    pending[key] = [*open_still, wanted]
+    call_sites.watch(back, wanted.number)
 
 
 def is_over(waiting: Pending, new: frames.FrameCall, number: int) -> bool:
@@ -72,6 +76,8 @@ def is_over(waiting: Pending, new: frames.FrameCall, number: int) -> bool:
 def arrived(address: int) -> bool:
     """At a return address: is one of the calls that return here now waited for?"""
     hits = take(address)
+    if not hits and not any(returns_to(one.call, address) for calls in CALLS().pending.values() for one in calls):
+        call_sites.returned_in_vain(address)
     for hit in hits:
         hit.call.result = result_register()
     meant = [hit for hit in hits if not hit.only_errors or is_error(hit.call)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gdb
 
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import frames
-from gdbcuda.live.placing import own_process, silence, unloading
-from gdbcuda.live.threads import arrivals, call_registers, children, positions, standstill
+from gdbcuda.live.placing import leaving, own_process, silence, unloading
+from gdbcuda.live.threads import arrivals, call_registers, children, standstill
 
 Key = tuple[int, int]  # thread number, stack pointer after the return
 
@@ -57,7 +57,7 @@ class Ending(own_process.Internal):
         self.in_vain += 1
         if not standstill.stands_still():
             # To look is slow, and what is in the way may stay. After a vfork gdb puts all back.
-            if is_power_of_two(self.in_vain) and silence.silence(self.address):
+            if silence.is_power_of_two(self.in_vain) and silence.silence(self.address):
                 self.in_vain = 0
         elif not (children.is_one_being_made() or arrivals.is_resumed_at(self.address)):
             self.enabled = False
@@ -98,22 +98,7 @@ frames.REMEMBERED.append(remembered)
 
 
 def sweep(event: object = None) -> None:
-    """At a stop, and between commands: deletes what waits for no call. A child that is being made has it too; and where
-    a thread is, gdb may have one of its own there, which would be alone then."""
+    """At a stop, and between commands: deletes what waits for no call."""
     silence.wake_all()
-    if children.is_one_being_made():
-        return
     for calls in CALLS.all():
-        idle = {at: one for at, one in calls.endings.items() if not (one.is_valid() and one.is_awaited(calls))}
-        going = {at: one for at, one in idle.items() if not one.is_valid() or silence.may_go(at)}
-        busy = positions.busy() if going else set()
-        for address, ending in going.items():
-            if ending.is_valid() and address in busy:
-                continue
-            del calls.endings[address]
-            if ending.is_valid():
-                ending.delete()
-
-
-def is_power_of_two(number: int) -> bool:
-    return number & (number - 1) == 0
+        leaving.delete(calls.endings, [at for at, one in calls.endings.items() if not one.is_awaited(calls)])

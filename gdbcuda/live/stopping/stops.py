@@ -10,8 +10,9 @@ from gdbcuda import decode
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.breakpoints import ours
+from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers import answering, frames, table_version, this_snapshot
+from gdbcuda.live.layers import answering_code, table_version, this_snapshot
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import returns, shown_calls
 from gdbcuda.text.highlight import C, highlighted_line
@@ -80,7 +81,7 @@ def describe(call: frames.FrameCall, label: str) -> str:
 
 def answers(call: frames.FrameCall) -> str:
     """ " hooked_cuMemAlloc for", where code of another name answers for the function."""
-    if call.result is not None or not answering.function_at(call.place.address):
+    if call.result is not None or not answering_code.function_at(call.place.address):
         return ""
     return visible(f" {call.place.function.partition('(')[0] or offset(call.place)} for")
 

@@ -9,12 +9,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from gdbcuda.command_line.argument_types import FILE
+from gdbcuda.command_line.options import Options, flag, optional_word
+from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import clone_or_cache, find_gdb, own_command, sourced_file
 from gdbcuda.shell.demo import folder
-from gdbcuda.text.arguments import FILE
-from gdbcuda.text.options import Options, flag, optional_word
-from gdbcuda.text.shell_command import add_command
 
 HERE = Path(__file__).resolve().parent
 STANDIN = "cuda-env LD_LIBRARY_PATH"

@@ -8,11 +8,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from gdbcuda.command_line.argument_types import ArgumentType, text
+from gdbcuda.command_line.options import Options, option, word
+from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import own_command, sourced_file
-from gdbcuda.text.arguments import ArgumentType, text
-from gdbcuda.text.options import Options, option, word
-from gdbcuda.text.shell_command import add_command
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+-]*")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gdbcuda.text.arguments import FILE, NUMBER, one_of, text
-from gdbcuda.text.options import Options, flag, option, options
+from gdbcuda.command_line.argument_types import FILE, NUMBER, one_of, text
+from gdbcuda.command_line.options import Options, flag, option, options
 
 RECORDER, UPROBE, STRACE = "recorder", "uprobe", "strace"
 AUTO = "auto"

@@ -7,15 +7,15 @@ import os
 import time
 from typing import Any
 
-from gdbcuda.calls.ring_layout import MOST_CALLERS
+from gdbcuda.command_line.argument_types import FILE, NUMBER, TIME, text
+from gdbcuda.command_line.options import flag, option, options, rest
+from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
+from gdbcuda.rings.ring_layout import MOST_CALLERS
 from gdbcuda.shell import observers
 from gdbcuda.shell.observers.options import AUTO, RECORDER, STRACE, UPROBE, ObserverOptions
 from gdbcuda.text import output
-from gdbcuda.text.arguments import FILE, NUMBER, TIME, text
-from gdbcuda.text.options import flag, option, options, rest
 from gdbcuda.text.printable import visible
-from gdbcuda.text.shell_command import add_command
 
 _ABOUT = """\
 Starts PROGRAM and records its calls of CUDA and NVML, without a debugger: those that the program makes, and those that
@@ -61,7 +61,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(wanted: TraceOptions) -> int:
     """Becomes the program."""
     from gdbcuda import api
-    from gdbcuda.calls import trace_folder
+    from gdbcuda.rings import trace_folder
     from gdbcuda.shell.trace import filters, starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from gdbcuda import api
 from gdbcuda.calls.references import References
-from gdbcuda.calls.ring_layout import FILTER, MAGIC, WORD
 from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code import translate
 from gdbcuda.errors import UserError
 from gdbcuda.log.where import Where
 from gdbcuda.machine import abi
 from gdbcuda.machine.x86_write import Code
+from gdbcuda.rings.ring_layout import FILTER, MAGIC, WORD
 
 ELSEWHERE = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 HEADER = 2 * WORD

@@ -24,7 +24,27 @@ int cuInit(unsigned f) { int r = limit(f); if (r) return r; return other(3); }""
     not_returned = helper.replace("if (r) return r; return other(3)", "return other(r)") % "s"
     assert "returns-minus-one" not in library(folder / "kept", not_returned, "-O0").ids()
     assert "returns-minus-one" not in library(folder / "zero", helper.replace("-1", "2") % "s", "-O0").ids()
+    unoptimised_minus_one(folder)
     return library(folder, source)
+
+
+def unoptimised_minus_one(folder: Path) -> None:
+    """A variable that is -1 when it is returned, not one that has been."""
+    start = "int other(int); static int check(unsigned n) { if (n > 3) return -1; return 0; }\n"
+
+    def found(name: str, body: str) -> bool:
+        return "returns-minus-one" in library(folder / name, f"{start}int cuInit(unsigned f) {{ {body} }}").ids()
+
+    assert found("jumps", "int r = 0; if (f) { r = -1; goto out; } r = other(1); out: return r;")
+    assert found("last", "int r = 0; if (f) r = -1; return r;")
+    assert found("to_the_end", "int r = check(f); if (r != 0) goto out; r = other(2); out: return r;")
+    assert not found("at_first", "int r = -1; if (f) r = other(1); else r = other(2); return r;")
+    assert not found("translated", "int r = check(f); if (r == -1) r = 999; return r;")
+    assert not found("replaced", "int r = check(f); if (r) r = other(1); return r;")
+    # The byte e8, as that of a call, is an offset here: mov -0x18(%rbp),%rax
+    body = "static void *q; if (!q) q = &start; int r = check(p); if (r) return r; return other(p);"
+    source = f"{start}int start; int cuMemFree_v2(unsigned long long p) {{ {body} }}"
+    assert "cuMemFree_v2 by its helper check+0x" in str(library(folder / "operand", source).findings)
 
 
 @case("out-parameter-unchecked")

@@ -1,0 +1,1 @@
+"""What a command takes, in a shell and at gdb's prompt: words, options, their types, the parser, its help."""

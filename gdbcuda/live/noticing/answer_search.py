@@ -1,0 +1,169 @@
+"""Looks for code that answers under another name: when the constructors of the libraries have run, which is at the
+program's first instruction, and when objects are loaded. Nothing is looked for but what somebody wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from contextlib import suppress
+from functools import lru_cache
+from typing import Callable
+
+import gdb
+
+from gdbcuda.api import vendor
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import process
+from gdbcuda.live.frames import frames
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import answering_code, this_snapshot
+from gdbcuda.live.noticing import notice
+from gdbcuda.live.placing import loader_watch, own_process
+from gdbcuda.routes.answering import Answering, found
+from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
+
+MOST_FRAMES = 500
+WRAPPER = "__wrap_"
+FEW = 20  # names that are looked up one by one
+WANTED: list[Callable[[], Set[str]]] = []  # the API functions that somebody waits for
+ON_LOOK: list[Callable[[], None]] = []
+ON_BEGUN: list[Callable[[], None]] = []
+
+
+class EntryPoint(own_process.Internal):
+    """At the program's first instruction."""
+
+    sees_all_calls = False
+
+    def stop(self) -> bool:
+        PLACES().is_early = False
+        look()
+        for tell in ON_BEGUN:
+            tell()
+        return False
+
+
+class EntryPlaces:
+    """Of one process."""
+
+    def __init__(self) -> None:
+        self.entry: EntryPoint | None = None
+        self.is_early = False  # in front of the program's first instruction
+        self.has_begun = False
+
+    def end(self) -> None:
+        if self.entry is not None and self.entry.is_valid():
+            self.entry.delete()
+
+
+PLACES: PerInferior[EntryPlaces] = PerInferior(EntryPlaces, EntryPlaces.end)
+
+
+def want() -> None:
+    """Somebody waits for more functions than before."""
+    loader_watch.want(loaded)
+    if process.is_alive() and not process.search_order():
+        PLACES().is_early = plant()
+    elif process.is_alive():
+        PLACES().has_begun = PLACES().has_begun or is_in_program()
+        look()
+
+
+def loaded() -> None:
+    """Objects were loaded. In front of the program's first instruction their constructors have yet to run."""
+    if plant():
+        PLACES().is_early = True
+    else:
+        look()
+
+
+def on_objfile(event: gdb.NewObjFileEvent) -> None:
+    """(gdb 10 has no loader's breakpoint in time where the program is behind gdbserver.)"""
+    if not loader_watch.is_wanted(loaded) or not gdb.selected_inferior().pid:
+        return
+    with suppress(gdb.error):  # in an exec behind gdbserver the thread is taken for running; `loaded` comes later
+        if plant():
+            PLACES().is_early = vendor.is_loader(gdb.solib_name(process.register("pc")) or "")
+
+
+def plant() -> bool:
+    here, address = PLACES(), process.auxiliary().get("AT_ENTRY", 0)
+    if here.entry is not None or not address or process.connection() == "core" or here.has_begun:
+        return False
+    here.entry = EntryPoint(address)
+    return True
+
+
+def is_in_program() -> bool:
+    """A frame is: its first instruction has been executed, though nobody of ours saw it."""
+    with suppress(gdb.error):  # a process of which gdb knows little yet, or that runs
+        return any(process.in_program(one.pc()) for one in frames.innermost(MOST_FRAMES))
+    return False
+
+
+def may_be_overwritten() -> bool:
+    """A constructor may yet overwrite the vendor's functions, and through gdbserver nobody would see it: it shows what
+    was there in front of a breakpoint, and writes that when it takes the breakpoint out."""
+    if not process.is_remote() or not PLACES().is_early:
+        return False
+    try:
+        return this_snapshot.now().may_be_patched
+    except UserError:  # the loader has not begun
+        return True
+
+
+def wanted() -> frozenset[str]:
+    return the_same(frozenset[str]().union(*(names() for names in WANTED)))
+
+
+@lru_cache(maxsize=1)
+def the_same(names: frozenset[str]) -> frozenset[str]:
+    """Equal to the ones before, it is the same object: what is kept by it is found at once."""
+    return names
+
+
+def look() -> None:
+    """What answers now."""
+    names = wanted()
+    if not names:
+        return
+    for tell in ON_LOOK:
+        tell()
+    with suppress(UserError, Unreadable):  # the loader has not begun
+        for answer in [*answers(names), *wrapped(names)]:
+            answering_code.learn(answer)
+
+
+def answers(names: Set[str]) -> list[Answering]:
+    snapshot = this_snapshot.now()
+    if notice.replacing(known := found(snapshot, names)):
+        return answers(names)
+    return [*known, *answering_code.seen(snapshot, names)]
+
+
+def notice_all() -> ProcessSnapshot:
+    """Whose code was put into slots and entries by now, of all functions? For who asks for layers and routes: what
+    was seen, whose memory is read already."""
+    snapshot = this_snapshot.now()
+    with suppress(Unreadable):
+        if notice.replacing(found(snapshot, snapshot.api_names)):
+            return notice_all()
+    return snapshot
+
+
+def wrapped(names: Set[str]) -> Iterator[Answering]:
+    """What the program was linked with for --wrap: its own calls of the function go there."""
+    file = process.strip_prefix(process.program())
+    for name, address in wrappers(names):
+        reached = Reached(address, (WRAPPER + name,), file, "app")
+        yield Answering(name, reached, f"{reached.object} is linked with --wrap={name}")
+
+
+def wrappers(names: Set[str]) -> Iterator[tuple[str, int]]:
+    """A lookup costs less than the whole table of a large program, but through gdbserver packets."""
+    if len(names) > FEW or process.is_remote():
+        known = this_snapshot.static_functions(process.program())
+        yield from ((name, known[WRAPPER + name]) for name in names if WRAPPER + name in known)
+        return
+    for name in names:
+        inside = [address for address in process.decoded(WRAPPER + name) if process.in_program(address)]
+        yield from ((name, process.function_start(address) or address) for address in inside)

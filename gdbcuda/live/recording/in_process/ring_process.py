@@ -1,0 +1,158 @@
+"""What the recorder ``--fast`` has in one process: the functions whose entries jump to it, and what its rings said.
+
+(`entry_patches`, `slots`; `rings.ring`.)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Callable
+
+import gdb
+
+from gdbcuda.calls.record import Call
+from gdbcuda.linkage import Linkage
+from gdbcuda.live import process
+from gdbcuda.live.guard.watch import Watch
+from gdbcuda.live.layers import table_version
+from gdbcuda.live.patching import agent
+from gdbcuda.live.patching.trampoline_space import RecordedEntry
+from gdbcuda.live.recording import planting
+from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process import entry_plans, onward_code, recorded_guards, slots
+from gdbcuda.live.recording.in_process.entry_patches import EntryPatch
+from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
+from gdbcuda.live.recording.planting import PlantingSpot
+from gdbcuda.machine.detour import NoDetour
+from gdbcuda.machine.trampoline import Trampoline
+from gdbcuda.rings import ring_calls, ring_layout
+from gdbcuda.rings.ring import Record, Ring, RingReader
+from gdbcuda.rings.ring_calls import ThreadCalls
+from gdbcuda.rings.ring_functions import RecordedFunction
+
+
+@dataclass
+class RingProcess:
+    """``known``: by slot; ``spots`` and ``patches``: of recorded functions, by address; ``left_alone``: the others, and
+    why; ``fresh``: in objects that have just been loaded; ``threads``: gdb's numbers, by the kernel's; ``calls``: by
+    ring; ``read``: what is not decoded yet; ``watches``: on libc's calls that matter; ``far``: too far for a jump."""
+
+    number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
+    known: dict[int, RecordedFunction] = field(default_factory=dict)
+    spots: dict[int, PlantingSpot] = field(default_factory=dict)
+    patches: dict[int, EntryPatch] = field(default_factory=dict)
+    left_alone: dict[int, tuple[PlantingSpot, str]] = field(default_factory=dict)
+    fresh: list[EntryPatch] = field(default_factory=list)
+    reader: RingReader | None = None
+    threads: dict[int, int] = field(default_factory=dict)
+    calls: dict[int, ThreadCalls] = field(default_factory=dict)
+    read: list[tuple[Ring, list[Record]]] = field(default_factory=list)
+    watches: list[Watch] | None = None
+    far: list[PlannedEntry] = field(default_factory=list)
+
+    def begin(self) -> bool:
+        """False while the process has not loaded our library. What others have recorded is not told."""
+        symbol = agent.symbol(ring_layout.STATE_SYMBOL)
+        if symbol is None:
+            return False
+        self.reader = RingReader(process.InferiorMemory(), symbol.address)
+        self.reader.skip()
+        slots.heed_earlier(self.reader)
+        return True
+
+    def plan(self, linkage: Linkage, wish: RecordWish) -> None:
+        """The entries of an object's functions that are to be recorded, and why others are left alone."""
+        known = table_version.table().functions
+        spots = [spot for spot in planting.spots(linkage, wish.functions, wish.places)
+                 if spot.symbol in known and spot.address not in self.patches]  # fmt: skip
+        entries = []
+        for spot, found in entry_plans.plans(linkage, spots):
+            try:
+                tests = recorded_guards.tests(wish.condition, spot)
+                entries.append(slots.planned(spot, entry_plans.require(found), tests))
+            except NoDetour as reason:
+                self.left_alone[spot.address] = spot, str(reason)
+        self.add(entries)
+
+    def inherit(self, parent: RingProcess) -> None:
+        """As a child that is forked: its memory is a copy, in which the rings are empty."""
+        if parent.reader is not None:
+            self.reader = RingReader(parent.reader.memory, parent.reader.state)
+        self.known, self.spots = dict(parent.known), dict(parent.spots)
+        self.patches = {at: replace(one) for at, one in parent.patches.items()}
+
+    def confine(self, how: int = 1) -> None:
+        """The recorder makes no system call from now on, or records nothing."""
+        memory = process.raw_memory()
+        if self.reader is not None and memory is not None:
+            memory.write(self.reader.state + ring_layout.STATE["CONFINED"] * ring_layout.WORD, bytes([how]))
+
+    def add(self, entries: Sequence[PlannedEntry]) -> None:
+        found = slots.place(entries)
+        slots.tell_count()
+        for entry, made in zip(entries, found):
+            if isinstance(made, Onward):
+                self.add_one(entry, made)
+                continue
+            self.left_alone[entry.spot.address] = entry.spot, made
+            if made == onward_code.TOO_FAR:
+                self.far.append(entry)
+
+    def add_one(self, entry: PlannedEntry, made: Onward) -> None:
+        spot = entry.spot
+        self.tell_slot(slots.number_of(spot), spot, made.code.onward)
+        self.spots[spot.address] = spot
+        self.left_alone.pop(spot.address, None)
+        patch = EntryPatch(spot.address, entry.detour.original, entry.detour.jump_to(made.target))
+        self.patches[spot.address] = patch
+        self.fresh.append(patch)
+
+    def tell_slot(self, number: int, spot: PlantingSpot, original: int) -> None:
+        function = table_version.table().functions[spot.symbol]
+        self.known[number] = RecordedFunction(function, spot.layer, os.path.basename(spot.file))
+        slots.tell(number, self.known[number], original)
+
+    def beside_guard(self, function: int) -> RecordedEntry | None:
+        """Its calls go through a guard's trampoline, which sends them here; None where they are not recorded."""
+        spot = self.spots.get(function)
+        if spot is None:
+            return None
+        passing, matching = slots.number_of(spot, "passing"), slots.number_of(spot, "matching")
+
+        def tell(made: Trampoline) -> None:
+            self.tell_slot(passing, spot, made.onward)
+            self.tell_slot(matching, spot, made.hit)
+
+        return RecordedEntry((slots.address_of(passing), slots.address_of(matching)), tell)
+
+    def forget_unloaded(self) -> None:
+        known = {*self.patches, *self.left_alone}
+        for address in [at for at in known if not gdb.solib_name(at) and not process.in_program(at)]:
+            self.left_alone.pop(address, None)
+            self.far = [one for one in self.far if one.spot.address != address]
+            self.spots.pop(address, None)
+            if self.patches.pop(address, None) is not None:
+                process.PATCHED().pop(address)
+                slots.forget(address)
+
+    def decode(self, number: int, epoch: float, is_wanted: Callable[[Call], bool]) -> tuple[list[Call], list[Call]]:
+        """The calls that have begun and those that have ended, by what was read; ``number`` is the first one's."""
+        table, begun, logs = table_version.table(), [], []
+        for one, records in self.read:
+            log = self.calls.setdefault(one.address, ThreadCalls(one, epoch))
+            logs.append(log)
+            begun += [pair for pair in log.add(records, self.known, table) if is_wanted(pair[0])]
+        self.read.clear()
+        calls = ring_calls.numbered(begun, number)
+        for call in calls:
+            call.thread, call.inferior = self.threads.get(call.lwp, call.lwp), self.number
+        ended = [call for log in logs for call in log.ended if call.number >= 0]
+        for log in logs:
+            log.ended.clear()
+        return calls, ended
+
+
+def lost(reader: RingReader | None) -> int:
+    return sum(one.lost for one in reader.rings.values()) if reader is not None else 0

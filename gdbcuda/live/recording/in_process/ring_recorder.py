@@ -1,0 +1,255 @@
+"""The recorder ``--fast``: the process itself notes its calls, in rings that are read at the user's stops and its end.
+
+Entries of functions jump to libgdbcuda.so, which is preloaded beside the hook library (`entry_patches`; shim/recorder).
+What was read is decoded when somebody asks for it. (`rings.ring`, `rings.ring_calls`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import gdb
+
+from gdbcuda.calls import record
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.sinks import Sink
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.linkage import Linkage
+from gdbcuda.live import process
+from gdbcuda.live.frames import code_places, condition_words
+from gdbcuda.live.guard import libc_calls
+from gdbcuda.live.guard.watch import sweep, trash
+from gdbcuda.live.guarding import seccomp
+from gdbcuda.live.host import inferiors
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import this_snapshot
+from gdbcuda.live.patching import own_instructions, trampoline_space
+from gdbcuda.live.patching.trampoline_space import RecordedEntry
+from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process import (
+    entry_patches,
+    kept_folder,
+    near_pages,
+    recorded_guards,
+    taken_bytes,
+)
+from gdbcuda.live.recording.in_process.ring_process import RingProcess, lost
+from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
+from gdbcuda.live.recording.planting import PlantingSpot
+from gdbcuda.rings import ring_calls, ring_layout
+from gdbcuda.rings.ring import Record
+from gdbcuda.routes.answering import Answering
+
+MOST_AT_END = 10_000  # calls that are decoded unasked, to say what was not freed
+MANY = 1 << 20  # records that wait to be decoded
+
+
+class RingRecorder(LogNotes):
+    """At most one is at work, in all processes."""
+
+    is_paused = False
+    stays_out = False  # until the next stop
+    stops = 0
+
+    def __init__(self, wish: RecordWish, found: list[Sink]) -> None:
+        super().__init__(wish, found)
+        self.processes: PerInferior[RingProcess] = PerInferior(RingProcess, self.end_process)
+        self.lost_before = 0
+        self.ended: list[RingProcess] = []  # the last one: where gdb follows a fork, the parent
+        trampoline_space.RECORDED.append(self.beside_guard)
+
+    # -- places
+
+    def plant(self) -> None:
+        super().plant()
+        self.lead_guards_here()
+
+    def is_ready(self, linkage: Linkage) -> bool:
+        """gdb says where the first lines of functions end, from their symbols."""
+        return process.objfile_of(this_snapshot.file_of(linkage)) is not None
+
+    def plant_in(self, linkage: Linkage) -> None:
+        state = self.processes()
+        if state.reader is None and not self.begin_in(state):
+            return
+        if state.watches is None:
+            self.look_out(state)
+        state.plan(linkage, self.wish)
+
+    def begin_in(self, state: RingProcess) -> bool:
+        if not state.begin():
+            return False
+        kept_folder.begin(state, self.wish.folder, self.wish.last, self.wish.stack)
+        return True
+
+    def look_out(self, state: RingProcess) -> None:
+        """(A program that catches SIGTRAP meets no breakpoint of ours.)"""
+        if seccomp.is_confined():
+            state.confine()
+        state.watches = []
+        if not process.catches_sigtrap():
+            state.watches += libc_calls.watches(libc_calls.LAST, self.on_last_call)
+            state.watches += libc_calls.watches(seccomp.WAYS, lambda: self.processes().confine())
+            state.watches += libc_calls.watches(seccomp.WITHOUT_TICKS, self.on_ticks_gone)
+
+    def on_ticks_gone(self) -> None:
+        self.processes().confine(ring_layout.NO_TICKS)
+
+    def on_process(self, inferior: gdb.Inferior) -> None:
+        """If it is a fork, it has the jumps of the process that it was forked from."""
+        parents = [one for one in self.processes.all() if one.number != inferior.num] or self.ended
+        if inferiors.is_forked(inferior) and parents:
+            state = self.processes.of(inferior)
+            state.inherit(parents[-1])
+            written = [one for one in state.patches.values() if one.is_written]
+            process.PATCHED.of(inferior).update({one.address: one.own for one in written})
+            own_instructions.inherit(inferior, {one.address: (one.jump, one.own) for one in written})
+
+    # -- guards on the same functions
+
+    def lead_guards_here(self) -> None:
+        if not process.is_thread_running():
+            recorded_guards.make_again(self.processes().spots)
+
+    def beside_guard(self, function: int) -> RecordedEntry | None:
+        is_free = self.wish.condition is None
+        return self.processes().beside_guard(function) if is_free else None
+
+    def plant_answer(self, answer: Answering) -> None:
+        """Code of another name, in an object that has been looked at."""
+        owner = this_snapshot.objects().holder(answer.reached.address)
+        if owner is not None and answer.function in self.wish.functions and not process.is_thread_running():
+            self.plant_in(owner)
+
+    def places(self) -> int:
+        return sum(len(state.patches) for state in self.processes.all())
+
+    def left_alone(self) -> list[tuple[PlantingSpot, str]]:
+        return [one for state in self.processes.all() or self.ended for one in state.left_alone.values()]
+
+    def forget_unloaded(self, addresses: set[int]) -> None:
+        super().forget_unloaded(addresses)
+        self.processes().forget_unloaded()
+
+    # -- the program goes on, and stops
+
+    def on_loaded(self) -> None:
+        """Behind a load: no thread is in the new object yet."""
+        state = self.processes()
+        self.write_fresh()
+        if state.far and state.reader is not None and not seccomp.is_confined():
+            near_pages.send_for(state, self.write_fresh)
+
+    def write_fresh(self) -> None:
+        state, memory = self.processes(), process.raw_memory()
+        taken = taken_bytes.now()
+        for one in state.fresh:
+            if memory is not None and taken.isdisjoint(one.inside):
+                one.write(memory)
+        state.fresh.clear()
+
+    def on_continue(self) -> None:
+        state = self.processes()
+        state.fresh.clear()
+        if state.patches:
+            kept_folder.tell(state)
+        if state.patches and not self.stays_out:
+            entry_patches.write_all(state.patches.values(), taken_bytes.now())
+
+    def on_stop(self) -> None:
+        state, self.stays_out = self.processes(), False
+        if state.reader is not None:
+            entry_patches.restore_all(state.patches.values())
+            if state.watches is None and process.is_alive():
+                self.look_out(state)
+            self.read(state)
+
+    def on_last_call(self) -> None:
+        """The process is about to end."""
+        state = self.processes()
+        self.read(state)
+        if sum(len(records) for _, records in state.read) <= MOST_AT_END:
+            self.tell(state)
+
+    # -- what the rings say
+
+    def read(self, state: RingProcess) -> None:
+        """Takes what is new. Of the callers we ask now: later their object may be gone."""
+        if state.reader is None:
+            return
+        try:
+            found = [(one, records) for one, records in state.reader.read() if records]
+        except (Unreadable, UserError):
+            self.missed += 1
+            return
+        self.meet_threads(state)
+        for back in {one.back for _, records in found for one in records}:
+            if ("place", back) not in self.noted():
+                self.place(code_places.caller(back))
+        for one, records in found:
+            self.note_kernels(state, records)
+            state.read.append((one, records))
+        if sum(len(records) for _, records in state.read) > MANY:
+            self.tell(state)
+
+    def meet_threads(self, state: RingProcess) -> None:
+        for thread in inferiors.threads():
+            lwp = thread.ptid[1]
+            if state.threads.setdefault(lwp, thread.global_num) == thread.global_num:
+                self.note_thread(thread.global_num, lwp, thread.name)
+
+    def note_kernels(self, state: RingProcess, records: Iterable[Record]) -> None:
+        for one in records:
+            known = state.known.get(one.function)
+            if known is not None and known.function.role in NAME_KERNELS:
+                call = Call(0, known.function.symbol, 0.0)
+                self.note_kernel(known.function, call, ring_calls.arguments(known.function, one))
+
+    def tell_all(self) -> None:
+        """Whoever wants to see the calls asks for that first."""
+        for state in self.processes.all():
+            self.tell(state)
+
+    def tell(self, state: RingProcess) -> None:
+        calls, ended = state.decode(self.number, self.epoch, self.is_wanted)
+        self.number += len(calls)
+        self.pass_on(calls, ended)
+
+    def is_wanted(self, call: Call) -> bool:
+        callers = self.wish.callers
+        return not callers or any(condition_words.is_from(code_places.caller(call.caller), word) for word in callers)
+
+    def pass_on(self, begun: Sequence[Call], ended: Iterable[Call]) -> None:
+        rows = [(call.start, 0, call.number, call) for call in begun]
+        rows += [(call.last_seen, 1, -call.number, call) for call in ended]
+        for _, is_end, _, call in sorted(rows, key=lambda row: row[:3]):
+            for sink in self.sinks:
+                (sink.exit if is_end else sink.entry)(call)
+
+    @property
+    def lost(self) -> int:
+        """Calls that were overwritten in their ring before it was read."""
+        readers = [state.reader for state in self.processes.all() if state.reader is not None]
+        return self.lost_before + sum(map(lost, readers))
+
+    # -- the end
+
+    def end_threads(self) -> None:
+        """(A ring says nothing of that.)"""
+
+    def end_process(self, state: RingProcess) -> None:
+        self.tell(state)
+        for log in state.calls.values():
+            log.abandon(self.now(), self.why_ended)
+            self.pass_on([], [call for call in log.ended if call.number >= 0])
+        trash.extend(state.watches or ())
+        sweep()
+        self.lost_before += lost(state.reader)
+        self.ended = [state]
+
+    def close(self) -> None:
+        self.why_ended = record.STILL_OPEN
+        trampoline_space.RECORDED.remove(self.beside_guard)
+        self.on_stop()
+        self.processes.close()
+        super().close()

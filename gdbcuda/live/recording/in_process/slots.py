@@ -1,0 +1,106 @@
+"""Which slot of libgdbcuda.so stands for which function of a process, as long as that lives.
+
+A thread may be in a call that an earlier recorder has seen begin, and the rings have its records: a slot never stands
+for another function, and a function that is recorded again has the same one. (`rings.ring_layout`.)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.patching import agent, detours, trampoline_space
+from gdbcuda.live.recording.in_process import onward_code
+from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
+from gdbcuda.live.recording.planting import PlantingSpot
+from gdbcuda.machine.detour import Detour, NoDetour
+from gdbcuda.machine.trampoline import Test
+from gdbcuda.rings import ring_layout
+from gdbcuda.rings.ring import RingReader
+from gdbcuda.rings.ring_functions import RecordedFunction
+
+FULL = f"the recorder has room for {ring_layout.MOST_FUNCTIONS} functions"
+
+
+@dataclass
+class Slots:
+    """``numbers``: by address, symbol and what calls a guard sends there; ``onward``: by address, the code of functions
+    without tests; ``count``: of slots that have ever stood for one."""
+
+    numbers: dict[tuple[int, str, str], int] = field(default_factory=dict)
+    onward: dict[int, tuple[Detour, Onward]] = field(default_factory=dict)
+    count: int = 0
+
+
+SLOTS: PerInferior[Slots] = PerInferior(Slots)
+
+
+def number_of(spot: PlantingSpot, which: str = "") -> int:
+    """Of the function's slot; `NoDetour` where there is none left."""
+    found, key = SLOTS(), (spot.address, spot.symbol, which)
+    if key not in found.numbers:
+        if found.count >= ring_layout.MOST_FUNCTIONS:
+            raise NoDetour(FULL)
+        found.numbers[key] = found.count
+        found.count += 1
+    return found.numbers[key]
+
+
+def heed_earlier(reader: RingReader) -> None:
+    """What another gdb has left in this process stays: threads may be in it."""
+    found, place, area = SLOTS(), agent.symbol(ring_layout.TRACE_SYMBOL), agent.area()
+    if place is None or area is None or found.count:
+        return
+    found.count = reader.words(place.address + ring_layout.TRACE["SLOTS"] * ring_layout.WORD, 1)[0]
+    taken = trampoline_space.ROOM().taken
+    if found.count and area.address not in taken:
+        taken[area.address] = len(reader.memory.read(area.address, area.size).rstrip(b"\0"))
+
+
+def planned(spot: PlantingSpot, found: Detour, tests: Sequence[Test]) -> PlannedEntry:
+    return PlannedEntry(spot, found, address_of(number_of(spot)), tests)
+
+
+def address_of(number: int) -> int:
+    return require(ring_layout.SLOTS_SYMBOL) + number * ring_layout.SLOT_SIZE
+
+
+def place(entries: Sequence[PlannedEntry]) -> list[Onward | str]:
+    """The code that each goes on with, or why it has none."""
+    known = SLOTS().onward
+    old = [known[one.spot.address] if one.spot.address in known and not one.tests else None for one in entries]
+    reused = [pair[1] if pair and pair[0] == one.detour else None for one, pair in zip(entries, old)]
+    new = iter(onward_code.place([one for one, there in zip(entries, reused) if there is None]))
+    made = [next(new) if there is None else there for there in reused]
+    for one, code in zip(entries, made):
+        if isinstance(code, Onward) and not one.tests:
+            known[one.spot.address] = one.detour, code
+    return made
+
+
+def tell(number: int, known: RecordedFunction, original: int) -> None:
+    """The process learns what the slot stands for, and what to call in its place."""
+    words = struct.pack(f"<{ring_layout.FUNCTION['SIZE']}Q", *known.words(original))
+    detours.write(require(ring_layout.FUNCTIONS_SYMBOL) + number * len(words), words, prove=False)
+
+
+def tell_count() -> None:
+    """Another gdb may ask the process for it. (`heed_earlier`.)"""
+    at = require(ring_layout.TRACE_SYMBOL) + ring_layout.TRACE["SLOTS"] * ring_layout.WORD
+    detours.write(at, SLOTS().count.to_bytes(ring_layout.WORD, "little"), prove=False)
+
+
+def require(name: str) -> int:
+    found = agent.symbol(name)
+    if found is None:
+        raise NoDetour("libgdbcuda.so is another one than ours")
+    return found.address
+
+
+def forget(address: int) -> None:
+    """What was there has gone with its object; another function there gets another slot."""
+    found = SLOTS()
+    found.onward.pop(address, None)
+    found.numbers = {key: number for key, number in found.numbers.items() if key[0] != address}

@@ -1,0 +1,54 @@
+"""One log as the views read it: a file, or what `gdbcuda trace` has left in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Callable
+
+from gdbcuda import api
+from gdbcuda.calls import reader
+from gdbcuda.calls.reader import Event, Log, LogFile
+from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
+from gdbcuda.log.progress import Progress
+from gdbcuda.log.views import summary
+from gdbcuda.text.printable import visible
+
+if TYPE_CHECKING:
+    from gdbcuda.rings.trace_folder import TraceFolder
+
+
+class LogSource:
+    """One file, or a folder of `gdbcuda trace`: its calls, what it says beside them, and a writer of lines in the words
+    of its version.
+
+    ``has_bar``: a progress bar on a terminal, which goes before a line is printed there (`hide_bar`)."""
+
+    def __init__(self, path: str, paint: Paint = plainly, code: Code = as_it_is, has_bar: bool = True) -> None:
+        self.path, self.log, self.has_bar = path, Log(), has_bar
+        self.file = opened(path)
+        self.hide_bar: Callable[[], None] = lambda: None
+        head = self.file.header
+        self.is_ours = bool(head)
+        self.table = api.load(reader.version(head, "cuda"), reader.version(head, "nvml"))
+        self.writer = CallWriter(self.table, self.log.notes, paint, code)
+
+    def events(self, progress: Progress | None = None) -> Iterator[Event]:
+        progress = progress or Progress(self.file.size)
+        self.hide_bar = progress.hide
+        try:
+            yield from self.file.events(self.log, progress if self.has_bar else None)
+        finally:
+            progress.close()
+
+    def problems(self) -> str:
+        """What could not be read, for stderr."""
+        return visible(f"gdbcuda: {self.path}: {'; '.join(summary.problems_text(self.log).splitlines())}")
+
+
+def opened(path: str) -> LogFile | TraceFolder:
+    if not os.path.isdir(path):
+        return reader.LogFile(path)
+    from gdbcuda.rings.trace_folder import TraceFolder
+
+    return TraceFolder(path)

@@ -1,0 +1,229 @@
+"""The views of ``gdbcuda log``: each reads its logs as streams and prints."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from gdbcuda.calls import data
+from gdbcuda.calls.reader import Log
+from gdbcuda.calls.references import Process
+from gdbcuda.calls.text import CallWriter
+from gdbcuda.errors import UserError
+from gdbcuda.files import user_files
+from gdbcuda.log import FORMATS, select, view_data
+from gdbcuda.log.progress import Progress
+from gdbcuda.log.source import LogSource
+from gdbcuda.log.views import changes, diff, export, kernel, summary, timeline, tree
+from gdbcuda.text import output, render
+from gdbcuda.text.highlight import JSON, highlighted_line
+from gdbcuda.text.printable import visible
+
+if TYPE_CHECKING:
+    from gdbcuda.ledger import Ledger
+    from gdbcuda.log.file_options import (
+        DiffOptions,
+        ExportOptions,
+        KernelOptions,
+        MemoryFilesOptions,
+        ReportFilesOptions,
+    )
+    from gdbcuda.log.options import DataOptions, FilterOptions, LatestOptions, ShowOptions, SummaryOptions
+
+T = TypeVar("T")
+
+
+class Printer:
+    """Text that fits the terminal, if there is one; or with --json data, a line each."""
+
+    def __init__(self, wanted: DataOptions, sources: list[LogSource]) -> None:
+        self.as_json, self.width, self.are_several = wanted.json, render.screen(), len(sources) > 1
+
+    def each(self, sources: list[LogSource]) -> Iterator[LogSource]:
+        for source in sources:
+            if self.are_several and not self.as_json:
+                output.say(f"== {visible(str(source.path))}")
+            yield source
+
+    def put(self, source: LogSource, shown: data.Data | str) -> None:
+        source.hide_bar()
+        if isinstance(shown, str):
+            output.say(render.fold(shown, self.width))
+        else:
+            text = data.line(shown, source.path if self.are_several else "")
+            output.say(highlighted_line(text, JSON, output.wants_colour("auto")))
+
+
+def filtered(
+    wanted: FilterOptions, sources: list[LogSource], out: Printer
+) -> Iterator[tuple[LogSource, select.CallFilter]]:
+    """Each with what is wanted of it. (What a log of another program calls its functions nobody knows.)"""
+    for source in out.each(sources):
+        chosen = select.CallFilter.of(wanted)
+        if source.is_ours:
+            chosen.refuse_unknown(source.table)
+        chosen = chosen.with_condition(wanted.condition, source.table, source.log.notes)
+        yield source, chosen
+        if chosen.remark():
+            output.finish()
+            output.complain(visible(f"gdbcuda: {source.path}: {chosen.remark()}"))
+
+
+def latest(rows: Iterable[T], count: int) -> Iterable[T]:
+    """The last ``count`` of a stream; 0 takes all."""
+    return deque(rows, maxlen=count) if count else rows
+
+
+def show(wanted: ShowOptions, sources: list[LogSource]) -> None:
+    if wanted.tree or wanted.changed:
+        return (show_tree if wanted.tree else show_changes)(wanted, sources)
+    out = Printer(wanted, sources)
+    for source, chosen in filtered(wanted, sources, out):
+        writer = source.writer
+        line = writer.with_stack if wanted.stack else writer.line
+        for call in latest(filter(chosen.takes, select.by_beginning(source.events())), wanted.last or 0):
+            out.put(source, data.call(call, writer) if out.as_json else line(call))
+
+
+def show_tree(wanted: LatestOptions, sources: list[LogSource]) -> None:
+    """With --json the calls of the trees, one by one: depth and parent tell how they nest."""
+    out = Printer(wanted, sources)
+    for source, chosen in filtered(wanted, sources, out):
+        roots = (root for root in tree.stream(source.events()) if any(chosen.takes(n.call) for n in root.walk()))
+        for root in latest(roots, wanted.last or 0):
+            for level, node in tree.levels(root):
+                call, writer = node.call, source.writer
+                out.put(source, data.call(call, writer) if out.as_json else writer.line(call, "  " * level))
+
+
+def show_changes(wanted: FilterOptions, sources: list[LogSource]) -> None:
+    out = Printer(wanted, sources)
+    for source, chosen in filtered(wanted, sources, out):
+        found, roots = changes.Changes(source.writer, chosen.takes), tree.stream(source.events())
+        if out.as_json:
+            shown: Iterable[data.Data | str] = (view_data.changes(*one, source.writer) for one in found.find(roots))
+        else:
+            shown = found.texts(roots)
+        for one in shown:
+            out.put(source, one)
+
+
+def show_summary(wanted: SummaryOptions, sources: list[LogSource]) -> None:
+    out = Printer(wanted, sources)
+    for source, chosen in filtered(wanted, sources, out):
+        is_all = chosen == select.CallFilter()
+        events = source.events() if is_all else tree.some(source.events(), chosen.takes)
+        found = summary.Summary(source.table, source.log.notes).feed(events)
+        said = summary.text(found, source.writer, wanted.all)
+        out.put(source, view_data.summary(found, source.writer) if out.as_json else said)
+
+
+def show_timeline(wanted: DataOptions, sources: list[LogSource]) -> None:
+    out = Printer(wanted, sources)
+    for source in out.each(sources):
+        lanes = timeline.Timeline(source.table, render.terminal_width()).feed(source.events())
+        out.put(source, view_data.timeline(lanes) if out.as_json else lanes.text(source.writer.paint))
+
+
+def write_export(wanted: ExportOptions, sources: list[LogSource]) -> None:
+    parts = [export.Part(one.path, one.events(), one.log, one.writer) for one in sources]
+    getattr(export, FORMATS[wanted.format])(parts, output.Data())
+
+
+def show_kernel(wanted: KernelOptions, sources: list[LogSource]) -> None:
+    joined = kernel.Joined([kernel.JoinedPart(one.log, one.events(), one.file.header) for one in sources])
+    if wanted.output:
+        joined.write(wanted.output, sources[0].file.header)
+    out, source = Printer(wanted, sources[:1]), sources[0]
+    if out.as_json:
+        for row in joined.rows():
+            out.put(source, row._asdict())
+    else:
+        out.put(source, kernel.text(joined))
+
+
+def show_diff(wanted: DiffOptions, sources: list[LogSource]) -> None:
+    first, second = sources
+    progress = Progress(first.file.size + second.file.size)  # they are read side by side
+    sides = (select.within(one.events(progress), wanted.places, wanted.function) for one in (first, second))
+    found = diff.Diff().feed(*sides)
+    writers, out = (first.writer, second.writer), Printer(wanted, [first])
+    out.put(first, view_data.diff(found, writers) if out.as_json else diff.text(found, writers))
+
+
+def show_memory(wanted: MemoryFilesOptions, sources: list[LogSource]) -> None:
+    from gdbcuda.ledger import Ledgers
+    from gdbcuda.ledger import data as ledger_data
+
+    out = Printer(wanted, sources)
+    check_view(wanted.view, wanted.least)
+    for source in out.each(sources):
+        events = select.within(source.events(), wanted.places) if wanted.places else source.events()
+        found = Ledgers(source.table, source.log.notes).feed(events).by_program
+        for (process, _), ledger in found.items():
+            if len(found) > 1 and not wanted.json:
+                output.say(f"-- {visible(process_text(process, source.log))}")
+            if out.as_json:
+                out.put(source, process_data(process, source.log) | ledger_data.ledger(ledger, source.writer))
+            else:
+                out.put(source, memory_view(wanted.view, wanted.least, ledger, source.writer))
+        if not found and not wanted.json:
+            output.say("No calls.")
+
+
+def memory_view(view: str, least: int, ledger: Ledger, writer: CallWriter) -> str:
+    from gdbcuda.ledger import views
+
+    if view in views.VIEWS or view == "overview":
+        return views.view(view, least)(ledger, writer)
+    return views.history(ledger, writer, address(view))
+
+
+def check_view(view: str, least: int) -> None:
+    """Before a long log is read."""
+    from gdbcuda.ledger import views
+
+    views.view(view, least)
+    if view != "overview" and view not in views.VIEWS:
+        address(view)
+
+
+def process_text(process: Process, log: Log) -> str:
+    program = str(log.notes.processes.get(process, {}).get("program", "")).rsplit("/", 1)[-1]
+    return f"process {process[1]} {program}".rstrip()
+
+
+def process_data(process: Process, log: Log) -> data.Data:
+    return {"inferior": process[0], "pid": process[1], "program": log.notes.processes.get(process, {}).get("program")}
+
+
+def write_report(wanted: ReportFilesOptions, sources: list[LogSource]) -> None:
+    """Of several logs a page each, in a folder."""
+    from gdbcuda.log.views.report import LogReport
+
+    for source, path in zip(sources, pages(wanted.output, [source.path for source in sources])):
+        page = LogReport(source.table, source.log, source.writer).feed(source.events()).html()
+        user_files.save(path, page)
+
+
+def pages(output: str, logs: list[str]) -> list[str]:
+    if len(logs) == 1:
+        return [output]
+    try:
+        os.makedirs(output, exist_ok=True)
+    except OSError as problem:
+        raise UserError(f"cannot write {len(logs)} pages into {output}: {problem.strerror}") from None
+    names = [os.path.splitext(os.path.basename(path))[0] for path in logs]
+    unique = [name if names.count(name) == 1 else f"{name}-{at}" for at, name in enumerate(names, 1)]
+    return [os.path.join(output, f"{name}.html") for name in unique]
+
+
+def address(text: str) -> int:
+    from gdbcuda.ledger import views
+
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise UserError(f"--view is overview, {', '.join(views.VIEWS)} or an address, not {text!r}") from None

@@ -1,0 +1,1 @@
+"""What each view of a log shows, from the recorded calls alone: it knows neither options nor files."""

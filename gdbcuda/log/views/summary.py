@@ -1,0 +1,218 @@
+"""A log summed up: functions, failures, times, bytes, kernels, callers. One pass, little memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from gdbcuda import api
+from gdbcuda.calls.kernels import NAMING, Kernels, Launch
+from gdbcuda.calls.reader import BEGIN, Event, Log
+from gdbcuda.calls.record import STILL_OPEN, Call
+from gdbcuda.calls.references import Process, References
+from gdbcuda.calls.text import CallWriter, duration
+from gdbcuda.ledger.effects import copied, extents
+from gdbcuda.text import render
+from gdbcuda.text.sentences import counted
+from gdbcuda.text.units import human
+
+SHAPES = 3
+ROWS, FEW = 15, 6  # of the functions and of each other table: together they fit a screen
+WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it
+
+
+class FunctionSummary:
+    """All calls of one function in one layer; times in seconds, of those that returned."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.failures: Counter[str] = Counter()
+        self.times = array("d")
+
+    def sorted_times(self) -> array[float]:
+        self.times = array("d", sorted(self.times))
+        return self.times
+
+    def quantile(self, part: float) -> float:
+        """Of the sorted times."""
+        return self.times[min(int(part * len(self.times)), len(self.times) - 1)]
+
+
+class Summary:
+    def __init__(self, table: api.Table, notes: References) -> None:
+        self.table = table
+        self.functions: dict[tuple[str, str], FunctionSummary] = {}
+        self.callers: Counter[tuple[Process, int]] = Counter()
+        self.moved: Counter[str] = Counter()
+        self.allocated: Counter[str] = Counter()
+        self.elements: dict[tuple[Process, int], int] = {}  # bytes of one, by the handle of the array
+        self.launches: Counter[Launch] = Counter()
+        self.kernels = Kernels(notes)
+        self.threads: Counter[int] = Counter()
+        self.total = self.unfinished = 0
+        self.first = self.last = 0.0
+        self._inside: set[int] = set()
+        self._roles: dict[str, str] = {}
+
+    def feed(self, events: Iterable[Event]) -> Summary:
+        for phase, call in events:
+            if phase == BEGIN:
+                self.begin(call)
+            else:
+                self.end(call)
+        return self
+
+    def begin(self, call: Call) -> None:
+        role = self._roles.get(call.name)
+        if role is None:
+            function = self.table.function(call.name)
+            role = self._roles[call.name] = function.role if function is not None else ""
+        if role in WHOLE or call.parent in self._inside:
+            self._inside.add(call.number)
+
+    def end(self, call: Call) -> None:
+        self.total += 1
+        self.threads[call.thread] += 1
+        key = call.name, call.layer
+        row = self.functions.get(key)
+        if row is None:
+            row = self.functions[key] = FunctionSummary()
+        row.count += 1
+        if call.parent is None:
+            self.callers[call.process, call.caller] += 1
+        if self.total == 1:
+            self.first = call.start
+        if call.ended == STILL_OPEN:
+            self.unfinished += 1
+        elif call.ended:
+            row.failures[f"({call.ended})"] += 1
+        else:
+            self.last = call.end or 0.0
+            row.times.append(self.last - call.start)
+            if call.status:
+                row.failures[str(call.result)] += 1
+        self.what_it_did(call)
+
+    def what_it_did(self, call: Call) -> None:
+        role = self._roles.get(call.name)
+        is_inner = call.parent in self._inside
+        self._inside.discard(call.number)
+        if not role or call.ended or call.status:
+            return
+        if role in NAMING:
+            self.kernels.learn(self.function(call), call)
+        elif is_inner:
+            return
+        elif role == "launch":
+            launched = self.kernels.launch(call)
+            if launched is not None:
+                self.launches[launched] += 1
+        elif role in ("copy", "set", "alloc"):
+            self.add_bytes(role, call)
+
+    def function(self, call: Call) -> api.Function:
+        found = self.table.function(call.name)
+        assert found is not None, "only functions of the table have a role"
+        return found
+
+    def add_bytes(self, role: str, call: Call) -> None:
+        if role == "alloc":
+            self.allocated[call.base] += extents.size(self.function(call), call)
+            each = extents.element(call)
+            if each:
+                self.elements.update(((call.process, number), each) for number in extents.handles(call))
+        elif role == "copy":
+            way, count = copied.moved(call, lambda array: self.elements.get((call.process, array), 0))
+            if count:
+                self.moved[way] += count
+
+
+# -- text -----------------------------------------------------------------------------------------------------
+
+
+def text(summary: Summary, writer: CallWriter, is_all: bool = False) -> str:
+    """What fits a screen, or all."""
+    if not summary.total:
+        return "No calls."
+    took = f", {duration(summary.last - summary.first)}" if summary.last > summary.first else ""
+    names, threads = len({name for name, _ in summary.functions}), len(summary.threads)
+    head = f"{summary.total} calls of {counted(names, 'function')} in {counted(threads, 'thread')}{took}"
+    head += f"; {summary.unfinished} not over" if summary.unfinished else ""
+    parts = [head, functions_text(summary, None if is_all else ROWS)]
+    parts += other_texts(summary, writer, None if is_all else FEW)
+    return "\n\n".join(parts)
+
+
+TITLES = ("function", "layer", "calls", "failed", "total", "min", "median", "p99", "max")
+LESS = ((), ("min", "p99"), ("min", "p99", "median", "max"))  # what a narrow terminal has no room for
+
+
+def functions_text(summary: Summary, most: int | None) -> str:
+    """The most time first; inner calls are counted in the outer one's time too."""
+    for one in summary.functions.values():
+        one.sorted_times()
+    rows = [
+        (name, layer, one.count, sum(one.failures.values()) or "", *times(one))
+        for (name, layer), one in sorted(summary.functions.items(), key=lambda item: -sum(item[1].times))
+    ]
+    return narrowed(rows[:most], render.screen()) + and_more(len(rows), most)
+
+
+def and_more(count: int, most: int | None) -> str:
+    return f"\n... and {count - most} more: --all" if most is not None and count > most else ""
+
+
+def narrowed(rows: Sequence[Sequence[object]], width: int | None) -> str:
+    for left_out in LESS:
+        kept = [i for i, title in enumerate(TITLES) if title not in left_out]
+        shown = [[row[i] for i in kept] for row in rows], [TITLES[i] for i in kept]
+        if width is None or render.visible_width(render.table(*shown, width=None)) <= width:
+            break
+    note = f"\n({', '.join(left_out)}: in a wider terminal, or --json)" if left_out else ""
+    return render.table(*shown) + note
+
+
+def times(one: FunctionSummary) -> tuple[str, ...]:
+    if not one.times:
+        return ("",) * 5
+    return tuple(map(duration, (sum(one.times), one.times[0], one.quantile(0.5), one.quantile(0.99), one.times[-1])))
+
+
+def other_texts(summary: Summary, writer: CallWriter, most: int | None) -> list[str]:
+    failures = [(name, layer, error, count) for (name, layer), one in summary.functions.items()
+                for error, count in one.failures.most_common()]  # fmt: skip
+    callers: Counter[str] = Counter()  # calls of one line return to several places
+    for place, count in summary.callers.items():
+        callers[writer.place(*place) or "unknown"] += count
+    tables: list[tuple[Sequence[Sequence[object]], list[str]]] = [
+        (failures, ["function", "layer", "failed with", "calls"]),
+        ([(what, amount(count)) for what, count in summary.moved.most_common()], ["copied", "bytes"]),
+        ([(what, amount(count)) for what, count in summary.allocated.most_common()], ["allocated by", "bytes"]),
+        (kernels(summary, writer), ["kernel", "grid", "block", "shared memory", "launches"]),
+        ([(writer.short(name), count) for name, count in callers.most_common()], ["called from", "calls"]),
+    ]
+    return [render.table(rows[:most], titles) + and_more(len(rows), most) for rows, titles in tables if rows]
+
+
+def kernels(summary: Summary, writer: CallWriter) -> list[tuple[object, ...]]:
+    """A row for each shape; one for all of a kernel that is launched in more than a few."""
+    shapes: dict[str, list[tuple[Launch, int]]] = {}
+    for launch, count in summary.launches.most_common():
+        shapes.setdefault(launch.kernel, []).append((launch, count))
+    found: list[tuple[object, ...]] = []
+    for name, several in shapes.items():
+        if len(several) > SHAPES:
+            rest = f"{len(several)} shapes", "", ""
+            found.append((writer.short(name), *rest, sum(count for _, count in several)))
+        else:
+            found += [(writer.short(name), *launch[1:], count) for launch, count in several]
+    return sorted(found, key=lambda row: -int(str(row[-1])))
+
+
+def amount(count: int) -> str:
+    return f"{count} [{human(count)}]" if count >= 1024 else str(count)
+
+
+def problems_text(log: Log) -> str:
+    return "\n".join(f"{count} x {what}" for what, count in log.problems.most_common())

@@ -1,0 +1,184 @@
+"""Reads what the recorder in the process has written into its rings, a part at a time.
+
+Threads write while it is read: a record counts only if its position is the one that belongs there, before and after.
+Nothing in them is trusted to be a length.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.memory import Memory
+from gdbcuda.rings.ring_layout import (
+    MOST_FUNCTIONS,
+    MOST_RINGS,
+    RECORD,
+    REGISTERS,
+    RING,
+    RING_HEADER,
+    STACK_WORDS,
+    STATE,
+    VERSION,
+    WORD,
+)
+
+MOST_RECORDS = 1 << 24
+PIECE = 1 << 11  # records that are asked for at once: 1 MB
+SIZE = RECORD["SIZE"] * WORD
+Words = tuple[int, ...]
+
+
+class Record(NamedTuple):
+    """One call. ``position`` is its number in the thread, from 1; ``words`` are the argument registers and what is on
+    the stack behind the return address, ``floats`` the low halves of the first vector registers. ``left``: the tick of
+    the return, None where there was none yet. ``outs``, ``ins``: what was behind pointers; `pointees` reads it.
+    ``callers``: return addresses, that of the caller's caller first.
+    """
+
+    position: int
+    function: int
+    entered: int
+    back: int
+    top: int
+    words: Words
+    floats: Words
+    left: int | None = None
+    result: int = 0
+    outs: Words = ()
+    ins: Words = ()
+    callers: Words = ()
+
+
+@dataclass
+class Ring:
+    """What has been read of a thread. ``clock``: ticks and nanoseconds, twice; ``waiting``: positions of calls that had
+    not returned; ``lost``: records that were overwritten before they were read."""
+
+    address: int
+    lwp: int = 0
+    pid: int = 0
+    clock: Words = (0, 0, 0, 0)
+    next: int = 1
+    lost: int = 0
+    waiting: set[int] = field(default_factory=set)
+    unwritten: set[int] = field(default_factory=set)
+
+
+class RingReader:
+    """``state``: the address of the recorder's state, as `ring_layout.STATE` says it is."""
+
+    def __init__(self, memory: Memory, state: int) -> None:
+        self.memory, self.state = memory, state
+        self.rings: dict[int, Ring] = {}
+
+    def words(self, address: int, count: int) -> Words:
+        return struct.unpack(f"<{count}Q", self.memory.read(address, count * WORD))
+
+    def read(self) -> list[tuple[Ring, list[Record]]]:
+        """Of each ring what is new, and again each call that had not returned; `UserError` for another layout."""
+        state = self.words(self.state, STATE["SIZE"])
+        if state[STATE["VERSION"]] != VERSION:
+            raise UserError("the recorder in the process is of another version of gdbcuda")
+        count = min(state[STATE["COUNT"]], MOST_RINGS)
+        found = []
+        for address in filter(None, state[STATE["RINGS"] : STATE["RINGS"] + count]):
+            ring = self.rings.setdefault(address, Ring(address))
+            found.append((ring, self.read_ring(ring)))
+        return found
+
+    def skip(self) -> None:
+        """Nothing of what is there now is told."""
+        for found, _ in self.read():
+            found.waiting.clear()
+            found.lost = 0
+
+    @property
+    def missed(self) -> int:
+        """Calls of threads that have no ring."""
+        return self.words(self.state + STATE["MISSED"] * WORD, 1)[0]
+
+    def read_ring(self, ring: Ring) -> list[Record]:
+        head = self.words(ring.address, RING["SIZE"])
+        records, begun = head[RING["RECORDS"]], head[RING["HEAD"]]
+        if not 0 < records <= MOST_RECORDS or records & records - 1 or begun + 1 < ring.next:
+            return []
+        ring.lwp, ring.pid = head[RING["LWP"]], head[RING["PID"]]
+        ring.clock = head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1]
+        new = [*sorted(ring.unwritten), *range(max(ring.next, begun - records + 1), begun + 1)]
+        again = sorted(one for one in ring.waiting if one > begun - records)
+        found = dict(self.records(ring, sorted([*again, *new]), records))
+        oldest = self.words(ring.address, RING["SIZE"])[RING["HEAD"]] - records + 1
+        sound = [one for position, one in found.items() if one is not None and position >= oldest]
+        told = {one.position for one in sound}
+        expected = len(ring.unwritten) + begun + 1 - ring.next
+        ring.unwritten = {position for position, one in found.items() if one is None and position >= oldest}
+        ring.lost += expected - len(told.difference(again)) - len(ring.unwritten)
+        ring.waiting = {one.position for one in sound if one.left is None}
+        ring.next = begun + 1
+        return sound
+
+    def records(self, ring: Ring, positions: list[int], records: int) -> Iterable[tuple[int, Record | None]]:
+        """Of these positions, as far as they are there; None for one that is about to be written."""
+        for start, count in runs(positions, records):
+            at = ring.address + (RING_HEADER + (start - 1) % records * RECORD["SIZE"]) * WORD
+            try:
+                raw = self.memory.read(at, count * SIZE)
+            except Unreadable:
+                continue
+            for number, words in enumerate(struct.iter_unpack(f"<{RECORD['SIZE']}Q", raw)):
+                position = start + number
+                one = record(words, position)
+                if one is not None or words[RECORD["POSITION"]] in (0, position - records):
+                    yield position, one
+
+
+def runs(positions: list[int], records: int) -> Iterable[tuple[int, int]]:
+    """(first, how many) of positions that follow each other in the ring, none longer than a piece."""
+    start = count = 0
+    for one in positions:
+        if count and one == start + count and (one - 1) % records and count < PIECE:
+            count += 1
+            continue
+        if count:
+            yield start, count
+        start, count = one, 1
+    if count:
+        yield start, count
+
+
+def record(words: Words, position: int) -> Record | None:
+    """None where there is another one, or none that is whole."""
+    if words[RECORD["POSITION"]] != position or words[RECORD["FUNCTION"]] >= MOST_FUNCTIONS:
+        return None
+    start, floats = RECORD["REGISTERS"], RECORD["FLOATS"]
+    entry = Record(
+        position, words[RECORD["FUNCTION"]], words[RECORD["ENTERED"]], words[RECORD["BACK"]], words[RECORD["TOP"]],
+        words[start : start + REGISTERS + STACK_WORDS], words[floats : RECORD["OUTS"]],
+        ins=words[RECORD["INS"] : RECORD["CALLERS"]], callers=callers(words[RECORD["CALLERS"] :]),
+    )  # fmt: skip
+    if words[RECORD["DONE"]] != position:
+        return entry
+    outs = words[RECORD["OUTS"] : RECORD["INS"]]
+    return entry._replace(left=words[RECORD["LEFT"]], result=words[RECORD["RESULT"]], outs=outs)
+
+
+def callers(words: Words) -> Words:
+    return words[: words.index(0)] if 0 in words else words
+
+
+def pointees(words: Words, sizes: Iterable[int]) -> tuple[bytes | None, ...]:
+    """Each of the sizes that the recorder was told, a text as far as it is there; None where nothing could be read."""
+    found: list[bytes | None] = []
+    at = 0
+    for size in sizes:
+        count = -(-size // WORD)
+        if at + 1 + count > len(words):
+            break
+        raw = b"".join(word.to_bytes(WORD, "little") for word in words[at + 1 : at + 1 + count])
+        found.append(raw[: words[at]] if 0 < words[at] <= size else None)
+        at += 1 + count
+    return tuple(found)

@@ -1,0 +1,178 @@
+"""From the records of a ring to calls: which is inside which, when, and what was said and answered.
+
+Records of a thread are in the order of their entries. A call ends at its return, or, where longjmp or an exception left
+it, when a later one begins that is not deeper in the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gdbcuda import api, decode
+from gdbcuda.calls import record
+from gdbcuda.calls.record import Call
+from gdbcuda.memory import DictMemory
+from gdbcuda.rings import ring
+from gdbcuda.rings.ring import Record, Ring, Words
+from gdbcuda.rings.ring_functions import RecordedFunction, recorded_words
+from gdbcuda.rings.ring_layout import WORD
+
+NANOSECONDS = 1e9
+NOTHING = DictMemory({})
+UNNUMBERED = -1  # a call that nobody was told of
+
+
+def arguments(function: api.Function, one: Record) -> list[bytes | None]:
+    """The bytes of each; None for one that is further up the stack than a record reaches."""
+    words = one.words + one.floats
+    return [joined(words, places) if places is not None else None for places in recorded_words(function)]
+
+
+def joined(words: Words, places: Iterable[tuple[int, int]]) -> bytes:
+    return b"".join([words[index].to_bytes(WORD, "little")[:size] for index, size in places])
+
+
+def written(known: RecordedFunction, one: Record) -> DictMemory:
+    """What the call has left behind its pointers."""
+    return behind(one, one.outs, known.outs)
+
+
+def given(known: RecordedFunction, one: Record) -> DictMemory:
+    """What was behind its pointers when it began."""
+    return behind(one, one.ins, known.ins)
+
+
+def behind(one: Record, words: Words, wanted: list[tuple[int, int]]) -> DictMemory:
+    if not wanted:
+        return NOTHING
+    values = ring.pointees(words, [size for _, size in wanted])
+    return DictMemory({one.words[index]: raw for (index, _), raw in zip(wanted, values) if raw is not None})
+
+
+def out_data(known: RecordedFunction, one: Record, table: api.Table) -> dict[str, Any]:
+    if not known.outs:
+        return {}
+    memory, function = written(known, one), known.function
+    there = {one.words[index] for index, _ in known.outs} & memory.segments.keys()
+    raws = arguments(function, one)
+    positions = [at for at, (parameter, raw) in enumerate(zip(function.parameters, raws))
+                 if parameter.direction != "in" and raw and int.from_bytes(raw, "little") in there]  # fmt: skip
+    found = decode.some_arguments(function, raws, memory, table, positions)
+    return {argument.name: argument.data for argument in found}
+
+
+def seconds(found: Ring, tick: int) -> float:
+    """CLOCK_MONOTONIC at that tick."""
+    ticks, ns, later_ticks, later_ns = found.clock
+    rate = (later_ns - ns) / (later_ticks - ticks) if later_ns > ns and later_ticks > ticks else 0.0
+    return (ns + (tick - ticks) * rate) / NANOSECONDS
+
+
+@dataclass
+class OpenRecord:
+    record: Record
+    call: Call
+
+
+@dataclass
+class ThreadCalls:
+    """Of one ring, read now and then. ``open``: the calls that the thread was in when it was read, outermost first;
+    ``waiting``: by position, those whose return was not recorded yet."""
+
+    ring: Ring
+    epoch: float = 0.0  # seconds of CLOCK_MONOTONIC that the calls' times begin with
+    open: list[OpenRecord] = field(default_factory=list)
+    waiting: dict[int, OpenRecord] = field(default_factory=dict)
+    ended: list[Call] = field(default_factory=list)  # since it was last asked
+
+    def add(
+        self, records: Iterable[Record], known: dict[int, RecordedFunction], table: api.Table
+    ) -> Iterator[tuple[Call, Call | None]]:
+        """Each call that has begun, and the one around it. Of functions that are not known there is none."""
+        for one in records:
+            if one.position in self.waiting:
+                self.look_again(one, known, table)
+            elif one.function in known:
+                yield self.begin(one, known, table)
+
+    def begin(
+        self, one: Record, known: dict[int, RecordedFunction], table: api.Table
+    ) -> tuple[Call, Call | None]:
+        start = seconds(self.ring, one.entered) - self.epoch
+        self.leave(one, start)
+        around = self.open[-1].call if self.open else None
+        call = begin(known[one.function], one, start, self.ring, table)
+        call.depth = len(self.open)
+        self.open.append(OpenRecord(one, call))
+        self.waiting[one.position] = self.open[-1]
+        self.look_again(one, known, table)
+        return call, around
+
+    def look_again(self, one: Record, known: dict[int, RecordedFunction], table: api.Table) -> None:
+        if one.left is not None:
+            waiting = self.waiting.pop(one.position)
+            waiting.record = one
+            if waiting.call.end is None:  # else it was unwound
+                end = seconds(self.ring, one.left) - self.epoch
+                finish(waiting.call, known[one.function], one, end, table)
+                self.ended.append(waiting.call)
+
+    def leave(self, following: Record, now: float) -> None:
+        """Those that the next call is not in."""
+        while self.open:
+            outer = self.open[-1].record
+            is_around = outer.top > following.top if outer.left is None else outer.left > following.entered
+            if is_around:
+                return
+            if outer.left is None:
+                self.end(self.open[-1].call, now, record.UNWOUND)
+            self.open.pop()
+
+    def end(self, call: Call, now: float, why: str) -> None:
+        call.end, call.ended = max(now, call.start), why
+        self.ended.append(call)
+
+    def abandon(self, now: float, why: str) -> None:
+        """What is open is not told any more how it ends."""
+        while self.open:
+            call = self.open.pop().call
+            if call.end is None:
+                self.end(call, now, why)
+        self.waiting.clear()
+
+
+def numbered(begun: Iterable[tuple[Call, Call | None]], number: int) -> list[Call]:
+    """In the order of their begins, the first one with ``number``."""
+    found = sorted(begun, key=lambda one: one[0].start)
+    for call, around in found:
+        call.number, number = number, number + 1
+        call.parent = None if around is None or around.number < 0 else around.number
+    return [call for call, _ in found]
+
+
+def calls(
+    found: Ring, records: Iterable[Record], known: dict[int, RecordedFunction], table: api.Table, number: int = 0
+) -> list[Call]:
+    """Of a ring that is read once."""
+    return numbered(ThreadCalls(found).add(records, known, table), number)
+
+
+def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table) -> Call:
+    call = Call(UNNUMBERED, known.function.symbol, start, found.lwp)
+    call.lwp, call.pid, call.layer, call.object, call.caller = found.lwp, found.pid, known.layer, known.object, one.back
+    call.stack = [one.back, *one.callers] if one.callers else []
+    raws = arguments(known.function, one)
+    decoded = decode.arguments(known.function, raws, given(known, one), table, phase="enter")
+    call.arguments = {argument.name: argument.data for argument in decoded}
+    call.addresses = decode.string_addresses(known.function, decoded)
+    return call
+
+
+def finish(call: Call, known: RecordedFunction, one: Record, end: float, table: api.Table) -> None:
+    call.end, call.ended = max(end, call.start), ""  # (the clock is told better with every look)
+    call.result = decode.result(known.function, one.result, table).data
+    call.status = one.result & 0xFFFFFFFF if known.function.result.kind == "enum" else None
+    if not call.failed:
+        call.out = out_data(known, one, table)

@@ -1,0 +1,122 @@
+"""What a slot of the recorder in the process stands for, and which words and bytes of its calls are recorded."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gdbcuda import api
+from gdbcuda.machine import abi
+from gdbcuda.rings.ring_layout import (
+    FLOATS,
+    FUNCTION,
+    IN_WORDS,
+    IS_TEXT,
+    MOST_INS,
+    MOST_OUTS,
+    OUT_WORDS,
+    REGISTERS,
+    STACK_WORDS,
+    WORD,
+)
+
+LARGEST_OUT, LARGEST_IN, LONGEST_TEXT = 64, 192, 119  # bytes; no struct is as large as a text
+integers = abi.convention("x86-64").integers
+xmm = abi.convention("x86-64").floats
+
+
+@dataclass(frozen=True)
+class RecordedFunction:
+    """What a slot stands for."""
+
+    function: api.Function
+    layer: str = ""
+    object: str = ""
+
+    @functools.cached_property
+    def outs(self) -> list[tuple[int, int]]:
+        """(index of the argument word, bytes) of what it writes, as far as a record has room for it."""
+        return fitting(self.pointed_to("out", "inout"), MOST_OUTS, OUT_WORDS)
+
+    @functools.cached_property
+    def ins(self) -> list[tuple[int, int]]:
+        """The same of the strings and structs that it is given."""
+        return fitting(self.pointed_to("in"), MOST_INS, IN_WORDS)
+
+    def pointed_to(self, *directions: str) -> Iterator[tuple[int, int]]:
+        for parameter, place in zip(self.function.parameters, abi.locate(self.function)):
+            index, size = word_index(place.pieces[0]), pointee_size(parameter)
+            if parameter.direction in directions and size and index is not None:
+                yield index, size
+
+    def words(self, original: int) -> list[int]:
+        """As `ring_layout.FUNCTION` has it."""
+        pieces = [piece for place in abi.locate(self.function) for piece in place.pieces]
+        found = [0] * FUNCTION["SIZE"]
+        found[FUNCTION["ORIGINAL"]] = original
+        found[FUNCTION["STACK"]] = abi.stack_words(self.function)
+        found[FUNCTION["FLOATS"]] = sum(piece.register in xmm for piece in pieces)
+        found[FUNCTION["OUT_COUNT"]] = len(self.outs)
+        found[FUNCTION["IN_COUNT"]] = len(self.ins)
+        for part, wanted in (("OUTS", self.outs), ("INS", self.ins)):
+            for at, (index, size) in enumerate(wanted):
+                found[FUNCTION[part] + at] = index | size << 8 | (IS_TEXT if size == LONGEST_TEXT else 0)
+        return found
+
+
+def pointee_size(parameter: api.Parameter) -> int:
+    """Bytes behind the pointer that are recorded; 0 where it is not known what they are."""
+    target = parameter.type.target
+    if target is None:
+        return 0
+    if parameter.string and target.kind != "pointer" and (parameter.length is None or parameter.direction != "in"):
+        return LONGEST_TEXT
+    if parameter.direction != "in":
+        return target.size if target.size <= LARGEST_OUT else 0
+    is_one = target.kind in ("struct", "union") and not target.incomplete and parameter.length is None
+    return target.size if is_one and target.size <= LARGEST_IN else 0
+
+
+def fitting(found: Iterable[tuple[int, int]], most: int, room: int) -> list[tuple[int, int]]:
+    """Those that a record has room for."""
+    kept: list[tuple[int, int]] = []
+    for index, size in found:
+        words = 1 + -(-size // WORD)
+        if len(kept) < most and words <= room:
+            kept.append((index, size))
+            room -= words
+    return kept
+
+
+def word_index(piece: abi.Piece) -> int | None:
+    """Among the words of a record, behind which the vector registers are; None where the value is not in it."""
+    if piece.register is not None and piece.register in integers:
+        return integers.index(piece.register)
+    if piece.register is not None:
+        number = xmm.index(piece.register)
+        return REGISTERS + STACK_WORDS + number if number < FLOATS else None
+    index = REGISTERS + (piece.stack or 0) // WORD - 1
+    return index if index < REGISTERS + STACK_WORDS else None
+
+
+def word_by_word(piece: abi.Piece) -> Iterator[abi.Piece]:
+    """A struct on the stack is one piece of several words."""
+    if piece.stack is None:
+        yield piece
+        return
+    for at in range(0, piece.size, WORD):
+        yield piece._replace(stack=piece.stack + at, size=min(WORD, piece.size - at))
+
+
+@functools.cache
+def recorded_words(function: api.Function) -> tuple[tuple[tuple[int, int], ...] | None, ...]:
+    """For each parameter the words of a record (registers, stack, vector registers) and how many bytes of each; None
+    where a record has not all of them."""
+    found = []
+    for place in abi.locate(function):
+        words = [(word_index(one), one.size) for piece in place.pieces for one in word_by_word(piece)]
+        known = tuple((index, size) for index, size in words if index is not None)
+        is_whole = len(known) == len(words) and not any(piece.indirect for piece in place.pieces)
+        found.append(known if is_whole else None)
+    return tuple(found)

@@ -1,0 +1,124 @@
+"""What the recorder in the process writes, word by word: all numbers are words of 8 bytes, little-endian.
+
+This is the one description. `python -m gdbcuda.rings.ring_layout` prints it as a header, with which libgdbcuda.so is
+built (shim/recorder); `ring` reads by it.
+"""
+
+from __future__ import annotations
+
+WORD = 8
+VERSION = 2
+STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
+
+REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS = 6, 10, 8, 32, 32, 24  # of a record
+MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS, MOST_INS = 1024, 4096, 8, 3
+SLOT_SIZE = 16  # bytes of code that a function's entry jumps to
+RING_HEADER = 4096 // WORD  # words in front of the records
+SEEN_AT, SEEN = 64, 64  # words in a ring's header and pairs of them: pages that its thread could read, and when
+NOT_READ = (1 << 64) - 1  # what an out-value has for its size where the memory could not be read
+
+
+def offsets(*fields: str | tuple[str, int]) -> dict[str, int]:
+    """Each field -> the words in front of it; "SIZE" -> all of them."""
+    found, at = {}, 0
+    for field in fields:
+        name, size = (field, 1) if isinstance(field, str) else field
+        found[name] = at
+        at += size
+    return {**found, "SIZE": at}
+
+
+# At STATE_SYMBOL. RECORDS is how many a new ring gets, a power of two; MISSED counts the calls that found no ring.
+# CONFINED: the program makes few system calls from now on, so the recorder makes none; NO_TICKS: nor may it read the
+# time stamp counter (prctl(2): PR_SET_SECCOMP with strict mode, PR_SET_TSC), so it records nothing.
+# CALLERS: how many callers of the caller a record gets, at most MOST_CALLERS.
+STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "COUNT", ("RINGS", MOST_RINGS))
+
+# Of each recorded function, from FUNCTIONS_SYMBOL on. ORIGINAL: what is called. STACK, FLOATS: how many words of
+# arguments are on the stack, and in how many of the first vector registers (of a record few lines are touched).
+# OUTS and INS: INDEX | SIZE << 8, bytes that the argument word (registers, then stack) points to when the call returns,
+# or begins; with IS_TEXT as many of them as there are.
+# AFTER: code that is called when the call has succeeded, with the record; 0 for none.
+FUNCTION = offsets("ORIGINAL", "STACK", "FLOATS", "OUT_COUNT", ("OUTS", MOST_OUTS), "IN_COUNT", ("INS", MOST_INS),
+                   "AFTER")  # fmt: skip
+IS_TEXT = 1 << 32
+NO_TICKS = 2
+
+# Of one thread. HEAD: records begun, ever. RECORDS is 0 where there is nothing yet: in the child of a fork, too.
+# The clock pairs say what CLOCK_MONOTONIC was (nanoseconds) at which tick; LATER_NS is 0 while it is written.
+# BEFORE: what HEAD was when the ring was begun, which happens again where a debugger has set RECORDS to 0.
+# COPY: where these words are kept in a file, 0 for nowhere. (The records behind them are in the file themselves.)
+RING = offsets("RECORDS", "HEAD", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATER_TICKS", "LATER_NS", "COPY",
+               "BEFORE")  # fmt: skip
+
+# One call. POSITION is its number in the ring, from 1, and is written last at the entry; DONE is the same, written
+# last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS, INS: each its size
+# and its bytes. CALLERS: return addresses further up the stack, up to a 0.
+RECORD = offsets(
+    "POSITION", "FUNCTION", "ENTERED", "BACK", "TOP", "LEFT", "RESULT", "DONE",
+    ("REGISTERS", REGISTERS), ("STACK", STACK_WORDS), ("FLOATS", FLOATS), ("OUTS", OUT_WORDS),
+    ("INS", IN_WORDS), ("CALLERS", MOST_CALLERS),
+)  # fmt: skip
+
+# The file of a traced process: this, at RING_HEADER words its entries. TICKS, MONOTONIC and REALTIME are one moment.
+PROCESS = offsets("MAGIC", "VERSION", "PID", "PARENT", "TICKS", "MONOTONIC", "REALTIME")
+MAGIC = int.from_bytes(b"gdbcuda\0", "little")
+# What its rings refer to: a function by the number of its slot, whose ADDRESS is in the OBJECT (the number of another
+# entry); an object that was loaded at ADDRESS; calls of the thread NUMBER that have no file; the folder that names of
+# objects are relative to. TEXT ends with a zero.
+ENTRY = offsets("KIND", "NUMBER", "ADDRESS", "OBJECT", ("TEXT", 60))
+A_FUNCTION, AN_OBJECT, A_THREAD_WITHOUT_FILE, A_FOLDER, A_FILTER = 1, 2, 3, 4, 5  # (what asks before slot NUMBER)
+MOST_ENTRIES = 8192
+
+# At TRACE_SYMBOL: what the files of a process say, as its recorder knows it. FOLDER, PLACES: texts, "" where nothing
+# goes into files. FILE: the number of the file of process PID, from 1. MAKING: the same process while it makes it, and
+# then. SLOTS: how many stand for a function, or have.
+TRACE_SYMBOL = "gdbcuda_trace_v1"
+TRACE = offsets(("FOLDER", 512), ("PLACES", 128), "PID", "FILE", "MAKING", "SLOTS", ("NAMES", MOST_FUNCTIONS),
+                ("FILTERED", MOST_FUNCTIONS), "FILTERS", "FILTERS_SIZE", "ENTRIES_COUNT",
+                ("ENTRIES", MOST_ENTRIES * ENTRY["SIZE"]))  # fmt: skip
+
+# At LEFT_SYMBOL: the entries of functions that still jump to the recorder when gdb has let the process go. COUNT, and
+# of each PATCH: the bytes at ADDRESS, what they are now and what they were; a word has more than a jump takes.
+LEFT_SYMBOL = "gdbcuda_left_v1"
+PATCH = offsets("ADDRESS", "JUMP", "OWN")
+LEFT = offsets("COUNT", ("PATCHES", MOST_FUNCTIONS * PATCH["SIZE"]))
+
+# Which calls are to be recorded (`gdbcuda trace --filter`): MAGIC, how many functions, of each this, then code. Others
+# are not recorded. CODE and SIZE_OF_CODE are bytes of the file; that is 0 where every call is to be recorded.
+# The code may be anywhere. It jumps to what its last two words say: to the slot, or to the function.
+FILTER = offsets("CODE", "SIZE_OF_CODE", ("NAME", 14))
+
+# The file of a thread's calls that are kept (`gdbcuda trace --all`): the header of its ring, with MAGIC for COPY, and
+# of each call a word CALL_BEGINS | STACK | FLOATS << 8 | OUTS << 16 | INS << 24 | CALLERS << 32, then a record that has
+# only so many words of those parts.
+CALL_BEGINS = int.from_bytes(b"\0\0\0\0\0cal", "little")
+
+# The frame of a call that is being recorded, upwards from the stack pointer.
+FRAME = offsets(
+    ("REGISTERS", REGISTERS), "R10", "R11", "FUNCTION", "ORIGINAL", "STACK", "RING", "RECORD", "POSITION",
+    "RESULT", ("FLOATS", FLOATS),
+)  # fmt: skip
+
+# At MAP_SYMBOL: pages that a thread is sent for. BACK: where it goes on. Of each an address, which becomes that of the
+# page or an error, and the bytes.
+MOST_MAPS = 64
+MAP_SYMBOL, GO_MAP_SYMBOL, MAPPED_SYMBOL = "gdbcuda_map_v1", "gdbcuda_go_map_v1", "gdbcuda_mapped_v1"
+MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS))
+
+PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
+         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT}  # fmt: skip
+NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS", "MOST_RINGS",
+           "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
+           "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
+           "A_FILTER", "MOST_ENTRIES", "CALL_BEGINS")  # fmt: skip
+
+
+def header() -> str:
+    numbers = [f"#define {name} {globals()[name]:#x}" for name in NUMBERS]
+    return "\n".join([*numbers, *(f"#define {part}_{name} {at}" for part, found in PARTS.items()
+                                  for name, at in found.items()), ""])  # fmt: skip
+
+
+if __name__ == "__main__":
+    print(header(), end="")

@@ -1,0 +1,204 @@
+"""The files of a traced process as bytes: who is what in it, and the ring of one of its threads.
+
+A file may be cut, or anything: what makes sense is taken, and nothing in it is trusted to be a length.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gdbcuda.errors import UserError
+from gdbcuda.rings import ring
+from gdbcuda.rings.ring_layout import (
+    A_FILTER,
+    A_FOLDER,
+    A_FUNCTION,
+    A_THREAD_WITHOUT_FILE,
+    AN_OBJECT,
+    CALL_BEGINS,
+    ENTRY,
+    FLOATS,
+    IN_WORDS,
+    MAGIC,
+    MOST_CALLERS,
+    MOST_ENTRIES,
+    MOST_FUNCTIONS,
+    OUT_WORDS,
+    PROCESS,
+    RECORD,
+    RING,
+    RING_HEADER,
+    STACK_WORDS,
+    VERSION,
+    WORD,
+)
+
+HEADER, SIZE = RING_HEADER * WORD, ENTRY["SIZE"] * WORD
+TEXT = ENTRY["TEXT"] * WORD
+PIDS = 1 << 22  # Linux has no larger ones
+LARGEST_TIME = 1 << 62  # nanoseconds
+
+
+@dataclass(frozen=True)
+class LoadedObject:
+    address: int
+    file: str
+
+
+@dataclass(frozen=True)
+class BoundFunction:
+    name: str
+    address: int
+    object: LoadedObject | None
+
+
+@dataclass
+class TracedProcess:
+    """``ticks``, ``monotonic`` and ``realtime`` (nanoseconds) are one moment. ``functions`` by the number that a record
+    has; ``without_file`` are the threads whose calls are in no file, ``filtered`` the functions of which only the
+    wanted calls are there."""
+
+    pid: int = 0
+    parent: int = 0
+    ticks: int = 0
+    monotonic: int = 0
+    realtime: int = 0
+    folder: str = ""
+    functions: dict[int, BoundFunction] = field(default_factory=dict)
+    objects: list[LoadedObject] = field(default_factory=list)
+    without_file: set[int] = field(default_factory=set)
+    filtered: set[int] = field(default_factory=set)
+
+
+def process(raw: bytes) -> TracedProcess:
+    """`UserError` for what is no such file."""
+    if len(raw) < PROCESS["SIZE"] * WORD:
+        raise UserError("its beginning is missing")
+    words = struct.unpack_from(f"<{PROCESS['SIZE']}Q", raw)
+    if words[PROCESS["MAGIC"]] != MAGIC:
+        raise UserError("not written by gdbcuda trace")
+    if words[PROCESS["VERSION"]] != VERSION:
+        raise UserError("written by another version of gdbcuda")
+    pid, parent = (words[PROCESS[name]] % PIDS for name in ("PID", "PARENT"))
+    times = [words[PROCESS[name]] % LARGEST_TIME for name in ("TICKS", "MONOTONIC", "REALTIME")]
+    found = TracedProcess(pid, parent, *times)
+    entries = list(entries_in(raw))
+    objects = {index: LoadedObject(one[2], one[4]) for index, one in entries if one[0] == AN_OBJECT}
+    found.objects = list(objects.values())
+    for _, (kind, number, address, where, text) in entries:
+        if kind == A_FUNCTION and number < MOST_FUNCTIONS:
+            found.functions[number] = BoundFunction(text, address, objects.get(where))
+        elif kind == A_THREAD_WITHOUT_FILE:
+            found.without_file.add(number)
+        elif kind == A_FILTER:
+            found.filtered.add(number)
+        elif kind == A_FOLDER:
+            found.folder = text
+    return found
+
+
+def entries_in(raw: bytes) -> Iterator[tuple[int, tuple[int, int, int, int, str]]]:
+    """(its number from 1, (kind, number, address, object, text)) of each that is whole."""
+    for index, at in enumerate(range(HEADER, min(len(raw) - SIZE + 1, HEADER + MOST_ENTRIES * SIZE), SIZE), 1):
+        numbers = struct.unpack_from("<4Q", raw, at)
+        text = raw[at + TEXT : at + SIZE].partition(b"\0")[0].decode("utf-8", "surrogateescape")
+        yield index, (*numbers, text)
+
+
+@dataclass
+class RingFile:
+    """Of a thread. ``clock``: as `ring.Ring` has it. ``records`` in the order of their entries, ``begun``: how many
+    there were since the ring was begun; ``is_kept``: somebody has tried to keep all of them."""
+
+    lwp: int
+    pid: int
+    clock: ring.Words
+    records: list[ring.Record]
+    begun: int
+    is_kept: bool = False
+
+    @property
+    def lost(self) -> int:
+        return self.begun - len(self.records)
+
+    def joined(self, kept: RingFile) -> RingFile:
+        """With those that are kept elsewhere. Which one has a call's return, has it."""
+        both = {one.position: one for one in [*kept.records, *self.records] if one.left is None}
+        both.update((one.position, one) for one in [*self.records, *kept.records] if one.left is not None)
+        records = [both[position] for position in sorted(both)]
+        clock = max(self.clock, kept.clock, key=lambda one: one[-1])
+        return RingFile(self.lwp, self.pid, clock, records, max(self.begun, kept.begun), True)
+
+
+def ring_file(raw: bytes) -> RingFile:
+    """`UserError` for what is no such file."""
+    head, records = header(raw)
+    found = sorted(records_in(raw, records))
+    begun = found[-1].position if found else 0
+    return made(head, [one for one in found if one.position > begun - records], begun)
+
+
+def kept_file(raw: bytes) -> RingFile:
+    """The same of calls that are kept one behind the other."""
+    head, _ = header(raw)
+    if head[RING["COPY"]] != MAGIC:
+        raise UserError("no calls of gdbcuda trace --all")
+    found = {one.position: one for one in kept_records(raw)}
+    made_of = made(head, [found[position] for position in sorted(found)], max(found, default=0))
+    made_of.is_kept = True
+    return made_of
+
+
+def header(raw: bytes) -> tuple[ring.Words, int]:
+    if len(raw) < HEADER:
+        raise UserError("its beginning is missing")
+    head = struct.unpack_from(f"<{RING['SIZE']}Q", raw)
+    records = head[RING["RECORDS"]]
+    if not 0 < records <= ring.MOST_RECORDS or records & records - 1:
+        raise UserError("no ring of gdbcuda trace")
+    return head, records
+
+
+def made(head: ring.Words, records: list[ring.Record], begun: int) -> RingFile:
+    clock = tuple(head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1])
+    before = head[RING["BEFORE"]]
+    here = [one for one in records if one.position > before]
+    return RingFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS, clock, here, max(begun - before, len(here)))
+
+
+def records_in(raw: bytes, records: int) -> Iterator[ring.Record]:
+    """Each that is where it belongs."""
+    whole = min((len(raw) - HEADER) // ring.SIZE, records)
+    pieces = struct.iter_unpack(f"<{ring.SIZE // WORD}Q", raw[HEADER : HEADER + whole * ring.SIZE])
+    for place, words in enumerate(pieces):
+        position = words[RECORD["POSITION"]]
+        one = ring.record(words, position) if position and (position - 1) % records == place else None
+        if one is not None:
+            yield one
+
+
+def kept_records(raw: bytes) -> Iterator[ring.Record]:
+    """Up to one that is cut, or none."""
+    at, parts = HEADER, (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS)
+    while at + WORD <= len(raw):
+        shape = int.from_bytes(raw[at : at + WORD], "little") ^ CALL_BEGINS
+        sizes = [shape >> shift & 0xFF for shift in (0, 8, 16, 24, 32)]
+        end = at + WORD * (1 + RECORD["STACK"] + sum(sizes))
+        if shape >> 40 or end > len(raw) or any(size > most for size, most in zip(sizes, parts)):
+            return
+        words = struct.unpack_from(f"<{(end - at) // WORD - 1}Q", raw, at + WORD)
+        one = ring.record(whole(words, sizes, parts), words[RECORD["POSITION"]])
+        if one is not None and one.position:
+            yield one
+        at = end
+
+
+def whole(words: ring.Words, sizes: list[int], parts: tuple[int, ...]) -> ring.Words:
+    """A record as it is in a ring."""
+    found, at = list(words[: RECORD["STACK"]]), RECORD["STACK"]
+    for size, most in zip(sizes, parts):
+        found += [*words[at : at + size], *[0] * (most - size)]
+        at += size
+    return tuple(found)

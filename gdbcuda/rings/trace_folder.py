@@ -1,0 +1,228 @@
+"""What `gdbcuda trace` has left in a folder, read as a log: the calls of all its processes in the order of time."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Callable
+
+from gdbcuda import __version__, api
+from gdbcuda.api import vendor
+from gdbcuda.calls.reader import BEGIN, END, Event, Log
+from gdbcuda.calls.record import DIGITS, FORMAT, Call
+from gdbcuda.calls.references import BEFORE
+from gdbcuda.calls.sinks import in_order
+from gdbcuda.errors import UserError
+from gdbcuda.files.reading import open_source
+from gdbcuda.rings import ring, ring_calls, trace_files
+from gdbcuda.rings.ring import Record
+from gdbcuda.rings.ring_calls import NANOSECONDS
+from gdbcuda.rings.ring_functions import RecordedFunction
+from gdbcuda.rings.trace_files import RingFile, TracedProcess
+from gdbcuda.rings.trace_filter import TraceFilter
+from gdbcuda.rings.trace_places import CodeOfProcess
+
+PROCESS = re.compile(r"(\d+-\d+)\.process")
+RING, KEPT = (re.compile(rf"((\d+-\d+)-\d+)\.{ending}") for ending in ("ring", "calls"))
+CONDITION, FILTERS = "condition", "filters"  # what --filter is, and what the processes read of it
+ONE_SECOND = 10**9  # ticks: whatever a second is
+FASTEST, SLOWEST = 0.05, 50.0  # nanoseconds that a tick may last
+OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
+TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
+Progress = Callable[[int], None]
+
+
+class TraceFolder:
+    """``header`` as that of a log; `UserError` where the folder has nothing of a trace."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.names = listed(path)
+        self.problems: list[str] = []
+        self.processes = self.read_each(PROCESS, trace_files.process)
+        if not self.processes:
+            raise UserError(f"cannot read {path}: it is a folder without what gdbcuda trace writes"
+                            f"{' (' + self.problems[0] + ')' if self.problems else ''}")  # fmt: skip
+        of_threads = [name for name in self.names if RING.fullmatch(name) or KEPT.fullmatch(name)]
+        self.size = sum(os.path.getsize(os.path.join(path, name)) for name in of_threads)
+        self.began: int = min(one.monotonic for _, one in self.processes)
+        self.header = self.made_header()
+
+    def made_header(self) -> dict[str, Any]:
+        first = min((one for _, one in self.processes), key=lambda one: one.monotonic)
+        files = [one.file for _, process in self.processes for one in process.objects]
+        runtimes = [vendor.major_version(file) for file in files if vendor.api_of(file) == "runtime"]
+        table = api.load(next(filter(None, runtimes), None))
+        program = first.objects[0].file if first.objects else ""
+        return {"gdbcuda_log": FORMAT, "phase": "H", "version": __version__, "clock": "monotonic, of the program",
+                "started": first.realtime / NANOSECONDS, "program": program, "cuda": table.cuda, "nvml": table.nvml,
+                "objects": []}  # fmt: skip
+
+    def read_each(self, names: re.Pattern[str], read: Callable[[bytes], Any]) -> list[tuple[str, Any]]:
+        """(what its name begins with, what is in the file) of each that can be read."""
+        found = []
+        for name in self.names:
+            matched = names.fullmatch(name)
+            if matched is None:
+                continue
+            try:
+                found.append((matched[1], read(contents(os.path.join(self.path, name)))))
+            except UserError as problem:
+                self.problems.append(f"{name}: {str(problem).rpartition(': ')[2]}")
+        return found
+
+    def events(self, log: Log, progress: Progress | None = None) -> Iterator[Event]:
+        """Begins and ends in the order of time, then those of calls that had not returned."""
+        log.add_header(self.header)
+        table = api.load(self.header["cuda"], self.header["nvml"])
+        rings = self.rings()
+        without = sorted(set(rings) - {name for name, _ in self.processes})
+        log.problems.update([*self.problems, *(f"a ring without its {name}.process" for name in without)])
+        rate = nanoseconds_a_tick([one.clock for some in rings.values() for one in some])
+        asked = self.filter(table)
+        calls: list[Call] = []
+        for number, (name, process) in enumerate(self.processes, 1):
+            reading = ProcessReading(process, number, table, log, asked)
+            calls += reading.calls(rings.get(name, []), rate, len(calls))
+        if asked is not None and asked.undecided:
+            log.problems["a call that may not be wanted: what --filter looks at was not recorded"] += asked.undecided
+        for one in calls:
+            one.start = self.since_beginning(one.start)
+            one.end = None if one.end is None else self.since_beginning(one.end)
+        renumber(calls)
+        name_threads(calls, log)
+        if progress is not None:
+            progress(self.size)
+        for is_end, call in in_order(calls):
+            yield (END if is_end else BEGIN), call
+        yield from ((END, call) for call in reversed(calls) if call.end is None)
+
+    def filter(self, table: api.Table) -> TraceFilter | None:
+        if CONDITION not in self.names:
+            return None
+        text = contents(os.path.join(self.path, CONDITION)).decode("utf-8", "replace")
+        return TraceFilter(text, table)
+
+    def rings(self) -> dict[str, list[RingFile]]:
+        """By process. What is taken out of a ring is kept first, so that is read last."""
+        threads = dict(self.read_each(RING, trace_files.ring_file))
+        for thread, one in self.read_each(KEPT, trace_files.kept_file):
+            threads[thread] = threads[thread].joined(one) if thread in threads else one
+        found: dict[str, list[RingFile]] = {}
+        for thread, one in threads.items():
+            found.setdefault(thread.rpartition("-")[0], []).append(one)
+        return found
+
+    def since_beginning(self, seconds: float) -> float:
+        return round(seconds - self.began / NANOSECONDS, DIGITS)
+
+
+class ProcessReading:
+    """``number`` tells processes apart that have had the same pid."""
+
+    def __init__(
+        self, process: TracedProcess, number: int, table: api.Table, log: Log, asked: TraceFilter | None = None
+    ) -> None:
+        self.process, self.number, self.table, self.log, self.asked = process, number, table, log, asked
+        self.places = CodeOfProcess(process)
+        self.key = {"inferior": number, "pid": process.pid}
+        program = self.places.program
+        self.note("process", program=program.file if program else "")
+
+    def note(self, kind: str, **details: Any) -> None:
+        self.log.note(kind, {**details, **self.key})
+
+    def calls(self, rings: Iterable[RingFile], rate: float, number: int) -> list[Call]:
+        known, made = self.known(), []  # type: dict[int, RecordedFunction], list[Call]
+        for one in rings:
+            found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, rate))
+            made += ring_calls.calls(found, self.wanted(one.records, known), known, self.table, number + len(made))
+            self.say_what_is_missing(one, known)
+        for call in made:
+            call.inferior, call.pid = self.number, self.process.pid
+            call.stack = self.places.stack(call.stack)
+        for details in self.places.details({at for call in made for at in (call.caller, *call.stack)}):
+            self.note("place", **details)
+        for thread in self.process.without_file:
+            self.log.problems[f"thread {thread} of process {self.process.pid}: no room for its calls"] += 1
+        return made
+
+    def wanted(self, records: list[Record], known: dict[int, RecordedFunction]) -> list[Record]:
+        """Of what the process has not asked itself."""
+        asked, done = self.asked, self.process.filtered
+        if asked is None:
+            return records
+        return [one for one in records if one.function in done or one.function not in known
+                or asked.wants(known[one.function], one)]  # fmt: skip
+
+    def known(self) -> dict[int, RecordedFunction]:
+        found = {}
+        for number, one in self.process.functions.items():
+            function = self.table.functions.get(one.name) or api.load().functions.get(one.name)
+            file = os.path.basename(one.object.file) if one.object is not None else ""
+            if function is not None:
+                found[number] = RecordedFunction(function, self.layer(function, one), file)
+        return found
+
+    def layer(self, function: api.Function, one: trace_files.BoundFunction) -> str:
+        found = self.places.layer(one.object)
+        return "runtime" if found == "app" and function.api == "runtime" else found  # linked into it
+
+    def say_what_is_missing(self, one: RingFile, known: dict[int, RecordedFunction]) -> None:
+        if one.lost:
+            self.note("unseen", name=BEFORE)
+            self.log.problems[TOO_FAST if one.is_kept else OVERWRITTEN] += one.lost
+        nameless = sum(record.function not in known for record in one.records)
+        if nameless:
+            self.log.problems["a call of a function whose name is not in the folder"] += nameless
+
+
+def listed(path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(path))
+    except OSError as problem:
+        raise UserError(f"cannot read {path}: {problem.strerror}") from None
+
+
+def contents(path: str) -> bytes:
+    source = open_source(path)
+    return source.read(0, source.size, "it")
+
+
+def nanoseconds_a_tick(clocks: Iterable[ring.Words]) -> float:
+    """By the longest time between two looks at the clock: all processors of a machine count alike."""
+    longest, rate = 0, 1.0
+    for ticks, ns, later_ticks, later_ns in clocks:
+        found = (later_ns - ns) / (later_ticks - ticks) if later_ticks > ticks else 0.0
+        if later_ns - ns > longest and FASTEST < found < SLOWEST:
+            longest, rate = later_ns - ns, found
+    return rate
+
+
+def with_rate(clock: ring.Words, rate: float) -> ring.Words:
+    ticks, ns = clock[:2]
+    return ticks, ns, ticks + ONE_SECOND, ns + round(ONE_SECOND * rate)
+
+
+def renumber(calls: list[Call]) -> None:
+    """By time; what called what stays."""
+    made = list(calls)
+    calls.sort(key=lambda call: call.start)
+    parents = {id(call): made[call.parent] for call in calls if call.parent is not None}
+    for number, call in enumerate(calls):
+        call.number = number
+    for call in calls:
+        call.parent = parents[id(call)].number if id(call) in parents else None
+
+
+def name_threads(calls: list[Call], log: Log) -> None:
+    """From 1 in the order of their first calls."""
+    numbers: dict[tuple[int, int], int] = {}
+    for call in calls:
+        key = call.inferior, call.lwp
+        if key not in numbers:
+            numbers[key] = len(numbers) + 1
+            process = {"inferior": call.inferior, "pid": call.pid}
+            log.note("thread", {"thread": numbers[key], "lwp": call.lwp, **process})
+        call.thread = numbers[key]

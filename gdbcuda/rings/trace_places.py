@@ -1,0 +1,121 @@
+"""Which function of which object a code address of a traced process is in, by the files on the disk."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any
+
+from gdbcuda import elf
+from gdbcuda.api import vendor
+from gdbcuda.elf.dwarf.lines import lines
+from gdbcuda.errors import UserError
+from gdbcuda.files import places
+from gdbcuda.rings.trace_files import LoadedObject, TracedProcess
+
+FARTHEST = 1 << 32  # bytes of code behind the beginning of an object
+EXECUTE = 1
+NANOSECONDS = 10**9
+
+
+class CodeOfProcess:
+    """Of one process. Names of functions come from files that have not changed since it began."""
+
+    def __init__(self, process: TracedProcess) -> None:
+        self.process = process
+        self.objects = sorted(process.objects, key=lambda one: one.address)
+        self.starts = [one.address for one in self.objects]
+        self.files: dict[LoadedObject, NamedCode] = {}
+        self.hooks = {one.object for one in process.functions.values() if one.object is not None}
+
+    def object_at(self, address: int) -> LoadedObject | None:
+        at = bisect_right(self.starts, address) - 1
+        return self.objects[at] if at >= 0 and address - self.starts[at] < FARTHEST else None
+
+    def layer(self, one: LoadedObject | None) -> str:
+        """A library that is none of the vendor's and implements what was called is a hook library."""
+        if one is None:
+            return ""
+        is_hook = one in self.hooks and one != self.program
+        return vendor.layer_of(one.file) or ("hook" if is_hook else "app")
+
+    @property
+    def program(self) -> LoadedObject | None:
+        """The loader tells of it first."""
+        return self.process.objects[0] if self.process.objects else None
+
+    def path(self, one: LoadedObject) -> str:
+        return os.path.join(self.process.folder, one.file)
+
+    def details(self, addresses: Iterable[int]) -> list[dict[str, Any]]:
+        """As a log describes a place, of each."""
+        by_object: dict[LoadedObject, list[int]] = {}
+        for address in addresses:
+            found = self.object_at(address)
+            if found is not None:
+                by_object.setdefault(found, []).append(address)
+        return [details for one, some in by_object.items() for details in self.of_object(one, some)]
+
+    def code_of(self, one: LoadedObject) -> NamedCode:
+        if one not in self.files:
+            self.files[one] = NamedCode(self.path(one), self.process.realtime)
+        return self.files[one]
+
+    def stack(self, addresses: list[int]) -> list[int]:
+        """As far as they are code; a function without a frame pointer leaves anything. Without the recorder itself."""
+        kept = addresses[:1]
+        for address in addresses[1:]:
+            one = self.object_at(address)
+            if one is None or not self.code_of(one).holds(address - one.address - 1):
+                break
+            if os.path.basename(one.file) != places.TRACER:
+                kept.append(address)
+        return kept
+
+    def of_object(self, one: LoadedObject, addresses: list[int]) -> Iterable[dict[str, Any]]:
+        offsets = {address: address - one.address - 1 for address in addresses}  # where the call is
+        file = self.code_of(one)
+        sources = file.sources(offsets.values())
+        for address, offset in offsets.items():
+            known = {"function": file.function(offset), "source": sources.get(offset)}
+            yield {"address": address, **{name: found for name, found in known.items() if found},
+                   "object": self.path(one), "layer": self.layer(one)}  # fmt: skip
+
+
+class NamedCode:
+    """Of one file, by its symbols and debug info; nothing where it cannot be read or is newer than ``realtime``."""
+
+    def __init__(self, path: str, realtime: int) -> None:
+        self.file: elf.Elf | None = None
+        self.symbols: list[tuple[int, int, str]] = []
+        try:
+            if os.stat(path).st_mtime_ns <= realtime:
+                self.file = elf.open(path)
+                self.symbols = functions(self.file)
+        except (OSError, ValueError, UserError):
+            pass
+        self.starts = [start for start, _, _ in self.symbols]
+
+    def holds(self, offset: int) -> bool:
+        parts = [one for one in self.file.segments if one.flags & EXECUTE] if self.file is not None else []
+        return any(one.address <= offset < one.address + one.memory_size for one in parts if one.type == "PT_LOAD")
+
+    def function(self, offset: int) -> str:
+        at = bisect_right(self.starts, offset) - 1
+        if at < 0:
+            return ""
+        start, size, name = self.symbols[at]
+        return name if offset < start + max(size, 1) else ""
+
+    def sources(self, offsets: Iterable[int]) -> dict[int, str]:
+        """ "a.c:30" of each that is known."""
+        try:
+            return lines(self.file.dwarf, offsets) if self.file is not None else {}
+        except UserError:
+            return {}
+
+
+def functions(file: elf.Elf) -> list[tuple[int, int, str]]:
+    tables = [file.symtab, file.dynamic_symbols]
+    return sorted({(one.value, one.size, one.name) for table in tables for one in table.defined() if one.is_function})

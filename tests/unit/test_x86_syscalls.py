@@ -1,0 +1,37 @@
+"""Which system calls of a function may be prctl or seccomp."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdbcuda.machine import x86_syscalls
+
+
+def raw(text: str) -> bytes:
+    return bytes.fromhex(text.replace(" ", ""))
+
+
+@pytest.mark.parametrize(
+    ("before", "may"),
+    [
+        ("b83d010000", True),
+        ("48c7c09d000000", True),
+        ("b83d010000 bf01000000 31f6 4889e2", True),
+        ("b8ca000000", False),  # futex, as libgomp makes it
+        ("b8ca000000 4889e2 31f6", False),
+        ("31c0", False),  # read
+        ("488b45e8", True),  # from a variable: anything
+        ("b8ca000000 89f8", True),
+        ("b8ca000000 e800000000", True),
+        ("", True),
+    ],
+)
+def test_by_the_number(before: str, may: bool) -> None:
+    code = raw("55 4889e5" + before)
+    assert x86_syscalls.confining(code + raw("0f05 c3"), len(code)) == may
+
+
+def test_bytes_that_are_no_instruction() -> None:
+    code = raw("b80f050000 c3")
+    assert list(x86_syscalls.offsets(code)) == [1] and not x86_syscalls.confining(code, 1)
+    assert x86_syscalls.is_marked(raw("b83d010000 4889e2 0f05"), 8) and not x86_syscalls.is_marked(code, 1)
