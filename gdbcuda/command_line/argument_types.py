@@ -94,10 +94,21 @@ def positive(word: str) -> int:
     return whole(word)
 
 
+def seconds(word: str) -> float:
+    found = DURATION.fullmatch(word)
+    if found is None:
+        raise ValueError
+    return float(found[1]) * SECONDS_IN[found[2] or "s"]
+
+
 def number(shown: str, example: str, complete: Completer = nothing) -> ArgumentType[int]:
     return ArgumentType(shown, whole, "a number", example, complete)
 
 
+DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h)?", re.ASCII)
+SECONDS_IN = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+TIME = ArgumentType("TIME", seconds, "a time such as 10s, 500ms or 2m", "10s")
 NUMBER = number("N", "8")
 SIZE = ArgumentType("SIZE", bytes_of, "a size such as 4096, 0x1000 or 1G", "1M")
 FILE = ArgumentType("FILE", os.path.expanduser, complete=file_names)
+FOLDER = ArgumentType("FOLDER", os.path.expanduser, complete=file_names)

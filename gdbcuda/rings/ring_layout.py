@@ -46,8 +46,10 @@ NO_TICKS = 2
 
 # Of one thread. HEAD: records begun, ever. RECORDS is 0 where there is nothing yet: in the child of a fork, too.
 # The clock pairs say what CLOCK_MONOTONIC was (nanoseconds) at which tick; LATER_NS is 0 while it is written.
+# BEFORE: what HEAD was when the ring was begun, which happens again where a debugger has set RECORDS to 0.
 # COPY: where these words are kept in a file, 0 for nowhere. (The records behind them are in the file themselves.)
-RING = offsets("RECORDS", "HEAD", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATER_TICKS", "LATER_NS", "COPY")
+RING = offsets("RECORDS", "HEAD", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATER_TICKS", "LATER_NS", "COPY",
+               "BEFORE")  # fmt: skip
 
 # One call. POSITION is its number in the ring, from 1, and is written last at the entry; DONE is the same, written
 # last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS, INS: each its size
@@ -67,6 +69,20 @@ MAGIC = int.from_bytes(b"gdbcuda\0", "little")
 ENTRY = offsets("KIND", "NUMBER", "ADDRESS", "OBJECT", ("TEXT", 60))
 A_FUNCTION, AN_OBJECT, A_THREAD_WITHOUT_FILE, A_FOLDER, A_FILTER = 1, 2, 3, 4, 5  # (what asks before slot NUMBER)
 MOST_ENTRIES = 8192
+
+# At TRACE_SYMBOL: what the files of a process say, as its recorder knows it. FOLDER, PLACES: texts, "" where nothing
+# goes into files. FILE: the number of the file of process PID, from 1. MAKING: the same process while it makes it, and
+# then. SLOTS: how many stand for a function, or have.
+TRACE_SYMBOL = "gdbcuda_trace_v1"
+TRACE = offsets(("FOLDER", 512), ("PLACES", 128), "PID", "FILE", "MAKING", "SLOTS", ("NAMES", MOST_FUNCTIONS),
+                ("FILTERED", MOST_FUNCTIONS), "FILTERS", "FILTERS_SIZE", "ENTRIES_COUNT",
+                ("ENTRIES", MOST_ENTRIES * ENTRY["SIZE"]))  # fmt: skip
+
+# At LEFT_SYMBOL: the entries of functions that still jump to the recorder when gdb has let the process go. COUNT, and
+# of each PATCH: the bytes at ADDRESS, what they are now and what they were; a word has more than a jump takes.
+LEFT_SYMBOL = "gdbcuda_left_v1"
+PATCH = offsets("ADDRESS", "JUMP", "OWN")
+LEFT = offsets("COUNT", ("PATCHES", MOST_FUNCTIONS * PATCH["SIZE"]))
 
 # Which calls are to be recorded (`gdbcuda trace --filter`): MAGIC, how many functions, of each this, then code. Others
 # are not recorded. CODE and SIZE_OF_CODE are bytes of the file; that is 0 where every call is to be recorded.
@@ -91,7 +107,7 @@ MAP_SYMBOL, GO_MAP_SYMBOL, MAPPED_SYMBOL = "gdbcuda_map_v1", "gdbcuda_go_map_v1"
 MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS))
 
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
-         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER}  # fmt: skip
+         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT}  # fmt: skip
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS", "MOST_RINGS",
            "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
            "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",

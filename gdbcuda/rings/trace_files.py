@@ -110,7 +110,7 @@ def entries_in(raw: bytes) -> Iterator[tuple[int, tuple[int, int, int, int, str]
 @dataclass
 class RingFile:
     """Of a thread. ``clock``: as `ring.Ring` has it. ``records`` in the order of their entries, ``begun``: how many
-    there were; ``is_kept``: somebody has tried to keep all of them."""
+    there were since the ring was begun; ``is_kept``: somebody has tried to keep all of them."""
 
     lwp: int
     pid: int
@@ -163,7 +163,9 @@ def header(raw: bytes) -> tuple[ring.Words, int]:
 
 def made(head: ring.Words, records: list[ring.Record], begun: int) -> RingFile:
     clock = tuple(head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1])
-    return RingFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS, clock, records, begun)
+    before = head[RING["BEFORE"]]
+    here = [one for one in records if one.position > before]
+    return RingFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS, clock, here, max(begun - before, len(here)))
 
 
 def records_in(raw: bytes, records: int) -> Iterator[ring.Record]:

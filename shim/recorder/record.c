@@ -101,8 +101,12 @@ void gdbcuda_entered(word *frame)
     if (!ring)
         return;
 
+    word records = *(volatile word *)&ring[RING_RECORDS]; /* 0 since a debugger wants the ring begun again */
+    if (!records)
+        return;
+
     word position = add_here(&ring[RING_HEAD], 1);
-    word *record = ring + RING_HEADER + (position & (ring[RING_RECORDS] - 1)) * RECORD_SIZE;
+    word *record = ring + RING_HEADER + (position & (records - 1)) * RECORD_SIZE;
     record[RECORD_POSITION] = 0;
     COMPILER_KEEPS_ORDER();
     record[RECORD_DONE] = 0;

@@ -13,6 +13,7 @@
 
 EXPORTED word gdbcuda_recorder_v1[STATE_SIZE] = {[STATE_VERSION] = VERSION, [STATE_RECORDS] = 1 << 13};
 EXPORTED word gdbcuda_functions_v1[MOST_FUNCTIONS * FUNCTION_SIZE];
+EXPORTED word gdbcuda_left_v1[LEFT_SIZE]; /* gdb's own */
 static __thread word *mine __attribute__((tls_model("initial-exec")));
 
 long system_call(long number, word a, word b, word c, word d, word e, word f)
@@ -68,6 +69,7 @@ static word *mapped(word records)
 
 static void begin(word *ring, word records)
 {
+    ring[RING_BEFORE] = ring[RING_HEAD];
     ring[RING_LWP] = (word)system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
     ring[RING_PID] = (word)system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     ring[RING_FIRST_TICKS] = ticks_now();

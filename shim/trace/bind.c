@@ -46,6 +46,7 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
     if (wanted)
         gdbcuda_recorder_v1[STATE_RECORDS] = records;
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
+    filters_begin(&gdbcuda_trace);
 }
 
 ASKED unsigned la_version(unsigned newest)

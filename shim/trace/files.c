@@ -14,9 +14,17 @@
 #define CALL(name, ...) system_call_6(SYS_##name, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define system_call_6(number, a, b, c, d, e, f, ...) \
     system_call(number, (word)(a), (word)(b), (word)(c), (word)(d), (word)(e), (word)(f))
+#define MOST_WAITS 10000
 #define MOST_FILES 10000 /* of one process number */
 
 struct trace gdbcuda_trace;
+extern struct trace gdbcuda_trace_v1 __attribute__((alias("gdbcuda_trace"), visibility("protected")));
+
+#define IS_AT(name, part) _Static_assert(__builtin_offsetof(struct trace, name) == TRACE_##part * sizeof(word), #name)
+IS_AT(folder, FOLDER);
+IS_AT(places, PLACES);
+IS_AT(slots, SLOTS);
+IS_AT(entries, ENTRIES);
 
 static char *append(char *to, const char *text)
 {
@@ -43,7 +51,7 @@ struct path {
 static void make_path(struct path *path, const struct trace *trace, word file, word thread)
 {
     char *at = append(append(path->text, trace->folder), "/");
-    at = append_number(append(append_number(at, trace->pid), "-"), file);
+    at = append_number(append(append_number(at, trace->making), "-"), file);
     if (thread)
         at = append_number(append(at, "-"), thread);
     append(at, thread ? ".ring" : ".process");
@@ -70,7 +78,6 @@ void trace_begin(struct trace *trace, const char *folder, const char *places)
         append(trace->folder, folder);
     if (length(places) < sizeof trace->places)
         append(trace->places, places);
-    filters_begin(trace);
     if (!FAILED(CALL(getcwd, here, sizeof here)))
         trace_entry(trace, A_FOLDER, 0, 0, 0, here);
 }
@@ -124,7 +131,7 @@ static void write_entry_later(const struct trace *trace, word index)
 
 static void write_process(const struct trace *trace, long file)
 {
-    word header[PROCESS_SIZE] = {[PROCESS_MAGIC] = MAGIC, [PROCESS_VERSION] = VERSION, [PROCESS_PID] = trace->pid};
+    word header[PROCESS_SIZE] = {[PROCESS_MAGIC] = MAGIC, [PROCESS_VERSION] = VERSION, [PROCESS_PID] = trace->making};
     header[PROCESS_PARENT] = (word)CALL(getppid, 0);
     header[PROCESS_TICKS] = ticks_now();
     header[PROCESS_MONOTONIC] = nanoseconds(CLOCK_MONOTONIC);
@@ -134,13 +141,22 @@ static void write_process(const struct trace *trace, long file)
         write_entry(trace, file, i);
 }
 
+/* Another thread makes it: it is waited for. Not for ever: a signal handler may have interrupted that thread. */
+static int is_another_making(struct trace *trace, word pid)
+{
+    if (__atomic_exchange_n(&trace->making, pid, __ATOMIC_SEQ_CST) != pid)
+        return 0;
+    for (word i = 0; i < MOST_WAITS && __atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) != pid; i++)
+        CALL(sched_yield, 0);
+    return 1;
+}
+
 /* The calling process's file, which a forked child does not have yet; 0 if there is none. */
 static int process_file(struct trace *trace)
 {
     word pid = (word)CALL(getpid, 0);
-    if (trace->pid == pid)
-        return trace->file != 0;
-    trace->pid = pid;
+    if (__atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) == pid || is_another_making(trace, pid))
+        return trace->pid == pid && trace->file != 0;
     trace->file = 0;
     for (word number = 1; trace->folder[0] && number < MOST_FILES; number++) {
         struct path path;
@@ -155,6 +171,7 @@ static int process_file(struct trace *trace)
         trace->file = number;
         break;
     }
+    __atomic_store_n(&trace->pid, pid, __ATOMIC_RELEASE);
     return trace->file != 0;
 }
 
@@ -244,10 +261,18 @@ static void forget(word *ring, word size)
 void ring_keep(word *ring, word records)
 {
     word size = records * RECORD_SIZE * sizeof(word);
+    if (ring[RING_COPY])
+        CALL(munmap, ring[RING_COPY], HEADER_SIZE);
+    if (ring[RING_COPY] && !gdbcuda_trace.folder[0])
+        forget(ring, size);
+    ring[RING_COPY] = 0;
+    if (!gdbcuda_trace.folder[0])
+        return;
     int has_file = process_file(&gdbcuda_trace);
     ring[RING_COPY] = has_file ? kept(ring, size) : 0;
     if (ring[RING_COPY]) {
         ((word *)ring[RING_COPY])[RING_RECORDS] = records;
+        ((word *)ring[RING_COPY])[RING_BEFORE] = ring[RING_BEFORE];
         ring_told_time(ring);
         return;
     }
@@ -258,7 +283,8 @@ void ring_keep(word *ring, word records)
 
 void ring_failed(void)
 {
-    trace_entry(&gdbcuda_trace, A_THREAD_WITHOUT_FILE, (word)CALL(gettid, 0), 0, 0, "");
+    if (gdbcuda_trace.folder[0])
+        trace_entry(&gdbcuda_trace, A_THREAD_WITHOUT_FILE, (word)CALL(gettid, 0), 0, 0, "");
 }
 
 void ring_told_time(word *ring)

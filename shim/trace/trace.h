@@ -34,8 +34,9 @@ extern const word api_functions_count, api_answers_count, api_version;
 struct trace {
     char folder[4096]; /* "" where nothing is to go into files */
     char places[1024]; /* layers and libraries, with commas; "" is all */
-    word pid;          /* of the process whose file it is, */
+    word pid;          /* of the process whose file is there, */
     word file;         /* which has this number, from 1 */
+    word making;       /* or is being made, */
     word slots;        /* of the recorder that are taken, */
     const char *names[MOST_FUNCTIONS]; /* and by which function, */
     word filtered[MOST_FUNCTIONS];     /* and code that asks before; 0 for none */

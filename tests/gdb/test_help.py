@@ -58,6 +58,7 @@ SESSION = {
 }
 ELSEWHERE = {  # what an example needs of another machine, or of a session that had other addresses
     "cuda-remote --container trainer --connect": "docker",
+    "cuda-log detach": "the recorder is not in this process",  # gdb has attached to none
 }
 RUN = """python
 for line in {examples!r}:
@@ -221,7 +222,7 @@ def test_help_as_an_option(idle: IdleGdb) -> None:
     [
         ("cuda-dlsym brek", "no subcommand 'brek'; did you mean cuda-dlsym break? (there are answer, break, log)"),
         ("cuda-log strat 'cuMem*' --in hook", "no subcommand 'strat'; did you mean cuda-log start? (there are clear,"),
-        ("cuda-log xyz", "no subcommand 'xyz' (there are clear, save, show, start, stop, summary)"),
+        ("cuda-log xyz", "no subcommand 'xyz' (there are clear, detach, save, show, start, stop, summary)"),
     ],
 )
 def test_a_subcommand_that_is_none(idle: IdleGdb, typed: str, says: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from gdbcuda import condition as conditions
-from gdbcuda.command_line.argument_types import FILE, NUMBER
+from gdbcuda.command_line.argument_types import FILE, FOLDER, NUMBER
 from gdbcuda.command_line.options import Options, condition, flag, option, word, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
@@ -59,6 +60,8 @@ class StartOptions(Options):
     stack: int = option(NUMBER, "keep N frames of the backtrace of each call", default=0)
     to: str | None = option(FILE, "write every call to FILE as it happens")
     memory: bool = flag("what allocates, frees, copies and fills: all that cuda-memory needs")
+    keep: str | None = option(FOLDER, "with --fast: the process keeps its calls in a new folder")
+    last: int = option(NUMBER, "with --keep: of each thread the last N calls at least (8192)", default=0)
     fast: bool = flag("the process itself notes the calls, some 30 ns each, and is read where it stops")
     condition: str | None = condition(
         condition_words.complete, "only calls for which COND holds; it is evaluated in the debugger"
@@ -83,9 +86,25 @@ def cuda_log_start(wanted: StartOptions) -> str:
     wish = make_wish(wanted)
     if wanted.fast:
         fast.require_possible(wish)
+    elif wanted.keep or wanted.last:
+        raise UserError("--keep and --last are of --fast", page="log")
+    if wanted.fast and process.is_alive():
+        come_in(wish)
     recorder = call_log.start(wish, wanted.to, wanted.fast)
     planted = f", {recorder.places()} places" if process.is_alive() else ", from the next run on"
     return f"Recording {wish_text(wish)}{planted}." + (fast.remark(recorder) if wanted.fast else "")
+
+
+def come_in(wish: RecordWish) -> None:
+    """Into a process that gdb has attached to."""
+    from gdbcuda.live.keeping import bringing, left
+    from gdbcuda.live.recording.in_process import kept_folder
+
+    if wish.folder:
+        kept_folder.require_seen(wish.folder)
+    left.take_out()
+    if bringing.is_needed():
+        bringing.bring(wish)
 
 
 def make_wish(wanted: StartOptions) -> RecordWish:
@@ -102,7 +121,15 @@ def make_wish(wanted: StartOptions) -> RecordWish:
     condition = parsed(wanted.condition, wanted.function, symbols) if wanted.condition else None
     if condition is not None:
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
-    return RecordWish(frozenset(symbols), wanted.places, wanted.callers, wanted.stack, condition, releases)
+    folder = new_folder(wanted.keep) if wanted.keep else ""
+    return RecordWish(frozenset(symbols), wanted.places, wanted.callers, wanted.stack, condition, folder, wanted.last,
+                      releases)  # fmt: skip
+
+
+def new_folder(path: str) -> str:
+    from gdbcuda.shell.trace import starting
+
+    return os.path.abspath(starting.new_folder(path, ""))
 
 
 def registers_code(function: Function) -> bool:
@@ -141,14 +168,37 @@ def wish_text(wish: RecordWish) -> str:
 need("recorder", lambda: call_log.SESSION.require())  # (the log is loaded when first used)
 
 
-@command("cuda-log stop", needs="recorder")
+@command("cuda-log stop", needs="stopped")
 def cuda_log_stop() -> str:
     """Stop recording; what was recorded stays until cuda-log clear.
 
+    A recorder that cuda-log detach has left in the process ends too.
+
     Examples:
       cuda-log stop"""
+    from gdbcuda.live.keeping import left
+
+    if call_log.SESSION.recorder is None and (count := left.take_out() if process.is_alive() else 0):
+        return f"The recorder that was left in the process has ended: {count} functions are as they were."
+    call_log.SESSION.require()
     call_log.stop()
     return cuda_log()
+
+
+@command("cuda-log detach", needs="recorder")
+def cuda_log_detach() -> str:
+    """Let the program go on without gdb, and the recorder with it.
+
+    It has been started with cuda-log start --fast --keep FOLDER: the process itself keeps its calls there, and
+    'gdbcuda log show FOLDER' reads them at any time. To end it attach again, and type cuda-log stop.
+
+    Examples:
+      cuda-log start --fast --keep calls
+      cuda-log detach"""
+    from gdbcuda.live.keeping import left
+
+    folder, count = left.let_go()
+    return f"{count} functions go on being recorded into {visible(folder)} (attach and cuda-log stop end that)."
 
 
 @command("cuda-log clear")

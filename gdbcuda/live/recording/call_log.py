@@ -18,7 +18,7 @@ from gdbcuda.live.patching import mapped_pages
 from gdbcuda.live.placing import loader_watch, unloading
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings, user_hooks
-from gdbcuda.live.recording import log_header
+from gdbcuda.live.recording import core_rings, log_header
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
@@ -46,9 +46,14 @@ class Session:
         return self._kept
 
     def catch_up(self) -> None:
-        """With what was read of the rings in the process."""
+        """With what was read of the rings in the process, or of those in its core file."""
         if isinstance(self.recorder, RingRecorder):
             self.recorder.tell_all()
+        elif self.recorder is None and process.connection() == "core":
+            ledgers = self.ledgers or Ledgers(table_version.table(), self._kept.notes, keep_all=False)
+            count = core_rings.read_once([self._kept, ledgers], self.numbers) - self.numbers
+            self.numbers += count
+            self.ledgers = ledgers if count else self.ledgers
 
     def require(self) -> Recorder | RingRecorder:
         if self.recorder is None:

@@ -14,6 +14,7 @@ from gdbcuda.live.patching import agent, detours
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
+from gdbcuda.rings import ring_layout
 
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 
@@ -23,8 +24,10 @@ def require_possible(wish: RecordWish) -> None:
     if not locations.LISTS:
         raise UserError("--fast needs a gdb that tells where breakpoints are while the program goes on (13 does); "
                         "without it the recorder works by stops", page="log")  # fmt: skip
-    if wish.stack:
-        raise UserError("--stack needs the debugger at each call: leave --fast out, or --stack", page="log")
+    if wish.stack and not wish.folder:
+        raise UserError("--stack needs the debugger at each call, or --keep: leave --fast out, or --stack", page="log")
+    if wish.stack > ring_layout.MOST_CALLERS:
+        raise UserError(f"with --fast --stack is {ring_layout.MOST_CALLERS} at most, not {wish.stack}", page="log")
     if wish.condition is not None:
         for tree in wish.condition.trees.values():
             if any(isinstance(one, IN_GDB) for one in typed.nodes(tree)):

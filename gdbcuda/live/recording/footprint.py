@@ -22,6 +22,8 @@ class RecordWish:
     callers: tuple[str, ...] = ()
     stack: int = 0
     condition: conditions.Condition | None = None
+    folder: str = ""  # where the process itself keeps its calls, of each thread the last so many
+    last: int = 0
     releases: frozenset[str] = frozenset()  # of the functions those that nobody named: what these hand out goes back
 
     @property

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from typing import Any
 
-from gdbcuda.command_line.argument_types import FILE, NUMBER, text
+from gdbcuda.command_line.argument_types import FILE, NUMBER, TIME, text
 from gdbcuda.command_line.options import flag, option, options, rest
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
@@ -29,12 +30,16 @@ _EXAMPLES = (
     "gdbcuda trace --all -o calls -- ./train",
     "gdbcuda trace --filter 'bytesize > 1G' -- python train.py",
     "gdbcuda trace --in hook --last 100000 -- ./serve",
+    "gdbcuda trace -p 4711 --for 10s -o calls",
     "gdbcuda trace --with strace -o kernel.jsonl -- ./train",
     "gdbcuda trace --with uprobe --function 'cuMem*' --filter 'bytesize > 1M' -p 4711",
 )
 
 
 class TraceOptions(ObserverOptions):
+    pid: int | None = option(NUMBER, "record a process that runs: gdb puts the recorder in, and takes it out", "--pid",
+                             short="-p")  # fmt: skip
+    seconds: float | None = option(TIME, "with -p: so long (default: until Ctrl-C)", "--for")
     hook: str | None = option(FILE, "preload this hook library into the program")
     output: str | None = option(text("FOLDER"), "a new folder for what is recorded", short="-o")
     places: list[str] = options(text("LAYER|LIB"), "functions of these layers or libraries alone", "--in")
@@ -67,6 +72,10 @@ def run(wanted: TraceOptions) -> int:
         return observers.run(wanted, words, wanted.hook, wanted.output)
     if wanted.of_others():
         raise UserError(f"{wanted.of_others()} is for --with {UPROBE} or {STRACE}")
+    if wanted.pid is not None:
+        return attach(wanted, words)
+    if wanted.seconds is not None:
+        raise UserError("--for is with -p PID")
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
     last = wanted.last or (AHEAD if wanted.all else LAST)
@@ -91,8 +100,20 @@ def run(wanted: TraceOptions) -> int:
     return starting.become(words, {**environment, starting.STACK: str(wanted.stack), starting.FOLDER: path})
 
 
+def attach(wanted: TraceOptions, words: list[str]) -> int:
+    from gdbcuda.shell.trace import attached, starting
+
+    if words or wanted.hook:
+        raise UserError("-p PID is a process that runs: it takes neither a program nor --hook")
+    places = [one for one in starting.checked(wanted.places) if one]
+    start = list(attached.words_of(wanted.condition, places, wanted.last or (AHEAD if wanted.all else 0), wanted.stack))
+    folder = os.path.abspath(wanted.output or f"trace-{wanted.pid}-{time.strftime('%Y%m%d-%H%M%S')}")
+    return attached.run(int(wanted.pid or 0), wanted.seconds, folder, start, wanted.all)
+
+
 def require_no_recorder(wanted: TraceOptions) -> None:
     """What only the library in the program can do."""
-    given = {"--all": wanted.all, "--last": wanted.last, "--stack": wanted.stack, "--in": wanted.places}
+    given = {"--all": wanted.all, "--last": wanted.last, "--stack": wanted.stack, "--in": wanted.places,
+             "--for": wanted.seconds}
     for name in (name for name, value in given.items() if value):
         raise UserError(f"{name} is for --with {RECORDER}, not for --with {wanted.way}")

@@ -119,12 +119,12 @@ def write(folder: str, name: str, raw: bytes) -> None:
         raise UserError(f"cannot write into {folder}: {problem.strerror}") from None
 
 
-def keep_all(folder: str) -> None:
+def keep_all(folder: str, pid: int | None = None) -> None:
     """Beside what this process becomes, and not its child: it goes on where the one that is started has ended."""
     helper = places.built(places.DRAIN)
     if not helper:
         raise UserError(f"{places.DRAIN} is not built: gdbcuda demo or make -C shim does it")
-    subprocess.run([helper, folder, str(os.getpid())], check=False)
+    subprocess.run([helper, folder, str(pid or os.getpid())], check=False)
 
 
 def become(words: list[str], environment: Mapping[str, str]) -> int:

@@ -10,6 +10,7 @@ gdb's own breakpoint on a function's first byte bears the jump below it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from gdbcuda.live.patching import own_instructions
 from gdbcuda.live.threads import raw_stacks
 
 INT3 = 0xCC
+MOST_LOOKS, LOOKS_APART = 20, 0.005  # seconds
 
 
 @dataclass
@@ -70,19 +72,31 @@ def is_below(address: int, wanted: bytes) -> bool:
     return process.InferiorMemory().read(address, len(wanted)) == wanted
 
 
-def write_all(patches: Iterable[EntryPatch], taken: set[int]) -> None:
-    """The process is about to go on. ``taken``: addresses of breakpoints, and of bytes that others replace."""
+def write_all(patches: Iterable[EntryPatch], taken: set[int], is_stepped: bool = True) -> None:
+    """The process is about to go on. ``taken``: addresses of breakpoints, and of bytes that others replace;
+    ``is_stepped``: the user may step a thread that stands at an entry."""
     memory, pid = process.raw_memory(), gdb.selected_inferior().pid
     if memory is None:
         return
     waiting = [one for one in patches if not one.is_written and not one.is_foreign]
     free = [one for one in waiting if taken.isdisjoint(one.inside)]
-    threads = raw_stacks.look(pid, memory, {at for one in free for at in one.inside}) if free else None
+    threads = where_they_stand(pid, memory, {at for one in free for at in one.inside}) if free else None
     if threads is None:
         return
     for one in free:
-        if threads.at.isdisjoint((one.address, *one.inside)) and threads.ahead.isdisjoint(one.inside):
+        standing = range(one.address + (not is_stepped), one.inside.stop)
+        if threads.at.isdisjoint(standing) and threads.ahead.isdisjoint(one.inside):
             one.write(memory)
+
+
+def where_they_stand(pid: int, memory: process.RawMemory, wanted: set[int]) -> raw_stacks.WhereThreadsAre | None:
+    """A thread that gdb has stopped may still be on its way off its processor, where there are few for many."""
+    for _ in range(MOST_LOOKS):
+        found = raw_stacks.look(pid, memory, wanted)
+        if found is not None:
+            return found
+        time.sleep(LOOKS_APART)
+    return None
 
 
 def restore_all(patches: Iterable[EntryPatch]) -> None:

@@ -59,6 +59,7 @@ class RingProcess:
             return False
         self.reader = RingReader(process.InferiorMemory(), symbol.address)
         self.reader.skip()
+        slots.heed_earlier(self.reader)
         return True
 
     def plan(self, linkage: Linkage, wish: RecordWish) -> None:
@@ -89,7 +90,9 @@ class RingProcess:
             memory.write(self.reader.state + ring_layout.STATE["CONFINED"] * ring_layout.WORD, bytes([how]))
 
     def add(self, entries: Sequence[PlannedEntry]) -> None:
-        for entry, made in zip(entries, slots.place(entries)):
+        found = slots.place(entries)
+        slots.tell_count()
+        for entry, made in zip(entries, found):
             if isinstance(made, Onward):
                 self.add_one(entry, made)
                 continue

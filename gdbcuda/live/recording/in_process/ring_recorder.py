@@ -28,6 +28,7 @@ from gdbcuda.live.patching.trampoline_space import RecordedEntry
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process import (
     entry_patches,
+    kept_folder,
     near_pages,
     recorded_guards,
     taken_bytes,
@@ -69,11 +70,17 @@ class RingRecorder(LogNotes):
 
     def plant_in(self, linkage: Linkage) -> None:
         state = self.processes()
-        if state.reader is None and not state.begin():
+        if state.reader is None and not self.begin_in(state):
             return
         if state.watches is None:
             self.look_out(state)
         state.plan(linkage, self.wish)
+
+    def begin_in(self, state: RingProcess) -> bool:
+        if not state.begin():
+            return False
+        kept_folder.begin(state, self.wish.folder, self.wish.last, self.wish.stack)
+        return True
 
     def look_out(self, state: RingProcess) -> None:
         """(A program that catches SIGTRAP meets no breakpoint of ours.)"""
@@ -144,6 +151,8 @@ class RingRecorder(LogNotes):
     def on_continue(self) -> None:
         state = self.processes()
         state.fresh.clear()
+        if state.patches:
+            kept_folder.tell(state)
         if state.patches and not self.stays_out:
             entry_patches.write_all(state.patches.values(), taken_bytes.now())
 

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.patching import agent, detours
+from gdbcuda.live.patching import agent, detours, trampoline_space
 from gdbcuda.live.recording.in_process import onward_code
 from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.trampoline import Test
 from gdbcuda.rings import ring_layout
+from gdbcuda.rings.ring import RingReader
 from gdbcuda.rings.ring_functions import RecordedFunction
 
 FULL = f"the recorder has room for {ring_layout.MOST_FUNCTIONS} functions"
@@ -47,6 +48,17 @@ def number_of(spot: PlantingSpot, which: str = "") -> int:
     return found.numbers[key]
 
 
+def heed_earlier(reader: RingReader) -> None:
+    """What another gdb has left in this process stays: threads may be in it."""
+    found, place, area = SLOTS(), agent.symbol(ring_layout.TRACE_SYMBOL), agent.area()
+    if place is None or area is None or found.count:
+        return
+    found.count = reader.words(place.address + ring_layout.TRACE["SLOTS"] * ring_layout.WORD, 1)[0]
+    taken = trampoline_space.ROOM().taken
+    if found.count and area.address not in taken:
+        taken[area.address] = len(reader.memory.read(area.address, area.size).rstrip(b"\0"))
+
+
 def planned(spot: PlantingSpot, found: Detour, tests: Sequence[Test]) -> PlannedEntry:
     return PlannedEntry(spot, found, address_of(number_of(spot)), tests)
 
@@ -72,6 +84,12 @@ def tell(number: int, known: RecordedFunction, original: int) -> None:
     """The process learns what the slot stands for, and what to call in its place."""
     words = struct.pack(f"<{ring_layout.FUNCTION['SIZE']}Q", *known.words(original))
     detours.write(require(ring_layout.FUNCTIONS_SYMBOL) + number * len(words), words, prove=False)
+
+
+def tell_count() -> None:
+    """Another gdb may ask the process for it. (`heed_earlier`.)"""
+    at = require(ring_layout.TRACE_SYMBOL) + ring_layout.TRACE["SLOTS"] * ring_layout.WORD
+    detours.write(at, SLOTS().count.to_bytes(ring_layout.WORD, "little"), prove=False)
 
 
 def require(name: str) -> int:

@@ -1,0 +1,130 @@
+"""Our library into a process that gdb has attached to: the next thread that calls the API loads it on its way.
+
+It holds no lock of the C library there, and a program that makes no call has nothing to record. No function is called
+by gdb: one thread's pc is set, which debuggers can do that cannot call. A library, not pages with our code: unwinders,
+C++ exceptions and profilers know what the loader has loaded. (machine.library_call; dlopen(3).)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import gdb
+
+from gdbcuda.errors import UserError
+from gdbcuda.files import places
+from gdbcuda.linkage.image import LoadedSymbol
+from gdbcuda.live import process
+from gdbcuda.live.guarding import seccomp
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.layers import this_snapshot
+from gdbcuda.live.patching import agent, detours, trampoline_space
+from gdbcuda.live.patching.trampoline_space import Leftover
+from gdbcuda.live.placing import own_process
+from gdbcuda.live.recording import planting
+from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.machine import library_call
+from gdbcuda.machine.detour import NoDetour
+from gdbcuda.machine.free_ranges import aligned
+
+IN_LIBC = ("libc.so", "libc-", "libdl.so", "libdl-")
+NO_WAY = "our library cannot be loaded into this process:"
+
+
+class Arrival(own_process.Internal):
+    """Stops the program."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.silent = True
+
+    def stop(self) -> bool:
+        return True
+
+
+def is_needed() -> bool:
+    return process.is_alive() and gdb.selected_inferior().was_attached and agent.area() is None
+
+
+def bring(wish: RecordWish) -> None:
+    """The program runs up to its next call of one of these functions, and stops there; else `UserError`."""
+    if seccomp.is_confined():
+        raise UserError(f"{NO_WAY} it confines itself with seccomp")
+    path = seen_path()
+    spots = [spot.address for one in this_snapshot.objects().all
+             for spot in planting.spots(one, wish.functions, wish.places)]  # fmt: skip
+    if not spots:
+        raise UserError("nothing to record: no library that is loaded has one of these functions")
+    function = arrive(spots, "a call of the API")
+    start, arrived, size = prepare(path, function)
+    gdb.parse_and_eval(f"$pc = {start:#x}")
+    arrive([arrived], "the library")
+    handle = process.register("rax")
+    trampoline_space.ROOM().left[start] = Leftover(process.InferiorMemory().read(start, size), bytes(size))
+    arrive([function], "the function", gdb.selected_thread().global_num)
+    trampoline_space.clean()
+    process.forget()
+    if not handle or agent.area() is None:
+        raise UserError(f"{NO_WAY} its dlopen refuses {path}")
+
+
+def seen_path() -> str:
+    """Of our library, if the process has the same file under that name."""
+    path = places.agent()
+    try:
+        if os.path.samefile(path, f"/proc/{gdb.selected_inferior().pid}/root{path}"):
+            return path
+    except OSError:
+        pass
+    raise UserError(f"{NO_WAY} it does not see {path} (is it in a container?)")
+
+
+def arrive(addresses: list[int], where: str, thread: int | None = None) -> int:
+    """Goes on until a thread, or that one, is at one of them; it is selected then."""
+    with stopping_at(addresses, thread):
+        with suppress(gdb.error):
+            gdb_cli.execute("continue")
+        if not process.is_alive():
+            raise UserError("the program has ended")
+        pc = process.register("pc")
+        if pc not in addresses:
+            raise UserError(f"the program has stopped before {where}: nothing is recorded")
+        return pc
+
+
+@contextmanager
+def stopping_at(addresses: list[int], thread: int | None) -> Iterator[None]:
+    made = [Arrival(address) for address in dict.fromkeys(addresses)]
+    try:
+        for one in made:
+            one.thread = thread
+        yield
+    finally:
+        for one in made:
+            if one.is_valid():
+                one.delete()
+
+
+def prepare(path: str, function: int) -> tuple[int, int, int]:
+    """(where the code is, where a thread is in it when the library is there, bytes)."""
+    dlopen, errno = in_libc("dlopen", "__libc_dlopen_mode"), in_libc("__errno_location")
+    flags = library_call.RTLD_NOW | (library_call.FOR_DLOPEN if dlopen.name != "dlopen" else 0)
+    raw, _ = library_call.code(path, dlopen.address, errno.address, flags, function, 0)
+    try:
+        start = trampoline_space.room_for(function, aligned(len(raw)), False)
+        raw, arrived = library_call.code(path, dlopen.address, errno.address, flags, function, start)
+        detours.write(start, raw)
+    except NoDetour as reason:
+        raise UserError(f"{NO_WAY} {reason}") from None
+    trampoline_space.ROOM().taken[start] = len(raw)
+    return start, arrived, len(raw)
+
+
+def in_libc(*names: str) -> LoadedSymbol:
+    for name in names:
+        for one in process.images():
+            if os.path.basename(one.name).startswith(IN_LIBC) and (found := one.lookup(name)) is not None:
+                return found
+    raise UserError(f"{NO_WAY} it has no {names[0]} of glibc")

@@ -1,0 +1,229 @@
+"""gdbcuda trace -p PID, and cuda-log detach: a process that runs is recorded while no debugger is there."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scenario import Scenario
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
+
+# Each thread counts up in its sizes, and sees that its registers and its errno are as they were.
+WORK = """
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int cuInit(unsigned); int cuDeviceGet(int *, int); int cuDevicePrimaryCtxRetain(void **, int);
+int cuCtxSetCurrent(void *); int cuMemAlloc_v2(unsigned long *, unsigned long); int cuMemFree_v2(unsigned long);
+static void *context;
+static volatile int is_over;
+static void *work(void *number) {
+    unsigned long block, count, size = ((unsigned long)number + 1) << 24;
+    cuCtxSetCurrent(context);
+    for (count = 0; !is_over; count++) {
+        double kept = 1.5 + count;
+        __asm__ volatile("" : "+x"(kept));
+        errno = 77;
+        if (cuMemAlloc_v2(&block, size + count) || errno != 77 || kept != 1.5 + count || cuMemFree_v2(block)) exit(9);
+        usleep(2000);
+    }
+    return 0;
+}
+int main(void) {
+    int device; pthread_t threads[3]; char line[8];
+    cuInit(0); cuDeviceGet(&device, 0); cuDevicePrimaryCtxRetain(&context, device);
+    for (long i = 0; i < 3; i++) pthread_create(threads + i, 0, work, (void *)i);
+    puts("ready"); fflush(stdout);
+    if (!fgets(line, 8, stdin)) return 2;
+    is_over = 1;
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    puts("over");
+    return 5;
+}
+"""
+IDLE = """#include <stdio.h>
+int cuInit(unsigned); int main(void) { cuInit(0); puts("ready"); fflush(stdout); return getchar(); }
+"""
+
+
+class Working:
+    def __init__(self, program: Path, environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen([str(program)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)  # fmt: skip
+        assert self.process.stdout is not None and self.process.stdout.readline() == "ready\n"
+        self.pid = self.process.pid
+        self.code = self.driver_code()
+
+    def driver_code(self) -> bytes:
+        with open(f"/proc/{self.pid}/maps") as maps, open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
+            start, end = next(re.match(r"(\w+)-(\w+) r-x.*libcuda\.so", line) for line in maps
+                              if "r-xp" in line and "libcuda.so" in line).groups()  # type: ignore[union-attr]
+            memory.seek(int(start, 16))
+            return memory.read(int(end, 16) - int(start, 16))
+
+    def is_traced(self) -> bool:
+        return "TracerPid:\t0\n" not in Path(f"/proc/{self.pid}/status").read_text()
+
+    def goes_on(self) -> None:
+        """Its code is its own, and so are its end and its exit status."""
+        assert self.process.poll() is None and not self.is_traced()
+        assert self.driver_code() == self.code
+        assert self.process.communicate("end\n", timeout=60)[0] == "over\n"
+        assert self.process.returncode == 5
+
+
+@pytest.fixture
+def working(local: Scenario, compile_c) -> Iterator:
+    running: list[Working] = []
+
+    def start(source: str = WORK, **environment: str) -> Working:
+        program = compile_c("work", "#define _GNU_SOURCE\n" + source, f"-L{local.shim}/standin", "-l:libcuda.so.1")
+        running.append(Working(program, {"LD_LIBRARY_PATH": f"{local.shim}/standin", **environment}))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.process.kill()
+        one.process.wait()
+
+
+def gdbcuda(*words: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "gdbcuda", *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
+
+
+def calls(folder: Path, are_lost: bool = False) -> list[Any]:
+    done = gdbcuda("log", "show", "--json", folder)
+    assert (done.returncode, done.stderr) == (0, "") or are_lost, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def wait_for_calls(folder: Path, threads: int = 3) -> None:
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob("*.ring"))) < threads and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.3)
+
+
+def assert_counts_up(found: list[Any], threads: int = 3) -> None:
+    """No call between the first and the last of a thread is missing, and each has all that it has."""
+    sizes: dict[int, list[int]] = {}
+    for one in found:
+        if one["name"] == "cuMemAlloc_v2":
+            size = int(one["arguments"]["bytesize"])
+            sizes.setdefault(size >> 24, []).append(size)
+            assert one["result"] == "CUDA_SUCCESS" and one["caller"]["function"] == "work", one
+    assert len(sizes) == threads, sizes.keys()
+    for some in sizes.values():
+        assert len(some) > 3 and some == list(range(some[0], some[0] + len(some)))
+
+
+def test_for_a_time_and_again(working, tmp_path: Path) -> None:
+    program = working()
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        done = gdbcuda("trace", "-p", program.pid, "--for", "1s", "-o", folder)
+        told = rf"gdbcuda: recording \d+ functions of process {program.pid} into .*, for 1 s\n"
+        assert done.returncode == 0 and done.stdout == "" and re.match(told, done.stderr), done
+        assert_counts_up(calls(folder))
+        assert program.driver_code() == program.code
+    program.goes_on()
+
+
+def test_what_a_hook_library_makes_of_the_calls(local: Scenario, working, tmp_path: Path) -> None:
+    program = working(LD_PRELOAD=str(local.hook))
+    done = gdbcuda("trace", "-p", program.pid, "--for", "300ms", "--in", "hook,driver", "-o", tmp_path / "log")
+    assert done.returncode == 0, done
+    found = calls(tmp_path / "log")
+    below = {(one["name"], one["layer"]) for one in found if one["depth"]}
+    assert ("cuMemAlloc_v2", "driver") in below and {one["layer"] for one in found if not one["depth"]} == {"hook"}
+    program.goes_on()
+
+
+def test_only_the_calls_that_are_wanted(working, tmp_path: Path) -> None:
+    program = working()
+    words = ("--for", "300ms", "--filter", "bytesize >= 48M", "--stack", "2", "--last", "64", "-o", tmp_path / "log")
+    assert gdbcuda("trace", "-p", program.pid, *words).returncode == 0
+    found = calls(tmp_path / "log", are_lost=True)
+    assert found and {int(one["arguments"]["bytesize"]) >> 24 for one in found} == {3}
+    assert {one["name"] for one in found} == {"cuMemAlloc_v2"}
+    program.goes_on()
+
+
+def test_no_debugger_is_there_meanwhile_and_ctrl_c_ends_it(working, tmp_path: Path) -> None:
+    program = working()
+    line = [sys.executable, "-m", "gdbcuda", "trace", "-p", str(program.pid), "-o", str(tmp_path / "log")]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as trace:
+        assert trace.stderr is not None and "until Ctrl-C" in trace.stderr.readline()
+        assert not program.is_traced() and program.driver_code() != program.code
+        wait_for_calls(tmp_path / "log")
+        trace.send_signal(signal.SIGINT)
+        assert trace.wait(timeout=120) == 0 and trace.stderr.read() == ""
+    assert_counts_up(calls(tmp_path / "log"))
+    program.goes_on()
+
+
+def test_a_recorder_that_is_left_is_ended_by_another_gdb(local: Scenario, working, tmp_path: Path) -> None:
+    program = working()
+    start = f"cuda-log start --fast --keep {tmp_path / 'log'}"
+    text = local.run(None, f"attach {program.pid}", start, "cuda-log detach", hook=None)
+    assert re.search(r"^[1-9]\d* functions go on being recorded into ", text, re.MULTILINE), text
+    wait_for_calls(tmp_path / "log")
+    assert not program.is_traced() and program.driver_code() != program.code
+    text = local.run(None, f"attach {program.pid}", "cuda-log stop", "x/2i cuMemAlloc_v2", "detach", hook=None)
+    assert re.search(r"The recorder that was left in the process has ended: \d+ functions are as they were", text), text
+    assert_counts_up(calls(tmp_path / "log"))
+    program.goes_on()
+
+
+def test_the_log_of_this_gdb_in_a_process_it_has_attached_to(local: Scenario, working) -> None:
+    program = working()
+    stops = ("tbreak cuMemFree_v2", "continue") * 6
+    text = local.run(
+        None, f"attach {program.pid}", "cuda-log start --fast cuMemAlloc", *stops, "cuda-log show --last 1",
+        "cuda-log detach", "detach", hook=None,
+    )  # fmt: skip
+    assert re.search(r"#\d+ .* cuMemAlloc_v2\(.*SUCCESS.* by work at work.c", text), text
+    assert "cuda-log start --fast --keep FOLDER keeps them" in text, text
+    program.goes_on()
+
+
+def test_a_program_that_makes_no_call(local: Scenario, working, tmp_path: Path) -> None:
+    program = working(IDLE)
+    line = [sys.executable, "-m", "gdbcuda", "trace", "-p", str(program.pid), "-o", str(tmp_path / "log")]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as trace:
+        deadline = time.monotonic() + 60
+        while not program.is_traced() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(3)
+        trace.send_signal(signal.SIGINT)
+        assert trace.wait(timeout=120) == 2 and trace.stderr is not None
+        assert "is not recorded: it has made no call of the API" in trace.stderr.read()
+    assert program.driver_code() == program.code and not program.is_traced()
+    assert program.process.communicate("x", timeout=60)[0] == "" and program.process.returncode == ord("x")
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (("-p", "4194303"), "there is no process 4194303"),
+        (("-p", "1", "--", "true"), "takes neither a program nor --hook"),
+        (("--for", "3s", "--", "true"), "--for is with -p PID"),
+        (("-p", "1", "--for", "soon"), "a time such as 10s, 500ms or 2m"),
+    ],
+)
+def test_mistakes(words: tuple[str, ...], answer: str, tmp_path: Path) -> None:
+    done = gdbcuda("trace", "-o", tmp_path / "log", *words)
+    assert done.returncode == 2 and answer in done.stderr, done
+    assert not (tmp_path / "log").exists()
