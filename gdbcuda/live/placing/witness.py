@@ -41,7 +41,9 @@ KNOWN: PerInferior[ProcessWitness] = PerInferior(ProcessWitness, ProcessWitness.
 
 
 def want() -> None:
-    """In this process, from now on."""
+    """In this process, from now on. (A gdb that keeps the breakpoints of processes apart stops all at a vfork.)"""
+    if own_process.CAN_CONFINE:
+        return
     known = KNOWN()
     address = process.auxiliary().get("AT_ENTRY") if process.connection() == "native" else None
     if known.breakpoint is None and address is not None:
