@@ -219,7 +219,7 @@ def notice() -> list[Row]:
 
 def looking_for_hooks(name: str, program: str) -> list[Row]:
     source = ("-x", str(ROOT / "gdbcuda.py"))
-    without = ("python from gdbcuda.live import events; from gdbcuda.live.layers import notice; "
+    without = ("python from gdbcuda.live import events; from gdbcuda.live.noticing import notice; "
               "events.disconnect('new_objfile', notice.on_objfile)")  # fmt: skip
     actions = {
         f"{name}, not looking": lambda: gdb(*source, "-ex", without, "-ex", "run", program),

@@ -158,7 +158,7 @@ def test_gdbserver_follows_pointers_by_itself(shim: Path, built) -> None:
 
 AGREE = """python
 from gdbcuda.live import process
-from gdbcuda.live.layers import callers, code_places, condition_words
+from gdbcuda.live.frames import callers, code_places, condition_words
 from gdbcuda.condition.place import within
 names = ("work", "main", "outer", "inner", "helper", "cuMemAlloc_v2", "malloc", "clone", "__libc_start_main")
 starts = [process.function_start(pc) for name in names for pc in process.decoded(name)]

@@ -95,7 +95,7 @@ def tell(state: RingProcess) -> None:
     write(base + (TRACE["ENTRIES"] + count * ENTRY["SIZE"]) * WORD, made)
     write_word(base + TRACE["ENTRIES_COUNT"] * WORD, count + number)
     if file and pid == gdb.selected_inferior().pid:
-        folder = os.fsdecode(process.InferiorMemory().read(base, LONGEST_FOLDER).partition(b"\0")[0])
+        folder = os.fsdecode(state.reader.memory.read(base, LONGEST_FOLDER).partition(b"\0")[0])
         append(os.path.join(folder, f"{pid}-{file}.process"), (RING_HEADER + count * ENTRY["SIZE"]) * WORD, made)
 
 
@@ -135,7 +135,12 @@ def append(path: str, at: int, raw: bytes) -> None:
 
 
 def write(address: int, raw: bytes) -> None:
-    gdb.selected_inferior().write_memory(address, raw)
+    """Past gdb, which refuses when it has told that a thread goes on."""
+    memory = process.raw_memory()
+    if memory is None:
+        gdb.selected_inferior().write_memory(address, raw)
+    else:
+        memory.write(address, raw)
 
 
 def write_word(address: int, value: int) -> None:
