@@ -78,7 +78,8 @@ class IdleGdb:
             now, before = self.lines(*STATE), self.clean
             if now != before:
                 self.stop()
-            assert now == before, "this test leaves something behind in the gdb that others share"
+            assert now == before, "this test leaves something behind in the gdb that others share: "\
+                f"{sorted({*now.splitlines()} ^ {*before.splitlines()})}"
 
     def stop(self) -> None:
         if self.running is not None:

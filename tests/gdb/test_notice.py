@@ -205,7 +205,8 @@ def test_packets(shim: Path, compile_c) -> None:
         assert bool(LINE.search(text)) is not bool(commands)
         return text.count("Sending packet")
 
-    silent = ("python from gdbcuda.live import events, process; from gdbcuda.live.noticing import notice, noticed; "
+    silent = ("python from gdbcuda.live import events, process; from gdbcuda.live.layers import noticed; "
+              "from gdbcuda.live.noticing import notice; "
               "events.disconnect('new_objfile', notice.on_objfile); noticed.LOOKS[:] = [lambda state: "
               f"state.hooks.update(dict.fromkeys({{{str(hook)!r}}} & {{*process.search_order()}}, 'known unasked'))]")
     assert packets("/") == packets("/", silent)

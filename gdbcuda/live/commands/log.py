@@ -176,10 +176,11 @@ def cuda_log_stop() -> str:
 
     Examples:
       cuda-log stop"""
-    from gdbcuda.live.keeping import left
+    if call_log.SESSION.recorder is None and process.is_alive():
+        from gdbcuda.live.keeping import left
 
-    if call_log.SESSION.recorder is None and (count := left.take_out() if process.is_alive() else 0):
-        return f"The recorder that was left in the process has ended: {count} functions are as they were."
+        if count := left.take_out():
+            return f"The recorder that was left in the process has ended: {count} functions are as they were."
     call_log.SESSION.require()
     call_log.stop()
     return cuda_log()

@@ -32,7 +32,7 @@ def built(folder: Path, *targets: str) -> None:
         raise UserError(f"nothing can be built in {folder}: {problem.strerror or problem}") from None
     if done:
         said = log.read_text(errors="replace").splitlines()
-        first = next((line for line in said if "error" in line), said[-1] if said else "")
+        first = next((line for line in said if "error:" in line), said[-1] if said else "")
         raise UserError(f"make has failed: {first.strip()} (all that it said: {log})")
 
 
