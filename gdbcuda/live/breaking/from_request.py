@@ -217,11 +217,12 @@ def expect_open_calls(made: gdb.Breakpoint, request: BreakRequest, condition: co
 def is_meant(
     call: frames.FrameCall, request: BreakRequest, condition: conditions.Condition | None, number: int
 ) -> bool:
-    caller = call.caller
-    if caller is None or not any(condition_words.is_from(caller, word) for word in cplusplus.listed(request.callers)):
+    if call.caller is None:
+        return False
+    around = condition_words.EntrySurroundings(call.caller, lambda: counting.one_more(number))
+    if not around.is_from(cplusplus.listed(request.callers)):
         return False
     try:
-        around = condition_words.EntrySurroundings(caller, lambda: counting.one_more(number))
         return condition is None or condition.holds(call.function, call.raws, process.InferiorMemory(), around)
     except Unreadable:
         return True  # better one stop too many than the one that was asked for
