@@ -101,10 +101,10 @@ FRAME = offsets(
 )  # fmt: skip
 
 # At MAP_SYMBOL: pages that a thread is sent for. BACK: where it goes on. Of each an address, which becomes that of the
-# page or an error, and the bytes.
+# page or an error, and the bytes. PAGES: the same of those that are there and stay, PAGE_COUNT of them.
 MOST_MAPS = 64
 MAP_SYMBOL, GO_MAP_SYMBOL, MAPPED_SYMBOL = "gdbcuda_map_v1", "gdbcuda_go_map_v1", "gdbcuda_mapped_v1"
-MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS))
+MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS), "PAGE_COUNT", ("PAGES", 2 * MOST_MAPS))
 
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
          "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT}  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, trampoline_space
-from gdbcuda.live.recording.in_process import onward_code
+from gdbcuda.live.recording.in_process import far_code, onward_code
 from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine.detour import Detour, NoDetour
@@ -74,6 +74,9 @@ def place(entries: Sequence[PlannedEntry]) -> list[Onward | str]:
     reused = [pair[1] if pair and pair[0] == one.detour else None for one, pair in zip(entries, old)]
     new = iter(onward_code.place([one for one, there in zip(entries, reused) if there is None]))
     made = [next(new) if there is None else there for there in reused]
+    far = [index for index, code in enumerate(made) if code == onward_code.TOO_FAR]
+    for index, code in zip(far, far_code.place([(entries[at], number_of(entries[at].spot)) for at in far])):
+        made[index] = code
     for one, code in zip(entries, made):
         if isinstance(code, Onward) and not one.tests:
             known[one.spot.address] = one.detour, code
