@@ -38,9 +38,10 @@ STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "COUNT", 
 # arguments are on the stack, and in how many of the first vector registers (of a record few lines are touched).
 # OUTS and INS: INDEX | SIZE << 8, bytes that the argument word (registers, then stack) points to when the call returns,
 # or begins; with IS_TEXT as many of them as there are.
-# AFTER: code that is called when the call has succeeded, with the record; 0 for none.
+# AFTER: code that is called when the call has succeeded, with the record; 0 for none. ADDRESS: the function's entry,
+# where that jumps to the recorder: another debugger finds the slot by it.
 FUNCTION = offsets("ORIGINAL", "STACK", "FLOATS", "OUT_COUNT", ("OUTS", MOST_OUTS), "IN_COUNT", ("INS", MOST_INS),
-                   "AFTER")  # fmt: skip
+                   "AFTER", "ADDRESS")  # fmt: skip
 IS_TEXT = 1 << 32
 NO_TICKS = 2
 

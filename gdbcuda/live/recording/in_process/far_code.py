@@ -83,6 +83,10 @@ def is_near(pages: NearPages, function: int) -> bool:
     return max(abs(pages.start - function), abs(pages.end - function)) < trampoline_space.NEAR
 
 
+def holding(address: int) -> NearPages | None:
+    return next((one for one in PAGES() if one.start <= address < one.end), None)
+
+
 def build(one: PlannedEntry, number: int, blocks: dict[int, bytearray]) -> Onward | None:
     """In the first pages with room for it; what is to be written there is added to ``blocks``, by their start."""
     for pages in PAGES():
