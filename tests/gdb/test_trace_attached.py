@@ -119,6 +119,28 @@ def test_a_program_that_makes_no_call(local: Scenario, working, tmp_path: Path) 
     assert program.process.communicate("x", timeout=60)[0] == "" and program.process.returncode == ord("x")
 
 
+def test_nothing_was_recorded(working, tmp_path: Path) -> None:
+    """It calls, but none of the functions that are recorded."""
+    program, folder = working(), tmp_path / "log"
+    done = gdbcuda("trace", "-p", program.pid, "--for", "200ms", "--filter", "bytesize > 100G", "-o", folder)
+    last = f"gdbcuda: nothing was recorded: process {program.pid} has made no call of these functions meanwhile\n"
+    assert done.returncode == 0 and done.stderr.endswith(last), done
+    done = gdbcuda("log", "summary", folder)
+    assert done.returncode and f"nothing was recorded into {folder}: no call was made" in done.stderr, done
+    program.goes_on()
+
+
+def test_how_many_of_how_many_are_left_alone(local: Scenario, compile_c, working) -> None:
+    """A function of one byte has no room for a jump."""
+    source = '__attribute__((naked)) void cuDeviceGetCount(void) { __asm__("ret"); }'
+    hook = compile_c("libshort.so", source, "-shared", "-fPIC", "-O1")
+    program = working(LD_PRELOAD=str(hook))
+    text = local.run(None, f"attach {program.pid}", "cuda-log start --fast", "cuda-log stop", "detach", hook=None)
+    assert re.search(r"^Not recorded: 1 of \d+ functions \(there is no room for a jump in the function's first", text,
+                     re.MULTILINE), text  # fmt: skip
+    program.goes_on()
+
+
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
