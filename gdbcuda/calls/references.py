@@ -48,6 +48,7 @@ class References:
         self.programs: Counter[Process] = Counter()  # how many programs a process has run: exec begins another
         self.started = 0  # all of them together
         self.objects: dict[tuple[Process, str], Details] = {}  # by process and file name
+        self.gpus: dict[Process, Details] = {}  # which there are, and how far the times of their work may be wrong
         self.kernels: dict[str, str] = {}  # readable name by mangled name
         self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
 
@@ -61,6 +62,8 @@ class References:
             self.threads[details["thread"]] = details
         elif kind == "object":
             self.objects[process, details["file"]] = details
+        elif kind == "gpu":
+            self.gpus[process] = details
         elif kind == "kernel":
             self.kernels[details["name"]] = details["demangled"]
         elif kind == "unseen":
