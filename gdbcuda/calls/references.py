@@ -30,6 +30,11 @@ def require_words(details: Details) -> None:
         raise TypeError(details)
 
 
+def require_gpu(details: Details) -> None:
+    if type(details["uncertainty"]) not in (int, float) or not isinstance(details["devices"], dict):
+        raise TypeError(details)
+
+
 def is_sound(details: Any) -> bool:
     return (
         isinstance(details, dict)
@@ -63,6 +68,7 @@ class References:
         elif kind == "object":
             self.objects[process, details["file"]] = details
         elif kind == "gpu":
+            require_gpu(details)
             self.gpus[process] = details
         elif kind == "kernel":
             self.kernels[details["name"]] = details["demangled"]

@@ -124,7 +124,7 @@ def show_summary(wanted: SummaryOptions, sources: list[LogSource]) -> None:
 def show_timeline(wanted: DataOptions, sources: list[LogSource]) -> None:
     out = Printer(wanted, sources)
     for source in out.each(sources):
-        lanes = timeline.Timeline(source.table, render.terminal_width()).feed(source.events())
+        lanes = timeline.Timeline(source.table, render.terminal_width(), source.log.notes).feed(source.events())
         out.put(source, view_data.timeline(lanes) if out.as_json else lanes.text(source.writer.paint))
 
 
