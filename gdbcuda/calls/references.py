@@ -30,6 +30,11 @@ def require_words(details: Details) -> None:
         raise TypeError(details)
 
 
+def require_gpu(details: Details) -> None:
+    if type(details["uncertainty"]) not in (int, float) or not isinstance(details["devices"], dict):
+        raise TypeError(details)
+
+
 def is_sound(details: Any) -> bool:
     return (
         isinstance(details, dict)
@@ -48,6 +53,7 @@ class References:
         self.programs: Counter[Process] = Counter()  # how many programs a process has run: exec begins another
         self.started = 0  # all of them together
         self.objects: dict[tuple[Process, str], Details] = {}  # by process and file name
+        self.gpus: dict[Process, Details] = {}  # which there are, and how far the times of their work may be wrong
         self.kernels: dict[str, str] = {}  # readable name by mangled name
         self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
 
@@ -61,6 +67,9 @@ class References:
             self.threads[details["thread"]] = details
         elif kind == "object":
             self.objects[process, details["file"]] = details
+        elif kind == "gpu":
+            require_gpu(details)
+            self.gpus[process] = details
         elif kind == "kernel":
             self.kernels[details["name"]] = details["demangled"]
         elif kind == "unseen":

@@ -16,7 +16,7 @@ from gdbcuda.errors import UserError
 
 PACKAGE = Path(__file__).resolve().parent.parent
 CLONE = PACKAGE.parent
-AGENT, TRACER, DRAIN = "libgdbcuda.so", "libgdbcuda-trace.so", "gdbcuda-drain"
+AGENT, TRACER, DRAIN, GPU = "libgdbcuda.so", "libgdbcuda-trace.so", "gdbcuda-drain", "libgdbcuda-gpu.so"
 OWN, DROP_IN = "gdbcuda", "gdbcuda-gdb"
 
 

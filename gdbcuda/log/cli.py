@@ -48,6 +48,8 @@ VIEWS = {
                    file_options.KernelOptions, (
         "gdbcuda log kernel calls kernel.jsonl",
         "gdbcuda log kernel calls kernel.jsonl -o joined.jsonl")),
+    "gpu": View("show_gpu", "what the GPU did: by kernel, by stream, what waited", file_options.GpuOptions, (
+        "gdbcuda log gpu calls",)),
     "diff": View("show_diff", "where two logs part", file_options.DiffOptions, (
         "gdbcuda log diff without.jsonl with.jsonl --in driver",)),
     "report": View("write_report", "one self-contained page of HTML", file_options.ReportFilesOptions, (

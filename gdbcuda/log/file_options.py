@@ -54,6 +54,10 @@ class KernelOptions(LogOptions, shared.DataOptions):
     output: str | None = option(FILE, "write the joined log: system calls below the call that made them", short="-o")
 
 
+class GpuOptions(LogOptions, shared.DataOptions, shared.WideOptions):
+    pass
+
+
 class DiffOptions(Coloured, shared.WhichOptions):
     first: str = word(FILE, "what cuda-log has written; - for stdin")
     second: str = word(FILE, "the same of another run")

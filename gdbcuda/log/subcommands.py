@@ -16,7 +16,7 @@ from gdbcuda.files import user_files
 from gdbcuda.log import FORMATS, select, view_data
 from gdbcuda.log.progress import Progress
 from gdbcuda.log.source import LogSource
-from gdbcuda.log.views import changes, diff, export, kernel, summary, timeline, tree
+from gdbcuda.log.views import changes, diff, export, gpu, gpu_work, kernel, summary, timeline, tree
 from gdbcuda.text import output, render
 from gdbcuda.text.highlight import JSON, highlighted_line
 from gdbcuda.text.printable import visible
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gdbcuda.log.file_options import (
         DiffOptions,
         ExportOptions,
+        GpuOptions,
         KernelOptions,
         MemoryFilesOptions,
         ReportFilesOptions,
@@ -123,7 +124,7 @@ def show_summary(wanted: SummaryOptions, sources: list[LogSource]) -> None:
 def show_timeline(wanted: DataOptions, sources: list[LogSource]) -> None:
     out = Printer(wanted, sources)
     for source in out.each(sources):
-        lanes = timeline.Timeline(source.table, render.terminal_width()).feed(source.events())
+        lanes = timeline.Timeline(source.table, render.terminal_width(), source.log.notes).feed(source.events())
         out.put(source, view_data.timeline(lanes) if out.as_json else lanes.text(source.writer.paint))
 
 
@@ -142,6 +143,13 @@ def show_kernel(wanted: KernelOptions, sources: list[LogSource]) -> None:
             out.put(source, row._asdict())
     else:
         out.put(source, kernel.text(joined))
+
+
+def show_gpu(wanted: GpuOptions, sources: list[LogSource]) -> None:
+    out = Printer(wanted, sources)
+    for source in out.each(sources):
+        found = gpu_work.GpuOfLog(source.log.notes).feed(source.events())
+        out.put(source, gpu.data(found) if out.as_json else gpu.text(found, wanted.wide))
 
 
 def show_diff(wanted: DiffOptions, sources: list[LogSource]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gdbcuda import api
+from gdbcuda.gpu.causing import makes_work
 from gdbcuda.machine import abi
 from gdbcuda.rings.ring_layout import (
     FLOATS,
@@ -58,6 +59,7 @@ class RecordedFunction:
         found[FUNCTION["ADDRESS"]] = address
         found[FUNCTION["STACK"]] = abi.stack_words(self.function)
         found[FUNCTION["FLOATS"]] = sum(piece.register in xmm for piece in pieces)
+        found[FUNCTION["MAKES_WORK"]] = int(makes_work(self.function) and not found[FUNCTION["FLOATS"]])
         found[FUNCTION["OUT_COUNT"]] = len(self.outs)
         found[FUNCTION["IN_COUNT"]] = len(self.ins)
         for part, wanted in (("OUTS", self.outs), ("INS", self.ins)):

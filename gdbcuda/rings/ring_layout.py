@@ -7,7 +7,7 @@ built (shim/recorder); `ring` reads by it.
 from __future__ import annotations
 
 WORD = 8
-VERSION = 2
+VERSION = 3
 STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
 
 REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS = 6, 10, 8, 32, 32, 24  # of a record
@@ -32,7 +32,9 @@ def offsets(*fields: str | tuple[str, int]) -> dict[str, int]:
 # CONFINED: the program makes few system calls from now on, so the recorder makes none; NO_TICKS: nor may it read the
 # time stamp counter (prctl(2): PR_SET_SECCOMP with strict mode, PR_SET_TSC), so it records nothing.
 # CALLERS: how many callers of the caller a record gets, at most MOST_CALLERS.
-STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "COUNT", ("RINGS", MOST_RINGS))
+# AROUND and BEHIND: code that is told when a call begins and ends that makes work for a GPU (shim/gpu); 0 for none.
+STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "AROUND", "BEHIND", "COUNT",
+                ("RINGS", MOST_RINGS))  # fmt: skip
 
 # Of each recorded function, from FUNCTIONS_SYMBOL on. ORIGINAL: what is called. STACK, FLOATS: how many words of
 # arguments are on the stack, and in how many of the first vector registers (of a record few lines are touched).
@@ -40,8 +42,9 @@ STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "COUNT", 
 # or begins; with IS_TEXT as many of them as there are.
 # AFTER: code that is called when the call has succeeded, with the record; 0 for none. ADDRESS: the function's entry,
 # where that jumps to the recorder: another debugger finds the slot by it.
+# MAKES_WORK: 1 where AROUND and BEHIND are told of its calls.
 FUNCTION = offsets("ORIGINAL", "STACK", "FLOATS", "OUT_COUNT", ("OUTS", MOST_OUTS), "IN_COUNT", ("INS", MOST_INS),
-                   "AFTER", "ADDRESS")  # fmt: skip
+                   "AFTER", "ADDRESS", "MAKES_WORK")  # fmt: skip
 IS_TEXT = 1 << 32
 NO_TICKS = 2
 

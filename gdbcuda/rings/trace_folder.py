@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Callable
 
 from gdbcuda import __version__, api
@@ -15,15 +15,19 @@ from gdbcuda.calls.references import BEFORE
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import open_source
+from gdbcuda.gpu.gpu_calls import POSITIONS
+from gdbcuda.gpu.gpu_file import gpu_file
 from gdbcuda.rings import ring, ring_calls, trace_files
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_calls import NANOSECONDS
 from gdbcuda.rings.ring_functions import RecordedFunction
 from gdbcuda.rings.trace_files import RingFile, TracedProcess
 from gdbcuda.rings.trace_filter import TraceFilter
+from gdbcuda.rings.trace_gpu import FolderGpu
 from gdbcuda.rings.trace_places import CodeOfProcess
 
 PROCESS = re.compile(r"(\d+-\d+)\.process")
+OF_GPU = re.compile(r"(\d+-\d+)\.gpu")
 RING, KEPT = (re.compile(rf"((\d+-\d+)-\d+)\.{ending}") for ending in ("ring", "calls"))
 CONDITION, FILTERS = "condition", "filters"  # what --filter is, and what the processes read of it
 ONE_SECOND = 10**9  # ticks: whatever a second is
@@ -47,7 +51,8 @@ class TraceFolder:
         if not self.processes:
             raise UserError(f"cannot read {path}: it is a folder without what gdbcuda trace writes"
                             f"{' (' + self.problems[0] + ')' if self.problems else ''}")  # fmt: skip
-        of_threads = [name for name in self.names if RING.fullmatch(name) or KEPT.fullmatch(name)]
+        self.gpu_files = [one for _, one in self.read_each(OF_GPU, gpu_file)]
+        of_threads = [name for name in self.names if any(one.fullmatch(name) for one in (RING, KEPT, OF_GPU))]
         self.size = sum(os.path.getsize(os.path.join(path, name)) for name in of_threads)
         self.began: int = min(one.monotonic for _, one in self.processes)
         self.header = self.made_header()
@@ -85,16 +90,20 @@ class TraceFolder:
         rate = nanoseconds_a_tick([one.clock for some in rings.values() for one in some])
         asked = self.filter(table)
         calls: list[Call] = []
+        readings = []
         for number, (name, process) in enumerate(self.processes, 1):
-            reading = ProcessReading(process, number, table, log, asked)
-            calls += reading.calls(rings.get(name, []), rate, len(calls))
+            readings.append(ProcessReading(process, number, table, log, asked))
+            calls += readings[-1].calls(rings.get(name, []), rate, len(calls))
+        gpu = FolderGpu(self.gpu_files, readings, log)
+        calls += gpu.calls
         if asked is not None and asked.undecided:
             log.problems["a call that may not be wanted: what --filter looks at was not recorded"] += asked.undecided
         for one in calls:
             one.start = self.since_beginning(one.start)
             one.end = None if one.end is None else self.since_beginning(one.end)
         renumber(calls)
-        name_threads(calls, log)
+        gpu.tell_causes()
+        name_threads(calls, log, gpu.lanes)
         if progress is not None:
             progress(self.size)
         for is_end, call in in_order(calls):
@@ -130,6 +139,7 @@ class ProcessReading:
         self.process, self.number, self.table, self.log, self.asked = process, number, table, log, asked
         self.places = CodeOfProcess(process)
         self.key = {"inferior": number, "pid": process.pid}
+        self.by_position: dict[tuple[int, int], Call] = {}  # by thread and the lower half of its place in the ring
         program = self.places.program
         self.note("process", program=program.file if program else "")
 
@@ -140,7 +150,11 @@ class ProcessReading:
         known, made = self.known(), []  # type: dict[int, RecordedFunction], list[Call]
         for one in rings:
             found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, rate))
-            made += ring_calls.calls(found, self.wanted(one.records, known), known, self.table, number + len(made))
+            wanted = self.wanted(one.records, known)
+            new = ring_calls.calls(found, wanted, known, self.table, number + len(made))
+            made += new
+            positions = (record.position & POSITIONS for record in wanted if record.function in known)
+            self.by_position.update(((one.lwp, position), call) for position, call in zip(positions, new))
             self.say_what_is_missing(one, known)
         for call in made:
             call.inferior, call.pid = self.number, self.process.pid
@@ -219,13 +233,13 @@ def renumber(calls: list[Call]) -> None:
         call.parent = parents[id(call)].number if id(call) in parents else None
 
 
-def name_threads(calls: list[Call], log: Log) -> None:
-    """From 1 in the order of their first calls."""
-    numbers: dict[tuple[int, int], int] = {}
-    for call in calls:
-        key = call.inferior, call.lwp
+def name_threads(calls: list[Call], log: Log, lanes: Mapping[int, str]) -> None:
+    """From 1 in the order of their first calls; behind them the ``lanes`` of what no thread does."""
+    numbers: dict[tuple[int, int | str], int] = {}
+    for call in sorted(calls, key=lambda call: id(call) in lanes):
+        key = call.inferior, lanes.get(id(call), call.lwp)
         if key not in numbers:
             numbers[key] = len(numbers) + 1
-            process = {"inferior": call.inferior, "pid": call.pid}
-            log.note("thread", {"thread": numbers[key], "lwp": call.lwp, **process})
+            details = {"name": lanes[id(call)]} if id(call) in lanes else {"lwp": call.lwp}
+            log.note("thread", {"thread": numbers[key], **details, "inferior": call.inferior, "pid": call.pid})
         call.thread = numbers[key]

@@ -77,6 +77,21 @@ static void note_pointees(const word *wanted, word count, word *ring, word *reco
     }
 }
 
+/* Of the call whose return leaves the stack pointer at `top`; it makes work for a GPU. */
+static void tell_of_begin(const word *function, word thread, word position, word top)
+{
+    word told = gdbcuda_recorder_v1[STATE_AROUND];
+    if (function[FUNCTION_MAKES_WORK] && told)
+        ((void (*)(word, word, word))told)(thread, position, top);
+}
+
+static void tell_of_end(const word *function, word top)
+{
+    word told = gdbcuda_recorder_v1[STATE_BEHIND];
+    if (function[FUNCTION_MAKES_WORK] && told)
+        ((void (*)(word))told)(top);
+}
+
 /* By the frame pointers of those who keep them. Where one leads nowhere, or not up the stack, nobody is further up. */
 static void note_callers(word *ring, word *record, const word *caller, word most, word ticks)
 {
@@ -127,6 +142,7 @@ void gdbcuda_entered(word *frame)
     frame[FRAME_RING] = (word)ring;
     frame[FRAME_RECORD] = (word)record;
     frame[FRAME_POSITION] = position + 1;
+    tell_of_begin(function, ring[RING_LWP], position + 1, (word)(caller + 1));
     word ticks = ticks_now();
     record[RECORD_ENTERED] = ticks;
     COMPILER_KEEPS_ORDER();
@@ -142,6 +158,7 @@ void gdbcuda_left(word *frame)
     if (!record || gdbcuda_recorder_v1[STATE_CONFINED] == NO_TICKS)
         return;
     word ticks = ticks_now();
+    tell_of_end(function, (word)(frame + FRAME_SIZE + 3));
     if (!ring[RING_RECORDS] || record[RECORD_POSITION] != frame[FRAME_POSITION])
         return;
     record[RECORD_LEFT] = ticks;

@@ -18,7 +18,7 @@ endif
 
 SAMPLE := build/sample
 ALL += $(addprefix $(SAMPLE)/,$(LIBRARIES) $(HOOKS) $(WRONG) $(PROGRAMS))
-CUDA_PROGRAMS += $(SAMPLE)/vector_add
+CUDA_PROGRAMS += $(SAMPLE)/vector_add $(SAMPLE)/gpu_work
 
 # What gcc is given beside CFLAGS, per target. The defaults come first.
 SAMPLE_FLAGS =
@@ -61,6 +61,6 @@ $(SAMPLE)/plain_plugin.so $(SAMPLE)/deepbind_plugin.so: sample/deepbind_plugin.c
 $(SAMPLE)/liborder_a.so $(SAMPLE)/liborder_b.so: $(SAMPLE)/lib%.so: sample/%.c
 	$(BUILD_SAMPLE) -shared -Wl,-soname,$(@F) $(SAMPLE_LIBRARIES)
 
-$(SAMPLE)/vector_add: sample/vector_add.cu
+$(SAMPLE)/vector_add $(SAMPLE)/gpu_work: $(SAMPLE)/%: sample/%.cu
 	@mkdir -p $(@D)
 	nvcc -g -O0 --cudart shared -o $@ $<

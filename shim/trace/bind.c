@@ -91,6 +91,7 @@ static void describe(word *words, const struct api_function *function)
 {
     words[FUNCTION_STACK] = function->stack;
     words[FUNCTION_FLOATS] = function->floats;
+    words[FUNCTION_MAKES_WORK] = function->makes_work;
     words[FUNCTION_OUT_COUNT] = function->outs_count;
     for (word i = 0; i < function->outs_count; i++)
         words[FUNCTION_OUTS + i] = function->outs[i];

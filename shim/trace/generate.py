@@ -38,7 +38,7 @@ def functions(table: api.Table, names: list[str]) -> Iterator[str]:
         others = [RecordedFunction(one.functions[name]).words(0) for one in older if name in one.functions]
         stack, floats = (max(each[FUNCTION[part]] for each in [words, *others]) for part in ("STACK", "FLOATS"))
         outs, ins = (words[FUNCTION[f"{way}S"] :][: words[FUNCTION[f"{way}_COUNT"]]] for way in ("OUT", "IN"))
-        yield f'    {{"{name}", {stack}, {floats}, {listed(outs)}, {listed(ins)}}},\n'
+        yield f'    {{"{name}", {stack}, {floats}, {words[FUNCTION["MAKES_WORK"]]}, {listed(outs)}, {listed(ins)}}},\n'
     yield "};\n"
 
 

@@ -11,7 +11,7 @@
 
 struct api_function {
     const char *name;
-    unsigned short stack, floats;
+    unsigned short stack, floats, makes_work;
     word outs_count, outs[MOST_OUTS], ins_count, ins[MOST_INS];
 };
 

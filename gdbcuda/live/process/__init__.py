@@ -21,7 +21,6 @@ from gdbcuda.live.process.objects.code import (
     whole,
 )
 from gdbcuda.live.process.objects.cold_parts import may_have_cold_part
-from gdbcuda.live.process.objects.demangling import demangled
 from gdbcuda.live.process.objects.file_bytes import bytes_in_file, differs_from_file
 from gdbcuda.live.process.objects.loaded_objects import (
     exports,
@@ -51,6 +50,7 @@ from gdbcuda.live.process.state import (
     strip_prefix,
 )
 from gdbcuda.live.process.thread_status import catches_sigtrap, statuses
+from gdbcuda.text.demangling import demangled
 
 __all__ = [
     "PATCHED",

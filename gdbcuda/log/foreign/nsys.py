@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gdbcuda.errors import UserError
+from gdbcuda.gpu.gpu_words import COPIES
 from gdbcuda.log.foreign.timed_calls import GPU, TimedCalls
 
 MAGIC = b"SQLite format 3\0"
@@ -20,8 +21,6 @@ NANOSECONDS = 1e9
 RUNTIME, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "StringIds"
 KERNEL, MEMCPY, MEMSET = (f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET"))
 VERSION = re.compile(r"_v\d{4,5}$")
-COPIES: dict[Any, str] = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD",
-                          9: "HtoH", 10: "PtoP"}  # fmt: skip
 LANE_BITS, DEVICES = 24, 1 << 20
 SHAPE = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
 
@@ -58,7 +57,7 @@ class Export:
                     "shared": row.get("dynamicSharedMemory")}  # fmt: skip
             self.on_gpu(name, row, more)
         for row in self.rows(MEMCPY):
-            self.on_gpu(f"copy {COPIES.get(row.get('copyKind'), '?')}", row, {"bytes": row.get("bytes")})
+            self.on_gpu(f"copy {COPIES.get(row.get('copyKind') or 0, '?')}", row, {"bytes": row.get("bytes")})
         for row in self.rows(MEMSET):
             self.on_gpu("fill", row, {"bytes": row.get("bytes"), "value": row.get("value")})
 

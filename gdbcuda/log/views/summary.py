@@ -12,6 +12,7 @@ from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import STILL_OPEN, Call
 from gdbcuda.calls.references import Process, References
 from gdbcuda.calls.text import CallWriter, duration
+from gdbcuda.gpu.gpu_calls import GPU
 from gdbcuda.ledger.effects import copied, extents
 from gdbcuda.text import render
 from gdbcuda.text.sentences import counted
@@ -50,14 +51,16 @@ class Summary:
         self.launches: Counter[Launch] = Counter()
         self.kernels = Kernels(notes)
         self.threads: Counter[int] = Counter()
-        self.total = self.unfinished = 0
+        self.total = self.unfinished = self.on_gpu = 0
         self.first = self.last = 0.0
         self._inside: set[int] = set()
         self._roles: dict[str, str] = {}
 
     def feed(self, events: Iterable[Event]) -> Summary:
         for phase, call in events:
-            if phase == BEGIN:
+            if call.layer == GPU:
+                self.on_gpu += phase != BEGIN
+            elif phase == BEGIN:
                 self.begin(call)
             else:
                 self.end(call)
@@ -134,14 +137,18 @@ class Summary:
 def text(summary: Summary, writer: CallWriter, is_all: bool = False) -> str:
     """What fits a screen, or all."""
     if not summary.total:
-        return "No calls."
+        return f"No calls.{on_gpu(summary)}"
     took = f", {duration(summary.last - summary.first)}" if summary.last > summary.first else ""
     names, threads = len({name for name, _ in summary.functions}), len(summary.threads)
     head = f"{summary.total} calls of {counted(names, 'function')} in {counted(threads, 'thread')}{took}"
     head += f"; {summary.unfinished} not over" if summary.unfinished else ""
-    parts = [head, functions_text(summary, None if is_all else ROWS)]
+    parts = [head + on_gpu(summary), functions_text(summary, None if is_all else ROWS)]
     parts += other_texts(summary, writer, None if is_all else FEW)
     return "\n\n".join(parts)
+
+
+def on_gpu(summary: Summary) -> str:
+    return f"; {counted(summary.on_gpu, 'piece')} of work on a GPU: gdbcuda log gpu" if summary.on_gpu else ""
 
 
 TITLES = ("function", "layer", "calls", "failed", "total", "min", "median", "p99", "max")

@@ -7,22 +7,29 @@ from collections.abc import Iterable
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import References
 from gdbcuda.calls.text import Paint, duration, plainly
+from gdbcuda.gpu.gpu_calls import GPU
+from gdbcuda.log.views import gpu_work
 from gdbcuda.text import render
+from gdbcuda.text.printable import visible
 
 LETTERS = {"alloc": "A", "free": "F", "copy": "C", "set": "S", "launch": "K", "stream": "s", "event": "e",
            "module": "m", "library": "m", "context": "c", "init": "i", "device": "d", "memory-info": "q"}  # fmt: skip
+ON_GPU = {gpu_work.KERNEL: "K", gpu_work.COPY: "C", gpu_work.FILL: "S", gpu_work.WAIT: "w"}
 OTHER, FAILED, IDLE = "o", "!", "."
 NAMES = {"A": "allocate", "F": "free", "C": "copy", "S": "fill", "K": "launch", "s": "stream", "e": "event",
-         "m": "module", "c": "context", "i": "init", "d": "device", "q": "memory query", "o": "other"}  # fmt: skip
+         "m": "module", "c": "context", "i": "init", "d": "device", "q": "memory query", "w": "wait",
+         "o": "other"}  # fmt: skip
+LANE = "GPU "  # what the name of a lane begins with that is no thread
 FIRST_STEP = 1e-6  # seconds a column, doubled until everything fits
 
 
 class Timeline:
     """One pass: columns are joined two by two whenever the time gets too long for them."""
 
-    def __init__(self, table: api.Table, width: int) -> None:
-        self.table, self.columns = table, max(width - 12, 16)
+    def __init__(self, table: api.Table, width: int, notes: References | None = None) -> None:
+        self.table, self.columns, self.notes = table, max(width - 12, 16), notes or References()
         self.step, self.start = FIRST_STEP, 0.0
         self.lanes: dict[int, list[dict[str, float]]] = {}
 
@@ -49,6 +56,8 @@ class Timeline:
             lane[column][letter] = lane[column].get(letter, 0) + spent
 
     def letter(self, call: Call) -> str:
+        if call.layer == GPU:
+            return ON_GPU.get(gpu_work.kind(call), OTHER)
         function = self.table.function(call.name)
         return LETTERS.get(function.role, OTHER) if function is not None else OTHER
 
@@ -68,8 +77,14 @@ class Timeline:
         seen = {letter for lane in self.lanes.values() for cell in lane for letter in cell}
         legend = [f"{letter}={name}" for letter, name in NAMES.items() if letter in seen]
         legend += [f"{FAILED}=failed"] if FAILED in seen else []
+        named = [f"T{thread} is {name}" for thread, name in self.names().items()]
         said = f"{duration(self.step)} a column; {', '.join(legend)}, {IDLE}=nothing"
-        return render.rows_of_cells([*rows, ("", said)])
+        return render.rows_of_cells([*rows, ("", said), *([("", ", ".join(named))] if named else [])])
+
+    def names(self) -> dict[int, str]:
+        """Of lanes that are no threads."""
+        known = {thread: visible(str(self.notes.threads.get(thread, {}).get("name") or "")) for thread in self.lanes}
+        return {thread: name for thread, name in sorted(known.items()) if name.startswith(LANE)}
 
 
 def shown(cell: dict[str, float], paint: Paint) -> str:

@@ -1,7 +1,8 @@
 """A log as events of the Trace Event Format, for Chrome and Perfetto.
 
-Calls nest on the track of their thread, arrows go from the program's call to what it became in the driver, failures
-have a mark, and each process has a counter of its memory."""
+Calls nest on the track of their thread, work of the GPU is on a track of its stream. Arrows go from the program's call
+to what it became in the driver, and from a call to its work on the GPU. Failures have a mark, and each process has a
+counter of its memory."""
 
 from __future__ import annotations
 
@@ -12,13 +13,16 @@ from typing import Any
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
+from gdbcuda.gpu.causing import makes_work
+from gdbcuda.gpu.gpu_calls import GPU
 from gdbcuda.ledger.processes import Ledgers
 
 # Names of colours that the format reserves (Trace Event Format, "cname").
 COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_state_unknown",
-           "driver": "thread_state_running", "": "generic_work"}  # fmt: skip
+           "driver": "thread_state_running", GPU: "rail_load", "": "generic_work"}  # fmt: skip
 FAILED = "terrible"
 PROCESS_NAME, MEMORY = "process_name", "device memory"
+BECOMES, RUNS = "becomes", "runs"  # what arrows say
 Line = dict[str, Any]
 
 
@@ -26,18 +30,21 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
     roots: dict[int, Call] = {}  # open calls, and the outermost one that each is in
     threads: dict[tuple[int, int], None] = {}  # in the order of their first calls
     memory = MemoryTrack(Ledgers(writer.table, log.notes))
+    causes = Causes(writer)
     for phase, call in events:
         threads.setdefault((call.pid, call.thread))
         if phase == BEGIN:
             memory.ledgers.entry(call)
+            causes.begin(call)
             parent = roots.get(call.parent) if call.parent is not None else None
             roots[call.number] = parent or call
             continue
         root = roots.pop(call.number, call)
         yield slice_of(call, writer)
         if call.layer == "driver" and root is not call:
-            yield arrow("s", call.number, root)
-            yield arrow("f", call.number, call)
+            yield arrow("s", BECOMES, call.number, root)
+            yield arrow("f", BECOMES, call.number, call)
+        yield from causes.arrows(call)
         if call.failed or call.ended:
             yield mark(call)
         yield from memory.after(call)
@@ -48,6 +55,28 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
         program = details.get("program")
         if program and isinstance(program, str):
             yield process_name(pid, os.path.basename(program))
+
+
+class Causes:
+    """Calls that work on a GPU may come from; those of other programs' logs have names that we do not know."""
+
+    def __init__(self, writer: CallWriter) -> None:
+        self.writer = writer
+        self.known: dict[int, Call] = {}
+        self.names: dict[str, bool] = {}
+
+    def begin(self, call: Call) -> None:
+        if call.name not in self.names:
+            function = self.writer.table.functions.get(call.name)
+            self.names[call.name] = call.layer != GPU and function is not None and makes_work(function)
+        if self.names[call.name]:
+            self.known[call.number] = call
+
+    def arrows(self, call: Call) -> Iterator[Line]:
+        number = call.arguments.get("call") if call.layer == GPU else None
+        if isinstance(number, int) and number in self.known:
+            yield arrow("s", RUNS, call.number, self.known[number])
+            yield arrow("f", RUNS, call.number, call)
 
 
 class MemoryTrack:
@@ -80,8 +109,8 @@ def slice_of(call: Call, writer: CallWriter) -> Line:
             "cname": FAILED if call.failed else COLOURS.get(call.layer, COLOURS[""])}  # fmt: skip
 
 
-def arrow(phase: str, number: int, call: Call) -> Line:
-    line = {"ph": phase, "id": number, "name": "becomes", "cat": "layers", "pid": call.pid, "tid": call.thread,
+def arrow(phase: str, name: str, number: int, call: Call) -> Line:
+    line = {"ph": phase, "id": number, "name": name, "cat": "layers", "pid": call.pid, "tid": call.thread,
             "ts": microseconds(call.start)}  # fmt: skip
     return {**line, "bp": "e"} if phase == "f" else line
 

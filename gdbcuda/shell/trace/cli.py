@@ -30,6 +30,7 @@ _EXAMPLES = (
     "gdbcuda trace --all -o calls -- ./train",
     "gdbcuda trace --filter 'bytesize > 1G' -- python train.py",
     "gdbcuda trace --in hook --last 100000 -- ./serve",
+    "gdbcuda trace --gpu -o calls -- ./train",
     "gdbcuda trace -p 4711 --for 10s -o calls",
     "gdbcuda trace --with strace -o kernel.jsonl -- ./train",
     "gdbcuda trace --with uprobe --function 'cuMem*' --filter 'bytesize > 1M' -p 4711",
@@ -44,6 +45,7 @@ class TraceOptions(ObserverOptions):
     output: str | None = option(text("FOLDER"), "a new folder for what is recorded", short="-o")
     places: list[str] = options(text("LAYER|LIB"), "functions of these layers or libraries alone", "--in")
     condition: str | None = option(text("COND"), "only calls for which this holds, such as 'bytesize > 1G'", "--filter")
+    gpu: bool = flag("what the GPU does as well: kernels, copies and fills, by CUPTI")
     all: bool = flag("keep all calls, as far as they can be written away")
     last: int = option(NUMBER, f"of each thread at least the last N calls ({LAST}, and {AHEAD} for --all)", default=0)
     stack: int = option(NUMBER, f"with the callers of each call, at most N ({MOST_CALLERS})", default=0)
@@ -61,6 +63,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(wanted: TraceOptions) -> int:
     """Becomes the program."""
     from gdbcuda import api
+    from gdbcuda.gpu import gpu_recording
     from gdbcuda.rings import trace_folder
     from gdbcuda.shell.trace import filters, starting
 
@@ -87,11 +90,14 @@ def run(wanted: TraceOptions) -> int:
     asked = filters.filters(wanted.condition, api.load()) if wanted.condition else None
     if asked is not None and asked.later:
         output.complain(f"gdbcuda: of {asked.later} functions --filter is asked when the log is read ({asked.why})")
+    of_gpu = gpu_recording.environment(os.environ) if wanted.gpu else {}
     folder = starting.new_folder(wanted.output, words[0])
     if wanted.output is None:
         output.complain(f"gdbcuda: recording into {visible(folder)}")
     output.finish()
     path = os.path.abspath(folder)
+    if wanted.gpu:
+        environment.update(of_gpu, **{gpu_recording.FOLDER: path})
     if asked is not None:
         starting.write(path, trace_folder.CONDITION, str(wanted.condition).encode())
         starting.write(path, trace_folder.FILTERS, asked.packed())
@@ -103,6 +109,8 @@ def run(wanted: TraceOptions) -> int:
 def attach(wanted: TraceOptions, words: list[str]) -> int:
     from gdbcuda.shell.trace import attached, starting
 
+    if wanted.gpu:
+        raise UserError("CUPTI comes in when a program initializes CUDA: --gpu is for a program that is started")
     if words or wanted.hook:
         raise UserError("-p PID is a process that runs: it takes neither a program nor --hook")
     places = [one for one in starting.checked(wanted.places) if one]
@@ -114,6 +122,6 @@ def attach(wanted: TraceOptions, words: list[str]) -> int:
 def require_no_recorder(wanted: TraceOptions) -> None:
     """What only the library in the program can do."""
     given = {"--all": wanted.all, "--last": wanted.last, "--stack": wanted.stack, "--in": wanted.places,
-             "--for": wanted.seconds}
+             "--for": wanted.seconds, "--gpu": wanted.gpu}
     for name in (name for name, value in given.items() if value):
         raise UserError(f"{name} is for --with {RECORDER}, not for --with {wanted.way}")

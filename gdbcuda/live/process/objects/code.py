@@ -11,9 +11,9 @@ import gdb
 
 from gdbcuda.live.process.caching import until_objects_change
 from gdbcuda.live.process.memory import original_code
-from gdbcuda.live.process.objects.demangling import demangled
 from gdbcuda.live.process.objects.loaded_objects import exports, object_of
 from gdbcuda.live.process.state import machine, program_space
+from gdbcuda.text.demangling import demangled
 
 SYMBOL = re.compile(r"<(.+?)(?:\+(\d+))?(?: (?:at .*:\d+|in .*))?>$")  # <cuMemAlloc_v2+4>, <main+8 at main.c:12>
 

@@ -1,0 +1,30 @@
+"""What a program's environment says so that libcuda loads our library over CUPTI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gdbcuda.errors import UserError
+from gdbcuda.files import places
+from gdbcuda.gpu import cupti_files
+
+INJECTION = "CUDA_INJECTION64_PATH"  # libcuda loads it in cuInit, and calls its InitializeInjection
+FOLDER, CUPTI = "GDBCUDA_GPU", "GDBCUDA_GPU_CUPTI"  # as shim/gpu has them
+
+
+def environment(own: Mapping[str, str]) -> dict[str, str]:
+    """What is to be added, but for FOLDER; `UserError` where nothing would be recorded."""
+    library = places.built(places.GPU)
+    if not library:
+        raise UserError(f"{places.GPU} is not built: {why_not_built()}", page="other-eyes")
+    there = own.get(INJECTION, "")
+    if there:
+        raise UserError(f"{INJECTION} is {there} already, and CUPTI serves one only")
+    return {INJECTION: library, CUPTI: ":".join(cupti_files.libraries())}
+
+
+def why_not_built() -> str:
+    if any(one.includes and one.library for one in cupti_files.places()):
+        return "gdbcuda demo or make -C shim does it"
+    return ("there is no CUPTI here to build it with: install the CUDA toolkit or the package nvidia-cuda-cupti, "
+            "then gdbcuda demo or make -C shim does it")  # fmt: skip

@@ -1,0 +1,120 @@
+"""``gdbcuda log gpu``: what the GPU did, by kernel, stream and call, as text and as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from gdbcuda.calls.data import Data
+from gdbcuda.calls.text import duration
+from gdbcuda.log.views.gpu_rows import GpuRows
+from gdbcuda.log.views.gpu_work import COPY, FILL, KERNEL, WAIT, GpuOfLog
+from gdbcuda.text import cplusplus, render
+from gdbcuda.text.sentences import counted
+from gdbcuda.text.units import human
+
+FEW = 15  # rows of a table
+NONE = "No work of a GPU in this log: gdbcuda trace --gpu records it."
+PLURALS = {KERNEL: "kernel", COPY: "copy", FILL: "fill", WAIT: "wait"}
+
+
+def text(found: GpuOfLog, is_wide: bool = False) -> str:
+    if not found.work:
+        return NONE
+    rows = GpuRows(found)
+    parts = [head(found, rows), by_name(rows, is_wide), by_call(rows), waited(rows), by_stream(rows)]
+    return "\n\n".join(filter(None, parts))
+
+
+def head(found: GpuOfLog, rows: GpuRows) -> str:
+    counts = Counter(one.kind for one in found.work)
+    said = [count_of(kind, counts[kind]) for kind in (KERNEL, COPY, FILL, WAIT) if counts[kind]]
+    lines = [", ".join(said) + without_call(rows)]
+    names = {f"GPU {number}": name for one in found.notes.gpus.values() for number, name in one["devices"].items()}
+    for one in rows.by_device():
+        name = f" ({names[one.device]})" if one.device in names else ""
+        overlap, beside = share(one.overlap, one.span), share(one.beside, one.span)
+        lines.append(f"{one.device}{name}: {duration(one.span)} from its first work to its last, busy "
+                     f"{share(one.busy, one.span)}, idle {duration(one.span - one.busy)}, more than one at a time "
+                     f"{overlap}, copies beside kernels {beside}")  # fmt: skip
+    return "\n".join([*lines, *clocks(found, rows)])
+
+
+def clocks(found: GpuOfLog, rows: GpuRows) -> list[str]:
+    known = [float(one["uncertainty"]) for one in found.notes.gpus.values()]
+    early = rows.early()
+    said = [f"Times of the GPU and of the calls are {duration(max(known) / 1e9)} apart at most, as far as CUPTI's own "
+            f"clock can be told."] if known else []  # fmt: skip
+    if early:
+        said.append(f"{counted(len(early), 'piece')} of work began up to {duration(max(early))} before the call: "
+                    f"so far the clocks may be wrong.")  # fmt: skip
+    return said
+
+
+def count_of(kind: str, count: int) -> str:
+    return f"{count} copies" if kind == COPY and count != 1 else counted(count, kind)
+
+
+def without_call(rows: GpuRows) -> str:
+    count = sum(rows.cause(one) is None for one in rows.runs)
+    return f"; {count} of them come from calls that are not in the log" if count else ""
+
+
+def share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "0 %"
+
+
+def time(seconds: float) -> str:
+    return duration(seconds) if seconds >= 0 else ""
+
+
+def by_name(rows: GpuRows, is_wide: bool) -> str:
+    found = [one for one in rows.by_name() if one.kind in PLURALS]
+    shown = found if is_wide else found[:FEW]
+    cells = [(one.name if is_wide else cplusplus.shortened(one.name), one.pieces, duration(one.run),
+              duration(one.run / one.pieces), duration(one.longest), time(one.queue), time(one.longest_queue),
+              human(one.bytes) if one.bytes else "") for one in shown]  # fmt: skip
+    titles = ("on the GPU", "count", "in all", "mean", "longest", "call to start", "longest", "bytes")
+    return render.table(cells, titles) + more(found, shown)
+
+
+def by_stream(rows: GpuRows) -> str:
+    found = rows.by_stream()
+    cells = [(one.stream, one.pieces, duration(one.busy), duration(one.idle), time(one.gap)) for one in found[:FEW]]
+    return render.table(cells, ("stream", "pieces", "busy", "idle between", "longest gap")) + more(found, found[:FEW])
+
+
+def by_call(rows: GpuRows) -> str:
+    found = rows.by_call()
+    cells = [(one.function, one.pieces, "hook and runtime" if one.has_hook else "runtime", time(one.before),
+              time(one.longest_before), duration(one.call), time(one.queue)) for one in found[:FEW]]  # fmt: skip
+    titles = ("call", "pieces", "through", "before the driver", "longest", "the call", "call to start")
+    return render.table(cells, titles) + more(found, found[:FEW]) if found else ""
+
+
+def waited(rows: GpuRows) -> str:
+    cells = [(one.name, one.behind, one.pieces, human(one.bytes), duration(one.waited), duration(one.longest))
+             for one in rows.waited()]  # fmt: skip
+    titles = ("copies that wait", "behind", "count", "bytes", "in all", "longest")
+    return render.table(cells, titles) if cells else ""
+
+
+def more(all_of: Sequence[object], shown: Sequence[object]) -> str:
+    left = len(all_of) - len(shown)
+    return f"\n... {counted(left, 'row')} more" if left else ""
+
+
+def data(found: GpuOfLog) -> Data:
+    """Times in seconds; -1 where something is not known."""
+    rows = GpuRows(found)
+    return {
+        "clock": [{"pid": pid, "uncertainty": round(float(one["uncertainty"]) / 1e9, 12), "devices": one["devices"]}
+                  for (_, pid), one in found.notes.gpus.items()],
+        "early": len(rows.early()),
+        "without_call": sum(rows.cause(one) is None for one in rows.runs),
+        "devices": [one._asdict() for one in rows.by_device()],
+        "streams": [one._asdict() for one in rows.by_stream()],
+        "work": [one._asdict() for one in rows.by_name()],
+        "calls": [one._asdict() for one in rows.by_call()],
+        "waited": [one._asdict() for one in rows.waited()],
+    }  # fmt: skip

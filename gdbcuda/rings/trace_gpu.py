@@ -1,0 +1,91 @@
+"""What the GPU did, in a folder of `gdbcuda trace --gpu`: the work of each process, joined to its recorded calls."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from gdbcuda.calls.reader import Log
+from gdbcuda.calls.record import Call
+from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork
+from gdbcuda.gpu.gpu_file import GpuFile
+from gdbcuda.rings.trace_files import TracedProcess
+
+Positions = dict[tuple[int, int], Call]
+
+
+class ProcessWithCalls(Protocol):
+    """``by_position``: as `gpu_calls.GpuReading` has it."""
+
+    process: TracedProcess
+    number: int
+    by_position: Positions
+
+
+class FolderGpu:
+    """``work``: in no order. ``calls``: that work, and calls that only CUPTI has seen."""
+
+    def __init__(self, files: Iterable[GpuFile], processes: Sequence[ProcessWithCalls], log: Log) -> None:
+        self.work: list[GpuWork] = []
+        self.calls: list[Call] = []
+        for one in files:
+            log.problems.update(one.problems())
+            self.read(one, of_file(one, processes), log)
+        self.lanes = {id(one.call): one.lane for one in self.work}
+
+    def read(self, file: GpuFile, of: ProcessWithCalls | None, log: Log) -> None:
+        positions = of.by_position if of is not None else {}
+        reading = GpuReading(file, positions, Innermost(positions.values()).find)
+        work = list(reading.work())
+        new = [*(one.call for one in work), *{id(one): one for one in reading.seen.values()}.values()]
+        known = {id(one) for one in positions.values()}
+        added = [call for call in new if id(call) not in known]
+        for call in added:
+            call.inferior = of.number if of is not None else 0
+        self.work += work
+        self.calls += added
+        note(log, reading, of.number if of is not None else 0)
+
+    def tell_causes(self) -> None:
+        """Once the calls have their numbers."""
+        for one in self.work:
+            if one.cause is not None:
+                one.call.arguments["call"] = one.cause.number
+
+
+def note(log: Log, reading: GpuReading, number: int) -> None:
+    if reading.without_time:
+        log.problems["work of the GPU of which CUPTI does not know when it was"] += reading.without_time
+    if not reading.clock.is_known:
+        log.problems["the GPU's clock was not compared: its times are CUPTI's"] += 1
+    log.note("gpu", {"uncertainty": reading.clock.uncertainty, "devices": {str(key): name for key, name in
+                     reading.file.devices.items()}, "inferior": number, "pid": reading.file.pid})  # fmt: skip
+
+
+def of_file(file: GpuFile, processes: Sequence[ProcessWithCalls]) -> ProcessWithCalls | None:
+    """The program that ran in the process at that time."""
+    own = [one for one in processes if one.process.pid == file.pid]
+    before = [one for one in own if one.process.monotonic <= file.monotonic]
+    return max(before or own, key=lambda one: one.process.monotonic, default=None)
+
+
+class Innermost:
+    """Which call a thread was in."""
+
+    def __init__(self, calls: Iterable[Call]) -> None:
+        self.by_thread: dict[int, list[Call]] = {}
+        for call in sorted(calls, key=lambda call: (call.start, call.depth)):
+            self.by_thread.setdefault(call.lwp, []).append(call)
+        self.starts = {lwp: [call.start for call in some] for lwp, some in self.by_thread.items()}
+
+    def find(self, lwp: int, at: float) -> Call | None:
+        some = self.by_thread.get(lwp, [])
+        index = bisect.bisect_right(self.starts.get(lwp, []), at) - 1
+        for call in reversed(some[max(index - MOST_INSIDE, 0) : index + 1]):
+            if call.end is None or call.end >= at:
+                return call
+        return None
+
+
+MOST_INSIDE = 64  # calls in front of one that may have it inside
