@@ -77,6 +77,9 @@ class BreakRequest:
         is_behind = bool(self.places) or any(map(names.hides_all, layers.hooks()))
         return "any" if is_behind and self.places != ("hook",) else "app"
 
+    def by_anyone(self) -> BreakRequest:
+        return BreakRequest(self.places, ("any",), self.on, self.once, self.count, self.text)
+
     def calls(self, is_exact: bool) -> variants.WantedCalls:
         callers = ("any",) if CALLER.search(self.text or "") else cplusplus.listed(self.callers)
         return variants.WantedCalls(self.places, callers, is_exact)
