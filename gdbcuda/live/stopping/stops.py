@@ -17,6 +17,7 @@ from gdbcuda.live.layers import answering_code, table_version, this_snapshot
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.live.stopping import returns, shown_calls
+from gdbcuda.text import cplusplus
 from gdbcuda.text.highlight import C, highlighted_line
 from gdbcuda.text.printable import visible
 from gdbcuda.text.render import colour
@@ -67,7 +68,7 @@ def caller_text(call: frames.FrameCall) -> str:
     caller = call.caller
     if caller is None:
         return f"caller unknown, thread {inferiors.thread_label(call.thread)}"
-    name = visible(f"{caller.function}()" if caller.function else f"{caller.address:#x}")
+    name = visible(cplusplus.called(caller.function) if caller.function else f"{caller.address:#x}")
     at = visible(f" at {caller.source}") if caller.source else ""
     is_program = caller.layer == "app" and caller.file == process.strip_prefix(process.program())
     owner = paint("app", "layer-app") if is_program else where(caller)
