@@ -19,7 +19,7 @@ def start() -> None:
     from gdbcuda.live.host import console
     from gdbcuda.live.placing import link
     from gdbcuda.live.prompt import settings
-    from gdbcuda.live.stopping import functions  # noqa: F401  (they register)
+    from gdbcuda.live.stopping import backtrace, functions  # noqa: F401  (they register)
 
     link.is_cuda_gdb()
     settings.register()
@@ -27,6 +27,7 @@ def start() -> None:
         if file.endswith(".py") and file != "__init__.py":
             importlib.import_module(f"gdbcuda.live.commands.{file[:-3]}")
     events.connect()
+    backtrace.on_load()
     console.keep_internal_breakpoints_out()
     console.keep_internal_hits_out()
 

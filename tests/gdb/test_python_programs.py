@@ -10,7 +10,7 @@ from pathlib import Path
 
 import interpreters_here
 import pytest
-from scenario import ROOT, Scenario
+from scenario import GDB, ROOT, Scenario, execute
 
 SCRIPT = ROOT / "shim" / "sample" / "train.py"
 HERE = interpreters_here.found()
@@ -104,3 +104,16 @@ def test_the_log_names_the_lines(local: Scenario, tmp_path: Path) -> None:
 def test_a_program_without_python_says_nothing_of_it(local: Scenario) -> None:
     text = local.run("test_alloc", "cuda-break cuMemAlloc", "run", "bt")
     assert "[python]" not in text and "through" not in text and "called by app use_first_device" not in text
+
+
+def test_gdb_that_was_attached_before_we_were_sourced(local: Scenario, tmp_path: Path) -> None:
+    """gdb -p PID -x gdbcuda.py: nothing of the process is loaded any more while we listen."""
+    waiting = tmp_path / "waiting.py"
+    waiting.write_text(SCRIPT.read_text().replace("    model = Model()\n", "    print('here', flush=True)\n    input()\n"))
+    process = subprocess.Popen([HERE[max(HERE)], str(waiting)], env=local.environment(), stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)  # fmt: skip
+    assert process.stdout is not None and process.stdout.readline() == "here\n"
+    line = [GDB, "-nx", "-q", "-batch", "-p", str(process.pid), "-x", str(ROOT / "gdbcuda.py"), "-ex", "bt"]
+    text = execute(line, local.environment())
+    process.communicate("\n")
+    assert re.search(rf"\[python\] main \(\) at {waiting}:\d+\n", text)

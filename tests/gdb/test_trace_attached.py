@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import signal
@@ -158,3 +159,17 @@ def test_mistakes(words: tuple[str, ...], answer: str, tmp_path: Path) -> None:
     done = gdbcuda("trace", "-o", tmp_path / "log", *words)
     assert done.returncode == 2 and answer in done.stderr, done
     assert not (tmp_path / "log").exists()
+
+
+def test_a_gdb_that_cannot_says_why(working, tmp_path: Path) -> None:
+    """Whatever it is: gdb's last line."""
+    gdb = tmp_path / "gdb"
+    gdb.write_text("#!/bin/sh\necho 'warning: one'; echo 'Python Exception: no such thing'\n")
+    gdb.chmod(0o755)
+    program = working()
+    line = [sys.executable, "-m", "gdbcuda", "trace", "-p", str(program.pid), "-o", str(tmp_path / "log")]
+    done = subprocess.run(line, env={**os.environ, "GDBCUDA_GDB": str(gdb)}, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr == (
+        f"gdbcuda: process {program.pid} is not recorded: gdb could not put the recorder into it: "
+        "Python Exception: no such thing\n"
+    )

@@ -205,6 +205,8 @@ def unknown(word: str) -> str:
     near = get_close_matches(word, [*files, *names.own_functions()], 1, 0.6)
     if near:
         hint = f"did you mean {near[0]}?"
+    elif may_be_script(word):
+        hint = "it may be a function, a module, a file or a line of Python's"
     else:
         more = f" and {len(files) - MOST_SHOWN} more" if len(files) > MOST_SHOWN else ""
         hint = f"loaded are {', '.join(files[:MOST_SHOWN])}{more}"

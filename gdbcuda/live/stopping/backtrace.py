@@ -124,11 +124,20 @@ def readable(frames_in: Iterator[Decorator]) -> Iterator[Decorator]:
 
 
 def on_objfile(event: gdb.NewObjFileEvent) -> None:
-    name = process.strip_prefix(event.new_objfile.filename or "")
-    if vendor.layer_of(name) in ("runtime", "driver") or layers.is_named(name) or name in noticed.hooks():
-        space = event.new_objfile.progspace
-        if space is not None:
-            register(space)
+    look_at(event.new_objfile)
+
+
+def on_load() -> None:
+    """What a process had loaded that gdb had before us: gdb -p PID -x gdbcuda.py."""
+    for one in gdb.objfiles():
+        look_at(one)
+
+
+def look_at(objfile: gdb.Objfile) -> None:
+    name = process.strip_prefix(objfile.filename or "")
+    is_part = vendor.layer_of(name) in ("runtime", "driver") or layers.is_named(name) or name in noticed.hooks()
+    if is_part and objfile.progspace is not None:
+        register(objfile.progspace)
 
 
 def on_stop(event: object) -> None:

@@ -86,7 +86,8 @@ def why(text: str, was_ended: bool) -> str:
     if was_ended:
         return "it has made no call of the API"
     found = OURS.findall(text) or GDBS.findall(text)
-    return found[0] if found else "gdb could not attach to it"
+    last = next((line for line in reversed(text.splitlines()) if line.strip()), "it says nothing")
+    return found[0] if found else f"gdb could not put the recorder into it: {visible(last.strip())}"
 
 
 def is_past(deadline: float | None) -> bool:
