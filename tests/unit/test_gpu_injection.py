@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from shim_support import SHIM
 from traced_programs import Trace, Traced, needs_recorder, trace
 
 from gdbcuda.gpu import cupti_files
@@ -118,3 +119,44 @@ def test_a_tool_that_is_there_already_is_not_replaced(trace: Trace) -> None:
     found = trace("test_alloc", options=("--gpu",), CUDA_INJECTION64_PATH="/opt/nsys/libToolsInjection64.so")
     assert found.done.returncode == 2 and found.done.stdout == ""
     assert "CUDA_INJECTION64_PATH is /opt/nsys/libToolsInjection64.so already" in found.done.stderr
+
+
+LEFT = """
+#include "driver_sample.h"
+#include <setjmp.h>
+jmp_buf escape;
+int main(void)
+{
+    CUdeviceptr block;
+    char bytes[64] = "";
+    use_first_device();
+    must("cuMemAlloc_v2", cuMemAlloc_v2(&block, sizeof bytes));
+    if (!setjmp(escape))
+        cuMemcpyHtoD_v2(block, bytes, sizeof bytes);
+    must("cuMemcpyDtoH_v2", cuMemcpyDtoH_v2(bytes, block, sizeof bytes));
+    must("cuMemsetD8_v2", cuMemsetD8_v2(block, 1, sizeof bytes));
+    return 0;
+}
+"""
+LEAVES = """
+#include "gdbcuda_api.h"
+#include <setjmp.h>
+extern jmp_buf escape;
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size)
+{
+    (void)to, (void)from, (void)size;
+    longjmp(escape, 1);
+}
+"""
+
+
+def test_a_call_that_was_left_causes_nothing_more(trace: Trace, cupti: str, shim: Path, tmp_path: Path) -> None:
+    (tmp_path / "left.c").write_text(LEFT)
+    (tmp_path / "leaves.c").write_text(LEAVES)
+    gcc = ["gcc", "-g", "-Wall", "-Werror", "-D_GNU_SOURCE", f"-I{shim}", f"-I{SHIM}/sample"]
+    hook, program = str(tmp_path / "leaves.so"), str(tmp_path / "left")
+    subprocess.run([*gcc, "-shared", "-fPIC", "-o", hook, str(tmp_path / "leaves.c")], check=True)
+    subprocess.run([*gcc, "-rdynamic", "-o", program, f"{program}.c", f"-L{shim}/standin", "-lcuda"], check=True)
+    found = gpu(trace, cupti, program, "", "--hook", hook)
+    assert found.done.returncode == 0
+    assert [cause for _, cause in on_gpu(found)] == ["cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemsetD8_v2"]
