@@ -29,16 +29,30 @@ PROGRAM = """
 int cuDeviceGet(int *device, int ordinal), cuCtxSetCurrent(void *context);
 static long calls;
 static int what;
+static char *walked; /* as a program between its calls: other memory, at random */
+static unsigned long step(unsigned long at)
+{
+    for (int i = 0; i < 256; i++) {
+        at = at * 6364136223846793005ul + 1442695040888963407ul;
+        walked[at >> 39]++;
+    }
+    return at;
+}
 static unsigned long ticks(void) { unsigned low, high; __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)); return low; }
 static void *work(void *unused)
 {
     static __thread int device;
     volatile unsigned long kept = 0;
+    unsigned long at = 1;
     for (long i = 0; i < calls; i++) {
         if (what == 'o')
             cuDeviceGet(&device, 3);
         else if (what == 'r')
             cuCtxSetCurrent(&device);
+        else if (what == 'w')
+            at = step(at);
+        else if (what == 'b')
+            at = step(at), cuDeviceGet(&device, 3), cuCtxSetCurrent(&device), at = step(at), cuCtxSetCurrent(&device);
         else
             kept += ticks() + ticks();
     }
@@ -49,6 +63,7 @@ int main(int count, char **words)
 {
     int threads = atoi(words[2]);
     pthread_t made[64];
+    walked = calloc(1, 1 << 25);
     what = words[1][0], calls = 1000;
     work(NULL);
     calls = atol(words[3]);

@@ -24,6 +24,8 @@ def call(one: Call, writer: CallWriter) -> Data:
     found["start"] = round(one.start, DIGITS)
     found["seconds"] = None if one.seconds is None else round(one.seconds, DIGITS)
     found["caller"] = place(one, one.caller, writer)
+    if one.python:
+        found["python"] = place(one, one.python, writer)
     stack = [shown(at, known) for at in one.stack for known in writer.notes.frames(one.process, at)]
     return {**found, "stack": stack} if stack else found
 

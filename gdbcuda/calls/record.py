@@ -7,7 +7,8 @@ A file is JSON Lines: one event a line, in the order of time. The header comes f
     {"ts":0.5,"phase":"M","name":"place","details":{"address":…,"function":"main","source":"a.c:30",…}}
 
 ``ts`` is seconds since the recording began, ``op_id`` joins a begin with its end. ``details`` of a begin are the
-arguments as `gdbcuda.decode` gives their data; ``addresses`` says where those were that are strings. M lines describe
+arguments as `gdbcuda.decode` gives their data; ``addresses`` says where those were that are strings; ``python`` is the
+place of the user's own line of Python that asked. M lines describe
 what other lines name by a number: a code address ("place"), a thread, a process, a loaded object; they come before
 their first use and hold until the next of the same.
 "unseen" names what the log cannot tell about a process: functions that were not recorded, and what was "before".
@@ -31,12 +32,12 @@ class Call:
     """One execution of an API function. ``ended`` says why there is no result: "" for a call that returned."""
 
     __slots__ = ("addresses", "arguments", "caller", "depth", "end", "ended", "inferior", "layer", "lwp", "name",
-                 "number", "object", "out", "parent", "pid", "result", "stack", "start", "status",
+                 "number", "object", "out", "parent", "pid", "python", "result", "stack", "start", "status",
                  "thread")  # fmt: skip
 
     def __init__(self, number: int, name: str, start: float, thread: int = 0) -> None:
         self.number, self.name, self.start, self.thread = number, name, start, thread
-        self.lwp = self.inferior = self.pid = self.depth = self.caller = 0
+        self.lwp = self.inferior = self.pid = self.depth = self.caller = self.python = 0
         self.parent: int | None = None
         self.layer = self.object = ""
         self.arguments: dict[str, Any] = {}
@@ -54,6 +55,12 @@ class Call:
     @property
     def base(self) -> str:
         return api.base_name(self.name)
+
+    @property
+    def site(self) -> int:
+        """The place that asked: the line of the user's Python where there is one, else the caller. What a call calls is
+        asked for by that one."""
+        return self.python if self.python and self.parent is None else self.caller
 
     @property
     def process(self) -> Process:
@@ -87,6 +94,8 @@ def begin(call: Call) -> dict[str, Any]:
                             "inferior": call.inferior, "pid": call.pid, "depth": call.depth,
                             "parent": call.parent, "layer": call.layer, "object": call.object,
                             "caller": call.caller}  # fmt: skip
+    if call.python:
+        line["python"] = call.python
     if call.stack:
         line["stack"] = call.stack
     if call.addresses:
@@ -116,11 +125,12 @@ def from_begin(line: dict[str, Any]) -> Call:
     call.depth, call.parent, call.caller = depth, parent, caller = get("depth", 0), get("parent"), get("caller", 0)
     call.layer, call.object = layer, file = get("layer", ""), get("object", "")
     call.stack = stack = get("stack") or []
-    call.addresses = get("addresses") or {}
+    call.addresses, call.python = get("addresses") or {}, get("python", 0)
     call.end = call.status = call.result = None
     call.out, call.ended = {}, STILL_OPEN
     kinds = (type(number), type(name), type(start), type(details), type(thread), type(lwp), type(inferior), type(pid),
-             type(depth), type(parent), type(caller), type(layer), type(file), type(stack))  # fmt: skip
+             type(depth), type(parent), type(caller), type(layer), type(file), type(stack),
+             type(call.python))  # fmt: skip
     if kinds not in SOUND:
         require(kinds, BEGIN)
     if not -LATEST < start < LATEST:
@@ -145,7 +155,7 @@ def finish(call: Call, line: dict[str, Any]) -> None:
 
 LATEST = 1e12  # seconds; also keeps infinity out
 INT, TEXT, TIME, NONE = (int,), (str,), (int, float), type(None)
-BEGIN = (INT, TEXT, TIME, (dict,), *[INT] * 5, (int, NONE), INT, TEXT, TEXT, (list,))
+BEGIN = (INT, TEXT, TIME, (dict,), *[INT] * 5, (int, NONE), INT, TEXT, TEXT, (list,), INT)
 END = (TIME, (int, NONE), (dict,), TEXT)
 SOUND: set[tuple[type, ...]] = set()  # what has been seen of a million lines: all have the same few
 

@@ -142,7 +142,7 @@ class CallWriter:
         return name if self.is_wide else shortened(name)
 
     def caller(self, call: Call) -> str:
-        return self.place(call.process, call.caller)
+        return self.place(call.process, call.site)
 
     def place(self, process: Process, address: int) -> str:
         """ "main at a.c:30", "sum in libsum.so", or the address."""

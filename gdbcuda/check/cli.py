@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -87,9 +88,23 @@ def _checked(path: str, wanted: CheckFilesOptions, table: api.Table | None) -> R
     from gdbcuda.check.file import check
 
     try:
-        return check(path, table, sysroot=wanted.sysroot, hook=wanted.hook if path != wanted.hook else None)
+        if path == wanted.hook:
+            return _hook_for_programs(path, wanted, table)
+        return check(path, table, sysroot=wanted.sysroot, hook=wanted.hook)
     except UserError as problem:
         return UnreadFile(path, str(problem))
+
+
+def _hook_for_programs(path: str, wanted: CheckFilesOptions, table: api.Table | None) -> Report:
+    """The hook library by itself: what it lacks is no error where one of the programs at hand does not need it."""
+    from gdbcuda.check.file import check
+
+    report = check(path, table, sysroot=wanted.sysroot)
+    for program in wanted.file if report.exit_status else ():
+        with contextlib.suppress(UserError):  # it is no program, or cannot be read: its own report says so
+            beside = check(path, table, program, wanted.sysroot, of_both=False)
+            report = min(report, beside, key=lambda one: one.exit_status)
+    return report
 
 
 def _print_texts(results: list[Report | UnreadFile], *, quiet: bool, colour: bool) -> None:

@@ -23,11 +23,13 @@ def check(
     sysroot: str | os.PathLike[str] | None = None,
     hook: str | os.PathLike[str] | None = None,
     maps: Iterable[tuple[str, str]] = (),
+    of_both: bool = True,
 ) -> Report:
     """The report on one file; UserError, one line, when it cannot be read.
 
     ``program``: the file is a hook library for that program. ``hook``: the file is a program, to be run under
-    that hook library. Either adds what can be said about the two together. ``table`` is by default the one of
+    that hook library. Either adds what can be said about the two together, unless ``of_both`` is false: then the file
+    alone is judged, by what the other one asks of it. ``table`` is by default the one of
     the CUDA version that the program uses, else the newest. ``maps``: gdb's rules for sources, (FROM, TO).
     """
     root = elf.Root(sysroot)
@@ -39,9 +41,10 @@ def check(
         library = _opened(root, hook, ("shared",), "is not a shared library")
     role = _role(file)
     subject = Subject(file, library, started, table or _table_for(file, library, started, root), root, tuple(maps))
-    report = _empty(subject, role, bool(library and started))
+    is_pair = of_both and bool(library and started)
+    report = _empty(subject, role, is_pair)
     on = {"hook library": (ANY, LIBRARY), "program": (ANY, PROGRAM), "file": (ANY,)}[role]
-    for finding in findings(subject, (*on, PAIR) if library and started else on):
+    for finding in findings(subject, (*on, PAIR) if is_pair else on):
         report.add(finding)
     if role == "hook library":
         report.functions = dict(_functions(subject))

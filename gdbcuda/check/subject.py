@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from gdbcuda import api, elf
 from gdbcuda.check.uses import Uses
-from gdbcuda.elf import separate
 from gdbcuda.elf.dwarf.compile_units import Unit
 from gdbcuda.elf.dwarf.function_names import TooMuch, defined_functions
-from gdbcuda.errors import UserError
-from gdbcuda.files.reading import open_source
 
 # In this order things are named: what a hook library is mostly made for comes first.
 IMPORTANT_ROLES = ("alloc", "free", "copy", "launch")
@@ -73,20 +69,7 @@ class Subject:
     @cached_property
     def debug_file(self) -> elf.Elf | None:
         """The separate debug file, if gdb would find it and take it."""
-        return next(self._debug_files(), None)
-
-    def _debug_files(self) -> Iterator[elf.Elf]:
-        link, build_id = self.file.debuglink, self.file.build_id
-        for path in separate.candidates(self.file.path, build_id, link, self.root.directory):
-            if not os.path.isfile(path) or os.path.realpath(path) == os.path.realpath(self.file.path):
-                continue
-            try:
-                found = elf.open(path)
-                same = bool(build_id) and found.build_id == build_id
-                if same or (link and separate.crc(open_source(path)) == link.crc):
-                    yield found
-            except UserError:
-                continue
+        return next(elf.debug_files(self.file, self.root.directory), None)
 
     @cached_property
     def units(self) -> list[Unit]:

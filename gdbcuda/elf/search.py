@@ -7,13 +7,29 @@ import os
 from collections.abc import Iterator
 from functools import cached_property
 
+from gdbcuda.elf import separate
 from gdbcuda.elf.file import Elf, open_elf
 from gdbcuda.errors import UserError
+from gdbcuda.files.reading import open_source
 
 _MOST_LINKS = 40
 _MOST_LIBRARIES = 300
 _DEFAULTS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 _MULTIARCH = {"x86-64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "i386": "i386-linux-gnu"}
+
+
+def debug_files(file: Elf, directory: str = "") -> Iterator[Elf]:
+    """Those with the file's debug info that gdb would find, and take, below the directory."""
+    for path in separate.candidates(file.path, file.build_id, file.debuglink, directory):
+        if not os.path.isfile(path) or os.path.realpath(path) == os.path.realpath(file.path):
+            continue
+        try:
+            found = open_elf(path)
+            is_same = bool(file.build_id) and found.build_id == file.build_id
+            if is_same or (file.debuglink and separate.crc(open_source(path)) == file.debuglink.crc):
+                yield found
+        except UserError:
+            continue
 
 
 class Root:

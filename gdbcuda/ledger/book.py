@@ -251,7 +251,10 @@ class Ledger:
         return number(call.out[role.block] if role.block in call.out else call.arguments.get(role.block))
 
     def site(self, call: Call) -> int:
-        """The nearest caller in the program itself, where the stack was recorded; else who called."""
+        """The line of Python that asked. Without one the nearest caller in the program itself, where the stack was
+        recorded; else who called."""
+        if call.python:
+            return call.python
         inside = (a for a in call.stack if self.notes.place(call.process, a).get("layer") == "app")
         return next(inside, call.caller)
 

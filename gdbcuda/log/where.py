@@ -13,6 +13,8 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import Details, References
 from gdbcuda.condition.grammar import parser, syntax
 from gdbcuda.condition.grammar.unknown import RESULTS
+from gdbcuda.cpython import own_code
+from gdbcuda.cpython.stacks import PythonFrame
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.log import recorded
 
@@ -112,8 +114,13 @@ class RecordedCaller:
         self.call, self.where = call, where
 
     def is_from(self, words: Sequence[str]) -> bool:
-        place = self.where.notes.place(self.call.process, self.call.caller)
-        return any(means(word, place) for word in words)
+        places = [self.where.notes.place(self.call.process, at) for at in (self.call.caller, *self.scripts())]
+        return any(means(word, place) for word in words for place in places)
+
+    def scripts(self) -> Iterator[int]:
+        """The frames of Python that the log has of it: each of them has asked."""
+        found = (self.call.python, *self.call.stack)
+        return (at for at in found if "script" in self.where.notes.place(self.call.process, at))
 
     def thread(self) -> int:
         return self.call.thread
@@ -124,6 +131,9 @@ class RecordedCaller:
 
 def means(word: str, place: Details) -> bool:
     """A layer, an object or a function; ``app`` is everyone but hook, driver and system, as for a breakpoint."""
+    if "script" in place:
+        frame = PythonFrame(str(place.get("object", "")), place.get("line"), str(place.get("function", "")))
+        return own_code.is_meant(frame, word)
     layer, file = str(place.get("layer", "")), str(place.get("object", ""))
     if word in ("any", layer) or (word == "app" and layer in ("runtime", "")):
         return True

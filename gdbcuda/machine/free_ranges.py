@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+
+from gdbcuda.memory import PAGE
 
 ALIGN = 16
+LOWEST = 1 << 20  # nothing is put below
+STACK_ROOM = 1 << 24  # bytes that stay free below a stack that has grown to its limit
 Range = tuple[int, int]  # addresses, the second one is behind the end
 
 
@@ -31,3 +35,15 @@ def gaps(segments: Iterable[Range], size: int, near: int, reach: int) -> list[in
             found.append(start - size)
         below = max(below, end)
     return sorted(found, key=lambda address: abs(address - near))
+
+
+def between(mapped: Iterable[tuple[int, int, str]], size: int, stack_limit: int | None) -> Iterator[int]:
+    """Both ends of each gap between what is mapped (start, end, name), a page away from that. The heap grows up and the
+    stack down, so far as ``stack_limit``, None for any: there they find nothing. (proc(5): /proc/PID/maps)"""
+    below, name_below = LOWEST, ""
+    for start, end, name in sorted(mapped):
+        low, high = below + PAGE, start - size - PAGE
+        keeps = start if name != "[stack]" else 0 if stack_limit is None else start - stack_limit - STACK_ROOM
+        if name_below != "[heap]":
+            yield from (at for at in dict.fromkeys((low, high)) if low <= at <= high and at + size < keeps)
+        below, name_below = max(below, end), name

@@ -51,11 +51,12 @@ class RecordedFunction:
             if parameter.direction in directions and size and index is not None:
                 yield index, size
 
-    def words(self, original: int) -> list[int]:
+    def words(self, original: int, address: int = 0) -> list[int]:
         """As `ring_layout.FUNCTION` has it."""
         pieces = [piece for place in abi.locate(self.function) for piece in place.pieces]
         found = [0] * FUNCTION["SIZE"]
         found[FUNCTION["ORIGINAL"]] = original
+        found[FUNCTION["ADDRESS"]] = address
         found[FUNCTION["STACK"]] = abi.stack_words(self.function)
         found[FUNCTION["FLOATS"]] = sum(piece.register in xmm for piece in pieces)
         found[FUNCTION["MAKES_WORK"]] = int(makes_work(self.function) and not found[FUNCTION["FLOATS"]])

@@ -40,10 +40,11 @@ STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "AROUND",
 # arguments are on the stack, and in how many of the first vector registers (of a record few lines are touched).
 # OUTS and INS: INDEX | SIZE << 8, bytes that the argument word (registers, then stack) points to when the call returns,
 # or begins; with IS_TEXT as many of them as there are.
-# AFTER: code that is called when the call has succeeded, with the record; 0 for none.
+# AFTER: code that is called when the call has succeeded, with the record; 0 for none. ADDRESS: the function's entry,
+# where that jumps to the recorder: another debugger finds the slot by it.
 # MAKES_WORK: 1 where AROUND and BEHIND are told of its calls.
 FUNCTION = offsets("ORIGINAL", "STACK", "FLOATS", "OUT_COUNT", ("OUTS", MOST_OUTS), "IN_COUNT", ("INS", MOST_INS),
-                   "AFTER", "MAKES_WORK")  # fmt: skip
+                   "AFTER", "ADDRESS", "MAKES_WORK")  # fmt: skip
 IS_TEXT = 1 << 32
 NO_TICKS = 2
 
@@ -104,10 +105,10 @@ FRAME = offsets(
 )  # fmt: skip
 
 # At MAP_SYMBOL: pages that a thread is sent for. BACK: where it goes on. Of each an address, which becomes that of the
-# page or an error, and the bytes.
+# page or an error, and the bytes. PAGES: the same of those that are there and stay, PAGE_COUNT of them.
 MOST_MAPS = 64
 MAP_SYMBOL, GO_MAP_SYMBOL, MAPPED_SYMBOL = "gdbcuda_map_v1", "gdbcuda_go_map_v1", "gdbcuda_mapped_v1"
-MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS))
+MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS), "PAGE_COUNT", ("PAGES", 2 * MOST_MAPS))
 
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
          "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT}  # fmt: skip

@@ -45,6 +45,9 @@ class TraceFolder:
         self.names = listed(path)
         self.problems: list[str] = []
         self.processes = self.read_each(PROCESS, trace_files.process)
+        if {*self.names} <= {CONDITION, FILTERS}:
+            raise UserError(f"nothing was recorded into {path}: no call was made of a function that is recorded",
+                            page="trace")  # fmt: skip
         if not self.processes:
             raise UserError(f"cannot read {path}: it is a folder without what gdbcuda trace writes"
                             f"{' (' + self.problems[0] + ')' if self.problems else ''}")  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from gdbcuda.routes.shapes import OPENER_NAMES
 from gdbcuda.routes.snapshot import Reached
 from gdbcuda.routes.verdicts import Verdict
+from gdbcuda.text import cplusplus
 
 MOST_REQUESTS = 50_000
 UNKNOWN = Verdict("", "")
@@ -40,7 +41,7 @@ class Asker(NamedTuple):
         where = f"{self.layer} {self.object}"
         if not self.function:
             return f"{where}+{self.offset:#x}"
-        return f"{where} {self.function}()" + (f" at {self.source}" if self.source else "")
+        return f"{where} {cplusplus.called(self.function)}" + (f" at {self.source}" if self.source else "")
 
 
 @dataclass

@@ -35,6 +35,11 @@ def parts(name: str) -> tuple[str, str]:
     return re.sub(r"\s*,\s*", ", ", head.strip()), re.sub(r"\s+", "", arguments)
 
 
+def called(name: str) -> str:
+    """ "main" -> "main()"; "Pool::grow(int)" says its arguments itself."""
+    return name if parts(name)[1] else f"{name}()"
+
+
 def without_templates(name: str) -> str:
     while name != (name := TEMPLATE.sub("", name)):
         pass

@@ -18,6 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from idle_gdb import IdleGdb
+from running_program import working as working
 from scenario import GDB, Scenario, is_cuda_gdb
 from shim_support import OLDER_LIBC
 

@@ -85,11 +85,24 @@ def test_the_thread_of_a_hook_library(local: Scenario, compile_c, linked: Path, 
     assert made(text) == ["nvmlDeviceGetCount_v2", *["nvmlDeviceGetCount"] * 3]
     assert stops(text)[0] == ("hook", "nvmlDeviceGetCount")
     assert text.count("cuda-break nvmlDeviceGetCount --exact --from any --in hook") == 3
-    text = local.run(linked, "cuda-break nvmlDeviceGetCount --in hook", hook=hook)
-    assert made(text) == ["nvmlDeviceGetCount_v2"]
-    assert "(not called by the program: nvmlDeviceGetCount; --from any stops there too)" in text
     text = local.run(linked, "cuda-break nvmlDeviceGetCount", both.replace("any", "hook"), hook=hook)
-    assert "not called by" not in text and len(made(text)) == 3
+    assert "does not call" not in text and len(made(text)) == 3
+
+
+def test_in_the_hook_what_only_its_thread_calls(scenario: Scenario, compile_c, linked: Path, include: str) -> None:
+    """--in hook means all that can be called there. What the program does call stops for its calls alone."""
+    hook = compile_c("libthread.so", OWN_THREAD, include, "-shared")
+    text = scenario.run(linked, "cuda-break nvmlDeviceGetCount --in hook", "cuda-save /dev/stdout", "RUN", hook=hook)
+    assert made(text) == ["nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"]
+    assert re.search("nvmlDeviceGetCount_v2 in hook .*, called from the program$", text, re.MULTILINE)
+    assert "(the program does not call nvmlDeviceGetCount: anyone's calls stop there)" in text
+    assert "cuda-break nvmlDeviceGetCount --exact --from any --in hook" in text
+    assert "cuda-break nvmlDeviceGetCount_v2 --from app --in hook" in text
+    assert stops(text)[0] == ("hook", "nvmlDeviceGetCount")
+    assert "called by hook libthread.so watch()" in text
+    text = scenario.run(linked, "cuda-break nvmlDeviceGetCount --in hook --exact",
+                        "cuda-break nvmlDeviceGetCount", hook=hook)  # fmt: skip
+    assert made(text) == ["nvmlDeviceGetCount", "nvmlDeviceGetCount_v2"]
 
 
 def test_what_cannot_be_called_is_left_out(local: Scenario) -> None:

@@ -152,5 +152,5 @@ def test_multiprocessing(local: Scenario, tmp_path: Path, method: str) -> None:
         arguments=(str(script), method),
     )  # fmt: skip
     assert "cuMemAlloc_v2(dptr=0x" in text and "bytesize=1000)" in text and "bytesize=2000 " in text
-    assert len({line.split()[-1] for line in text.splitlines() if " called by app " in line}) == 2
+    assert len({line.split()[-1] for line in text.splitlines() if " through app " in line}) == 2
     assert "is NOT in" not in text

@@ -2,119 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from running_program import calls, gdbcuda, wait_for_calls
 from scenario import Scenario
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
 
-# Each thread counts up in its sizes, and sees that its registers and its errno are as they were.
-WORK = """
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-int cuInit(unsigned); int cuDeviceGet(int *, int); int cuDevicePrimaryCtxRetain(void **, int);
-int cuCtxSetCurrent(void *); int cuMemAlloc_v2(unsigned long *, unsigned long); int cuMemFree_v2(unsigned long);
-static void *context;
-static volatile int is_over;
-static void *work(void *number) {
-    unsigned long block, count, size = ((unsigned long)number + 1) << 24;
-    cuCtxSetCurrent(context);
-    for (count = 0; !is_over; count++) {
-        double kept = 1.5 + count;
-        __asm__ volatile("" : "+x"(kept));
-        errno = 77;
-        if (cuMemAlloc_v2(&block, size + count) || errno != 77 || kept != 1.5 + count || cuMemFree_v2(block)) exit(9);
-        usleep(2000);
-    }
-    return 0;
-}
-int main(void) {
-    int device; pthread_t threads[3]; char line[8];
-    cuInit(0); cuDeviceGet(&device, 0); cuDevicePrimaryCtxRetain(&context, device);
-    for (long i = 0; i < 3; i++) pthread_create(threads + i, 0, work, (void *)i);
-    puts("ready"); fflush(stdout);
-    if (!fgets(line, 8, stdin)) return 2;
-    is_over = 1;
-    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
-    puts("over");
-    return 5;
-}
-"""
 IDLE = """#include <stdio.h>
 int cuInit(unsigned); int main(void) { cuInit(0); puts("ready"); fflush(stdout); return getchar(); }
 """
-
-
-class Working:
-    def __init__(self, program: Path, environment: dict[str, str]) -> None:
-        self.process = subprocess.Popen([str(program)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True)  # fmt: skip
-        assert self.process.stdout is not None and self.process.stdout.readline() == "ready\n"
-        self.pid = self.process.pid
-        self.code = self.driver_code()
-
-    def driver_code(self) -> bytes:
-        with open(f"/proc/{self.pid}/maps") as maps, open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
-            start, end = next(re.match(r"(\w+)-(\w+) r-x.*libcuda\.so", line) for line in maps
-                              if "r-xp" in line and "libcuda.so" in line).groups()  # type: ignore[union-attr]
-            memory.seek(int(start, 16))
-            return memory.read(int(end, 16) - int(start, 16))
-
-    def is_traced(self) -> bool:
-        return "TracerPid:\t0\n" not in Path(f"/proc/{self.pid}/status").read_text()
-
-    def goes_on(self) -> None:
-        """Its code is its own, and so are its end and its exit status."""
-        assert self.process.poll() is None and not self.is_traced()
-        assert self.driver_code() == self.code
-        assert self.process.communicate("end\n", timeout=60)[0] == "over\n"
-        assert self.process.returncode == 5
-
-
-@pytest.fixture
-def working(local: Scenario, compile_c) -> Iterator:
-    running: list[Working] = []
-
-    def start(source: str = WORK, **environment: str) -> Working:
-        program = compile_c("work", "#define _GNU_SOURCE\n" + source, f"-L{local.shim}/standin", "-l:libcuda.so.1")
-        running.append(Working(program, {"LD_LIBRARY_PATH": f"{local.shim}/standin", **environment}))
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.process.kill()
-        one.process.wait()
-
-
-def gdbcuda(*words: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "gdbcuda", *map(str, words)]
-    return subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
-
-
-def calls(folder: Path, are_lost: bool = False) -> list[Any]:
-    done = gdbcuda("log", "show", "--json", folder)
-    assert (done.returncode, done.stderr) == (0, "") or are_lost, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def wait_for_calls(folder: Path, threads: int = 3) -> None:
-    deadline = time.monotonic() + 60
-    while len(list(folder.glob("*.ring"))) < threads and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(0.3)
 
 
 def assert_counts_up(found: list[Any], threads: int = 3) -> None:
@@ -147,7 +52,11 @@ def test_what_a_hook_library_makes_of_the_calls(local: Scenario, working, tmp_pa
     assert done.returncode == 0, done
     found = calls(tmp_path / "log")
     below = {(one["name"], one["layer"]) for one in found if one["depth"]}
-    assert ("cuMemAlloc_v2", "driver") in below and {one["layer"] for one in found if not one["depth"]} == {"hook"}
+    assert ("cuMemAlloc_v2", "driver") in below
+    for thread in {one["lwp"] for one in found}:
+        outermost = [one["layer"] for one in found if one["lwp"] == thread and not one["depth"]]
+        begun_before = outermost.index("hook")  # what a call of the hook's had still to call when gdb came
+        assert set(outermost[begun_before:]) == {"hook"} and begun_before <= 2
     program.goes_on()
 
 
@@ -212,6 +121,28 @@ def test_a_program_that_makes_no_call(local: Scenario, working, tmp_path: Path) 
         assert "is not recorded: it has made no call of the API" in trace.stderr.read()
     assert program.driver_code() == program.code and not program.is_traced()
     assert program.process.communicate("x", timeout=60)[0] == "" and program.process.returncode == ord("x")
+
+
+def test_nothing_was_recorded(working, tmp_path: Path) -> None:
+    """It calls, but none of the functions that are recorded."""
+    program, folder = working(), tmp_path / "log"
+    done = gdbcuda("trace", "-p", program.pid, "--for", "200ms", "--filter", "bytesize > 100G", "-o", folder)
+    last = f"gdbcuda: nothing was recorded: process {program.pid} has made no call of these functions meanwhile\n"
+    assert done.returncode == 0 and done.stderr.endswith(last), done
+    done = gdbcuda("log", "summary", folder)
+    assert done.returncode and f"nothing was recorded into {folder}: no call was made" in done.stderr, done
+    program.goes_on()
+
+
+def test_how_many_of_how_many_are_left_alone(local: Scenario, compile_c, working) -> None:
+    """A function of one byte has no room for a jump."""
+    source = '__attribute__((naked)) void cuDeviceGetCount(void) { __asm__("ret"); }'
+    hook = compile_c("libshort.so", source, "-shared", "-fPIC", "-O1")
+    program = working(LD_PRELOAD=str(hook))
+    text = local.run(None, f"attach {program.pid}", "cuda-log start --fast", "cuda-log stop", "detach", hook=None)
+    assert re.search(r"^Not recorded: 1 of \d+ functions \(there is no room for a jump in the function's first", text,
+                     re.MULTILINE), text  # fmt: skip
+    program.goes_on()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from shim_support import Run
 
 from gdbcuda.check.file import check
 from gdbcuda.check.finding import Report
+from gdbcuda.shell.cli import main
 
 # library -> (the finding that finds it out, its severity, what the advice must name)
 WRONG = {
@@ -85,8 +86,8 @@ def test_the_same_from_the_librarys_side(shim: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "verdict", "status"),
     [
-        ("runtime_alloc", "will be reached by this program, not by linked programs (only-dlsym)", 0),
-        ("dlsym_alloc", "will be reached by this program, not by linked programs (only-dlsym)", 0),
+        ("runtime_alloc", "will be reached by runtime_alloc, not by linked programs (only-dlsym)", 0),
+        ("dlsym_alloc", "will be reached by dlsym_alloc, not by linked programs (only-dlsym)", 0),
         ("test_alloc", "will not be reached by this program (not-reached)", 1),
     ],
 )
@@ -96,6 +97,23 @@ def test_a_release_library_is_judged_by_the_program_at_hand(
     """cuda-load shows this: who asks dlsym gets there, whatever is hidden from others."""
     report = check(shim / "sample" / "wrong" / "only_dlsym.so", program=shim / "sample" / program)
     assert (report.verdict, report.exit_status) == (verdict, status)
+
+
+@pytest.mark.parametrize(
+    ("programs", "status"), [(["dlsym_alloc"], 0), (["test_alloc"], 1), (["test_alloc", "dlsym_alloc"], 1)]
+)
+def test_a_release_library_beside_its_programs_in_a_shell(
+    shim: Path, capsys: pytest.CaptureFixture[str], programs: list[str], status: int
+) -> None:
+    """The library has an error of its own only where no program at hand asks it; the advice is for the others."""
+    hook = shim / "sample" / "wrong" / "only_dlsym.so"
+    words = ["check", "--hook", str(hook), *(str(shim / "sample" / one) for one in programs)]
+    assert main(words) == status
+    of_library = capsys.readouterr().out.partition("\n\n")[0]
+    is_asked = "dlsym_alloc" in programs
+    assert ("-> nothing, for dlsym_alloc; for linked programs write" in " ".join(of_library.split())) == is_asked
+    assert ("debug the other one" in " ".join(of_library.split())) != is_asked
+    assert of_library.endswith("(only-dlsym)")
 
 
 @pytest.mark.parametrize("program", ["test_alloc", "dlsym_alloc", "runtime_alloc"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gdbcuda.machine.free_ranges import fit, gaps
+from gdbcuda.machine.free_ranges import between, fit, gaps
 
 START, END = 0x1008, 0x1100
 
@@ -40,3 +40,27 @@ def test_a_gap_that_fits_exactly_fits() -> None:
 
 def test_there_is_nothing_below_zero() -> None:
     assert gaps([(0x800, 0x2000)], 0x1000, 0x1000, 0x100000) == []
+
+
+M = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("mapped", "found"),
+    [
+        ([(2 * M, 3 * M, "a")], [M + 4096, 2 * M - 8192]),
+        ([(M, 2 * M, "a"), (3 * M, 4 * M, "b")], [2 * M + 4096, 3 * M - 8192]),
+        ([(3 * M, 4 * M, "b"), (M, 2 * M, "a")], [2 * M + 4096, 3 * M - 8192]),
+        ([(M, 2 * M, "a"), (2 * M + 3 * 4096, 3 * M, "b")], [2 * M + 4096]),
+        ([(M, 2 * M, "a"), (2 * M + 2 * 4096, 3 * M, "b")], []),
+        ([(M, 2 * M, "[heap]"), (3 * M, 4 * M, "b")], []),
+        ([(M, 2 * M, "a"), (64 * M, 65 * M, "[stack]")], [2 * M + 4096]),
+        ([(M, 2 * M, "a"), (26 * M, 65 * M, "[stack]")], []),
+    ],
+)
+def test_between_what_is_mapped(mapped: list[tuple[int, int, str]], found: list[int]) -> None:
+    assert list(between(mapped, 4096, 8 * M)) == found
+
+
+def test_a_stack_without_a_limit_may_grow_anywhere() -> None:
+    assert list(between([(M, 2 * M, "a"), (64 * M, 65 * M, "[stack]")], 4096, None)) == []

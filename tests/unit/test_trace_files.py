@@ -124,8 +124,18 @@ def test_what_is_written_while_it_is_read_is_left_out() -> None:
 def test_what_is_no_trace(tmp_path: Path, raw: bytes, why: str) -> None:
     with pytest.raises(UserError, match="a folder without what gdbcuda trace writes"):
         TraceFolder(folder(tmp_path / "t", _1_1_process=raw))
+    (tmp_path / "u").mkdir()
+    (tmp_path / "u/letter.txt").write_text("x")
     with pytest.raises(UserError, match="a folder without what gdbcuda trace writes"):
-        TraceFolder(folder(tmp_path / "u"))
+        TraceFolder(str(tmp_path / "u"))
+
+
+@pytest.mark.parametrize("names", [(), ("condition", "filters")])
+def test_a_trace_without_a_call(tmp_path: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        (tmp_path / name).write_text("x")
+    with pytest.raises(UserError, match=r"nothing was recorded into .*: no call was made"):
+        TraceFolder(str(tmp_path))
 
 
 def test_a_ring_that_is_none_is_said(tmp_path: Path) -> None:

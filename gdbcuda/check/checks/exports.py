@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -89,7 +90,7 @@ def hidden_functions(subject: Subject) -> Answer:
     seen = f"{counted(len(hidden), 'API function')} defined but not exported: {some(hidden)}"
     if subject.hooked:
         return seen
-    return Answered(seen, severity=_unlinked_severity(subject), verdict=_unlinked_verdict(subject))
+    return Answered(seen, _unlinked_advice(subject), "", _unlinked_severity(subject), _unlinked_verdict(subject))
 
 
 @check(
@@ -114,7 +115,7 @@ def _mangled(symbol: str) -> re.Match[str] | None:
     "only-dlsym", "error", LIBRARY,
     means="reached by programs that load the vendor's library and ask dlsym; a program that is linked straight against "
           "libcuda or libnvidia-ml goes past it, without a word",
-    do=_EXPORT + "; a release build that hides and strips is not the one to debug",
+    do=f"is it a release build, which hides and strips on purpose? debug the other one; else {_EXPORT}",
 )  # fmt: skip
 def only_dlsym(subject: Subject) -> Answer:
     exported = subject.library.exported
@@ -122,12 +123,20 @@ def only_dlsym(subject: Subject) -> Answer:
         return None
     stripped = "" if subject.hidden_is_known else "; stripped, so what it hides cannot be told"
     seen = f"exports dlsym and no API function ({counted(len(exported), 'exported symbol')}){stripped}"
-    return Answered(seen, severity=_unlinked_severity(subject), verdict=_unlinked_verdict(subject))
+    return Answered(seen, _unlinked_advice(subject), "", _unlinked_severity(subject), _unlinked_verdict(subject))
+
+
+def _unlinked_advice(subject: Subject) -> str:
+    return f"nothing, for {_program(subject)}; for linked programs {_EXPORT}" if _is_asked(subject) else ""
 
 
 def _unlinked_verdict(subject: Subject) -> str:
     others = "by linked programs"
-    return f"will be reached by this program, not {others}" if _is_asked(subject) else f"will not be reached {others}"
+    return f"will{f' be reached by {_program(subject)}, not' if _is_asked(subject) else ' not be reached'} {others}"
+
+
+def _program(subject: Subject) -> str:
+    return os.path.basename(subject.program.path)
 
 
 def _unlinked_severity(subject: Subject) -> str:
@@ -135,8 +144,10 @@ def _unlinked_severity(subject: Subject) -> str:
 
 
 def _is_asked(subject: Subject) -> bool:
-    """There is a program to be run with it, and that asks a resolver instead of calling by name."""
-    return subject.has_program and bool(Routes(subject).described())
+    """There is a program to be run with it, and that asks a resolver instead of calling the vendor's by name."""
+    if not subject.has_program or not Routes(subject).described():
+        return False
+    return all(function.api == "runtime" for function in subject.uses.called.values())
 
 
 @check(

@@ -13,6 +13,7 @@ from gdbcuda.command_line.argument_types import one_of
 from gdbcuda.command_line.options import Options, condition, flag, option, words
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import breakpoints, layers, process
+from gdbcuda.live.breaking import gdb_conditions
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.frames import condition_words, frames
@@ -30,7 +31,6 @@ from gdbcuda.text.sentences import some
 
 MOST_FRAMES = 200
 CALLER = re.compile(r"\bcaller\b")
-NAME = re.compile(r"(?<![\w$.])[A-Za-z_]\w*")
 # By command: makes a breakpoint what its words ask for, which `save breakpoints` has kept.
 ADOPTERS: dict[str, Callable[[gdb.Breakpoint, str], None]] = {}
 
@@ -77,6 +77,9 @@ class BreakRequest:
         is_behind = bool(self.places) or any(map(names.hides_all, layers.hooks()))
         return "any" if is_behind and self.places != ("hook",) else "app"
 
+    def by_anyone(self) -> BreakRequest:
+        return BreakRequest(self.places, ("any",), self.on, self.once, self.count, self.text)
+
     def calls(self, is_exact: bool) -> variants.WantedCalls:
         callers = ("any",) if CALLER.search(self.text or "") else cplusplus.listed(self.callers)
         return variants.WantedCalls(self.places, callers, is_exact)
@@ -104,7 +107,7 @@ class BreakRequest:
         """What is no function of the API the hook itself calls: what to say of that, "" for functions of the API."""
         if any(map(names.prototype, symbols)):
             return ""
-        refuse_number(self.text or "")
+        gdb_conditions.refuse_unreadable(self.text or "", symbols)
         if self.is_from_given:
             return ""
         self.callers = "any"
@@ -121,17 +124,6 @@ class BreakRequest:
         found += ["--in", ",".join(self.places)] if self.places else []
         found += ["--on", self.on] if self.on != "enter" else []
         return " ".join([*found, *["--once"] * self.once, *["--count"] * self.count])
-
-
-def refuse_number(text: str) -> None:
-    """gdb reads a condition for functions that are not in the table; of one that is pending it says nothing until the
-    function is loaded. The names in it are known only then, the numbers are wrong now."""
-    try:
-        gdb.parse_and_eval(NAME.sub("0", text) or "0")
-    except gdb.error as problem:
-        if "Invalid number" in str(problem):
-            why = "gdb reads this condition: sizes like 1G are for functions of the API"
-            raise UserError(f"{problem} ({why})") from None
 
 
 def request_of(wanted: BreakOptions) -> BreakRequest:
@@ -217,11 +209,12 @@ def expect_open_calls(made: gdb.Breakpoint, request: BreakRequest, condition: co
 def is_meant(
     call: frames.FrameCall, request: BreakRequest, condition: conditions.Condition | None, number: int
 ) -> bool:
-    caller = call.caller
-    if caller is None or not any(condition_words.is_from(caller, word) for word in cplusplus.listed(request.callers)):
+    if call.caller is None:
+        return False
+    around = condition_words.EntrySurroundings(call.caller, lambda: counting.one_more(number))
+    if not around.is_from(cplusplus.listed(request.callers)):
         return False
     try:
-        around = condition_words.EntrySurroundings(caller, lambda: counting.one_more(number))
         return condition is None or condition.holds(call.function, call.raws, process.InferiorMemory(), around)
     except Unreadable:
         return True  # better one stop too many than the one that was asked for

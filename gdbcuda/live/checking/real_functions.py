@@ -17,12 +17,16 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
+from gdbcuda.live.checking import hook_variables
+from gdbcuda.live.checking.hook_variables import HookVariable
 from gdbcuda.live.dlsym import wanted_requests
 from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.memory import string_at
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import VENDORS, ProcessSnapshot
 from gdbcuda.routes.verdicts import Verdict
+from gdbcuda.text import cplusplus
+from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda.linkage import Linkage
@@ -32,10 +36,12 @@ LARGEST = 1 << 20  # bytes of one array
 AN_API_NAME = re.compile(r"(?:cu|nvml)[A-Z]\w*$|cuda[A-Z]\w*$")
 
 CODE = (gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_VOID)
+POINTER = 8  # bytes
+A_WAY_ON = re.compile(r"real|orig|next|true|fn|func|sym|proc|entry|addr")  # a void * of that name, in a hooked function
 
 
 class LonePointer(NamedTuple):
-    """``variable``: "real_cuInit", "driver.cuInit"."""
+    """``variable``: "real_cuInit", "driver.cuInit", "cuInit::real"."""
 
     function: str
     variable: str
@@ -57,21 +63,11 @@ class RealFunctions(NamedTuple):
 @process.until_objects_change
 def tables(file: str) -> tuple[RealFunctions, ...]:
     """Of the object with that file name, as the loader names it."""
-    objfile = process.objfile_of(file)
-    if objfile is None or not objfile.filename:
-        return ()
-    return tuple(found for name in variables(objfile.filename) for found in of_variable(objfile, name))
+    return tuple(found for one in hook_variables.variables(file) for found in of_variable(one))
 
 
-def variables(file: str) -> list[str]:
-    return re.findall(r"^\[ *\d+\] [DBdb] 0x[0-9a-f]+ (\w+)", this_snapshot.minimal_symbols(file), re.MULTILINE)
-
-
-def of_variable(objfile: gdb.Objfile, name: str) -> Iterator[RealFunctions]:
-    symbol = objfile.lookup_static_symbol(name) or objfile.lookup_global_symbol(name)
-    if symbol is None or symbol.type is None:
-        return
-    array = symbol.type.strip_typedefs()
+def of_variable(variable: HookVariable) -> Iterator[RealFunctions]:
+    array = variable.type
     if array.code != gdb.TYPE_CODE_ARRAY or not 0 < array.sizeof <= LARGEST:
         return
     entry = array.target().strip_typedefs()
@@ -79,9 +75,9 @@ def of_variable(objfile: gdb.Objfile, name: str) -> Iterator[RealFunctions]:
         return
     texts = pointers(entry, (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR), 1)
     codes = pointers(entry, CODE)
-    address = symbol.value().address if texts and codes else None  # None: it is optimised out
-    if address is not None:
-        yield RealFunctions(name, int(address), array.sizeof // entry.sizeof, entry.sizeof, texts[0][0], *codes[0])
+    if texts and codes:
+        count = array.sizeof // entry.sizeof
+        yield RealFunctions(variable.name, variable.address, count, entry.sizeof, texts[0][0], *codes[0])
 
 
 def pointers(entry: gdb.Type, codes: tuple[int, ...], size: int = 0) -> list[tuple[int, str]]:
@@ -111,7 +107,7 @@ def null_entries(snapshot: ProcessSnapshot, hook: Linkage, names: Set[str], aske
     """The hook's pointers for the names that are NULL: entries of its tables, and variables named after a function.
     ``asked``: the requests that were logged."""
     file = this_snapshot.file_of(hook)
-    answered = {r.name: r for r in asked if r.asker.file == file and r.returned}
+    answered = by_function(r for r in asked if r.asker.file == file and r.returned)
     found = []
     for table in tables(file):
         for index, name in unset(snapshot, table):
@@ -127,8 +123,18 @@ def null_entries(snapshot: ProcessSnapshot, hook: Linkage, names: Set[str], aske
     return found
 
 
+def by_function(requests: Iterable[Request]) -> dict[str, Request]:
+    """The last request for each name; for what was never asked for, what its function asked for in vain instead."""
+    made = list(requests)
+    instead = {function_in(cplusplus.plain(one.asker.function)): one for one in made if one.answer is None}
+    return instead | {one.name: one for one in made}
+
+
 def why_null(snapshot: ProcessSnapshot, name: str, asked: Request | None) -> str:
     """``asked``: the hook's last request for the name."""
+    if asked is not None and asked.name != name:
+        instead = f"request #{asked.number} from its function, for {visible(asked.name)}"
+        return f"NULL: {instead}, failed: {asked.verdict.why}"
     if asked is not None:
         failed = f"failed: {asked.verdict.why}" if asked.answer is None else "was answered, and that is not kept here"
         return f"NULL: request #{asked.number} for it {failed}"
@@ -141,34 +147,32 @@ def why_null(snapshot: ProcessSnapshot, name: str, asked: Request | None) -> str
 
 @process.until_objects_change
 def lone_pointers(file: str) -> tuple[LonePointer, ...]:
-    """Those that are named after a function: real_cuInit, cuInit_real, driver.cuInit."""
-    objfile = process.objfile_of(file)
-    if objfile is None or not objfile.filename:
-        return ()
-    return tuple(one for name in variables(objfile.filename) for one in named_after(objfile, name))
+    """Those that are named after a function: real_cuInit, cuInit_real, driver.cuInit; and those of a hook."""
+    return tuple(pointer for one in hook_variables.variables(file) for pointer in named_after(one))
 
 
-def named_after(objfile: gdb.Objfile, name: str) -> Iterator[LonePointer]:
-    symbol = objfile.lookup_static_symbol(name) or objfile.lookup_global_symbol(name)
-    kind = symbol.type.strip_typedefs() if symbol is not None and symbol.type is not None else None
-    if symbol is None or kind is None or not may_hold(kind, name):
-        return
-    address = symbol.value().address
-    if address is None:  # optimised out
-        return
-    if kind.code == gdb.TYPE_CODE_PTR:
-        yield LonePointer(function_in(name), name, int(address))
-        return
-    for at, member in pointers(kind, CODE):
+def named_after(variable: HookVariable) -> Iterator[LonePointer]:
+    kind, name = variable.type, variable.name.rpartition("::")[2]
+    members = pointers(kind, CODE) if kind.code == gdb.TYPE_CODE_STRUCT and kind.sizeof <= LARGEST else []
+    for at, member in members:
         if function_in(member):
-            yield LonePointer(function_in(member), f"{name}.{member}", int(address) + at)
+            yield LonePointer(function_in(member), f"{variable.name}.{member}", variable.address + at)
+    code = code_pointer(kind)
+    of_its_own = code == gdb.TYPE_CODE_FUNC or (code == gdb.TYPE_CODE_VOID and A_WAY_ON.search(name))
+    function = function_in(name) or (function_in(variable.function) if of_its_own else "")
+    if code is not None and function:
+        yield LonePointer(function, variable.name, variable.address)
 
 
-def may_hold(kind: gdb.Type, name: str) -> bool:
-    """Is the variable a pointer to code with a function's name, or a struct, whose members may be?"""
-    if kind.code == gdb.TYPE_CODE_PTR:
-        return kind.target().strip_typedefs().code in CODE and bool(function_in(name))
-    return kind.code == gdb.TYPE_CODE_STRUCT and kind.sizeof <= LARGEST
+def code_pointer(kind: gdb.Type) -> int | None:
+    """What a pointer to code points to, an atomic one too: TYPE_CODE_FUNC, TYPE_CODE_VOID; None for what is none."""
+    while kind.code == gdb.TYPE_CODE_STRUCT and kind.sizeof == POINTER:
+        inner = [one.type for one in kind.fields() if hasattr(one, "bitpos") and one.type is not None]
+        if not inner or inner[0].sizeof != POINTER:
+            return None
+        kind = inner[0].strip_typedefs()
+    code = kind.target().strip_typedefs().code if kind.code == gdb.TYPE_CODE_PTR else None
+    return code if code in CODE else None
 
 
 def function_in(name: str) -> str:

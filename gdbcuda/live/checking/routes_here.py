@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live.checking import real_functions, static_calls
+from gdbcuda.live.checking import hook_variables, real_functions, static_calls
 from gdbcuda.live.dlsym import request_log
 from gdbcuda.live.layers import names, this_snapshot
 from gdbcuda.live.noticing import answer_search
@@ -15,6 +16,7 @@ from gdbcuda.routes import collect, judge, report
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
+from gdbcuda.text.printable import visible
 
 
 def routes(snapshot: ProcessSnapshot, function: str | None = None, app: bool = False, all: bool = False) -> list[Route]:
@@ -113,6 +115,15 @@ def null_pointers(snapshot: ProcessSnapshot, function: str | None = None) -> lis
     wanted, asked = wanted_names(snapshot, function), request_log.LOG().book.requests
     found = (real_functions.null_entries(snapshot, hook, wanted, asked) for hook in snapshot.hooks)
     return collect.sorted_routes([route for each in found for route in each])
+
+
+def no_null_pointers(snapshot: ProcessSnapshot) -> str:
+    """What can be said where none was found: nothing, without debug info."""
+    silent = [file for file in map(snapshot.file_of, snapshot.hooks) if not hook_variables.is_told_of(file)]
+    if silent:
+        which = ", ".join(visible(os.path.basename(file)) for file in silent)
+        return f"unknown: gdb has no debug info of {which} that tells of its pointers (build it with -g)"
+    return "No NULL among the hook's pointers that its debug info tells of."
 
 
 def past_the_hook(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Route]:

@@ -73,29 +73,33 @@ def cuda_break(wanted: from_request.BreakOptions) -> str:
     request = from_request.request_of(wanted)
     calls = request.calls(wanted.exact)
     found = {symbol: pattern for pattern in wanted.function for symbol in variants.resolve(pattern, calls)}
+    by_others = called_by_others(wanted.function, found, request, calls)
+    found |= by_others
     request.refuse_returns([*found])
     no_api = request.take_any_caller([*found])
     one_of_many = {symbol for symbol, pattern in found.items() if [*found.values()].count(pattern) > 1}
     condition = request.parse([*found], one_of_many | {one for one in found if names.is_glob(found[one])})
     fitting = [symbol for symbol in found if condition is None or condition.fits(symbol)]
     with breakpoints.pending_allowed():
-        made = [from_request.make(symbol, request, condition) for symbol in fitting]
+        made = [from_request.make(one, request.by_anyone() if one in by_others else request, condition)
+                for one in fitting]  # fmt: skip
     guards.refresh()
     left_out = [symbol for symbol in found if symbol not in fitting]
-    remarks = no_api + not_fitting(left_out) + called_by_others(wanted.function, found, request, calls)
-    return summary(made, request, condition) + remarks + unknown_callers(request)
+    remarks = no_api + not_fitting(left_out) + unknown_callers(request)
+    if by_others:
+        remarks += f"\n  (the program does not call {some([*by_others])}: anyone's calls stop there)"
+    return summary(made, request, condition, by_others) + remarks
 
 
 def called_by_others(
     patterns: Sequence[str], found: Container[str], request: from_request.BreakRequest, calls: variants.WantedCalls
-) -> str:
+) -> dict[str, str]:
     """Where --in names a layer and --from no caller: symbols of the function that the layer has, and the program does
-    not call. A thread of the hook library may."""
+    not call, with their patterns. A thread of the hook library may."""
     if not request.places or request.is_from_given or calls.is_exact:
-        return ""
+        return {}
     by_anyone = calls._replace(callers=("any",))
-    more = [one for pattern in patterns for one in variants.resolve(pattern, by_anyone) if one not in found]
-    return f"\n  (not called by the program: {some(more)}; --from any stops there too)" if more else ""
+    return {one: pattern for pattern in patterns for one in variants.resolve(pattern, by_anyone) if one not in found}
 
 
 def not_fitting(symbols: list[str]) -> str:
@@ -115,19 +119,22 @@ def unknown_callers(request: from_request.BreakRequest) -> str:
 
 
 def summary(
-    made: list[gdb.Breakpoint], request: from_request.BreakRequest, condition: conditions.Condition | None
+    made: list[gdb.Breakpoint], request: from_request.BreakRequest, condition: conditions.Condition | None,
+    by_others: Container[str],
 ) -> str:
-    rest = called_from(request) + (f", on {request.on}" if request.on != "enter" else "")
+    """``by_others``: functions that stop for any caller."""
+    whose, rest = called_from(request), (f", on {request.on}" if request.on != "enter" else "")
     if condition is not None or request.text:
         text = condition.text if condition is not None else request.text or ""
         rest += f", if {highlighted(visible(text), C, settings.colour())}"
     if len(made) > 8:
         places = Counter(" ".join(where(b, request)).strip() for b in made)
         rows = [f"  {count} in {place}" for place, count in places.most_common()]
-        rows.insert(0, f"{names.breakpoint_numbers([b.number for b in made])}: {len(made)} functions{rest}")
+        rows.insert(0, f"{names.breakpoint_numbers([b.number for b in made])}: {len(made)} functions{whose}{rest}")
     else:
         rows = [f"Breakpoint {b.number}: {ours.wish(b.number).function} in "
-                f"{' '.join(where(b, request)).strip()}{rest}{guarded(b)}" for b in made]  # fmt: skip
+                f"{' '.join(where(b, request)).strip()}"
+                f"{'' if ours.wish(b.number).function in by_others else whose}{rest}{guarded(b)}" for b in made]
     return "\n".join(map(visible_in_colour, rows))
 
 

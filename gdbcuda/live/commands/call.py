@@ -77,10 +77,7 @@ def no_call(frame: gdb.Frame) -> str:
 
 
 def in_full(call: frames.FrameCall) -> str:
-    lines = [
-        f"{call.function.symbol} in {stops.where(call.place)}, {'called by' if call.result is None else 'returned to'} "
-        f"{stops.caller_text(call)}"
-    ]
+    lines = [", ".join([f"{call.function.symbol} in {stops.where(call.place)}", *stops.caller_lines(call)])]
     lines += source_line(call.caller.address) if call.caller is not None else []
     rows = [(a.name, stops.code(a.type_name), stops.code(visible(a.text))) for a in call_data.arguments_of(call)]
     lines += [f"  {line}" for line in render.rows_of_cells(rows).split("\n") if rows]

@@ -88,23 +88,21 @@ def cuda_log_start(wanted: StartOptions) -> str:
         fast.require_possible(wish)
     elif wanted.keep or wanted.last:
         raise UserError("--keep and --last are of --fast", page="log")
-    if wanted.fast and process.is_alive():
-        come_in(wish)
-    recorder = call_log.start(wish, wanted.to, wanted.fast)
+    is_at_entry = wanted.fast and process.is_alive() and come_in(wish)
+    recorder = call_log.start(wish, wanted.to, wanted.fast, is_at_entry)
     planted = f", {recorder.places()} places" if process.is_alive() else ", from the next run on"
     return f"Recording {wish_text(wish)}{planted}." + (fast.remark(recorder) if wanted.fast else "")
 
 
-def come_in(wish: RecordWish) -> None:
-    """Into a process that gdb has attached to."""
+def come_in(wish: RecordWish) -> bool:
+    """Into a process that gdb has attached to. True where the program has been stopped at a function's entry for it."""
     from gdbcuda.live.keeping import bringing, left
     from gdbcuda.live.recording.in_process import kept_folder
 
     if wish.folder:
         kept_folder.require_seen(wish.folder)
     left.take_out()
-    if bringing.is_needed():
-        bringing.bring(wish)
+    return bringing.bring(wish)
 
 
 def make_wish(wanted: StartOptions) -> RecordWish:

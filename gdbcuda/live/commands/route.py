@@ -82,7 +82,7 @@ def null_pointers(snapshot: ProcessSnapshot, wanted: RouteOptions) -> str:
     if not snapshot.hooks:
         raise UserError("no hook library is loaded (cuda-load LIB)")
     if not found:
-        return "No NULL among the hook's pointers that its debug info tells of."
+        return routes_here.no_null_pointers(snapshot)
     return "\n".join([report.table(found, stops.paint), summary])
 
 

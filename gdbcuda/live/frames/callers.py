@@ -35,7 +35,10 @@ def test(wanted: str) -> trampoline.Test:
 def may_call(one: Image, words: Sequence[str]) -> bool:
     name = file_of(one)
     layer = "app" if not one.name else layers.layer_of_object(name)
-    return any(is_meant(word, layer, name, is_program=not one.name) or has_function(one, word) for word in words)
+    return any(
+        is_meant(word, layer, name, is_program=not one.name) or has_function(one, word)
+        or condition_words.may_be_script(word) for word in words
+    )  # fmt: skip
 
 
 def has_function(one: Image, word: str) -> bool:
@@ -91,6 +94,8 @@ def ranges_of(word: str) -> list[Range]:
         return complement(extent(one) for one in objects if layers.layer_of_object(file_of(one)) in FOREIGN)
     if word == "runtime" and this_snapshot.static_runtime():
         raise NoDetour("the runtime is a part of the program, and its code is not in one piece")
+    if condition_words.may_be_script(word):
+        raise NoDetour(f"{word} may be a name of Python's, whose frames gdb reads")
     found = [extent(one) for one in objects if layers.matches(word, layers.layer_of_object(file_of(one)), file_of(one))]
     return found + condition_words.function_ranges(word) + inlined(word)
 

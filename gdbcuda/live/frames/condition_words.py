@@ -9,10 +9,12 @@ import gdb
 
 from gdbcuda import api
 from gdbcuda import condition as conditions
+from gdbcuda.cpython import own_code
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import frames
 from gdbcuda.live.layers import names, table_version
+from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text import cplusplus
 
 MOST_SHOWN = 8
@@ -87,12 +89,26 @@ def symbols_of(address: int) -> list[tuple[str, int]]:
     return this_snapshot.symbol_table(file) if file else []
 
 
+def is_from_script(words: Sequence[str]) -> bool:
+    """A frame of Python that led to where the selected thread is has one of the names."""
+    named = [word for word in words if may_be_script(word)]
+    return bool(named) and any(own_code.is_meant(one, word) for one in thread_stacks.calling() for word in named)
+
+
+@process.until_objects_change
+def may_be_script(word: str) -> bool:
+    """A function, module, file or line of Python: what is no layer and no object, where there is a Python to ask."""
+    if word in (*layers.LAYERS, "any") or not thread_stacks.interpreters():
+        return False
+    return not any(layers.matches(word, "", one.name) for one in process.images() if one.name)
+
+
 class FrameSurroundings:
     """Of the call that the selected frame is."""
 
     def is_from(self, words: Sequence[str]) -> bool:
         caller = frames.caller_of(gdb.selected_frame())
-        return caller is not None and any(is_from(caller, word) for word in words)
+        return (caller is not None and any(is_from(caller, word) for word in words)) or is_from_script(words)
 
     def thread(self) -> int:
         return int(gdb.selected_thread().num)
@@ -108,7 +124,7 @@ class EntrySurroundings(FrameSurroundings):
         self.caller, self.number = caller, count
 
     def is_from(self, words: Sequence[str]) -> bool:
-        return any(is_from(self.caller, word) for word in words)
+        return any(is_from(self.caller, word) for word in words) or is_from_script(words)
 
     def count(self) -> int:
         return self.number()

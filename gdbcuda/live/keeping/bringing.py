@@ -8,7 +8,7 @@ C++ exceptions and profilers know what the loader has loaded. (machine.library_c
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import gdb
@@ -25,9 +25,12 @@ from gdbcuda.live.patching.trampoline_space import Leftover
 from gdbcuda.live.placing import own_process
 from gdbcuda.live.recording import planting
 from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process import near_pages, slots
+from gdbcuda.live.recording.in_process.near_pages import Pages
 from gdbcuda.machine import library_call
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.free_ranges import aligned
+from gdbcuda.rings import ring_layout
 
 IN_LIBC = ("libc.so", "libc-", "libdl.so", "libdl-")
 NO_WAY = "our library cannot be loaded into this process:"
@@ -44,20 +47,29 @@ class Arrival(own_process.Internal):
         return True
 
 
-def is_needed() -> bool:
-    return process.is_alive() and gdb.selected_inferior().was_attached and agent.area() is None
-
-
-def bring(wish: RecordWish) -> None:
-    """The program runs up to its next call of one of these functions, and stops there; else `UserError`."""
+def bring(wish: RecordWish) -> bool:
+    """What is missing, the library or pages near functions that are far from it: the program runs up to its next call
+    of one of these functions, and stops there; else `UserError`. False where nothing is missing."""
+    if not process.is_alive() or not gdb.selected_inferior().was_attached:
+        return False
+    spots = [spot for one in this_snapshot.objects().all
+             for spot in planting.spots(one, wish.functions, wish.places)]  # fmt: skip
+    if agent.area() is not None and not near_pages.missing(spots):
+        return False
     if seccomp.is_confined():
         raise UserError(f"{NO_WAY} it confines itself with seccomp")
-    path = seen_path()
-    spots = [spot.address for one in this_snapshot.objects().all
-             for spot in planting.spots(one, wish.functions, wish.places)]  # fmt: skip
+    path = seen_path() if agent.area() is None else ""
     if not spots:
         raise UserError("nothing to record: no library that is loaded has one of these functions")
-    function = arrive(spots, "a call of the API")
+    function = arrive([one.address for one in spots], "a call of the API")
+    if path:
+        load(path, function)
+    map_near(near_pages.near(near_pages.missing(spots), wish.condition is not None), function)
+    return True
+
+
+def load(path: str, function: int) -> None:
+    """The thread is about to call it."""
     start, arrived, size = prepare(path, function)
     gdb.parse_and_eval(f"$pc = {start:#x}")
     arrive([arrived], "the library")
@@ -68,6 +80,19 @@ def bring(wish: RecordWish) -> None:
     process.forget()
     if not handle or agent.area() is None:
         raise UserError(f"{NO_WAY} its dlopen refuses {path}")
+
+
+def map_near(wanted: Sequence[Pages], function: int) -> None:
+    """By the same thread. Where it cannot, functions that are far away are not recorded."""
+    go = agent.symbol(ring_layout.GO_MAP_SYMBOL)
+    if not wanted or go is None:
+        return
+    near_pages.ask(wanted, function)
+    gdb.parse_and_eval(f"$pc = {go.address:#x}")
+    thread = gdb.selected_thread().global_num
+    arrive([slots.require(ring_layout.MAPPED_SYMBOL)], "the pages near its libraries", thread)
+    near_pages.take(len(wanted))
+    arrive([function], "the function", thread)
 
 
 def seen_path() -> str:

@@ -126,7 +126,8 @@ def read_hidden(path: str, version: tuple[int, ...]) -> frozenset[str]:
     from gdbcuda import elf
 
     try:
-        return frozenset(elf.open(path).hidden_functions)
+        file = elf.open(path)
+        return frozenset(name for one in (file, *elf.debug_files(file)) for name in one.hidden_functions)
     except UserError:
         return frozenset()
 

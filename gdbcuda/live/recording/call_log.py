@@ -76,8 +76,11 @@ def can_record() -> bool:
     return process.connection() != "core"
 
 
-def start(wish: RecordWish, path: str | None, is_fast: bool = False) -> Recorder | RingRecorder:
-    """A new recorder in the place of the one at work, if any; the log goes on, numbers and clock with it."""
+def start(
+    wish: RecordWish, path: str | None, is_fast: bool = False, is_at_entry: bool = False
+) -> Recorder | RingRecorder:
+    """A new recorder in the place of the one at work, if any; the log goes on, numbers and clock with it.
+    ``is_at_entry``: a thread has been brought to the entry of a function, and not by the user."""
     if not can_record():
         raise UserError(NO_CALLS, page="processes")
     file = sinks.JsonLines(path, log_header.header(), complain) if path else None  # if that fails the old one goes on
@@ -89,9 +92,12 @@ def start(wish: RecordWish, path: str | None, is_fast: bool = False) -> Recorder
     unloading.watch()
     recorder = RingRecorder(wish, found) if is_fast else Recorder(wish, found, is_bad)
     preload.need_ours(is_fast)
-    if is_fast:
+    if isinstance(recorder, RingRecorder):
+        recorder.is_stepped = not is_at_entry
         for word in ("until", "advance"):
             user_hooks.add(f"hook-{word}", "recording.call_log", "before_until")
+        for word in ("step", "stepi", "next", "nexti") if is_at_entry else ():
+            user_hooks.add(f"hook-{word}", "recording.call_log", "before_step")
         loader_watch.want(on_loaded, loader_watch.LAST)
     recorder.epoch -= SESSION.seconds
     recorder.number = SESSION.numbers
@@ -161,6 +167,12 @@ def before_until() -> None:
     """Where gdb's own breakpoint of it will be, nobody can ask: it may be in the bytes of a jump."""
     if isinstance(SESSION.recorder, RingRecorder):
         SESSION.recorder.stays_out = True
+
+
+def before_step() -> None:
+    """From an entry on, one would see the jump there."""
+    if isinstance(SESSION.recorder, RingRecorder):
+        SESSION.recorder.is_stepped = True
 
 
 def on_process(inferior: gdb.Inferior) -> None:

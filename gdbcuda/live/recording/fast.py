@@ -58,6 +58,8 @@ def remark(recorder: Recorder | RingRecorder) -> str:
         found.append("This process has not libgdbcuda.so, which the next run will have.")
     if recorder.lost:
         found.append(f"{recorder.lost} calls were overwritten before they were read.")
-    for why, count in Counter(why for _, why in recorder.left_alone()).most_common():
-        found.append(f"Not recorded: {count} functions, for {why}.")
+    reasons = Counter(why for _, why in recorder.left_alone())
+    for why, count in reasons.most_common():
+        which = "of each: " if count > 1 else ""
+        found.append(f"Not recorded: {count} of {recorder.places() + sum(reasons.values())} functions ({which}{why}).")
     return "".join(f"\n{line}" for line in found)

@@ -18,6 +18,8 @@ from gdbcuda.calls.kernels import HOST_FUNCTION, NAMING, mangled_names
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import BEFORE
 from gdbcuda.calls.sinks import Sink
+from gdbcuda.cpython import own_code
+from gdbcuda.cpython.stacks import PythonFrame
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
@@ -31,6 +33,7 @@ from gdbcuda.live.recording.footprint import RecordWish
 
 # tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
 IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
+NO_ADDRESS = 1 << 63  # x86-64 and aarch64 have none from here to the kernel's own half
 NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
 
 
@@ -43,6 +46,7 @@ class LogNotes:
         self.number = self.missed = 0
         self.running = images_at_work()
         self.noted: PerInferior[set[tuple[str, Any]]] = PerInferior(set)
+        self.scripts: PerInferior[dict[PythonFrame, int]] = PerInferior(dict)
         self.why_ended = record.PROCESS_GONE
         self.planted: PerInferior[dict[tuple[str, int], int]] = PerInferior(dict)  # objects, with an address in each
 
@@ -64,6 +68,19 @@ class LogNotes:
             known = code_places.details(place) | code_places.inlined_into(outer)
             self.note("place", place.address, known | ({"text": text} if text else {}))
         return place.address
+
+    def script_site(self, frames_of_python: Sequence[PythonFrame]) -> int:
+        """The place of the user's own line; 0 where no Python calls."""
+        own = own_code.site(frames_of_python)
+        return self.script(own) if own is not None else 0
+
+    def script(self, frame: PythonFrame) -> int:
+        """A place that is no address: a number of its own, where no address can be."""
+        key = frame._replace(entry=0)
+        number = self.scripts().setdefault(key, NO_ADDRESS + len(self.scripts()))
+        self.note("place", number, {"address": number, "script": True, "function": frame.function, "object": frame.file,
+                                    "line": frame.line, "layer": "app", "source": own_code.line_of(frame)})  # fmt: skip
+        return number
 
     def note_kernel(self, function: api.Function, call: Call, raws: list[bytes | None]) -> None:
         """What names a kernel: the host function that stands for it, or the name in the program's code for the GPU."""

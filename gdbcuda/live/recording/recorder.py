@@ -20,6 +20,7 @@ from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.calls.stacks import Open, Stacks
+from gdbcuda.cpython.stacks import PythonFrame, entered
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.breaking.answering_stops import bytes_kept
@@ -28,6 +29,7 @@ from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.placing import link, unloading
+from gdbcuda.live.pythons import python_frames, thread_stacks
 from gdbcuda.live.recording import jumps, planting
 from gdbcuda.live.recording.footprint import RecordedProcess, RecordWish
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
@@ -76,8 +78,10 @@ class Recorder(LogNotes):
             return None
         self.abandon(stacks.left_by(spot.address, back, sp, bool(state.jumps)), record.UNWOUND)
         call = self.begin(thread, state, spot, start)
-        call.stack = self.backtrace() if self.wish.stack else []
+        scripts = thread_stacks.calling()
+        call.stack = self.backtrace(scripts) if self.wish.stack else []
         call.caller = self.place(called_by)
+        call.python = self.script_site(scripts)
         decoded = decode.arguments(function, raws, memory, table_version.table(), phase="enter")
         call.arguments = {a.name: a.data for a in decoded}
         call.addresses = decode.string_addresses(function, decoded)
@@ -113,21 +117,27 @@ class Recorder(LogNotes):
         return call
 
     def is_wanted_caller(self, back: int) -> bool:
-        return any(condition_words.is_from(code_places.caller(back), word) for word in self.wish.callers)
+        named = any(condition_words.is_from(code_places.caller(back), word) for word in self.wish.callers)
+        return named or condition_words.is_from_script(self.wish.callers)
 
-    def backtrace(self) -> list[int]:
-        """The frames of what is inlined have the address of the function that it was put into."""
+    def backtrace(self, scripts: Sequence[PythonFrame]) -> list[int]:
+        """The frames of what is inlined have the address of the function that it was put into. Those of Python stand
+        for the native frame that runs them; all of them are told."""
         found: list[int] = []
+        runs = entered(scripts)
         same: list[gdb.Frame] = []  # of one address, outwards
         for number, frame in enumerate(frames.innermost(self.wish.stack + MOST_INLINED)):
             if number > self.wish.stack and not same:
                 break
             if number:
                 same.append(frame)
+            if runs and python_frames.evaluates(frame):
+                found += map(self.script, runs.pop(0))
+                same = []
             if same and frame.type() != gdb.INLINE_FRAME:
                 found.append(self.place(code_places.caller(same[0].pc()), same[1:]))
                 same = []
-        return found
+        return [*found, *(self.script(one) for run in runs for one in run)]
 
     # -- return -----------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console
 from gdbcuda.live.layers import noticed
 from gdbcuda.live.prompt import safely, settings
+from gdbcuda.live.pythons import python_frames
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class LayerFilter:
         settings.SETTINGS["cuda-backtrace"].value = on
 
     def filter(self, iterator: Iterator[Decorator]) -> Iterator[Decorator]:
-        return map(layered, filter(is_shown, readable(iter(iterator))))
+        return python_frames.with_python(map(layered, filter(is_shown, readable(iter(iterator)))))
 
 
 def is_shown(decorator: Decorator) -> bool:

@@ -11,6 +11,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.frames import frames
 from gdbcuda.live.layers import table_version
+from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.live.stopping import returns
 
 
@@ -57,6 +58,7 @@ def as_data(call: frames.FrameCall) -> dict[str, Any]:
         "object": call.place.file,
         "thread": call.thread,
         "caller": place_data(call.caller) if call.caller else None,
+        "python": [one.as_data() for one in thread_stacks.calling()],
         "arguments": {a.name: a.data for a in arguments_of(call)},
         "result": result,
     }

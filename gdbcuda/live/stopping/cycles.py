@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gdbcuda.live.frames import frames
 from gdbcuda.live.stopping import stops
+from gdbcuda.text import cplusplus
 from gdbcuda.text.printable import visible
 
 MOST_FRAMES, LONGEST_CYCLE, FEWEST_TURNS = 120, 30, 3
@@ -74,7 +75,7 @@ def repeating(stack: list[tuple[str, str]]) -> tuple[int, int]:
 
 def text(cycle: Sequence[frames.CodePlace]) -> str:
     """ "hook libx.so dlsym() -> app liby.so dlsym() -> hook libx.so dlsym()"."""
-    return " -> ".join(f"{stops.where(place)} {visible(place.function)}()" for place in cycle)
+    return " -> ".join(f"{stops.where(place)} {visible(cplusplus.called(place.function))}" for place in cycle)
 
 
 def ever_deeper(asked: str, times: int, thread: int) -> str:

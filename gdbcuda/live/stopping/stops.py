@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import gdb
 
 from gdbcuda import decode
+from gdbcuda.cpython import own_code
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.breakpoints import ours
@@ -14,7 +15,9 @@ from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.layers import answering_code, table_version, this_snapshot
 from gdbcuda.live.prompt import settings
+from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.live.stopping import returns, shown_calls
+from gdbcuda.text import cplusplus
 from gdbcuda.text.highlight import C, highlighted_line
 from gdbcuda.text.printable import visible
 from gdbcuda.text.render import colour
@@ -65,7 +68,7 @@ def caller_text(call: frames.FrameCall) -> str:
     caller = call.caller
     if caller is None:
         return f"caller unknown, thread {inferiors.thread_label(call.thread)}"
-    name = visible(f"{caller.function}()" if caller.function else f"{caller.address:#x}")
+    name = visible(cplusplus.called(caller.function) if caller.function else f"{caller.address:#x}")
     at = visible(f" at {caller.source}") if caller.source else ""
     is_program = caller.layer == "app" and caller.file == process.strip_prefix(process.program())
     owner = paint("app", "layer-app") if is_program else where(caller)
@@ -73,10 +76,17 @@ def caller_text(call: frames.FrameCall) -> str:
 
 
 def describe(call: frames.FrameCall, label: str) -> str:
-    """Two lines: the call, and below it the caller."""
+    """Two lines: the call, and below it the caller. Three where that one runs under Python."""
     head = f"{label}  " if label else ""
+    below = "".join(f"{' ' * len(head)}{line}\n" for line in caller_lines(call))
+    return f"{head}{where(call.place)}{answers(call)}  {call_text(call)}\n{below}"
+
+
+def caller_lines(call: frames.FrameCall) -> list[str]:
+    """ "called by train.py:41 in step()", "through app libtorch_cuda.so …, thread 1"; without Python in one line."""
     verb = "returned to" if call.result is not None else "called by"
-    return f"{head}{where(call.place)}{answers(call)}  {call_text(call)}\n{' ' * len(head)}{verb} {caller_text(call)}\n"
+    script = own_code.callers_text(thread_stacks.calling())
+    return [f"{verb} {visible(script)}", f"through {caller_text(call)}"] if script else [f"{verb} {caller_text(call)}"]
 
 
 def answers(call: frames.FrameCall) -> str:

@@ -83,7 +83,7 @@ class Summary:
             row = self.functions[key] = FunctionSummary()
         row.count += 1
         if call.parent is None:
-            self.callers[call.process, call.caller] += 1
+            self.callers[call.process, call.site] += 1
         if self.total == 1:
             self.first = call.start
         if call.ended == STILL_OPEN:

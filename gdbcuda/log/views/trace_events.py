@@ -102,7 +102,7 @@ def process_name(pid: int, name: str) -> Line:
 
 def slice_of(call: Call, writer: CallWriter) -> Line:
     details = {**call.arguments, **call.out, "result": call.ended or call.result, "number": call.number}
-    if call.caller:
+    if call.site:
         details["caller"] = writer.caller(call)
     return {"ph": "X", "name": call.name, "cat": call.layer or "call", "pid": call.pid, "tid": call.thread,
             "ts": microseconds(call.start), "dur": microseconds(call.last_seen - call.start), "args": details,

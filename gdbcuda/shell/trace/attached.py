@@ -54,6 +54,8 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
             time.sleep(LOOKS_APART)
         for one in recorded(folder, pid):
             asked(debugger, [f"attach {one}", "cuda-log stop"], lambda: False, ["-iex", "set auto-solib-add off"])
+    if not any(map(PROCESS.fullmatch, os.listdir(folder))):
+        output.complain(f"gdbcuda: nothing was recorded: process {pid} has made no call of these functions meanwhile")
     return 0
 
 

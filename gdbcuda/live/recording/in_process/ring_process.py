@@ -59,11 +59,12 @@ class RingProcess:
             return False
         self.reader = RingReader(process.InferiorMemory(), symbol.address)
         self.reader.skip()
-        slots.heed_earlier(self.reader)
         return True
 
     def plan(self, linkage: Linkage, wish: RecordWish) -> None:
         """The entries of an object's functions that are to be recorded, and why others are left alone."""
+        if self.reader is not None:
+            slots.heed_earlier(self.reader)
         known = table_version.table().functions
         spots = [spot for spot in planting.spots(linkage, wish.functions, wish.places)
                  if spot.symbol in known and spot.address not in self.patches]  # fmt: skip
@@ -102,17 +103,17 @@ class RingProcess:
 
     def add_one(self, entry: PlannedEntry, made: Onward) -> None:
         spot = entry.spot
-        self.tell_slot(slots.number_of(spot), spot, made.code.onward)
+        self.tell_slot(slots.number_of(spot), spot, made.code.onward, spot.address)
         self.spots[spot.address] = spot
         self.left_alone.pop(spot.address, None)
         patch = EntryPatch(spot.address, entry.detour.original, entry.detour.jump_to(made.target))
         self.patches[spot.address] = patch
         self.fresh.append(patch)
 
-    def tell_slot(self, number: int, spot: PlantingSpot, original: int) -> None:
+    def tell_slot(self, number: int, spot: PlantingSpot, original: int, address: int = 0) -> None:
         function = table_version.table().functions[spot.symbol]
         self.known[number] = RecordedFunction(function, spot.layer, os.path.basename(spot.file))
-        slots.tell(number, self.known[number], original)
+        slots.tell(number, self.known[number], original, address)
 
     def beside_guard(self, function: int) -> RecordedEntry | None:
         """Its calls go through a guard's trampoline, which sends them here; None where they are not recorded."""

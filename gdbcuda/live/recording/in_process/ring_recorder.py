@@ -49,6 +49,7 @@ class RingRecorder(LogNotes):
 
     is_paused = False
     stays_out = False  # until the next stop
+    is_stepped = True  # for all that is known the user steps a thread that stands at an entry
     stops = 0
 
     def __init__(self, wish: RecordWish, found: list[Sink]) -> None:
@@ -154,10 +155,10 @@ class RingRecorder(LogNotes):
         if state.patches:
             kept_folder.tell(state)
         if state.patches and not self.stays_out:
-            entry_patches.write_all(state.patches.values(), taken_bytes.now())
+            entry_patches.write_all(state.patches.values(), taken_bytes.now(), self.is_stepped)
 
     def on_stop(self) -> None:
-        state, self.stays_out = self.processes(), False
+        state, self.stays_out, self.is_stepped = self.processes(), False, True
         if state.reader is not None:
             entry_patches.restore_all(state.patches.values())
             if state.watches is None and process.is_alive():

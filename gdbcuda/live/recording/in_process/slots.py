@@ -10,12 +10,16 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, trampoline_space
-from gdbcuda.live.recording.in_process import onward_code
+from gdbcuda.live.recording.in_process import far_code, onward_code
 from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
+from gdbcuda.machine import entry_detour
 from gdbcuda.machine.detour import Detour, NoDetour
+from gdbcuda.machine.entry_detour import FarSlot
 from gdbcuda.machine.trampoline import Test
 from gdbcuda.rings import ring_layout
 from gdbcuda.rings.ring import RingReader
@@ -27,11 +31,12 @@ FULL = f"the recorder has room for {ring_layout.MOST_FUNCTIONS} functions"
 @dataclass
 class Slots:
     """``numbers``: by address, symbol and what calls a guard sends there; ``onward``: by address, the code of functions
-    without tests; ``count``: of slots that have ever stood for one."""
+    without tests; ``count``: of slots that have ever stood for one; ``earlier``: those that another gdb has used."""
 
     numbers: dict[tuple[int, str, str], int] = field(default_factory=dict)
     onward: dict[int, tuple[Detour, Onward]] = field(default_factory=dict)
     count: int = 0
+    earlier: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
 SLOTS: PerInferior[Slots] = PerInferior(Slots)
@@ -40,7 +45,9 @@ SLOTS: PerInferior[Slots] = PerInferior(Slots)
 def number_of(spot: PlantingSpot, which: str = "") -> int:
     """Of the function's slot; `NoDetour` where there is none left."""
     found, key = SLOTS(), (spot.address, spot.symbol, which)
-    if key not in found.numbers:
+    if key not in found.numbers and spot.address in found.earlier and not which:
+        found.numbers[key] = found.earlier[spot.address][0]
+    elif key not in found.numbers:
         if found.count >= ring_layout.MOST_FUNCTIONS:
             raise NoDetour(FULL)
         found.numbers[key] = found.count
@@ -49,14 +56,43 @@ def number_of(spot: PlantingSpot, which: str = "") -> int:
 
 
 def heed_earlier(reader: RingReader) -> None:
-    """What another gdb has left in this process stays: threads may be in it."""
+    """What another gdb has left in this process stays: threads may be in it. Its slots stand for the same functions."""
     found, place, area = SLOTS(), agent.symbol(ring_layout.TRACE_SYMBOL), agent.area()
     if place is None or area is None or found.count:
         return
-    found.count = reader.words(place.address + ring_layout.TRACE["SLOTS"] * ring_layout.WORD, 1)[0]
+    count = reader.words(place.address + ring_layout.TRACE["SLOTS"] * ring_layout.WORD, 1)[0]
+    found.count = min(count, ring_layout.MOST_FUNCTIONS)
+    found.earlier = earlier(reader, found.count)
     taken = trampoline_space.ROOM().taken
     if found.count and area.address not in taken:
-        taken[area.address] = len(reader.memory.read(area.address, area.size).rstrip(b"\0"))
+        used = reader.memory.read(area.address, area.size).rstrip(b"\0")
+        taken[area.address] = min(len(used) + ring_layout.WORD, area.size)
+
+
+def earlier(reader: RingReader, count: int) -> dict[int, tuple[int, int]]:
+    """By address of the function: the number of its slot, and the code that it goes on with."""
+    size = ring_layout.FUNCTION["SIZE"]
+    words = reader.words(require(ring_layout.FUNCTIONS_SYMBOL), count * size)
+    rows = (words[at : at + size] for at in range(0, len(words), size))
+    return {row[ring_layout.FUNCTION["ADDRESS"]]: (number, row[ring_layout.FUNCTION["ORIGINAL"]])
+            for number, row in enumerate(rows) if row[ring_layout.FUNCTION["ADDRESS"]]}  # fmt: skip
+
+
+def there_already(one: PlannedEntry) -> Onward | None:
+    """What an earlier gdb has written for it, if that is what we would write."""
+    number, onward = SLOTS().earlier.get(one.spot.address, (-1, 0))
+    if number != number_of(one.spot):
+        return None
+    pages = far_code.holding(onward)
+    slot = one.slot if pages is None else FarSlot(number, pages.start)
+    trial = entry_detour.onward(one.detour, one.tests, slot, onward)
+    code = entry_detour.onward(one.detour, one.tests, slot, 2 * onward - trial.onward)
+    try:
+        is_same = process.InferiorMemory().read(code.address, len(code.raw)) == code.raw
+    except Unreadable:
+        return None
+    target = code.address if one.tests else one.slot if pages is None else code.hit
+    return Onward(target, code, []) if is_same else None
 
 
 def planned(spot: PlantingSpot, found: Detour, tests: Sequence[Test]) -> PlannedEntry:
@@ -71,18 +107,21 @@ def place(entries: Sequence[PlannedEntry]) -> list[Onward | str]:
     """The code that each goes on with, or why it has none."""
     known = SLOTS().onward
     old = [known[one.spot.address] if one.spot.address in known and not one.tests else None for one in entries]
-    reused = [pair[1] if pair and pair[0] == one.detour else None for one, pair in zip(entries, old)]
+    reused = [pair[1] if pair and pair[0] == one.detour else there_already(one) for one, pair in zip(entries, old)]
     new = iter(onward_code.place([one for one, there in zip(entries, reused) if there is None]))
     made = [next(new) if there is None else there for there in reused]
+    far = [index for index, code in enumerate(made) if code == onward_code.TOO_FAR]
+    for index, code in zip(far, far_code.place([(entries[at], number_of(entries[at].spot)) for at in far])):
+        made[index] = code
     for one, code in zip(entries, made):
         if isinstance(code, Onward) and not one.tests:
             known[one.spot.address] = one.detour, code
     return made
 
 
-def tell(number: int, known: RecordedFunction, original: int) -> None:
+def tell(number: int, known: RecordedFunction, original: int, address: int = 0) -> None:
     """The process learns what the slot stands for, and what to call in its place."""
-    words = struct.pack(f"<{ring_layout.FUNCTION['SIZE']}Q", *known.words(original))
+    words = struct.pack(f"<{ring_layout.FUNCTION['SIZE']}Q", *known.words(original, address))
     detours.write(require(ring_layout.FUNCTIONS_SYMBOL) + number * len(words), words, prove=False)
 
 
@@ -103,4 +142,5 @@ def forget(address: int) -> None:
     """What was there has gone with its object; another function there gets another slot."""
     found = SLOTS()
     found.onward.pop(address, None)
+    found.earlier.pop(address, None)
     found.numbers = {key: number for key, number in found.numbers.items() if key[0] != address}

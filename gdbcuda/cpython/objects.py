@@ -1,0 +1,81 @@
+"""What of Python's objects a stack needs: strings, bytes, code. Nothing read here is trusted."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from gdbcuda.cpython.layouts import NOWHERE, Layout
+from gdbcuda.cpython.line_tables import line_at
+from gdbcuda.errors import Unreadable
+from gdbcuda.memory import Memory
+
+LONGEST_TEXT = 4096  # characters of a file's or a function's name
+LONGEST_TABLE = 1 << 20  # bytes of a line table
+KINDS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}  # bytes of a character
+
+
+def word(data: bytes, offset: int) -> int:
+    return int(struct.unpack_from("<Q", data, offset)[0])
+
+
+def half(data: bytes, offset: int) -> int:
+    return int(struct.unpack_from("<i", data, offset)[0])
+
+
+def text_at(memory: Memory, layout: Layout, address: int) -> str:
+    """A str; `Unreadable` where there is none."""
+    head = memory.read(address, layout.text_compact)
+    length, state = word(head, layout.text_length), struct.unpack_from("<I", head, layout.text_state)[0]
+    kind, flags = state >> layout.state_shift & 7, state >> layout.state_shift + 3
+    if kind not in KINDS or length > LONGEST_TEXT or not flags & 1:  # (one that is not compact is nobody's name)
+        raise Unreadable(address, layout.text_compact)
+    start = address + (layout.text_ascii if flags & 2 else layout.text_compact)
+    return memory.read(start, length * kind).decode(KINDS[kind], errors="replace")
+
+
+def bytes_at(memory: Memory, layout: Layout, address: int) -> bytes:
+    size = word(memory.read(address, layout.bytes_data), layout.bytes_size)
+    if size > LONGEST_TABLE:
+        raise Unreadable(address, size)
+    return memory.read(address + layout.bytes_data, size)
+
+
+class PythonCode(NamedTuple):
+    """A code object. ``start``: where its bytecode begins, 0 where positions are counted from there."""
+
+    file: str
+    function: str
+    first_line: int
+    lines: bytes
+    start: int
+
+    def line(self, version: tuple[int, int], position: int) -> int | None:
+        return line_at(version, self.lines, self.first_line, position - self.start)
+
+
+class CodeObjects:
+    """Kept from stop to stop. Memory of one that is gone is used again: what was read of it is compared."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.known: dict[tuple[int, bytes], PythonCode] = {}
+
+    def at(self, memory: Memory, address: int) -> PythonCode:
+        """`Unreadable` where none is."""
+        head = memory.read(address, self.layout.code_size)
+        key = address, head[16:]  # (the first words are the count of references and the type)
+        if key not in self.known:
+            self.known[key] = self.read(memory, address, head)
+        return self.known[key]
+
+    def read(self, memory: Memory, address: int, head: bytes) -> PythonCode:
+        one = self.layout
+        name = one.code_name if one.code_qualified_name == NOWHERE else one.code_qualified_name
+        return PythonCode(
+            text_at(memory, one, word(head, one.code_file)),
+            text_at(memory, one, word(head, name)),
+            half(head, one.code_first_line),
+            bytes_at(memory, one, word(head, one.code_lines)),
+            0 if one.code_start == NOWHERE else address + one.code_start,
+        )

@@ -1,0 +1,61 @@
+"""Whose code a Python frame is, and how it is named in a line."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from gdbcuda.cpython.stacks import PythonFrame
+
+INSTALLED = re.compile(r".*/(?:site|dist)-packages/")
+STANDARD = re.compile(r".*/lib(?:64)?/python3\.\d+[a-z]?/|<frozen ")
+
+
+def is_own(frame: PythonFrame) -> bool:
+    """The user's: neither an installed package's nor Python's own."""
+    return not INSTALLED.match(frame.file) and not STANDARD.match(frame.file)
+
+
+def site(frames: Sequence[PythonFrame]) -> PythonFrame | None:
+    """The innermost frame of the user's own code, else the innermost."""
+    return next(filter(is_own, frames), frames[0] if frames else None)
+
+
+def short_file(frame: PythonFrame) -> str:
+    """ "train.py", "torch/nn/modules/linear.py": what people call it."""
+    installed = INSTALLED.match(frame.file) or STANDARD.match(frame.file)
+    return frame.file[installed.end() :] if installed and installed.end() < len(frame.file) \
+        else os.path.basename(frame.file)
+
+
+def line_of(frame: PythonFrame) -> str:
+    """ "train.py:41"."""
+    return f"{short_file(frame)}:{frame.line}" if frame.line else short_file(frame)
+
+
+def is_meant(frame: PythonFrame, word: str) -> bool:
+    """"load_weights", "Model.load_weights", "train.py", "train.py:41", a path, "torch.nn"."""
+    names = (frame.function, frame.function.rpartition(".")[2], frame.file, line_of(frame), short_file(frame),
+             os.path.basename(frame.file), os.path.basename(line_of(frame)))  # fmt: skip
+    return word in names or is_in_module(frame, word)
+
+
+def is_in_module(frame: PythonFrame, word: str) -> bool:
+    """ "torch.nn" means torch/nn.py and what is in torch/nn/."""
+    path = word.replace(".", "/")
+    return f"{short_file(frame).removesuffix('.py')}/".startswith(f"{path}/")
+
+
+def text(frame: PythonFrame) -> str:
+    """ "train.py:41 in step()"."""
+    name = frame.function if frame.function.startswith("<") else f"{frame.function}()"
+    return f"{line_of(frame)} in {name}"
+
+
+def callers_text(frames: Sequence[PythonFrame]) -> str:
+    """The user's own frame, and the one that made the call where that is another; "" without any."""
+    own = site(frames)
+    if own is None:
+        return ""
+    return text(own) if own is frames[0] else f"{text(own)}, {text(frames[0])}"

@@ -1,0 +1,167 @@
+"""What x86-64 code returns: -1, or what another function has returned (Intel SDM, volume 2).
+
+Instructions are known by their bytes, as gcc and clang write them, without disassembling: jumps are followed where a
+comparison stands in front of them, and a result is found again in the register or the place of the frame that keeps it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+# mov $-1,%eax; or $-1,%eax
+_MINUS_ONE = re.compile(rb"\xb8\xff{4}|\x83\xc8\xff")
+# movl $-1,disp8(%rbp); mov $-1,%REG and or $-1,%REG with %ebx, %ebp, %r12d to %r15d, which calls leave as they are
+_KEPT_MINUS_ONE = re.compile(
+    rb"\xc7\x45(?P<frame>.)\xff{4}|(?P<low>[\xbb\xbd])\xff{4}|\x83(?P<low_or>[\xcb\xcd])\xff"
+    rb"|\x41(?P<high>[\xbc-\xbf])\xff{4}|\x41\x83(?P<high_or>[\xcc-\xcf])\xff",
+    re.DOTALL,
+)
+# what may stand between the result and the return: the stack protector's test, saved registers, the frame
+_EPILOGUE = re.compile(
+    rb"(?:\x48\x8b[\x4d\x55]\xf8\x64\x48[\x2b\x33][\x0c\x14]\x25\x28\0\0\0\x74\x05\xe8.{4})?"
+    rb"(?:\x48\x8b\x5d.)?(?:\x48\x83\xc4.|\x48\x81\xc4.{4})?(?:\x41?[\x58-\x5f])*\xc9?\xf3?\xc3",
+    re.DOTALL,
+)
+# cmp or test of registers, of the frame and of numbers, then a jump on the outcome
+_CONDITIONAL = re.compile(
+    rb"(?:[\x40-\x4f]?(?:[\x38-\x3b\x84\x85](?:[\xc0-\xff]|[\x45\x4d\x55\x5d\x65\x6d\x75\x7d].)"
+    rb"|[\x80\x83](?:[\xf8-\xff]|\x7d.).|\x81(?:[\xf8-\xff]|\x7d.).{4}|\x3d.{4}|\x3c.|\xa8.))"
+    rb"(?:[\x70-\x7f](?P<near>.)|\x0f[\x80-\x8f](?P<far>.{4}))(?P<jump>\xeb.|\xe9.{4})?",
+    re.DOTALL,
+)
+_MOST_PLACES = 200  # that one value is looked for at
+# call rel32, and what keeps its result in the frame: mov %eax,disp8(%rbp); a byte e8 may stand in front of it
+_CALL = re.compile(rb"(?=\xe8(.{4})(?:\x89\x45(.))?)", re.DOTALL)
+_NOT_ZERO = re.compile(rb"\x83\x7d(.)\0(?:\x75(.)|\x0f\x85(.{4}))", re.DOTALL)  # cmpl $0,disp8(%rbp); jne
+
+
+class KeptValue(NamedTuple):
+    """Where a value is kept. ``fetch`` makes it the result, the ``stores`` put something else there."""
+
+    fetch: bytes
+    stores: tuple[bytes, ...]
+
+
+def in_frame(place: bytes) -> KeptValue:
+    """mov disp8(%rbp),%eax; mov %eax,disp8(%rbp) and movl $...,disp8(%rbp)"""
+    return KeptValue(b"\x8b\x45" + place, (b"\x89\x45" + place, b"\xc7\x45" + place))
+
+
+def in_register(number: int) -> KeptValue:
+    """mov %REG,%eax; mov %eax,%REG, mov $...,%REG and xor %REG,%REG"""
+    low, bit = number & 7, number >> 3
+    source, target, both = (bytes([0x40 | bits]) if bit else b"" for bits in (4, 1, 5))
+    fetch = source + bytes([0x89, 0xC0 | low << 3])
+    clear = both + bytes([0x31, 0xC0 | low << 3 | low])
+    return KeptValue(fetch, (target + bytes([0x89, 0xC0 | low]), target + bytes([0xB8 | low]), clear))
+
+
+def minus_one_returned(code: bytes) -> int | None:
+    """Offset of what makes the -1; None where none is seen to be returned."""
+    for found in _MINUS_ONE.finditer(code):
+        if _is_return(code, _after_jump(code, found.end())) or _is_jump_to_return(code, found.end()):
+            return found.start()
+    for found in _KEPT_MINUS_ONE.finditer(code):
+        if _is_kept_to_return(code, _keeper(found), _after_jump(code, found.end())):
+            return found.start()
+    return None
+
+
+def _keeper(found: re.Match[bytes]) -> KeptValue:
+    if found["frame"]:
+        return in_frame(found["frame"])
+    low, high = found["low"] or found["low_or"], found["high"] or found["high_or"]
+    return in_register(low[0] & 7 if low else high[0] & 7 | 8)
+
+
+def returned_calls(code: bytes, at: int) -> Iterator[int]:
+    for found in _CALL.finditer(code):
+        operand, kept = found.groups()
+        if _is_returned(code, found.start() + 5) or (kept and _is_fetched_at_end(code, kept, found.start() + 8)):
+            yield at + found.start() + 5 + signed(operand)
+    for length in (2, 5):  # it ends with a jump to elsewhere
+        last = max(0, len(code) - length)
+        target = _after_jump(code, last)
+        if code[last : last + 1] == (b"\xeb" if length == 2 else b"\xe9") and not 0 <= target < len(code):
+            yield at + target
+
+
+def _is_kept_to_return(code: bytes, kept: KeptValue, start: int) -> bool:
+    """By some way from there to the return on which nothing else is put there. The code is read as it stands, and from
+    where its jumps on an outcome lead."""
+    starts: list[int] = [start]
+    seen: set[int] = set()
+    while starts and len(seen) < _MOST_PLACES:
+        place = starts.pop()
+        if place in seen or not 0 <= place < len(code):
+            continue
+        seen.add(place)
+        end = _next_store(code, kept, place)
+        if _is_fetched(code, kept, place, end):
+            return True
+        starts += [target for target in _conditional_targets(code, place, end) if target >= end]
+    return False
+
+
+def _conditional_targets(code: bytes, start: int, end: int) -> Iterator[int]:
+    """Of the jumps on an outcome between the two, and of the jumps right behind them."""
+    for found in _CONDITIONAL.finditer(code, start, end):
+        behind = found.start("jump") if found["jump"] else found.end()
+        yield behind + signed(found["near"] or found["far"])
+        if found["jump"]:
+            yield _after_jump(code, behind)
+
+
+def _next_store(code: bytes, kept: KeptValue, start: int) -> int:
+    return min((at for at in (code.find(store, start) for store in kept.stores) if at >= 0), default=len(code))
+
+
+def _is_fetched(code: bytes, kept: KeptValue, start: int, end: int) -> bool:
+    """Made the result between the two, and returned at once."""
+    at = code.find(kept.fetch, start, end)
+    while at >= 0 and not _is_returned(code, at + len(kept.fetch)):
+        at = code.find(kept.fetch, at + 1, end)
+    return at >= 0
+
+
+def _is_fetched_at_end(code: bytes, place: bytes, start: int) -> bool:
+    """From there on, or from where a jump for anything but 0 leads, and before something else is put there."""
+    jump = _NOT_ZERO.match(code, start)
+    starts = [start]
+    if jump and jump[1] == place:
+        starts.append(max(0, jump.end() + signed(jump[2] or jump[3])))
+    kept = in_frame(place)
+    return any(_is_fetched(code, kept, one, _next_store(code, kept, one)) for one in starts)
+
+
+def _is_jump_to_return(code: bytes, start: int) -> bool:
+    """A comparison there, and a jump that leaves with what the result is already."""
+    found = _CONDITIONAL.match(code, start)
+    return found is not None and _is_return(code, next(_conditional_targets(code, start, found.end())))
+
+
+def _is_returned(code: bytes, end: int) -> bool:
+    """At once, or where it is not 0: test %eax,%eax, then jne to the return, or je over it."""
+    place = _after_jump(code, end)
+    if code[end : end + 3] in (b"\x85\xc0\x74", b"\x85\xc0\x75"):
+        place = end + 4 + (signed(code[end + 3 : end + 4]) if code[end + 2] == 0x75 else 0)
+    return _is_return(code, place)
+
+
+def _is_return(code: bytes, place: int) -> bool:
+    return _EPILOGUE.match(code, max(0, place)) is not None
+
+
+def _after_jump(code: bytes, at: int) -> int:
+    """Where an unconditional jump at ``at`` leads, else ``at``."""
+    if code[at : at + 1] == b"\xeb":
+        return at + 2 + signed(code[at + 1 : at + 2])
+    if code[at : at + 1] == b"\xe9":
+        return at + 5 + signed(code[at + 1 : at + 5])
+    return at
+
+
+def signed(operand: bytes) -> int:
+    return int.from_bytes(operand, "little", signed=True)

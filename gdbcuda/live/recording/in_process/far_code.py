@@ -1,0 +1,117 @@
+"""The code that recorded functions go on with which are too far from libgdbcuda.so, in pages near them.
+
+Libraries of several gigabytes lie between the two in a process of PyTorch. (`near_pages` has the pages mapped.)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import process
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.patching import agent, detours, trampoline_space
+from gdbcuda.live.recording.in_process import onward_code
+from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
+from gdbcuda.machine import entry_detour
+from gdbcuda.machine.detour import NoDetour
+from gdbcuda.machine.entry_detour import FarSlot
+from gdbcuda.machine.free_ranges import aligned
+from gdbcuda.rings import ring_layout
+
+
+@dataclass
+class NearPages:
+    """Its first word is the address of what all slots jump to, for jumps through it."""
+
+    start: int
+    size: int
+    free: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+
+def earlier() -> list[NearPages]:
+    """What another gdb has had mapped in this process, or its parent before a fork, stays: threads may be in it."""
+    place = agent.symbol(ring_layout.MAP_SYMBOL)
+    found: list[NearPages] = []
+    if place is not None:
+        with suppress(Unreadable):
+            for start, size in listed(place.address + ring_layout.MAP["PAGE_COUNT"] * ring_layout.WORD):
+                used = len(process.InferiorMemory().read(start, size).rstrip(b"\0"))
+                found.append(NearPages(start, size, aligned(start + used + ring_layout.WORD)))
+    return found
+
+
+def listed(at: int) -> list[tuple[int, int]]:
+    memory = process.InferiorMemory()
+    count = min(int.from_bytes(memory.read(at, ring_layout.WORD), "little"), ring_layout.MOST_MAPS)
+    return list(struct.iter_unpack("<2Q", memory.read(at + ring_layout.WORD, 2 * ring_layout.WORD * count)))
+
+
+PAGES: PerInferior[list[NearPages]] = PerInferior(earlier)
+
+
+def add(pages: Iterable[tuple[int, int]]) -> None:
+    """They are mapped now; the process keeps a list of them."""
+    place, found = agent.symbol(ring_layout.MAP_SYMBOL), PAGES()
+    assert place is not None
+    for start, size in pages:
+        write(start, struct.pack("<Q", what_slots_jump_to()))
+        found.append(NearPages(start, size, aligned(start + ring_layout.WORD)))
+    words = [word for one in found[: ring_layout.MOST_MAPS] for word in (one.start, one.size)]
+    at = place.address + ring_layout.MAP["PAGE_COUNT"] * ring_layout.WORD
+    write(at, struct.pack(f"<{1 + len(words)}Q", len(words) // 2, *words))
+
+
+def place(entries: Sequence[tuple[PlannedEntry, int]]) -> list[Onward | str]:
+    """For each with the number of its slot its code, or why it has none."""
+    blocks: dict[int, bytearray] = {}
+    made = [build(one, number, blocks) or onward_code.TOO_FAR for one, number in entries]
+    for pages in PAGES():
+        if pages.start in blocks:
+            write(pages.free - len(blocks[pages.start]), bytes(blocks[pages.start]))
+    return made
+
+
+def is_near(pages: NearPages, function: int) -> bool:
+    return max(abs(pages.start - function), abs(pages.end - function)) < trampoline_space.NEAR
+
+
+def holding(address: int) -> NearPages | None:
+    return next((one for one in PAGES() if one.start <= address < one.end), None)
+
+
+def build(one: PlannedEntry, number: int, blocks: dict[int, bytearray]) -> Onward | None:
+    """In the first pages with room for it; what is to be written there is added to ``blocks``, by their start."""
+    for pages in PAGES():
+        if is_near(pages, one.spot.address):
+            code = entry_detour.onward(one.detour, one.tests, FarSlot(number, pages.start), pages.free)
+            size = aligned(len(code.raw))
+            if code.address + size <= pages.end:
+                pages.free += size
+                blocks.setdefault(pages.start, bytearray()).extend(code.raw.ljust(size, b"\0"))
+                return Onward(code.address if one.tests else code.hit, code, [])
+    return None
+
+
+def write(address: int, raw: bytes) -> None:
+    memory = process.raw_memory()
+    if memory is None:
+        detours.write(address, raw)
+    else:
+        memory.write(address, raw)
+
+
+def what_slots_jump_to() -> int:
+    """The first one is pushq $0; jmp there. (shim/recorder/through.S)"""
+    slots = agent.symbol(ring_layout.SLOTS_SYMBOL)
+    if slots is None:
+        raise NoDetour("libgdbcuda.so is another one than ours")
+    raw = process.InferiorMemory().read(slots.address + 5, 5)
+    return slots.address + 10 + int(struct.unpack("<i", raw[1:])[0])

@@ -1,0 +1,76 @@
+"""cuda-route --null: pointers to real functions that functions, classes and namespaces of the hook keep."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+IN_FUNCTIONS = """
+#include <dlfcn.h>
+typedef int (*way_on)(void *);
+#define WAY_ON(name) do { static way_on real; if (!real) real = (way_on)dlsym(RTLD_NEXT, name); \\
+                          if (real) return real(a); } while (0)
+#ifdef __cplusplus
+extern "C" {
+#endif
+int cuInit(void *a) { WAY_ON("cuInitialise"); return 999; }
+int cuCtxSynchronize(void *a) { if (a) { static void *next_one; next_one = next_one ? a : 0; } return 0; }
+int cuDriverGetVersion(void *a) { WAY_ON("cuDriverGetVersion"); return 999; }
+int cuMemoryBook(void *a) { static way_on real; return real ? real(a) : 0; }
+#ifdef __cplusplus
+}
+namespace reals { int (*cuDeviceGet)(int *, int); static int (*cuCtxGetDevice)(int *); }
+struct Driver { static int (*cuDeviceGetCount)(int *); };
+int (*Driver::cuDeviceGetCount)(int *);
+extern "C" int cuDeviceGet(int *a, int b) { return reals::cuDeviceGet(a, b); }
+extern "C" int cuCtxGetDevice(int *a) { return reals::cuCtxGetDevice(a); }
+#endif
+"""
+IN_SCOPES = ("reals::cuDeviceGet", "reals::cuCtxGetDevice", "Driver::cuDeviceGetCount")
+PROGRAM = """
+int cuInit(void *), cuDriverGetVersion(int *), version;
+int main(void)
+{
+    cuInit(0);
+    cuDriverGetVersion(&version);
+    return 0;
+}
+"""
+
+
+def hook_of(tmp_path: Path, compiler: str, *flags: str) -> Path:
+    source, hook = tmp_path / ("keeps.c" if compiler == "gcc" else "keeps.cc"), tmp_path / "libkeeps.so"
+    source.write_text(IN_FUNCTIONS)
+    line = [compiler, "-D_GNU_SOURCE", "-fPIC", "-shared", *flags, "-o", str(hook), str(source)]
+    subprocess.run(line, check=True, timeout=60)
+    return hook
+
+
+@pytest.mark.parametrize(("compiler", "level"), [("gcc", "-O0"), ("gcc", "-O2"), ("g++", "-O0")])
+def test_static_pointers_of_functions_and_scopes(
+    scenario: Scenario, compile_c, tmp_path: Path, compiler: str, level: str
+) -> None:
+    """What the function asked for instead, in vain, is told."""
+    hook = hook_of(tmp_path, compiler, "-g", level)
+    program = compile_c("program", PROGRAM, str(scenario.shim / "standin" / "libcuda.so.1"))
+    text = scenario.run(program, "break 7", "cuda-dlsym log on", "RUN", "cuda-route --null",
+                        "cuda-route cuDriverGetVersion", hook=hook)  # fmt: skip
+    null, _, rest = text.partition("pointers of the hook to real functions are NULL.")
+    assert re.search(r"in cuInit::real +nothing +real +NULL: request #\d+ from its function, for cuInitialise, f", null)
+    assert re.search(r"cuCtxSynchronize +hook libkeeps.so +pointer, in cuCtxSynchronize::next_one +nothing", null)
+    assert "cuMemoryBook" not in null
+    assert re.search(r"pointer, in cuDriverGetVersion::real +driver \S+ cuDriverGetVersion", rest)
+    for name in IN_SCOPES if compiler == "g++" else ():
+        assert re.search(rf"{name.partition('::')[2]} +hook libkeeps.so +pointer, in {name} +nothing", null)
+
+
+def test_no_debug_info_is_not_no_null(scenario: Scenario, compile_c, tmp_path: Path) -> None:
+    program = compile_c("program", "int main(void) { return 0; }")
+    hook = hook_of(tmp_path, "gcc")
+    text = scenario.run(program, "break main", "RUN", "cuda-route --null", hook=hook)
+    assert "unknown: gdb has no debug info of libkeeps.so that tells of its pointers (build it with -g)" in text
+    assert "No NULL" not in text

@@ -1,0 +1,125 @@
+"""Python stacks read from memory are those that Python itself tells."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import interpreters_here
+import pytest
+from interpreters_here import MINORS, ProcessMemory
+from test_image import AT_PHDR, AT_PHNUM
+
+from gdbcuda.cpython.interpreters import interpreter
+from gdbcuda.cpython.stacks import Interpreter, PythonStack
+from gdbcuda.errors import Unreadable
+from gdbcuda.linkage import image
+from gdbcuda.memory import DictMemory
+
+PROGRAM = Path(__file__).resolve().parent / "python_stacks.py"
+HERE = interpreters_here.found()
+
+
+class Standing(NamedTuple):
+    """A process of one Python, what it said of its threads, and how it is read."""
+
+    process: subprocess.Popen[str]
+    told: dict[int, list[list[object]]]
+    memory: ProcessMemory
+    python: Interpreter
+
+    def stacks(self) -> dict[int, PythonStack]:
+        return {one.pthread: self.python.stack(self.memory, one) for one in self.python.threads(self.memory)}
+
+
+def read_interpreter(memory: ProcessMemory, pid: int) -> Interpreter:
+    raw = Path(f"/proc/{pid}/auxv").read_bytes()
+    values = {int.from_bytes(raw[at : at + 8], "little"): int.from_bytes(raw[at + 8 : at + 16], "little")
+              for at in range(0, len(raw), 16)}  # fmt: skip
+    objects = image.images(memory, values[AT_PHDR], values[AT_PHNUM])
+
+    def find(name: str) -> tuple[int, int] | None:
+        symbols = [found for one in objects if (found := one.lookup(name))]
+        return (symbols[0].address, symbols[0].size) if symbols else None
+
+    found = interpreter(memory, find)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module", params=[f"3.{minor}" for minor in MINORS])
+def standing(request: pytest.FixtureRequest) -> Iterator[Standing]:
+    if request.param not in HERE:
+        pytest.skip(f"no Python {request.param} on this machine")
+    line = [HERE[request.param], str(PROGRAM)]
+    process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    told = {int(thread): stack for thread, stack in json.loads(process.stdout.readline()).items()}
+    time.sleep(0.1)  # the main thread comes to its readline
+    memory = ProcessMemory(process.pid)
+    yield Standing(process, told, memory, read_interpreter(memory, process.pid))
+    memory.close()
+    process.kill()
+    process.communicate()
+
+
+def test_every_frame_of_every_thread(standing: Standing) -> None:
+    stacks = standing.stacks()
+    assert len(standing.told) == 7
+    for thread, told in standing.told.items():
+        assert stacks[thread].is_whole
+        assert [[one.file, one.line, one.function] for one in stacks[thread].frames] == told
+
+
+def test_the_main_thread_waits_at_its_last_line(standing: Standing) -> None:
+    main = next(stack for thread, stack in standing.stacks().items() if thread not in standing.told)
+    last = PROGRAM.read_text().rstrip().count("\n") + 1
+    assert [(one.file, one.line, one.function) for one in main.frames] == [(str(PROGRAM), last, "<module>")]
+
+
+def test_kept_code_costs_one_read_a_frame(standing: Standing) -> None:
+    standing.stacks()
+    before = standing.memory.reads
+    frames = sum(len(stack.frames) for stack in standing.stacks().values())
+    assert standing.memory.reads - before < 4 * frames
+
+
+class ScribbledMemory:
+    """One byte in a hundred reads is another one than in the process."""
+
+    def __init__(self, memory: ProcessMemory, seed: int) -> None:
+        self.memory, self.dice = memory, random.Random(seed)
+
+    def read(self, address: int, size: int) -> bytes:
+        data = bytearray(self.memory.read(address, size))
+        if data and not self.dice.randrange(100):
+            data[self.dice.randrange(len(data))] = self.dice.randrange(256)
+        return bytes(data)
+
+
+def test_damaged_memory_gives_less_and_no_fault(standing: Standing) -> None:
+    """What was read before is there, and the stack says that it is not whole."""
+    cut = 0
+    for seed in range(60):
+        memory = ScribbledMemory(standing.memory, seed)
+        fresh = Interpreter(standing.python.runtime, standing.python.layout)
+        with suppress(Unreadable):  # of the list of threads itself
+            stacks = [fresh.stack(memory, one) for one in fresh.threads(memory)]
+            cut += any(not one.is_whole for one in stacks)
+    assert cut
+
+
+def test_another_version_is_not_guessed_at() -> None:
+    """3.8 and a CPython to come: no stack rather than a wrong one."""
+    unknown = struct.pack("<8sQQ", b"xdebugpy", 0x03_0F_00_F0, 0)
+    for head, version in ((unknown, None), (bytes(24), 0x0308_00F0), (bytes(24), 0x0400_00F0)):
+        memory = DictMemory({0x1000: head, 0x2000: struct.pack("<Q", version or 0)})
+        symbols = {"_PyRuntime": (0x1000, 600), **({"Py_Version": (0x2000, 8)} if version else {})}
+        assert interpreter(memory, symbols.get) is None

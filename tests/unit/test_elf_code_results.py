@@ -1,0 +1,51 @@
+"""Which functions return -1, compiled as hook libraries are: kept in the frame or in a register until the return."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from elf_build import compiled
+
+from gdbcuda import elf
+
+SOURCE = """
+extern int real(void *), is_allowed(long);
+extern void say(const char *);
+int book;
+int cuInit(long n) { int r = -1; if (n < 100) r = real(0); return r; }
+int cuMemAlloc_v2(void **p, long n) { int r = -1; if (p) { say("x"); r = real(p); } else say("no"); return r; }
+int cuMemFree_v2(long p) { int r; if (!p) r = -1; else r = real(&p); say("f"); return r; }
+int cuDeviceGet(long n) { return is_allowed(n) ? real(0) : -1; }
+int cuCtxSynchronize(void)
+{
+    int r = -1;
+    if (!is_allowed(1)) goto out;
+    r = real(0);
+    if (r) goto out;
+    say("z");
+out:
+    return r;
+}
+int cuCtxGetDevice(int *n) { int r = -1; if (n) { say("a"); say("b"); r = real(n); say("c"); } return r; }
+int cuDeviceGetCount(int *n) { int r = -1; r = real(0); if (n) *n = r; return r; }
+int cuDriverGetVersion(int *n) { int r = -1, s = 0; if (n) s = real(0); book = r; return s; }
+int cuDeviceGetName(int *n)
+{
+    int i = -1;
+    for (int k = 0; k < 4; k++) if (k == book) i = k;
+    if (i == -1) return 3;
+    return real(n + i);
+}
+int cuCtxSetCurrent(int *n) { int r = -1; if (n) r = 1; else r = real(n); say("d"); return r; }
+"""
+RETURNED = {"cuInit", "cuMemAlloc_v2", "cuMemFree_v2", "cuDeviceGet", "cuCtxSynchronize", "cuCtxGetDevice"}
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3", "-Os"])
+def test_minus_one_by_some_way(tmp_path: Path, level: str) -> None:
+    """Where each way overwrites it, or where it is a number of its own, nothing is said."""
+    library = elf.open(str(compiled(tmp_path, SOURCE, level)))
+    found = {name for name, one in library.exported.items() if name.startswith("cu")
+             and library.code.returns_minus_one(one.value, one.size) is not None}  # fmt: skip
+    assert found == RETURNED
