@@ -49,8 +49,9 @@ class GpuTrace:
 
 
 def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return subprocess.run([sys.executable, "-m", "gdbcuda", *words], capture_output=True, text=True, timeout=120,
-                          env={**os.environ, "PYTHONPATH": str(ROOT), **more})  # fmt: skip
+                          env={**os.environ, "PYTHONPATH": paths, **more})  # fmt: skip
 
 
 def test_all_work_is_there_at_its_call(program: Path, tmp_path: Path) -> None:

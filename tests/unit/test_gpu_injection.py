@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
+from fake_cupti import cupti, needs_cupti
 from shim_support import SHIM
 from traced_programs import Trace, Traced, needs_recorder, trace
 
-from gdbcuda.gpu import cupti_files
-
-__all__ = ["trace"]  # the fixture
-pytestmark = [*needs_recorder, pytest.mark.skipif(not cupti_files.for_make(), reason="no CUPTI to build with")]
-FAKE = Path(__file__).resolve().parent / "fake_cupti.c"
+__all__ = ["cupti", "trace"]  # the fixtures
+pytestmark = [*needs_recorder, needs_cupti]
 WORKS = ["cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2"]  # of what test_alloc calls
-
-
-@pytest.fixture(scope="module")
-def cupti(tmp_path_factory: pytest.TempPathFactory) -> str:
-    flags = shlex.split(cupti_files.for_make())
-    soname = next(re.findall(r'"(.*)"', one) for one in flags if one.startswith("-DCUPTI_SONAME"))[0]
-    library = tmp_path_factory.mktemp("cupti") / soname
-    subprocess.run(["gcc", "-shared", "-fPIC", "-D_GNU_SOURCE", *flags, f"-Wl,-soname,{soname}", "-o", str(library),
-                    str(FAKE), "-pthread"], check=True)  # fmt: skip
-    return str(library)
 
 
 def gpu(trace: Trace, cupti: str, program: str = "test_alloc", how: str = "", *options: str, **more: str) -> Traced:

@@ -13,7 +13,7 @@ from shim_support import SHIM, build_shim
 
 from gdbcuda.calls.record import Call
 from gdbcuda.errors import UserError
-from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork
+from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork, side_by_side
 from gdbcuda.gpu.gpu_clock import GpuClock
 from gdbcuda.gpu.gpu_file import ClockLook, GpuFile, gpu_file
 
@@ -84,6 +84,15 @@ def test_each_kind_of_work(
 ) -> None:
     (one,) = works(file(record(kind, **PLACE, **fields), CAUSE), cause_of_all())
     assert (one.call.name, one.call.arguments, one.lane) == (name, arguments, lane)
+
+
+def test_what_runs_at_one_time_in_one_stream_has_lanes_of_its_own() -> None:
+    """A slice of a track cannot end inside of another one."""
+    times = [(0, 10), (2, 6), (3, 12), (6, 9), (12, 13)]
+    found = works(file(*(record("FILL", START=REALTIME + start, END=REALTIME + end, STREAM=7) for start, end in times)))
+    side_by_side(found)
+    lanes = [one.lane.removeprefix("GPU 0 stream 7") for one in found]
+    assert lanes == ["", " (2)", " (3)", " (2)", ""]
 
 
 def test_work_without_times_is_counted() -> None:
