@@ -42,7 +42,6 @@ class GpuReading:
     clock: GpuClock = field(init=False)
     seen: dict[int, Call] = field(default_factory=dict)
     without_time: int = 0
-    without_cause: int = 0
 
     def __post_init__(self) -> None:
         self.clock = GpuClock(self.file.looks)
@@ -58,7 +57,6 @@ class GpuReading:
             call = made(name, GPU, self.seconds(start), self.seconds(end))
             call.pid, call.arguments = self.file.pid, arguments
             cause = self.cause(one["CORRELATION"])
-            self.without_cause += cause is None and one.kind != "UNIFIED"
             yield GpuWork(call, lane(one, cause), cause)
 
     def seconds(self, gpu: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ from shim_support import SHIM, build_shim
 
 from gdbcuda.calls.record import Call
 from gdbcuda.errors import UserError
+from gdbcuda.gpu import cupti_files, gpu_words
 from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork, side_by_side
 from gdbcuda.gpu.gpu_clock import GpuClock
 from gdbcuda.gpu.gpu_file import ClockLook, GpuFile, gpu_file
@@ -121,6 +123,28 @@ def test_a_call_that_only_cupti_has_seen() -> None:
     assert (alone.cause.lwp, alone.cause.pid) == (70, 7)
 
 
+def test_devices_have_names() -> None:
+    found = file(record("NAME", "NVIDIA H200", NUMBER=2), record("DEVICE", DEVICE=1, NAME=2), record("DEVICE", NAME=9))
+    assert found.devices == {1: "NVIDIA H200", 0: "?"}
+
+
+def test_memories_by_cuptis_numbers() -> None:
+    """As cupti_activity.h has them, where it is here."""
+    header = next((one.includes[0] for one in cupti_files.places() if one.includes), None)
+    if header is None:
+        pytest.skip("no CUPTI on this machine")
+    text = (Path(header) / "cupti_activity.h").read_text(errors="replace")
+    for prefix, words in (("MEMORY_KIND", gpu_words.MEMORIES), ("MEMCPY_KIND", gpu_words.COPIES),
+                          ("UNIFIED_MEMORY_COUNTER_KIND", gpu_words.UNIFIED), ("MEMORY_POOL_OPERATION_TYPE",
+                          gpu_words.POOLS), ("SYNCHRONIZATION_TYPE", gpu_words.WAITS)):  # fmt: skip
+        numbers = {int(value): name for name, value in
+                   re.findall(rf"CUPTI_ACTIVITY_{prefix}_(\w+)\s*=\s*(\d+)\b", text)}  # fmt: skip
+        assert set(words) == {number for number, name in numbers.items() if name not in ("UNKNOWN", "INVALID")}
+        for number, word in words.items():
+            ours, theirs = (set(re.findall("[a-z]+", one.lower().replace("_", " "))) for one in (word, numbers[number]))
+            assert ours & theirs or prefix in ("UNIFIED_MEMORY_COUNTER_KIND", "SYNCHRONIZATION_TYPE"), (word, numbers)
+
+
 def test_what_is_missing_is_counted() -> None:
     raw = header(PID=7) + record("DROPPED", COUNT=3) + record("UNREAD", COUNT=2) + record("DROPPED", COUNT=1)
     problems = gpu_file(raw).problems()
@@ -170,6 +194,7 @@ def test_the_clock_between_two_looks_is_on_a_line() -> None:
 
 
 def test_a_look_that_was_interrupted_says_nothing() -> None:
+    assert GpuClock([ClockLook(5, REALTIME, 5)]).monotonic(REALTIME) == 5
     assert not GpuClock([ClockLook(0, REALTIME, 2_000_000), ClockLook(9, REALTIME, 3)]).is_known
 
 
