@@ -21,7 +21,7 @@ _LAYERS = (
     ("system", _LOADER),
     ("system", _VDSO),
     ("system", re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]")),
-    ("system", re.compile(r"libgdbcuda(-trace)?\.so")),  # ours, for guards and for what is recorded
+    ("system", re.compile(r"libgdbcuda(-trace|-gpu)?\.so")),  # ours, for guards and for what is recorded
     ("system", _SANITIZER),
 )
 # The words that people know them by.

@@ -72,7 +72,8 @@ def sites() -> Iterator[str]:
 
 def libraries() -> list[str]:
     """Paths of libcupti, of every version that is here."""
-    return list(dict.fromkeys(one.library for one in places() if one.library))
+    found = {os.path.realpath(one.library): one.library for one in reversed(list(places())) if one.library}
+    return list(found.values())[::-1]
 
 
 def newest_structs(headers: str) -> dict[str, str]:

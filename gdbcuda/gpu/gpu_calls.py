@@ -14,6 +14,7 @@ from gdbcuda.text import cplusplus
 from gdbcuda.text.demangling import demangled
 
 GPU = "gpu"
+BESIDE = " ("  # behind the name of a stream, and then a number: another lane of it
 POSITIONS = 0xFFFFFFFF  # of a position in a ring its cause has the lower half
 LONGEST_NAME = 120
 NANOSECONDS = 1e9
@@ -41,7 +42,6 @@ class GpuReading:
     clock: GpuClock = field(init=False)
     seen: dict[int, Call] = field(default_factory=dict)
     without_time: int = 0
-    without_cause: int = 0
 
     def __post_init__(self) -> None:
         self.clock = GpuClock(self.file.looks)
@@ -57,7 +57,6 @@ class GpuReading:
             call = made(name, GPU, self.seconds(start), self.seconds(end))
             call.pid, call.arguments = self.file.pid, arguments
             cause = self.cause(one["CORRELATION"])
-            self.without_cause += cause is None and one.kind != "UNIFIED"
             yield GpuWork(call, lane(one, cause), cause)
 
     def seconds(self, gpu: int) -> float:
@@ -83,6 +82,17 @@ class GpuReading:
         call = made(name, "runtime" if one.is_runtime else "driver", start, end)
         call.lwp, call.pid, call.status, call.result = one.thread, self.file.pid, one.result, one.result
         return call
+
+
+def side_by_side(works: list[GpuWork]) -> None:
+    """What runs while another runs in the same stream (nodes of a graph do) gets a lane beside it."""
+    ends: dict[str, list[float]] = {}
+    for one in sorted(works, key=lambda one: one.call.start):
+        beside = ends.setdefault(one.lane, [])
+        free = (at for at, end in enumerate(beside) if end <= one.call.start)
+        at = next(free, len(beside))
+        beside[at : at + 1] = [one.call.last_seen]
+        one.lane += f"{BESIDE}{at + 1})" if at else ""
 
 
 def made(name: str, layer: str, start: float, end: float) -> Call:

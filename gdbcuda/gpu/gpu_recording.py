@@ -16,7 +16,7 @@ def environment(own: Mapping[str, str]) -> dict[str, str]:
     """What is to be added, but for FOLDER; `UserError` where nothing would be recorded."""
     library = places.built(places.GPU)
     if not library:
-        raise UserError(f"{places.GPU} is not built: {why_not_built()}", page="other-eyes")
+        raise UserError(f"{places.GPU} is not built: {why_not_built()}", page="gpu")
     there = own.get(INJECTION, "")
     if there:
         raise UserError(f"{INJECTION} is {there} already, and CUPTI serves one only")

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from gdbcuda.calls.reader import Log
 from gdbcuda.calls.record import Call
-from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork
+from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork, side_by_side
 from gdbcuda.gpu.gpu_file import GpuFile
 from gdbcuda.rings.trace_files import TracedProcess
 
@@ -38,6 +38,7 @@ class FolderGpu:
         positions = of.by_position if of is not None else {}
         reading = GpuReading(file, positions, Innermost(positions.values()).find)
         work = list(reading.work())
+        side_by_side(work)
         new = [*(one.call for one in work), *{id(one): one for one in reading.seen.values()}.values()]
         known = {id(one) for one in positions.values()}
         added = [call for call in new if id(call) not in known]
@@ -57,7 +58,7 @@ class FolderGpu:
 def note(log: Log, reading: GpuReading, number: int) -> None:
     if reading.without_time:
         log.problems["work of the GPU of which CUPTI does not know when it was"] += reading.without_time
-    if not reading.clock.is_known:
+    if not reading.clock.is_known and not reading.file.remarks:
         log.problems["the GPU's clock was not compared: its times are CUPTI's"] += 1
     log.note("gpu", {"uncertainty": reading.clock.uncertainty, "devices": {str(key): name for key, name in
                      reading.file.devices.items()}, "inferior": number, "pid": reading.file.pid})  # fmt: skip

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,12 +89,19 @@ int records_begin(const char *folder, word cupti, word built, word has_causes)
     return is_whole;
 }
 
+/* Else the program would get a signal. */
+static int is_allowed(off_t end)
+{
+    struct rlimit limit = {0, 0};
+    return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= (rlim_t)end + file.used * sizeof(word);
+}
+
 /* A piece that is cut off (the disk is full) is taken back: what follows could not be read otherwise. */
 static int append(void)
 {
     int to = open(file.path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     off_t end = to < 0 ? -1 : lseek(to, 0, SEEK_END);
-    int is_whole = end >= 0 && write_all(to, file.piece, file.used * sizeof(word));
+    int is_whole = end >= 0 && is_allowed(end) && write_all(to, file.piece, file.used * sizeof(word));
     if (end >= 0 && !is_whole && ftruncate(to, end))
         is_whole = 0;
     if (to >= 0)

@@ -1,4 +1,5 @@
-# libgdbcuda-gpu.so: what `gdbcuda trace --gpu` has libcuda load. Only where CUPTI's headers are; none are kept here.
+# libgdbcuda-gpu.so: what `gdbcuda trace --gpu` has libcuda load. Only where CUPTI's headers are; none are kept here. What a
+# version of them that we have not seen breaks is this library alone: the rest is built.
 
 GPU_LIBRARY := build/libgdbcuda-gpu.so
 GPU_BUILD := build/gpu
@@ -22,4 +23,5 @@ $(GPU_BUILD)/causing.c: gpu/generate.py ../gdbcuda/gpu/causing.py $(API_SOURCES)
 	$(GENERATE) gpu/generate.py > $@
 
 $(GPU_LIBRARY): $(GPU_SOURCES) $(wildcard gpu/*.h) $(GPU_LAYOUT) $(RING_LAYOUT) gpu/rules.mk
-	$(CC) $(GPU_FLAGS) $(CUPTI_FLAGS) -shared -Wl,-z,noexecstack,-z,defs,-z,nodelete,--build-id -o $@ $(GPU_SOURCES) -ldl -lpthread
+	$(CC) $(GPU_FLAGS) $(CUPTI_FLAGS) -shared -Wl,-z,noexecstack,-z,defs,-z,nodelete,--build-id -o $@ $(GPU_SOURCES) -ldl -lpthread \
+		|| { rm -f $@; echo "$(@F) cannot be built with this CUPTI: gdbcuda trace --gpu will not work" >&2; }

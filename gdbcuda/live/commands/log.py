@@ -13,6 +13,8 @@ from gdbcuda.live import process
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.layers import names, table_version
+from gdbcuda.live.placing import link
+from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.recording import call_log, fast
 from gdbcuda.text.printable import visible
@@ -62,6 +64,7 @@ class StartOptions(Options):
     memory: bool = flag("what allocates, frees, copies and fills: all that cuda-memory needs")
     keep: str | None = option(FOLDER, "with --fast: the process keeps its calls in a new folder")
     last: int = option(NUMBER, "with --keep: of each thread the last N calls at least (8192)", default=0)
+    gpu: bool = flag("with --keep: what the GPU does as well, from the next run on")
     fast: bool = flag("the process itself notes the calls, some 30 ns each, and is read where it stops")
     condition: str | None = condition(
         condition_words.complete, "only calls for which COND holds; it is evaluated in the debugger"
@@ -83,6 +86,7 @@ def cuda_log_start(wanted: StartOptions) -> str:
       cuda-log start 'cuMem*' --in hook,driver
       cuda-log start cudaMalloc --stack 8 if size > 1M
       cuda-log start --memory --to calls.jsonl"""
+    of_gpu = variables_for_gpu(wanted) if wanted.gpu else {}
     wish = make_wish(wanted)
     if wanted.fast:
         fast.require_possible(wish)
@@ -90,8 +94,25 @@ def cuda_log_start(wanted: StartOptions) -> str:
         raise UserError("--keep and --last are of --fast", page="log")
     is_at_entry = wanted.fast and process.is_alive() and come_in(wish)
     recorder = call_log.start(wish, wanted.to, wanted.fast, is_at_entry)
+    preload.give(of_gpu)
     planted = f", {recorder.places()} places" if process.is_alive() else ", from the next run on"
-    return f"Recording {wish_text(wish)}{planted}." + (fast.remark(recorder) if wanted.fast else "")
+    gpu = f" What the GPU does: gdbcuda log gpu {visible(str(wanted.keep))}, in a shell." if of_gpu else ""
+    return f"Recording {wish_text(wish)}{planted}.{gpu}" + (fast.remark(recorder) if wanted.fast else "")
+
+
+def variables_for_gpu(wanted: StartOptions) -> dict[str, str]:
+    """Of the next run's environment."""
+    from gdbcuda.gpu import gpu_recording
+
+    if not (wanted.keep and wanted.fast):
+        raise UserError("--gpu is with --fast --keep FOLDER: there its records go", page="gpu")
+    if link.is_cuda_gdb():
+        raise UserError("under cuda-gdb CUPTI tells nothing: use gdb for --gpu", page="gpu")
+    if process.is_alive():
+        raise UserError("CUPTI comes in when a program initializes CUDA: --gpu is for the next run", page="gpu")
+    there = preload.environment(gpu_recording.INJECTION)
+    own = {gpu_recording.INJECTION: there} if there else {}
+    return {**gpu_recording.environment(own), gpu_recording.FOLDER: os.path.abspath(wanted.keep)}
 
 
 def come_in(wish: RecordWish) -> bool:

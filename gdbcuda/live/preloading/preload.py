@@ -37,6 +37,7 @@ class Preload:
         self.runtimes: list[str] = []  # of sanitizers, which want to be first
         self.beside = ""  # our own library, preloaded behind all others
         self.needs_ours = False  # it is, also where there are no others
+        self.variables: dict[str, str] = {}  # of the program's environment, for what our libraries in it do
         self.is_remote = False  # gdb's settings are now those for a gdbserver that starts the program
 
     @property
@@ -98,9 +99,12 @@ def apply() -> None:
     value = ":".join(filter(None, [*STATE.runtimes, *STATE.first, users, *STATE.last, STATE.beside]))
     if uses_environment():
         gdb_cli.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD")
+        for name, one in STATE.variables.items():
+            gdb_cli.execute(f"set environment {name}={one}")
     elif STATE.files or STATE.beside:
         kept = [word for word in words or ["env"] if not word.startswith("LD_PRELOAD=")]
-        set_wrapper(" ".join(map(shlex.quote, [*kept, f"LD_PRELOAD={value}"])))
+        more = [f"{name}={one}" for name, one in STATE.variables.items()]
+        set_wrapper(" ".join(map(shlex.quote, [*kept, *more, f"LD_PRELOAD={value}"])))
     else:
         set_wrapper(STATE.user_wrapper)
 
@@ -139,6 +143,16 @@ def need_ours(is_needed: bool) -> None:
     STATE.needs_ours = is_needed
     apply()
     watch_run()
+
+
+def give(variables: dict[str, str]) -> None:
+    """To the next run, beside our library, in the place of those of before."""
+    if uses_environment():
+        for name in STATE.variables:
+            gdb_cli.execute(f"unset environment {name}")
+    STATE.variables = dict(variables)
+    if STATE.is_used:
+        apply()
 
 
 def runtimes(path: str) -> list[str]:

@@ -132,6 +132,7 @@ def stop() -> None:
     SESSION.catch_up()
     recorder, SESSION.recorder = SESSION.recorder, None
     if recorder is not None:
+        preload.give({})
         preload.need_ours(False)
         loader_watch.unwant(on_loaded)
         SESSION.seconds, SESSION.numbers = recorder.now(), recorder.number

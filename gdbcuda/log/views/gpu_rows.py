@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Callable, NamedTuple, TypeVar
 
+from gdbcuda.calls.references import Process
 from gdbcuda.log.views.gpu_work import COPY, KERNEL, RUNS, CausingCall, GpuOfLog, Work
 
 Interval = tuple[float, float]
@@ -80,6 +81,9 @@ class GpuRows:
     def cause(self, one: Work) -> CausingCall | None:
         return self.causes.get(one.cause) if one.cause is not None else None
 
+    def stream(self, one: Work) -> tuple[Process, str]:
+        return one.process, self.found.stream(one.lane)
+
     def queue(self, one: Work) -> float | None:
         cause = self.cause(one)
         return None if cause is None else one.start - cause.start
@@ -99,10 +103,10 @@ class GpuRows:
 
     def by_stream(self) -> list[StreamRow]:
         rows = []
-        for lane, some in grouped(self.runs, lambda one: one.lane).items():
+        for (_, stream), some in grouped(self.runs, self.stream).items():
             times = union([(one.start, one.end) for one in some])
             gaps = [later[0] - earlier[1] for earlier, later in zip(times, times[1:])]
-            rows.append(StreamRow(self.found.stream(lane), len(some), length(times), sum(gaps), max(gaps, default=0.0)))
+            rows.append(StreamRow(stream, len(some), length(times), sum(gaps), max(gaps, default=0.0)))
         return rows
 
     def by_device(self) -> list[DeviceRow]:
@@ -120,11 +124,11 @@ class GpuRows:
     def waited(self) -> list[WaitedCopy]:
         """A copy waits from the end of its call, or of what its stream did before, whichever is later."""
         found: dict[tuple[str, str], list[tuple[Work, float]]] = {}
-        last: dict[int, Work] = {}
+        last: dict[tuple[Process, str], Work] = {}
         running: list[Work] = []
         for one in self.runs:
-            before, cause = last.get(one.lane), self.cause(one)
-            last[one.lane] = one
+            before, cause = last.get(self.stream(one)), self.cause(one)
+            last[self.stream(one)] = one
             running = [other for other in running if other.end > one.start - FOLLOWS]
             if one.kind == COPY and cause is not None:
                 behind, since = self.behind(one, before, running)
@@ -141,7 +145,7 @@ class GpuRows:
         asked = cause.end if cause is not None else one.start
         if before is not None and 0 <= one.start - before.end < FOLLOWS and before.end > asked:
             return f"a {before.kind} in its stream", asked
-        same = [other for other in running if other.name == one.name and other.lane != one.lane
+        same = [other for other in running if other.name == one.name and self.stream(other) != self.stream(one)
                 and 0 <= one.start - other.end < FOLLOWS and other.end > asked]  # fmt: skip
         return ("a copy in another stream", asked) if same else ("", asked)
 

@@ -11,7 +11,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import Process, References
 from gdbcuda.gpu import gpu_words
 from gdbcuda.gpu.causing import names_work
-from gdbcuda.gpu.gpu_calls import GPU
+from gdbcuda.gpu.gpu_calls import BESIDE, GPU
 
 KERNEL, COPY, FILL, WAIT, OTHER = "kernel", "copy", "fill", "wait", "other"
 RUNS = (KERNEL, COPY, FILL)
@@ -81,7 +81,8 @@ class GpuOfLog:
         ))  # fmt: skip
 
     def stream(self, lane: int) -> str:
-        return str(self.notes.threads.get(lane, {}).get("name") or f"T{lane}")
+        """Of a stream that has several lanes, without their numbers."""
+        return str(self.notes.threads.get(lane, {}).get("name") or f"T{lane}").partition(BESIDE)[0]
 
     def device(self, lane: int) -> str:
         return self.stream(lane).partition(STREAM)[0]

@@ -62,6 +62,7 @@ DRIVER_ANY(cuInit)(unsigned int Flags)
 
     INVALID_IF(Flags);
     pthread_once(&once, find_devices);
+    load_injection();
     return devices.count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 

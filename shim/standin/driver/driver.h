@@ -42,6 +42,7 @@ void handle_close_all_of(CUcontext context);
 /* ---- devices and contexts (device.c, context.c) ---- */
 
 CUresult need_init(void);
+void load_injection(void); /* injection.c */
 CUresult need_context(void);
 
 int device_count(void);                   /* after CUDA_VISIBLE_DEVICES */

@@ -138,6 +138,8 @@ class RingRecorder(LogNotes):
         """Behind a load: no thread is in the new object yet."""
         state = self.processes()
         self.write_fresh()
+        if self.wish.folder and state.patches:  # nobody may stop it any more
+            kept_folder.tell(state)
         if state.far and state.reader is not None and not seccomp.is_confined():
             near_pages.send_for(state, self.write_fresh)
 
