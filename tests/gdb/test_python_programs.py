@@ -109,7 +109,8 @@ def test_a_program_without_python_says_nothing_of_it(local: Scenario) -> None:
 def test_gdb_that_was_attached_before_we_were_sourced(local: Scenario, tmp_path: Path) -> None:
     """gdb -p PID -x gdbcuda.py: nothing of the process is loaded any more while we listen."""
     waiting = tmp_path / "waiting.py"
-    waiting.write_text(SCRIPT.read_text().replace("    model = Model()\n", "    print('here', flush=True)\n    input()\n"))
+    stands = "    print('here', flush=True)\n    input()\n"
+    waiting.write_text(SCRIPT.read_text().replace("    model = Model()\n", stands))
     process = subprocess.Popen([HERE[max(HERE)], str(waiting)], env=local.environment(), stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True)  # fmt: skip
     assert process.stdout is not None and process.stdout.readline() == "here\n"
