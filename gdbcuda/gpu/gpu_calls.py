@@ -8,6 +8,8 @@ from typing import Any, Callable
 
 from gdbcuda.calls.record import Call
 from gdbcuda.gpu import gpu_words
+from gdbcuda.gpu.calls_around import CallsAround
+from gdbcuda.gpu.causing import names_work
 from gdbcuda.gpu.gpu_clock import GpuClock
 from gdbcuda.gpu.gpu_file import GpuFile, GpuRecord, SeenCall
 from gdbcuda.text import cplusplus
@@ -38,19 +40,21 @@ class GpuReading:
 
     file: GpuFile
     by_position: Mapping[tuple[int, int], Call]
-    find: Callable[[int, float], Call | None]  # the innermost call of a thread at that time
+    by_thread: Callable[[int], CallsAround]
     clock: GpuClock = field(init=False)
     seen: dict[int, Call] = field(default_factory=dict)
+    around: dict[int, Call] = field(default_factory=dict)  # by id() of a recorded call: the one that CUPTI has seen
     without_time: int = 0
 
     def __post_init__(self) -> None:
         self.clock = GpuClock(self.file.looks)
+        self.by_number = {call.number: call for call in self.by_position.values()}
 
     def work(self) -> Iterator[GpuWork]:
         """And the calls that nobody but CUPTI has seen, as their causes."""
         for one in self.file.work:
             start, end = one["START"], one["END"]
-            if not 0 < start <= end < LARGEST:
+            if not (0 < start <= end < LARGEST and self.clock.knows(start)):
                 self.without_time += 1
                 continue
             name, arguments = described(one, self.file)
@@ -66,15 +70,27 @@ class GpuReading:
         told = self.file.causes.get(correlation)
         found = self.by_position.get((told.thread, told.position)) if told is not None else None
         if found is None and correlation in self.file.calls:
-            return self.of_seen(correlation, self.file.calls[correlation])
+            found = self.of_seen(correlation, self.file.calls[correlation])
+        return self.outermost(found) if found is not None else None
+
+    def outermost(self, call: Call) -> Call:
+        """That of the program: it asked for the work, and what is below it shows who took how long."""
+        found = call
+        while call.parent in self.by_number:
+            call = self.by_number[call.parent]
+            found = call if names_work(call.name) else found
         return found
 
     def of_seen(self, correlation: int, one: SeenCall) -> Call:
-        """The recorder's call around it; where there is none, it is a call of its own."""
+        """The recorder's call around it; where there is none, it is a call of its own, around those that are in it."""
         if correlation not in self.seen:
             start, end = self.seconds(one.start), self.seconds(one.end)
-            around = self.find(one.thread, (start + end) / 2)
-            self.seen[correlation] = around or self.of_cupti(one, start, end)
+            calls = self.by_thread(one.thread)
+            found = calls.around(start, end)
+            if found is None:
+                found = self.of_cupti(one, start, end)
+                self.around.update({id(call): found for call in calls.inside(start, end)})
+            self.seen[correlation] = found
         return self.seen[correlation]
 
     def of_cupti(self, one: SeenCall, start: float, end: float) -> Call:

@@ -83,6 +83,7 @@ class GpuFile:
     def add(self, one: GpuRecord, text: str) -> None:
         if one.kind in WORK:
             self.work.append(one)
+            self.has_ended = False  # abort() may be handled, and the program go on
         elif one.kind == "NAME":
             self.names[one["NUMBER"]] = text
         elif one.kind == "CLOCK":
@@ -117,7 +118,7 @@ class GpuFile:
         found["a record of the GPU that was dropped: there was no room for it"] += self.dropped
         found["a record of the GPU of an unknown kind"] += self.unread
         if not self.has_ended and not self.remarks:
-            found[f"GPU of process {self.pid}: it was killed, the last second may be missing"] += 1
+            found[f"GPU of process {self.pid}: it was killed, the last tenth of a second may be missing"] += 1
         if self.is_cut:
             found[f"GPU of process {self.pid}: the end of its file makes no sense"] += 1
         return +found

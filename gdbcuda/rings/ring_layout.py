@@ -82,6 +82,11 @@ TRACE = offsets(("FOLDER", 512), ("PLACES", 128), "PID", "FILE", "MAKING", "SLOT
                 ("FILTERED", MOST_FUNCTIONS), "FILTERS", "FILTERS_SIZE", "ENTRIES_COUNT",
                 ("ENTRIES", MOST_ENTRIES * ENTRY["SIZE"]))  # fmt: skip
 
+# At BESIDE_SYMBOL, with --gpu: code of the library that asks CUPTI, to be called before the program ends at once
+# (ENDING) and when somebody else registers with CUPTI (TAKEN); 0 for none. WAS_TAKEN: that has happened.
+BESIDE_SYMBOL = "gdbcuda_beside_v1"
+BESIDE = offsets("ENDING", "TAKEN", "WAS_TAKEN")
+
 # At LEFT_SYMBOL: the entries of functions that still jump to the recorder when gdb has let the process go. COUNT, and
 # of each PATCH: the bytes at ADDRESS, what they are now and what they were; a word has more than a jump takes.
 LEFT_SYMBOL = "gdbcuda_left_v1"
@@ -111,7 +116,8 @@ MAP_SYMBOL, GO_MAP_SYMBOL, MAPPED_SYMBOL = "gdbcuda_map_v1", "gdbcuda_go_map_v1"
 MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS), "PAGE_COUNT", ("PAGES", 2 * MOST_MAPS))
 
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
-         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT}  # fmt: skip
+         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT,
+         "BESIDE": BESIDE}  # fmt: skip
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS", "MOST_RINGS",
            "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
            "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
@@ -120,6 +126,7 @@ NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WOR
 
 def header() -> str:
     numbers = [f"#define {name} {globals()[name]:#x}" for name in NUMBERS]
+    numbers.append(f'#define BESIDE_SYMBOL "{BESIDE_SYMBOL}"')
     return "\n".join([*numbers, *(f"#define {part}_{name} {at}" for part, found in PARTS.items()
                                   for name, at in found.items()), ""])  # fmt: skip
 

@@ -101,7 +101,7 @@ class TraceFolder:
         for one in calls:
             one.start = self.since_beginning(one.start)
             one.end = None if one.end is None else self.since_beginning(one.end)
-        renumber(calls)
+        renumber(calls, gpu.around)
         gpu.tell_causes()
         name_threads(calls, log, gpu.lanes)
         if progress is not None:
@@ -222,15 +222,17 @@ def with_rate(clock: ring.Words, rate: float) -> ring.Words:
     return ticks, ns, ticks + ONE_SECOND, ns + round(ONE_SECOND * rate)
 
 
-def renumber(calls: list[Call]) -> None:
-    """By time; what called what stays."""
+def renumber(calls: list[Call], around: Mapping[int, Call]) -> None:
+    """By time; what called what stays, but that ``around`` has calls (by their id()) in others."""
     made = list(calls)
     calls.sort(key=lambda call: call.start)
     parents = {id(call): made[call.parent] for call in calls if call.parent is not None}
+    parents.update({key: one for key, one in around.items() if key not in parents})
     for number, call in enumerate(calls):
         call.number = number
     for call in calls:
         call.parent = parents[id(call)].number if id(call) in parents else None
+        call.depth += id(call) in around
 
 
 def name_threads(calls: list[Call], log: Log, lanes: Mapping[int, str]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Callable, Protocol
 
 from gdbcuda.calls.reader import Log
 from gdbcuda.calls.record import Call
+from gdbcuda.gpu.calls_around import CallsAround
 from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork, side_by_side
 from gdbcuda.gpu.gpu_file import GpuFile
 from gdbcuda.rings.trace_files import TracedProcess
@@ -29,6 +29,7 @@ class FolderGpu:
     def __init__(self, files: Iterable[GpuFile], processes: Sequence[ProcessWithCalls], log: Log) -> None:
         self.work: list[GpuWork] = []
         self.calls: list[Call] = []
+        self.around: dict[int, Call] = {}  # by id() of a recorded call: one that only CUPTI has seen
         for one in files:
             log.problems.update(one.problems())
             self.read(one, of_file(one, processes), log)
@@ -36,7 +37,7 @@ class FolderGpu:
 
     def read(self, file: GpuFile, of: ProcessWithCalls | None, log: Log) -> None:
         positions = of.by_position if of is not None else {}
-        reading = GpuReading(file, positions, Innermost(positions.values()).find)
+        reading = GpuReading(file, positions, by_thread(positions.values()))
         work = list(reading.work())
         side_by_side(work)
         new = [*(one.call for one in work), *{id(one): one for one in reading.seen.values()}.values()]
@@ -44,6 +45,7 @@ class FolderGpu:
         added = [call for call in new if id(call) not in known]
         for call in added:
             call.inferior = of.number if of is not None else 0
+        self.around.update(reading.around)
         self.work += work
         self.calls += added
         note(log, reading, of.number if of is not None else 0)
@@ -60,6 +62,8 @@ def note(log: Log, reading: GpuReading, number: int) -> None:
         log.problems["work of the GPU of which CUPTI does not know when it was"] += reading.without_time
     if not reading.clock.is_known and not reading.file.remarks:
         log.problems["the GPU's clock was not compared: its times are CUPTI's"] += 1
+    if reading.clock.strange:
+        log.problems["the GPU's clock was changed while it was recorded: work since then is not told"] += 1
     log.note("gpu", {"uncertainty": reading.clock.uncertainty, "devices": {str(key): name for key, name in
                      reading.file.devices.items()}, "inferior": number, "pid": reading.file.pid})  # fmt: skip
 
@@ -71,22 +75,12 @@ def of_file(file: GpuFile, processes: Sequence[ProcessWithCalls]) -> ProcessWith
     return max(before or own, key=lambda one: one.process.monotonic, default=None)
 
 
-class Innermost:
-    """Which call a thread was in."""
-
-    def __init__(self, calls: Iterable[Call]) -> None:
-        self.by_thread: dict[int, list[Call]] = {}
-        for call in sorted(calls, key=lambda call: (call.start, call.depth)):
-            self.by_thread.setdefault(call.lwp, []).append(call)
-        self.starts = {lwp: [call.start for call in some] for lwp, some in self.by_thread.items()}
-
-    def find(self, lwp: int, at: float) -> Call | None:
-        some = self.by_thread.get(lwp, [])
-        index = bisect.bisect_right(self.starts.get(lwp, []), at) - 1
-        for call in reversed(some[max(index - MOST_INSIDE, 0) : index + 1]):
-            if call.end is None or call.end >= at:
-                return call
-        return None
+def by_thread(calls: Iterable[Call]) -> Callable[[int], CallsAround]:
+    found: dict[int, list[Call]] = {}
+    for call in calls:
+        found.setdefault(call.lwp, []).append(call)
+    threads = {lwp: CallsAround(some) for lwp, some in found.items()}
+    return lambda lwp: threads.get(lwp, NOBODY)
 
 
-MOST_INSIDE = 64  # calls in front of one that may have it inside
+NOBODY = CallsAround()

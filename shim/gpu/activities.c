@@ -8,7 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { BUFFER = 4 << 20, FLUSH_EVERY = 1000 /* milliseconds */, TRIES = 5 };
+enum { BUFFER = 4 << 20, TRIES = 5 };
+
+int activities_managed;
 
 #define PLACED(KIND, one)                                                                                              \
     [GPU_##KIND##_START] = (one)->start, [GPU_##KIND##_END] = (one)->end,                                              \
@@ -60,6 +62,8 @@ static void add_wait(const CUPTI_WAIT *one)
 
 static void add_memory(const CUPTI_MEMORY *one)
 {
+    if (one->memoryKind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED)
+        __atomic_store_n(&activities_managed, 1, __ATOMIC_SEQ_CST);
     if (one->memoryPoolConfig.memoryPoolType == CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID)
         return; /* the calls tell as much */
     ADD(MEMORY, [GPU_MEMORY_START] = one->timestamp, [GPU_MEMORY_END] = one->timestamp,
@@ -141,7 +145,7 @@ static int add(const CUpti_Activity *one)
 }
 
 /* The narrowest of some looks. */
-static void add_clock(void)
+void activities_clock(void)
 {
     word best[GPU_CLOCK_SIZE] = {[GPU_CLOCK_AFTER] = ~(word)0};
     for (int i = 0; i < TRIES; i++) {
@@ -159,7 +163,7 @@ static void add_clock(void)
     records_add(GPU_CLOCK, best, GPU_CLOCK_SIZE);
 }
 
-static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
+void CUPTIAPI activities_give(uint8_t **buffer, size_t *size, size_t *most_records)
 {
     *buffer = aligned_alloc(4096, BUFFER);
     *size = *buffer ? BUFFER : 0;
@@ -167,7 +171,7 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_re
 }
 
 /* In a thread of CUPTI's. */
-static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+void CUPTIAPI activities_take(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
     (void)size;
     records_lock();
@@ -181,86 +185,9 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
         records_dropped(dropped);
         if (unread)
             ADD(UNREAD, [GPU_UNREAD_COUNT] = unread);
-        add_clock();
+        activities_clock();
         records_write();
     }
     records_unlock();
     free(buffer);
-}
-
-static void remark(const char *what, CUptiResult result)
-{
-    char text[256];
-    snprintf(text, sizeof text, "%s: %s", what, cupti_said(result));
-    records_remark(text);
-}
-
-static void begin_unified(void)
-{
-    if (!cupti.cuptiActivityConfigureUnifiedMemoryCounter)
-        return;
-    CUpti_ActivityUnifiedMemoryCounterConfig wanted[] = {
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
-         CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD, 0, 1},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
-         CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH, 0, 1},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
-         CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT, 0, 1},
-    };
-    CUptiResult result = cupti.cuptiActivityConfigureUnifiedMemoryCounter(wanted, sizeof wanted / sizeof *wanted);
-    if (result == CUPTI_SUCCESS)
-        result = cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
-    if (result != CUPTI_SUCCESS)
-        remark("unified memory is not told", result);
-}
-
-static const struct {
-    CUpti_ActivityKind kind;
-    const char *without;
-} kinds[] = {
-    {CUPTI_ACTIVITY_KIND_DEVICE, "the device is not told"},
-    {CUPTI_ACTIVITY_KIND_MEMCPY, "copies are not told"},
-    {CUPTI_ACTIVITY_KIND_MEMCPY2, "copies between devices are not told"},
-    {CUPTI_ACTIVITY_KIND_MEMSET, "fills are not told"},
-    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, "waits are not told"},
-    {CUPTI_ACTIVITY_KIND_MEMORY2, "memory is not told"},
-    {CUPTI_ACTIVITY_KIND_MEMORY_POOL, "memory pools are not told"},
-    {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, "the calls that work comes from are not told"},
-};
-
-int activities_begin(int with_calls, char *why, unsigned long room)
-{
-    CUptiResult result = cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
-    if (result == CUPTI_SUCCESS)
-        result = cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    if (result != CUPTI_SUCCESS) {
-        snprintf(why, room, "CUPTI tells nothing (%s)", cupti_said(result));
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if ((result = cupti.cuptiActivityEnable(kinds[i].kind)) != CUPTI_SUCCESS)
-            remark(kinds[i].without, result);
-    if (with_calls && (result = calls_begin()) != CUPTI_SUCCESS)
-        remark("calls are not told", result);
-    begin_unified();
-    if (!cupti.cuptiActivityFlushPeriod || cupti.cuptiActivityFlushPeriod(FLUSH_EVERY) != CUPTI_SUCCESS)
-        remark("records come late", CUPTI_ERROR_NOT_SUPPORTED);
-    records_lock();
-    add_clock();
-    records_write();
-    records_unlock();
-    return 1;
-}
-
-void activities_end(void)
-{
-    if (!records_are_own())
-        return;
-    cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    records_lock();
-    records_dropped(0);
-    add_clock();
-    records_add(GPU_END, (word[GPU_END_SIZE]){0}, GPU_END_SIZE);
-    records_write();
-    records_unlock();
 }

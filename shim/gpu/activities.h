@@ -2,10 +2,16 @@
 #ifndef GDBCUDA_GPU_ACTIVITIES_H
 #define GDBCUDA_GPU_ACTIVITIES_H
 
-/* Asks CUPTI for all that it can tell; what it refuses is a remark in the file. 0 with a line where it tells nothing. */
-int activities_begin(int with_calls, char *why, unsigned long room);
+#include "cupti_library.h"
 
-/* All that has ended, into the file. */
-void activities_end(void);
+/* CUPTI asks for a buffer, and hands it over, in a thread of its own. */
+void CUPTIAPI activities_give(uint8_t **buffer, size_t *size, size_t *most_records);
+void CUPTIAPI activities_take(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
+
+/* What its clock and ours are now; under the lock of the records. */
+void activities_clock(void);
+
+/* Whether the program has unified memory. */
+extern int activities_managed;
 
 #endif

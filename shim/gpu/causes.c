@@ -1,6 +1,7 @@
 #include "causes.h"
 #include "records.h"
 #include "ring_layout.h"
+#include "unified.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 enum { DEEPEST = 64, LONGEST_NAME = 128, MOST_CALLS = 4096 };
 
 static word *recorder;
+static int are_all; /* calls that CUPTI tells of */
 static __thread struct {
     word depth, tops[DEEPEST]; /* of calls that have begun: stack pointers after their returns */
 } open_calls;
@@ -28,6 +30,7 @@ static void around(word thread, word position, word top)
 {
     int before = errno;
     leave(top);
+    unified_begin();
     if (open_calls.depth < DEEPEST) {
         cupti.cuptiActivityPushExternalCorrelationId(CAUSE_KIND, thread << 32 | (position & 0xffffffff));
         open_calls.tops[open_calls.depth++] = top;
@@ -82,29 +85,43 @@ static int makes_work(const char *said)
     return bsearch(name, causing_functions, causing_functions_count, sizeof *causing_functions, compare) != 0;
 }
 
-static CUptiResult calls_of(CUpti_CallbackDomain domain, CUptiResult (*enable)(CUpti_CallbackId, uint8_t))
+static CUptiResult calls_of(CUpti_CallbackDomain domain, CUptiResult (*enable)(CUpti_CallbackId, uint8_t), uint8_t on)
 {
     CUptiResult result = CUPTI_SUCCESS;
     for (CUpti_CallbackId id = 1; id < MOST_CALLS; id++) {
         const char *name = 0;
         if (cupti.cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name)
             break;
-        if (makes_work(name) && (result = enable(id, 1)) != CUPTI_SUCCESS)
+        if (makes_work(name) && (result = enable(id, on)) != CUPTI_SUCCESS)
             break;
     }
     return result;
 }
 
+/* One by one: the others cost as much, and make nothing. */
+static CUptiResult those_that_make_work(uint8_t on)
+{
+    if (!cupti.cuptiActivityEnableRuntimeApi || !cupti.cuptiActivityEnableDriverApi)
+        return CUPTI_ERROR_NOT_SUPPORTED;
+    CUptiResult result = calls_of(CUPTI_CB_DOMAIN_RUNTIME_API, cupti.cuptiActivityEnableRuntimeApi, on);
+    return result == CUPTI_SUCCESS ? calls_of(CUPTI_CB_DOMAIN_DRIVER_API, cupti.cuptiActivityEnableDriverApi, on) : result;
+}
+
 CUptiResult calls_begin(void)
 {
-    CUptiResult result = CUPTI_ERROR_NOT_SUPPORTED;
-    if (cupti.cuptiActivityEnableRuntimeApi && cupti.cuptiActivityEnableDriverApi) {
-        result = calls_of(CUPTI_CB_DOMAIN_RUNTIME_API, cupti.cuptiActivityEnableRuntimeApi);
-        if (result == CUPTI_SUCCESS)
-            result = calls_of(CUPTI_CB_DOMAIN_DRIVER_API, cupti.cuptiActivityEnableDriverApi);
-    }
+    CUptiResult result = those_that_make_work(1);
     if (result == CUPTI_SUCCESS)
         return result;
+    are_all = 1;
     result = cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME);
     return result == CUPTI_SUCCESS ? cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER) : result;
+}
+
+void calls_end(void)
+{
+    those_that_make_work(0);
+    if (are_all) {
+        cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME);
+        cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
+    }
 }

@@ -12,6 +12,7 @@ void causes_end(void);
 
 /* CUPTI tells of calls that make work. */
 CUptiResult calls_begin(void);
+void calls_end(void);
 
 extern const char *const causing_functions[]; /* sorted, up to a 0 */
 extern const unsigned long causing_functions_count;

@@ -10,6 +10,7 @@
     X(cuptiGetTimestamp)                                                                                               \
     X(cuptiActivityRegisterCallbacks)                                                                                  \
     X(cuptiActivityEnable)                                                                                             \
+    X(cuptiActivityDisable)                                                                                            \
     X(cuptiActivityGetNextRecord)                                                                                      \
     X(cuptiActivityGetNumDroppedRecords)                                                                               \
     X(cuptiActivityFlushAll)                                                                                           \
@@ -17,7 +18,7 @@
     X(cuptiActivityPopExternalCorrelationId)                                                                           \
     X(cuptiGetCallbackName)
 #define WANTED(X) /* not in every version */                                                                           \
-    X(cuptiActivityFlushPeriod)                                                                                        \
+    X(cuptiSetThreadIdType)                                                                                            \
     X(cuptiActivityConfigureUnifiedMemoryCounter)
 
 #define POINTER(name) __typeof__(&name) name;

@@ -1,17 +1,19 @@
 /* What libcuda calls in a library that CUDA_INJECTION64_PATH names, while it is initialized. */
-#include "activities.h"
+#include "asking.h"
+#include "beside.h"
 #include "causes.h"
 #include "cupti_library.h"
+#include "flushing.h"
 #include "records.h"
 
-#include <ctype.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define FOLDER "GDBCUDA_GPU" /* where the records go */
-#define CALLS "GDBCUDA_GPU_CALLS" /* 1: also what CUPTI tells of calls; 0: never that */
+#define CALLS "GDBCUDA_GPU_CALLS" /* 0: not what CUPTI tells of calls, by which work is joined to them */
 
 static void complain(const char *why)
 {
@@ -37,11 +39,23 @@ static int is_under(const char *debugger)
     return !strncmp(name, debugger, strlen(debugger));
 }
 
+/* It says so in the driver itself, whatever it is called. */
+static int is_under_cuda_gdb(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    const uint32_t *flag = driver ? dlsym(driver, "cudbgIpcFlag") : 0;
+    return (flag && *flag) || is_under("cuda-gdb");
+}
+
 static int begin(const char *folder, char *why, unsigned long room)
 {
     uint32_t version = 0;
-    if (is_under("cuda-gdb")) {
+    if (is_under_cuda_gdb()) {
         snprintf(why, room, "under cuda-gdb CUPTI tells nothing; plain gdb can be on the program");
+        return 0;
+    }
+    if (beside_is_taken()) {
+        snprintf(why, room, "the program's own profiler has CUPTI already");
         return 0;
     }
     if (!cupti_load(why, room))
@@ -53,11 +67,13 @@ static int begin(const char *folder, char *why, unsigned long room)
         return 0;
     }
     const char *calls = getenv(CALLS);
-    if (!activities_begin(calls && *calls ? *calls == '1' : !has_causes, why, room)) {
+    if (!asking_begin(!calls || *calls != '0', why, room)) {
         records_remark(why);
         return 0;
     }
-    atexit(activities_end);
+    beside_begin();
+    flushing_begin();
+    atexit(flushing_end);
     return 1;
 }
 

@@ -47,6 +47,7 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
         gdbcuda_recorder_v1[STATE_RECORDS] = records;
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
     filters_begin(&gdbcuda_trace);
+    beside_wanted(value_of(environment, "GDBCUDA_GPU"));
 }
 
 ASKED unsigned la_version(unsigned newest)
@@ -144,6 +145,11 @@ word *recorder_state(void)
     return *THERE(gdbcuda_recorder_v1);
 }
 
+word *beside_state(void)
+{
+    return *THERE(gdbcuda_beside_v1);
+}
+
 void recorder_gives_up(void)
 {
     THERE(ring_give_up)();
@@ -159,8 +165,11 @@ ASKED uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from,
                              const char *name)
 {
     (void)index, (void)flags;
-    if (*from == *to || (name[0] != 'c' && name[0] != 'n' && name[0] != 'd' && name[0] != 'p' && name[0] != 's'))
+    if (*from == *to)
         return symbol->st_value;
+    word told = tells_of_end_and_others(name, symbol->st_value);
+    if (told != symbol->st_value || (name[0] != 'c' && name[0] != 'n' && name[0] != 'd' && name[0] != 'p' && name[0] != 's'))
+        return told;
     if (trace_is_system(THERE(gdbcuda_trace), *to))
         return name[0] == 'd' ? answers_for_recorded(name, symbol->st_value) : tells_of_seccomp(name, symbol->st_value);
     if (!text_order(name, "dlsym"))

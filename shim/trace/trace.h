@@ -72,6 +72,8 @@ const struct api_function *function_named(const char *name);
 /* bind.c */
 word recorded(const struct api_function *function, word original, word asker);
 word *recorder_state(void);
+word *beside_state(void);
+extern word gdbcuda_beside_v1[BESIDE_SIZE];
 void recorder_gives_up(void); /* in the calling thread */
 word asker_at(word address);
 word recorded_at(word address); /* the function that this code records; the address itself for other code */
@@ -84,6 +86,10 @@ word answers_recorded(word original);
 
 /* dladdr.c: of functions of the C library. */
 word answers_for_recorded(const char *name, word original);
+
+/* beside.c: the first of the environment; the second of functions of the C library and of CUPTI. */
+void beside_wanted(const char *folder);
+word tells_of_end_and_others(const char *name, word original);
 
 /* confined.c: of functions of the C library. */
 word tells_of_seccomp(const char *name, word original);

@@ -1,12 +1,17 @@
 /* CUPTI for machines without a GPU: each outermost call that is announced by an external correlation id becomes a kernel
- * that ran as long. FAKE_CUPTI=refuse: another tool is there; drop: three records are lost; eager: handed over at once. */
+ * that ran as long. Like the real one it serves who has registered last, gives the id that was pushed last, and that only
+ * with a record of a call. FAKE_CUPTI=refuse: another tool is there; drop: three records are lost; unnumbered: no ids. */
 #include <cupti.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ROOM = 1 << 16 };
+
+static const char *const names[] = {0, "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemsetD8_v2"};
+enum { NAMES = sizeof names / sizeof *names };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUpti_BuffersCallbackRequestFunc request;
@@ -14,8 +19,9 @@ static CUpti_BuffersCallbackCompleteFunc complete;
 static _Alignas(8) uint8_t records[ROOM];
 static size_t used;
 static unsigned correlation;
+static int enabled[CUPTI_ACTIVITY_KIND_COUNT], calls[NAMES], has_system_threads;
 static __thread int depth;
-static __thread uint64_t outermost, begun;
+static __thread uint64_t innermost, begun;
 
 static int is(const char *how)
 {
@@ -84,8 +90,41 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc aske
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
-    (void)kind;
-    return is("refuse") ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : CUPTI_SUCCESS;
+    if (is("refuse"))
+        return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    enabled[kind] = 1;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+    enabled[kind] = 0;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
+{
+    calls[id] = enable;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
+{
+    (void)id, (void)enable;
+    return CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
+{
+    has_system_threads = type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
+    return CUPTI_SUCCESS;
+}
+
+static size_t size_of(CUpti_ActivityKind kind)
+{
+    if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
+        return sizeof(CUpti_ActivityAPI);
+    return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? sizeof(CUPTI_KERNEL) : sizeof(CUpti_ActivityExternalCorrelation);
 }
 
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record)
@@ -96,8 +135,7 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Acti
         return CUPTI_ERROR_MAX_LIMIT_REACHED;
     }
     *record = (CUpti_Activity *)(buffer + at);
-    at += (*record)->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? sizeof(CUPTI_KERNEL)
-                                                                   : sizeof(CUpti_ActivityExternalCorrelation);
+    at += size_of((*record)->kind);
     return CUPTI_SUCCESS;
 }
 
@@ -115,26 +153,43 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiActivityFlushPeriod(uint32_t time)
-{
-    (void)time;
-    return CUPTI_SUCCESS;
-}
-
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **name)
 {
-    (void)domain, (void)id, (void)name;
-    return CUPTI_ERROR_INVALID_PARAMETER;
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API || !id || id >= NAMES)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    *name = names[id];
+    return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t id)
 {
     (void)kind;
-    if (!depth++) {
-        outermost = id;
+    innermost = id;
+    if (!depth++)
         begun = now();
-    }
     return CUPTI_SUCCESS;
+}
+
+/* Under the lock. */
+static void add_call(CUpti_ExternalCorrelationKind kind)
+{
+    uint32_t thread = has_system_threads ? (uint32_t)gettid() : (uint32_t)pthread_self();
+    CUpti_ActivityExternalCorrelation cause = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                               .externalKind = kind,
+                                               .externalId = innermost,
+                                               .correlationId = correlation};
+    CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_DRIVER,
+                              .cbid = 1,
+                              .start = begun,
+                              .end = now(),
+                              .processId = (uint32_t)getpid(),
+                              .threadId = thread,
+                              .correlationId = correlation};
+    if (!calls[1])
+        return;
+    if (enabled[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] && !is("unnumbered"))
+        add(&cause, sizeof cause);
+    add(&call, sizeof call);
 }
 
 CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t *last)
@@ -143,10 +198,7 @@ CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind 
     if (--depth)
         return CUPTI_SUCCESS;
     pthread_mutex_lock(&lock);
-    CUpti_ActivityExternalCorrelation cause = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
-                                               .externalKind = kind,
-                                               .externalId = outermost,
-                                               .correlationId = ++correlation};
+    correlation++;
     CUPTI_KERNEL kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                            .start = begun,
                            .end = now(),
@@ -161,10 +213,9 @@ CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind 
                            .registersPerThread = 20,
                            .dynamicSharedMemory = 512,
                            .name = "_ZN4fake6workedEf"};
-    add(&cause, sizeof cause);
-    add(&kernel, sizeof kernel);
+    add_call(kind);
+    if (enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL])
+        add(&kernel, sizeof kernel);
     pthread_mutex_unlock(&lock);
-    if (is("eager"))
-        hand_over();
     return CUPTI_SUCCESS;
 }

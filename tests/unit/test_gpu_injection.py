@@ -54,6 +54,18 @@ def test_of_calls_inside_each_other_the_outermost_is_told(trace: Trace, cupti: s
     assert [layers[number] for number in causes] == ["hook", "hook"]
 
 
+def test_without_cuptis_calls_nothing_is_joined(trace: Trace, cupti: str) -> None:
+    """Its numbers come with records of calls alone."""
+    found = gpu(trace, cupti, GDBCUDA_GPU_CALLS="0")
+    works = [call for call in found.calls() if call["layer"] == "gpu"]
+    assert len(works) == len(WORKS) and not any("call" in one["arguments"] for one in works)
+
+
+def test_threads_of_cupti_are_those_of_the_recorder(trace: Trace, cupti: str) -> None:
+    """Where the number is lost: by thread and time."""
+    assert on_gpu(gpu(trace, cupti, "test_alloc", "unnumbered")) == [("fake::worked(float)", name) for name in WORKS]
+
+
 def test_what_is_lost_is_said(trace: Trace, cupti: str) -> None:
     found = gpu(trace, cupti, how="drop")
     assert len(on_gpu(found)) == len(WORKS)
@@ -78,11 +90,11 @@ def trace_without(trace: Trace, found: Traced) -> str:
 
 def test_a_program_that_is_killed_leaves_what_was_handed_over(trace: Trace, cupti: str, shim: Path) -> None:
     line = [str(shutil.which("timeout")), "-s", "KILL", "1", str(shim / "sample" / "threads"), "2", "100000000"]
-    found = trace(*line, options=("--gpu",), LD_PRELOAD=cupti, FAKE_CUPTI="eager")
+    found = trace(*line, options=("--gpu",), LD_PRELOAD=cupti)
     assert found.done.returncode == -9
     works = [call for call in found.calls("--in", "gpu") if call["name"] == "fake::worked(float)"]
     assert len(works) > 100 and works[-1]["start"] > 0.3
-    assert "it was killed, the last second may be missing" in found.log("gpu").stderr
+    assert "it was killed, the last tenth of a second may be missing" in found.log("gpu").stderr
 
 
 def test_threads(trace: Trace, cupti: str) -> None:

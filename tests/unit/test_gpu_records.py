@@ -16,8 +16,8 @@ from gdbcuda.calls.record import Call
 from gdbcuda.errors import UserError
 from gdbcuda.gpu import cupti_files, gpu_words
 from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork, side_by_side
-from gdbcuda.gpu.gpu_clock import GpuClock
-from gdbcuda.gpu.gpu_file import ClockLook, GpuFile, gpu_file
+from gdbcuda.gpu.gpu_file import GpuFile, gpu_file
+from gdbcuda.rings.trace_gpu import by_thread
 
 REALTIME = 1_800_000_000_000_000_000  # a float has not the digits
 PLACE = {"START": REALTIME + 5_000, "END": REALTIME + 9_000, "CORRELATION": 3, "STREAM": 7}
@@ -37,12 +37,7 @@ def cause_of_all() -> Call:
 
 def works(of: GpuFile, *calls: Call) -> list[GpuWork]:
     positions = {(call.lwp, 5 + at): call for at, call in enumerate(calls)}
-
-    def find(lwp: int, at: float) -> Call | None:
-        inside = (call for call in calls if call.lwp == lwp and call.start <= at <= call.last_seen)
-        return next(inside, None)
-
-    return list(GpuReading(of, positions, find).work())
+    return list(GpuReading(of, positions, by_thread(calls)).work())
 
 
 def test_a_kernel_with_all_that_is_known_of_it() -> None:
@@ -98,7 +93,7 @@ def test_what_runs_at_one_time_in_one_stream_has_lanes_of_its_own() -> None:
 
 
 def test_work_without_times_is_counted() -> None:
-    reading = GpuReading(file(record("FILL", START=0, END=0), record("FILL", START=9, END=3)), {}, lambda *_: None)
+    reading = GpuReading(file(record("FILL", START=0, END=0), record("FILL", START=9, END=3)), {}, by_thread(()))
     assert list(reading.work()) == [] and reading.without_time == 2
 
 
@@ -121,6 +116,27 @@ def test_a_call_that_only_cupti_has_seen() -> None:
     (alone,) = works(of)
     assert alone.cause is not None and (alone.cause.name, alone.cause.layer) == ("cudaLaunchKernel", "runtime")
     assert (alone.cause.lwp, alone.cause.pid) == (70, 7)
+
+
+def test_calls_inside_of_one_that_only_cupti_has_seen() -> None:
+    """A runtime that is linked into the program calls a recorded driver."""
+    seen = record("CALL", START=REALTIME - 100_000, END=REALTIME + 600_000, CORRELATION=3, THREAD=70, NAME=1,
+                  IS_RUNTIME=1)  # fmt: skip
+    inner = cause_of_all()
+    reading = GpuReading(file(record("NAME", "cudaLaunchKernel_v7000", NUMBER=1), seen, record("FILL", **PLACE)), {},
+                         by_thread([inner]))  # fmt: skip
+    (one,) = reading.work()
+    assert one.cause is not None and one.cause.name == "cudaLaunchKernel"
+    assert reading.around == {id(inner): one.cause}
+
+
+def test_the_outermost_call_that_makes_work_is_the_cause() -> None:
+    """CUPTI hands the innermost number back; what is around that makes no work is not asked for."""
+    calls = [cause_of_all() for _ in range(4)]
+    for at, (call, name) in enumerate(zip(calls, ("cuInit", "cudaLaunchKernel", "cuMemAlloc_v2", "cuLaunchKernel"))):
+        call.number, call.name, call.parent = at, name, at - 1 if at else None
+    of = file(record("FILL", **PLACE), record("CAUSE", CORRELATION=3, THREAD=70, POSITION=8))
+    assert [one.cause for one in works(of, *calls)] == [calls[1]]
 
 
 def test_devices_have_names() -> None:
@@ -150,7 +166,7 @@ def test_what_is_missing_is_counted() -> None:
     problems = gpu_file(raw).problems()
     assert problems["a record of the GPU that was dropped: there was no room for it"] == 4
     assert problems["a record of the GPU of an unknown kind"] == 2
-    assert problems["GPU of process 7: it was killed, the last second may be missing"] == 1
+    assert problems["GPU of process 7: it was killed, the last tenth of a second may be missing"] == 1
     assert not gpu_file(raw[:64] + record("END")).problems()
     why = gpu_file(header(PID=7) + record("REMARK", "CUPTI tells nothing (X)")).problems()
     assert list(why) == ["GPU of process 7: CUPTI tells nothing (X)"]
@@ -184,18 +200,6 @@ def test_noise_is_no_fault() -> None:
         for _ in range(dice.randrange(1, 4)):
             noisy[dice.randrange(64, len(noisy))] = dice.randrange(256)
         works(gpu_file(bytes(noisy)), cause_of_all())
-
-
-def test_the_clock_between_two_looks_is_on_a_line() -> None:
-    clock = GpuClock([ClockLook(1000, REALTIME, 1100), ClockLook(2040, REALTIME + 1000, 2080)])
-    assert clock.monotonic(REALTIME) == 1050 and clock.monotonic(REALTIME + 1000) == 2060
-    assert clock.monotonic(REALTIME + 500) == 1555 and clock.monotonic(REALTIME + 2000) == 3060
-    assert clock.uncertainty == 50 + 10 / 2
-
-
-def test_a_look_that_was_interrupted_says_nothing() -> None:
-    assert GpuClock([ClockLook(5, REALTIME, 5)]).monotonic(REALTIME) == 5
-    assert not GpuClock([ClockLook(0, REALTIME, 2_000_000), ClockLook(9, REALTIME, 3)]).is_known
 
 
 WRITER = r"""

@@ -15,12 +15,13 @@ from gdbcuda.text.units import human
 
 FEW = 15  # rows of a table
 NONE = "No work of a GPU in this log: gdbcuda trace --gpu records it."
+TOLD_NOTHING = "No work of a GPU in this log: CUPTI was asked and told of none."
 PLURALS = {KERNEL: "kernel", COPY: "copy", FILL: "fill", WAIT: "wait"}
 
 
 def text(found: GpuOfLog, is_wide: bool = False) -> str:
     if not found.work:
-        return NONE
+        return TOLD_NOTHING if found.notes.gpus else NONE
     rows = GpuRows(found)
     parts = [head(found, rows), by_name(rows, is_wide), by_call(rows), waited(rows), by_stream(rows)]
     return "\n\n".join(filter(None, parts))

@@ -1,0 +1,30 @@
+"""The recorded calls of one thread: which are around a time, and which are inside of it."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+
+from gdbcuda.calls.record import Call
+
+MOST_INSIDE = 64  # calls in front of one that may have it inside
+SLACK = 300e-9  # seconds: what the clock of the processor and that of CUPTI may be apart
+
+
+class CallsAround:
+    def __init__(self, calls: Iterable[Call] = ()) -> None:
+        self.calls = sorted(calls, key=lambda call: (call.start, call.depth))
+        self.starts = [call.start for call in self.calls]
+
+    def around(self, start: float, end: float) -> Call | None:
+        """The innermost."""
+        behind = bisect.bisect_right(self.starts, start + SLACK)
+        for call in reversed(self.calls[max(behind - MOST_INSIDE, 0) : behind]):
+            if call.end is None or call.end >= end - SLACK:
+                return call
+        return None
+
+    def inside(self, start: float, end: float) -> list[Call]:
+        """By the middle of each."""
+        some = self.calls[bisect.bisect_left(self.starts, start - SLACK) : bisect.bisect_right(self.starts, end)]
+        return [call for call in some if start <= (call.start + call.last_seen) / 2 <= end]
