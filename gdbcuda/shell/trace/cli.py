@@ -45,7 +45,7 @@ class TraceOptions(ObserverOptions):
     output: str | None = option(text("FOLDER"), "a new folder for what is recorded", short="-o")
     places: list[str] = options(text("LAYER|LIB"), "functions of these layers or libraries alone", "--in")
     condition: str | None = option(text("COND"), "only calls for which this holds, such as 'bytesize > 1G'", "--filter")
-    gpu: bool = flag("what the GPU does as well: kernels, copies and fills, by CUPTI")
+    gpu: bool = flag("what the GPU does as well: kernels, copies and fills, by CUPTI; means --all unless --last")
     all: bool = flag("keep all calls, as far as they can be written away")
     last: int = option(NUMBER, f"of each thread at least the last N calls ({LAST}, and {AHEAD} for --all)", default=0)
     stack: int = option(NUMBER, f"with the callers of each call, at most N ({MOST_CALLERS})", default=0)
@@ -81,7 +81,8 @@ def run(wanted: TraceOptions) -> int:
         raise UserError("--for is with -p PID")
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
-    last = wanted.last or (AHEAD if wanted.all else LAST)
+    keeps_all = wanted.all or (wanted.gpu and not wanted.last)
+    last = wanted.last or (AHEAD if keeps_all else LAST)
     if wanted.stack > MOST_CALLERS:
         raise UserError(f"--stack is {MOST_CALLERS} at most, not {wanted.stack}")
     environment = starting.environment(os.environ, wanted.hook, last, wanted.places)
@@ -101,7 +102,7 @@ def run(wanted: TraceOptions) -> int:
     if asked is not None:
         starting.write(path, trace_folder.CONDITION, str(wanted.condition).encode())
         starting.write(path, trace_folder.FILTERS, asked.packed())
-    if wanted.all:
+    if keeps_all:
         starting.keep_all(path)
     return starting.become(words, {**environment, starting.STACK: str(wanted.stack), starting.FOLDER: path})
 
