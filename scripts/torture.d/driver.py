@@ -57,7 +57,9 @@ class Session:
         self.number = 0
         self.owner = {}  # breakpoint number -> watch
         self.hits = {}  # breakpoint number -> hits that gdb has counted
+        self.counted = {}  # breakpoint number -> hits at its last change, and where that was
         self.ended = False
+        gdb.events.breakpoint_modified.connect(self.on_modified)
         gdb.events.stop.connect(self.on_stop)
         gdb.events.exited.connect(self.on_exit)
 
@@ -68,13 +70,18 @@ class Session:
         here = {one.number for one in getattr(event, "breakpoints", ()) if one.is_valid()}
         note("stop", signal=signal, watches=self.newly_hit(here))
 
+    def on_modified(self, one):
+        if one.number > 0 and one.hit_count != self.counted.get(one.number, (0,))[0]:
+            self.counted[one.number] = one.hit_count, moment()
+
     def newly_hit(self, here):
         """Watches of this place with a hit more than at the last stop: the event names all of the place, hit or not.
         Of a place that is left gdb counts one hit more, and does not stop, where a signal comes as it steps off."""
-        found = []
+        found, now = [], moment()
         for one in gdb.breakpoints():
             if one.number in self.owner and one.hit_count != self.hits.get(one.number, 0):
-                found += [self.owner[one.number]] if one.number in here else []
+                is_here = one.number in here and self.counted.get(one.number, (0, now))[1] == now
+                found += [self.owner[one.number]] if is_here else []
                 self.hits[one.number] = one.hit_count
         return sorted(found)
 
@@ -217,6 +224,15 @@ class Session:
         for line in PLAN["finish"] if OURS == "cuda" else ():
             run(line)
         note("finished")
+
+
+def moment():
+    """The same for all that one call hits."""
+    try:
+        registers = [int(gdb.parse_and_eval(f"${name}")) for name in ("pc", "sp", "rax", "rcx", "rdx", "rsi", "rdi")]
+    except gdb.error:
+        return None
+    return gdb.selected_thread().num, registers
 
 
 def shown(address, size):

@@ -50,6 +50,14 @@ class Difference:
     text: str
 
 
+COUNTS = frozenset(("hits", "arguments", "log"))  # kinds that are looked at where nothing else differs
+
+
+def says_nothing(kind: str, found: set[str]) -> bool:
+    """Of a run in which that was found, about that kind: it was worse off, and its calls were not counted."""
+    return kind in COUNTS and bool(found - COUNTS)
+
+
 def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:
     if run.stuck:
         return [Difference("stuck", run.stuck)]

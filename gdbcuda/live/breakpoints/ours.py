@@ -118,13 +118,14 @@ class InEndedProcess:
 
 class OurBreakpoint:
     """``wish`` and ``filter`` are None of one that the user has made with gdb's own commands. ``hits``: as many as gdb
-    had counted when it last stopped."""
+    had counted when it last stopped; ``counted``: as many as it has; ``hit_at``: where it counted the last one."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.wish: BreakWish | None = None
         self.filter: GuardFilter | None = None
-        self.hits = 0
+        self.hits = self.counted = 0
+        self.hit_at: tuple[int, ...] = ()
         self.here: PerInferior[InProcess] = PerInferior(InProcess, InProcess.end)
         self.ended: PerInferior[InEndedProcess] = PerInferior(InEndedProcess, kept=True)
 
