@@ -41,7 +41,7 @@ static unsigned long step(unsigned long at)
 static unsigned long ticks(void) { unsigned low, high; __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)); return low; }
 static void *work(void *unused)
 {
-    static __thread int device;
+    static __thread int device, far[16][1024];
     volatile unsigned long kept = 0;
     unsigned long at = 1;
     for (long i = 0; i < calls; i++) {
@@ -52,7 +52,7 @@ static void *work(void *unused)
         else if (what == 'w')
             at = step(at);
         else if (what == 'b')
-            at = step(at), cuDeviceGet(&device, 3), cuCtxSetCurrent(&device), at = step(at), cuCtxSetCurrent(&device);
+            at = step(at), cuDeviceGet(far[i % 16], 3), cuCtxSetCurrent(&device), at = step(at), cuCtxSetCurrent(&device);
         else
             kept += ticks() + ticks();
     }
