@@ -12,6 +12,7 @@ TEMPLATE = re.compile(r"<[^<>]*>")
 TAG = re.compile(r"\[abi:\w+\]")
 NAME_START = re.compile(r"[A-Za-z_:~]")
 CALL_OPERATOR = re.compile(r"\boperator\s*\(\s*\)")
+OPERATOR_BEGUN = re.compile(r"operator(?:[^\w\s()\[\]]{0,2}|[(\[])$")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 UNNAMED = "(anonymous namespace)"
 LONGEST = 72  # columns of a name in a table
@@ -122,4 +123,4 @@ def depth(text: str) -> int:
 
 def is_of_operator(name: str, index: int) -> bool:
     """operator<, operator->, operator()"""
-    return bool(re.search(r"operator(?:[^\w\s()\[\]]{0,2}|[(\[])$", name[:index])) or name[index - 1 : index + 1] == "->"
+    return bool(OPERATOR_BEGUN.search(name[:index])) or name[index - 1 : index + 1] == "->"
