@@ -5,6 +5,7 @@ A file may be cut, or anything: what makes sense is taken, and nothing in it is 
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ from gdbcuda.rings.ring_layout import (
 
 HEADER, SIZE = RING_HEADER * WORD, ENTRY["SIZE"] * WORD
 TEXT = ENTRY["TEXT"] * WORD
+PARTS = (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS)
+NOTHING = (0,) * max(PARTS)
 PIDS = 1 << 22  # Linux has no larger ones
 LARGEST_TIME = 1 << 62  # nanoseconds
 
@@ -181,24 +184,32 @@ def records_in(raw: bytes, records: int) -> Iterator[ring.Record]:
 
 def kept_records(raw: bytes) -> Iterator[ring.Record]:
     """Up to one that is cut, or none."""
-    at, parts = HEADER, (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS)
+    at = HEADER
     while at + WORD <= len(raw):
-        shape = int.from_bytes(raw[at : at + WORD], "little") ^ CALL_BEGINS
-        sizes = [shape >> shift & 0xFF for shift in (0, 8, 16, 24, 32)]
-        end = at + WORD * (1 + RECORD["STACK"] + sum(sizes))
-        if shape >> 40 or end > len(raw) or any(size > most for size, most in zip(sizes, parts)):
+        found = sizes(int.from_bytes(raw[at : at + WORD], "little") ^ CALL_BEGINS)
+        count = RECORD["STACK"] + sum(found or ())
+        end = at + WORD * (1 + count)
+        if found is None or end > len(raw):
             return
-        words = struct.unpack_from(f"<{(end - at) // WORD - 1}Q", raw, at + WORD)
-        one = ring.record(whole(words, sizes, parts), words[RECORD["POSITION"]])
+        words = struct.unpack_from(f"<{count}Q", raw, at + WORD)
+        one = ring.record(whole(words, found), words[RECORD["POSITION"]])
         if one is not None and one.position:
             yield one
         at = end
 
 
-def whole(words: ring.Words, sizes: list[int], parts: tuple[int, ...]) -> ring.Words:
+@functools.lru_cache(maxsize=4096)
+def sizes(shape: int) -> tuple[int, ...] | None:
+    """How many words each part of a record has; None for what is no record."""
+    found = tuple(shape >> shift & 0xFF for shift in (0, 8, 16, 24, 32))
+    return None if shape >> 40 or any(size > most for size, most in zip(found, PARTS)) else found
+
+
+def whole(words: ring.Words, found: tuple[int, ...]) -> ring.Words:
     """A record as it is in a ring."""
-    found, at = list(words[: RECORD["STACK"]]), RECORD["STACK"]
-    for size, most in zip(sizes, parts):
-        found += [*words[at : at + size], *[0] * (most - size)]
+    at = RECORD["STACK"]
+    parts = words[:at]
+    for size, most in zip(found, PARTS):
+        parts += words[at : at + size] + NOTHING[size:most]
         at += size
-    return tuple(found)
+    return parts

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 TEMPLATE = re.compile(r"<[^<>]*>")
 TAG = re.compile(r"\[abi:\w+\]")
 NAME_START = re.compile(r"[A-Za-z_:~]")
+CALL_OPERATOR = re.compile(r"\boperator\s*\(\s*\)")
+OPERATOR_BEGUN = re.compile(r"operator(?:[^\w\s()\[\]]{0,2}|[(\[])$")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 UNNAMED = "(anonymous namespace)"
 LONGEST = 72  # columns of a name in a table
@@ -30,7 +32,9 @@ def is_called(symbol: str, name: str) -> bool:
 def parts(name: str) -> tuple[str, str]:
     """The name and "(unsigned long)", which is "" where it has none."""
     text = TAG.sub("", name).replace(f"{UNNAMED}::", "").replace(UNNAMED, "")
-    head, paren, rest = text.partition("(")
+    called_so = CALL_OPERATOR.search(text)
+    head, paren, rest = text[called_so.end() if called_so else 0 :].partition("(")
+    head = f"{text[: called_so.start()]}operator(){head}" if called_so else head
     arguments = paren + rest[: rest.rfind(")") + 1]
     return re.sub(r"\s*,\s*", ", ", head.strip()), re.sub(r"\s+", "", arguments)
 
@@ -58,8 +62,8 @@ def endings(name: str) -> list[str]:
 
 
 def last_identifier(name: str) -> str:
-    """It stands in the mangled name too; "" where there is none."""
-    found = IDENTIFIER.findall(without_templates(parts(name)[0]))
+    """It stands in the mangled name too; "" where there is none: an operator has other letters there."""
+    found = [one for one in IDENTIFIER.findall(without_templates(parts(name)[0])) if one != "operator"]
     return found[-1] if found else ""
 
 
@@ -119,4 +123,4 @@ def depth(text: str) -> int:
 
 def is_of_operator(name: str, index: int) -> bool:
     """operator<, operator->, operator()"""
-    return bool(re.search(r"operator[^\w\s]{0,2}$", name[:index])) or name[index - 1 : index + 1] == "->"
+    return bool(OPERATOR_BEGUN.search(name[:index])) or name[index - 1 : index + 1] == "->"

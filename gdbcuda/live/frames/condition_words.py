@@ -18,7 +18,8 @@ from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text import cplusplus
 
 MOST_SHOWN = 8
-FUNCTION = re.compile(r"[A-Za-z_~][\w:~<>, *&$]*(\([\w:<>, *&]*\))?")
+OPERATOR = r"(?<=operator)\s*(?:\(\)|\[\]|[-+*/%^&|~!=<>,]{1,3})"
+FUNCTION = re.compile(rf"[A-Za-z_~][\w:~<>, *&$]*(?:{OPERATOR})?(\([\w:<>, *&]*\))?")
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
 
