@@ -230,6 +230,17 @@ def looking_for_hooks(name: str, program: str) -> list[Row]:
 
 
 @measurement
+def python() -> list[Row]:
+    """60 frames of Python at a stop (at most 3 ms, local), and how many reads of memory they cost."""
+    from bench_python import times
+
+    found = times()
+    base = next(iter(found.values()))[0]
+    return [(f"{name}: {reads} reads", f"{took:.2f} ms", f"{took / base:.2f} x")
+            for name, (took, reads) in found.items()]  # fmt: skip
+
+
+@measurement
 def gpu() -> list[Row]:
     """NVIDIA's driver: a false guard on cuMemAlloc_v2 (at most 1.05 times the debugger idle), on a launch (1.02)."""
     from bench_gpu import has_driver, times
