@@ -98,7 +98,8 @@ def test_the_log_names_the_lines(local: Scenario, tmp_path: Path) -> None:
     shown = ["log", "show", str(log), "--function", "cuMemAlloc", "--last", "1", "--json"]
     line = [sys.executable, "-m", "gdbcuda", *shown]
     call = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
-    assert call["python"]["source"] == f"train.py:{ASKS}"
+    assert call["python"] == {"function": "allocate", "object": str(SCRIPT), "line": ASKS, "layer": "app",
+                              "source": f"train.py:{ASKS}"}  # fmt: skip
 
 
 def test_a_program_without_python_says_nothing_of_it(local: Scenario) -> None:
