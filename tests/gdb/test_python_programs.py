@@ -70,6 +70,8 @@ def test_in_a_core_file(local: Scenario, tmp_path: Path) -> None:
     [
         ("if caller in load_weights", [64 << 20]),
         ("if caller in Model.step && bytesize < 5000", [2000, 1000, 3000]),
+        ("if !(caller in load_weights) && bytesize < 2500", [2000, 1000]),
+        ("if nth == 2 && caller in Model.step", [1000]),
         (f"--from train.py:{STEPS} if bytesize > 5000", [6000]),
         ("--from elsewhere.py", []),
         ("if caller in driver || caller in load_weights", [64 << 20]),
@@ -119,3 +121,24 @@ def test_gdb_that_was_attached_before_we_were_sourced(local: Scenario, tmp_path:
     text = execute(line, local.environment())
     process.communicate("\n")
     assert re.search(rf"\[python\] main \(\) at {waiting}:\d+\n", text)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_hit"),
+    [
+        ("if caller in step", False),
+        ("if caller in load_weights && bytesize > 5", True),
+        ("if caller in load_weights && bytesize < 5", False),
+        ("--from step", False),
+        ("--from load_weights if nth == 1", True),
+    ],
+)
+def test_failing_calls_of_a_script(local: Scenario, tmp_path: Path, words: str, is_hit: bool) -> None:
+    """The process looks at the result, gdb at the caller."""
+    script = tmp_path / "refused.py"
+    refused = "        try: allocate(1 << 60)\n        except MemoryError: pass\n"
+    script.write_text(SCRIPT.read_text().replace("        self.weights = allocate(64 << 20)\n", refused))
+    text = local.run(Path(HERE[max(HERE)]).resolve(), f"cuda-break cuMemAlloc --on error {words}", "run",
+                     arguments=(str(script),))  # fmt: skip
+    assert ("= CUDA_ERROR_OUT_OF_MEMORY (2)\n              returned to refused.py:" in text.replace("  ", "  ")) is is_hit
+    assert ("exited normally" in text) is not is_hit

@@ -17,6 +17,7 @@ from gdbcuda.live.prompt import safely
 
 if TYPE_CHECKING:
     from gdbcuda import api
+    from gdbcuda.live.frames.frames import FrameCall
     from gdbcuda.machine.trampoline import Test  # a session without guards does not wait for it
 
 
@@ -45,10 +46,12 @@ class BreakWish:
 
 
 class AwaitedFailures(NamedTuple):
-    """Of calls of ``function``, where breakpoint ``number`` waits for them."""
+    """Of calls of ``function``, where breakpoint ``number`` waits for them. ``is_meant``: what the process could not
+    tell of a call, as who calls where that is Python."""
 
     number: int
     function: api.Function
+    is_meant: Callable[[FrameCall], bool]
 
 
 class GuardFilter(NamedTuple):
