@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from guard_programs import HOOK
-from scenario import Scenario
+from scenario import Scenario, is_before_13
 from test_guard import ON
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
@@ -163,11 +163,6 @@ def test_vfork_beside_threads_that_match(local: Scenario, compile_c, tmp_path: P
     assert "good 150" in text and "exited normally" in text, text
 
 
-def is_before_13(local: Scenario) -> bool:
-    asked = local.run(None, "python print('lists', hasattr(gdb, 'BreakpointLocation'))", hook=None)
-    return "lists False" in asked
-
-
 BY_BYTES = """
 __asm__(".text\\n.globl cuMemAlloc_v2\\n.type cuMemAlloc_v2,@function\\ncuMemAlloc_v2:\\n"
         "mov (%rdi),%rax\\nmov %rax,%rdx\\nshl $5,%rdx\\nsub %rax,%rdx\\nadd %rsi,%rdx\\nmov %rdx,(%rdi)\\n"
@@ -224,7 +219,7 @@ int main(void)
 def test_clones_that_share_memory(local: Scenario, compile_c, tmp_path: Path) -> None:
     """gdb takes its breakpoints out of a child, and so out of the parent, one by one, while other threads run on. (In
     place: else gdb puts back in the child, and so in the parent, the bytes that a displaced step executes.)"""
-    if is_before_13(local):
+    if is_before_13():
         pytest.skip("before gdb 13, gdb alone does not come to this program's end either")
     hook = compile_c("libguardhook.so", BY_BYTES, "-shared")
     program = compile_c("program", CLONES, "-O1", str(hook), "-pthread", f"-Wl,-rpath,{tmp_path}")
@@ -257,7 +252,7 @@ int main(void)
 def test_fast_behind_a_vfork(local: Scenario, compile_c, tmp_path: Path) -> None:
     """gdb puts its int3s back over the guard's jump, which is to be there again after the next call. (10,000 calls that
     stop take more than a second.)"""
-    if is_before_13(local):
+    if is_before_13():
         pytest.skip("before gdb 13 a guard goes in front of a vfork, until the next stop")
     hook = compile_c("libguardhook.so", HOOK, "-shared")
     program = compile_c("program", VFORKS_ALONE, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}")

@@ -78,12 +78,20 @@ def remember() -> None:
 def is_going_on() -> bool:
     """Is a thread in such a call still?"""
     forking = FORKING()
+    if forking and not may_threads_be_listed():
+        return True
     threads = positions.standing() if forking else {}
     for thread, before in list(forking.items()):
         where = threads.get(thread, [])
         if where is not None and not any(sp <= before for _, sp in where[:1]):
             del forking[thread]
     return bool(forking)
+
+
+def may_threads_be_listed() -> bool:
+    """Before gdb 13, gdbserver lists the threads of a child of which gdb is yet to be told: gdb makes an inferior for
+    it, and then aborts. At the user's stops there is none. (gdb's remote.c: remote_notice_new_inferior.)"""
+    return hasattr(gdb, "BreakpointLocation") or not process.is_remote() or children.is_stopped()
 
 
 children.IS_BEING_MADE.append(is_going_on)
