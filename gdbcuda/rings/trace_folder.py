@@ -19,7 +19,7 @@ from gdbcuda.rings import ring, ring_calls, trace_files
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_calls import NANOSECONDS
 from gdbcuda.rings.ring_functions import RecordedFunction
-from gdbcuda.rings.trace_files import RingFile, TracedProcess
+from gdbcuda.rings.trace_files import Progress, RingFile, TracedProcess
 from gdbcuda.rings.trace_filter import TraceFilter
 from gdbcuda.rings.trace_places import CodeOfProcess
 
@@ -30,7 +30,7 @@ ONE_SECOND = 10**9  # ticks: whatever a second is
 FASTEST, SLOWEST = 0.05, 50.0  # nanoseconds that a tick may last
 OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
 TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
-Progress = Callable[[int], None]
+AS_KEPT = 60  # half of the bytes that a call has in a file, for a bar
 
 
 class TraceFolder:
@@ -76,14 +76,15 @@ class TraceFolder:
         """Begins and ends in the order of time, then those of calls that had not returned."""
         log.add_header(self.header)
         table = api.load(self.header["cuda"], self.header["nvml"])
-        rings = self.rings()
+        told = progress or trace_files.untold
+        rings = self.rings(lambda count: told(count // 2))  # the other half of the work is to make calls of them
         without = sorted(set(rings) - {name for name, _ in self.processes})
         log.problems.update([*self.problems, *(f"a ring without its {name}.process" for name in without)])
         rate = nanoseconds_a_tick([one.clock for some in rings.values() for one in some])
         asked = self.filter(table)
         calls: list[Call] = []
         for number, (name, process) in enumerate(self.processes, 1):
-            reading = ProcessReading(process, number, table, log, asked)
+            reading = ProcessReading(process, number, table, log, asked, told)
             calls += reading.calls(rings.get(name, []), rate, len(calls))
         if asked is not None and asked.undecided:
             log.problems["a call that may not be wanted: what --filter looks at was not recorded"] += asked.undecided
@@ -92,8 +93,7 @@ class TraceFolder:
             one.end = None if one.end is None else self.since_beginning(one.end)
         renumber(calls)
         name_threads(calls, log)
-        if progress is not None:
-            progress(self.size)
+        told(self.size)
         for is_end, call in in_order(calls):
             yield (END if is_end else BEGIN), call
         yield from ((END, call) for call in reversed(calls) if call.end is None)
@@ -104,10 +104,10 @@ class TraceFolder:
         text = contents(os.path.join(self.path, CONDITION)).decode("utf-8", "replace")
         return TraceFilter(text, table)
 
-    def rings(self) -> dict[str, list[RingFile]]:
+    def rings(self, told: Progress) -> dict[str, list[RingFile]]:
         """By process. What is taken out of a ring is kept first, so that is read last."""
-        threads = dict(self.read_each(RING, trace_files.ring_file))
-        for thread, one in self.read_each(KEPT, trace_files.kept_file):
+        threads = dict(self.read_each(RING, lambda raw: trace_files.ring_file(raw, told)))
+        for thread, one in self.read_each(KEPT, lambda raw: trace_files.kept_file(raw, told)):
             threads[thread] = threads[thread].joined(one) if thread in threads else one
         found: dict[str, list[RingFile]] = {}
         for thread, one in threads.items():
@@ -122,8 +122,10 @@ class ProcessReading:
     """``number`` tells processes apart that have had the same pid."""
 
     def __init__(
-        self, process: TracedProcess, number: int, table: api.Table, log: Log, asked: TraceFilter | None = None
+        self, process: TracedProcess, number: int, table: api.Table, log: Log, asked: TraceFilter | None = None,
+        told: Progress = trace_files.untold,
     ) -> None:
+        self.told = told
         self.process, self.number, self.table, self.log, self.asked = process, number, table, log, asked
         self.places = CodeOfProcess(process)
         self.key = {"inferior": number, "pid": process.pid}
@@ -137,7 +139,8 @@ class ProcessReading:
         known, made = self.known(), []  # type: dict[int, RecordedFunction], list[Call]
         for one in rings:
             found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, rate))
-            made += ring_calls.calls(found, self.wanted(one.records, known), known, self.table, number + len(made))
+            records = counted(self.wanted(one.records, known), self.told)
+            made += ring_calls.calls(found, records, known, self.table, number + len(made))
             self.say_what_is_missing(one, known)
         for call in made:
             call.inferior, call.pid = self.number, self.process.pid
@@ -176,6 +179,13 @@ class ProcessReading:
         nameless = sum(record.function not in known for record in one.records)
         if nameless:
             self.log.problems["a call of a function whose name is not in the folder"] += nameless
+
+
+def counted(records: list[Record], told: Progress) -> Iterator[Record]:
+    for place, one in enumerate(records):
+        if place % trace_files.OFTEN == 0:
+            told(min(trace_files.OFTEN, len(records) - place) * AS_KEPT)
+        yield one
 
 
 def listed(path: str) -> list[str]:
