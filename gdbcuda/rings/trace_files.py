@@ -9,6 +9,7 @@ import functools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Callable
 
 from gdbcuda.errors import UserError
 from gdbcuda.rings import ring
@@ -38,8 +39,10 @@ from gdbcuda.rings.ring_layout import (
 
 HEADER, SIZE = RING_HEADER * WORD, ENTRY["SIZE"] * WORD
 TEXT = ENTRY["TEXT"] * WORD
+Progress = Callable[[int], None]  # told how many bytes have been read
 PARTS = (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS)
 NOTHING = (0,) * max(PARTS)
+OFTEN, PIECE = 1 << 10, 1 << 18  # records of a ring, and bytes of those that are kept, between two looks at the clock
 PIDS = 1 << 22  # Linux has no larger ones
 LARGEST_TIME = 1 << 62  # nanoseconds
 
@@ -135,20 +138,24 @@ class RingFile:
         return RingFile(self.lwp, self.pid, clock, records, max(self.begun, kept.begun), True)
 
 
-def ring_file(raw: bytes) -> RingFile:
-    """`UserError` for what is no such file."""
+def untold(count: int) -> None:
+    """Nobody wants to know how far the reading has come."""
+
+
+def ring_file(raw: bytes, told: Progress = untold) -> RingFile:
+    """`UserError` for what is no such file. ``told``: of each piece that has been read, in bytes."""
     head, records = header(raw)
-    found = sorted(records_in(raw, records))
+    found = sorted(records_in(raw, records, told))
     begun = found[-1].position if found else 0
     return made(head, [one for one in found if one.position > begun - records], begun)
 
 
-def kept_file(raw: bytes) -> RingFile:
+def kept_file(raw: bytes, told: Progress = untold) -> RingFile:
     """The same of calls that are kept one behind the other."""
     head, _ = header(raw)
     if head[RING["COPY"]] != MAGIC:
         raise UserError("no calls of gdbcuda trace --all")
-    found = {one.position: one for one in kept_records(raw)}
+    found = {one.position: one for one in kept_records(raw, told)}
     made_of = made(head, [found[position] for position in sorted(found)], max(found, default=0))
     made_of.is_kept = True
     return made_of
@@ -171,20 +178,22 @@ def made(head: ring.Words, records: list[ring.Record], begun: int) -> RingFile:
     return RingFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS, clock, here, max(begun - before, len(here)))
 
 
-def records_in(raw: bytes, records: int) -> Iterator[ring.Record]:
+def records_in(raw: bytes, records: int, told: Progress) -> Iterator[ring.Record]:
     """Each that is where it belongs."""
     whole = min((len(raw) - HEADER) // ring.SIZE, records)
     pieces = struct.iter_unpack(f"<{ring.SIZE // WORD}Q", raw[HEADER : HEADER + whole * ring.SIZE])
     for place, words in enumerate(pieces):
+        if place % OFTEN == 0:
+            told(min(OFTEN, whole - place) * ring.SIZE)
         position = words[RECORD["POSITION"]]
         one = ring.record(words, position) if position and (position - 1) % records == place else None
         if one is not None:
             yield one
 
 
-def kept_records(raw: bytes) -> Iterator[ring.Record]:
+def kept_records(raw: bytes, told: Progress) -> Iterator[ring.Record]:
     """Up to one that is cut, or none."""
-    at = HEADER
+    at = said = HEADER
     while at + WORD <= len(raw):
         found = sizes(int.from_bytes(raw[at : at + WORD], "little") ^ CALL_BEGINS)
         count = RECORD["STACK"] + sum(found or ())
@@ -196,6 +205,9 @@ def kept_records(raw: bytes) -> Iterator[ring.Record]:
         if one is not None and one.position:
             yield one
         at = end
+        if at - said > PIECE:
+            told(at - said)
+            said = at
 
 
 @functools.lru_cache(maxsize=4096)
