@@ -15,6 +15,7 @@ CALL_OPERATOR = re.compile(r"\boperator\s*\(\s*\)")
 OPERATOR_BEGUN = re.compile(r"operator(?:[^\w\s()\[\]]{0,2}|[(\[])$")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 UNNAMED = "(anonymous namespace)"
+HELD = "\0"  # what no name has
 LONGEST = 72  # columns of a name in a table
 BRACKETS = {"<": ">", "(": ")"}
 
@@ -81,8 +82,9 @@ def shortened(name: str, most: int = LONGEST) -> str:
 def without_lists(name: str, opening: str) -> str:
     """vector<std::pair<int, float> >::at(unsigned) -> vector<...>::at(unsigned)"""
     closing, found, depth = BRACKETS[opening], [], 0
+    name = name.replace(UNNAMED, HELD)  # its brackets are no list's
     for index, letter in enumerate(name):
-        is_list = not name.startswith(UNNAMED, index) and not is_of_operator(name, index)
+        is_list = not is_of_operator(name, index)
         if letter == opening and is_list:
             depth += 1
             found.append(f"{opening}...{closing}" if depth == 1 else "")
@@ -90,7 +92,7 @@ def without_lists(name: str, opening: str) -> str:
             depth -= 1
         elif not depth:
             found.append(letter)
-    return "".join(found)
+    return "".join(found).replace(HELD, UNNAMED)
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -64,6 +64,7 @@ LONG = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFuncto
      "bool operator< <...>(...) at pair.h:12"),
     ("Handle<Very<Deep<Type> > >::operator->() const", 36, "Handle<...>::operator->() const"),
     ("a_function_of_c_with_a_very_long_name_indeed", 20, "a_functio...e_indeed"),
+    ("Pool::grow((anonymous namespace)::Block&, bool, std::shared_ptr<int> const&)", 40, "Pool::grow(...)"),
 ])  # fmt: skip
 def test_a_long_name_is_shortened_in_the_middle(name: str, most: int, shown: str) -> None:
     assert cplusplus.shortened(name, most) == shown and len(shown) <= most

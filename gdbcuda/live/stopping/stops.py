@@ -69,8 +69,8 @@ def caller_text(call: frames.FrameCall) -> str:
     caller = call.caller
     if caller is None:
         return f"caller unknown, thread {inferiors.thread_label(call.thread)}"
-    short = cplusplus.shortened(caller.function)
-    name = visible(cplusplus.called(short) if short else f"{caller.address:#x}")
+    called = cplusplus.shortened(cplusplus.called(caller.function)) if caller.function else f"{caller.address:#x}"
+    name = visible(called)
     at = visible(f" at {caller.source}") if caller.source else ""
     is_program = caller.layer == "app" and caller.file == process.strip_prefix(process.program())
     owner = paint("app", "layer-app") if is_program else where(caller)
