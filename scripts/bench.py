@@ -178,12 +178,13 @@ def log() -> list[Row]:
 
 
 @measurement
-def trace() -> list[Row]:
+def recorder() -> list[Row]:
     """A call that gdbcuda trace records: at most two looks at the clock and 6 ns (25 where those take 19)."""
-    from bench_trace import PLAIN, times
+    from bench_recorder import OTHER_WORK, PLAIN, times
 
     found = times()
-    return [(name, f"{took:,.1f} ns", f"{took / found[PLAIN]:,.1f} x") for name, took in found.items()]
+    base = {name: f"{OTHER_WORK}, plain" if name.startswith(OTHER_WORK) else PLAIN for name in found}
+    return [(name, f"{took:,.1f} ns", f"{took / found[base[name]]:,.2f} x") for name, took in found.items()]
 
 
 @measurement
@@ -226,6 +227,17 @@ def looking_for_hooks(name: str, program: str) -> list[Row]:
         f"{name}, looking": lambda: gdb(*source, "-ex", "echo", "-ex", "run", program),
     }
     return in_milliseconds(medians(actions), f"{name}, not looking")
+
+
+@measurement
+def python() -> list[Row]:
+    """60 frames of Python at a stop (at most 3 ms, local), and how many reads of memory they cost."""
+    from bench_python import times
+
+    found = times()
+    base = next(iter(found.values()))[0]
+    return [(f"{name}: {reads} reads", f"{took:.2f} ms", f"{took / base:.2f} x")
+            for name, (took, reads) in found.items()]  # fmt: skip
 
 
 @measurement

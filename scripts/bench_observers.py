@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from bench_guards import compile_c
-from bench_trace import DRIVER, PROGRAM, nanoseconds
+from bench_recorder import DRIVER, PROGRAM, nanoseconds
 
 from gdbcuda.observe import needs
 

@@ -35,6 +35,8 @@ def place(one: Call, address: int, writer: CallWriter) -> Data:
 
 
 def shown(address: int, known: Details) -> Data:
-    """``text``: of the source line, where the recorder has read it."""
+    """``text``: of the source line, where the recorder has read it. A line of Python has no address."""
+    if known.get("script"):
+        return {name: known.get(name) for name in ("function", "object", "line", "layer", "source")}
     found = {"address": hex(address)} | {name: known.get(name) for name in ("function", "object", "layer", "source")}
     return found | ({"text": known["text"]} if known.get("text") else {})

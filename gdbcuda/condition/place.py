@@ -23,6 +23,9 @@ class ProcessPlaces(Protocol):
     def caller_ranges(self, node: typed.CallerIn) -> Sequence[Range]:
         """The return addresses that mean: called from one of ``node.words``. Exact for the objects loaded now."""
 
+    def knows_all_callers(self, node: typed.CallerIn) -> bool:
+        """False: a call from elsewhere may be meant as well, and has to be looked at by the debugger."""
+
     def thread(self, node: typed.Thread) -> int:
         """Address of 8 bytes with what that gdb thread has at fs:0, which is the address of its thread control block
         (psABI 3.4.6; ELF Handling For Thread-Local Storage, 4.4.6); zero while there is no such thread."""

@@ -58,12 +58,12 @@ class CodeObjects:
     """Kept from stop to stop. Memory of one that is gone is used again: what was read of it is compared."""
 
     def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+        self.layout, self.size = layout, layout.code_size
         self.known: dict[tuple[int, bytes], PythonCode] = {}
 
     def at(self, memory: Memory, address: int) -> PythonCode:
         """`Unreadable` where none is."""
-        head = memory.read(address, self.layout.code_size)
+        head = memory.read(address, self.size)
         key = address, head[16:]  # (the first words are the count of references and the type)
         if key not in self.known:
             self.known[key] = self.read(memory, address, head)

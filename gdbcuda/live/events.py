@@ -89,6 +89,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "breakpoint_created": (breakpoints.on_created, if_loaded("guarding.breakpoint_events", "on_created")),
     "breakpoint_modified": (
         own_process.on_modified,
+        stops.on_modified,
         saving.on_modified,
         breakpoints.on_modified,
         call_sites.on_breakpoint_modified,

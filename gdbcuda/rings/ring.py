@@ -154,16 +154,15 @@ def record(words: Words, position: int) -> Record | None:
     """None where there is another one, or none that is whole."""
     if words[RECORD["POSITION"]] != position or words[RECORD["FUNCTION"]] >= MOST_FUNCTIONS:
         return None
-    start, floats = RECORD["REGISTERS"], RECORD["FLOATS"]
-    entry = Record(
+    start, floats, outs = RECORD["REGISTERS"], RECORD["FLOATS"], RECORD["OUTS"]
+    is_over = words[RECORD["DONE"]] == position
+    return Record(
         position, words[RECORD["FUNCTION"]], words[RECORD["ENTERED"]], words[RECORD["BACK"]], words[RECORD["TOP"]],
-        words[start : start + REGISTERS + STACK_WORDS], words[floats : RECORD["OUTS"]],
-        ins=words[RECORD["INS"] : RECORD["CALLERS"]], callers=callers(words[RECORD["CALLERS"] :]),
+        words[start : start + REGISTERS + STACK_WORDS], words[floats:outs],
+        words[RECORD["LEFT"]] if is_over else None, words[RECORD["RESULT"]] if is_over else 0,
+        words[outs : RECORD["INS"]] if is_over else (), words[RECORD["INS"] : RECORD["CALLERS"]],
+        callers(words[RECORD["CALLERS"] :]),
     )  # fmt: skip
-    if words[RECORD["DONE"]] != position:
-        return entry
-    outs = words[RECORD["OUTS"] : RECORD["INS"]]
-    return entry._replace(left=words[RECORD["LEFT"]], result=words[RECORD["RESULT"]], outs=outs)
 
 
 def callers(words: Words) -> Words:

@@ -6,9 +6,10 @@ it, when a later one begins that is not deeper in the stack.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from gdbcuda import api, decode
 from gdbcuda.calls import record
@@ -21,6 +22,8 @@ from gdbcuda.rings.ring_layout import WORD
 
 NANOSECONDS = 1e9
 NOTHING = DictMemory({})
+OF_CALL = vars(Call)  # its slots
+Recorded = tuple[RecordedFunction, Record, api.Table]
 UNNUMBERED = -1  # a call that nobody was told of
 
 
@@ -68,6 +71,55 @@ def seconds(found: Ring, tick: int) -> float:
     ticks, ns, later_ticks, later_ns = found.clock
     rate = (later_ns - ns) / (later_ticks - ticks) if later_ns > ns and later_ticks > ticks else 0.0
     return (ns + (tick - ticks) * rate) / NANOSECONDS
+
+
+class RingCall(Call):
+    """Its values are made of the records when somebody asks for them: most views ask a few calls, or none."""
+
+    __slots__ = ("entered", "returned")
+
+    def __init__(self, number: int, name: str, start: float, thread: int = 0) -> None:
+        self.entered: Recorded | None = None
+        self.returned: Recorded | None = None
+        super().__init__(number, name, start, thread)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        self.look_at_entry()
+        return cast("dict[str, Any]", OF_CALL["arguments"].__get__(self))
+
+    @arguments.setter
+    def arguments(self, values: dict[str, Any]) -> None:
+        OF_CALL["arguments"].__set__(self, values)
+
+    @property
+    def addresses(self) -> dict[str, int]:
+        self.look_at_entry()
+        return cast("dict[str, int]", OF_CALL["addresses"].__get__(self))
+
+    @addresses.setter
+    def addresses(self, values: dict[str, int]) -> None:
+        OF_CALL["addresses"].__set__(self, values)
+
+    @property
+    def out(self) -> dict[str, Any]:
+        if self.returned is not None:
+            (known, one, table), self.returned = self.returned, None
+            self.out = out_data(known, one, table)
+        return cast("dict[str, Any]", OF_CALL["out"].__get__(self))
+
+    @out.setter
+    def out(self, values: dict[str, Any]) -> None:
+        OF_CALL["out"].__set__(self, values)
+
+    def look_at_entry(self) -> None:
+        if self.entered is None:
+            return
+        (known, one, table), self.entered = self.entered, None
+        raws = arguments(known.function, one)
+        decoded = decode.arguments(known.function, raws, given(known, one), table, phase="enter")
+        self.arguments = {argument.name: argument.data for argument in decoded}
+        self.addresses = decode.string_addresses(known.function, decoded)
 
 
 @dataclass
@@ -159,20 +211,22 @@ def calls(
     return numbered(ThreadCalls(found).add(records, known, table), number)
 
 
-def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table) -> Call:
-    call = Call(UNNUMBERED, known.function.symbol, start, found.lwp)
+def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table) -> RingCall:
+    call = RingCall(UNNUMBERED, known.function.symbol, start, found.lwp)
     call.lwp, call.pid, call.layer, call.object, call.caller = found.lwp, found.pid, known.layer, known.object, one.back
     call.stack = [one.back, *one.callers] if one.callers else []
-    raws = arguments(known.function, one)
-    decoded = decode.arguments(known.function, raws, given(known, one), table, phase="enter")
-    call.arguments = {argument.name: argument.data for argument in decoded}
-    call.addresses = decode.string_addresses(known.function, decoded)
+    call.entered = known, one, table
     return call
 
 
 def finish(call: Call, known: RecordedFunction, one: Record, end: float, table: api.Table) -> None:
     call.end, call.ended = max(end, call.start), ""  # (the clock is told better with every look)
-    call.result = decode.result(known.function, one.result, table).data
+    call.result = result(known.function, one.result, table)
     call.status = one.result & 0xFFFFFFFF if known.function.result.kind == "enum" else None
-    if not call.failed:
-        call.out = out_data(known, one, table)
+    if isinstance(call, RingCall) and not call.failed:
+        call.returned = known, one, table
+
+
+@functools.lru_cache(maxsize=4096)
+def result(function: api.Function, code: int, table: api.Table) -> Any:
+    return decode.result(function, code, table).data

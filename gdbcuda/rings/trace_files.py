@@ -5,9 +5,11 @@ A file may be cut, or anything: what makes sense is taken, and nothing in it is 
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Callable
 
 from gdbcuda.errors import UserError
 from gdbcuda.rings import ring
@@ -37,6 +39,10 @@ from gdbcuda.rings.ring_layout import (
 
 HEADER, SIZE = RING_HEADER * WORD, ENTRY["SIZE"] * WORD
 TEXT = ENTRY["TEXT"] * WORD
+Progress = Callable[[int], None]  # told how many bytes have been read
+PARTS = (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS)
+NOTHING = (0,) * max(PARTS)
+OFTEN, PIECE = 1 << 10, 1 << 18  # records of a ring, and bytes of those that are kept, between two looks at the clock
 PIDS = 1 << 22  # Linux has no larger ones
 LARGEST_TIME = 1 << 62  # nanoseconds
 
@@ -132,20 +138,24 @@ class RingFile:
         return RingFile(self.lwp, self.pid, clock, records, max(self.begun, kept.begun), True)
 
 
-def ring_file(raw: bytes) -> RingFile:
-    """`UserError` for what is no such file."""
+def untold(count: int) -> None:
+    """Nobody wants to know how far the reading has come."""
+
+
+def ring_file(raw: bytes, told: Progress = untold) -> RingFile:
+    """`UserError` for what is no such file. ``told``: of each piece that has been read, in bytes."""
     head, records = header(raw)
-    found = sorted(records_in(raw, records))
+    found = sorted(records_in(raw, records, told))
     begun = found[-1].position if found else 0
     return made(head, [one for one in found if one.position > begun - records], begun)
 
 
-def kept_file(raw: bytes) -> RingFile:
+def kept_file(raw: bytes, told: Progress = untold) -> RingFile:
     """The same of calls that are kept one behind the other."""
     head, _ = header(raw)
     if head[RING["COPY"]] != MAGIC:
         raise UserError("no calls of gdbcuda trace --all")
-    found = {one.position: one for one in kept_records(raw)}
+    found = {one.position: one for one in kept_records(raw, told)}
     made_of = made(head, [found[position] for position in sorted(found)], max(found, default=0))
     made_of.is_kept = True
     return made_of
@@ -168,37 +178,50 @@ def made(head: ring.Words, records: list[ring.Record], begun: int) -> RingFile:
     return RingFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS, clock, here, max(begun - before, len(here)))
 
 
-def records_in(raw: bytes, records: int) -> Iterator[ring.Record]:
+def records_in(raw: bytes, records: int, told: Progress) -> Iterator[ring.Record]:
     """Each that is where it belongs."""
     whole = min((len(raw) - HEADER) // ring.SIZE, records)
     pieces = struct.iter_unpack(f"<{ring.SIZE // WORD}Q", raw[HEADER : HEADER + whole * ring.SIZE])
     for place, words in enumerate(pieces):
+        if place % OFTEN == 0:
+            told(min(OFTEN, whole - place) * ring.SIZE)
         position = words[RECORD["POSITION"]]
         one = ring.record(words, position) if position and (position - 1) % records == place else None
         if one is not None:
             yield one
 
 
-def kept_records(raw: bytes) -> Iterator[ring.Record]:
+def kept_records(raw: bytes, told: Progress) -> Iterator[ring.Record]:
     """Up to one that is cut, or none."""
-    at, parts = HEADER, (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS)
+    at = said = HEADER
     while at + WORD <= len(raw):
-        shape = int.from_bytes(raw[at : at + WORD], "little") ^ CALL_BEGINS
-        sizes = [shape >> shift & 0xFF for shift in (0, 8, 16, 24, 32)]
-        end = at + WORD * (1 + RECORD["STACK"] + sum(sizes))
-        if shape >> 40 or end > len(raw) or any(size > most for size, most in zip(sizes, parts)):
+        found = sizes(int.from_bytes(raw[at : at + WORD], "little") ^ CALL_BEGINS)
+        count = RECORD["STACK"] + sum(found or ())
+        end = at + WORD * (1 + count)
+        if found is None or end > len(raw):
             return
-        words = struct.unpack_from(f"<{(end - at) // WORD - 1}Q", raw, at + WORD)
-        one = ring.record(whole(words, sizes, parts), words[RECORD["POSITION"]])
+        words = struct.unpack_from(f"<{count}Q", raw, at + WORD)
+        one = ring.record(whole(words, found), words[RECORD["POSITION"]])
         if one is not None and one.position:
             yield one
         at = end
+        if at - said > PIECE:
+            told(at - said)
+            said = at
 
 
-def whole(words: ring.Words, sizes: list[int], parts: tuple[int, ...]) -> ring.Words:
+@functools.lru_cache(maxsize=4096)
+def sizes(shape: int) -> tuple[int, ...] | None:
+    """How many words each part of a record has; None for what is no record."""
+    found = tuple(shape >> shift & 0xFF for shift in (0, 8, 16, 24, 32))
+    return None if shape >> 40 or any(size > most for size, most in zip(found, PARTS)) else found
+
+
+def whole(words: ring.Words, found: tuple[int, ...]) -> ring.Words:
     """A record as it is in a ring."""
-    found, at = list(words[: RECORD["STACK"]]), RECORD["STACK"]
-    for size, most in zip(sizes, parts):
-        found += [*words[at : at + size], *[0] * (most - size)]
+    at = RECORD["STACK"]
+    parts = words[:at]
+    for size, most in zip(found, PARTS):
+        parts += words[at : at + size] + NOTHING[size:most]
         at += size
-    return tuple(found)
+    return parts

@@ -21,7 +21,7 @@ from gdbcuda.rings import ring, ring_calls, trace_files
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_calls import NANOSECONDS
 from gdbcuda.rings.ring_functions import RecordedFunction
-from gdbcuda.rings.trace_files import RingFile, TracedProcess
+from gdbcuda.rings.trace_files import Progress, RingFile, TracedProcess
 from gdbcuda.rings.trace_filter import TraceFilter
 from gdbcuda.rings.trace_gpu import FolderGpu
 from gdbcuda.rings.trace_places import CodeOfProcess
@@ -34,7 +34,7 @@ ONE_SECOND = 10**9  # ticks: whatever a second is
 FASTEST, SLOWEST = 0.05, 50.0  # nanoseconds that a tick may last
 OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
 TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
-Progress = Callable[[int], None]
+AS_KEPT = 60  # half of the bytes that a call has in a file, for a bar
 
 
 class TraceFolder:
@@ -84,7 +84,8 @@ class TraceFolder:
         """Begins and ends in the order of time, then those of calls that had not returned."""
         log.add_header(self.header)
         table = api.load(self.header["cuda"], self.header["nvml"])
-        rings = self.rings()
+        told = progress or trace_files.untold
+        rings = self.rings(lambda count: told(count // 2))  # the other half of the work is to make calls of them
         without = sorted(set(rings) - {name for name, _ in self.processes})
         log.problems.update([*self.problems, *(f"a ring without its {name}.process" for name in without)])
         rate = nanoseconds_a_tick([one.clock for some in rings.values() for one in some])
@@ -92,7 +93,7 @@ class TraceFolder:
         calls: list[Call] = []
         readings = []
         for number, (name, process) in enumerate(self.processes, 1):
-            readings.append(ProcessReading(process, number, table, log, asked))
+            readings.append(ProcessReading(process, number, table, log, asked, told))
             calls += readings[-1].calls(rings.get(name, []), rate, len(calls))
         gpu = FolderGpu(self.gpu_files, readings, log)
         calls += gpu.calls
@@ -104,8 +105,7 @@ class TraceFolder:
         renumber(calls, gpu.around)
         gpu.tell_causes()
         name_threads(calls, log, gpu.lanes)
-        if progress is not None:
-            progress(self.size)
+        told(self.size)
         for is_end, call in in_order(calls):
             yield (END if is_end else BEGIN), call
         yield from ((END, call) for call in reversed(calls) if call.end is None)
@@ -116,10 +116,10 @@ class TraceFolder:
         text = contents(os.path.join(self.path, CONDITION)).decode("utf-8", "replace")
         return TraceFilter(text, table)
 
-    def rings(self) -> dict[str, list[RingFile]]:
+    def rings(self, told: Progress) -> dict[str, list[RingFile]]:
         """By process. What is taken out of a ring is kept first, so that is read last."""
-        threads = dict(self.read_each(RING, trace_files.ring_file))
-        for thread, one in self.read_each(KEPT, trace_files.kept_file):
+        threads = dict(self.read_each(RING, lambda raw: trace_files.ring_file(raw, told)))
+        for thread, one in self.read_each(KEPT, lambda raw: trace_files.kept_file(raw, told)):
             threads[thread] = threads[thread].joined(one) if thread in threads else one
         found: dict[str, list[RingFile]] = {}
         for thread, one in threads.items():
@@ -134,8 +134,10 @@ class ProcessReading:
     """``number`` tells processes apart that have had the same pid."""
 
     def __init__(
-        self, process: TracedProcess, number: int, table: api.Table, log: Log, asked: TraceFilter | None = None
+        self, process: TracedProcess, number: int, table: api.Table, log: Log, asked: TraceFilter | None = None,
+        told: Progress = trace_files.untold,
     ) -> None:
+        self.told = told
         self.process, self.number, self.table, self.log, self.asked = process, number, table, log, asked
         self.places = CodeOfProcess(process)
         self.key = {"inferior": number, "pid": process.pid}
@@ -151,7 +153,7 @@ class ProcessReading:
         for one in rings:
             found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, rate))
             wanted = self.wanted(one.records, known)
-            new = ring_calls.calls(found, wanted, known, self.table, number + len(made))
+            new = ring_calls.calls(found, counted(wanted, self.told), known, self.table, number + len(made))
             made += new
             positions = (record.position & POSITIONS for record in wanted if record.function in known)
             self.by_position.update(((one.lwp, position), call) for position, call in zip(positions, new))
@@ -193,6 +195,13 @@ class ProcessReading:
         nameless = sum(record.function not in known for record in one.records)
         if nameless:
             self.log.problems["a call of a function whose name is not in the folder"] += nameless
+
+
+def counted(records: list[Record], told: Progress) -> Iterator[Record]:
+    for place, one in enumerate(records):
+        if place % trace_files.OFTEN == 0:
+            told(min(trace_files.OFTEN, len(records) - place) * AS_KEPT)
+        yield one
 
 
 def listed(path: str) -> list[str]:

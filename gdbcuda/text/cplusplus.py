@@ -11,8 +11,11 @@ from collections.abc import Sequence
 TEMPLATE = re.compile(r"<[^<>]*>")
 TAG = re.compile(r"\[abi:\w+\]")
 NAME_START = re.compile(r"[A-Za-z_:~]")
+CALL_OPERATOR = re.compile(r"\boperator\s*\(\s*\)")
+OPERATOR_BEGUN = re.compile(r"operator(?:[^\w\s()\[\]]{0,2}|[(\[])$")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 UNNAMED = "(anonymous namespace)"
+HELD = "\0"  # what no name has
 LONGEST = 72  # columns of a name in a table
 BRACKETS = {"<": ">", "(": ")"}
 
@@ -30,7 +33,9 @@ def is_called(symbol: str, name: str) -> bool:
 def parts(name: str) -> tuple[str, str]:
     """The name and "(unsigned long)", which is "" where it has none."""
     text = TAG.sub("", name).replace(f"{UNNAMED}::", "").replace(UNNAMED, "")
-    head, paren, rest = text.partition("(")
+    called_so = CALL_OPERATOR.search(text)
+    head, paren, rest = text[called_so.end() if called_so else 0 :].partition("(")
+    head = f"{text[: called_so.start()]}operator(){head}" if called_so else head
     arguments = paren + rest[: rest.rfind(")") + 1]
     return re.sub(r"\s*,\s*", ", ", head.strip()), re.sub(r"\s+", "", arguments)
 
@@ -58,8 +63,8 @@ def endings(name: str) -> list[str]:
 
 
 def last_identifier(name: str) -> str:
-    """It stands in the mangled name too; "" where there is none."""
-    found = IDENTIFIER.findall(without_templates(parts(name)[0]))
+    """It stands in the mangled name too; "" where there is none: an operator has other letters there."""
+    found = [one for one in IDENTIFIER.findall(without_templates(parts(name)[0])) if one != "operator"]
     return found[-1] if found else ""
 
 
@@ -77,8 +82,9 @@ def shortened(name: str, most: int = LONGEST) -> str:
 def without_lists(name: str, opening: str) -> str:
     """vector<std::pair<int, float> >::at(unsigned) -> vector<...>::at(unsigned)"""
     closing, found, depth = BRACKETS[opening], [], 0
+    name = name.replace(UNNAMED, HELD)  # its brackets are no list's
     for index, letter in enumerate(name):
-        is_list = not name.startswith(UNNAMED, index) and not is_of_operator(name, index)
+        is_list = not is_of_operator(name, index)
         if letter == opening and is_list:
             depth += 1
             found.append(f"{opening}...{closing}" if depth == 1 else "")
@@ -86,7 +92,7 @@ def without_lists(name: str, opening: str) -> str:
             depth -= 1
         elif not depth:
             found.append(letter)
-    return "".join(found)
+    return "".join(found).replace(HELD, UNNAMED)
 
 
 def listed(text: str) -> tuple[str, ...]:
@@ -119,4 +125,4 @@ def depth(text: str) -> int:
 
 def is_of_operator(name: str, index: int) -> bool:
     """operator<, operator->, operator()"""
-    return bool(re.search(r"operator[^\w\s]{0,2}$", name[:index])) or name[index - 1 : index + 1] == "->"
+    return bool(OPERATOR_BEGUN.search(name[:index])) or name[index - 1 : index + 1] == "->"

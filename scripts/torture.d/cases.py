@@ -37,12 +37,14 @@ class Finding:
     found: int = 1  # so many showed it
     control_runs: int = 0
     control_found: int = 0
+    control_worse: int = 0  # so many ended in a way that says nothing about it
     about: str = ""
     folder: str = ""
 
     @property
     def is_gdbs(self) -> bool:
-        return self.control_found > 0
+        """gdb alone shows it too, or has never come so far that it could."""
+        return self.control_found > 0 or (self.control_worse > 0 and self.control_runs == 0)
 
 
 @dataclass
@@ -165,8 +167,11 @@ class Player:
         for _ in range(MORE_CONTROLS if is_rare else CONTROLS):
             kinds = {one.kind for one in self.play(True)}
             for finding in findings:
-                finding.control_runs += 1
-                finding.control_found += finding.kind in kinds
+                if judging.says_nothing(finding.kind, kinds):
+                    finding.control_worse += 1
+                else:
+                    finding.control_runs += 1
+                    finding.control_found += finding.kind in kinds
             if all(finding.control_found for finding in findings):
                 break
 

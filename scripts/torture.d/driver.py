@@ -57,7 +57,10 @@ class Session:
         self.number = 0
         self.owner = {}  # breakpoint number -> watch
         self.hits = {}  # breakpoint number -> hits that gdb has counted
-        self.ended = False
+        self.counted = {}  # breakpoint number -> hits at its last change, and where that was
+        self.ended = False  # nothing more is to be done
+        self.has_ended = False  # the session's end has been played
+        gdb.events.breakpoint_modified.connect(self.on_modified)
         gdb.events.stop.connect(self.on_stop)
         gdb.events.exited.connect(self.on_exit)
 
@@ -68,13 +71,18 @@ class Session:
         here = {one.number for one in getattr(event, "breakpoints", ()) if one.is_valid()}
         note("stop", signal=signal, watches=self.newly_hit(here))
 
+    def on_modified(self, one):
+        if one.number > 0 and one.hit_count != self.counted.get(one.number, (0,))[0]:
+            self.counted[one.number] = one.hit_count, moment()
+
     def newly_hit(self, here):
         """Watches of this place with a hit more than at the last stop: the event names all of the place, hit or not.
         Of a place that is left gdb counts one hit more, and does not stop, where a signal comes as it steps off."""
-        found = []
+        found, now = [], moment()
         for one in gdb.breakpoints():
             if one.number in self.owner and one.hit_count != self.hits.get(one.number, 0):
-                found += [self.owner[one.number]] if one.number in here else []
+                is_here = one.number in here and self.counted.get(one.number, (0, now))[1] == now
+                found += [self.owner[one.number]] if is_here else []
                 self.hits[one.number] = one.hit_count
         return sorted(found)
 
@@ -149,13 +157,16 @@ class Session:
                 if line and alive():
                     note("deed", line=line)
                     self.act(line)
-        if self.number == PLAN["last"] and alive():
+        if 0 < PLAN["last"] <= self.number and not self.has_ended and alive() and not is_in_resolver():
+            self.has_ended = True
             self.end()
         elif self.number >= PLAN["stops"] and alive():
             note("enough")
             self.take_back()
 
     def act(self, line):
+        if line.startswith("delete") and is_in_resolver():
+            return
         stops = len(NOTED)
         run(line, harmless=True)
         if any(one["what"] == "stop" for one in NOTED[stops:]) and alive():
@@ -219,6 +230,15 @@ class Session:
         note("finished")
 
 
+def moment():
+    """The same for all that one call hits."""
+    try:
+        registers = [int(gdb.parse_and_eval(f"${name}")) for name in ("pc", "sp", "rax", "rcx", "rdx", "rsi", "rdi")]
+    except gdb.error:
+        return None
+    return gdb.selected_thread().num, registers
+
+
 def shown(address, size):
     """Memory as gdb shows it, its breakpoints hidden."""
     try:
@@ -245,6 +265,12 @@ def in_table():
     """Where a breakpoint of ours waits for a prompt, which none comes of here."""
     table = gdb.execute("maintenance info breakpoints", to_string=True)
     return [int(at, 16) for at in re.findall(r"\b0x[0-9a-f]{8,}\b", table)]
+
+
+def is_in_resolver():
+    """Of an indirect function that has a breakpoint: where that is deleted now gdb alone, 10 to 16, aborts as soon as
+    the resolver returns. (gdb's elfread.c: elf_gnu_ifunc_resolver_return_stop, its assertion.)"""
+    return "IFUNC resolver return" in gdb.execute("maintenance info breakpoints", to_string=True)
 
 
 def function_here():

@@ -37,6 +37,7 @@ SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that i
 # its breakpoints out of that memory, and gdbserver then strikes them off the parent's list. At the next vfork gdb stops
 # at the first that gdbserver does not know, and leaves the others in. (many_forks has no such child before its vforks.)
 SHARING = re.compile(r"^(= clone, vm(?: and vfork)? \d+: )signal 5$")
+TERMINATED = re.compile(r"^Program terminated with signal (\w+)", re.MULTILINE)
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
 
 
@@ -50,9 +51,19 @@ class Difference:
     text: str
 
 
+COUNTS = frozenset(("hits", "arguments", "log"))  # kinds that are looked at where nothing else differs
+
+
+def says_nothing(kind: str, found: set[str]) -> bool:
+    """Of a run in which that was found, about that kind: it was worse off, and its calls were not counted."""
+    return kind in COUNTS and bool(found - COUNTS)
+
+
 def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:
     if run.stuck:
-        return [Difference("stuck", run.stuck)]
+        # gdb alone may not get over it that the program has died
+        died = of_lines(session, plain, run) if control and TERMINATED.search(run.text) else []
+        return [Difference("stuck", run.stuck), *(one for one in died if one.kind == "died")]
     found = [*of_gdb(run), *of_lines(session, plain, run), *of_code(session, plain, run)]
     found += [Difference("left over", text) for text in run.left]
     if not found and session.start != "terminal":
@@ -98,7 +109,7 @@ def of_lines(session: Session, plain: Outcome, run: Outcome) -> list[Difference]
         missing = []
     died = [f"{note['signal']} in thread {note['thread']}" for note in run.noted("signal")]
     if died or (missing and "= end" in missing):
-        ended = re.findall(r"^Program terminated with signal (\w+)", run.text, re.MULTILINE)
+        ended = TERMINATED.findall(run.text)
         why = (died or ended or [f"it did not come to its end, wait status {run.status}"])[0]
         return [Difference("died", why + "".join(f"; {line[2:]}" for line in new[:2]))]
     kinds: dict[str, list[str]] = {}

@@ -194,7 +194,8 @@ class Run:
         if patched:  # a trampoline stays too, and its mprotect makes data look like code
             found = [one for one in found if not one.filling]
         inside = segments.places(self.pid, [pc for note in self.outcome.noted("standing") for pc in note["places"]])
-        found = [one for one in found if not (one.holds(inside) and (one.filling or one.have == END_OF_CALL))]
+        stay = [one for one in found if one.holds(inside) and (one.filling or one.have == END_OF_CALL)]
+        found = [one for one in found if one not in stay and not any(map(one.goes_on, stay))]
         self.outcome.memory += [str(one) for one in found if str(one) not in self.outcome.memory]
 
     def release(self, name: str) -> None:

@@ -20,6 +20,9 @@ def around(patched: Iterable[int]) -> list[tuple[int, int]]:
     return [(one - 128, one + 12 + 128) for one in patched]
 
 
+MOST_ZEROS = 24
+
+
 class Change(NamedTuple):
     """A run of bytes in memory that are not the file's."""
 
@@ -36,6 +39,11 @@ class Change(NamedTuple):
     def holds(self, places: Iterable[tuple[str, int]]) -> bool:
         """Of (file, offset)."""
         return any(file == self.file and 0 <= at - self.offset < len(self.have) for file, at in places)
+
+    def goes_on(self, other: Change) -> bool:
+        """The other one, in filling too: a trampoline has words of zeros, as filling has."""
+        gap = max(self.offset, other.offset) - min(self.offset + len(self.have), other.offset + len(other.have))
+        return self.file == other.file and self.filling and other.filling and gap <= MOST_ZEROS
 
     def inside(self, ranges: Iterable[Iterable[int]]) -> bool:
         """Not in filling that nobody executes, far behind the entry: an island may be there."""

@@ -39,8 +39,8 @@ struct drained *ring_opened(const char *file_name, struct traced_process *proces
     char *waiting = ring ? malloc(1 << 20) : 0;
     if (!waiting)
         return 0;
-    *ring = (struct drained){.process = process, .ring = found, .records = records, .next = 1, .waiting = waiting,
-                             .pid = (pid_t)strtol(file_name, 0, 10)};
+    *ring = (struct drained){.process = process, .ring = found, .records = records, .waiting = waiting,
+                             .next = found[RING_BEFORE] + 1, .pid = (pid_t)strtol(file_name, 0, 10)};
     memcpy(ring->name, file_name, (size_t)(strrchr(file_name, '.') - file_name));
     ring->calls = calls_created(ring);
     return ring;

@@ -22,7 +22,8 @@ gdbcuda_mapped_v1: /* gdb looks here */
     .endr
     popf
     lea 128(%rsp), %rsp
-    jmp *gdbcuda_map_v1(%rip)
+    .hidden gdbcuda_map
+    jmp *gdbcuda_map(%rip)
     .size gdbcuda_go_map_v1, . - gdbcuda_go_map_v1
 
     .section .note.GNU-stack, "", @progbits

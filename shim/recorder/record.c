@@ -11,6 +11,7 @@ static word *function_of(const word *frame)
 
 #define PAGE 4096ul
 #define SEEN_FOR (1ul << 20) /* ticks */
+#define WRITTEN_FOR (1ul << 24) /* the same where the function that has succeeded says that it has written there */
 
 typedef struct {
     word value;
@@ -22,11 +23,11 @@ static word *where_seen(word *ring, word page)
     return ring + SEEN_AT + page % SEEN * 2;
 }
 
-static int was_just_readable(word *ring, word from, word size, word ticks)
+static int was_just_readable(word *ring, word from, word size, word ticks, word lasts)
 {
     word page = from / PAGE;
     const word *seen = where_seen(ring, page);
-    return (from + size - 1) / PAGE == page && seen[0] == page && ticks - seen[1] < SEEN_FOR;
+    return (from + size - 1) / PAGE == page && seen[0] == page && ticks - seen[1] < lasts;
 }
 
 static void copy(word *to, word from, word size)
@@ -53,18 +54,19 @@ static word ask_kernel(word *ring, word *to, word from, word size, word is_text,
     return got == (long)size || is_text ? (word)got : NOT_READ;
 }
 
-static word peek(word *ring, word *to, word from, word size, word is_text, word ticks)
+static word peek(word *ring, word *to, word from, word size, word is_text, word ticks, word lasts)
 {
     if (!from || gdbcuda_recorder_v1[STATE_CONFINED])
         return NOT_READ;
-    if (!was_just_readable(ring, from, size, ticks))
+    if (!was_just_readable(ring, from, size, ticks, lasts))
         return ask_kernel(ring, to, from, size, is_text, ticks);
     copy(to, from, size);
     return size;
 }
 
 /* Each its size, then its bytes; `wanted` are words as FUNCTION_OUTS and FUNCTION_INS have them. */
-static void note_pointees(const word *wanted, word count, word *ring, word *record, word *to, word room, word ticks)
+static void note_pointees(const word *wanted, word count, word *ring, word *record, word *to, word room, word ticks,
+                          word lasts)
 {
     word at = 0;
     for (word i = 0; i < count; i++) {
@@ -72,7 +74,8 @@ static void note_pointees(const word *wanted, word count, word *ring, word *reco
         word words = (size + sizeof(word) - 1) / sizeof(word);
         if (index >= REGISTERS + STACK_WORDS || words >= room - at)
             return;
-        to[at] = peek(ring, to + at + 1, record[RECORD_REGISTERS + index], size, wanted[i] & IS_TEXT, ticks);
+        to[at] = peek(ring, to + at + 1, record[RECORD_REGISTERS + index], size, wanted[i] & IS_TEXT, ticks,
+                      lasts);
         at += 1 + words;
     }
 }
@@ -97,7 +100,7 @@ static void note_callers(word *ring, word *record, const word *caller, word most
 {
     word frame = caller[-1], below = (word)caller, count = 0, pair[2];
     while (count < most && count < MOST_CALLERS && frame > below && !(frame % sizeof(word)) &&
-           peek(ring, pair, frame, sizeof pair, 0, ticks) == sizeof pair && pair[1]) {
+           peek(ring, pair, frame, sizeof pair, 0, ticks, SEEN_FOR) == sizeof pair && pair[1]) {
         record[RECORD_CALLERS + count++] = pair[1];
         below = frame;
         frame = pair[0];
@@ -136,7 +139,7 @@ void gdbcuda_entered(word *frame)
         record[RECORD_STACK + i] = caller[1 + i];
     if (function[FUNCTION_IN_COUNT])
         note_pointees(function + FUNCTION_INS, function[FUNCTION_IN_COUNT] % (MOST_INS + 1), ring, record,
-                      record + RECORD_INS, IN_WORDS, ticks_now());
+                      record + RECORD_INS, IN_WORDS, ticks_now(), SEEN_FOR);
     if (gdbcuda_recorder_v1[STATE_CALLERS])
         note_callers(ring, record, caller, gdbcuda_recorder_v1[STATE_CALLERS], ticks_now());
     frame[FRAME_RING] = (word)ring;
@@ -165,7 +168,7 @@ void gdbcuda_left(word *frame)
     record[RECORD_RESULT] = frame[FRAME_RESULT];
     if (!(int)frame[FRAME_RESULT] && function[FUNCTION_OUT_COUNT])
         note_pointees(function + FUNCTION_OUTS, function[FUNCTION_OUT_COUNT] % (MOST_OUTS + 1), ring, record,
-                      record + RECORD_OUTS, OUT_WORDS, ticks);
+                      record + RECORD_OUTS, OUT_WORDS, ticks, WRITTEN_FOR);
     if (!(int)frame[FRAME_RESULT] && function[FUNCTION_AFTER])
         ((void (*)(const word *))function[FUNCTION_AFTER])(record);
     COMPILER_KEEPS_ORDER();

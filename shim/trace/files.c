@@ -283,8 +283,9 @@ void ring_keep(word *ring, word records)
     int has_file = process_file(&gdbcuda_trace);
     ring[RING_COPY] = has_file ? kept(ring, size) : 0;
     if (ring[RING_COPY]) {
-        ((word *)ring[RING_COPY])[RING_RECORDS] = records;
         ((word *)ring[RING_COPY])[RING_BEFORE] = ring[RING_BEFORE];
+        COMPILER_KEEPS_ORDER();
+        ((word *)ring[RING_COPY])[RING_RECORDS] = records; /* from now on others read it */
         ring_told_time(ring);
         return;
     }

@@ -116,3 +116,25 @@ def test_a_stop_in_a_program_without_cuda_is_not_unwound(compile_c) -> None:
         done = subprocess.run(line, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
         said.append(re.sub(r"pid = \d+", "", (done.stdout + done.stderr).partition("killed")[2]))
     assert said[0] == said[1]
+
+
+FULL_STACK = """
+int cuMemAlloc_v2(unsigned long long *p, unsigned long n)
+{
+    volatile char room[4096];
+    room[0] = 1;
+    return cuMemAlloc_v2(p, n + room[0]) + room[0];
+}
+"""
+
+
+def test_what_cannot_be_read_leaves_its_frame_whole(scenario: Scenario, compile_c) -> None:
+    """Where the stack is full, not even the arguments are there: gdb says so and goes on, but not where a filter is."""
+    hook = compile_c("libfull.so", FULL_STACK, "-shared")
+    program = compile_c("program", "int cuMemAlloc_v2(void *, long); int main(void) { return cuMemAlloc_v2(0, 1); }",
+                        str(scenario.shim / "standin" / "libcuda.so.1"))  # fmt: skip
+    text = scenario.run(program, "RUN", "bt full 2", "set print frame-arguments all", "bt 1", hook=hook)
+    first = r"#0  0x\w+ in \[hook libfull.so\] cuMemAlloc_v2 "
+    assert re.search(first + r"\(p=\.\.\., n=\.\.\.\) at .*\n +room = \"<error reading variable: Cannot access", text)
+    assert re.search(first + r"\(p=\"<error reading variable: Cannot access.*\) at \S+:\d+\n", text)
+    assert re.search(r"#1 .* cuMemAlloc_v2 \(p=0x0, n=\d+\) at .*\n +room = ", text)

@@ -24,6 +24,7 @@ extern "C" int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
 static unsigned long long block;
 namespace loader { struct Loader { void load(size_t size) { cuMemAlloc_v2(&block, size); } }; }
 namespace { void apply(size_t size) { cuMemAlloc_v2(&block, size); } }
+struct Ask { void operator()(size_t size) { cuMemAlloc_v2(&block, size); } };
 template <class T> T *make(size_t count) { cuMemAlloc_v2(&block, count * sizeof(T)); return nullptr; }
 int main()
 {
@@ -32,6 +33,7 @@ int main()
     apply(2);
     make<float>(1);
     make<double>(1);
+    Ask()(16);
     return 0;
 }
 """
@@ -54,17 +56,22 @@ def built(compile_c, tmp_path: Path) -> tuple[Path, Path]:
         ("loader::Loader::load", [1]),
         ("Loader::load", [1]),
         ('"load(unsigned long)"', [1]),
+        ("load(unsigned long)", [1]),
+        ("'Loader::load(unsigned long)'", [1]),
+        ("load(int)", []),
+        ("Ask::operator()", [16]),
+        ("operator()(unsigned long)", [16]),
         ("apply", [2]),  # not app with a typo
         ("make", [4, 8]),
         ("make<float>", [4]),
-        ("app", [1, 2, 4, 8]),  # the layer, though the program is called so too
+        ("app", [1, 2, 4, 8, 16]),  # the layer, though the program is called so too
         ("libhook.so", []),
         ("main", []),
     ],
 )
 def test_names_of_callers(local: Scenario, built, caller: str, sizes: list[int]) -> None:
     program, hook = built
-    words = (f"cuda-break cuMemAlloc if caller in {caller}", "info line make", "run", *["continue"] * 4)
+    words = (f"cuda-break cuMemAlloc if caller in {caller}", "info line make", "run", *["continue"] * 5)
     text = local.run(program, *words, hook=hook)
     if caller == "make" and 'Function "make" not defined' in text:
         pytest.skip("this gdb finds no template function without its arguments (gdb 11 does)")
@@ -75,6 +82,9 @@ def test_from_takes_the_same_names(scenario: Scenario, built) -> None:
     program, hook = built
     text = scenario.run(program, "cuda-break cuMemAlloc --from make<double>,apply", "RUN", "continue", hook=hook)
     assert re.findall(r"^Breakpoint 1  .*bytesize=(\d+)", text, re.MULTILINE) == ["2", "8"], text
+    text = scenario.run(program, "cuda-break cuMemAlloc --from 'load(unsigned long)',operator()", "RUN", "continue",
+                        hook=hook)  # fmt: skip
+    assert re.findall(r"^Breakpoint 1  .*bytesize=(\d+)", text, re.MULTILINE) == ["1", "16"], text
 
 
 def test_nobodys_name(local: Scenario, built) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,40 @@ int main(int count, char **words)
     return 0;
 }
 """
+
+
+FEW = """
+#include <signal.h>
+#include <stdio.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
+static volatile int signals;
+static void on_signal(int number)
+{
+    signals += number == SIGUSR1;
+}
+int main(void)
+{
+    unsigned long long found = 0;
+    signal(SIGUSR1, on_signal);
+    for (int i = 0; i < 6; i++)
+        cuMemAlloc_v2(&found, i);
+    printf("signals %d\\n", signals);
+    return 0;
+}
+"""
+
+
+def test_a_signal_where_one_breakpoint_is_left_and_the_other_stops(scenario: Scenario, compile_c) -> None:
+    """gdb counts a hit more of the first, for the thread comes there a second time, and does not stop."""
+    hook = compile_c("libhook.so", HOOK, "-shared")
+    program = compile_c("program", FEW, str(hook), f"-Wl,-rpath,{Path(hook).parent}")
+    words = ("set cuda-guard off", "handle SIGUSR1 nostop noprint pass", "cuda-break cuMemAlloc if bytesize <= 1")
+    words += ("cuda-break cuMemAlloc if bytesize >= 3", "RUN", "continue")
+    words += ("python import os; os.kill(gdb.selected_inferior().pid, 10)", "continue", "delete", "continue")
+    text = scenario.run(program, *words, hook=hook)
+    told = re.findall(r"^Breakpoint (\d)  .*bytesize=(\d)", text, re.MULTILINE)
+    assert told == [("1", "0"), ("1", "1"), ("2", "3")], text
+    assert "signals 1" in text and "exited normally" in text, text
 
 
 @pytest.mark.parametrize("flags", ["-O0", "-O2"])

@@ -70,6 +70,8 @@ def test_in_a_core_file(local: Scenario, tmp_path: Path) -> None:
     [
         ("if caller in load_weights", [64 << 20]),
         ("if caller in Model.step && bytesize < 5000", [2000, 1000, 3000]),
+        ("if !(caller in load_weights) && bytesize < 2500", [2000, 1000]),
+        ("if nth == 2 && caller in Model.step", [1000]),
         (f"--from train.py:{STEPS} if bytesize > 5000", [6000]),
         ("--from elsewhere.py", []),
         ("if caller in driver || caller in load_weights", [64 << 20]),
@@ -98,7 +100,8 @@ def test_the_log_names_the_lines(local: Scenario, tmp_path: Path) -> None:
     shown = ["log", "show", str(log), "--function", "cuMemAlloc", "--last", "1", "--json"]
     line = [sys.executable, "-m", "gdbcuda", *shown]
     call = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
-    assert call["python"]["source"] == f"train.py:{ASKS}"
+    assert call["python"] == {"function": "allocate", "object": str(SCRIPT), "line": ASKS, "layer": "app",
+                              "source": f"train.py:{ASKS}"}  # fmt: skip
 
 
 def test_a_program_without_python_says_nothing_of_it(local: Scenario) -> None:
@@ -118,3 +121,25 @@ def test_gdb_that_was_attached_before_we_were_sourced(local: Scenario, tmp_path:
     text = execute(line, local.environment())
     process.communicate("\n")
     assert re.search(rf"\[python\] main \(\) at {waiting}:\d+\n", text)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_hit"),
+    [
+        ("if caller in step", False),
+        ("if caller in load_weights && bytesize > 5", True),
+        ("if caller in load_weights && bytesize < 5", False),
+        ("--from step", False),
+        ("--from load_weights if nth == 1", True),
+    ],
+)
+def test_failing_calls_of_a_script(local: Scenario, tmp_path: Path, words: str, is_hit: bool) -> None:
+    """The process looks at the result, gdb at the caller."""
+    script = tmp_path / "refused.py"
+    refused = "        try: allocate(1 << 60)\n        except MemoryError: pass\n"
+    script.write_text(SCRIPT.read_text().replace("        self.weights = allocate(64 << 20)\n", refused))
+    text = local.run(Path(HERE[max(HERE)]).resolve(), f"cuda-break cuMemAlloc --on error {words}", "run",
+                     arguments=(str(script),))  # fmt: skip
+    refusal = "= CUDA_ERROR_OUT_OF_MEMORY (2)\n              returned to refused.py:"
+    assert (refusal in text) is is_hit
+    assert ("exited normally" in text) is not is_hit

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 from running_program import calls, gdbcuda, wait_for_calls
@@ -36,6 +36,12 @@ def assert_counts_up(found: list[Any], threads: int = 3) -> None:
         assert len(some) > 3 and some == list(range(some[0], some[0] + len(some)))
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
 def test_for_a_time_and_again(working, tmp_path: Path) -> None:
     program = working()
     for folder in (tmp_path / "first", tmp_path / "second"):
@@ -45,6 +51,19 @@ def test_for_a_time_and_again(working, tmp_path: Path) -> None:
         assert_counts_up(calls(folder))
         assert program.driver_code() == program.code
     program.goes_on()
+
+
+def test_all_calls_and_again(working, tmp_path: Path) -> None:
+    """The helper goes on after the end of the recording, up to that of the process."""
+    program, folders = working(), [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        words = ("--for", "700ms", "--all", "--last", "4096", "-o", folder)
+        assert gdbcuda("trace", "-p", program.pid, *words).returncode == 0
+    program.goes_on()
+    wait_until(lambda: not list(tmp_path.glob("*/*.ring")))
+    for folder in folders:
+        assert_counts_up(calls(folder))
+        assert not list(folder.glob("*.ring"))
 
 
 def test_what_a_hook_library_makes_of_the_calls(local: Scenario, working, tmp_path: Path) -> None:

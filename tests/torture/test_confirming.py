@@ -44,3 +44,19 @@ def test_what_shows_at_times_is_tried_more_often_without_us(
     Scripted(tmp_path, ours, alone).confirm([finding])
     assert (finding.runs, finding.found, finding.control_found, finding.control_runs) == runs
     assert finding.is_gdbs == is_gdbs
+
+
+class Dying(Scripted):
+    """Alone, gdb's own session dies (d) or goes well; with us calls are missed."""
+
+    def play(self, control: bool) -> list[Difference]:
+        kind = {"x": "hits", "d": "died"}.get(next(self.shows[control], "."))
+        return [Difference(kind, "")] if kind else []
+
+
+@pytest.mark.parametrize(("alone", "is_gdbs"), [("d" * 12, True), ("d" * 11 + ".", False), ("dx", True)])
+def test_calls_are_not_compared_with_those_of_a_run_that_died(tmp_path: Path, alone: str, is_gdbs: bool) -> None:
+    finding = Finding(0, "hits", "")
+    Dying(tmp_path, "x.", alone).confirm([finding])
+    assert finding.control_worse == alone.count("d")
+    assert finding.is_gdbs == is_gdbs

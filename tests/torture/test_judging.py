@@ -120,3 +120,25 @@ def test_changed_code_is_seen(build: Build) -> None:
     assert segments.changed(os.getpid(), [str(build.library)], [(entry, entry + 1)]) == []
     ctypes.memmove(entry, before, 1)
     assert segments.changed(os.getpid(), [str(build.library)]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "control", "found"),
+    [
+        ("Program terminated with signal SIGSEGV, Segmentation fault.", True, {"stuck", "died"}),
+        ("Program terminated with signal SIGSEGV, Segmentation fault.", False, {"stuck"}),
+        ("", True, {"stuck"}),
+    ],
+)
+def test_gdb_alone_that_does_not_get_over_a_death(build: Build, text: str, control: bool, found: set[str]) -> None:
+    run = played(GOOD[:1], text=text, stuck="gdb gdb S")
+    different = judging.differences(build, Session("terminal", "exits", "nothing"), Outcome(out=GOOD), run, control)
+    assert {one.kind for one in different} == found
+
+
+@pytest.mark.parametrize(
+    ("offset", "filling", "goes_on"), [(0x124, True, True), (0x140, True, False), (0x124, False, False)]
+)
+def test_words_of_zeros_do_not_end_a_trampoline(offset: int, filling: bool, goes_on: bool) -> None:
+    stays = segments.Change("libhook.so", 0x100, b"\xe9" * 0x10, bytes(0x10), True)
+    assert segments.Change("libhook.so", offset, b"\x02" * 8, bytes(8), filling).goes_on(stays) == goes_on

@@ -79,6 +79,9 @@ class Both:
     def caller_ranges(self, node: typed.CallerIn) -> list[tuple[int, int]]:
         return [one for word in node.words for one in self.ranges[word]]
 
+    def knows_all_callers(self, node: typed.CallerIn) -> bool:
+        return "elsewhere" not in node.words
+
     def thread(self, node: typed.Thread | None = None) -> int:
         return self.made.thread if node is None else self.machine.words.address(node.number)
 

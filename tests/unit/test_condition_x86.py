@@ -93,6 +93,7 @@ class Here:
             "here": [(1, 2), (back - 1, back), (back + 100, back + 200)],
             "there": [(back, back + 50), (1 << 40, (1 << 64) - 1)],
             "nowhere": [],
+            "elsewhere": [],  # there is more than ranges say
         }
         self.counted = 0
         self.forget()
@@ -106,6 +107,9 @@ class Here:
 
     def caller_ranges(self, node: typed.CallerIn) -> list[tuple[int, int]]:
         return [one for word in node.words for one in self.ranges[word]]
+
+    def knows_all_callers(self, node: typed.CallerIn) -> bool:
+        return "elsewhere" not in node.words
 
     def thread(self, node: typed.Thread | None = None) -> int:
         if node is None:
@@ -175,6 +179,33 @@ def test_they_agree_on_callers_threads_and_counts(machine: Machine, here: Here) 
         made = Conditions(seed, condition_cases.NARROW, words=True)
         answers += agree(machine, here, Calls(made, machine.address + MEMORY), made.counting(1), 12)
     assert 0.15 < answers.count(True) / len(answers) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("caller in elsewhere", True),
+        ("!(caller in elsewhere)", True),
+        ("!!(caller in elsewhere)", True),
+        ("caller in elsewhere && {large}", True),
+        ("caller in elsewhere && {small}", False),
+        ("{small} && !(caller in elsewhere)", False),
+        ("!(caller in elsewhere) && {large}", True),
+        ("!(caller in elsewhere && {large})", True),
+        ("!(caller in elsewhere || {large})", False),
+        ("!(caller in here || {large})", False),
+        ("caller in here,elsewhere && {small}", False),
+    ],
+)
+def test_a_caller_that_is_no_range_is_left_to_the_debugger(
+    machine: Machine, here: Here, text: str, holds: bool
+) -> None:
+    """True: it may hold. What does not hold whoever calls is found out in the process."""
+    function = condition_cases.TABLE.functions["cuMemAlloc_v2"]
+    wanted = text.format(large="bytesize > 5", small="bytesize < 5")
+    parsed = condition.parse(wanted, condition_cases.TABLE, [function])
+    entry = machine.write(0, compiled(parsed, function, here).assemble(machine.address))
+    assert called(machine, entry, {"rdi": 0, "rsi": 9}, bytes(STACK)) is holds
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,11 @@ from gdbcuda.text import cplusplus
     ("void grow<std::vector<int> >(int)", "grow", True),
     ("(anonymous namespace)::apply(unsigned long)", "apply", True),
     ("name[abi:cxx11](int)", "name", True),
+    ("eng::Op::operator()(unsigned long) const", "Op::operator()", True),
+    ("eng::Op::operator()(unsigned long) const", "operator()(unsigned long)", True),
+    ("eng::Op::operator()(int) const", "operator()(unsigned long)", False),
+    ("eng::operator==(Op const&, Op const&)", "operator==", True),
+    ("Table::operator[](int)", "Table::operator[]", True),
     ("main", "main", True),
     ("domain", "main", False),
     ("main", "", False),
@@ -38,7 +43,8 @@ def test_what_completion_offers(symbol: str, name: str) -> None:
     assert cplusplus.plain(symbol) == name
 
 
-@pytest.mark.parametrize("name, part", [("eng::Pool<int>::grow(int)", "grow"), ("main", "main"), ("::", "")])
+@pytest.mark.parametrize("name, part", [("eng::Pool<int>::grow(int)", "grow"), ("main", "main"), ("::", ""),
+                                        ("Op::operator()(int)", "Op"), ("operator()", "")])  # fmt: skip
 def test_what_a_mangled_name_has_in_it(name: str, part: str) -> None:
     assert cplusplus.last_identifier(name) == part
 
@@ -58,6 +64,7 @@ LONG = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFuncto
      "bool operator< <...>(...) at pair.h:12"),
     ("Handle<Very<Deep<Type> > >::operator->() const", 36, "Handle<...>::operator->() const"),
     ("a_function_of_c_with_a_very_long_name_indeed", 20, "a_functio...e_indeed"),
+    ("Pool::grow((anonymous namespace)::Block&, bool, std::shared_ptr<int> const&)", 40, "Pool::grow(...)"),
 ])  # fmt: skip
 def test_a_long_name_is_shortened_in_the_middle(name: str, most: int, shown: str) -> None:
     assert cplusplus.shortened(name, most) == shown and len(shown) <= most
@@ -77,6 +84,7 @@ def test_a_name_without_the_namespaces_in_front() -> None:
     ("eng::Pool<unsigned long long, 3>::grow --once", ["eng::Pool<unsigned long long, 3>::grow", "--once"]),
     ("grow(unsigned long, std::pair<int, float> &) x", ["grow(unsigned long, std::pair<int, float> &)", "x"]),
     ("eng::operator< (a b) next", ["eng::operator<", "(a", "b)", "next"]),
+    ("Op::operator()(unsigned long) x", ["Op::operator()(unsigned long)", "x"]),
     ("Pool<int, never closed", ["Pool<int,", "never", "closed"]),
     ("cuMemAlloc bytesize < 5 && bytesize > 3", ["cuMemAlloc", "bytesize", "<", "5", "&&", "bytesize", ">", "3"]),
     ("ptr->at < 3 >", ["ptr->at", "<", "3", ">"]),

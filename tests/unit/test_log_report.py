@@ -157,7 +157,10 @@ press("ArrowDown"); said.down = $("call").textContent;
 const at = $("range").textContent;
 press("ArrowLeft"); said.moved = $("range").textContent !== at;
 const hook = [...$("keys").children].find(one => one.textContent === "hook");
-hook.click(); said.off = [hook.className, $("functions").tBodies[0].rows.length]; hook.click();
+const shown = () => [$("functions").tBodies[0].rows.length, $("errors").tBodies[0].rows.length];
+hook.click(); said.off = [hook.className, ...shown()]; hook.click(); said.on = shown();
+const failed = [...$("keys").children].find(one => one.textContent === "failed");
+failed.click(); said.not_failed = shown(); failed.click();
 const pixels = lanes.getContext("2d").getImageData(0, 0, lanes.width, lanes.height).data;
 said.colours = new Set(new Uint32Array(pixels.buffer)).size;
 document.title = "said:" + JSON.stringify(said);
@@ -188,7 +191,8 @@ def test_in_a_browser(page: Path) -> None:
     assert said["call"].endswith(LINE)
     assert said["error"].endswith("\n  from load_model at model.c:7") and said["down"] == said["error"]
     assert said["none"] == "" and said["up"].startswith("#3 cuMemFree_v2(") and said["moved"]
-    assert said["off"] == ["off", 0]
+    assert said["off"] == ["off", 0, 0] and said["on"] == [1, 1], "what has failed is of its layer as well"
+    assert said["not_failed"] == [1, 0]
 
 
 def image_data(png: bytes) -> Iterator[bytes]:

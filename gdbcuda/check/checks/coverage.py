@@ -45,8 +45,9 @@ def _define(subject: Subject, missing: dict[str, str]) -> str:
     """By symbol, the hooked one that is nearest: one body will do for both only where nothing differs."""
     differing = {today: difference(subject.table, today, subject.hooked[hooked]) for today, hooked in missing.items()}
     same = [today for today, what in differing.items() if not what]
-    told = [f"define {some(same)}, with the same body"] if same else []
-    told += [f"define {today}, with a body of its own ({missing[today]} has {what[2:]})"
+    each = "each around the real function of its own name" if len(same) > 1 else f"around the real {some(same)}"
+    told = [f"define {some(same)}, with the same body, {each}"] if same else []
+    told += [f"define {today}, with a body of its own ({missing[today]}: {what[2:]})"
              for today, what in differing.items() if what]  # fmt: skip
     return "; ".join(told)
 

@@ -19,8 +19,9 @@ _TOKEN = re.compile(
     r"|(?P<operator>" + "|".join(map(re.escape, OPERATORS)) + ")"
 )
 _NUMBER = re.compile(r"(?P<digits>0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?P<suffix>[a-zA-Z]*)")
-BARE_PLACE = re.compile(r'[^\s"()&|!]+')  # behind "caller in"; anything else is quoted
-_PLACE = re.compile(rf'\s+(?P<place>{BARE_PLACE.pattern}|"(?:[^"\\]|\\.)*")')
+# Behind "caller in": a name, perhaps with the arguments of an overload; anything else is quoted, as for gdb too.
+BARE_PLACE = re.compile(r"""[^\s"'()&|!]+(?:\([^()"']*\))*""")
+_PLACE = re.compile(rf"""\s+(?P<place>{BARE_PLACE.pattern}|"(?:[^"\\]|\\.)*"|'[^']*')""")
 _ESCAPES = {"n": "\n", "t": "\t", "0": "\0"}
 
 
@@ -79,7 +80,7 @@ def _is_caller_in(found: list[Token]) -> bool:
 
 def _place(match: re.Match[str]) -> Token:
     word, column = match["place"], match.start("place") + 1
-    if word[0] != '"':
+    if word[0] not in "\"'":
         return Token("place", word, column)
     inside = re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), word[1:-1], flags=re.DOTALL)
     return Token("place", inside, column, is_quoted=True)

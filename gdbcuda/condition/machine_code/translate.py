@@ -43,7 +43,8 @@ def branch(
     """Appends the test: it jumps to label ``true`` or ``false``, and to ``unknown`` (without one to ``true``) where it
     would have to read memory that cannot be read. ``locations`` are ``abi.locate(function)``; ``pushed`` bytes are on
     the stack since the entry; ``place`` knows the process, for the terms that ask for the caller, the thread or a
-    count. `NoMachineCode` for what machine code cannot see."""
+    count. Where it does not know all callers, ``true`` means: the condition may hold, and the debugger has to look.
+    `NoMachineCode` for what machine code cannot see."""
     tests = Tests(Frame(code, locations, pushed), place, unknown or true)
     tests.test(tree, true, false)
     tests.values.reads.finish()
@@ -55,9 +56,10 @@ class Tests:
     def __init__(self, frame: Frame, place: ProcessPlaces | None, unknown: str) -> None:
         self.frame, self.code = frame, frame.code
         self._place, self.unknown = place, unknown
+        self.is_negated = False
         self.values = Values(frame, self.test)
         self.in_place: dict[type, Callable[..., None]] = {
-            typed.Not: lambda node, true, false: self.test(node.operand, false, true),
+            typed.Not: self.negation,
             typed.Logic: self.logic,
             typed.CallerIn: self.caller_in,
             typed.Thread: self.thread,
@@ -78,6 +80,11 @@ class Tests:
     def decide(self, condition: str, true: str, false: str) -> None:
         self.code.jump(condition, true)
         self.code.jump("", false)
+
+    def negation(self, node: typed.Not, true: str, false: str) -> None:
+        self.is_negated = not self.is_negated
+        self.test(node.operand, false, true)
+        self.is_negated = not self.is_negated
 
     def logic(self, node: typed.Logic, true: str, false: str) -> None:
         middle = self.code.new_label()
@@ -108,8 +115,13 @@ class Tests:
         return True
 
     def caller_in(self, node: typed.CallerIn, true: str, false: str) -> None:
-        ranges = self.place("the caller").caller_ranges(node)
-        trampoline.returns_into(ranges, wanted=True)(self.code, true, false, self.frame.depth)
+        place = self.place("the caller")
+        ranges = place.caller_ranges(node)
+        is_certain = place.knows_all_callers(node)
+        if not is_certain and self.frame.is_saved:
+            raise NoMachineCode("who calls is compared with something, and not known here")
+        otherwise = false if is_certain or self.is_negated else true  # whichever leads to a look by the debugger
+        trampoline.returns_into(ranges, wanted=True)(self.code, true, otherwise, self.frame.depth)
 
     def thread(self, node: typed.Thread, true: str, false: str) -> None:
         """Flags stay as they are where rax is put back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from collections.abc import Callable, Container
@@ -11,7 +12,7 @@ import gdb
 from gdbcuda import condition as conditions
 from gdbcuda.command_line.argument_types import one_of
 from gdbcuda.command_line.options import Options, condition, flag, option, words
-from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breaking import gdb_conditions
 from gdbcuda.live.breakpoints import locations, ours
@@ -202,19 +203,6 @@ def expect_open_calls(made: gdb.Breakpoint, request: BreakRequest, condition: co
         function = frames.api_function(frame)
         if function is None or function.symbol != symbol or frames.place_of(frame).file not in places:
             continue
-        if is_meant(frames.read_call(frame), request, condition, made.number):
+        count = functools.partial(counting.one_more, made.number)
+        if condition_words.is_meant(request.callers, condition, count, frames.read_call(frame)):
             returns.expect_frame(frame, made.number, request.on == "error")
-
-
-def is_meant(
-    call: frames.FrameCall, request: BreakRequest, condition: conditions.Condition | None, number: int
-) -> bool:
-    if call.caller is None:
-        return False
-    around = condition_words.EntrySurroundings(call.caller, lambda: counting.one_more(number))
-    if not around.is_from(cplusplus.listed(request.callers)):
-        return False
-    try:
-        return condition is None or condition.holds(call.function, call.raws, process.InferiorMemory(), around)
-    except Unreadable:
-        return True  # better one stop too many than the one that was asked for

@@ -17,6 +17,7 @@ from gdbcuda.live.prompt import safely
 
 if TYPE_CHECKING:
     from gdbcuda import api
+    from gdbcuda.live.frames.frames import FrameCall
     from gdbcuda.machine.trampoline import Test  # a session without guards does not wait for it
 
 
@@ -45,10 +46,12 @@ class BreakWish:
 
 
 class AwaitedFailures(NamedTuple):
-    """Of calls of ``function``, where breakpoint ``number`` waits for them."""
+    """Of calls of ``function``, where breakpoint ``number`` waits for them. ``is_meant``: what the process could not
+    tell of a call, as who calls where that is Python."""
 
     number: int
     function: api.Function
+    is_meant: Callable[[FrameCall], bool]
 
 
 class GuardFilter(NamedTuple):
@@ -118,13 +121,14 @@ class InEndedProcess:
 
 class OurBreakpoint:
     """``wish`` and ``filter`` are None of one that the user has made with gdb's own commands. ``hits``: as many as gdb
-    had counted when it last stopped."""
+    had counted when it last stopped; ``counted``: as many as it has; ``hit_at``: where it counted the last one."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.wish: BreakWish | None = None
         self.filter: GuardFilter | None = None
-        self.hits = 0
+        self.hits = self.counted = 0
+        self.hit_at: tuple[int, ...] = ()
         self.here: PerInferior[InProcess] = PerInferior(InProcess, InProcess.end)
         self.ended: PerInferior[InEndedProcess] = PerInferior(InEndedProcess, kept=True)
 

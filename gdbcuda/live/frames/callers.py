@@ -94,8 +94,6 @@ def ranges_of(word: str) -> list[Range]:
         return complement(extent(one) for one in objects if layers.layer_of_object(file_of(one)) in FOREIGN)
     if word == "runtime" and this_snapshot.static_runtime():
         raise NoDetour("the runtime is a part of the program, and its code is not in one piece")
-    if condition_words.may_be_script(word):
-        raise NoDetour(f"{word} may be a name of Python's, whose frames gdb reads")
     found = [extent(one) for one in objects if layers.matches(word, layers.layer_of_object(file_of(one)), file_of(one))]
     return found + condition_words.function_ranges(word) + inlined(word)
 

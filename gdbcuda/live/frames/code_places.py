@@ -34,8 +34,14 @@ def at(address: int, lookup: int) -> frames.CodePlace:
 
 def inlined_into(outer: Sequence[gdb.Frame]) -> dict[str, Any]:
     """The functions that a place's code was put into, outwards, for a log."""
-    return {"inlined_into": [{"function": frame.name() or "", "source": frames.source_of(frame.find_sal())}
+    return {"inlined_into": [{"function": name_of(frame), "source": frames.source_of(frame.find_sal())}
                              for frame in outer]} if outer else {}  # fmt: skip
+
+
+def name_of(frame: gdb.Frame) -> str:
+    """With its arguments, as `at` has it: gdb's name of a frame is without them."""
+    function = frame.function()
+    return (function.name if function is not None else frame.name()) or ""
 
 
 def details(place: frames.CodePlace) -> dict[str, Any]:

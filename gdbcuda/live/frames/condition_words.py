@@ -10,7 +10,7 @@ import gdb
 from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.cpython import own_code
-from gdbcuda.errors import UserError
+from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import frames
 from gdbcuda.live.layers import names, table_version
@@ -18,7 +18,8 @@ from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text import cplusplus
 
 MOST_SHOWN = 8
-FUNCTION = re.compile(r"[A-Za-z_~][\w:~<>, *&$]*(\([\w:<>, *&]*\))?")
+OPERATOR = r"(?<=operator)\s*(?:\(\)|\[\]|[-+*/%^&|~!=<>,]{1,3})"
+FUNCTION = re.compile(rf"[A-Za-z_~][\w:~<>, *&$]*(?:{OPERATOR})?(\([\w:<>, *&]*\))?")
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
 
@@ -128,6 +129,21 @@ class EntrySurroundings(FrameSurroundings):
 
     def count(self) -> int:
         return self.number()
+
+
+def is_meant(
+    wanted_callers: str, condition: conditions.Condition | None, count: Callable[[], int], call: frames.FrameCall
+) -> bool:
+    """What cuda-break asks of a call, answered here. ``count``: its number, where the condition counts."""
+    if call.caller is None:
+        return False
+    around = EntrySurroundings(call.caller, count)
+    if not around.is_from(cplusplus.listed(wanted_callers)):
+        return False
+    try:
+        return condition is None or condition.holds(call.function, call.raws, process.InferiorMemory(), around)
+    except Unreadable:
+        return True  # better one stop too many than the one that was asked for
 
 
 def complete(words: list[str], before: list[str], token: str) -> Iterable[str]:

@@ -6,9 +6,9 @@ when the call that forks has returned; another is not lowered meanwhile. (Nor co
 later: gdb steps who stands at the entry off the user's location, though that is off, and where a signal comes as it
 does leaves a breakpoint of its own there, for a while. gdb manual: "Forks"; clone(2).)
 
-Of this machine's processes gdb before 13 takes all breakpoints out at a vfork while the other threads run on, byte by
-byte: who is at a jump of ours then executes half of it. So there guards go before a vfork. (gdb's infrun.c:
-follow_fork_inferior.)
+Of this machine's processes gdb takes all breakpoints out of a child's memory byte by byte. If that is the parent's too
+and the other threads run on, who is at a jump of ours then executes half of it. So guards go before a clone that shares
+memory and does not wait; before gdb 13 they run on at a vfork as well. (gdb's infrun.c: follow_fork_inferior.)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gdbcuda.live.threads import call_registers, children, positions
 
 REASON = "the program forks; there will be one after the next stop"
 FORKING: PerInferior[dict[int, int]] = PerInferior(dict)  # thread -> stack pointer in front of the call
-CLONE_THREAD, CLONE_VFORK = 0x10000, 0x4000
+CLONE_VM, CLONE_VFORK, CLONE_THREAD = 0x100, 0x4000, 0x10000
 SYS_CLONE, SYS_FORK, SYS_VFORK, SYS_CLONE3 = 56, 57, 58, 435  # (asm/unistd_64.h)
 
 
@@ -43,23 +43,30 @@ WAYS: dict[str, Wanted] = {
 }  # fmt: skip
 
 
-def vforks(function: int, stack: int, flags: int) -> bool:
-    return bool(flags & CLONE_VFORK)
+def shares_memory(function: int, stack: int, flags: int) -> bool:
+    return bool(flags & CLONE_VM) and not flags & CLONE_THREAD
 
 
-def vforks_by_syscall(number: int, first: int, second: int) -> bool:
-    return number in (SYS_VFORK, SYS_CLONE3) or (number == SYS_CLONE and bool(first & CLONE_VFORK))
+def shares_and_runs_on(function: int, stack: int, flags: int) -> bool:
+    return shares_memory(function, stack, flags) and not flags & CLONE_VFORK
 
 
-VFORK_WAYS: dict[str, Wanted] = {
+def shares_by_syscall(number: int, first: int, second: int) -> bool:
+    return number in (SYS_VFORK, SYS_CLONE3) or (number == SYS_CLONE and shares_memory(0, 0, first))
+
+
+SHARING_WAYS: dict[str, Wanted] = {"clone": shares_and_runs_on}
+WAYS_BEFORE_13: dict[str, Wanted] = {
     **dict.fromkeys(("vfork", "posix_spawn", "posix_spawnp", "system", "popen"), always),
-    "clone": vforks, "syscall": vforks_by_syscall,
+    "clone": shares_memory, "syscall": shares_by_syscall,
 }  # fmt: skip
 
 
-def do_threads_run_on() -> bool:
-    """At a vfork, while gdb takes its breakpoints out."""
-    return not hasattr(gdb, "BreakpointLocation") and process.connection() == "native"  # gdb 13 stops them
+def ways_of_sharing() -> dict[str, Wanted]:
+    """Those at which other threads run on while gdb takes its breakpoints out of the memory that they share."""
+    if process.connection() != "native":
+        return {}
+    return SHARING_WAYS if hasattr(gdb, "BreakpointLocation") else WAYS_BEFORE_13  # gdb 13 stops them at a vfork
 
 
 def remember() -> None:
@@ -71,12 +78,20 @@ def remember() -> None:
 def is_going_on() -> bool:
     """Is a thread in such a call still?"""
     forking = FORKING()
+    if forking and not may_threads_be_listed():
+        return True
     threads = positions.standing() if forking else {}
     for thread, before in list(forking.items()):
         where = threads.get(thread, [])
         if where is not None and not any(sp <= before for _, sp in where[:1]):
             del forking[thread]
     return bool(forking)
+
+
+def may_threads_be_listed() -> bool:
+    """Before gdb 13, gdbserver lists the threads of a child of which gdb is yet to be told: gdb makes an inferior for
+    it, and then aborts. At the user's stops there is none. (gdb's remote.c: remote_notice_new_inferior.)"""
+    return hasattr(gdb, "BreakpointLocation") or not process.is_remote() or children.is_stopped()
 
 
 children.IS_BEING_MADE.append(is_going_on)

@@ -23,7 +23,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.guard.guard import FOREIGN, Guard
 from gdbcuda.live.guard.inside import here, is_stepped
-from gdbcuda.live.guard.watch import leave_to_children, quietly
+from gdbcuda.live.guard.watch import leave_to_children, mending, quietly
 from gdbcuda.live.patching import detours
 from gdbcuda.live.placing import inserted, witness
 from gdbcuda.live.stopping import counting
@@ -55,6 +55,17 @@ class NativeGuard(Guard):
         if not is_sent or is_stepped():
             return found
         self.put_off, self.left_to_gdb = self.left_to_gdb, None
+        return False
+
+    def on_entry(self) -> None:
+        """(Behind a vfork gdb has put its int3s over the jump.)"""
+        self.is_lowered = self.is_lowered and not self.is_covered()
+        super().on_entry()
+
+    def is_covered(self) -> bool:
+        memory = process.raw_memory()
+        with suppress(Unreadable):
+            return memory is not None and memory.read(self.function, 1)[0] == INT3
         return False
 
     def begin(self) -> None:
@@ -217,6 +228,8 @@ class NativeGuard(Guard):
             for one in (*self.cover, *self.leaving):
                 one.look = self.leave_alone
             return
-        for one in self.cover if not self.trouble else ():
-            one.look = self.mend
+        if not self.trouble:
+            mending.append(self.mend)
+            for one in self.cover:
+                one.look = self.mend
         leave_to_children({at: bytes([byte]) for at, byte in self.own.items()})

@@ -15,6 +15,7 @@ from gdbcuda.live.threads import arrivals, children
 
 switching: list[bool] = []  # what we switch is modified too
 _left_to_children: dict[int, bytes] = {}
+mending: list[Callable[[], None]] = []  # of guards that have gone, until their breakpoints have
 trash: list[gdb.Breakpoint] = []  # gdb may be walking its list: deleted at the next stop or prompt
 
 
@@ -73,6 +74,7 @@ def sweep() -> None:
     if _left_to_children:
         children.in_each(put_back)
         _left_to_children.clear()
+    mending.clear()
     while trash:
         one = trash.pop()
         if one.is_valid():

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from gdbcuda.condition import typed
 from gdbcuda.condition.place import Range
-from gdbcuda.live.frames import callers
+from gdbcuda.live.frames import callers, condition_words
 from gdbcuda.live.guarding import gdb_threads
 from gdbcuda.live.patching import counter_words
 from gdbcuda.live.stopping import counting
+from gdbcuda.machine.detour import NoDetour
 
 
 def counter(number: int) -> int:
@@ -23,8 +24,8 @@ def counter(number: int) -> int:
 class SelectedProcess:
     """`gdbcuda.condition.place.Place` of the selected process, for the condition of one breakpoint."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int, counts: bool = False) -> None:
+        self.number, self.counts = number, counts
 
     def counter(self, node: typed.Count) -> int:
         address = counter(self.number)
@@ -33,7 +34,12 @@ class SelectedProcess:
         return address
 
     def caller_ranges(self, node: typed.CallerIn) -> Sequence[Range]:
+        if self.counts and not self.knows_all_callers(node):
+            raise NoDetour(f"calls are counted, and {', '.join(node.words)} may be Python's, whose frames gdb reads")
         return callers.ranges(node.words)
+
+    def knows_all_callers(self, node: typed.CallerIn) -> bool:
+        return not any(map(condition_words.may_be_script, node.words))
 
     def thread(self, node: typed.Thread) -> int:
         return gdb_threads.known_by(node.number)

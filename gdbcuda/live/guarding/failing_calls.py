@@ -66,7 +66,8 @@ class Caught:
         function = self.awaited.function
         call = FrameCall(function, code_places.code(self.detour.function), code_places.caller(back),
                          call_registers.thread_number(), self.arguments(frame))  # fmt: skip
-        returns.expect_call(Pending(call, self.awaited.number, True), back, frame + 2 * abi.WORD)
+        if self.awaited.is_meant(call):
+            returns.expect_call(Pending(call, self.awaited.number, True), back, frame + 2 * abi.WORD)
 
     def arguments(self, frame: int) -> list[bytes | None]:
         """As they were at the entry."""

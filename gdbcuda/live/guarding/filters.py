@@ -40,7 +40,7 @@ def of_function(
         tree = condition.trees[symbol]
         base, count = typed.split(tree)
         locations = abi.locate(function, MACHINE)
-        own = [tree_term(number, part, locations) for part in (base,) if part is not None]
+        own = [tree_term(number, part, locations, count is not None) for part in (base,) if part is not None]
         asks_kernel = translate.may_read(tree)
         terms = terms + own if asks_kernel else own + terms  # that costs more
         terms += [tree_term(number, count, locations)] if count is not None else []
@@ -64,10 +64,10 @@ def of_name(native: str, argument: int, pattern: str | None, wanted_callers: str
     return GuardFilter(terms, native, asks_kernel=bool(head))
 
 
-def tree_term(number: int, tree: typed.Typed, locations: Sequence[abi.ValuePlace]) -> Term:
+def tree_term(number: int, tree: typed.Typed, locations: Sequence[abi.ValuePlace], counts: bool = False) -> Term:
     def write(code: Code, true: str, false: str, pushed: int) -> None:
         try:
-            translate.branch(code, tree, locations, true, false, pushed, SelectedProcess(number))
+            translate.branch(code, tree, locations, true, false, pushed, SelectedProcess(number, counts))
         except translate.NoMachineCode as reason:
             raise NoDetour(str(reason)) from None
 

@@ -7,12 +7,15 @@ be, `making` makes them, `guard/guard.py` is what one of them does, `filters` wh
 
 from __future__ import annotations
 
+import functools
+
 import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.ours import AwaitedFailures, GuardFilter
+from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guard.watch import sweep
 from gdbcuda.live.guarding import filters, gdb_threads, leaving
 from gdbcuda.live.guarding.breakpoint_events import give_way
@@ -56,7 +59,11 @@ def want(
     """cuda-break has made a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
     found = filters.of_function(made.number, native, symbol, condition, wanted_callers)
     function = names.prototype(symbol)
-    failing = AwaitedFailures(made.number, function) if only_errors and function is not None else None
+    failing = None
+    if only_errors and function is not None:
+        rest = None if found.is_counting else condition  # it has counted in the process
+        is_meant = functools.partial(condition_words.is_meant, wanted_callers, rest, lambda: 0)
+        failing = AwaitedFailures(made.number, function, is_meant)
     add(made, found._replace(counts_calls=counts_calls, failing=failing))
 
 

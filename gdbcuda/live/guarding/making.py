@@ -16,6 +16,7 @@ from gdbcuda.live.guard import forks, libc_calls
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
 from gdbcuda.live.guard.remote import RemoteGuard
+from gdbcuda.live.guard.watch import mending
 from gdbcuda.live.guarding import condition_needs, failing_calls, filters, gdb_threads, seccomp
 from gdbcuda.live.guarding.by_process import (
     PROCESSES,
@@ -88,8 +89,8 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
         state.look_out(libc_calls.LAST, keep_counts)
     if standstill.stands_still() and (found.stops_inside or not children.can_be_found()):
         state.look_out(forks.WAYS, on_fork)
-    if forks.do_threads_run_on():
-        state.look_out(forks.VFORK_WAYS, on_vfork)
+    if ways := forks.ways_of_sharing():
+        state.look_out(ways, on_sharing)
 
 
 def on_confined() -> None:
@@ -110,10 +111,13 @@ def on_fork() -> None:
             remove(guard)
 
 
-def on_vfork() -> None:
+def on_sharing() -> None:
+    """gdb is to find one byte of its own in each instruction, also where it has put all of a guard's back since."""
     if len(inferiors.threads()) < 2:
         return
     forks.remember()
+    for mend in mending:
+        mend()
     for guard in list(PROCESSES().guards.values()):
         refuse(guard.members, forks.REASON, is_for_now=True)
         remove(guard)

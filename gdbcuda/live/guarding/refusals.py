@@ -72,7 +72,7 @@ def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
     if found.stops_inside and standstill.stands_still():
         refuse_what_cannot_be_switched(members)
     refuse_other_breakpoints(found, others)
-    is_in_danger = forks.do_threads_run_on() or (found.stops_inside and standstill.stands_still())
+    is_in_danger = bool(forks.ways_of_sharing()) or (found.stops_inside and standstill.stands_still())
     if is_in_danger and forks.is_going_on():
         raise NotNow(forks.REASON)
     return found, standing(found)

@@ -123,7 +123,9 @@ def arrive(addresses: list[int], where: str, thread: int | None = None) -> int:
 def stopping_at(addresses: list[int], thread: int | None) -> Iterator[None]:
     made = [Arrival(address) for address in dict.fromkeys(addresses)]
     try:
-        for one in made:
+        for one in made if thread is not None else ():
+            if hasattr(one, "inferior"):
+                one.inferior = None  # a thread is of one process already: gdb takes no more than one of the two
             one.thread = thread
         yield
     finally:

@@ -59,7 +59,8 @@ def defines(path: str, name: str) -> bool:
 def look_for_cplusplus(path: str, version: tuple[int, ...], name: str) -> bool:
     part = cplusplus.last_identifier(name)
     mangled = (one for one in read_defined(path, version) if one.startswith("_Z") and part in one)
-    return bool(part) and any(cplusplus.is_called(process.demangled(one), name) for one in mangled)
+    may_be = bool(part) or "operator" in name
+    return may_be and any(cplusplus.is_called(process.demangled(one), name) for one in mangled)
 
 
 def is_own(name: str) -> bool:

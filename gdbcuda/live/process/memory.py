@@ -18,6 +18,8 @@ class InferiorMemory:
     """``read(address, size) -> bytes`` through gdb alone: it can fail, it can never fault the program."""
 
     def read(self, address: int, size: int) -> bytes:
+        if not size:  # an error in gdb 16
+            return b""
         try:
             return bytes(gdb.selected_inferior().read_memory(address, size))
         except (gdb.error, OverflowError, ValueError):

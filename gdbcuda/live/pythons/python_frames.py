@@ -11,7 +11,6 @@ import gdb
 from gdb.FrameDecorator import FrameDecorator
 
 from gdbcuda.cpython.stacks import PythonFrame, entered
-from gdbcuda.live.prompt import safely
 from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text.printable import visible
 
@@ -48,19 +47,21 @@ class ScriptFrame(FrameDecorator):
 
 
 def with_python(shown: Iterator[FrameDecorator]) -> Iterator[FrameDecorator]:
-    runs: list[list[PythonFrame]] | None = None
+    runs = entered(thread_stacks.calling())
     for one in shown:
-        if evaluates(one.inferior_frame()):
-            runs = entered(thread_stacks.calling()) if runs is None else runs
-            yield scripted(one, runs.pop(0)) if runs else one
-        else:
-            yield one
+        yield scripted(one, runs.pop(0)) if runs and evaluates(one.inferior_frame(), runs[0]) else one
 
 
-@safely.or_else(lambda one: False)
-def evaluates(frame: gdb.Frame) -> bool:
-    """It is the interpreter, running one or several frames of Python."""
-    return (frame.name() or "").split(".")[0] == EVALUATES
+def evaluates(frame: gdb.Frame, run: Sequence[PythonFrame]) -> bool:
+    """It is the interpreter, running these frames of Python: by its name, or since their mark lies in its part of the
+    stack. (3.14 may be built of functions that call each other last, and have no name.)"""
+    if (frame.name() or "").split(".")[0] == EVALUATES:
+        return True
+    try:
+        older = frame.older()
+        return older is not None and int(frame.read_register("sp")) <= run[0].entry < int(older.read_register("sp"))
+    except gdb.error:  # gdb cannot unwind further
+        return False
 
 
 def scripted(base: FrameDecorator, run: Sequence[PythonFrame]) -> FrameDecorator:

@@ -131,7 +131,7 @@ class Recorder(LogNotes):
                 break
             if number:
                 same.append(frame)
-            if runs and python_frames.evaluates(frame):
+            if runs and python_frames.evaluates(frame, runs[0]):
                 found += map(self.script, runs.pop(0))
                 same = []
             if same and frame.type() != gdb.INLINE_FRAME:

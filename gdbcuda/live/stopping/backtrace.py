@@ -8,8 +8,8 @@ It is there as soon as a part of CUDA is, or a hook library; in any other progra
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Union
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 import gdb
 from gdb.FrameDecorator import FrameDecorator
@@ -24,11 +24,12 @@ from gdbcuda.live.pythons import python_frames
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
-    from gdb.FrameDecorator import DAPFrameDecorator  # gdb 14
+    from gdb.FrameDecorator import DAPFrameDecorator, SymValueWrapper  # gdb 14
 
     Decorator = Union[FrameDecorator, DAPFrameDecorator]
 
 NAMED = ("app", "runtime", "hook", "driver")
+LARGEST_ARGUMENT, LARGEST_LOCAL = 64, 1 << 20  # bytes that are tried: gdb prints a larger argument as ... anyway
 OF_GDB = (gdb.SIGTRAMP_FRAME, gdb.DUMMY_FRAME)  # "<signal handler called>", "<function called from gdb>"
 
 
@@ -59,9 +60,47 @@ class LayerFrame(FrameDecorator):
     def line(self) -> int | None:
         return None if self.is_gdbs_own else self.base.line()
 
+    def frame_args(self) -> Iterator[SymValueWrapper] | None:
+        return self.told(self.base.frame_args(), LARGEST_ARGUMENT)
+
+    def frame_locals(self) -> Iterator[SymValueWrapper] | None:
+        return self.told(self.base.frame_locals(), LARGEST_LOCAL)
+
+    def told(self, variables: Iterable[SymValueWrapper] | None, largest: int) -> Iterator[SymValueWrapper] | None:
+        """As they are, or why one cannot be read: gdb leaves out the rest of the frame's line where a filter is."""
+        frame = self.inferior_frame()
+        return None if variables is None else iter([readable_or_why(one, frame, largest) for one in variables])
+
     def filename(self) -> str | None:
         """Only a source file: the library is named in front of the function."""
         return None if self.is_gdbs_own else self.file
+
+
+def readable_or_why(variable: SymValueWrapper, frame: gdb.Frame, largest: int) -> SymValueWrapper:
+    symbol = variable.symbol()
+    if not isinstance(symbol, gdb.Symbol):
+        return variable
+    try:
+        value = variable.value()
+        value = symbol.value(frame) if value is None else value
+        if isinstance(value, gdb.Value) and value.type.sizeof <= largest:
+            value.fetch_lazy()
+    except (gdb.error, TypeError) as problem:
+        return UnreadableVariable(symbol.name, f"<error reading variable: {problem}>")
+    return variable
+
+
+class UnreadableVariable(NamedTuple):
+    """A variable of a frame, as gdb asks for it: SymValueWrapper is made in two ways, by gdb's version."""
+
+    name: str
+    why: str
+
+    def symbol(self) -> str:
+        return self.name
+
+    def value(self) -> gdb.Value:
+        return gdb.Value(self.why)
 
 
 def library(place: frames.CodePlace) -> str:

@@ -17,6 +17,7 @@ from gdbcuda.live.layers import answering_code, table_version, this_snapshot
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.live.stopping import returns, shown_calls
+from gdbcuda.live.threads import call_registers
 from gdbcuda.text import cplusplus
 from gdbcuda.text.highlight import C, highlighted_line
 from gdbcuda.text.printable import visible
@@ -68,8 +69,8 @@ def caller_text(call: frames.FrameCall) -> str:
     caller = call.caller
     if caller is None:
         return f"caller unknown, thread {inferiors.thread_label(call.thread)}"
-    short = cplusplus.shortened(caller.function)
-    name = visible(cplusplus.called(short) if short else f"{caller.address:#x}")
+    called = cplusplus.shortened(cplusplus.called(caller.function)) if caller.function else f"{caller.address:#x}"
+    name = visible(called)
     at = visible(f" at {caller.source}") if caller.source else ""
     is_program = caller.layer == "app" and caller.file == process.strip_prefix(process.program())
     owner = paint("app", "layer-app") if is_program else where(caller)
@@ -114,7 +115,24 @@ def new_process() -> None:
 def note_hits(breakpoints: Iterable[gdb.Breakpoint]) -> None:
     for one in breakpoints:
         if one.number > 0:
-            ours.of(one.number).hits = one.hit_count
+            ours.of(one.number).hits = ours.of(one.number).counted = one.hit_count
+
+
+def on_modified(breakpoint: gdb.Breakpoint) -> None:
+    """Where a signal comes as gdb steps a thread off a breakpoint, it counts one hit more, and does not stop."""
+    known = ours.find(breakpoint.number)
+    if known is not None and breakpoint.hit_count != known.counted:
+        known.counted = breakpoint.hit_count
+        known.hit_at = moment()
+
+
+def moment() -> tuple[int, ...]:
+    """The same for all the breakpoints that one instruction hits; in another call something is different."""
+    try:
+        machine = call_registers.here()
+        return call_registers.thread_number(), process.register(machine.stack_pointer), *machine.moment()
+    except (UserError, gdb.error, KeyError):  # a machine without hook libraries
+        return ()
 
 
 def on_stop(event: gdb.StopEvent) -> None:
@@ -173,6 +191,9 @@ def number_of(event: gdb.BreakpointEvent) -> int:
     if _last[0] is not event:
         users = [one for one in event.breakpoints if one.is_valid() and one.number > 0]
         hit = [one.number for one in users if one.hit_count != ours.of(one.number).hits]
+        if len(hit) > 1:
+            here = ((), moment())
+            hit.sort(key=lambda number: ours.of(number).hit_at not in here)
         note_hits(users)
         _last = (event, next(iter([*hit, *(one.number for one in users)]), 0))
     return _last[1]

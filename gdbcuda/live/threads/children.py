@@ -20,6 +20,7 @@ IS_BEING_MADE: list[Callable[[], bool]] = []  # asked where gdb cannot be told o
 ARE_ANNOUNCED: list[Callable[[], bool]] = []  # who is about to make one is seen, so that no look is needed else
 _waiting: PerInferior[list[tuple[int, ...]]] = PerInferior(list)  # looked for once a stop, or once a look
 _looking: list[bool] = []
+_goes_on = [False]
 _stills = [0]  # how often the process has been found standing still, or has gone on
 
 
@@ -67,6 +68,13 @@ def forget(event: object = None) -> None:
     """The process goes on, or has."""
     _waiting().clear()
     _stills[0] += 1
+    if event is not None:
+        _goes_on[0] = type(event).__name__ == "ContinueEvent"
+
+
+def is_stopped() -> bool:
+    """For the user. (Of a thread whose breakpoint's condition gdb asks, gdb 10 says so as well.)"""
+    return not _goes_on[0]
 
 
 def still() -> int:

@@ -108,7 +108,7 @@ def old_symbol(folder: Path) -> Report:
     report = library(folder, ALLOC.replace("_v2", ""))
     assert "cuMemAlloc but not cuMemAlloc_v2" in str(report.findings)
     finding = next(finding for finding in report.findings if finding.id == "old-symbol-only")
-    assert finding.do.startswith("define cuMemAlloc_v2, with a body of its own (cuMemAlloc has dptr is ")
+    assert finding.do.startswith("define cuMemAlloc_v2, with a body of its own (cuMemAlloc: dptr is ")
     same = library(folder / "same", "int nvmlInit(void) { return 0; }")
     assert "define nvmlInit_v2, with the same body" in str(same.findings)
     return report

@@ -51,7 +51,8 @@ def earlier() -> list[NearPages]:
 def listed(at: int) -> list[tuple[int, int]]:
     memory = process.InferiorMemory()
     count = min(int.from_bytes(memory.read(at, ring_layout.WORD), "little"), ring_layout.MOST_MAPS)
-    return list(struct.iter_unpack("<2Q", memory.read(at + ring_layout.WORD, 2 * ring_layout.WORD * count)))
+    raw = memory.read(at + ring_layout.WORD, 2 * ring_layout.WORD * count) if count else b""
+    return list(struct.iter_unpack("<2Q", raw))
 
 
 PAGES: PerInferior[list[NearPages]] = PerInferior(earlier)

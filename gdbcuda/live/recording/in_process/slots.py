@@ -62,9 +62,11 @@ def heed_earlier(reader: RingReader) -> None:
         return
     count = reader.words(place.address + ring_layout.TRACE["SLOTS"] * ring_layout.WORD, 1)[0]
     found.count = min(count, ring_layout.MOST_FUNCTIONS)
+    if not found.count:
+        return
     found.earlier = earlier(reader, found.count)
     taken = trampoline_space.ROOM().taken
-    if found.count and area.address not in taken:
+    if area.address not in taken:
         used = reader.memory.read(area.address, area.size).rstrip(b"\0")
         taken[area.address] = min(len(used) + ring_layout.WORD, area.size)
 

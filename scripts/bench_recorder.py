@@ -1,4 +1,4 @@
-"""What a call costs that gdbcuda trace records, beside what one would write by hand instead."""
+"""What a call costs that gdbcuda trace records, beside other tracers and what one would write by hand instead."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import bench_tracers
 from bench_guards import compile_c
 
 ROOT = Path(__file__).resolve().parent.parent
-ROUNDS, CALLS, FEW = 7, 2_000_000, 200_000
+ROUNDS, CALLS, FEW = 7, 2_000_000, 100_000
 CLOCK, PLAIN = "two looks at the clock (rdtsc)", "plain"
+OTHER_WORK = "three calls and other work between them"
 DRIVER = """
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 int cuCtxSetCurrent(void *context) { return context == 0; }
@@ -25,6 +27,7 @@ PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 int cuDeviceGet(int *device, int ordinal), cuCtxSetCurrent(void *context);
 static long calls;
@@ -41,7 +44,7 @@ static unsigned long step(unsigned long at)
 static unsigned long ticks(void) { unsigned low, high; __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)); return low; }
 static void *work(void *unused)
 {
-    static __thread int device;
+    static __thread int device, far[16][1024];
     volatile unsigned long kept = 0;
     unsigned long at = 1;
     for (long i = 0; i < calls; i++) {
@@ -52,7 +55,8 @@ static void *work(void *unused)
         else if (what == 'w')
             at = step(at);
         else if (what == 'b')
-            at = step(at), cuDeviceGet(&device, 3), cuCtxSetCurrent(&device), at = step(at), cuCtxSetCurrent(&device);
+            at = step(at), cuDeviceGet(far[i % 16], 3), cuCtxSetCurrent(&device),
+            at = step(at), cuCtxSetCurrent(&device);
         else
             kept += ticks() + ticks();
     }
@@ -63,7 +67,8 @@ int main(int count, char **words)
 {
     int threads = atoi(words[2]);
     pthread_t made[64];
-    walked = calloc(1, 1 << 25);
+    walked = mmap(NULL, 1 << 25, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(walked, 1 << 25, MADV_NOHUGEPAGE); /* or it would hang on where that is */
     what = words[1][0], calls = 1000;
     work(NULL);
     calls = atol(words[3]);
@@ -77,25 +82,6 @@ int main(int count, char **words)
     return count - 4;
 }
 """
-BY_HAND = """
-#include <dlfcn.h>
-#include <stdio.h>
-#include <time.h>
-int cuDeviceGet(int *device, int ordinal)
-{
-    static int (*real)(int *, int);
-    static FILE *file;
-    struct timespec begin, end;
-    if (!real)
-        real = dlsym(RTLD_NEXT, "cuDeviceGet"), file = fopen("calls.jsonl", "w");
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    int result = real(device, ordinal);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    fprintf(file, "{\\"ts\\":%ld.%09ld,\\"took\\":%ld,\\"name\\":\\"cuDeviceGet\\",\\"device\\":%d,\\"result\\":%d}\\n",
-            begin.tv_sec, begin.tv_nsec, end.tv_nsec - begin.tv_nsec, *device, result);
-    return result;
-}
-"""
 
 
 def times() -> dict[str, float]:
@@ -104,12 +90,12 @@ def times() -> dict[str, float]:
         place = Path(folder)
         compile_c(place / "libcuda.so.1", DRIVER, "-O2", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
         compile_c(place / "calls", PROGRAM, "-O2", "-pthread", str(place / "libcuda.so.1"), f"-Wl,-rpath,{place}")
-        compile_c(place / "by_hand.so", BY_HAND, "-O2", "-shared", "-fPIC", "-D_GNU_SOURCE")
-        rows = {name: line for name, line in lines(place).items() if shutil.which(line[0])}
-        found: dict[str, list[float]] = {name: [] for name in rows}
-        for _ in range(ROUNDS):
-            for name, line in rows.items():
-                found[name].append(nanoseconds(line, place))
+        with bench_tracers.lines(place) as others:
+            rows = {**lines(place), **others}
+            found: dict[str, list[float]] = {name: [] for name in rows}
+            for _ in range(ROUNDS):
+                for name, line in rows.items():
+                    found[name].append(nanoseconds(line, place))
         return {name: statistics.median(some) for name, some in found.items()}
 
 
@@ -117,6 +103,7 @@ def lines(place: Path) -> dict[str, list[str]]:
     calls = str(place / "calls")
     trace = [sys.executable, "-m", "gdbcuda", "trace", "-o", str(place / "trace"), "--"]
     out, result, threads = ([calls, *what, str(CALLS)] for what in ("o1", "r1", "o8"))
+    work = [calls, "between", "1", str(FEW)]
     return {
         CLOCK: [calls, "clock", "1", str(CALLS)],
         PLAIN: out,
@@ -126,9 +113,8 @@ def lines(place: Path) -> dict[str, list[str]]:
         "gdbcuda trace, one argument": [*trace, *result],
         "8 threads, plain": threads,
         "8 threads, gdbcuda trace": [*trace, *threads],
-        "a preloaded fprintf": ["env", f"LD_PRELOAD={place}/by_hand.so", *out],
-        "uftrace": ["uftrace", "record", "-d", str(place / "uftrace"), "-P", "cuDeviceGet", *out[:3], str(FEW)],
-        "ltrace": ["ltrace", "-o", "/dev/null", "-e", "cuDeviceGet", *out[:3], str(FEW // 100)],
+        f"{OTHER_WORK}, plain": work,
+        f"{OTHER_WORK}, gdbcuda trace": [*trace, *work],
     }
 
 

@@ -1,0 +1,72 @@
+"""What the frames of Python cost at a stop: one stack of 60 frames, each of another function (the worst case)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from bench_tools import ROOT, gdb, medians_of
+
+FRAMES = 60
+PROGRAM = f"""
+import ctypes
+driver = ctypes.CDLL("libcuda.so.1")
+names = {{"f0": lambda: driver.cuInit(0)}}
+for number in range(1, {FRAMES}):
+    exec(f"def f{{number}}():\\n    return f{{number - 1}}()", names)
+names["f{FRAMES - 1}"]()
+"""
+MEASURE = """python
+import gc, time
+from gdbcuda.live import process
+from gdbcuda.live.pythons import thread_stacks
+reads = 0
+plain = process.InferiorMemory.read
+def read(self, address, size):
+    global reads
+    reads += 1
+    return plain(self, address, size)
+process.InferiorMemory.read = read
+for name in ("first", "code objects kept"):
+    reads, start = 0, time.perf_counter()
+    found = thread_stacks.of_selected_thread().frames
+    print("@", name, time.perf_counter() - start, reads, len(found))
+end
+"""
+LINE = re.compile(r"^@ (.+) ([\d.e-]+) (\d+) (\d+)$", re.MULTILINE)
+PYTHON = "/usr/bin/python3"  # one that gdb can start: what is first in PATH may be a script
+
+
+def stacks(connect: list[str], script: Path) -> dict[str, tuple[float, int]]:
+    """Seconds and reads of memory, by what was known before."""
+    words = [word for line in ["break cuInit", *connect] for word in ("-ex", line)]
+    text = gdb("-iex", "set breakpoint pending on", "-x", str(ROOT / "gdbcuda.py"), *words, "-x", str(script), "-ex",
+               "kill", "--args", PYTHON, str(script.parent / "deep.py"))  # fmt: skip
+    found = {name: (float(seconds), int(reads)) for name, seconds, reads, frames in LINE.findall(text)
+             if int(frames) >= FRAMES}  # fmt: skip
+    if len(found) != 2:
+        raise SystemExit(f"scripts/bench python: not {FRAMES} frames in:\n{text}")
+    return found
+
+
+def times() -> dict[str, tuple[float, int]]:
+    """In milliseconds and reads, here and through gdbserver; the median of five."""
+    with tempfile.TemporaryDirectory() as folder:
+        program, script = Path(folder, "deep.py"), Path(folder, "measure.gdb")
+        program.write_text(PROGRAM)
+        script.write_text(MEASURE)
+        ways = {"local": ["run"]}
+        if shutil.which("gdbserver"):
+            ways["gdbserver"] = [f"target remote | gdbserver --once - {PYTHON} {program}", "continue"]
+        reads: dict[str, int] = {}
+
+        def once() -> dict[str, float]:
+            seconds = {}
+            for way, connect in ways.items():
+                for known, (took, count) in stacks(connect, script).items():
+                    seconds[f"{way}, {known}"], reads[f"{way}, {known}"] = took, count
+            return seconds
+
+        return {name: (1000 * took, reads[name]) for name, took in medians_of(once, 5).items()}
