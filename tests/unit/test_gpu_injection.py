@@ -158,3 +158,14 @@ def test_a_call_that_was_left_causes_nothing_more(trace: Trace, cupti: str, shim
     found = gpu(trace, cupti, program, "", "--hook", hook)
     assert found.done.returncode == 0
     assert [cause for _, cause in on_gpu(found)] == ["cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemsetD8_v2"]
+
+
+def test_all_calls_are_kept_unless_it_is_said_how_many(trace: Trace, cupti: str) -> None:
+    """Work whose call the ring has no more would be joined to nothing."""
+    found = trace("threads", "1", "20000", options=("--gpu",), LD_PRELOAD=cupti)
+    (said,) = re.findall(r"cuMemAlloc_v2 (\d+)", found.done.stdout)
+    kept = found.counts()
+    assert kept["cuMemAlloc_v2"] == int(said) and sum(kept.values()) - kept["fake::worked(float)"] > 8192
+    found.folder.rename(found.folder.parent / "all")
+    few = trace("threads", "1", "20000", options=("--gpu", "--last", "100"), LD_PRELOAD=cupti)
+    assert 0 < few.counts()["cuMemAlloc_v2"] < int(said)
