@@ -20,7 +20,8 @@ int beside_is_taken(void)
 
 static void taken(void)
 {
-    if (!records_are_own())
+    static int is_told; // a profiler may register each time it starts
+    if (!records_are_own() || __atomic_exchange_n(&is_told, 1, __ATOMIC_SEQ_CST))
         return;
     asking_stop("the program's own profiler has CUPTI since then: work is told up to there");
     fprintf(stderr, "gdbcuda: the GPU is recorded up to here: the program's own profiler has CUPTI now\n");
