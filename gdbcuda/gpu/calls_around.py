@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from gdbcuda.calls.record import Call
 
 MOST_INSIDE = 64  # calls in front of one that may have it inside
+NEAR = 2e-6  # seconds: as far as a call of the same name may be the same call
 SLACK = 300e-9  # seconds: what the clock of the processor and that of CUPTI may be apart
 
 
@@ -15,6 +16,12 @@ class CallsAround:
     def __init__(self, calls: Iterable[Call] = ()) -> None:
         self.calls = sorted(calls, key=lambda call: (call.start, call.depth))
         self.starts = [call.start for call in self.calls]
+
+    def called(self, name: str, start: float) -> Call | None:
+        """Of that name, and nearest. Short calls follow each other more closely than the two clocks agree."""
+        low, high = bisect.bisect_left(self.starts, start - NEAR), bisect.bisect_right(self.starts, start + NEAR)
+        some = (call for call in self.calls[low:high] if call.name == name)
+        return min(some, key=lambda call: abs(call.start - start), default=None)
 
     def around(self, start: float, end: float) -> Call | None:
         """The innermost."""

@@ -86,7 +86,7 @@ class GpuReading:
         if correlation not in self.seen:
             start, end = self.seconds(one.start), self.seconds(one.end)
             calls = self.by_thread(one.thread)
-            found = calls.around(start, end)
+            found = calls.called(public_name(one), start) or calls.around(start, end)
             if found is None:
                 found = self.of_cupti(one, start, end)
                 self.around.update({id(call): found for call in calls.inside(start, end)})
@@ -94,10 +94,14 @@ class GpuReading:
         return self.seen[correlation]
 
     def of_cupti(self, one: SeenCall, start: float, end: float) -> Call:
-        name = one.name.rpartition("_v")[0] if one.is_runtime and "_v" in one.name else one.name
-        call = made(name, "runtime" if one.is_runtime else "driver", start, end)
+        call = made(public_name(one), "runtime" if one.is_runtime else "driver", start, end)
         call.lwp, call.pid, call.status, call.result = one.thread, self.file.pid, one.result, one.result
         return call
+
+
+def public_name(one: SeenCall) -> str:
+    """CUPTI says of which version of the runtime: cudaMemcpyAsync_v3020."""
+    return one.name.rpartition("_v")[0] if one.is_runtime and "_v" in one.name else one.name
 
 
 def side_by_side(works: list[GpuWork]) -> None:

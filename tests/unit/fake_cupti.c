@@ -179,7 +179,7 @@ static void add_call(CUpti_ExternalCorrelationKind kind)
                                                .externalId = innermost,
                                                .correlationId = correlation};
     CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_DRIVER,
-                              .cbid = 1,
+                              .cbid = is("unnumbered") ? (uint32_t)correlation : 1, /* in the order of test_alloc */
                               .start = begun,
                               .end = now(),
                               .processId = (uint32_t)getpid(),

@@ -15,6 +15,7 @@ from shim_support import SHIM, build_shim
 from gdbcuda.calls.record import Call
 from gdbcuda.errors import UserError
 from gdbcuda.gpu import cupti_files, gpu_words
+from gdbcuda.gpu.calls_around import CallsAround
 from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork, side_by_side
 from gdbcuda.gpu.gpu_file import GpuFile, gpu_file
 from gdbcuda.rings.trace_gpu import by_thread
@@ -128,6 +129,19 @@ def test_calls_inside_of_one_that_only_cupti_has_seen() -> None:
     (one,) = reading.work()
     assert one.cause is not None and one.cause.name == "cudaLaunchKernel"
     assert reading.around == {id(inner): one.cause}
+
+
+@pytest.mark.parametrize("early", [-900e-9, -500e-9, 0.0, 400e-9])
+def test_short_calls_are_told_apart_by_name(early: float) -> None:
+    """They follow each other more closely than the two clocks agree."""
+    calls = []
+    for number, name in enumerate(("cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemsetD8_v2")):
+        call = Call(number, name, 1.0 + number * 250e-9)
+        call.end = call.start + 200e-9
+        calls.append(call)
+    around = CallsAround(calls)
+    assert [around.called(call.name, call.start + early) for call in calls] == calls
+    assert around.called("cuLaunchKernel", 1.0) is None and around.called("cuMemsetD8_v2", 1.1) is None
 
 
 def test_the_outermost_call_that_makes_work_is_the_cause() -> None:
