@@ -77,13 +77,16 @@ class Interpreter:
     def stack(self, memory: Memory, thread: ThreadState) -> PythonStack:
         """What can be read of it."""
         found: list[PythonFrame] = []
-        try:
+        with suppress(Unreadable):
             self.prefetch(memory, thread)
-            for frame in self.addresses(memory, thread):
-                self.append(memory, frame, found)
-        except Unreadable:
-            return PythonStack(found, False)
-        return PythonStack(found, True)
+            at = self.innermost(memory, thread)
+            for _ in range(MOST_FRAMES):
+                if not at:
+                    return PythonStack(found, True)
+                data = memory.read(at, self.layout.frame_size)
+                self.append(memory, at, data, found)
+                at = word(data, self.layout.frame_previous)
+        return PythonStack(found, False)
 
     def prefetch(self, memory: Memory, thread: ThreadState) -> None:
         """The frames of functions lie in one piece: a far process sends it at once. (_PyStackChunk: previous, size.)"""
@@ -94,23 +97,16 @@ class Interpreter:
             size = word(memory.read(chunk, 16), 8)
             memory.read(chunk, min(size, 1 << 16))
 
-    def addresses(self, memory: Memory, thread: ThreadState) -> Iterator[int]:
+    def innermost(self, memory: Memory, thread: ThreadState) -> int:
+        """Address of the thread's frame; 0 where it runs no Python."""
         at = thread.address
         for offset in self.layout.frame_of:
-            at = word(memory.read(at + offset, 8), 0)
-            if not at:
-                return
-        for _ in range(MOST_FRAMES):
-            if not at:
-                return
-            yield at
-            at = word(memory.read(at + self.layout.frame_previous, 8), 0)
-        raise Unreadable(at, 8)
+            at = at and word(memory.read(at + offset, 8), 0)
+        return at
 
-    def append(self, memory: Memory, address: int, found: list[PythonFrame]) -> None:
+    def append(self, memory: Memory, address: int, data: bytes, found: list[PythonFrame]) -> None:
         """The frame, or the mark behind the frames that are called through it."""
         one = self.layout
-        data = memory.read(address, one.frame_size)
         owner = 0 if one.frame_owner == NOWHERE else data[one.frame_owner]
         if owner >= NOT_PYTHON:
             mark(found, address)

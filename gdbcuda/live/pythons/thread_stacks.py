@@ -44,7 +44,7 @@ def finder(image: Image) -> Find:
 
 def of_selected_thread() -> PythonStack:
     """Empty where the thread runs no Python, or none that is known."""
-    if not process.is_alive():
+    if not process.is_alive() or not interpreters():  # asked at every recorded call
         return NOTHING
     memory: Memory = PagedMemory(process.InferiorMemory()) if process.is_remote() else process.InferiorMemory()
     stacks = [one.stack(memory, state) for one in interpreters() for state in states_here(one, memory)]
