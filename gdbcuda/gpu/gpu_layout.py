@@ -6,23 +6,14 @@ This is the one description. `python -m gdbcuda.gpu.gpu_layout` prints it as a h
 
 from __future__ import annotations
 
+from gdbcuda.files.word_layout import offsets
+
 WORD = 8
 VERSION = 1
 MAGIC = int.from_bytes(b"gdbcugpu", "little")
 MARK = 0x67707500  # in the upper half of each record's first word; below are the words of the record, and its kind
 KIND_BITS = 8
 LONGEST_TEXT = 4096  # bytes
-
-
-def offsets(*fields: str | tuple[str, int]) -> dict[str, int]:
-    """Each field -> the words in front of it; "SIZE" -> all of them."""
-    found, at = {}, 0
-    for field in fields:
-        name, size = (field, 1) if isinstance(field, str) else field
-        found[name] = at
-        at += size
-    return {**found, "SIZE": at}
-
 
 # The file begins with this. MONOTONIC and REALTIME (nanoseconds) are one moment; CUPTI is the version of its library,
 # BUILT that of the header that ours was built with. HAS_CAUSES: calls of the recorder are told (see CAUSE).

@@ -6,6 +6,8 @@ built (shim/recorder); `ring` reads by it.
 
 from __future__ import annotations
 
+from gdbcuda.files.word_layout import offsets
+
 WORD = 8
 VERSION = 3
 STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
@@ -16,17 +18,6 @@ SLOT_SIZE = 16  # bytes of code that a function's entry jumps to
 RING_HEADER = 4096 // WORD  # words in front of the records
 SEEN_AT, SEEN = 64, 64  # words in a ring's header and pairs of them: pages that its thread could read, and when
 NOT_READ = (1 << 64) - 1  # what an out-value has for its size where the memory could not be read
-
-
-def offsets(*fields: str | tuple[str, int]) -> dict[str, int]:
-    """Each field -> the words in front of it; "SIZE" -> all of them."""
-    found, at = {}, 0
-    for field in fields:
-        name, size = (field, 1) if isinstance(field, str) else field
-        found[name] = at
-        at += size
-    return {**found, "SIZE": at}
-
 
 # At STATE_SYMBOL. RECORDS is how many a new ring gets, a power of two; MISSED counts the calls that found no ring.
 # CONFINED: the program makes few system calls from now on, so the recorder makes none; NO_TICKS: nor may it read the

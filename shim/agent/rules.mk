@@ -15,7 +15,7 @@ AGENT_FLAGS := -std=gnu11 -Wall -Wextra $(WERROR) -g -O2 -fPIC -I$(AGENT_BUILD) 
 	-mgeneral-regs-only -fno-stack-protector -fcf-protection=none -fno-tree-loop-distribute-patterns \
 	-fvisibility=hidden -fasynchronous-unwind-tables -D_GNU_SOURCE
 
-$(RING_LAYOUT): ../gdbcuda/rings/ring_layout.py
+$(RING_LAYOUT): ../gdbcuda/rings/ring_layout.py ../gdbcuda/files/word_layout.py
 	@mkdir -p $(@D)
 	$(GENERATE) -m gdbcuda.rings.ring_layout > $@
 

@@ -14,7 +14,7 @@ ifneq ($(CUPTI_FLAGS),)
 ALL += $(GPU_LIBRARY)
 endif
 
-$(GPU_LAYOUT): ../gdbcuda/gpu/gpu_layout.py
+$(GPU_LAYOUT): ../gdbcuda/gpu/gpu_layout.py ../gdbcuda/files/word_layout.py
 	@mkdir -p $(@D)
 	$(GENERATE) -m gdbcuda.gpu.gpu_layout > $@
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from elf_build import compiled
-from test_image import OwnMemory
+from process_memory import ProcessMemory
 from test_linkage import named, own_objects
 
 from gdbcuda import api
@@ -80,7 +80,7 @@ class RouteProcess:
 
     def snapshot(self, *order: str, **more: Any) -> ProcessSnapshot:
         objects = Linkages([self.of[name] for name in order])
-        return ProcessSnapshot(objects, OwnMemory(), api.load(cuda="13.0"), layer_of, file=file_of, **more)
+        return ProcessSnapshot(objects, ProcessMemory(), api.load(cuda="13.0"), layer_of, file=file_of, **more)
 
     def address(self, library: str, name: str) -> int:
         return self.of[library].symbols.find(name)[0].address

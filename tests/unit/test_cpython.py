@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import interpreters_here
 import pytest
-from interpreters_here import MINORS, ProcessMemory
-from test_image import AT_PHDR, AT_PHNUM
+from interpreters_here import MINORS
+from process_memory import AT_PHDR, AT_PHNUM, ProcessMemory, auxiliary
 
 from gdbcuda.cpython.interpreters import interpreter
 from gdbcuda.cpython.stacks import Interpreter, PythonStack
@@ -40,9 +40,7 @@ class Standing(NamedTuple):
 
 
 def read_interpreter(memory: ProcessMemory, pid: int) -> Interpreter:
-    raw = Path(f"/proc/{pid}/auxv").read_bytes()
-    values = {int.from_bytes(raw[at : at + 8], "little"): int.from_bytes(raw[at + 8 : at + 16], "little")
-              for at in range(0, len(raw), 16)}  # fmt: skip
+    values = auxiliary(pid)
     objects = image.images(memory, values[AT_PHDR], values[AT_PHNUM])
 
     def find(name: str) -> tuple[int, int] | None:

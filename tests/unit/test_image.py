@@ -8,38 +8,16 @@ import struct
 from pathlib import Path
 
 import pytest
+from process_memory import AT_PHDR, AT_PHNUM, ProcessMemory, auxiliary
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import image
-
-AT_PHDR, AT_PHNUM = 3, 5
-
-
-class OwnMemory:
-    """This process, through /proc/self/mem: what a debugger would read."""
-
-    def __init__(self) -> None:
-        self.descriptor = os.open("/proc/self/mem", os.O_RDONLY)
-
-    def read(self, address: int, size: int) -> bytes:
-        try:
-            data = os.pread(self.descriptor, size, address)
-        except (OSError, OverflowError):
-            raise Unreadable(address, size) from None
-        if len(data) < size:
-            raise Unreadable(address, size)
-        return data
-
-
-def auxiliary() -> dict[int, int]:
-    raw = Path("/proc/self/auxv").read_bytes()
-    return dict(struct.iter_unpack("<QQ", raw))
 
 
 @pytest.fixture
 def found() -> list[image.Image]:
     values = auxiliary()
-    return image.images(OwnMemory(), values[AT_PHDR], values[AT_PHNUM])
+    return image.images(ProcessMemory(), values[AT_PHDR], values[AT_PHNUM])
 
 
 def test_the_program_comes_first_and_libc_is_there(found: list[image.Image]) -> None:
@@ -71,7 +49,7 @@ def test_lookup_of_an_unknown_name(found: list[image.Image]) -> None:
 
 
 def test_unreadable_memory_is_an_empty_list() -> None:
-    assert image.images(OwnMemory(), 16, 9) == []
+    assert image.images(ProcessMemory(), 16, 9) == []
 
 
 def test_a_bss_ends_in_memory_that_its_object_has(found: list[image.Image]) -> None:

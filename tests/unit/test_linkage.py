@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from elf_build import compiled
-from test_image import AT_PHDR, AT_PHNUM, OwnMemory, auxiliary
+from process_memory import AT_PHDR, AT_PHNUM, ProcessMemory, auxiliary
 
 from gdbcuda.linkage import Linkage, Linkages, image
 from gdbcuda.linkage.slots import Slot, clusters, slot_values
@@ -31,7 +31,7 @@ def build(folder: Path, *flags: str) -> tuple[str, str]:
 
 def own_objects() -> Linkages:
     values = auxiliary()
-    return Linkages(map(Linkage, image.images(PagedMemory(OwnMemory()), values[AT_PHDR], values[AT_PHNUM])))
+    return Linkages(map(Linkage, image.images(PagedMemory(ProcessMemory()), values[AT_PHDR], values[AT_PHNUM])))
 
 
 def named(objects: Linkages, path: str) -> Linkage:
@@ -62,11 +62,11 @@ def test_slots_before_and_after_the_first_call(lazy: tuple) -> None:
     slots = {slot.kind: slot for slot in outer.slots(NAMES)}
     assert {kind: slot.name for kind, slot in slots.items()} == {"PLT": "answer", "data": "answer"}
     answer = inner.symbols.find("answer")[0].address
-    before = slot_values(OwnMemory(), list(slots.values()))
+    before = slot_values(ProcessMemory(), list(slots.values()))
     assert before[slots["data"].address] == answer
     assert outer.image.holds(before[slots["PLT"].address])  # its own PLT: not bound yet
     assert library.ask() == 42
-    assert slot_values(OwnMemory(), list(slots.values()))[slots["PLT"].address] == answer
+    assert slot_values(ProcessMemory(), list(slots.values()))[slots["PLT"].address] == answer
 
 
 def test_own_functions_that_could_be_preempted_have_slots_too(lazy: tuple) -> None:
@@ -152,7 +152,7 @@ def test_few_reads_for_many_slots() -> None:
 
 
 def test_an_object_whose_tables_are_gone_is_left_out() -> None:
-    gone = Linkage(image.Image(OwnMemory(), "libgone.so", 4096, 4096))
+    gone = Linkage(image.Image(ProcessMemory(), "libgone.so", 4096, 4096))
     assert Linkages([gone]).all == []
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from process_memory import ProcessMemory
 from routes_process import RouteProcess
-from test_image import OwnMemory
 
 from gdbcuda.check import loaded
 from gdbcuda.check.loaded import Facts
@@ -37,7 +37,7 @@ def jump(there: int) -> bytes:
 
 def patched(process: RouteProcess, jumps: dict[int, int], *order: str, **more: Any) -> ProcessSnapshot:
     """In which the code at these addresses is a jump."""
-    own = OwnMemory()
+    own = ProcessMemory()
     read = lambda at, size: jump(jumps[at])[:size] if at in jumps else own.read(at, size)  # noqa: E731
     return process.snapshot(*(order or ORDER), code_at=[read], **more)
 
@@ -87,7 +87,7 @@ def test_the_first_way_to_read_code_that_tells_holds(process: RouteProcess) -> N
     def unreadable(at: int, size: int) -> bytes:
         raise Unreadable(at, size)
 
-    snapshot = process.snapshot(*ORDER, code_at=[unreadable, OwnMemory().read, lambda at, size: jump(ours)[:size]])
+    snapshot = process.snapshot(*ORDER, code_at=[unreadable, ProcessMemory().read, lambda at, size: jump(ours)[:size]])
     assert snapshot.patched(entry) == ours
     assert process.snapshot(*ORDER).patched(entry) is None and process.snapshot(*ORDER)._code_at
     assert process.snapshot(*ORDER, code_at=[unreadable]).patched(entry) is None
@@ -114,7 +114,7 @@ class Rewritten:
     """The process's memory with another word in one place."""
 
     def __init__(self, at: int, value: int) -> None:
-        self.at, self.value, self.own = at, value, OwnMemory()
+        self.at, self.value, self.own = at, value, ProcessMemory()
 
     def read(self, address: int, size: int) -> bytes:
         data = bytearray(self.own.read(address, size))

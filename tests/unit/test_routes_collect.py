@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from elf_build import compiled
-from test_image import OwnMemory
+from process_memory import ProcessMemory
 from test_linkage import own_objects
 
 from gdbcuda import api
@@ -52,7 +52,7 @@ class Libraries:
         return next(layer for prefix, layer in known.items() if name.startswith(prefix))
 
     def snapshot(self) -> ProcessSnapshot:
-        return ProcessSnapshot(own_objects(), OwnMemory(), api.load(), self.layer)
+        return ProcessSnapshot(own_objects(), ProcessMemory(), api.load(), self.layer)
 
 
 @pytest.fixture
