@@ -50,6 +50,10 @@ VIEWS = {
         "gdbcuda log kernel calls kernel.jsonl -o joined.jsonl")),
     "gpu": View("show_gpu", "what the GPU did: by kernel, by stream, what waited", file_options.GpuOptions, (
         "gdbcuda log gpu calls",)),
+    "coverage": View("show_coverage", "which functions of a hook library were reached, in all logs together",
+                     file_options.CoverageFilesOptions, (
+        "gdbcuda log coverage calls --hook libvgpu.so",
+        "gdbcuda log coverage run1 run2 run3 --hook libvgpu.so --lcov hook.info")),
     "diff": View("show_diff", "where two logs part", file_options.DiffOptions, (
         "gdbcuda log diff without.jsonl with.jsonl --in driver",)),
     "report": View("write_report", "one self-contained page of HTML", file_options.ReportFilesOptions, (

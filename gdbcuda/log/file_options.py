@@ -58,6 +58,10 @@ class GpuOptions(LogOptions, shared.DataOptions, shared.WideOptions):
     pass
 
 
+class CoverageFilesOptions(LogOptions, shared.CoverageOptions):
+    hook: str = required(FILE, "the hook library's file")
+
+
 class DiffOptions(Coloured, shared.WhichOptions):
     first: str = word(FILE, "what cuda-log has written; - for stdin")
     second: str = word(FILE, "the same of another run")

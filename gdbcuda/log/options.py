@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gdbcuda.command_line.argument_types import NUMBER, SIZE, text
+from gdbcuda.command_line.argument_types import FILE, NUMBER, SIZE, text
 from gdbcuda.command_line.options import Options, flag, option, options
 
 
@@ -50,6 +50,11 @@ class WideOptions(Options):
 
 class SummaryOptions(FilterOptions, WideOptions):
     all: bool = flag("all rows of each table, not only the first")
+
+
+class CoverageOptions(DataOptions):
+    lcov: str | None = option(FILE, "write a tracefile for lcov and genhtml: where functions begin, by debug info")
+    all: bool = flag("all rows and names, not only the first")
 
 
 class LedgerOptions(WideOptions):

@@ -24,6 +24,7 @@ from gdbcuda.text.printable import visible
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
     from gdbcuda.log.file_options import (
+        CoverageFilesOptions,
         DiffOptions,
         ExportOptions,
         GpuOptions,
@@ -150,6 +151,17 @@ def show_gpu(wanted: GpuOptions, sources: list[LogSource]) -> None:
     for source in out.each(sources):
         found = gpu_work.GpuOfLog(source.log.notes).feed(source.events())
         out.put(source, gpu.data(found) if out.as_json else gpu.text(found, wanted.wide))
+
+
+def show_coverage(wanted: CoverageFilesOptions, sources: list[LogSource]) -> None:
+    """Of all logs together."""
+    from gdbcuda.coverage import coverage_text, hooked, reached
+
+    found = reached.Coverage(hooked.HookFile(wanted.hook))
+    for source in sources:
+        found.feed(source.events(), source.table, source.log.notes)
+        source.hide_bar()
+    output.say(coverage_text.told(found, wanted.json, wanted.all, wanted.lcov))
 
 
 def show_diff(wanted: DiffOptions, sources: list[LogSource]) -> None:

@@ -48,6 +48,7 @@ def test_help_fits_80_columns(idle: IdleGdb, name: str) -> None:
 SESSION = {
     "cuda-call": ["cuda-break cuMemAlloc --in driver", "run"],
     "cuda-memory": ["cuda-log start --memory", "cuda-break cuMemFree --in driver", "run"],
+    "cuda-coverage": ["cuda-log start --in hook", "run"],
     "cuda-log stop": ["cuda-log start"],
     "cuda-log show": ["cuda-log start --in hook", "run"],
     "cuda-log save": ["cuda-log start --in hook", "run"],
@@ -128,6 +129,7 @@ COMPLETED = {
     "cuda-log show --thread ": {"cuda-log show --thread 1"},
     "cuda-log show --fa": {"cuda-log show --failed"},
     "cuda-log st": {"cuda-log start", "cuda-log stop"},
+    "cuda-coverage --lc": {"cuda-coverage --lcov"},
     "cuda-memory le": {"cuda-memory leaks"},
     "cuda-memory at buff": {"cuda-memory at buffers"},
     "cuda-memory live x": set(),
@@ -264,6 +266,7 @@ def test_the_user_s_own_commands_are_listed_alone(local: Scenario, tmp_path: Pat
     ("cuda-log show", of_logs.ShowOptions),
     ("cuda-log summary", of_logs.SummaryOptions),
     ("cuda-memory", of_logs.LedgerOptions),
+    ("cuda-coverage", of_logs.CoverageOptions),
 ])  # fmt: skip
 def test_the_views_of_a_log_are_explained_as_in_a_shell(
     idle: IdleGdb, command: str, wanted: type[of_logs.Options]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from gdbcuda.elf.dwarf.compile_units import Dwarf
+from gdbcuda.elf.dwarf.compile_units import Dwarf, text_of
 from gdbcuda.elf.records import text
 from gdbcuda.errors import UserError
 
@@ -16,15 +16,30 @@ LARGEST = 16 << 20  # bytes of line tables that are worth the wait: a second for
 NUMBERED_FROM_0 = 5  # the version of line tables
 
 
+class SourceLine(NamedTuple):
+    """``path`` as the compiler had it."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.path)}:{self.line}"
+
+
 class Row(NamedTuple):
     address: int
-    source: str  # "a.c:30"
+    source: SourceLine
     ends: bool
 
 
 def lines(dwarf: Dwarf, addresses: Iterable[int]) -> dict[int, str]:
-    """Of those addresses that the debug info knows; of a corrupt file what comes before that."""
-    wanted, found = sorted(set(addresses)), {}  # type: list[int], dict[int, str]
+    """ "a.c:30" of those addresses that the debug info knows."""
+    return {address: str(source) for address, source in source_lines(dwarf, addresses).items()}
+
+
+def source_lines(dwarf: Dwarf, addresses: Iterable[int]) -> dict[int, SourceLine]:
+    """Of a corrupt file what comes before that."""
+    wanted, found = sorted(set(addresses)), {}  # type: list[int], dict[int, SourceLine]
     section = dwarf.sections.get(".debug_line")
     if section is None or section.size > LARGEST:
         return found
@@ -37,7 +52,7 @@ def lines(dwarf: Dwarf, addresses: Iterable[int]) -> dict[int, str]:
     return found
 
 
-def between(rows: Iterable[Row], wanted: list[int]) -> Iterator[tuple[int, str]]:
+def between(rows: Iterable[Row], wanted: list[int]) -> Iterator[tuple[int, SourceLine]]:
     """(place among the wanted, source): a row holds up to the next one of its sequence."""
     last = None
     for row in rows:
@@ -52,13 +67,17 @@ def tables(dwarf: Dwarf) -> Iterator[list[Row]]:
     for entry in dwarf.first_entries():
         with dwarf.info.told():
             program = dwarf.info.line_program_for_CU(entry.cu)
-            rows = list(table(program)) if program is not None else []
+            rows = list(table(program, text_of(entry, "comp_dir"))) if program is not None else []
         yield rows
 
 
-def table(program: Any) -> Iterator[Row]:
-    files, entries = program["file_entry"], program.get_entries()
+def table(program: Any, directory: str) -> Iterator[Row]:
     first = 0 if program["version"] >= NUMBERED_FROM_0 else 1
-    names = {at + first: os.path.basename(text(one.name)) for at, one in enumerate(files)}
-    for state in (entry.state for entry in entries if entry.state is not None):
-        yield Row(state.address, f"{names.get(state.file, '')}:{state.line}", state.end_sequence)
+    folders = [directory] * first + [text(one) for one in program["include_directory"]]
+    names = {}
+    for at, one in enumerate(program["file_entry"], first):
+        place = getattr(one, "dir_index", 0)
+        folder = folders[place] if place < len(folders) else ""
+        names[at] = os.path.normpath(os.path.join(directory, folder, text(one.name)))
+    for state in (entry.state for entry in program.get_entries() if entry.state is not None):
+        yield Row(state.address, SourceLine(names.get(state.file, ""), state.line), state.end_sequence)

@@ -1,0 +1,92 @@
+"""Which functions of a hook library the calls of some logs have reached."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gdbcuda import api
+from gdbcuda.api.functions import suffix_order
+from gdbcuda.calls.reader import BEGIN, Event
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import References
+from gdbcuda.coverage.hooked import HookFile, family
+from gdbcuda.coverage.ways import WAYS, Ways
+
+
+class FamilyCoverage(NamedTuple):
+    name: str
+    hooked: int
+    reached: int
+    calls: int
+    past: int
+
+
+class Coverage:
+    """Of all logs that it is fed with. ``calls``: by function, how many came by which way from outside of the hook;
+    ``own``: how many it has called itself; ``past``: by who asked, calls of what it hooks that others have answered."""
+
+    def __init__(self, hook: HookFile) -> None:
+        self.hook = hook
+        self.calls: dict[str, Counter[str]] = {}
+        self.past: dict[str, Counter[str]] = {}
+        self.own: Counter[str] = Counter()
+        self.total = 0
+
+    def feed(self, events: Iterable[Event], table: api.Table, notes: References) -> Coverage:
+        """One log."""
+        ways, in_hook = Ways(table, notes), {}  # type: Ways, dict[int, bool]
+        for phase, call in events:
+            if phase == BEGIN:
+                in_hook[call.number] = call.object == self.hook.name
+                self.count(call, ways, in_hook.get(-1 if call.parent is None else call.parent, False))
+            else:
+                in_hook.pop(call.number, None)
+        return self
+
+    def count(self, call: Call, ways: Ways, is_inside: bool) -> None:
+        self.total += 1
+        ways.learn(call)
+        caller = ways.caller(call)
+        is_own = is_inside or os.path.basename(caller) == self.hook.name
+        if call.object == self.hook.name:
+            if is_own:
+                self.own[call.name] += 1
+            else:
+                self.calls.setdefault(call.name, Counter())[ways.way(call)] += 1
+        elif call.name in self.hook.entries and not is_own and os.path.basename(caller) != call.object:
+            self.past.setdefault(call.name, Counter())[os.path.basename(caller)] += 1
+
+    @property
+    def hooked(self) -> set[str]:
+        """What it exports, and what has been handed out besides."""
+        return {*self.hook.entries, *self.calls, *self.own}
+
+    @property
+    def never(self) -> list[str]:
+        return sorted(self.hooked - self.calls.keys(), key=suffix_order)
+
+    def count_of(self, symbol: str) -> int:
+        return sum(self.calls.get(symbol, {}).values())
+
+    def ways(self, symbols: Iterable[str]) -> dict[str, int]:
+        """Those that there are, in the same order."""
+        found: Counter[str] = Counter()
+        for symbol in symbols:
+            found.update(self.calls.get(symbol, {}))
+        return {way: found[way] for way in WAYS if found[way]}
+
+    def families(self) -> list[FamilyCoverage]:
+        """Those of which something was called first, with most calls."""
+        members: dict[str, list[str]] = {}
+        for symbol in self.hooked:
+            members.setdefault(family(symbol), []).append(symbol)
+        made = [self.of_family(name, some) for name, some in members.items()]
+        return sorted(made, key=lambda one: (-one.calls - one.past, one.name))
+
+    def of_family(self, name: str, symbols: list[str]) -> FamilyCoverage:
+        reached = [symbol for symbol in symbols if symbol in self.calls]
+        past = sum(sum(self.past.get(symbol, {}).values()) for symbol in symbols)
+        return FamilyCoverage(name, len(symbols), len(reached), sum(map(self.count_of, reached)), past)

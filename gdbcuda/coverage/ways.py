@@ -1,0 +1,69 @@
+"""By which way a call has come to its function, as far as a log and the caller's file tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gdbcuda import api, elf
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import References
+from gdbcuda.errors import UserError
+
+BY_NAME, HANDED_OUT, DLSYM, TABLE, UNKNOWN = "by name", "cuGetProcAddress", "dlsym", "table", "not known"
+WAYS = (BY_NAME, HANDED_OUT, DLSYM, TABLE, UNKNOWN)
+RESOLVING = "proc-address"  # the role of functions that hand out functions
+TABLES = "cuGetExportTable"
+
+
+class CallerFile:
+    """What the file of a caller says: which functions it gets from the loader."""
+
+    def __init__(self, path: str) -> None:
+        self.undefined: Mapping[str, Any] = {}
+        self.is_known = False
+        try:
+            self.undefined = elf.open(path).undefined
+            self.is_known = True
+        except UserError:
+            pass
+
+    @property
+    def asks_dlsym(self) -> bool:
+        return "dlsym" in self.undefined or "dlvsym" in self.undefined
+
+
+class Ways:
+    """Feed it with each call when it begins. ``asked``: by the caller's file, the base names that it has asked for;
+    ``with_tables``: the files that have got tables of functions."""
+
+    def __init__(self, table: api.Table, notes: References) -> None:
+        self.table, self.notes = table, notes
+        self.asked: dict[str, set[str]] = {}
+        self.with_tables: set[str] = set()
+        self.files: dict[str, CallerFile] = {}
+
+    def learn(self, call: Call) -> None:
+        function = self.table.function(call.name)
+        if function is not None and function.base == TABLES:
+            self.with_tables.add(self.caller(call))
+        if function is None or function.role != RESOLVING:
+            return
+        name = call.arguments.get("symbol")
+        if isinstance(name, str):
+            self.asked.setdefault(self.caller(call), set()).add(api.base_name(name))
+
+    def caller(self, call: Call) -> str:
+        """The file that has called; "" where nobody knows."""
+        return str(self.notes.place(call.process, call.caller).get("object") or "")
+
+    def way(self, call: Call) -> str:
+        path = self.caller(call)
+        if call.base in self.asked.get(path, ()):
+            return HANDED_OUT
+        file = self.files.get(path) or self.files.setdefault(path, CallerFile(path))
+        if call.name in file.undefined:
+            return BY_NAME
+        if not file.is_known:
+            return UNKNOWN
+        return DLSYM if file.asks_dlsym and path not in self.with_tables else TABLE

@@ -1,0 +1,56 @@
+"""``cuda-coverage``."""
+
+from __future__ import annotations
+
+from gdbcuda.command_line.argument_types import FILE
+from gdbcuda.command_line.options import optional_word
+from gdbcuda.errors import UserError
+from gdbcuda.live import layers
+from gdbcuda.live.commands.check import file_here
+from gdbcuda.live.preloading import presence
+from gdbcuda.live.prompt.command import command
+from gdbcuda.live.recording import call_log
+from gdbcuda.log.options import CoverageOptions
+from gdbcuda.text import render
+
+
+class SessionCoverageOptions(CoverageOptions):
+    hook: str | None = optional_word(FILE, "the hook library's file (default: the hook library of this session)")
+
+
+@command("cuda-coverage", SessionCoverageOptions, purpose="record")
+def cuda_coverage(wanted: SessionCoverageOptions) -> str:
+    """Say which functions of the hook library were reached, and what went past it.
+
+    All is read out of the recorded calls: 'cuda-log start', then run. 'gdbcuda log coverage' says the same of log
+    files, of several together. The ways are: by name (the loader bound it), cuGetProcAddress (the caller had asked
+    for it), dlsym, table (a pointer that came otherwise).
+
+    Examples:
+      cuda-coverage
+      cuda-coverage ./libvgpu.so --all
+      cuda-coverage --lcov hook.info"""
+    from gdbcuda.coverage import coverage_text, hooked, reached
+    from gdbcuda.live.commands.log_views import events, nothing_recorded
+
+    kept = call_log.SESSION.kept
+    if not kept.calls:
+        return nothing_recorded()
+    file = hooked.HookFile(wanted.hook or hook_here())
+    found = reached.Coverage(file).feed(events(list(kept.calls)), call_log.writer().table, kept.notes)
+    told = coverage_text.told(found, wanted.json, wanted.all, wanted.lcov)
+    if wanted.json:
+        return told
+    left = f"\n\nOf {kept.lost} earlier calls nothing is known here: set cuda-log-limit 0" if kept.lost else ""
+    return render.fold_to_screen(told + left)
+
+
+def hook_here() -> str:
+    """`UserError` where there is none, or its file is on another machine."""
+    hooks = layers.hooks()
+    if not hooks:
+        raise UserError(presence.nothing_there())
+    path = file_here(hooks[0])
+    if not path:
+        raise UserError(f"{hooks[0]} is not a file of this machine: name a copy, cuda-coverage FILE")
+    return path

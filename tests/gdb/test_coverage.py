@@ -1,0 +1,31 @@
+"""cuda-coverage in a real gdb: what of the hook library the session's log has reached."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from scenario import Scenario
+
+
+def test_what_was_reached(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-log start", "RUN", "cuda-coverage")
+    assert "libgdbcuda-hook.so: 9 of 1453 functions reached, in 15 calls\nBy which way: by name 15\n" in text
+    assert re.search(r"^cuMem +73 +3 +9 +0$", text, re.MULTILINE)
+    assert "went past" not in text
+
+
+def test_of_a_log_and_in_a_shell_it_is_the_same(scenario: Scenario, tmp_path: Path) -> None:
+    text = scenario.run("test_alloc", "cuda-log start", "RUN", f"cuda-coverage --json --lcov {tmp_path}/hook.info")
+    found = json.loads(next(line for line in text.splitlines() if line.startswith('{"hook"')))
+    calls = {one["function"]: one["calls"] for one in found["functions"] if one["calls"]}
+    assert (calls["cuMemAlloc_v2"], calls["cuMemGetInfo_v2"], found["reached"]) == (3, 3, len(calls))
+    assert "FNDA:3,cuMemAlloc_v2" in (tmp_path / "hook.info").read_text().splitlines()
+
+
+def test_nothing_recorded_and_no_hook(scenario: Scenario) -> None:
+    text = scenario.run("test_alloc", "cuda-coverage", hook=None)
+    assert "Nothing is recorded: cuda-log start" in text
+    text = scenario.run("test_alloc", "cuda-log start", "RUN", "cuda-coverage", hook=None)
+    assert "cuda-load" in next(line for line in text.splitlines() if line.startswith("cuda-coverage: "))
