@@ -14,16 +14,21 @@ _LIBRARIES = {
 }
 _LOADER = re.compile(r"ld[-.]|ld64")
 _VDSO = re.compile(r"linux-(vdso|gate)\.so|system-supplied DSO")  # the kernel's; the last is gdb's name
-_SANITIZER = re.compile(r"lib(asan|tsan|ubsan|lsan|hwasan|clang_rt\.\w*san[\w.-]*)\.so")
+_SANITIZERS = ("asan", "tsan", "ubsan", "lsan", "hwasan")
+_SANITIZER = re.compile(rf"lib({'|'.join(_SANITIZERS)}|clang_rt\.\w*san[\w.-]*)\.so")
+_SYSTEM = ("c", "m", "dl", "rt", "pthread", "gcc_s", "stdc++", "util", "resolv", "anl")
 _LAYERS = (
     ("runtime", re.compile(r"libcudart[.-]")),
     ("driver", re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)(-[0-9a-f]{8})?\.so")),
     ("system", _LOADER),
     ("system", _VDSO),
-    ("system", re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv|nss_\w+|anl)[-.]")),
+    ("system", re.compile(rf"lib({'|'.join(map(re.escape, _SYSTEM))}|nss_\w+)[-.]")),
     ("system", re.compile(r"libgdbcuda(-trace|-gpu)?\.so")),  # ours, for guards and for what is recorded
     ("system", _SANITIZER),
 )
+# What comes with the machine or a compiler, as far as C can tell by the first letters: none of it makes a sandbox.
+OF_MACHINE = ("ld", "ld64", "linux-vdso", *(f"lib{one}" for one in (*_SYSTEM, *_SANITIZERS, "nss", "gomp", "itm")),
+              "libgdbcuda", "libcuda", "libnvidia")  # fmt: skip
 # The words that people know them by.
 NAMES = {"driver": "libcuda", "nvml": "libnvidia-ml", "runtime": "libcudart"}
 FILES = {"driver": b"libcuda.so", "nvml": b"libnvidia-ml.so", "runtime": b"libcudart.so"}

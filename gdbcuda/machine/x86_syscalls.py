@@ -42,6 +42,17 @@ def is_marked(code: bytes, at: int) -> bool:
     return bool(CONFINES.search(code, max(0, at - NEAR), at))
 
 
+def follows_its_number(code: bytes, at: int) -> bool:
+    """Of a marked one: do the instructions from there on lead to it? Then it is one itself."""
+    for found in CONFINES.finditer(code, max(0, at - NEAR), at):
+        try:
+            if any(place == at for place, _ in instructions(code[: at + len(SYSCALL)], found.start())):
+                return True
+        except UnknownInstruction:
+            pass
+    return False
+
+
 def number(before: list[Instruction]) -> int | None:
     """What rax is behind these instructions; None where that is not known."""
     for one in before[: -MOST_BEFORE - 1 : -1]:

@@ -63,6 +63,7 @@ MAGIC = int.from_bytes(b"gdbcuda\0", "little")
 # objects are relative to. TEXT ends with a zero.
 ENTRY = offsets("KIND", "NUMBER", "ADDRESS", "OBJECT", ("TEXT", 60))
 A_FUNCTION, AN_OBJECT, A_THREAD_WITHOUT_FILE, A_FOLDER, A_FILTER = 1, 2, 3, 4, 5  # (what asks before slot NUMBER)
+PAST_LIBC = 6  # an OBJECT that may confine the process so: the recorder makes no system call
 MOST_ENTRIES = 8192
 
 # At TRACE_SYMBOL: what the files of a process say, as its recorder knows it. FOLDER, PLACES: texts, "" where nothing
@@ -112,7 +113,7 @@ PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS", "MOST_RINGS",
            "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
            "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
-           "A_FILTER", "MOST_ENTRIES", "CALL_BEGINS")  # fmt: skip
+           "A_FILTER", "PAST_LIBC", "MOST_ENTRIES", "CALL_BEGINS")  # fmt: skip
 
 
 def header() -> str:

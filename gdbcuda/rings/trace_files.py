@@ -28,6 +28,7 @@ from gdbcuda.rings.ring_layout import (
     MOST_ENTRIES,
     MOST_FUNCTIONS,
     OUT_WORDS,
+    PAST_LIBC,
     PROCESS,
     RECORD,
     RING,
@@ -64,7 +65,7 @@ class BoundFunction:
 class TracedProcess:
     """``ticks``, ``monotonic`` and ``realtime`` (nanoseconds) are one moment. ``functions`` by the number that a record
     has; ``without_file`` are the threads whose calls are in no file, ``filtered`` the functions of which only the
-    wanted calls are there."""
+    wanted calls are there; ``past_libc``: for these libraries the recorder has made no system call."""
 
     pid: int = 0
     parent: int = 0
@@ -76,6 +77,7 @@ class TracedProcess:
     objects: list[LoadedObject] = field(default_factory=list)
     without_file: set[int] = field(default_factory=set)
     filtered: set[int] = field(default_factory=set)
+    past_libc: set[str] = field(default_factory=set)
 
 
 def process(raw: bytes) -> TracedProcess:
@@ -100,6 +102,8 @@ def process(raw: bytes) -> TracedProcess:
             found.without_file.add(number)
         elif kind == A_FILTER:
             found.filtered.add(number)
+        elif kind == PAST_LIBC:
+            found.past_libc.add(text)
         elif kind == A_FOLDER:
             found.folder = text
     return found

@@ -34,6 +34,8 @@ ONE_SECOND = 10**9  # ticks: whatever a second is
 FASTEST, SLOWEST = 0.05, 50.0  # nanoseconds that a tick may last
 OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
 TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
+WITHOUT = ("{} makes system calls past libc, by one of which the program may confine itself: what pointers lead to, "
+           "and calls of threads that began later or were forked, are not recorded")
 AS_KEPT = 60  # half of the bytes that a call has in a file, for a bar
 
 
@@ -165,6 +167,8 @@ class ProcessReading:
             self.note("place", **details)
         for thread in self.process.without_file:
             self.log.problems[f"thread {thread} of process {self.process.pid}: no room for its calls"] += 1
+        if made:
+            self.log.problems.update(WITHOUT.format(name) for name in sorted(self.process.past_libc))
         return made
 
     def wanted(self, records: list[Record], known: dict[int, RecordedFunction]) -> list[Record]:

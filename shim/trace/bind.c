@@ -12,6 +12,7 @@ enum { THE_PROGRAMS_SPACE = 0, BIND_TO = 1, BIND_FROM = 2 }; /* rtld-audit(7); m
 extern char __ehdr_start[] __attribute__((visibility("hidden")));
 extern char gdbcuda_slots_v1[] __attribute__((visibility("protected")));
 
+static int is_begun, may_confine;
 static word apart; /* from this library to the same one that the program has preloaded */
 
 #define THERE(name) ((__typeof__(&(name)))((word)&(name) + apart))
@@ -47,6 +48,7 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
         gdbcuda_recorder_v1[STATE_RECORDS] = records;
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
     filters_begin(&gdbcuda_trace);
+    past_libc_begin(environment);
     beside_wanted(value_of(environment, "GDBCUDA_GPU"));
 }
 
@@ -70,6 +72,26 @@ static void move_to(word there)
     trace_move(THERE(gdbcuda_trace), &gdbcuda_trace);
 }
 
+/* Whatever confines the program past libc has not run yet. */
+static void look_past_libc(const struct link_map *object, const char *name, word entry)
+{
+    if (!recorder_state()[STATE_CONFINED] && !may_confine && !trace_is_of_machine(name) && may_confine_past_libc(object)) {
+        may_confine = 1;
+        trace_entry(this_trace(), PAST_LIBC, 0, 0, entry, base_name(name));
+    }
+    if (may_confine && is_begun && !recorder_state()[STATE_CONFINED])
+        confine_from_now(1);
+}
+
+/* In front of everything that the program and its libraries do. */
+ASKED void la_preinit(uintptr_t *cookie)
+{
+    (void)cookie;
+    is_begun = 1;
+    if (may_confine)
+        confine_from_now(1);
+}
+
 ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie)
 {
     if (!apart && space == THE_PROGRAMS_SPACE && is_preloaded_here(object))
@@ -79,6 +101,7 @@ ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie
         trace_program(program, sizeof program);
     const char *name = *object->l_name ? object->l_name : program;
     *cookie = trace_entry(THERE(gdbcuda_trace), AN_OBJECT, 0, object->l_addr, 0, name);
+    look_past_libc(object, name, *cookie);
     return BIND_TO | BIND_FROM;
 }
 
@@ -110,7 +133,7 @@ word recorded(const struct api_function *function, word original, word asker)
     struct trace *trace = THERE(gdbcuda_trace);
     word object = trace_object(trace, original), records_all = handed_out_by(function->name);
     const word *filter = records_all ? 0 : filter_of(trace, function->name);
-    if (!original || recorded_at(original) != original || object == asker ||
+    if (!original || !trace_can_tell(trace) || recorded_at(original) != original || object == asker ||
         !(trace_is_wanted(trace, object, function->name) || records_all) || (trace->filters && !filter && !records_all))
         return original;
     word taken = trace->slots < MOST_FUNCTIONS ? trace->slots : MOST_FUNCTIONS;
@@ -148,6 +171,16 @@ word *recorder_state(void)
 word *beside_state(void)
 {
     return *THERE(gdbcuda_beside_v1);
+}
+
+struct trace *this_trace(void)
+{
+    return THERE(gdbcuda_trace);
+}
+
+void recorder_begins(void)
+{
+    THERE(ring_here)();
 }
 
 void recorder_gives_up(void)

@@ -8,9 +8,18 @@
 
 static word real_prctl, real_syscall;
 
+void confine_from_now(int is_worth_a_file)
+{
+    trace_confined(this_trace(), is_worth_a_file);
+    if (trace_can_tell(this_trace()))
+        recorder_begins();
+    __atomic_store_n(&recorder_state()[STATE_CONFINED], 1, __ATOMIC_SEQ_CST);
+}
+
 static void confine(int is_strict)
 {
-    __atomic_store_n(&recorder_state()[STATE_CONFINED], 1, __ATOMIC_SEQ_CST);
+    if (!recorder_state()[STATE_CONFINED])
+        confine_from_now(this_trace()->slots != 0);
     if (is_strict)
         recorder_gives_up();
 }

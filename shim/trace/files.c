@@ -132,6 +132,16 @@ static void write_entry_later(const struct trace *trace, word index)
     CALL(close, file);
 }
 
+/* Its kind is last: others read it meanwhile. A forked child has no file of its own. */
+static void write_entry_in_memory(const struct trace *trace, word index)
+{
+    volatile word *to = trace->mapped + index * ENTRY_SIZE;
+    if (!trace_can_tell(trace) || !*trace->ours)
+        return;
+    for (word part = ENTRY_SIZE; part-- > 0;)
+        to[part] = trace->entries[index][part];
+}
+
 static void write_process(const struct trace *trace, long file)
 {
     word header[PROCESS_SIZE] = {[PROCESS_MAGIC] = MAGIC, [PROCESS_VERSION] = VERSION, [PROCESS_PID] = trace->making};
@@ -206,7 +216,9 @@ word trace_entry(struct trace *trace, word kind, word number, word address, word
         return 0;
     fill(trace->entries[index], number, address, object, text);
     __atomic_store_n(&trace->entries[index][ENTRY_KIND], kind, __ATOMIC_SEQ_CST);
-    if (kind == A_FUNCTION || kind == A_FILTER || kind == A_THREAD_WITHOUT_FILE ? process_file(trace) : trace->file != 0)
+    if (trace->confined)
+        write_entry_in_memory(trace, index);
+    else if (kind == A_FUNCTION || kind == A_FILTER || kind == A_THREAD_WITHOUT_FILE ? process_file(trace) : trace->file != 0)
         write_entry_later(trace, index);
     return index + 1;
 }
@@ -215,6 +227,43 @@ void trace_gone(struct trace *trace, word object)
 {
     if (object - 1 < MOST_ENTRIES)
         trace->entries[object - 1][ENTRY_NUMBER] = 1;
+}
+
+int trace_can_tell(const struct trace *trace)
+{
+    return !trace->confined || trace->mapped;
+}
+
+static word mapped_alone(void)
+{
+    word at = (word)CALL(mmap, 0, sizeof(word), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return !FAILED(at) && !FAILED(CALL(madvise, at, sizeof(word), MADV_WIPEONFORK)) ? at : 0;
+}
+
+static word entries_mapped(const struct trace *trace)
+{
+    word size = HEADER_SIZE + sizeof trace->entries, at = 0;
+    struct path path;
+    make_path(&path, trace, trace->file, 0);
+    long file = CALL(open, path.text, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (FAILED(file))
+        return 0;
+    if (has_room(file, size))
+        at = (word)CALL(mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    CALL(close, file);
+    return FAILED(at) ? 0 : at;
+}
+
+void trace_confined(struct trace *trace, int is_worth_a_file)
+{
+    if (is_worth_a_file && process_file(trace)) {
+        word alone = mapped_alone(), at = alone ? entries_mapped(trace) : 0;
+        trace->ours = (word *)alone;
+        trace->mapped = at ? (word *)at + RING_HEADER : 0;
+        if (alone)
+            *trace->ours = 1;
+    }
+    __atomic_store_n(&trace->confined, 1, __ATOMIC_SEQ_CST);
 }
 
 word trace_object(const struct trace *trace, word address)

@@ -70,7 +70,7 @@ word filtered(struct trace *trace, const word *filter, word slot, word entry, wo
 {
     const word targets[] = {entry, original};
     word size = filter[FILTER_SIZE_OF_CODE];
-    word code = size ? code_of((const char *)trace->filters + filter[FILTER_CODE], size, targets) : 0;
+    word code = size && !trace->confined ? code_of((const char *)trace->filters + filter[FILTER_CODE], size, targets) : 0;
     if (!code)
         return entry;
     trace->filtered[slot] = code;

@@ -22,6 +22,7 @@ def main() -> None:
     print("".join(functions(table, names)))
     print("".join(answers(table, names)))
     print("".join(vendors()))
+    print("".join(of_machine()))
 
 
 def version(table: api.Table) -> int:
@@ -48,6 +49,14 @@ def vendors() -> Iterator[str]:
     for which, name in vendor.NAMES.items():
         yield f'    {{"{name}", "{vendor.layer_of(name + ".so")}"}}, /* {which} */\n'
     yield "    {0, 0},\n};\n"
+
+
+def of_machine() -> Iterator[str]:
+    """A dot, a dash or an underscore follows."""
+    yield "const char *const api_of_machine[] = {\n"
+    for name in vendor.OF_MACHINE:
+        yield f'    "{name}",\n'
+    yield "    0,\n};\n"
 
 
 def listed(words: list[int]) -> str:

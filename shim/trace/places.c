@@ -12,6 +12,17 @@ int trace_is_system(const struct trace *trace, word object)
     return starts_with(name, "libc.") || starts_with(name, "libc-") || starts_with(name, "libdl");
 }
 
+int trace_is_of_machine(const char *file)
+{
+    const char *name = base_name(file);
+    for (const char *const *one = api_of_machine; *one; one++) {
+        char next = starts_with(name, *one) ? name[length(*one)] : 0;
+        if (next == '.' || next == '-' || next == '_')
+            return 1;
+    }
+    return 0;
+}
+
 /* The loader tells of the program first. */
 static int is_program(const struct trace *trace, word object)
 {

@@ -26,6 +26,7 @@ struct api_vendor {
 };
 
 extern const struct api_vendor api_vendors[];
+extern const char *const api_of_machine[];
 extern const struct api_function api_functions[];
 extern const struct api_answer api_answers[];
 extern const word api_functions_count, api_answers_count, api_version;
@@ -44,6 +45,10 @@ struct trace {
     word filters_size;
     word entries_count;
     word entries[MOST_ENTRIES][ENTRY_SIZE];
+    /* Once no system call may be made: */
+    word confined;
+    word *mapped; /* the entries in the file, 0 where there is none */
+    word *ours;   /* leads to 1, in a forked child to 0 */
 };
 extern struct trace gdbcuda_trace;
 
@@ -56,8 +61,11 @@ void trace_move(struct trace *to, const struct trace *from);
 word trace_entry(struct trace *trace, word kind, word number, word address, word object, const char *text);
 void trace_gone(struct trace *trace, word object);
 word trace_object(const struct trace *trace, word address);
+int trace_can_tell(const struct trace *trace);
+void trace_confined(struct trace *trace, int is_worth_a_file); /* makes the last system calls */
 int trace_is_wanted(const struct trace *trace, word object, const char *function);
 int trace_is_system(const struct trace *trace, word object);
+int trace_is_of_machine(const char *file);
 
 /* places.c is the last two. */
 
@@ -72,6 +80,8 @@ const struct api_function *function_named(const char *name);
 /* bind.c */
 word recorded(const struct api_function *function, word original, word asker);
 word *recorder_state(void);
+struct trace *this_trace(void);
+void recorder_begins(void);   /* in the calling thread */
 word *beside_state(void);
 extern word gdbcuda_beside_v1[BESIDE_SIZE];
 void recorder_gives_up(void); /* in the calling thread */
@@ -93,6 +103,14 @@ word tells_of_end_and_others(const char *name, word original);
 
 /* confined.c: of functions of the C library. */
 word tells_of_seccomp(const char *name, word original);
+/* The calling thread's calls are recorded on, without what pointers lead to. Where nothing has been recorded yet, it
+ * may stay so. */
+void confine_from_now(int is_worth_a_file);
+
+/* past_libc.c */
+struct link_map;
+void past_libc_begin(char **environment);
+int may_confine_past_libc(const struct link_map *object);
 
 /* 0 for the same text. */
 static inline int text_order(const char *a, const char *b)

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guard_programs import RESOLVER
 from scenario import GDB, Scenario
-from test_guard_seccomp import CONFINES
 from test_log import KINDS, START, by_thread, calls_of_sample, events
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
@@ -232,16 +230,6 @@ def test_the_last_calls_before_the_crash(local: Scenario, compile_c, tmp_path: P
     program = compile_c("crash", SEGV, str(local.shim / "standin/libcuda.so.1"))
     text = local.run(program, "cuda-log start --fast --in hook", "RUN")
     assert re.search(r"the last calls of thread 1:\n(#\d+ .* hook +cuDeviceGet\(.*\n){10}", text), text
-
-
-@pytest.mark.parametrize(("how", "most"), [("strict", 1), ("filter", 101), ("call", 101)])
-def test_a_program_that_confines_itself(local: Scenario, compile_c, tmp_path: Path, how: str, most: int) -> None:
-    """The kernel would end it for one of the recorder's system calls; strict mode takes the clock away as well."""
-    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
-    program = compile_c("program", CONFINES, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
-    text = local.run(program, "cuda-log start --fast", "RUN", "cuda-log", hook=hook, arguments=(how,))
-    assert "exited with code 07" in text, text
-    assert f"{most} calls kept" in text, text
 
 
 def test_run_again(local: Scenario) -> None:

@@ -102,15 +102,19 @@ BY_RAW = (
 )
 
 
+def past_libc(source: str) -> str:
+    source = source.replace("static void confined", RAW + "static void confined", 1)
+    for libc, by_itself in zip(BY_LIBC, BY_RAW):
+        source = source.replace(libc, by_itself)
+    return source
+
+
 @pytest.mark.parametrize("how", ["strict", "call"])
 @pytest.mark.parametrize("flags", [("-O0",), ("-O2",), ("-O2", "-s")])
 def test_past_libc(scenario: Scenario, compile_c, tmp_path: Path, how: str, flags: tuple[str, ...]) -> None:
     """Nobody hears of that call. So its code is looked for, and there is no guard that asks the kernel."""
     hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
-    source = CONFINES.replace("static void confined", RAW + "static void confined", 1)
-    for libc, past_libc in zip(BY_LIBC, BY_RAW):
-        source = source.replace(libc, past_libc)
-    program = compile_c("program", source, *flags, str(hook), f"-Wl,-rpath,{tmp_path}")
+    program = compile_c("program", past_libc(CONFINES), *flags, str(hook), f"-Wl,-rpath,{tmp_path}")
     make = 'cuda-break cuGetProcAddress if symbol == "cuMem*" || cudaVersion == 12000'
     words = (ON, SILENT, make, "RUN", "cuda-guards", "continue", "continue")
     text = scenario.run(program, *words, hook=hook, arguments=(how,))

@@ -35,3 +35,11 @@ def test_bytes_that_are_no_instruction() -> None:
     code = raw("b80f050000 c3")
     assert list(x86_syscalls.offsets(code)) == [1] and not x86_syscalls.confining(code, 1)
     assert x86_syscalls.is_marked(raw("b83d010000 4889e2 0f05"), 8) and not x86_syscalls.is_marked(code, 1)
+
+
+def test_where_the_number_is_loaded_begins_an_instruction() -> None:
+    code = raw("ff 48c7c03d010000 4889e2 0f05 c3")
+    assert x86_syscalls.follows_its_number(code, 11)
+    in_a_number = raw("b83d010000 b9 0f050000 c3")
+    assert x86_syscalls.is_marked(in_a_number, 6) and not x86_syscalls.follows_its_number(in_a_number, 6)
+    assert not x86_syscalls.follows_its_number(raw("b83d010000 06 0f05"), 6)

@@ -21,7 +21,7 @@ from gdbcuda.live.guarding import condition_needs, failing_calls, filters, gdb_t
 from gdbcuda.live.guarding.by_process import (
     PROCESSES,
     Guarded,
-    keep_counts,
+    at_last_call,
     look_again,
     refuse,
     wanted_by,
@@ -86,7 +86,7 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
         state.look_out(seccomp.WAYS, on_confined)
         state.is_confined = False
     if any(one.counts_calls for one in ours.filters(members)):
-        state.look_out(libc_calls.LAST, keep_counts)
+        state.look_out(libc_calls.LAST, at_last_call)
     if standstill.stands_still() and (found.stops_inside or not children.can_be_found()):
         state.look_out(forks.WAYS, on_fork)
     if ways := forks.ways_of_sharing():

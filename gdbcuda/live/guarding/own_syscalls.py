@@ -1,6 +1,6 @@
 """Code of the program that makes system calls past libc: nobody sees when the program confines itself by one.
 
-The code is read before a guard may ask the kernel: the program's, the hook library's, any other's but the vendor's and
+The code is read before we may ask the kernel: the program's, the hook library's, any other's but the vendor's and
 the system's, unless there is very much of it. In a large object, and in code without a symbol, only a call counts in
 front of which its number is loaded.
 """
@@ -8,6 +8,8 @@ front of which its number is loaded.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.image import Image
@@ -20,40 +22,70 @@ from gdbcuda.machine import x86_syscalls
 PF_X = 1
 PIECE, OVERLAP = 1 << 20, 128
 MOST_EXACT, MOST_READ, MOST_FAR = 4 << 20, 1 << 26, 1 << 20  # bytes of code
-KNOWN: PerInferior[dict[tuple[str, int], str]] = PerInferior(dict)  # by name and base of an object: its reason, or ""
-REASON = "{} makes system calls past libc, by one of which the program may confine itself with seccomp, and {}"
+MAKES = "{} makes system calls past libc, by one of which the program may confine itself with seccomp"
 
 
-def reason() -> str:
-    """Why the kernel is not asked in this process; "" where it may be."""
-    known = KNOWN()
+@dataclass(frozen=True)
+class OwnCalls:
+    """Of an object. ``instructions``: where these calls are; ``in_doubt``: there are more, as it seems."""
+
+    name: str
+    instructions: frozenset[int] = frozenset()
+    in_doubt: bool = False
+
+    def __bool__(self) -> bool:
+        return self.in_doubt or bool(self.instructions)
+
+    @property
+    def reason(self) -> str:
+        return MAKES.format(os.path.basename(self.name))
+
+
+KNOWN: PerInferior[dict[tuple[str, int], OwnCalls]] = PerInferior(dict)  # by name and base
+
+
+def objects() -> list[OwnCalls]:
+    """Those that have such code."""
+    known, found = KNOWN(), []
     for one in process.images():
         key = (one.name, one.base)
         if key not in known:
             known[key] = look(one)
-    return next((known[one.name, one.base] for one in process.images() if known[one.name, one.base]), "")
+        if known[key]:
+            found.append(known[key])
+    return found
 
 
-def look(image: Image) -> str:
+def reason() -> str:
+    """Why the kernel is not asked in this process; "" where it may be."""
+    return next((f"{one.reason}, and {seccomp.WOULD_ASK}" for one in objects()), "")
+
+
+def look(image: Image) -> OwnCalls:
     name = image.name or process.strip_prefix(process.program())
     if layers.layer_of_object(name) in ("system", "runtime", "driver"):
-        return ""
+        return OwnCalls(name)
     ranges = [(start, end) for start, end, flags in image.segments if flags & PF_X]
     size = sum(end - start for start, end in ranges)
     if size > (MOST_FAR if process.is_remote() else MOST_READ):
-        return ""
-    found = any(may_confine(start, min(start + PIECE + OVERLAP, end), size <= MOST_EXACT)
-                for low, end in ranges for start in range(low, end, PIECE))  # fmt: skip
-    return REASON.format(os.path.basename(name), seccomp.WOULD_ASK) if found else ""
+        return OwnCalls(name)
+    found = [call for low, end in ranges for start in range(low, end, PIECE)
+             for call in calls(start, min(start + PIECE + OVERLAP, end), size <= MOST_EXACT)]  # fmt: skip
+    known = frozenset(at for at, is_sure in found if is_sure)
+    return OwnCalls(name, known, any(at not in known for at, _ in found))
 
 
-def may_confine(start: int, end: int, is_exact: bool) -> bool:
+def calls(start: int, end: int, is_exact: bool) -> Iterator[tuple[int, bool]]:
+    """(where it is, whether that is surely an instruction)."""
     try:
         code = process.original_code(start, end - start)
     except Unreadable:
-        return False
-    return any(x86_syscalls.is_marked(code, at) or (is_exact and is_one(start + at))
-               for at in x86_syscalls.offsets(code))  # fmt: skip
+        return
+    for at in x86_syscalls.offsets(code):
+        if is_exact and is_one(start + at):
+            yield start + at, True
+        elif x86_syscalls.is_marked(code, at):
+            yield start + at, x86_syscalls.follows_its_number(code, at)
 
 
 def is_one(address: int) -> bool:

@@ -58,6 +58,8 @@ def remark(recorder: Recorder | RingRecorder) -> str:
         found.append("This process has not libgdbcuda.so, which the next run will have.")
     if recorder.lost:
         found.append(f"{recorder.lost} calls were overwritten before they were read.")
+    found += [f"What pointers lead to, and threads that had made no call, are not recorded: {state.careful}."
+              for state in recorder.processes.all() or recorder.ended if state.careful]  # fmt: skip
     reasons = Counter(why for _, why in recorder.left_alone())
     for why, count in reasons.most_common():
         which = "of each: " if count > 1 else ""

@@ -37,7 +37,8 @@ from gdbcuda.rings.ring_functions import RecordedFunction
 class RingProcess:
     """``known``: by slot; ``spots`` and ``patches``: of recorded functions, by address; ``left_alone``: the others, and
     why; ``fresh``: in objects that have just been loaded; ``threads``: gdb's numbers, by the kernel's; ``calls``: by
-    ring; ``read``: what is not decoded yet; ``watches``: on libc's calls that matter; ``far``: too far for a jump."""
+    ring; ``read``: what is not decoded yet; ``watches``: on calls that matter; ``far``: too far for a jump;
+    ``looked_at``: calls past libc that are watched; ``careful``: why it makes no system call, where none was seen."""
 
     number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
     known: dict[int, RecordedFunction] = field(default_factory=dict)
@@ -51,6 +52,8 @@ class RingProcess:
     read: list[tuple[Ring, list[Record]]] = field(default_factory=list)
     watches: list[Watch] | None = None
     far: list[PlannedEntry] = field(default_factory=list)
+    looked_at: set[int] = field(default_factory=set)
+    careful: str = ""
 
     def begin(self) -> bool:
         """False while the process has not loaded our library. What others have recorded is not told."""
@@ -88,7 +91,8 @@ class RingProcess:
         """The recorder makes no system call from now on, or records nothing."""
         memory = process.raw_memory()
         if self.reader is not None and memory is not None:
-            memory.write(self.reader.state + ring_layout.STATE["CONFINED"] * ring_layout.WORD, bytes([how]))
+            at = self.reader.state + ring_layout.STATE["CONFINED"] * ring_layout.WORD
+            memory.write(at, max(memory.read(at, 1), bytes([how])))
 
     def add(self, entries: Sequence[PlannedEntry]) -> None:
         found = slots.place(entries)
@@ -129,8 +133,9 @@ class RingProcess:
         return RecordedEntry((slots.address_of(passing), slots.address_of(matching)), tell)
 
     def forget_unloaded(self) -> None:
-        known = {*self.patches, *self.left_alone}
+        known = {*self.patches, *self.left_alone, *self.looked_at}
         for address in [at for at in known if not gdb.solib_name(at) and not process.in_program(at)]:
+            self.looked_at.discard(address)
             self.left_alone.pop(address, None)
             self.far = [one for one in self.far if one.spot.address != address]
             self.spots.pop(address, None)

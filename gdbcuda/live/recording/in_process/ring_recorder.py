@@ -31,12 +31,13 @@ from gdbcuda.live.recording.in_process import (
     kept_folder,
     near_pages,
     recorded_guards,
+    sandboxes,
     taken_bytes,
 )
 from gdbcuda.live.recording.in_process.ring_process import RingProcess, lost
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
 from gdbcuda.live.recording.planting import PlantingSpot
-from gdbcuda.rings import ring_calls, ring_layout
+from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record
 from gdbcuda.routes.answering import Answering
 
@@ -85,16 +86,10 @@ class RingRecorder(LogNotes):
 
     def look_out(self, state: RingProcess) -> None:
         """(A program that catches SIGTRAP meets no breakpoint of ours.)"""
-        if seccomp.is_confined():
-            state.confine()
         state.watches = []
         if not process.catches_sigtrap():
             state.watches += libc_calls.watches(libc_calls.LAST, self.on_last_call)
-            state.watches += libc_calls.watches(seccomp.WAYS, lambda: self.processes().confine())
-            state.watches += libc_calls.watches(seccomp.WITHOUT_TICKS, self.on_ticks_gone)
-
-    def on_ticks_gone(self) -> None:
-        self.processes().confine(ring_layout.NO_TICKS)
+        sandboxes.look_out(state)
 
     def on_process(self, inferior: gdb.Inferior) -> None:
         """If it is a fork, it has the jumps of the process that it was forked from."""
@@ -137,6 +132,8 @@ class RingRecorder(LogNotes):
     def on_loaded(self) -> None:
         """Behind a load: no thread is in the new object yet."""
         state = self.processes()
+        if state.watches is not None:
+            sandboxes.look_out_past_libc(state)
         self.write_fresh()
         if self.wish.folder and state.patches:  # nobody may stop it any more
             kept_folder.tell(state)

@@ -1,0 +1,73 @@
+"""A program that confines itself with seccomp would be ended for a system call of the recorder's: it makes none then.
+
+Where the program makes the call past libc, gdb looks on at that instruction. Many calls come by some such instructions,
+for each of which the program would wait: after so many of them the recorder is careful without having seen one.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import gdb
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import process
+from gdbcuda.live.guard import libc_calls
+from gdbcuda.live.guard.watch import Watch
+from gdbcuda.live.guarding import own_syscalls, seccomp
+from gdbcuda.live.recording.in_process.ring_process import RingProcess
+from gdbcuda.rings.ring_layout import NO_TICKS
+
+MOST_LOOKS = 200
+MOST_WATCHED = 32  # instructions of an object
+
+
+def look_out(state: RingProcess) -> None:
+    if seccomp.is_confined():
+        state.confine()
+    if state.watches is not None and not process.catches_sigtrap():
+        state.watches += libc_calls.watches(seccomp.WAYS, state.confine)
+        state.watches += libc_calls.watches(seccomp.WITHOUT_TICKS, lambda: state.confine(NO_TICKS))
+    look_out_past_libc(state)
+
+
+def look_out_past_libc(state: RingProcess) -> None:
+    """In objects that have come since, too."""
+    for one in own_syscalls.objects():
+        fresh = one.instructions - state.looked_at
+        if one.in_doubt or len(one.instructions) > MOST_WATCHED or (fresh and process.catches_sigtrap()):
+            be_careful(state, one.reason)
+            continue
+        state.looked_at |= fresh
+        assert state.watches is not None
+        state.watches += [SystemCall(address, state, one.reason) for address in fresh]
+
+
+def be_careful(state: RingProcess, reason: str) -> None:
+    if not state.careful:
+        state.careful = reason
+        state.confine()
+
+
+class SystemCall(Watch):
+    """At the instruction."""
+
+    def __init__(self, address: int, state: RingProcess, reason: str) -> None:
+        super().__init__(address, self.see)
+        self.state, self.reason, self.looks = state, reason, 0
+
+    def see(self) -> None:
+        with suppress(Unreadable, gdb.error):
+            words = [process.register(one) for one in ("rax", "rdi", "rsi")]
+            if seccomp.stops_ticks_by_syscall(*words):
+                self.state.confine(NO_TICKS)
+            elif seccomp.by_syscall(*words):
+                self.state.confine()
+            else:
+                self.count()
+
+    def count(self) -> None:
+        self.looks += 1
+        if self.looks == MOST_LOOKS:
+            be_careful(self.state, self.reason)
+            gdb.post_event(lambda: self.switch(False))

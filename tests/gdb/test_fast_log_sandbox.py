@@ -1,0 +1,130 @@
+"""The recorder in programs that confine themselves with seccomp: none of its own calls into the kernel then."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+from guard_programs import RESOLVER
+from scenario import Scenario
+from test_fast_log import lists_locations
+from test_guard_seccomp import CONFINES, past_libc
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
+FAST = "cuda-log start --fast"
+
+
+@pytest.fixture(autouse=True)
+def _new_enough() -> None:
+    if not lists_locations():
+        pytest.skip("this gdb does not tell where its breakpoints are while the program goes on: --fast says so")
+
+
+@pytest.mark.parametrize(("how", "most"), [("strict", 1), ("filter", 101), ("call", 101)])
+def test_a_program_that_confines_itself(local: Scenario, compile_c, tmp_path: Path, how: str, most: int) -> None:
+    """The kernel would end it for one of the recorder's system calls; strict mode takes the clock away as well."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    program = compile_c("program", CONFINES, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = local.run(program, FAST, "RUN", "cuda-log", hook=hook, arguments=(how,))
+    assert "exited with code 07" in text, text
+    assert f"{most} calls kept" in text, text
+
+
+def no_process_vm_readv(source: str) -> str:
+    """Where the filter ends the program for the call that the recorder would ask with, too."""
+    jump, rules = "SYS_rt_sigprocmask, 0, 1),", "{4, rules}"
+    assert jump in source and rules in source
+    kill = "BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),"
+    asks = f"BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1), {kill}"
+    clock = asks.replace("process_vm_readv", "clock_gettime")
+    return source.replace(kill, f"{kill}{asks}{clock}", 1).replace(rules, "{8, rules}")
+
+
+@pytest.mark.parametrize(("how", "most"), [("strict", 1), ("call", 101)])
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2",), ("-O2", "-s")])
+def test_past_libc(
+    local: Scenario, compile_c, tmp_path: Path, how: str, most: int, flags: tuple[str, ...]
+) -> None:
+    """gdb looks on at the instruction."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    source = no_process_vm_readv(past_libc(CONFINES))
+    program = compile_c("program", source, *flags, str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = local.run(program, FAST, "RUN", "cuda-log", "cuda-log show --last 1", hook=hook, arguments=(how,))
+    assert "exited with code 07" in text and f"{most} calls kept" in text, text
+    assert "system calls past libc" not in text, text  # nothing is missing that a user could wonder about
+
+
+BUSY = """
+    for (int i = 0; i < 1000; i++)
+        raw(SYS_getppid, 0, 0, 0);
+    confined();
+"""
+
+
+def test_an_instruction_that_makes_many_other_calls(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """The program would wait for gdb at each of them."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    source = no_process_vm_readv(past_libc(CONFINES))
+    before = "    if (words[1][0] == 's')"
+    assert before in source
+    program = compile_c("program", source.replace(before, BUSY + before), "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = local.run(program, FAST, "RUN", "cuda-log", hook=hook, arguments=("call",))
+    assert "exited with code 07" in text and "101 calls kept" in text, text
+    assert "threads that had made no call, are not recorded: program makes system calls past libc" in text, text
+
+
+PLUGIN = """
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+void confine(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, rules};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_prctl), "D"(PR_SET_SECCOMP), "S"(SECCOMP_MODE_FILTER),
+                     "d"(&program) : "rcx", "r11", "memory");
+}
+"""
+LOADS = """
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+int cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, unsigned long long flags, int *status);
+int main(int count, char **words)
+{
+    void *found;
+    int status;
+    cuGetProcAddress_v2("cuInit", &found, 12000, 0, &status);
+    for (int round = 0; round < 2; round++) {
+        void *plugin = dlopen(words[1], RTLD_NOW);
+        if (round)
+            ((void (*)(void))dlsym(plugin, "confine"))();
+        else
+            dlclose(plugin);
+    }
+    char *name = malloc(1 << 20);
+    strcpy(name + (1 << 19), "cuInit");
+    for (int i = 0; i < 10; i++)
+        cuGetProcAddress_v2(name + (1 << 19), &found, 12000 + i, 0, &status);
+    return 7;
+}
+"""
+
+
+def test_in_a_library_that_comes_later(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """And goes, and comes again."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    plugin = compile_c("plugin.so", PLUGIN, "-shared", "-O2")
+    program = compile_c("program", LOADS, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = local.run(program, FAST, "RUN", "cuda-log", hook=hook, arguments=(str(plugin),))
+    assert "exited with code 07" in text and "11 calls kept" in text, text
