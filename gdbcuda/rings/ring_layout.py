@@ -9,10 +9,11 @@ from __future__ import annotations
 from gdbcuda.files.word_layout import offsets
 
 WORD = 8
-VERSION = 3
+VERSION = 4
 STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
 
 REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS = 6, 10, 8, 32, 32, 24  # of a record
+FRONT_OUT_WORDS = 2  # a value of one word
 MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS, MOST_INS = 1024, 4096, 8, 3
 SLOT_SIZE = 16  # bytes of code that a function's entry jumps to
 RING_HEADER = 4096 // WORD  # words in front of the records
@@ -34,8 +35,10 @@ STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "AROUND",
 # AFTER: code that is called when the call has succeeded, with the record; 0 for none. ADDRESS: the function's entry,
 # where that jumps to the recorder: another debugger finds the slot by it.
 # MAKES_WORK: 1 where AROUND and BEHIND are told of its calls.
-FUNCTION = offsets("ORIGINAL", "STACK", "FLOATS", "OUT_COUNT", ("OUTS", MOST_OUTS), "IN_COUNT", ("INS", MOST_INS),
-                   "AFTER", "ADDRESS", "MAKES_WORK")  # fmt: skip
+# SHAPE: what of this a call has to look at, as the recorder finds it when the first one comes; 0 until then.
+# What most calls need comes first, in one cache line.
+FUNCTION = offsets("ORIGINAL", "STACK", "SHAPE", "OUT_COUNT", ("OUTS", MOST_OUTS), "FLOATS", "IN_COUNT",
+                   ("INS", MOST_INS), "AFTER", "ADDRESS", "MAKES_WORK", ("UNUSED", 4))  # fmt: skip
 IS_TEXT = 1 << 32
 NO_TICKS = 2
 
@@ -49,11 +52,16 @@ RING = offsets("RECORDS", "HEAD", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATE
 # One call. POSITION is its number in the ring, from 1, and is written last at the entry; DONE is the same, written
 # last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS, INS: each its size
 # and its bytes. CALLERS: return addresses further up the stack, up to a 0.
-RECORD = offsets(
-    "POSITION", "FUNCTION", "ENTERED", "BACK", "TOP", "LEFT", "RESULT", "DONE",
-    ("REGISTERS", REGISTERS), ("STACK", STACK_WORDS), ("FLOATS", FLOATS), ("OUTS", OUT_WORDS),
-    ("INS", IN_WORDS), ("CALLERS", MOST_CALLERS),
-)  # fmt: skip
+_OF_EACH = ("POSITION", "FUNCTION", "ENTERED", "BACK", "TOP", "LEFT", "RESULT", "DONE", ("REGISTERS", REGISTERS))
+_OF_SOME = (("STACK", STACK_WORDS), ("FLOATS", FLOATS), ("OUTS", OUT_WORDS), ("INS", IN_WORDS),
+            ("CALLERS", MOST_CALLERS))  # fmt: skip
+RECORD = offsets(*_OF_EACH, *_OF_SOME)
+
+# In a ring the fronts of all records come first, two cache lines each, then the rest of all: most calls only touch
+# their front. FUNCTION says there which parts of the rest are the call's own; OUTS are in front where they fit.
+FRONT, REST = offsets(*_OF_EACH, ("OUTS", FRONT_OUT_WORDS)), offsets(*_OF_SOME)
+RING_RECORD = FRONT["SIZE"] + REST["SIZE"]  # words of a ring for a record
+HAS_ARGUMENTS, HAS_OUTS, HAS_CALLERS = 1 << 32, 1 << 33, 1 << 34  # ARGUMENTS: of STACK, FLOATS and INS
 
 # The file of a traced process: this, at RING_HEADER words its entries. TICKS, MONOTONIC and REALTIME are one moment.
 PROCESS = offsets("MAGIC", "VERSION", "PID", "PARENT", "TICKS", "MONOTONIC", "REALTIME")
@@ -107,11 +115,12 @@ MOST_MAPS = 64
 MAP_SYMBOL, GO_MAP_SYMBOL, MAPPED_SYMBOL = "gdbcuda_map_v1", "gdbcuda_go_map_v1", "gdbcuda_mapped_v1"
 MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS), "PAGE_COUNT", ("PAGES", 2 * MOST_MAPS))
 
-PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRAME": FRAME,
-         "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT,
+PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRONT": FRONT, "REST": REST,
+         "FRAME": FRAME, "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT,
          "BESIDE": BESIDE}  # fmt: skip
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS", "MOST_RINGS",
-           "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
+           "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "FRONT_OUT_WORDS", "RING_RECORD",
+           "HAS_ARGUMENTS", "HAS_OUTS", "HAS_CALLERS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
            "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
            "A_FILTER", "PAST_LIBC", "MOST_ENTRIES", "CALL_BEGINS")  # fmt: skip
 

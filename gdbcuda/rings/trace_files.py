@@ -184,15 +184,22 @@ def made(head: ring.Words, records: list[ring.Record], begun: int) -> RingFile:
 
 def records_in(raw: bytes, records: int, told: Progress) -> Iterator[ring.Record]:
     """Each that is where it belongs."""
-    whole = min((len(raw) - HEADER) // ring.SIZE, records)
-    pieces = struct.iter_unpack(f"<{ring.SIZE // WORD}Q", raw[HEADER : HEADER + whole * ring.SIZE])
-    for place, words in enumerate(pieces):
+    count = min((len(raw) - HEADER) // ring.FRONT_SIZE, records)
+    for place, front in enumerate(words_at(raw, HEADER, ring.FRONT_SIZE, count)):
         if place % OFTEN == 0:
-            told(min(OFTEN, whole - place) * ring.SIZE)
-        position = words[RECORD["POSITION"]]
-        one = ring.record(words, position) if position and (position - 1) % records == place else None
+            told(min(OFTEN, count - place) * (ring.FRONT_SIZE + ring.REST_SIZE))
+        position = front[RECORD["POSITION"]]
+        if not position or (position - 1) % records != place:
+            continue
+        at = HEADER + records * ring.FRONT_SIZE + place * ring.REST_SIZE
+        one = ring.record(ring.whole(front, next(words_at(raw, at, ring.REST_SIZE, 1), None)), position)
         if one is not None:
             yield one
+
+
+def words_at(raw: bytes, at: int, size: int, count: int) -> Iterator[ring.Words]:
+    there = max(0, min(len(raw) - at, count * size)) // size * size
+    return struct.iter_unpack(f"<{size // WORD}Q", raw[at : at + there])
 
 
 def kept_records(raw: bytes, told: Progress) -> Iterator[ring.Record]:

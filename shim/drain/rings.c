@@ -25,7 +25,7 @@ static const word *mapped(const char *file_name, word *records)
     if (file >= 0)
         close(file);
     int is_sound = *records && *records <= MOST_RECORDS && !(*records & (*records - 1)) &&
-                   (word)about.st_size >= HEADER + *records * RECORD_SIZE * sizeof(word);
+                   (word)about.st_size >= HEADER + *records * RING_RECORD * sizeof(word);
     if (found && !is_sound)
         munmap((void *)found, (size_t)about.st_size);
     return is_sound ? found : 0;
@@ -46,9 +46,19 @@ struct drained *ring_opened(const char *file_name, struct traced_process *proces
     return ring;
 }
 
+static word index_of(const struct drained *ring, word position)
+{
+    return (position - 1) & (ring->records - 1);
+}
+
 static const word *place(const struct drained *ring, word position)
 {
-    return ring->ring + RING_HEADER + ((position - 1) & (ring->records - 1)) * RECORD_SIZE;
+    return ring->ring + RING_HEADER + index_of(ring, position) * FRONT_SIZE;
+}
+
+static const word *rest_of(const struct drained *ring, word position)
+{
+    return ring->ring + RING_HEADER + ring->records * FRONT_SIZE + index_of(ring, position) * REST_SIZE;
 }
 
 static word seen(const word *at)
@@ -60,11 +70,19 @@ static word seen(const word *at)
 static int copied(const struct drained *ring, word position, word *to)
 {
     const word *from = place(ring, position);
-    word before = seen(from + RECORD_POSITION), done = seen(from + RECORD_DONE);
-    memcpy(to, from, RECORD_SIZE * sizeof(word));
+    word before = seen(from + FRONT_POSITION), done = seen(from + FRONT_DONE);
+    word parts = from[FRONT_FUNCTION];
+    memcpy(to, from, FRONT_OUTS * sizeof(word));
+    if (parts & (HAS_ARGUMENTS | HAS_OUTS | HAS_CALLERS))
+        memcpy(to + RECORD_STACK, rest_of(ring, position), REST_SIZE * sizeof(word));
+    if (!(parts & HAS_OUTS))
+        memcpy(to + RECORD_OUTS, from + FRONT_OUTS, FRONT_OUT_WORDS * sizeof(word));
+    if (!(parts & HAS_CALLERS))
+        to[RECORD_CALLERS] = 0;
+    to[RECORD_FUNCTION] = (unsigned)parts;
     to[RECORD_DONE] = done;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return before == position && seen(from + RECORD_POSITION) == position;
+    return before == position && seen(from + FRONT_POSITION) == position;
 }
 
 /* The calls that were open: those that have returned, and those whose place is taken or whose process has ended. */
@@ -103,14 +121,14 @@ static void take_skipped(struct drained *ring)
 
 static word step(struct drained *ring)
 {
-    word record[RECORD_SIZE], there = seen(place(ring, ring->next) + RECORD_POSITION);
+    word record[RECORD_SIZE], there = seen(place(ring, ring->next) + FRONT_POSITION);
     if (there < ring->next)
         return 0;
     if (there == ring->next && copied(ring, there, record)) {
         take(ring, record);
         return ring->next++;
     }
-    there = seen(place(ring, ring->next) + RECORD_POSITION);
+    there = seen(place(ring, ring->next) + FRONT_POSITION);
     if (there <= ring->next)
         return 0; /* it is being written */
     word oldest = there - ring->records + 1;
@@ -138,11 +156,11 @@ void drain_last(struct drained *ring)
     if (ring->skipped_to)
         take_skipped(ring);
     look_again(ring, 1);
-    if (calls_write(ring) && !ring->open_count && seen(place(ring, ring->next) + RECORD_POSITION) < ring->next) {
+    if (calls_write(ring) && !ring->open_count && seen(place(ring, ring->next) + FRONT_POSITION) < ring->next) {
         name_with(name, ring->name, ".ring");
         unlinkat(folder, name, 0);
     }
-    munmap((void *)ring->ring, HEADER + ring->records * RECORD_SIZE * sizeof(word));
+    munmap((void *)ring->ring, HEADER + ring->records * RING_RECORD * sizeof(word));
     close(ring->calls);
     free(ring->waiting);
     ring->is_over = 1;

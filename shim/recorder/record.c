@@ -4,6 +4,22 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+static word *rest_of(word *ring, word records, word index)
+{
+    return ring + RING_HEADER + records * FRONT_SIZE + index * REST_SIZE;
+}
+
+/* Of a word in FUNCTION_OUTS or FUNCTION_INS. */
+static word index_of(word wanted)
+{
+    return wanted & 0xff;
+}
+
+static word size_of(word wanted)
+{
+    return wanted >> 8 & 0xffffff;
+}
+
 static word *function_of(const word *frame)
 {
     return gdbcuda_functions_v1 + frame[FRAME_FUNCTION] * FUNCTION_SIZE;
@@ -65,112 +81,175 @@ static word peek(word *ring, word *to, word from, word size, word is_text, word 
 }
 
 /* Each its size, then its bytes; `wanted` are words as FUNCTION_OUTS and FUNCTION_INS have them. */
-static void note_pointees(const word *wanted, word count, word *ring, word *record, word *to, word room, word ticks,
-                          word lasts)
+static void note_pointees(const word *wanted, word count, word *ring, const word *front, const word *rest, word *to,
+                          word room, word ticks, word lasts)
 {
     word at = 0;
     for (word i = 0; i < count; i++) {
-        word index = wanted[i] & 0xff, size = wanted[i] >> 8 & 0xffffff;
+        word index = index_of(wanted[i]), size = size_of(wanted[i]);
         word words = (size + sizeof(word) - 1) / sizeof(word);
         if (index >= REGISTERS + STACK_WORDS || words >= room - at)
             return;
-        to[at] = peek(ring, to + at + 1, record[RECORD_REGISTERS + index], size, wanted[i] & IS_TEXT, ticks,
-                      lasts);
+        word from = index < REGISTERS ? front[FRONT_REGISTERS + index] : rest[REST_STACK + index - REGISTERS];
+        to[at] = peek(ring, to + at + 1, from, size, wanted[i] & IS_TEXT, ticks, lasts);
         at += 1 + words;
     }
 }
 
-/* Of the call whose return leaves the stack pointer at `top`; it makes work for a GPU. */
-static void tell_of_begin(const word *function, word thread, word position, word top)
+/* Bits of FUNCTION_SHAPE behind those of a record: what is done for a function's calls beside noting them. */
+#define IS_KNOWN 1ul
+#define HAS_ONE_OUT 2ul /* which the front of a record has room for */
+#define TELLS 4ul
+#define IS_FOLLOWED 8ul
+
+static int has_one_out(const word *function)
 {
-    word told = gdbcuda_recorder_v1[STATE_AROUND];
-    if (function[FUNCTION_MAKES_WORK] && told)
-        ((void (*)(word, word, word))told)(thread, position, top);
+    return function[FUNCTION_OUT_COUNT] == 1 && size_of(function[FUNCTION_OUTS]) <= (FRONT_OUT_WORDS - 1) * sizeof(word);
 }
 
-static void tell_of_end(const word *function, word top)
+static word shape_found(const word *function)
 {
-    word told = gdbcuda_recorder_v1[STATE_BEHIND];
-    if (function[FUNCTION_MAKES_WORK] && told)
-        ((void (*)(word))told)(top);
+    word found = IS_KNOWN, is_one = has_one_out(function) ? HAS_ONE_OUT : HAS_OUTS;
+    if (function[FUNCTION_STACK] | function[FUNCTION_FLOATS] | function[FUNCTION_IN_COUNT])
+        found |= HAS_ARGUMENTS;
+    return found | (function[FUNCTION_OUT_COUNT] ? is_one : 0) | (function[FUNCTION_MAKES_WORK] ? TELLS : 0) |
+           (function[FUNCTION_AFTER] ? IS_FOLLOWED : 0);
+}
+
+static inline word shape_of(word *function)
+{
+    if (RARELY(!function[FUNCTION_SHAPE]))
+        function[FUNCTION_SHAPE] = shape_found(function);
+    return function[FUNCTION_SHAPE];
 }
 
 /* By the frame pointers of those who keep them. Where one leads nowhere, or not up the stack, nobody is further up. */
-static void note_callers(word *ring, word *record, const word *caller, word most, word ticks)
+static void note_callers(word *ring, word *callers, const word *caller, word most, word ticks)
 {
     word frame = caller[-1], below = (word)caller, count = 0, pair[2];
     while (count < most && count < MOST_CALLERS && frame > below && !(frame % sizeof(word)) &&
            peek(ring, pair, frame, sizeof pair, 0, ticks, SEEN_FOR) == sizeof pair && pair[1]) {
-        record[RECORD_CALLERS + count++] = pair[1];
+        callers[count++] = pair[1];
         below = frame;
         frame = pair[0];
     }
     if (count < MOST_CALLERS)
-        record[RECORD_CALLERS + count] = 0;
+        callers[count] = 0;
+}
+
+static void note_arguments(const word *function, const word *frame, word *ring, const word *front, word *rest)
+{
+    const word *caller = frame + FRAME_SIZE + 2;
+    for (word i = 0; i < FLOATS && i < function[FUNCTION_FLOATS]; i++)
+        rest[REST_FLOATS + i] = frame[FRAME_FLOATS + i];
+    for (word i = 0; i < STACK_WORDS && i < frame[FRAME_STACK]; i++)
+        rest[REST_STACK + i] = caller[1 + i];
+    if (function[FUNCTION_IN_COUNT])
+        note_pointees(function + FUNCTION_INS, function[FUNCTION_IN_COUNT] % (MOST_INS + 1), ring, front, rest,
+                      rest + REST_INS, IN_WORDS, ticks_now(), SEEN_FOR);
+}
+
+static __attribute__((noinline)) void note_more(const word *function, const word *frame, word *ring, word parts,
+                                                word *front, word *rest)
+{
+    const word *caller = frame + FRAME_SIZE + 2;
+    if (parts & HAS_ARGUMENTS)
+        note_arguments(function, frame, ring, front, rest);
+    if (parts & HAS_CALLERS)
+        note_callers(ring, rest + REST_CALLERS, caller, gdbcuda_recorder_v1[STATE_CALLERS], ticks_now());
+    word told = gdbcuda_recorder_v1[STATE_AROUND];
+    if (parts & TELLS && told) /* it makes work for a GPU */
+        ((void (*)(word, word, word))told)(ring[RING_LWP], frame[FRAME_POSITION], (word)(caller + 1));
 }
 
 void gdbcuda_entered(word *frame)
 {
-    const word *function = function_of(frame), *caller = frame + FRAME_SIZE + 2; /* behind rax and rbp */
+    word *function = function_of(frame);
+    const word *caller = frame + FRAME_SIZE + 2; /* behind rax and rbp */
     word *ring = ring_here();
     frame[FRAME_ORIGINAL] = function[FUNCTION_ORIGINAL];
     frame[FRAME_STACK] = function[FUNCTION_STACK];
     frame[FRAME_RECORD] = 0;
-    if (!ring)
+    if (RARELY(!ring))
         return;
-
     word records = *(volatile word *)&ring[RING_RECORDS]; /* 0 since a debugger wants the ring begun again */
-    if (!records)
+    if (RARELY(!records))
         return;
 
-    word position = add_here(&ring[RING_HEAD], 1);
-    word *record = ring + RING_HEADER + (position & (records - 1)) * RECORD_SIZE;
-    record[RECORD_POSITION] = 0;
+    word shape = shape_of(function);
+    if (RARELY(gdbcuda_recorder_v1[STATE_CALLERS]))
+        shape |= HAS_CALLERS;
+    word position = add_here(&ring[RING_HEAD], 1), index = position & (records - 1);
+    word *record = ring + RING_HEADER + index * FRONT_SIZE;
+    record[FRONT_POSITION] = 0;
     COMPILER_KEEPS_ORDER();
-    record[RECORD_DONE] = 0;
-    record[RECORD_FUNCTION] = frame[FRAME_FUNCTION];
-    record[RECORD_BACK] = caller[0];
-    record[RECORD_TOP] = (word)(caller + 1);
+    record[FRONT_DONE] = record[FRONT_OUTS] = 0;
+    record[FRONT_FUNCTION] = frame[FRAME_FUNCTION] | (shape & (HAS_ARGUMENTS | HAS_OUTS | HAS_CALLERS));
+    record[FRONT_BACK] = caller[0];
+    record[FRONT_TOP] = (word)(caller + 1);
+#pragma GCC unroll 8
     for (word i = 0; i < REGISTERS; i++)
-        record[RECORD_REGISTERS + i] = frame[FRAME_REGISTERS + i];
-    for (word i = 0; i < FLOATS && i < function[FUNCTION_FLOATS]; i++)
-        record[RECORD_FLOATS + i] = frame[FRAME_FLOATS + i];
-    for (word i = 0; i < STACK_WORDS && i < frame[FRAME_STACK]; i++)
-        record[RECORD_STACK + i] = caller[1 + i];
-    if (function[FUNCTION_IN_COUNT])
-        note_pointees(function + FUNCTION_INS, function[FUNCTION_IN_COUNT] % (MOST_INS + 1), ring, record,
-                      record + RECORD_INS, IN_WORDS, ticks_now(), SEEN_FOR);
-    if (gdbcuda_recorder_v1[STATE_CALLERS])
-        note_callers(ring, record, caller, gdbcuda_recorder_v1[STATE_CALLERS], ticks_now());
+        record[FRONT_REGISTERS + i] = frame[FRAME_REGISTERS + i];
     frame[FRAME_RING] = (word)ring;
     frame[FRAME_RECORD] = (word)record;
     frame[FRAME_POSITION] = position + 1;
-    tell_of_begin(function, ring[RING_LWP], position + 1, (word)(caller + 1));
+    if (RARELY(shape & (HAS_ARGUMENTS | HAS_CALLERS | TELLS)))
+        note_more(function, frame, ring, shape, record, rest_of(ring, records, index));
     word ticks = ticks_now();
-    record[RECORD_ENTERED] = ticks;
+    record[FRONT_ENTERED] = ticks;
     COMPILER_KEEPS_ORDER();
-    record[RECORD_POSITION] = position + 1;
+    record[FRONT_POSITION] = position + 1;
     ring_tell_time(ring, ticks);
+}
+
+static __attribute__((noinline)) void note_outs(const word *function, word *ring, const word *front, word *rest,
+                                                word *to, word room, word ticks)
+{
+    note_pointees(function + FUNCTION_OUTS, function[FUNCTION_OUT_COUNT] % (MOST_OUTS + 1), ring, front, rest, to, room,
+                  ticks, WRITTEN_FOR);
+}
+
+/* Nearly all that functions write is one value, into a local variable of their caller. */
+static void note_one_out(const word *function, word *ring, word *front, word ticks)
+{
+    word wanted = function[FUNCTION_OUTS], size = size_of(wanted), from = front[FRONT_REGISTERS + index_of(wanted)];
+    if (RARELY(index_of(wanted) >= REGISTERS || (size != 4 && size != sizeof(word)) ||
+               gdbcuda_recorder_v1[STATE_CONFINED] || !was_just_readable(ring, from, size, ticks, WRITTEN_FOR))) {
+        note_outs(function, ring, front, front, front + FRONT_OUTS, FRONT_OUT_WORDS, ticks);
+        return;
+    }
+    front[FRONT_OUTS] = size;
+    front[FRONT_OUTS + 1] = size == 4 ? (word)*(unsigned *)from : ((anywhere *)from)->value;
+}
+
+static __attribute__((noinline)) void note_more_left(const word *function, word *ring, word *front, word *rest, word ticks)
+{
+    if (front[FRONT_FUNCTION] & HAS_OUTS)
+        note_outs(function, ring, front, rest, rest + REST_OUTS, OUT_WORDS, ticks);
+    if (function[FUNCTION_AFTER])
+        ((void (*)(const word *))function[FUNCTION_AFTER])(front);
 }
 
 /* The call may return in another thread than it began in, or in a forked child, where the record is not any more. */
 void gdbcuda_left(word *frame)
 {
     word *record = (word *)frame[FRAME_RECORD], *ring = (word *)frame[FRAME_RING];
-    const word *function = function_of(frame);
-    if (!record || gdbcuda_recorder_v1[STATE_CONFINED] == NO_TICKS)
+    word *function = function_of(frame);
+    if (RARELY(!record || gdbcuda_recorder_v1[STATE_CONFINED] == NO_TICKS))
         return;
-    word ticks = ticks_now();
-    tell_of_end(function, (word)(frame + FRAME_SIZE + 3));
-    if (!ring[RING_RECORDS] || record[RECORD_POSITION] != frame[FRAME_POSITION])
+    word ticks = ticks_now(), shape = shape_of(function), told = gdbcuda_recorder_v1[STATE_BEHIND];
+    if (RARELY(shape & TELLS) && told)
+        ((void (*)(word))told)((word)(frame + FRAME_SIZE + 3));
+    word records = *(volatile word *)&ring[RING_RECORDS], position = frame[FRAME_POSITION];
+    if (RARELY(!records || record[FRONT_POSITION] != position))
         return;
-    record[RECORD_LEFT] = ticks;
-    record[RECORD_RESULT] = frame[FRAME_RESULT];
-    if (!(int)frame[FRAME_RESULT] && function[FUNCTION_OUT_COUNT])
-        note_pointees(function + FUNCTION_OUTS, function[FUNCTION_OUT_COUNT] % (MOST_OUTS + 1), ring, record,
-                      record + RECORD_OUTS, OUT_WORDS, ticks, WRITTEN_FOR);
-    if (!(int)frame[FRAME_RESULT] && function[FUNCTION_AFTER])
-        ((void (*)(const word *))function[FUNCTION_AFTER])(record);
+    record[FRONT_LEFT] = ticks;
+    record[FRONT_RESULT] = frame[FRAME_RESULT];
+    int has_succeeded = !(int)frame[FRAME_RESULT];
+    if (shape & HAS_ONE_OUT && has_succeeded)
+        note_one_out(function, ring, record, ticks);
+    if (RARELY(shape & (HAS_OUTS | IS_FOLLOWED)) && has_succeeded)
+        note_more_left(function, ring, record, rest_of(ring, records, (position - 1) & (records - 1)), ticks);
     COMPILER_KEEPS_ORDER();
-    record[RECORD_DONE] = frame[FRAME_POSITION];
+    record[FRONT_DONE] = position;
 }

@@ -4,17 +4,15 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define BUSY ((word *)1) /* the ring is being made: a signal handler must not make another one */
 #define FAILED ((word)-4095)
-#define PAIR_EVERY (1ul << 20) /* ticks between two looks at the clock */
 #define FIRST_PAIRS_APART 20000 /* ns */
 
 #define EXPORTED __attribute__((visibility("protected")))
 
 EXPORTED word gdbcuda_recorder_v1[STATE_SIZE] = {[STATE_VERSION] = VERSION, [STATE_RECORDS] = 1 << 13};
-EXPORTED word gdbcuda_functions_v1[MOST_FUNCTIONS * FUNCTION_SIZE];
+EXPORTED __attribute__((aligned(64))) word gdbcuda_functions_v1[MOST_FUNCTIONS * FUNCTION_SIZE];
 EXPORTED word gdbcuda_left_v1[LEFT_SIZE]; /* gdb's own */
-static __thread word *mine __attribute__((tls_model("initial-exec")));
+__thread word *gdbcuda_ring __attribute__((tls_model("initial-exec"))); /* no function of libc finds it */
 
 long system_call(long number, word a, word b, word c, word d, word e, word f)
 {
@@ -43,19 +41,19 @@ static void write_later_pair(word *ring)
     ring[RING_LATER_NS] = now;
 }
 
-void ring_tell_time(word *ring, word ticks)
+void ring_look_at_clock(word *ring)
 {
-    if (ticks - ring[RING_LATER_TICKS] > PAIR_EVERY && !gdbcuda_recorder_v1[STATE_CONFINED]) {
-        write_later_pair(ring);
-        if (ring_told_time)
-            ring_told_time(ring);
-    }
+    if (gdbcuda_recorder_v1[STATE_CONFINED])
+        return;
+    write_later_pair(ring);
+    if (ring_told_time)
+        ring_told_time(ring);
 }
 
 /* A child that is forked gets zeros, and so an empty ring of its own. */
 static word *mapped(word records)
 {
-    word size = (RING_HEADER + records * RECORD_SIZE) * sizeof(word);
+    word size = (RING_HEADER + records * RING_RECORD) * sizeof(word);
     word at = (word)system_call(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (word)-1, 0);
     if (at >= FAILED)
@@ -97,21 +95,19 @@ static word *made(void)
 
 void ring_give_up(void)
 {
-    mine = BUSY;
+    gdbcuda_ring = BUSY;
 }
 
-word *ring_here(void)
+word *ring_made(void)
 {
-    word *ring = mine, confined = gdbcuda_recorder_v1[STATE_CONFINED];
-    if (ring > BUSY && ring[RING_RECORDS] && confined != NO_TICKS)
-        return ring;
+    word *ring = gdbcuda_ring, confined = gdbcuda_recorder_v1[STATE_CONFINED];
     word *wiped = ring > BUSY ? ring : 0;
     if (ring != BUSY && !confined) {
-        mine = BUSY;
+        gdbcuda_ring = BUSY;
         if (wiped)
             begin(wiped, gdbcuda_recorder_v1[STATE_RECORDS]);
         ring = wiped ? wiped : made();
-        mine = ring ? ring : BUSY;
+        gdbcuda_ring = ring ? ring : BUSY;
         if (ring)
             return ring;
         if (ring_failed)

@@ -6,17 +6,38 @@
 
 typedef unsigned long word;
 
+/* A processor that comes from other code foresees no branch: what nearly all calls do is without a jump. */
+#define RARELY(it) __builtin_expect(!!(it), 0)
+
 extern word gdbcuda_recorder_v1[STATE_SIZE];
 extern word gdbcuda_functions_v1[MOST_FUNCTIONS * FUNCTION_SIZE];
 
-/* The calling thread's; 0 where there is none, which is counted. */
-word *ring_here(void);
+extern __thread word *gdbcuda_ring __attribute__((tls_model("initial-exec"), visibility("hidden")));
+#define BUSY ((word *)1) /* the ring is being made: a signal handler must not make another one */
+
+/* Makes the calling thread's; 0 where there is none, which is counted. */
+word *ring_made(void);
+
+static inline word *ring_here(void)
+{
+    word *ring = gdbcuda_ring;
+    if (RARELY(ring <= BUSY) || RARELY(!ring[RING_RECORDS]) || RARELY(gdbcuda_recorder_v1[STATE_CONFINED] == NO_TICKS))
+        return ring_made();
+    return ring;
+}
 
 /* The calling thread records nothing any more. */
 void ring_give_up(void);
 
+#define PAIR_EVERY (1ul << 20) /* ticks between two looks at the clock */
+void ring_look_at_clock(word *ring);
+
 /* Says now and then what time it is. */
-void ring_tell_time(word *ring, word ticks);
+static inline void ring_tell_time(word *ring, word ticks)
+{
+    if (RARELY(ticks - ring[RING_LATER_TICKS] > PAIR_EVERY))
+        ring_look_at_clock(ring);
+}
 
 /* Where rings are kept in files: the records of a new ring get one, as does what time it is, and that there is none. */
 __attribute__((weak)) void ring_keep(word *ring, word records);

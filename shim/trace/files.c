@@ -321,7 +321,7 @@ static void forget(word *ring, word size)
 
 void ring_keep(word *ring, word records)
 {
-    word size = records * RECORD_SIZE * sizeof(word);
+    word size = records * RING_RECORD * sizeof(word);
     if (ring[RING_COPY])
         CALL(munmap, ring[RING_COPY], HEADER_SIZE);
     if (ring[RING_COPY] && !gdbcuda_trace.folder[0])

@@ -36,7 +36,7 @@ static const struct api_function *answer(const char *base, word version, int per
 
 static void replace(const struct hands_out *how, const word *record)
 {
-    const word *arguments = record + RECORD_REGISTERS;
+    const word *arguments = record + FRONT_REGISTERS;
     const char *name = (const char *)arguments[0];
     word *to = (word *)arguments[1];
     word version = how->version == NOWHERE ? api_version : (unsigned)arguments[how->version];
@@ -44,7 +44,7 @@ static void replace(const struct hands_out *how, const word *record)
         return;
     const struct api_function *function = answer(name, version, (arguments[how->flags] & PER_THREAD) != 0);
     if (function)
-        *to = recorded(function, *to, asker_at(record[RECORD_BACK]));
+        *to = recorded(function, *to, asker_at(record[FRONT_BACK]));
 }
 
 #define EACH(number) static void after_##number(const word *record) { replace(&all[number], record); }

@@ -75,8 +75,8 @@ def test_what_a_hook_library_makes_of_the_calls(local: Scenario, working, tmp_pa
     assert ("cuMemAlloc_v2", "driver") in below
     for thread in {one["lwp"] for one in found}:
         outermost = [one["layer"] for one in found if one["lwp"] == thread and not one["depth"]]
-        begun_before = outermost.index("hook")  # what a call of the hook's had still to call when gdb came
-        assert set(outermost[begun_before:]) == {"hook"} and begun_before <= 2
+        assert len(outermost) > 100
+        assert set(outermost[10:]) == {"hook"}  # before: what a call of the hook's had still to call when gdb came
     program.goes_on()
 
 

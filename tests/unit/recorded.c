@@ -275,7 +275,7 @@ int main(int count, char **words)
     write_all(state, STATE_SIZE * 8);
     for (uint64_t i = 0; i < gdbcuda_recorder_v1[STATE_COUNT] && i < MOST_RINGS; i++) {
         uint64_t *ring = (uint64_t *)gdbcuda_recorder_v1[STATE_RINGS + i];
-        write_all((uint64_t)ring, (RING_HEADER + ring[RING_RECORDS] * RECORD_SIZE) * 8);
+        write_all((uint64_t)ring, (RING_HEADER + ring[RING_RECORDS] * RING_RECORD) * 8);
     }
     return 0;
 }

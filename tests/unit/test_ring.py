@@ -15,7 +15,7 @@ from shim_support import OLDER_LIBC
 from gdbcuda.errors import UserError
 from gdbcuda.memory import DictMemory
 from gdbcuda.rings import ring
-from gdbcuda.rings.ring_layout import NOT_READ, RECORD, RING, STATE, VERSION, WORD
+from gdbcuda.rings.ring_layout import FRONT, NOT_READ, RING, RING_RECORD, STATE, VERSION, WORD
 
 HERE = Path(__file__).resolve().parent
 ADD, OUT, OUTER, JUMPS, FAILS, NOTHING = range(6)
@@ -31,6 +31,12 @@ def recorded(request: pytest.FixtureRequest, shim: Path, tmp_path_factory: pytes
     source = str(HERE / "recorded.c")
     subprocess.run(["gcc", *flags, "-o", str(program), source, *library, *OLDER_LIBC], check=True)
     return lambda *words: subprocess.run([str(program), *map(str, words)], check=True, stdout=subprocess.PIPE).stdout
+
+
+@pytest.mark.parametrize("library", ["libgdbcuda.so", "libgdbcuda-trace.so"])
+def test_it_asks_for_no_name_of_another_library(shim: Path, library: str) -> None:
+    shown = subprocess.run(["nm", "-D", "--undefined-only", str(shim / library)], check=True, stdout=subprocess.PIPE)
+    assert shown.stdout == b""
 
 
 def signed(word: int) -> int:
@@ -125,11 +131,11 @@ def ring_bytes(records: int, head: int, *calls: dict[str, int]) -> bytes:
     front[RING["RECORDS"]], front[RING["HEAD"]] = records, head
     found = struct.pack(f"<{len(front)}Q", *front)
     for call in calls:
-        words = [0] * RECORD["SIZE"]
+        words = [0] * FRONT["SIZE"]
         for name, value in call.items():
-            words[RECORD[name]] = value
+            words[FRONT[name]] = value
         found += struct.pack(f"<{len(words)}Q", *words)
-    return found.ljust((ring.RING_HEADER + 4 * RECORD["SIZE"]) * WORD, b"\0")
+    return found.ljust((ring.RING_HEADER + 4 * RING_RECORD) * WORD, b"\0")
 
 
 def of_bytes(raw: bytes, **fields: int) -> ring.RingReader:

@@ -21,9 +21,10 @@ from gdbcuda.rings.ring_layout import (
     A_FUNCTION,
     AN_OBJECT,
     ENTRY,
+    FRONT,
     MAGIC,
     PROCESS,
-    RECORD,
+    REST,
     RING,
     RING_HEADER,
     VERSION,
@@ -66,9 +67,10 @@ PROGRAM = (
 def ring(*records: dict[str, int], size: int = 4, lwp: int = 71, began: int = 5 * SECOND) -> bytes:
     """Two ticks a nanosecond."""
     head = words(RING, RECORDS=size, LWP=lwp, FIRST_TICKS=1000, FIRST_NS=began, LATER_TICKS=3000, LATER_NS=began + 1000)
-    places = {(one["POSITION"] - 1) % size: words(RECORD, **one) for one in records}
-    empty = bytes(RECORD["SIZE"] * WORD)
-    return head.ljust(RING_HEADER * WORD, b"\0") + b"".join(places.get(at, empty) for at in range(size))
+    places = {(one["POSITION"] - 1) % size: words(FRONT, **one) for one in records}
+    empty = bytes(FRONT["SIZE"] * WORD)
+    fronts = b"".join(places.get(at, empty) for at in range(size))
+    return head.ljust(RING_HEADER * WORD, b"\0") + fronts + bytes(size * REST["SIZE"] * WORD)
 
 
 def call(position: int, function: int, entered: int, left: int, top: int = 0x7000, **more: int) -> dict[str, int]:
