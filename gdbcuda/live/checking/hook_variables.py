@@ -87,9 +87,7 @@ def of_functions(functions: list[tuple[str, int]]) -> Iterator[HookVariable]:
 def blocks(start: int) -> Iterator[gdb.Block]:
     """The block of the function that begins there, and those inside of it. gdb tells only of the innermost around an
     address: such a block has some instructions."""
-    whole = block_at(start)
-    while whole is not None and whole.function is None:
-        whole = whole.superblock
+    whole = process.block_of_function(block_at(start))
     if whole is None or whole.start != start:
         return
     seen = set()
@@ -113,8 +111,6 @@ def block_at(address: int) -> gdb.Block | None:
 
 def of_block(block: gdb.Block) -> str:
     """The function that the block is in, without its arguments."""
-    at: gdb.Block | None = block
-    while at is not None and at.function is None:
-        at = at.superblock
-    name = at.function.name if at is not None and at.function is not None else ""
+    whole = process.block_of_function(block)
+    name = whole.function.name if whole is not None and whole.function is not None else ""
     return cplusplus.plain(name)
