@@ -43,7 +43,8 @@ VIEWS = {
         "gdbcuda log timeline calls.jsonl",)),
     "memory": View("show_memory", "what was allocated, leaked and misused", file_options.MemoryFilesOptions, (
         "gdbcuda log memory calls.jsonl --view leaks",
-        "gdbcuda log memory calls.jsonl --view live --least 1M")),
+        "gdbcuda log memory calls.jsonl --view live --least 1M",
+        "gdbcuda log memory calls --torch snapshot.pickle")),
     "kernel": View("show_kernel", "which API call costs how many system calls, of logs that are joined by time",
                    file_options.KernelOptions, (
         "gdbcuda log kernel calls kernel.jsonl",

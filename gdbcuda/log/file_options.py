@@ -43,6 +43,7 @@ class MemoryFilesOptions(LogOptions, shared.WhereOptions, shared.LedgerOptions):
     view: str = option(
         text("VIEW"), "overview, live, leaks, peak, by-site, problems, reported, or an address", default="overview"
     )
+    torch: str | None = option(FILE, "torch.cuda.memory._dump_snapshot's file: who made its segments, who holds them")
 
 
 class ImportOptions(Options):

@@ -174,14 +174,19 @@ def show_diff(wanted: DiffOptions, sources: list[LogSource]) -> None:
 
 
 def show_memory(wanted: MemoryFilesOptions, sources: list[LogSource]) -> None:
-    from gdbcuda.ledger import Ledgers
+    from gdbcuda.ledger import Ledgers, torch_memory
     from gdbcuda.ledger import data as ledger_data
+    from gdbcuda.log import torch_file
 
     out = Printer(wanted, sources)
     check_view(wanted.view, wanted.least)
+    segments = torch_file.read(wanted.torch) if wanted.torch else None
     for source in out.each(sources):
         events = select.within(source.events(), wanted.places) if wanted.places else source.events()
         found = Ledgers(source.table, source.log.notes).feed(events).by_program
+        if segments is not None:
+            out.put(source, torch_memory.shown(segments, found.values(), source.writer, out.as_json))
+            continue
         for (process, _), ledger in found.items():
             if len(found) > 1 and not wanted.json:
                 output.say(f"-- {visible(process_text(process, source.log))}")

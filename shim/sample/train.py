@@ -42,4 +42,5 @@ def main():
         model.step([size, 2 * size])
 
 
-main()
+if __name__ == "__main__":
+    main()
