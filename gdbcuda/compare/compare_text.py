@@ -20,6 +20,8 @@ from gdbcuda.text.units import human
 
 MOST = 40  # differences, and functions of the table of times, unless all are wanted
 MOST_TIMES = 10
+BLIND = ("Behind the hook library no call of the driver was seen: it passes on none, or in a way that is not recorded\n"
+         "(gdbcuda help trace).")  # fmt: skip
 NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -37,6 +39,7 @@ class AbReport:
     times: list[FunctionTime]
     memory: OwnMemory
     unused: list[str] = field(default_factory=list)
+    is_blind: bool = False
 
     @property
     def status(self) -> int:
@@ -46,8 +49,8 @@ class AbReport:
 def text(report: AbReport, is_all: bool) -> str:
     seen, asked = ([one for one in report.found if one.is_drivers == is_it] for is_it in (False, True))
     parts = [verdict(report), listed("What the program sees", seen, is_all),
-             listed("What the driver is asked", asked, is_all), costs(report), timed(report.times, is_all),
-             unused(report.unused)]  # fmt: skip
+             listed("What the driver is asked", asked, is_all), BLIND if report.is_blind else "", costs(report),
+             timed(report.times, is_all), unused(report.unused)]  # fmt: skip
     return "\n\n".join(filter(None, parts))
 
 

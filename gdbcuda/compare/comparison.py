@@ -25,7 +25,7 @@ class Both(NamedTuple):
 
 class Comparison:
     """Of two sides that were fed. ``extra``: the calls that the second hook library has made of its own;
-    ``both``: the program's calls that are in both runs."""
+    ``both``: the program's calls that are in both runs; ``is_blind``: behind the hook library no call was seen."""
 
     def __init__(self, ours: RunSide, theirs: RunSide) -> None:
         self.sides = ours, theirs
@@ -35,6 +35,7 @@ class Comparison:
             self.compare_processes(mine, yours)
         first, second = (PassedOn(side) for side in self.sides)
         self.extra = second.extra
+        self.is_blind = not second.forwarded and any("never forwarded" in head for head in second.findings.by_head)
         self.findings.join(second.findings.less(first.findings))
 
     def compare_processes(self, ours: ComparedProcess | None, theirs: ComparedProcess | None) -> None:

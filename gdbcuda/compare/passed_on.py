@@ -20,6 +20,7 @@ class PassedOn:
         self.side, self.findings = side, Findings()
         self.reader = ValueReader(side.table, (side.pids, side.pids))
         self.extra: list[ComparedCall] = []
+        self.forwarded = 0
         for process in side.processes:
             missing: list[ComparedCall] = []
             extra = [one for call in process.calls() for one in self.of_call(call, missing)]
@@ -32,6 +33,7 @@ class PassedOn:
         if one.is_hooks and one.of_program and not resolves(one, self.side.table):
             asked = list(one.asked)
             passed = forwarded(one, asked)
+            self.forwarded += passed is not None
             if passed is not None:
                 self.compare(one, passed)
             elif not one.call.ended:  # one that has not returned may yet be

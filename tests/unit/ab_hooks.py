@@ -49,6 +49,29 @@ HOOKS = {
         { write(2, "freed\\n", 6); return NEXT(cuMemFree_v2)(p); }""",
     "hidden": "#pragma GCC visibility push(hidden)\nCUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)"
               "{ return NEXT(cuMemAlloc_v2)(p, n); }",
+    "past_the_loader": """
+        #include <link.h>
+        #include <string.h>
+        static char *real;
+        static int look(struct dl_phdr_info *object, size_t size, void *name)
+        {
+            const ElfW(Dyn) *entry = 0;
+            const ElfW(Sym) *symbol = 0;
+            char *texts = 0;
+            for (int i = 0; strstr(object->dlpi_name, "libcuda.so") && i < object->dlpi_phnum; i++)
+                if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+                    entry = (void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+            for (; entry && entry->d_tag; entry++) {
+                symbol = entry->d_tag == DT_SYMTAB ? (void *)entry->d_un.d_ptr : symbol;
+                texts = entry->d_tag == DT_STRTAB ? (void *)entry->d_un.d_ptr : texts;
+            }
+            for (; (char *)symbol < texts && !real; symbol++)
+                if (!strcmp(texts + symbol->st_name, name) && symbol->st_value)
+                    real = (char *)object->dlpi_addr + symbol->st_value;
+            return size == 0;
+        }
+        CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)
+        { dl_iterate_phdr(look, "cuMemAlloc_v2"); return ((__typeof__(&cuMemAlloc_v2))real)(p, n); }""",
     "watching": """static void *watch(void *n) { size_t f, t; NEXT(cuMemGetInfo_v2)(&f, &t); return n; }
         CUresult cuMemFree_v2(CUdeviceptr p) { pthread_t t; pthread_create(&t, 0, watch, 0); pthread_join(t, 0);
         return NEXT(cuMemFree_v2)(p); }""",

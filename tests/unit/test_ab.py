@@ -150,6 +150,41 @@ def test_for_ci(files: AbFiles, tmp_path: Path) -> None:
     assert cases["cuMemAlloc_v2"] == cases["stderr"] == cases["exit status"] == [] and len(cases["stdout"]) == 1
 
 
+def test_as_a_page(files: AbFiles, tmp_path: Path) -> None:
+    files.ab("--hook", files.hook("memory_kept"), "--report", tmp_path / "ab.html")
+    page = (tmp_path / "ab.html").read_text()
+    root = ElementTree.fromstring(re.sub(r'<!DOCTYPE html>|<meta[^>]*>', "", page))
+    rows = [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
+    assert any(row[0].startswith("extra call cuMemAlloc_v2#") and row[1] == "1" for row in rows)
+    assert [head.text for head in root.iter("h2")] == ["What the program sees", "What the driver is asked",
+                                                       "Time of a call"]  # fmt: skip
+    assert "-&gt;" in page
+
+
+def test_calls_that_no_loader_has_bound_are_not_taken_for_missing(files: AbFiles) -> None:
+    done = files.ab("--hook", files.hook("past_the_loader"))
+    assert "  never forwarded cuMemAlloc_v2\n" in done.stdout
+    assert "Behind the hook library no call of the driver was seen" in done.stdout
+
+
+def test_of_children_too(files: AbFiles, shim: Path) -> None:
+    script = files.folder / "both.sh"
+    script.write_text(f"#!/bin/sh\n{files.program} && {files.program}\n")
+    script.chmod(0o700)
+    meant = shim.parent / "hook" / "meant.txt"
+    assert files.differences("--hook", shim / HOOK, "--allow", meant, program=script) == {}
+    hook = files.hook("size_padded")
+    assert files.differences("--hook", hook, program=script) == {
+        "driver argument cuMemAlloc_v2 bytesize: 4.00 KiB -> 4.50 KiB": 2
+    }
+
+
+def test_a_log_that_cannot_be_read_is_no_agreement(files: AbFiles) -> None:
+    """Its helper is too slow for a ring of one call."""
+    done = files.ab("--hook", files.hook("right"), "--last", "1", program=files.shim / "sample" / "train")
+    assert done.returncode == 2 and "was not recorded whole, so nothing is compared: " in done.stderr
+
+
 def test_what_is_kept(files: AbFiles, tmp_path: Path) -> None:
     assert files.ab("--hook", files.hook("right"), "-o", tmp_path / "kept").returncode == 0
     assert {path.name for path in (tmp_path / "kept").iterdir()} == {"first", "second", "stdin"}

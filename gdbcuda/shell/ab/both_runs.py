@@ -73,12 +73,11 @@ def recorder_works(program: str) -> bool:
 
 
 def side(one: RecordedRun) -> RunSide:
-    """A program that makes no call leaves nothing."""
+    """A program that makes no call leaves an empty folder."""
     hooks = [one.plan.hook] if one.plan.hook else []
-    try:
-        source = LogSource(one.log)
-    except UserError:
+    if os.path.isdir(one.log) and not os.listdir(one.log):
         return empty_side(hooks)
+    source = LogSource(one.log)
     found = RunSide(hooks, source.table, source.log.notes, source.writer).feed(source.events())
     require_whole(source, one)
     return found
@@ -132,7 +131,7 @@ def report(
     return AbReport(
         os.path.basename(runs[0].plan.words[0]), (labels[0], labels[1]), outcomes,
         (sides[0].count(), sides[1].count()), names, [one for one in all_found if one not in meant], meant,
-        costs.times(found.both), memory, allowed.unused,
+        costs.times(found.both), memory, allowed.unused, found.is_blind,
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def run(wanted: AbOptions) -> int:
 def tell(wanted: AbOptions, report: AbReport) -> None:
     import json
 
-    from gdbcuda.compare import compare_text
+    from gdbcuda.compare import compare_page, compare_text
     from gdbcuda.compare.findings import allow_file
     from gdbcuda.files import user_files
     from gdbcuda.text import output, render
@@ -69,6 +69,8 @@ def tell(wanted: AbOptions, report: AbReport) -> None:
 
     if wanted.junit:
         user_files.save(wanted.junit, compare_text.junit(report))
+    if wanted.report:
+        user_files.save(wanted.report, compare_page.page(report))
     if wanted.json:
         output.say(json.dumps(compare_text.data(report)))
     else:

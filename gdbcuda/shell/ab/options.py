@@ -17,6 +17,7 @@ class AbOptions(Coloured):
     accept: str | None = option(FILE, "write such a file, which allows all that was found")
     json: bool = flag("for scripts: one JSON object")
     junit: str | None = option(FILE, "write a report for CI")
+    report: str | None = option(FILE, "write a page of HTML")
     twice: bool = flag("run the first twice: what differs there as well, the hook library has not changed")
     limit: float | None = option(TIME, "so long a run may take (default: the second ten times the first and a minute)",
                                  "--timeout")  # fmt: skip
