@@ -114,12 +114,16 @@ class AbFiles:
     def hook(self, name: str) -> Path:
         return self.built(f"lib{name}.so", BEGIN + HOOKS[name], "-shared", "-fPIC", "-Wno-unused-result")
 
+    def environment(self) -> dict[str, str]:
+        return {**clean_environment(), "LD_LIBRARY_PATH": f"{self.shim}/sample:{self.shim}/standin",
+                "PYTHONPATH": str(ROOT)}  # fmt: skip
+
+    def line(self, *words: object, program: Path | None = None) -> list[str]:
+        return [sys.executable, "-m", "gdbcuda", "ab", *map(str, words), "--", str(program or self.program)]
+
     def ab(self, *words: object, stdin: str = "", program: Path | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {**clean_environment(), "LD_LIBRARY_PATH": f"{self.shim}/sample:{self.shim}/standin",
-                       "PYTHONPATH": str(ROOT)}  # fmt: skip
-        line = [sys.executable, "-m", "gdbcuda", "ab", *map(str, words)]
-        return subprocess.run([*line, "--", str(program or self.program)] if program != Path() else line,
-                              capture_output=True, text=True, env=environment, input=stdin, timeout=120)  # fmt: skip
+        return subprocess.run(self.line(*words, program=program), capture_output=True, text=True,
+                              env=self.environment(), input=stdin, timeout=120)  # fmt: skip
 
     def data(self, *words: object, stdin: str = "", program: Path | None = None) -> dict[str, Any]:
         done = self.ab(*words, "--json", stdin=stdin, program=program)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -183,6 +186,20 @@ def test_a_log_that_cannot_be_read_is_no_agreement(files: AbFiles) -> None:
     """Its helper is too slow for a ring of one call."""
     done = files.ab("--hook", files.hook("right"), "--last", "1", program=files.shim / "sample" / "train")
     assert done.returncode == 2 and "was not recorded whole, so nothing is compared: " in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_ends_it_ends_the_program(files: AbFiles, number: int) -> None:
+    (files.folder / "long.sh").write_text(f"#!/bin/sh\necho $$ > {files.folder}/pid\nexec sleep 60\n")
+    (files.folder / "long.sh").chmod(0o700)
+    (files.folder / "pid").unlink(missing_ok=True)
+    begun = subprocess.Popen(files.line("--hook", files.hook("right"), program=files.folder / "long.sh"),
+                             env=files.environment(), stdin=subprocess.DEVNULL)  # fmt: skip
+    while not (files.folder / "pid").exists() or not (files.folder / "pid").read_text().strip():
+        time.sleep(0.01)
+    begun.send_signal(number)
+    assert begun.wait(60) == 130
+    assert not Path(f"/proc/{(files.folder / 'pid').read_text().strip()}").exists()
 
 
 def test_what_is_kept(files: AbFiles, tmp_path: Path) -> None:

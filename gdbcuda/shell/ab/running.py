@@ -23,6 +23,7 @@ from gdbcuda.shell.trace import starting
 from gdbcuda.text.printable import visible
 
 SIGNALLED, KIB = 128, 1024
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 OFTEN = 0.01  # seconds between two looks at the program
 LONGEST_WRITING = 10.0  # seconds that the helper may take for the last calls
 CALLS, STDOUT, STDERR = "calls", "stdout", "stderr"
@@ -101,8 +102,10 @@ def given(stdin: str | None) -> Iterator[BinaryIO | None]:
 
 
 def waited(pid: int, deadline: float | None) -> tuple[int, int, bool]:
-    """(status as wait says it, KiB of memory, whether it was too late). Ctrl-C ends the program and us."""
+    """(status as wait says it, KiB of memory, whether it was too late). What ends us ends the program first."""
     is_late = False
+    for number in ENDING:
+        signal.signal(number, signal.default_int_handler)
     try:
         while True:
             found, status, usage = os.wait4(pid, os.WNOHANG)
