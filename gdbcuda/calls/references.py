@@ -54,6 +54,7 @@ class References:
         self.started = 0  # all of them together
         self.objects: dict[tuple[Process, str], Details] = {}  # by process and file name
         self.gpus: dict[Process, Details] = {}  # which there are, and how far the times of their work may be wrong
+        self.functions: dict[tuple[Process, int], tuple[str, ...]] = {}  # what begins where, of what was handed out
         self.kernels: dict[str, str] = {}  # readable name by mangled name
         self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
 
@@ -70,6 +71,8 @@ class References:
         elif kind == "gpu":
             require_gpu(details)
             self.gpus[process] = details
+        elif kind == "function":
+            self.functions[process, details["address"]] = tuple(map(str, details["names"]))
         elif kind == "kernel":
             self.kernels[details["name"]] = details["demangled"]
         elif kind == "unseen":

@@ -24,7 +24,7 @@ from gdbcuda.rings.ring_functions import RecordedFunction
 from gdbcuda.rings.trace_files import Progress, RingFile, TracedProcess
 from gdbcuda.rings.trace_filter import TraceFilter
 from gdbcuda.rings.trace_gpu import FolderGpu
-from gdbcuda.rings.trace_places import CodeOfProcess
+from gdbcuda.rings.trace_places import CodeOfProcess, handed_out
 
 PROCESS = re.compile(r"(\d+-\d+)\.process")
 OF_GPU = re.compile(r"(\d+-\d+)\.gpu")
@@ -165,6 +165,8 @@ class ProcessReading:
             call.stack = self.places.stack(call.stack)
         for details in self.places.details({at for call in made for at in (call.caller, *call.stack)}):
             self.note("place", **details)
+        for address in handed_out(made, self.table):
+            self.note("function", address=address, names=self.places.names(address))
         for thread in self.process.without_file:
             self.log.problems[f"thread {thread} of process {self.process.pid}: no room for its calls"] += 1
         if made:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Any
 
-from gdbcuda import elf
+from gdbcuda import api, elf
 from gdbcuda.api import vendor
+from gdbcuda.calls.record import Call
 from gdbcuda.elf.dwarf.lines import lines
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.rings.ring_layout import SLOT_SIZE, SLOTS_SYMBOL
 from gdbcuda.rings.trace_files import LoadedObject, TracedProcess
 
 FARTHEST = 1 << 32  # bytes of code behind the beginning of an object
 EXECUTE = 1
 NANOSECONDS = 10**9
+RESOLVING = "proc-address"  # the role of what hands out functions
 
 
 class CodeOfProcess:
@@ -44,6 +47,18 @@ class CodeOfProcess:
     def program(self) -> LoadedObject | None:
         """The loader tells of it first."""
         return self.process.objects[0] if self.process.objects else None
+
+    def names(self, address: int) -> list[str]:
+        """What the function is called that begins there, or whose calls the code there records."""
+        one = self.object_at(address)
+        if one is None:
+            return []
+        if os.path.basename(one.file) != places.TRACER:
+            return self.code_of(one).begins(address - one.address)
+        slots = self.code_of(one).address_of(SLOTS_SYMBOL)
+        number, rest = divmod(address - one.address - slots, SLOT_SIZE)
+        known = self.process.functions.get(number) if slots and not rest else None
+        return self.names(known.address) if known is not None and known.address != address else []
 
     def path(self, one: LoadedObject) -> str:
         return os.path.join(self.process.folder, one.file)
@@ -108,12 +123,29 @@ class NamedCode:
         start, size, name = self.symbols[at]
         return name if offset < start + max(size, 1) else ""
 
+    def begins(self, offset: int) -> list[str]:
+        """All names of the function: a library may give it several."""
+        first = bisect_left(self.starts, offset)
+        return [name for _, _, name in self.symbols[first : bisect_right(self.starts, offset)]]
+
+    def address_of(self, name: str) -> int:
+        """0 where there is no such symbol."""
+        tables = [self.file.symtab, self.file.dynamic_symbols] if self.file is not None else []
+        return next((one.value for table in tables for one in table.defined() if one.name == name), 0)
+
     def sources(self, offsets: Iterable[int]) -> dict[int, str]:
         """ "a.c:30" of each that is known."""
         try:
             return lines(self.file.dwarf, offsets) if self.file is not None else {}
         except UserError:
             return {}
+
+
+def handed_out(calls: Iterable[Call], table: api.Table) -> set[int]:
+    """The functions that cuGetProcAddress and its kin have answered with."""
+    asked = [call for call in calls if (known := table.function(call.name)) is not None and known.role == RESOLVING]
+    answers = [one["value"] for call in asked for one in call.out.values() if isinstance(one, dict) and "value" in one]
+    return {int(one, 16) for one in answers if isinstance(one, str) and one.startswith("0x")}
 
 
 def functions(file: elf.Elf) -> list[tuple[int, int, str]]:

@@ -27,6 +27,7 @@ MODULES = {  # only that of the command is loaded: a shell's completion or a Mak
     "check": "gdbcuda.check.cli",
     "log": "gdbcuda.log.cli",
     "trace": "gdbcuda.shell.trace.cli",
+    "ab": "gdbcuda.shell.ab.cli",
     "wrap-flags": "gdbcuda.shell.wrap_flags",
     "ide": "gdbcuda.ide.cli",
     "remote": "gdbcuda.remote.cli",

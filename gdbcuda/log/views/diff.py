@@ -14,11 +14,12 @@ from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter, value
+from gdbcuda.log.views.pairs import Pairs, UnlikeValue, unlike_values
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 
 CONTEXT = 3
-ORDER, ARGUMENTS, RESULT, OUT, END = "order", "arguments", "result", "out-values", "length"
+ORDER, END = "order", "length"
 
 
 class Divergence(NamedTuple):
@@ -34,45 +35,6 @@ class Divergence(NamedTuple):
     @property
     def start(self) -> float:
         return min(call.start for call in (self.first, self.second) if call is not None)
-
-
-class Pairs:
-    """Which address or handle of the first log is which of the second, in one thread: what a call hands out in both
-    is the same thing. Others, such as the program's own buffers, are taken to be the same."""
-
-    def __init__(self) -> None:
-        self.there: dict[str, str] = {}
-        self.back: dict[str, str] = {}
-
-    def bind(self, one: Any, other: Any) -> None:
-        """Takes what a call has handed out, anywhere in its out-values."""
-        if is_address(one) and is_address(other):
-            self.back.pop(self.there.pop(one, ""), None)
-            self.there.pop(self.back.pop(other, ""), None)
-            self.there[one], self.back[other] = other, one
-        elif isinstance(one, dict) and isinstance(other, dict):
-            for name in one.keys() & other.keys():
-                if name != "address":  # where the value was written
-                    self.bind(one[name], other[name])
-        elif isinstance(one, list) and isinstance(other, list):
-            for ours, theirs in zip(one, other):
-                self.bind(ours, theirs)
-
-    def same(self, one: Any, other: Any) -> bool:
-        if is_address(one) and is_address(other):
-            return (one not in self.there and other not in self.back) or self.there.get(one) == other
-        if isinstance(one, dict) and isinstance(other, dict):
-            return one.keys() == other.keys() and all(n == "address" or self.same(one[n], other[n]) for n in one)
-        if isinstance(one, list) and isinstance(other, list):
-            return len(one) == len(other) and all(map(self.same, one, other))
-        return bool(one == other)
-
-    def unlike(self, one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-        return [name for name in {**one, **other} if not self.same(one.get(name), other.get(name))]
-
-
-def is_address(data: Any) -> bool:
-    return isinstance(data, str) and data.startswith("0x")
 
 
 class Side:
@@ -162,33 +124,24 @@ def differences(ours: Call | None, theirs: Call | None, pairs: Pairs) -> Iterato
     if ours.name != theirs.name:
         yield ORDER, f"{ours.name} in the first, {theirs.name} in the second"
         return
-    unlike = pairs.unlike(ours.arguments, theirs.arguments)
-    if unlike:
-        yield ARGUMENTS, members(unlike, ours.arguments, theirs.arguments, ours.name)
-    pairs.bind(ours.out, theirs.out)
-    unlike = pairs.unlike(ours.out, theirs.out)
-    if (ours.ended, ours.status) != (theirs.ended, theirs.status) or not pairs.same(ours.result, theirs.result):
-        yield RESULT, members(["result"], {"result": outcome(ours)}, {"result": outcome(theirs)}, "")
-    elif unlike:
-        yield OUT, members(unlike, ours.out, theirs.out, ours.name)
+    names: dict[str, list[UnlikeValue]] = {}
+    for one in unlike_values(ours, theirs, pairs):
+        names.setdefault(one.what, []).append(one)
+    for what, some in names.items():
+        yield what, members(some, ours.name)
 
 
-def outcome(call: Call) -> Any:
-    return call.ended or call.result
-
-
-def members(names: list[str], one: dict[str, Any], other: dict[str, Any], symbol: str) -> str:
+def members(found: list[UnlikeValue], symbol: str) -> str:
     function = api.load().function(symbol)
     parameters = {p.name: p for p in function.parameters} if function is not None else {}
-    rows = (f"{name} is {shown(one, name, parameters.get(name))} in the first, "
-            f"{shown(other, name, parameters.get(name))} in the second" for name in names)  # fmt: skip
+    rows = (f"{name} is {shown(one, parameters.get(name))} in the first, "
+            f"{shown(other, parameters.get(name))} in the second" for _, name, one, other in found)  # fmt: skip
     return "; ".join(rows)
 
 
-def shown(values: dict[str, Any], name: str, parameter: api.Parameter | None) -> str:
+def shown(data: Any, parameter: api.Parameter | None) -> str:
     """What a pointer leads to, where that is known, else the value as any line of a call has it: NULL where an address
     is None."""
-    data = values.get(name)
     if isinstance(data, dict) and "address" in data and "value" in data:
         return "NULL" if data["value"] is None else value(data["value"], parameter)
     return value(data, parameter)

@@ -1,0 +1,145 @@
+"""What two runs differ in, for people, for scripts, and for CI."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from gdbcuda.calls.text import duration
+from gdbcuda.compare.costs import FunctionTime, OwnMemory
+from gdbcuda.compare.findings import Difference
+from gdbcuda.compare.outcome import Outcome
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
+from gdbcuda.text.units import human
+
+MOST = 40  # differences, and functions of the table of times, unless all are wanted
+MOST_TIMES = 10
+BLIND = ("Behind the hook library no call of the driver was seen: it passes on none, or in a way that is not recorded\n"
+         "(gdbcuda help trace).")  # fmt: skip
+NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass
+class AbReport:
+    """``labels`` of the two runs, such as "without" and "with libvgpu.so"; ``functions``: those that were called."""
+
+    program: str
+    labels: tuple[str, str]
+    outcomes: tuple[Outcome, Outcome]
+    calls: tuple[int, int]
+    functions: Counter[str]
+    found: list[Difference]
+    allowed: list[Difference]
+    times: list[FunctionTime]
+    memory: OwnMemory
+    unused: list[str] = field(default_factory=list)
+    is_blind: bool = False
+
+    @property
+    def status(self) -> int:
+        return int(bool(self.found))
+
+
+def text(report: AbReport, is_all: bool) -> str:
+    seen, asked = ([one for one in report.found if one.is_drivers == is_it] for is_it in (False, True))
+    parts = [verdict(report), listed("What the program sees", seen, is_all),
+             listed("What the driver is asked", asked, is_all), BLIND if report.is_blind else "", costs(report),
+             timed(report.times, is_all), unused(report.unused)]  # fmt: skip
+    return "\n\n".join(filter(None, parts))
+
+
+def verdict(report: AbReport) -> str:
+    calls = " and ".join(f"{count} {label}" for count, label in zip(report.calls, report.labels))
+    meant = f"; {counted(len(report.allowed), 'other')} allowed" if report.allowed else ""
+    count = counted(len(report.found), "difference") if report.found else "No difference"
+    return f"{count} in {visible(report.program)}{meant}. Calls of the program: {calls}."
+
+
+def listed(title: str, found: Sequence[Difference], is_all: bool) -> str:
+    if not found:
+        return ""
+    shown = found if is_all else found[:MOST]
+    lines = [title]
+    for one in shown:
+        lines.append(f"  {visible(one.text())}")
+        if one.example:
+            lines.append(f"      {visible(one.example)}")
+    more = len(found) - len(shown)
+    return "\n".join([*lines, *([f"  ... and {more} more: --all"] if more else [])])
+
+
+def costs(report: AbReport) -> str:
+    ours, theirs = report.outcomes
+    lines = [f"Time: {duration(ours.seconds)} {report.labels[0]}, {duration(theirs.seconds)} {report.labels[1]}"]
+    if ours.memory and theirs.memory:
+        lines.append(f"Host memory at most: {human(ours.memory)}, {human(theirs.memory)}")
+    if report.memory.peak:
+        lines.append(f"Device memory of the hook's own: {human(report.memory.peak)} at most, "
+                     f"{human(report.memory.left)} left")  # fmt: skip
+    return "\n".join(lines)
+
+
+def timed(times: Sequence[FunctionTime], is_all: bool) -> str:
+    rows = [(one.name, one.calls, duration(one.ours), duration(one.theirs), signed(one.added)) for one in times]
+    shown = rows if is_all else rows[:MOST_TIMES]
+    more = f"\n... and {len(rows) - len(shown)} more: --all" if len(rows) > len(shown) else ""
+    return render.table(shown, ["a call, recorded", "calls", "first", "second", "in all"]) + more if shown else ""
+
+
+def signed(seconds: float) -> str:
+    return ("-" if seconds < 0 else "+") + duration(abs(seconds))
+
+
+def unused(lines: Sequence[str]) -> str:
+    return "\n".join(["Allowed, and not seen:", *(f"  {visible(line)}" for line in lines)]) if lines else ""
+
+
+def data(report: AbReport) -> dict[str, Any]:
+    return {
+        "program": report.program, "status": report.status,
+        "runs": [{"run": label, "ended": one.ending, "seconds": one.seconds, "memory": one.memory, "calls": calls}
+                 for label, one, calls in zip(report.labels, report.outcomes, report.calls)],
+        "differences": [of_difference(one) for one in report.found],
+        "allowed": [of_difference(one) for one in report.allowed],
+        "not_seen": report.unused,
+        "device_memory": report.memory._asdict(),
+        "times": [one._asdict() for one in report.times],
+    }  # fmt: skip
+
+
+def of_difference(one: Difference) -> dict[str, Any]:
+    return {"difference": one.line, "about": one.about, "times": one.times, "of": "driver" if one.is_drivers else
+            "program", "example": one.example}  # fmt: skip
+
+
+def junit(report: AbReport) -> str:
+    """A case for each function that was called, for the outputs and the exit status."""
+    names = [*dict.fromkeys(["exit status", "stdout", "stderr", "memory", *sorted(report.functions),
+                             *(one.about for one in report.found)])]  # fmt: skip
+    failed: dict[str, list[Difference]] = {}
+    for one in report.found:
+        failed.setdefault(one.about, []).append(one)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>',
+             f'<testsuite name={quoted(f"gdbcuda ab {report.program}")} tests="{len(names)}" '
+             f'failures="{len(failed)}" errors="0" skipped="0">']  # fmt: skip
+    for name in names:
+        lines += case(name, report.labels[1], failed.get(name, []))
+    return "\n".join([*lines, "</testsuite>", ""])
+
+
+def case(name: str, suite: str, found: Iterable[Difference]) -> list[str]:
+    texts = [visible(one.text()) for one in found]
+    head = f"  <testcase classname={quoted(suite)} name={quoted(name)}"
+    if not texts:
+        return [f"{head}/>"]
+    return [f"{head}>", f"    <failure message={quoted('; '.join(texts))}/>", "  </testcase>"]
+
+
+def quoted(text: str) -> str:
+    return quoteattr(NO_XML.sub("?", text))

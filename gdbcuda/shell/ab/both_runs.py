@@ -1,0 +1,139 @@
+"""Both runs of `gdbcuda ab`, made and compared."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gdbcuda.compare import costs, outcome
+from gdbcuda.compare.compare_text import AbReport
+from gdbcuda.compare.comparison import Comparison
+from gdbcuda.compare.findings import Allowed, Difference, Findings
+from gdbcuda.compare.outcome import Outcome
+from gdbcuda.compare.sides import RunSide
+from gdbcuda.errors import UserError
+from gdbcuda.files import places
+from gdbcuda.log.source import LogSource
+from gdbcuda.shell.ab import running
+from gdbcuda.shell.ab.options import AUTO, STOPS, AbOptions
+from gdbcuda.shell.ab.running import RecordedRun, RunPlan
+from gdbcuda.shell.trace import starting
+from gdbcuda.text import output
+from gdbcuda.text.printable import visible
+
+PATIENCE, TIMES_THE_FIRST = 60.0, 10.0  # of the second run
+SETTING = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+STILL_OPEN = "a call without its end"  # of a program that was ended in it
+FIRST, AGAIN, SECOND = "first", "again", "second"
+
+
+def settings(words: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for word in words:
+        matched = SETTING.fullmatch(word)
+        if matched is None:
+            raise UserError(f"--env is NAME=VALUE, not {word!r}")
+        found[matched[1]] = matched[2]
+    return found
+
+
+def compared(wanted: AbOptions, words: Sequence[str], given: Mapping[str, str], allowed: Allowed) -> AbReport:
+    for hook in wanted.hook:
+        if not os.path.isfile(hook):
+            raise UserError(f"cannot read {hook}: no such file")
+    hooks = [None, *wanted.hook][-2:]
+    way = STOPS if wanted.way == STOPS or (wanted.way == AUTO and not recorder_works(words[0])) else ""
+    plans = [RunPlan(words, hook, given if hook else {}, wanted.limit or 0.0, way, wanted.last) for hook in hooks]
+    with running.folder_for(wanted.output) as folder:
+        stdin = running.own_input(folder)
+        runs = [running.run(plans[0], os.path.join(folder, FIRST), stdin)]
+        limit = wanted.limit or PATIENCE + TIMES_THE_FIRST * runs[0].outcome.seconds
+        runs.append(running.run(replace(plans[1], limit=limit), os.path.join(folder, SECOND), stdin))
+        sides = [side(one) for one in runs]
+        unsteady: set[str] = set()
+        if wanted.twice:
+            again = running.run(replace(plans[0], limit=limit), os.path.join(folder, AGAIN), stdin)
+            found = differences(Comparison(sides[0], side(again)), (seen(runs[0], sides[0]), again.outcome))
+            unsteady = {one.kind for one in found}
+        return report(runs, (sides[0], sides[1]), allowed, unsteady)
+
+
+def recorder_works(program: str) -> bool:
+    """What it would miss is said by `starting.remarks`; then gdb is asked to record."""
+    remarks = list(starting.remarks(program))
+    if platform.machine() == "x86_64" and places.built(places.TRACER) and not remarks:
+        return True
+    why = remarks[0] if remarks else "its library is not built here, or not for this machine"
+    output.complain(f"gdbcuda: recorded by stops, for {visible(why)}")
+    return False
+
+
+def side(one: RecordedRun) -> RunSide:
+    """A program that makes no call leaves an empty folder."""
+    hooks = [one.plan.hook] if one.plan.hook else []
+    if os.path.isdir(one.log) and not os.listdir(one.log):
+        return empty_side(hooks)
+    source = LogSource(one.log)
+    found = RunSide(hooks, source.table, source.log.notes, source.writer).feed(source.events())
+    require_whole(source, one)
+    return found
+
+
+def require_whole(source: LogSource, one: RecordedRun) -> None:
+    """Calls that are missing would be taken for dropped ones."""
+    problems = +source.log.problems
+    problems.pop(STILL_OPEN, None)
+    if problems:
+        what = "; ".join(f"{count} x {problem}" for problem, count in problems.most_common())
+        raise UserError(f"the run {label(one.plan)} was not recorded whole, so nothing is compared: {visible(what)}",
+                        page="hook-changes")  # fmt: skip
+
+
+def empty_side(hooks: list[str]) -> RunSide:
+    from gdbcuda import api
+    from gdbcuda.calls.references import References
+    from gdbcuda.calls.text import CallWriter
+
+    table, notes = api.load(), References()
+    return RunSide(hooks, table, notes, CallWriter(table, notes))
+
+
+def seen(one: RecordedRun, of: RunSide) -> Outcome:
+    return replace(one.outcome, pids=of.pids)
+
+
+def differences(found: Comparison, outcomes: tuple[Outcome, Outcome]) -> list[Difference]:
+    """Of the run itself first."""
+    of_run = Findings()
+    outcome.compare(*outcomes, of_run)
+    for name in sorted(found.sides[1].hooks - found.sides[1].reached):
+        of_run.add(f"not reached: {name}", "hook library")
+    return [*of_run.differences(), *found.findings.differences()]
+
+
+def report(
+    runs: Sequence[RecordedRun], sides: tuple[RunSide, RunSide], allowed: Allowed, unsteady: set[str]
+) -> AbReport:
+    found = Comparison(*sides)
+    outcomes = seen(runs[0], sides[0]), seen(runs[1], sides[1])
+    memory = costs.own_memory(found.extra, sides[1])
+    costs.note_memory(memory, found.findings)
+    all_found = [one for one in differences(found, outcomes) if one.kind not in unsteady]
+    meant = [one for one in all_found if allowed.holds(one)]
+    names = Counter(one.ours.name for one in found.both)
+    labels = [label(one.plan) for one in runs]
+    if labels[0] == labels[1]:
+        labels = [str(one.plan.hook) for one in runs]
+    return AbReport(
+        os.path.basename(runs[0].plan.words[0]), (labels[0], labels[1]), outcomes,
+        (sides[0].count(), sides[1].count()), names, [one for one in all_found if one not in meant], meant,
+        costs.times(found.both), memory, allowed.unused, found.is_blind,
+    )  # fmt: skip
+
+
+def label(plan: RunPlan) -> str:
+    return f"with {os.path.basename(plan.hook)}" if plan.hook else "without it"

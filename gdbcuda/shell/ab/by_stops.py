@@ -1,0 +1,51 @@
+"""A run that gdb records by stops, where the recorder in the process cannot work."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gdbcuda.compare.outcome import Outcome
+from gdbcuda.files import places
+
+STATUS = re.compile(r"^gdbcuda ab: (?:(\d+)|void), (?:(\d+)|void)$", re.MULTILINE)
+OUT, ERR = "stdout", "stderr"
+SIGNALLED, UNKNOWN = 128, 255
+
+
+def words(program: Sequence[str], hook: str | None, folder: str, log: str, stdin: str | None) -> list[str]:
+    """Of gdb. The program's output goes past it, into files."""
+    path = {name: shlex.quote(os.path.abspath(os.path.join(folder, name))) for name in (OUT, ERR)}
+    source = f" < {shlex.quote(os.path.abspath(stdin))}" if stdin else ""
+    given = " ".join(map(shlex.quote, program[1:]))
+    commands = [
+        "set confirm off", "set pagination off", "handle all nostop noprint pass",
+        *([f"cuda-load {shlex.quote(os.path.abspath(hook))}"] if hook else []),
+        f"cuda-log start --to {shlex.quote(os.path.abspath(log))}",
+        f"run {given} > {path[OUT]} 2> {path[ERR]}{source}",
+        'printf "\\ngdbcuda ab: "', "output $_exitcode", 'printf ", "', "output $_exitsignal", 'printf "\\n"',
+    ]  # fmt: skip
+    asked = [word for command in commands for word in ("-ex", command)]
+    return [places.find_gdb(), "-q", "-nx", "-batch", "-iex", f"source {places.sourced_file()}", *asked, program[0]]
+
+
+def of_program(gdb: Outcome, folder: str) -> Outcome:
+    """Of what gdb has started, from what it has said."""
+    found = STATUS.search(gdb.stdout)
+    status = UNKNOWN
+    if found and found[1]:
+        status = int(found[1])
+    elif found and found[2]:
+        status = SIGNALLED + int(found[2])
+    return replace(gdb, status=status, stdout=read(folder, OUT), stderr=read(folder, ERR))
+
+
+def read(folder: str, name: str) -> str:
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8", errors="backslashreplace") as file:
+            return file.read()
+    except OSError:  # the program was not started
+        return ""

@@ -1,0 +1,136 @@
+"""Hook libraries that are wrong on purpose, one fault each, and a program that they are tried on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from shim_support import ROOT, clean_environment
+
+BEGIN = """\
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "gdbcuda_api.h"
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+"""
+HOOKS = {
+    "right": "CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) { return NEXT(cuMemAlloc_v2)(p, n); }",
+    "minus_one": "CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) { (void)p, (void)n; return (CUresult)-1; }",
+    "size_padded": "CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) { return NEXT(cuMemAlloc_v2)(p, n + 512); }",
+    "stream_dropped": """CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *s, size_t n, CUstream stream)
+        { (void)stream; return NEXT(cuMemcpyHtoDAsync_v2)(d, s, n, 0); }""",
+    "swallowed": "CUresult cuMemFree_v2(CUdeviceptr p) { (void)p; return CUDA_SUCCESS; }",
+    "freed_twice": "CUresult cuMemFree_v2(CUdeviceptr p) { NEXT(cuMemFree_v2)(p); NEXT(cuMemFree_v2)(p); return 0; }",
+    "freed_late": """static CUdeviceptr kept;
+        CUresult cuMemFree_v2(CUdeviceptr p) { kept = p; return CUDA_SUCCESS; }
+        CUresult cuMemGetInfo_v2(size_t *f, size_t *t) { if (kept) NEXT(cuMemFree_v2)(kept);
+        kept = 0; return NEXT(cuMemGetInfo_v2)(f, t); }""",
+    "other_function": "CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) { return NEXT(cuMemAllocManaged)(p, n, 1); }",
+    "out_changed": """CUresult cuMemGetInfo_v2(size_t *f, size_t *t)
+        { CUresult r = NEXT(cuMemGetInfo_v2)(f, t); *t = 2ul << 30; return r; }""",
+    "out_null": """CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)
+        { CUresult r = NEXT(cuMemAlloc_v2)(p, n); *p = 0; return r; }""",
+    "status_hidden": """CUresult cuMemFree_v2(CUdeviceptr p) { NEXT(cuMemFree_v2)(p); return CUDA_SUCCESS; }""",
+    "memory_kept": """CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)
+        { static CUdeviceptr own; if (!own) NEXT(cuMemAlloc_v2)(&own, 65536); return NEXT(cuMemAlloc_v2)(p, n); }""",
+    "version_wrong": """CUresult cuGetProcAddress_v2(const char *n, void **f, int v, cuuint64_t flags,
+        CUdriverProcAddressQueryResult *s) { (void)v; return NEXT(cuGetProcAddress_v2)(n, f, 13000, flags, s); }""",
+    "crash": "CUresult cuMemFree_v2(CUdeviceptr p) { (void)p; abort(); }",
+    "deadlock": """static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        CUresult cuMemFree_v2(CUdeviceptr p)
+        { pthread_mutex_lock(&lock); pthread_mutex_lock(&lock); return NEXT(cuMemFree_v2)(p); }""",
+    "exit_changed": "__attribute__((destructor)) static void end(void) { _exit(3); }",
+    "said_more": """CUresult cuMemFree_v2(CUdeviceptr p)
+        { write(2, "freed\\n", 6); return NEXT(cuMemFree_v2)(p); }""",
+    "hidden": "#pragma GCC visibility push(hidden)\nCUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)"
+              "{ return NEXT(cuMemAlloc_v2)(p, n); }",
+    "past_the_loader": """
+        #include <link.h>
+        #include <string.h>
+        static char *real;
+        static int look(struct dl_phdr_info *object, size_t size, void *name)
+        {
+            const ElfW(Dyn) *entry = 0;
+            const ElfW(Sym) *symbol = 0;
+            char *texts = 0;
+            for (int i = 0; strstr(object->dlpi_name, "libcuda.so") && i < object->dlpi_phnum; i++)
+                if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+                    entry = (void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+            for (; entry && entry->d_tag; entry++) {
+                symbol = entry->d_tag == DT_SYMTAB ? (void *)entry->d_un.d_ptr : symbol;
+                texts = entry->d_tag == DT_STRTAB ? (void *)entry->d_un.d_ptr : texts;
+            }
+            for (; (char *)symbol < texts && !real; symbol++)
+                if (!strcmp(texts + symbol->st_name, name) && symbol->st_value)
+                    real = (char *)object->dlpi_addr + symbol->st_value;
+            return size == 0;
+        }
+        CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)
+        { dl_iterate_phdr(look, "cuMemAlloc_v2"); return ((__typeof__(&cuMemAlloc_v2))real)(p, n); }""",
+    "watching": """static void *watch(void *n) { size_t f, t; NEXT(cuMemGetInfo_v2)(&f, &t); return n; }
+        CUresult cuMemFree_v2(CUdeviceptr p) { pthread_t t; pthread_create(&t, 0, watch, 0); pthread_join(t, 0);
+        return NEXT(cuMemFree_v2)(p); }""",
+}  # fmt: skip
+PROGRAM = """
+#include <stdio.h>
+#include <unistd.h>
+#define GDBCUDA_API_SOURCE_NAMES
+#include "gdbcuda_api.h"
+static char bytes[4096];
+int main(void)
+{
+    CUdevice device; CUcontext context; CUdeviceptr block = 0; CUstream stream; size_t rest, total = 0; void *found;
+    cuInit(0), cuDeviceGet(&device, 0), cuDevicePrimaryCtxRetain(&context, device), cuCtxSetCurrent(context);
+    cuStreamCreate(&stream, 0);
+    cuGetProcAddress("cuMemAdvise", &found, 8000, 0, 0);
+    int status = cuMemAlloc(&block, 4096);
+    cuMemcpyHtoDAsync(block, bytes, 4096, stream);
+    cuMemFree(block);
+    int again = cuMemFree(1);
+    cuMemGetInfo(&rest, &total);
+    printf("pid %d: %d %d %p, took %d.5 ms, %zu\\n", getpid(), status, again, (void *)&device, getpid() % 7,
+           total >> 30);
+}
+"""
+
+
+class AbFiles:
+    def __init__(self, folder: Path, shim: Path) -> None:
+        self.folder, self.shim = folder, shim
+        self.program = self.built("program", PROGRAM, f"-L{shim}/standin", "-lcuda")
+
+    def built(self, name: str, source: str, *options: str) -> Path:
+        path = self.folder / name
+        (self.folder / f"{name}.c").write_text(source)
+        subprocess.run(["gcc", "-g", "-D_GNU_SOURCE", f"-I{self.shim}", "-o", str(path), f"{path}.c", *options,
+                        "-ldl", "-lpthread"], check=True)  # fmt: skip
+        return path
+
+    def hook(self, name: str) -> Path:
+        return self.built(f"lib{name}.so", BEGIN + HOOKS[name], "-shared", "-fPIC", "-Wno-unused-result")
+
+    def environment(self) -> dict[str, str]:
+        return {**clean_environment(), "LD_LIBRARY_PATH": f"{self.shim}/sample:{self.shim}/standin",
+                "PYTHONPATH": str(ROOT)}  # fmt: skip
+
+    def line(self, *words: object, program: Path | None = None) -> list[str]:
+        return [sys.executable, "-m", "gdbcuda", "ab", *map(str, words), "--", str(program or self.program)]
+
+    def ab(self, *words: object, stdin: str = "", program: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.line(*words, program=program), capture_output=True, text=True,
+                              env=self.environment(), input=stdin, timeout=120)  # fmt: skip
+
+    def data(self, *words: object, stdin: str = "", program: Path | None = None) -> dict[str, Any]:
+        done = self.ab(*words, "--json", stdin=stdin, program=program)
+        assert done.stderr == "", done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        assert done.returncode == found["status"]
+        return found
+
+    def differences(self, *words: object, program: Path | None = None) -> dict[str, int]:
+        return {one["difference"]: one["times"] for one in self.data(*words, program=program)["differences"]}

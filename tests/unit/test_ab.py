@@ -1,0 +1,248 @@
+"""gdbcuda ab: what a hook library changes in a program, by real hook libraries that are wrong in one way each."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from ab_hooks import AbFiles
+from shim_support import HOOK
+from traced_programs import needs_recorder
+
+pytestmark = needs_recorder
+NOT_FREED = {"out cuMemGetInfo_v2 free: 17179869184 [16.00 GiB] -> 17179865088 [16.00 GiB]": 1}
+LINE = "stdout line: pid (pid): 0 1 0x…, took … ms, 16 ->"
+COUNTING = """
+#include <stdio.h>
+#include <unistd.h>
+#include "gdbcuda_api.h"
+int main(void) { cuInit(0), cuMemFree_v2(1); printf("%d\\n", getpid() ^ 123456789); }
+"""
+MISSING = "stdout line missing: pid (pid): 0 1 0x…, took … ms, "
+FOUND = {
+    "right": {},
+    "minus_one": {
+        "result cuMemAlloc_v2: CUDA_SUCCESS -> -1 (not in CUresult)": 1, "never forwarded cuMemAlloc_v2": 1,
+        f"{LINE} pid (pid): -1 1 0x…, took … ms, 16": 1,
+        "argument cuMemcpyHtoDAsync_v2 dstDevice: (what cuMemAlloc_v2 gave) -> NULL": 1,
+        "argument cuMemFree_v2 dptr: (what cuMemAlloc_v2 gave) -> NULL": 1,
+        "result cuMemcpyHtoDAsync_v2: CUDA_SUCCESS -> CUDA_ERROR_INVALID_VALUE": 1,
+    },
+    "size_padded": {"driver argument cuMemAlloc_v2 bytesize: 4.00 KiB -> 4.50 KiB": 1},
+    "stream_dropped": {"driver argument cuMemcpyHtoDAsync_v2 hStream: (what cuStreamCreate gave) -> NULL": 1},
+    "swallowed": {**NOT_FREED, "never forwarded cuMemFree_v2": 2,
+                  "result cuMemFree_v2: CUDA_ERROR_INVALID_VALUE -> CUDA_SUCCESS": 1,
+                  f"{LINE} pid (pid): 0 0 0x…, took … ms, 16": 1},
+    "freed_twice": {"extra call cuMemFree_v2, which fails: CUDA_ERROR_INVALID_VALUE": 2,
+                    "result cuMemFree_v2: CUDA_ERROR_INVALID_VALUE -> CUDA_SUCCESS": 1,
+                    f"{LINE} pid (pid): 0 0 0x…, took … ms, 16": 1},
+    "freed_late": {**NOT_FREED, "forwarded late cuMemFree_v2": 1, "never forwarded cuMemFree_v2": 1,
+                   "result cuMemFree_v2: CUDA_ERROR_INVALID_VALUE -> CUDA_SUCCESS": 1,
+                   f"{LINE} pid (pid): 0 0 0x…, took … ms, 16": 1},
+    "other_function": {"never forwarded cuMemAlloc_v2": 1, "extra call cuMemAllocManaged": 1},
+    "out_changed": {"out cuMemGetInfo_v2 total: 16.00 GiB -> 2.00 GiB": 1,
+                    f"{LINE} pid (pid): 0 1 0x…, took … ms, 2": 1},
+    "out_null": {
+        **NOT_FREED,
+        "out cuMemAlloc_v2 dptr: (an address) -> NULL": 1,
+        "argument cuMemcpyHtoDAsync_v2 dstDevice: (what cuMemAlloc_v2 gave) -> NULL": 1,
+        "argument cuMemFree_v2 dptr: (what cuMemAlloc_v2 gave) -> NULL": 1,
+        "result cuMemcpyHtoDAsync_v2: CUDA_SUCCESS -> CUDA_ERROR_INVALID_VALUE": 1,
+    },
+    "status_hidden": {"result cuMemFree_v2: CUDA_ERROR_INVALID_VALUE -> CUDA_SUCCESS": 1,
+                      f"{LINE} pid (pid): 0 0 0x…, took … ms, 16": 1},
+    "memory_kept": {"extra call cuMemAlloc_v2": 1,
+                    "out cuMemGetInfo_v2 free: 17179869184 [16.00 GiB] -> 17179803648 [16.00 GiB]": 1,
+                    "memory of the hook's own is left: 64.00 KiB in 1 block": 1},
+    "version_wrong": {"answer cuGetProcAddress_v2 cuMemAdvise@8000: cuMemAdvise -> cuMemAdvise_v2": 1},
+    "crash": {"exit status: 0 -> SIGABRT": 1, "result cuMemFree_v2: CUDA_SUCCESS -> not over": 1,
+              f"{MISSING}16": 1, "call dropped cuMemFree_v2": 1, "call dropped cuMemGetInfo_v2": 1},
+    "exit_changed": {f"{MISSING}16": 1, "exit status: 0 -> 3": 1, "not reached: libexit_changed.so": 1},
+    "said_more": {"stderr line added: freed": 2},
+    "hidden": {"not reached: libhidden.so": 1},
+    "watching": {"extra call cuMemGetInfo_v2, which fails: CUDA_ERROR_INVALID_CONTEXT": 2},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> AbFiles:
+    return AbFiles(tmp_path_factory.mktemp("ab"), shim)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_a_wrong_library_changes(files: AbFiles, name: str) -> None:
+    assert files.differences("--hook", files.hook(name)) == FOUND[name]
+
+
+def test_one_that_never_ends(files: AbFiles) -> None:
+    found = files.differences("--hook", files.hook("deadlock"), "--timeout", "3s")
+    assert found["exit status: 0 -> not over"] == 1 and "never forwarded cuMemFree_v2" not in found
+
+
+@pytest.mark.parametrize(
+    "program", ["test_alloc", "runtime_alloc", "families", "train", "nvml_info", "fork_exec", "deepbind", "dlsym_alloc"]
+)
+def test_our_own_hook_changes_nothing_that_is_not_meant(files: AbFiles, shim: Path, program: str) -> None:
+    meant = shim.parent / "hook" / "meant.txt"
+    assert files.differences("--hook", shim / HOOK, "--allow", meant, program=shim / "sample" / program) == {}
+
+
+def test_its_limit_is_seen(files: AbFiles, shim: Path) -> None:
+    limit, program = "GDBCUDA_MEMORY_LIMIT=2g", shim / "sample/test_alloc"
+    found = files.differences("--hook", shim / HOOK, "--env", limit, program=program)
+    assert found["out cuMemGetInfo_v2 total: 16.00 GiB -> 2.00 GiB"] == 3
+    assert found["result cuMemAlloc_v2: CUDA_SUCCESS -> CUDA_ERROR_OUT_OF_MEMORY"] == 1
+    assert found["never forwarded cuMemAlloc_v2"] == 1
+
+
+def test_threads_are_compared_one_by_one(files: AbFiles, shim: Path) -> None:
+    program = files.built("eight", "#include <unistd.h>\n#include <stdlib.h>\nint main(int n, char **w, char **e) {"
+                          f'(void)n, (void)w; char *a[] = {{"threads", "8", "60", 0}}; '
+                          f'return execve("{shim}/sample/threads", a, e); }}')  # fmt: skip
+    meant = shim.parent / "hook" / "meant.txt"
+    assert files.differences("--hook", shim / HOOK, "--allow", meant, program=program) == {}
+
+
+def test_two_hook_libraries_are_compared(files: AbFiles) -> None:
+    right, padded, twice = (files.hook(name) for name in ("right", "size_padded", "freed_twice"))
+    assert "driver argument cuMemAlloc_v2 bytesize: 4.00 KiB -> 4.50 KiB" in files.differences(
+        "--hook", right, "--hook", padded
+    )
+    assert files.differences("--hook", padded, "--hook", padded) == {}
+    assert "no longer: extra call cuMemFree_v2, which fails: CUDA_ERROR_INVALID_VALUE" in files.differences(
+        "--hook", twice, "--hook", right
+    )
+
+
+def test_differences_that_are_meant(files: AbFiles, tmp_path: Path) -> None:
+    hook, meant = files.hook("minus_one"), tmp_path / "meant.txt"
+    written = files.ab("--hook", hook, "--accept", meant)
+    assert written.returncode == 0 and written.stderr == f"gdbcuda: {meant} allows all of it\n"
+    lines = [line for line in meant.read_text().splitlines() if not line.startswith("#")]
+    assert sorted(lines) == sorted(FOUND["minus_one"])
+    found = files.data("--hook", hook, "--allow", meant)
+    assert (found["status"], found["differences"], len(found["allowed"])) == (0, [], len(lines))
+    meant.write_text("# meant\nresult cuMemAlloc_v2: * -> -1 *\nextra call nobody\n")
+    found = files.data("--hook", hook, "--allow", meant)
+    assert len(found["differences"]) == len(lines) - 1 and found["not_seen"] == ["extra call nobody"]
+
+
+def test_for_people(files: AbFiles) -> None:
+    done = files.ab("--hook", files.hook("memory_kept"))
+    assert done.returncode == 1
+    assert done.stdout.startswith("3 differences in program. Calls of the program: 11 without it and 11 with "
+                                  "libmemory_kept.so.\n\nWhat the program sees\n  out cuMemGetInfo_v2 free: ")
+    assert "\n\nWhat the driver is asked\n  extra call cuMemAlloc_v2\n" in done.stdout  # fmt: skip
+    site = r"by cuMemAlloc_v2 at libmemory_kept\.so\.c:8"
+    assert re.search(rf"^ +#\d+ .* driver +cuMemAlloc_v2\(.* {site}$", done.stdout, re.M)
+    assert "Device memory of the hook's own: 64.00 KiB at most, 64.00 KiB left" in done.stdout
+    assert re.search(r"^cuMemAlloc_v2 +1 +\S+ [um]s +\S+ [um]s +\+\S+ [um]s$", done.stdout, re.M)
+
+
+def test_for_ci(files: AbFiles, tmp_path: Path) -> None:
+    assert files.ab("--hook", files.hook("out_changed"), "--junit", tmp_path / "ab.xml").returncode == 1
+    suite = ElementTree.parse(tmp_path / "ab.xml").getroot()
+    cases = {one.get("name"): [str(each.get("message")) for each in one] for one in suite}
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(cases)), "2")
+    assert cases["cuMemGetInfo_v2"] == ["out cuMemGetInfo_v2 total: 16.00 GiB -> 2.00 GiB"]
+    assert cases["cuMemAlloc_v2"] == cases["stderr"] == cases["exit status"] == [] and len(cases["stdout"]) == 1
+
+
+def test_as_a_page(files: AbFiles, tmp_path: Path) -> None:
+    files.ab("--hook", files.hook("memory_kept"), "--report", tmp_path / "ab.html")
+    page = (tmp_path / "ab.html").read_text()
+    root = ElementTree.fromstring(re.sub(r'<!DOCTYPE html>|<meta[^>]*>', "", page))
+    rows = [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
+    assert any(row[0].startswith("extra call cuMemAlloc_v2#") and row[1] == "1" for row in rows)
+    assert [head.text for head in root.iter("h2")] == ["What the program sees", "What the driver is asked",
+                                                       "Time of a call"]  # fmt: skip
+    assert "-&gt;" in page
+
+
+def test_calls_that_no_loader_has_bound_are_not_taken_for_missing(files: AbFiles) -> None:
+    done = files.ab("--hook", files.hook("past_the_loader"))
+    assert "  never forwarded cuMemAlloc_v2\n" in done.stdout
+    assert "Behind the hook library no call of the driver was seen" in done.stdout
+
+
+def test_of_children_too(files: AbFiles, shim: Path) -> None:
+    script = files.folder / "both.sh"
+    script.write_text(f"#!/bin/sh\n{files.program} && {files.program}\n")
+    script.chmod(0o700)
+    meant = shim.parent / "hook" / "meant.txt"
+    assert files.differences("--hook", shim / HOOK, "--allow", meant, program=script) == {}
+    hook = files.hook("size_padded")
+    assert files.differences("--hook", hook, program=script) == {
+        "driver argument cuMemAlloc_v2 bytesize: 4.00 KiB -> 4.50 KiB": 2
+    }
+
+
+def test_a_log_that_cannot_be_read_is_no_agreement(files: AbFiles) -> None:
+    """Its helper is too slow for a ring of one call."""
+    done = files.ab("--hook", files.hook("right"), "--last", "1", program=files.shim / "sample" / "train")
+    assert done.returncode == 2 and "was not recorded whole, so nothing is compared: " in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_ends_it_ends_the_program(files: AbFiles, number: int) -> None:
+    (files.folder / "long.sh").write_text(f"#!/bin/sh\necho $$ > {files.folder}/pid\nexec sleep 60\n")
+    (files.folder / "long.sh").chmod(0o700)
+    (files.folder / "pid").unlink(missing_ok=True)
+    begun = subprocess.Popen(files.line("--hook", files.hook("right"), program=files.folder / "long.sh"),
+                             env=files.environment(), stdin=subprocess.DEVNULL)  # fmt: skip
+    while not (files.folder / "pid").exists() or not (files.folder / "pid").read_text().strip():
+        time.sleep(0.01)
+    begun.send_signal(number)
+    assert begun.wait(60) == 130
+    assert not Path(f"/proc/{(files.folder / 'pid').read_text().strip()}").exists()
+
+
+def test_what_is_kept(files: AbFiles, tmp_path: Path) -> None:
+    assert files.ab("--hook", files.hook("right"), "-o", tmp_path / "kept").returncode == 0
+    assert {path.name for path in (tmp_path / "kept").iterdir()} == {"first", "second", "stdin"}
+    assert (tmp_path / "kept/first/stdout").read_text().startswith("pid ")
+
+
+def test_both_runs_read_the_same_input(files: AbFiles, shim: Path) -> None:
+    program = shim / "sample/proc_address"
+    found = files.data("--hook", files.hook("version_wrong"), stdin="cuMemAdvise 8000 0\n", program=program)
+    assert "answer cuGetProcAddress_v2 cuMemAdvise@8000: cuMemAdvise -> cuMemAdvise_v2" in {
+        one["difference"] for one in found["differences"]
+    }
+
+
+def test_what_differs_without_a_hook_as_well(files: AbFiles) -> None:
+    program = files.built("counting", COUNTING, f"-L{files.shim}/standin", "-lcuda")
+    hook = files.hook("said_more")
+    line, said = files.differences("--hook", hook, program=program)
+    assert line.startswith("stdout line: 12") and said == "stderr line added: freed"
+    assert files.differences("--hook", hook, "--twice", program=program) == {said: 1}
+
+
+def test_by_stops(files: AbFiles) -> None:
+    assert files.differences("--with", "stops", "--hook", files.hook("size_padded")) == FOUND["size_padded"]
+    found = files.differences("--with", "stops", "--hook", files.hook("crash"))
+    assert found["exit status: 0 -> SIGABRT"] == 1
+
+
+@pytest.mark.parametrize(("words", "problem"), [
+    (["--hook", "/no/such.so"], "cannot read /no/such.so: no such file"),
+    ([], "name the hook library, once or twice"),
+    (["--hook", "a", "--hook", "b", "--hook", "c"], "name the hook library, once or twice"),
+    (["--hook", "RIGHT", "--env", "nothing"], "--env is NAME=VALUE, not 'nothing'"),
+    (["--hook", "RIGHT", "--allow", "/no/such.txt"], "/no/such.txt"),
+])  # fmt: skip
+def test_mistakes(files: AbFiles, words: list[str], problem: str) -> None:
+    hook = str(files.hook("right"))
+    done = files.ab(*(hook if word == "RIGHT" else word for word in words))
+    assert done.returncode == 2 and problem in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_program_that_is_not_there(files: AbFiles) -> None:
+    done = files.ab("--hook", files.hook("right"), program=Path("/no/such/program"))
+    assert (done.returncode, done.stderr) == (2, "gdbcuda: cannot start /no/such/program: No such file or directory\n")
