@@ -39,7 +39,7 @@ def heading(report: Report, colour: bool) -> str:
     parts = [f"{report.role}, {report.machine}", f"CUDA {report.cuda}, NVML {report.nvml}"]
     if report.build_id:
         parts.append(f"build-id {report.build_id[:12]}")
-    return f"{render.colour(report.path, 'title', colour)}  ({'; '.join(parts)})"
+    return render.fold_to_screen(f"{render.colour(report.path, 'title', colour)}  ({'; '.join(parts)})")
 
 
 def verdict_line(report: Report, colour: bool) -> str:

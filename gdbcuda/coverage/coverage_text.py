@@ -84,7 +84,7 @@ def never(found: Coverage, is_all: bool) -> str:
     listed = some(names, len(names) if is_all else MOST)
     more = "" if is_all or len(names) <= MOST else ": --all"
     told = f"Never reached: {listed}{more}"
-    return "\n".join(textwrap.wrap(told, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+    return "\n".join(textwrap.wrap(told, render.screen() or WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def data(found: Coverage) -> dict[str, Any]:

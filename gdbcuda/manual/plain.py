@@ -70,7 +70,13 @@ def item(block: list[str], terminal: Terminal) -> str:
 def code(block: list[str], terminal: Terminal) -> str:
     """On a terminal its lines are folded, but for what is to be typed; into a pipe they are as wide as they are."""
     lines = [INDENT + line if line else "" for line in block]
-    return "\n".join(line if is_typed(line) else render.fold(line, terminal.width) for line in lines)
+    return "\n".join(code_line(line, terminal.width) for line in lines)
+
+
+def code_line(line: str, width: int | None) -> str:
+    if width is not None and not line.strip(" -"):
+        return line[:width]  # below a table's titles
+    return line if is_typed(line) else render.fold(line, width)
 
 
 def is_typed(line: str) -> bool:

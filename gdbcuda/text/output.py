@@ -11,6 +11,7 @@ import sys
 from typing import Any, Callable, TextIO
 
 from gdbcuda.errors import UserError
+from gdbcuda.text import render
 from gdbcuda.text.printable import screened
 
 
@@ -24,7 +25,8 @@ def complain(text: str) -> None:
     if sys.stderr is None:
         return
     try:
-        print(screened(text), file=sys.stderr, flush=True)
+        width = render.terminal_width() if sys.stderr.isatty() else None
+        print(render.fold(screened(text), width), file=sys.stderr, flush=True)
     except OSError:
         give_up(sys.stderr)
 

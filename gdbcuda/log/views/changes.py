@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from gdbcuda.calls.record import STILL_OPEN, Call
 from gdbcuda.calls.text import CallWriter, parameters, value
 from gdbcuda.log.views.tree import CallNode
+from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import some
 
@@ -89,7 +90,8 @@ class Repeated:
             return self.told
         names = f": {visible(some([*self.wanted], MOST_NAMES))}" if self.wanted else ""
         times = f"x {self.count}, #{self.first} ... #{self.last}{names}"
-        return "\n".join([self.told, *textwrap.wrap(times, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)])
+        width = render.screen() or WIDTH
+        return "\n".join([self.told, *textwrap.wrap(times, width, initial_indent=INDENT, subsequent_indent=INDENT)])
 
 
 def differences(node: CallNode) -> list[Change]:
