@@ -113,6 +113,19 @@ def test_children_while_shown_calls_end(scenario: Scenario, compile_c, tmp_path:
     assert text.count("Breakpoint 1  hook") > 20 and "children 40 of 40\n" in text, text
 
 
+@pytest.mark.usefixtures("forks_live", "finds_children")
+@pytest.mark.parametrize("on", ["error", "return"])
+def test_children_while_calls_return(scenario: Scenario, compile_c, tmp_path: Path, on: str) -> None:
+    """The breakpoint at a call site goes when calls return there that nobody waits for, and comes back."""
+    hook = compile_c("libguardhook.so", HOOK, "-shared")
+    same = FORKS.replace("_exit(child());", "_exit(work(NULL) ? 5 : 4 + 0 * child());").replace("% 50", "% 9")
+    same = same.replace("i < 2000", "i < 700")
+    program = compile_c("program", same, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
+    make = f"cuda-break cuMemAlloc --on {on} if bytesize >= 1T"
+    text = scenario.run(program, "set cuda-guard off", SILENT, make, "ignore 1 100000", "RUN", hook=hook)
+    assert "children 40 of 40\n" in text and "exited normally" in text, text
+
+
 VFORKS = """
 #include <pthread.h>
 #include <stdio.h>

@@ -55,7 +55,6 @@ class Internal(gdb.Breakpoint):
             for tell in ON_ENTRY:
                 tell(address, True)
         self.address = address
-        self.since: int | None = children.still()  # it is in gdb's table
         super().__init__(f"*{address:#x}", internal=True)
         confine(self, address)
 
@@ -67,11 +66,11 @@ class Internal(gdb.Breakpoint):
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
-    if isinstance(breakpoint, Internal) and breakpoint.enabled != (breakpoint.since is not None):
-        since, breakpoint.since = breakpoint.since, children.still() if breakpoint.enabled else None
-        if since is not None:
-            children.take_out(breakpoint.address, since)
     placed = _placed.get(breakpoint.number)
+    if placed is not None and breakpoint.enabled != (placed.since is not None):
+        since, placed.since = placed.since, children.still() if breakpoint.enabled else None
+        if since is not None:
+            children.take_out(placed.address, since)
     if placed is not None and breakpoint.enabled:
         silence.wake(placed.address)
     if placed is None or not CAN_CONFINE:
@@ -86,13 +85,12 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
 
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
-    if isinstance(breakpoint, Internal):
-        if breakpoint.since is not None or not process.is_remote():
-            children.take_out(breakpoint.address, -1 if breakpoint.since is None else breakpoint.since)
-        if breakpoint.sees_all_calls:
-            ENTRIES().discard(breakpoint.address)
-            for tell in ON_ENTRY:
-                tell(breakpoint.address, False)
     gone = _placed.pop(breakpoint.number, None)
+    if gone is not None and (gone.since is not None or not process.is_remote()):
+        children.take_out(gone.address, -1 if gone.since is None else gone.since)
+    if isinstance(breakpoint, Internal) and breakpoint.sees_all_calls:
+        ENTRIES().discard(breakpoint.address)
+        for tell in ON_ENTRY:
+            tell(breakpoint.address, False)
     if gone is not None:
         gone.beside.discard(gone)

@@ -17,13 +17,15 @@ import gdb
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import loader_watch
+from gdbcuda.live.threads import children
 
 Key = TypeVar("Key")
 
 
 class Placed:
     """A breakpoint at a bare address of the process of an ``inferior``, by its number; ``beside``: all that are in the
-    same object; ``has_others``: gdb has made locations in other processes, which are switched off."""
+    same object; ``has_others``: gdb has made locations in other processes, which are switched off; ``since``: when it
+    came into gdb's table (`children.still`), None while it is off."""
 
     def __init__(self, breakpoint: gdb.Breakpoint, address: int, inferior: int) -> None:
         self.breakpoint = breakpoint
@@ -31,6 +33,7 @@ class Placed:
         self.inferior = inferior
         self.beside: set[Placed] = set()
         self.has_others = False
+        self.since: int | None = children.still()
 
 
 # By gdb's name of the object. What is in none, as in the program, is not unloaded.

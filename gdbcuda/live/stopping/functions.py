@@ -20,6 +20,7 @@ from gdbcuda.live.frames import condition_words, frames
 from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import counting, returns
+from gdbcuda.live.threads import children
 from gdbcuda.machine import abi
 from gdbcuda.text import cplusplus
 
@@ -119,14 +120,16 @@ def cuda_count(number: gdb.Value, text: gdb.Value) -> bool:
 @function("_cuda_returns")
 def cuda_returns(number: gdb.Value, mode: gdb.Value) -> bool:
     """$_cuda_returns(1, "error"): never true; notes that breakpoint 1 wants to stop where this call returns."""
-    returns.expect(int(number), only_errors=mode.string() == "error")
+    with children.looking():
+        returns.expect(int(number), only_errors=mode.string() == "error")
     return False
 
 
 @function("_cuda_returned")
 def cuda_returned(address: gdb.Value) -> bool:
     """$_cuda_returned(ADDRESS): has a call returned there that a breakpoint with --on return or error waits for?"""
-    return process.is_alive() and returns.arrived(int(address))
+    with children.looking():
+        return process.is_alive() and returns.arrived(int(address))
 
 
 @function("_cuda_arg")
