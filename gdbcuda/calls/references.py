@@ -30,6 +30,11 @@ def require_words(details: Details) -> None:
         raise TypeError(details)
 
 
+def require_names(details: Details) -> None:
+    if not isinstance(details["names"], list) or not all(isinstance(name, str) for name in details["names"]):
+        raise TypeError(details)
+
+
 def require_gpu(details: Details) -> None:
     if type(details["uncertainty"]) not in (int, float) or not isinstance(details["devices"], dict):
         raise TypeError(details)
@@ -54,7 +59,7 @@ class References:
         self.started = 0  # all of them together
         self.objects: dict[tuple[Process, str], Details] = {}  # by process and file name
         self.gpus: dict[Process, Details] = {}  # which there are, and how far the times of their work may be wrong
-        self.functions: dict[tuple[Process, int], tuple[str, ...]] = {}  # what begins where, of what was handed out
+        self.functions: dict[tuple[Process, int], Details] = {}  # that were handed out: their "names" and "object"
         self.kernels: dict[str, str] = {}  # readable name by mangled name
         self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
 
@@ -72,7 +77,8 @@ class References:
             require_gpu(details)
             self.gpus[process] = details
         elif kind == "function":
-            self.functions[process, details["address"]] = tuple(map(str, details["names"]))
+            require_names(details)
+            self.functions[process, details["address"]] = details
         elif kind == "kernel":
             self.kernels[details["name"]] = details["demangled"]
         elif kind == "unseen":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gdbcuda.calls.references import References
+from gdbcuda.calls.references import NOTHING, References
 from gdbcuda.compare.findings import Findings
 from gdbcuda.compare.matching import Pair, aligned, moved, partners
 from gdbcuda.compare.passed_on import PassedOn, resolves
@@ -91,7 +91,7 @@ class Comparison:
         table, found = self.sides[1].table, set[str]()
         for data in map(behind, one.call.out.values()):
             if is_address(data):
-                found.update(notes.functions.get((one.call.process, int(data, 16)), ()))
+                found.update(notes.functions.get((one.call.process, int(data, 16)), NOTHING).get("names", ()))
         return {name for name in found if table.function(name) is not None}
 
     def tell(

@@ -33,7 +33,7 @@ class Coverage:
         self.calls: dict[str, Counter[str]] = {}
         self.past: dict[str, Counter[str]] = {}
         self.own: Counter[str] = Counter()
-        self.total = 0
+        self.handed_out: set[str] = set()
 
     def feed(self, events: Iterable[Event], table: api.Table, notes: References) -> Coverage:
         """One log."""
@@ -44,10 +44,10 @@ class Coverage:
                 self.count(call, ways, in_hook.get(-1 if call.parent is None else call.parent, False))
             else:
                 in_hook.pop(call.number, None)
+                self.handed_out.update(ways.handed_out(call, self.hook.name))
         return self
 
     def count(self, call: Call, ways: Ways, is_inside: bool) -> None:
-        self.total += 1
         ways.learn(call)
         caller = ways.caller(call)
         is_own = is_inside or os.path.basename(caller) == self.hook.name
@@ -62,7 +62,7 @@ class Coverage:
     @property
     def hooked(self) -> set[str]:
         """What it exports, and what has been handed out besides."""
-        return {*self.hook.entries, *self.calls, *self.own}
+        return {*self.hook.entries, *self.calls, *self.own, *self.handed_out}
 
     @property
     def never(self) -> list[str]:

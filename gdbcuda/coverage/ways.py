@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gdbcuda import api, elf
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import References
+from gdbcuda.calls.references import NOTHING, References
 from gdbcuda.errors import UserError
 
 BY_NAME, HANDED_OUT, DLSYM, TABLE, UNKNOWN = "by name", "cuGetProcAddress", "dlsym", "table", "not known"
 WAYS = (BY_NAME, HANDED_OUT, DLSYM, TABLE, UNKNOWN)
 RESOLVING = "proc-address"  # the role of functions that hand out functions
 TABLES = "cuGetExportTable"
+PER_THREAD, NEWEST = 2, 1 << 30  # of the flags; later than every version
+
+
+def addresses(out: Mapping[str, Any]) -> Iterator[int]:
+    for one in out.values():
+        value = one.get("value") if isinstance(one, dict) else None
+        if isinstance(value, str) and value.startswith("0x"):
+            yield int(value, 16)
 
 
 class CallerFile:
@@ -52,6 +61,26 @@ class Ways:
         name = call.arguments.get("symbol")
         if isinstance(name, str):
             self.asked.setdefault(self.caller(call), set()).add(api.base_name(name))
+
+    def handed_out(self, call: Call, file: str) -> Iterator[str]:
+        """The function that it was answered with, where that is the file's: one of its names, or what was asked for."""
+        function = self.table.function(call.name)
+        if function is None or function.role != RESOLVING or not isinstance(call.arguments.get("symbol"), str):
+            return
+        for address in addresses(call.out):
+            found = self.notes.functions.get((call.process, address), NOTHING)
+            if os.path.basename(found.get("object") or "") == file:
+                known = [name for name in found["names"] if self.table.function(name) is not None]
+                yield from known or self.asked_for(call)
+
+    def asked_for(self, call: Call) -> Iterator[str]:
+        """By the version alone: a function without a name has no other."""
+        version = call.arguments.get("cudaVersion")
+        per_thread = PER_THREAD if "PER_THREAD" in str(call.arguments.get("flags")) else 0
+        wanted = version if isinstance(version, int) else NEWEST
+        symbol = self.table.proc_address(call.arguments["symbol"], wanted, per_thread)
+        if symbol is not None:
+            yield symbol
 
     def caller(self, call: Call) -> str:
         """The file that has called; "" where nobody knows."""

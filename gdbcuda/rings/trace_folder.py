@@ -166,7 +166,7 @@ class ProcessReading:
         for details in self.places.details({at for call in made for at in (call.caller, *call.stack)}):
             self.note("place", **details)
         for address in handed_out(made, self.table):
-            self.note("function", address=address, names=self.places.names(address))
+            self.note("function", address=address, **self.places.function(address))
         for thread in self.process.without_file:
             self.log.problems[f"thread {thread} of process {self.process.pid}: no room for its calls"] += 1
         if made:

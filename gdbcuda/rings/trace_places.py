@@ -48,17 +48,17 @@ class CodeOfProcess:
         """The loader tells of it first."""
         return self.process.objects[0] if self.process.objects else None
 
-    def names(self, address: int) -> list[str]:
-        """What the function is called that begins there, or whose calls the code there records."""
+    def function(self, address: int) -> dict[str, Any]:
+        """Which one begins there, or has its calls recorded by the code there: its names and its object."""
         one = self.object_at(address)
         if one is None:
-            return []
+            return {"names": []}
         if os.path.basename(one.file) != places.TRACER:
-            return self.code_of(one).begins(address - one.address)
+            return {"names": self.code_of(one).begins(address - one.address), "object": self.path(one)}
         slots = self.code_of(one).address_of(SLOTS_SYMBOL)
         number, rest = divmod(address - one.address - slots, SLOT_SIZE)
         known = self.process.functions.get(number) if slots and not rest else None
-        return self.names(known.address) if known is not None and known.address != address else []
+        return self.function(known.address) if known is not None and known.address != address else {"names": []}
 
     def path(self, one: LoadedObject) -> str:
         return os.path.join(self.process.folder, one.file)

@@ -86,6 +86,34 @@ def test_what_was_reached_and_by_which_way(
     assert (found["hooked"], found["reached"]) == (4, 3)
 
 
+def test_what_was_handed_out_and_never_called(
+    files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A library without symbols has functions all the same: what was asked for, they are."""
+
+    def asked(number: int, name: str, version: int, answer: str) -> Call:
+        out = {"pfn": {"address": "0x1", "value": answer}}
+        arguments = {"symbol": name, "cudaVersion": version, "flags": 0}
+        return call(number, "cuGetProcAddress_v2", arguments, layer="driver", object="libcuda.so.1", out=out)
+
+    log = write(tmp_path / "log", [
+        asked(0, "cuMemAlloc", 3020, "0x10"), asked(1, "cuMemHostAlloc", 13000, "0x20"),
+        asked(2, "cuMemAdvise", 8000, "0x30"), asked(3, "cuMemFree", 2000, "0x40"),
+    ], files.places)  # fmt: skip
+    hook, driver = str(files.hook), "/usr/lib/libcuda.so.1"
+    found = [(0x10, [], hook), (0x20, ["own", "cuMemHostAlloc"], hook), (0x30, ["cuMemAdvise"], driver),
+             (0x40, [], hook)]  # fmt: skip
+    notes = [{"ts": 0, "phase": "M", "name": "function", "details": {"address": at, "names": names, "object": file}}
+             for at, names, file in found]  # fmt: skip
+    header, rest = log.read_text().split("\n", 1)
+    log.write_text("\n".join([header, *map(json.dumps, notes), rest]))
+    told = covered(capsys, files, log)
+    assert told["functions"].keys() - {"cuMemAlloc_v2", "cuMemFree_v2", "cuMemsetD8_v2", "cuStreamCreate"} == {
+        "cuMemHostAlloc", "cuMemFree",
+    }  # fmt: skip
+    assert (told["hooked"], told["reached"]) == (6, 0)
+
+
 def test_what_the_hook_calls_itself_is_not_reached(
     files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
