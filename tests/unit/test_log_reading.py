@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from log_files import MAIN, alloc_of, append, call, copy, failed, nested, run, write
+from shim_support import HOOK, build_shim
 
 from gdbcuda.log import cli as cli_module
 from gdbcuda.log.progress import Progress
@@ -114,7 +115,8 @@ def test_the_bar_is_gone_where_a_line_is_printed(
     screen, file = Terminal(), io.StringIO()
     monkeypatch.setattr(sys, "stderr", screen)
     path = write(tmp_path / "log", nested())
-    also = {"diff": [str(path)], "report": ["-o", str(tmp_path / "page")]}
+    hook = build_shim() / HOOK
+    also = {"diff": [str(path)], "report": ["-o", str(tmp_path / "page")], "coverage": ["--hook", str(hook)]}
     for out in (file, screen if is_terminal else io.StringIO()):
         screen.truncate(0)
         monkeypatch.setattr(sys, "stdout", out)
