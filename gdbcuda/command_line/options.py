@@ -248,3 +248,7 @@ def as_words(declared: Any, kind: ArgumentType[T]) -> list[T]:
 def as_condition(declared: Any, complete: Callable[[list[str], list[str], str], Iterable[str]]) -> str | None:
     """What is an option elsewhere, as the rest of the line."""
     return condition(complete, declared.help)
+
+
+class WideOptions(Options):
+    wide: bool = flag("lines as long as they are, C++ names whole")

@@ -8,6 +8,7 @@ from typing import Any, Callable, TypeVar
 from gdbcuda.command_line.argument_types import one_of
 from gdbcuda.command_line.options import Options, option
 from gdbcuda.command_line.parsing import OptionParser
+from gdbcuda.text import render
 
 Own = TypeVar("Own", bound=Options)
 
@@ -32,5 +33,10 @@ def add_command(
     parser: OptionParser = subparsers.add_parser(name, help=help, description=about, epilog=ending or None)
     parser.examples = examples
     wanted.add_to(parser)
-    parser.set_defaults(run=lambda typed: run(wanted.read(vars(typed), examples)))
+    parser.set_defaults(run=lambda typed: running(run, wanted.read(vars(typed), examples)))
     return parser
+
+
+def running(run: Callable[[Own], int | None], wanted: Own) -> int | None:
+    with render.as_wide_as_it_is(getattr(wanted, "wide", False)):
+        return run(wanted)

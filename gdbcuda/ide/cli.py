@@ -26,7 +26,7 @@ project, into an existing launch.json beside what is there. The program runs her
 """
 _EXAMPLES = (
     "gdbcuda ide vscode --program build/train --hook build/libvgpu.so --write",
-    "gdbcuda ide clion --program build/train --hook build/libvgpu.so --remote gpu-server:1234",
+    "gdbcuda ide clion --program train --hook libvgpu.so --remote server:1234",
 )
 
 
@@ -66,7 +66,7 @@ def run(wanted: IdeOptions) -> int:
         found = json.dumps(document(wanted.ide, plan, written), indent=2)
         output.say(highlighted(found, JSON, output.wants_colour("auto")))
     else:
-        output.say(shown(plan, written))
+        show(plan, written)
     if gone and not wanted.json:
         output.say(visible(f"Note: {missing(gone)}"))
     return 0
@@ -106,12 +106,15 @@ def write(plan: IdePlan, folder: str) -> list[str]:
     return paths
 
 
-def shown(plan: IdePlan, written: list[str]) -> str:
-    rows = [visible(f"wrote {path}") for path in written]
-    rows = rows or [f"--- {visible(file.path)}\n{file.text.rstrip()}\n" for file in plan.files]
-    steps = [f"{number}. {NEXT.join(map(visible, step.split(NEXT)))}" for number, step in enumerate(plan.steps, 1)]
-    hint = [] if written else ["(nothing is written yet: the same with --write does)"]
-    return "\n".join([*rows, *steps, *hint])
+def show(plan: IdePlan, written: list[str]) -> None:
+    for path in written:
+        output.say(visible(f"wrote {path}"))
+    for file in [] if written else plan.files:
+        output.hand_out(f"--- {visible(file.path)}\n{file.text.rstrip()}\n")
+    for number, step in enumerate(plan.steps, 1):
+        output.say(f"{number}. {NEXT.join(map(visible, step.split(NEXT)))}")
+    if not written:
+        output.say("(nothing is written yet: the same with --write does)")
 
 
 def document(name: str, plan: IdePlan, written: list[str]) -> dict[str, Any]:

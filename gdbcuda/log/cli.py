@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from gdbcuda.command_line.options import WideOptions
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.log import file_options
 from gdbcuda.log.file_options import DiffOptions, LogOptions
-from gdbcuda.log.options import WideOptions
 from gdbcuda.text import output, render
 from gdbcuda.text.highlight import C, highlighted_line
 from gdbcuda.text.printable import visible

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gdbcuda.command_line.argument_types import FILE, one_of, text
-from gdbcuda.command_line.options import Options, option, required, word, words
+from gdbcuda.command_line.options import Options, WideOptions, option, required, word, words
 from gdbcuda.command_line.shell_command import Coloured
 from gdbcuda.log import FORMATS
 from gdbcuda.log import options as shared
@@ -27,7 +27,7 @@ class TreeOptions(LogOptions, shared.LatestOptions):
     pass
 
 
-class ChangesOptions(LogOptions, shared.FilterOptions):
+class ChangesOptions(LogOptions, shared.FilterOptions, WideOptions):
     pass
 
 
@@ -55,7 +55,7 @@ class KernelOptions(LogOptions, shared.DataOptions):
     output: str | None = option(FILE, "write the joined log: system calls below the call that made them", short="-o")
 
 
-class GpuOptions(LogOptions, shared.DataOptions, shared.WideOptions):
+class GpuOptions(LogOptions, shared.DataOptions, WideOptions):
     pass
 
 
@@ -63,7 +63,7 @@ class CoverageFilesOptions(LogOptions, shared.CoverageOptions):
     hook: str = required(FILE, "the hook library's file")
 
 
-class DiffOptions(Coloured, shared.WhichOptions):
+class DiffOptions(Coloured, shared.WhichOptions, WideOptions):
     first: str = word(FILE, "what cuda-log has written; - for stdin")
     second: str = word(FILE, "the same of another run")
 

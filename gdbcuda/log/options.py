@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gdbcuda.command_line.argument_types import FILE, NUMBER, SIZE, text
-from gdbcuda.command_line.options import Options, flag, option, options
+from gdbcuda.command_line.options import Options, WideOptions, flag, option, options
 
 
 class DataOptions(Options):
@@ -32,7 +32,7 @@ class FilterOptions(WhichOptions):
     )
 
 
-class LatestOptions(FilterOptions):
+class LatestOptions(FilterOptions, WideOptions):
     last: int | None = option(NUMBER, "the last N calls; 0 for all")
 
 
@@ -42,10 +42,6 @@ class ShowOptions(LatestOptions):
         "what the hook library changed: arguments, results, calls not forwarded, extra calls"
     )
     stack: bool = flag("with the backtrace of each call (cuda-log start --stack N)")
-
-
-class WideOptions(Options):
-    wide: bool = flag("C++ names whole, however long")
 
 
 class SummaryOptions(FilterOptions, WideOptions):

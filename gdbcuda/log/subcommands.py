@@ -41,7 +41,7 @@ class Printer:
     """Text that fits the terminal, if there is one; or with --json data, a line each."""
 
     def __init__(self, wanted: DataOptions, sources: list[LogSource]) -> None:
-        self.as_json, self.width, self.are_several = wanted.json, render.screen(), len(sources) > 1
+        self.as_json, self.are_several = wanted.json, len(sources) > 1
 
     def each(self, sources: list[LogSource]) -> Iterator[LogSource]:
         for source in sources:
@@ -52,7 +52,7 @@ class Printer:
     def put(self, source: LogSource, shown: data.Data | str) -> None:
         source.hide_bar()
         if isinstance(shown, str):
-            output.say(render.fold(shown, self.width))
+            output.say(render.fold_to_screen(shown))
         else:
             text = data.line(shown, source.path if self.are_several else "")
             output.say(highlighted_line(text, JSON, output.wants_colour("auto")))

@@ -22,8 +22,8 @@ Prints the line that starts PROGRAM under a gdbserver on another machine, the ho
 what to type in gdb here: by TCP, or with --ssh, --container and --pod through their standard input and output.
 """
 _EXAMPLES = (
-    "gdbcuda remote --host gpu-server --hook build/libvgpu.so build/train --epochs 3",
-    "gdbcuda remote --pod ml/train-0 --hook build/libvgpu.so --hook-there /usr/local/vgpu/libvgpu.so /opt/train",
+    "gdbcuda remote --host server --hook build/libvgpu.so build/train --epochs 3",
+    "gdbcuda remote --pod ml/train-0 --hook vgpu.so --hook-there /v/vgpu.so /app",
     "gdbcuda remote --ssh me@gpu-server --attach 4711",
 )
 

@@ -108,7 +108,7 @@ def make_parser(command: str = "") -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     parser.add_argument("--debug", action="store_true", help=f"show the traceback of an error, as {DEBUG}=1 does")
     path = commands.add_parser("path", help="print the file to source in gdb")
-    path.set_defaults(run=lambda args: output.say(visible(str(sourced_file()))))
+    path.set_defaults(run=lambda args: output.hand_out(visible(str(sourced_file()))))
     for name, module in MODULES.items():
         if command in (name, ""):
             importlib.import_module(module).add_parser(commands)

@@ -20,7 +20,7 @@ the runtime inside (nvcc's default, -cudart static). The wrappers do nothing but
 gdbcuda trace has started the calls are recorded, with what they become in the driver."""
 _EXAMPLES = (
     "gdbcuda wrap-flags cudaMalloc cudaFree 'cudaMemcpy*'",
-    "gdbcuda wrap-flags --all --for nvcc > flags && nvcc -o train train.o --options-file flags",
+    "gdbcuda wrap-flags --all --for nvcc > flags; nvcc a.o --options-file flags",
     "gdbcuda wrap-flags cudaMalloc cudaFree --for cmake",
 )
 
@@ -44,7 +44,7 @@ def run(wanted: WrapOptions) -> None:
     library = places.built(LIBRARY)
     if not library:
         raise UserError(f"{LIBRARY} is not built: make -C {places.clone_or_cache() / 'shim'} wrap does it")
-    output.say(FLAGS[wanted.tool](names, library))
+    output.hand_out(FLAGS[wanted.tool](names, library))
 
 
 def symbols(wanted: WrapOptions) -> list[str]:

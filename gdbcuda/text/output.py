@@ -16,8 +16,8 @@ from gdbcuda.text.printable import screened
 
 
 def say(text: str = "") -> None:
-    """A line for people."""
-    write(screened(text) + "\n")
+    """Lines for people, who see them whole on a terminal of any width (`render.fitted`)."""
+    write(render.fitted(screened(text)) + "\n")
 
 
 def complain(text: str) -> None:
@@ -29,6 +29,11 @@ def complain(text: str) -> None:
         print(render.fold(screened(text), width), file=sys.stderr, flush=True)
     except OSError:
         give_up(sys.stderr)
+
+
+def hand_out(text: str) -> None:
+    """Lines that are to be copied, or that a program reads: as long as they are."""
+    write(screened(text) + "\n")
 
 
 class Data:

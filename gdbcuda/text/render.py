@@ -7,9 +7,11 @@ IDE) is for the caller to decide.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Callable
 
@@ -33,6 +35,7 @@ ROLES = {
 }
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 FOLD = re.compile(r"\s*(?:[-+] )?(#\d+\s+)?")  # what a folded line stays behind
+STAYS = re.compile(r"  [^\s(\d#]|    (?:\$|\(gdb\)) ")
 WORD = re.compile(r"\s*\S+(?: [um]?s\b)?")  # 12.3 us stays together
 HEADER_PADDING = "  "  # tabulate makes a column two wider than its title
 NARROWEST = 16  # columns; narrower than that, wrapped text is hard to read
@@ -102,8 +105,34 @@ def screen() -> int | None:
     return terminal_width() if os.isatty(1) else None
 
 
+def fitted(text: str) -> str:
+    """In lines as wide as the terminal, broken at blanks. A word two columns in begins a command to be typed, or a
+    value, and so does a prompt in a page of the manual: that line stays. So does JSON."""
+    width = screen()
+    if width is None or text.lstrip()[:1] in ("{", "["):
+        return text
+    return "\n".join(line if STAYS.match(line) else fold(line, width) for line in text.split("\n"))
+
+
 def fold_to_screen(text: str) -> str:
+    """All of it: nothing there is to be typed."""
     return fold(text, screen())
+
+
+@contextlib.contextmanager
+def as_wide_as_it_is(is_wanted: bool = True) -> Iterator[None]:
+    """Within it no terminal is too narrow."""
+
+    def without_end() -> int:
+        return sys.maxsize
+
+    if is_wanted:
+        TOLD.insert(0, without_end)
+    try:
+        yield
+    finally:
+        if is_wanted:
+            TOLD.remove(without_end)
 
 
 def table(

@@ -172,6 +172,17 @@ def test_a_session_fits(local: Scenario, home: Path, columns: int) -> None:
     assert re.search(r"^1-2, 4-77 +by gdb", shown, re.MULTILINE), "of which the same is to be said, they are one row"
 
 
+def test_a_recorded_call_is_one_line_where_it_is_asked_for(local: Scenario, home: Path) -> None:
+    words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))
+    wanted = "cuda-log show cuMemAlloc --in driver --last 2"
+    shown = Terminal(local, home).typed("cuda-log start cuMemAlloc", "run", wanted, f"{wanted} --wide", words=words)
+    text = re.sub(WAITING, "", ESCAPE.sub("", shown))
+    folded, whole = (re.findall("^#.*", part, re.MULTILINE) for part in text.rsplit(wanted, 2)[1:])
+    assert len(folded) == len(whole) == 2, text
+    assert all(line.endswith("by allocate_buffer at test_alloc.c:25") for line in whole)
+    assert max(map(len, folded)) <= 80 < min(map(len, whole))
+
+
 def test_a_narrow_table_says_once_what_is_in_each_row(local: Scenario, home: Path) -> None:
     words = ("-x", f"{ROOT}/gdbcuda.py", str(local.sample("test_alloc")))
     load = f"cuda-load {local.sample('minimal_hook.so')}"

@@ -58,8 +58,7 @@ def cuda_log_show(wanted: LogShowOptions) -> str:
     chosen = make_filter(wanted)
     if wanted.json:
         return as_json(calls, chosen, wanted)
-    shown = "\n".join(filter(None, (view(calls, chosen, wanted), chosen.remark())))
-    return render.fold_to_screen(shown)
+    return render.fold_to_screen("\n".join(filter(None, (view(calls, chosen, wanted), chosen.remark()))))
 
 
 def as_json(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:

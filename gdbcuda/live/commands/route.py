@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gdbcuda.command_line.options import Options, flag, optional_word
+from gdbcuda.command_line.options import WideOptions, flag, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live.checking import routes_here
 from gdbcuda.live.frames.session_types import FUNCTION
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gdbcuda.routes.snapshot import ProcessSnapshot
 
 
-class RouteOptions(Options):
+class RouteOptions(WideOptions):
     function: str | None = optional_word(FUNCTION, "API function, base name or glob ('cuMem*'), or exported name")
     app: bool = flag("what the program itself refers to, not its libraries")
     all: bool = flag(
@@ -29,7 +29,6 @@ class RouteOptions(Options):
     )
     null: bool = flag("only the hook's own pointers to the real functions that are NULL, and why")
     unhooked: bool = flag("only what goes past the hook, allocation functions first")
-    wide: bool = flag("C++ names whole, however long")
     json: bool = flag("as one JSON object")
 
 

@@ -18,7 +18,6 @@ import gdb
 from gdbcuda.text import render
 from gdbcuda.text.printable import screened
 
-STAYS = r"  [^\s(\d#]|    (?:\$|\(gdb\)) "
 EVALUATE = "gdb.dap.evaluate"
 
 
@@ -29,7 +28,7 @@ def write(text: str) -> None:
     if server is not None and not is_evaluating():
         server.send_event("output", {"category": "console", "output": text})
     else:
-        gdb.write(fitted(text, None if is_machine_interface() else render.screen()))
+        gdb.write(text if is_machine_interface() else render.fitted(text))
 
 
 def told_width() -> int:
@@ -43,16 +42,7 @@ render.TOLD.append(told_width)
 
 def folded(text: str) -> str:
     """In lines as wide as the terminal, where gdb itself shows it at one."""
-    return text if is_machine_interface() or dap("server") is not None else fitted(text, render.screen())
-
-
-def fitted(text: str, width: int | None) -> str:
-    """In lines as wide as the terminal, broken at blanks. A word two columns in begins a command to be typed, or a
-    value, and so does a prompt in a page of the manual: that line stays. So does JSON."""
-    if width is None or text.lstrip()[:1] in ("{", "["):
-        return text
-    lines = text.split("\n")
-    return "\n".join(line if re.match(STAYS, line) else render.fold(line, width) for line in lines)
+    return text if is_machine_interface() or dap("server") is not None else render.fitted(text)
 
 
 def is_command_line() -> bool:

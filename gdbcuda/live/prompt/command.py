@@ -27,7 +27,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import completing, safely
-from gdbcuda.text import cplusplus, waiting
+from gdbcuda.text import cplusplus, render, waiting
 from gdbcuda.text.sentences import meant
 
 if TYPE_CHECKING:
@@ -93,12 +93,19 @@ class Command(gdb.Command):
         self.dont_repeat()
         try:
             be_at_prompt()
-            with waiting.told(self.name) if console.is_command_line() else contextlib.nullcontext():
-                shown = self.help if text.strip() in ("-h", "--help") else self.act(self.parse(text))
-            if shown:
-                console.write(shown.rstrip("\n") + "\n")
+            if text.strip() in ("-h", "--help"):
+                console.write(f"{self.help}\n")
+            else:
+                self.answer(self.parse(text))
         except safely.ANYTHING as problem:
             raise safely.error(f"{self.name}: ", problem) from None
+
+    def answer(self, typed: dict[str, Any]) -> None:
+        with render.as_wide_as_it_is(typed.get("wide", False)):
+            with waiting.told(self.name) if console.is_command_line() else contextlib.nullcontext():
+                shown = self.act(typed)
+            if shown:
+                console.write(shown.rstrip("\n") + "\n")
 
     def act(self, typed: dict[str, Any]) -> str | None:
         if isinstance(self.needs, str):

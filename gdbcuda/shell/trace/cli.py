@@ -33,7 +33,7 @@ _EXAMPLES = (
     "gdbcuda trace --gpu -o calls -- ./train",
     "gdbcuda trace -p 4711 --for 10s -o calls",
     "gdbcuda trace --with strace -o kernel.jsonl -- ./train",
-    "gdbcuda trace --with uprobe --function 'cuMem*' --filter 'bytesize > 1M' -p 4711",
+    "gdbcuda trace --with uprobe --function 'cuMem*' --filter 'bytesize > 1M' -p 47",
 )
 
 
