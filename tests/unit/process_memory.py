@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gdbcuda.errors import Unreadable
 
-AT_PHDR, AT_PHNUM = 3, 5
+AT_PHDR, AT_PHNUM, AT_ENTRY = 3, 5, 9
 
 
 class ProcessMemory:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from elf_build import compiled
-from process_memory import AT_PHDR, AT_PHNUM, ProcessMemory, auxiliary
+from process_memory import AT_ENTRY, AT_PHDR, AT_PHNUM, ProcessMemory, auxiliary
 
 from gdbcuda.linkage import Linkage, Linkages, image
 from gdbcuda.linkage.slots import Slot, clusters, slot_values
@@ -183,3 +183,41 @@ def test_groups_of_slots_lie_close_together() -> None:
     places = [Slot("f", "", at, "GOT") for at in (0, 4096, 8193, 100_000, 8, 96_000)]
     groups = [[slot.address for slot in group] for group in clusters(places)]
     assert groups == [[0, 8, 4096], [8193], [96_000, 100_000]] and list(clusters([])) == []
+
+
+@pytest.mark.parametrize(("option", "tag"), [("--enable-new-dtags", "DT_RUNPATH"), ("--disable-new-dtags", "DT_RPATH")])
+def test_where_an_object_looks_for_others(tmp_path: Path, option: str, tag: str) -> None:
+    path = compiled(tmp_path, INNER, f"-Wl,-rpath,/some/where,{option}", name="libpath.so")
+    ctypes.CDLL(str(path))
+    assert named(own_objects(), str(path)).dynamic.run_path == (tag, "/some/where")
+
+
+def test_an_indirect_function_is_told_from_the_others(tmp_path: Path) -> None:
+    source = INNER + 'static void *chosen(void) { return other; } int either(void) __attribute__((ifunc("chosen")));'
+    path = compiled(tmp_path, source, name="libchosen.so")
+    ctypes.CDLL(str(path))
+    symbols = named(own_objects(), str(path)).symbols
+    wanted = {"answer": False, "either": True}
+    assert {name: symbols.find(name)[0].is_indirect for name in wanted} == wanted
+    assert symbols.defined(frozenset(wanted)).keys() == wanted.keys()  # all are read now
+    assert {name: symbols.find(name)[0].is_indirect for name in wanted} == wanted
+
+
+def test_an_object_that_exports_nothing_refers_to_others_all_the_same(tmp_path: Path) -> None:
+    """Its hash table does not say how many symbols there are."""
+    source = "int answer(void); __attribute__((visibility(\"hidden\"))) int ask(void) { return answer(); }"
+    path = compiled(tmp_path, source, "-Wl,-z,lazy", name="libsilent.so")
+    ctypes.CDLL(str(path), mode=os.RTLD_LAZY)
+    found = named(own_objects(), str(path))
+    assert [slot.name for slot in found.slots(NAMES)] == ["answer"] and found.symbols.defined(NAMES) == {}
+    assert set(found.symbols.undefined(NAMES).values()) == {"answer"}
+
+
+def test_the_segments_of_the_program_are_where_the_kernel_has_mapped_them() -> None:
+    values = auxiliary()
+    found = image.mapped(ProcessMemory(), values[AT_PHDR], values[AT_PHNUM])
+    lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
+    program = os.path.realpath("/proc/self/exe")
+    starts = {int(words[0].split("-")[0], 16) for words in lines if words[-1] == program}
+    assert found and {start & -4096 for start, _ in found} <= starts
+    assert any(start <= values[AT_ENTRY] < end for start, end in found)
