@@ -35,7 +35,8 @@ class Comparison:
             self.compare_processes(mine, yours)
         first, second = (PassedOn(side) for side in self.sides)
         self.extra = second.extra
-        self.is_blind = not second.forwarded and any("never forwarded" in head for head in second.findings.by_head)
+        is_missing = any("never forwarded" in head for head in second.findings.by_head)
+        self.is_blind = is_missing and not second.forwarded and not second.extra
         self.findings.join(second.findings.less(first.findings))
 
     def compare_processes(self, ours: ComparedProcess | None, theirs: ComparedProcess | None) -> None:

@@ -165,8 +165,14 @@ def test_as_a_page(files: AbFiles, tmp_path: Path) -> None:
 
 
 def test_calls_that_no_loader_has_bound_are_not_taken_for_missing(files: AbFiles) -> None:
-    done = files.ab("--hook", files.hook("past_the_loader"))
-    assert "  never forwarded cuMemAlloc_v2\n" in done.stdout
+    """The recorder does not see them, stops do."""
+    hook = files.hook("past_the_loader")
+    done = files.ab("--hook", hook)
+    assert done.stderr == ("gdbcuda: recorded again by stops, for libpast_the_loader.so finds functions without asking"
+                           " the loader\n")  # fmt: skip
+    assert done.returncode == 0 and "No difference in program." in done.stdout
+    done = files.ab("--hook", hook, "--with", "recorder")
+    assert done.returncode == 1 and "  never forwarded cuMemAlloc_v2\n" in done.stdout
     assert "Behind the hook library no call of the driver was seen" in done.stdout
 
 

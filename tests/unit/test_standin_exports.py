@@ -108,3 +108,11 @@ def test_what_has_no_body_says_not_supported(shim: Path, name: str) -> None:
         input=json.dumps(stubs), env=clean_environment(), capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert json.loads(done.stdout) == dict.fromkeys(stubs, NOT_SUPPORTED[which])
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_each_has_both_hash_tables(library: str, shim: Path) -> None:
+    """Hook libraries that go without dlsym walk through one of them, mostly the older."""
+    with (shim / "standin" / library).open("rb") as file:
+        tags = {tag.entry.d_tag for tag in ELFFile(file).get_section_by_name(".dynamic").iter_tags()}
+    assert tags >= {"DT_HASH", "DT_GNU_HASH"}

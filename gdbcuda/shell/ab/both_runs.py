@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from gdbcuda.text.printable import visible
 PATIENCE, TIMES_THE_FIRST = 60.0, 10.0  # of the second run
 SETTING = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 STILL_OPEN = "a call without its end"  # of a program that was ended in it
+WAYS_PAST_THE_LOADER = frozenset({"dl_iterate_phdr", "dlinfo", "_r_debug"})  # to the tables of symbols
 FIRST, AGAIN, SECOND = "first", "again", "second"
 
 
@@ -50,16 +52,42 @@ def compared(wanted: AbOptions, words: Sequence[str], given: Mapping[str, str], 
     plans = [RunPlan(words, hook, given if hook else {}, wanted.limit or 0.0, way, wanted.last) for hook in hooks]
     with running.folder_for(wanted.output) as folder:
         stdin = running.own_input(folder)
-        runs = [running.run(plans[0], os.path.join(folder, FIRST), stdin)]
-        limit = wanted.limit or PATIENCE + TIMES_THE_FIRST * runs[0].outcome.seconds
-        runs.append(running.run(replace(plans[1], limit=limit), os.path.join(folder, SECOND), stdin))
-        sides = [side(one) for one in runs]
+        runs, sides = both(plans, folder, stdin)
+        is_unseen = wanted.way == AUTO and way != STOPS and Comparison(*sides).is_blind
+        if is_unseen and goes_past_the_loader(wanted.hook[-1]):
+            hook = visible(os.path.basename(wanted.hook[-1]))
+            output.complain(f"gdbcuda: recorded again by stops, for {hook} finds functions without asking the loader")
+            plans = [replace(plan, way=STOPS) for plan in plans]
+            runs, sides = both(plans, folder, stdin)
         unsteady: set[str] = set()
         if wanted.twice:
-            again = running.run(replace(plans[0], limit=limit), os.path.join(folder, AGAIN), stdin)
+            again = running.run(with_limit(plans[0], runs[0]), os.path.join(folder, AGAIN), stdin)
             found = differences(Comparison(sides[0], side(again)), (seen(runs[0], sides[0]), again.outcome))
             unsteady = {one.kind for one in found}
-        return report(runs, (sides[0], sides[1]), allowed, unsteady)
+        return report(runs, sides, allowed, unsteady)
+
+
+def both(plans: Sequence[RunPlan], folder: str, stdin: str | None) -> tuple[list[RecordedRun], tuple[RunSide, RunSide]]:
+    """Into ``folder``, in the place of what was recorded there before."""
+    for name in (FIRST, SECOND):
+        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+    first = running.run(plans[0], os.path.join(folder, FIRST), stdin)
+    second = running.run(with_limit(plans[1], first), os.path.join(folder, SECOND), stdin)
+    return [first, second], (side(first), side(second))
+
+
+def with_limit(plan: RunPlan, first: RecordedRun) -> RunPlan:
+    return replace(plan, limit=plan.limit or PATIENCE + TIMES_THE_FIRST * first.outcome.seconds)
+
+
+def goes_past_the_loader(hook: str) -> bool:
+    """It can look for the driver's functions by itself, which the recorder would not see; and gdb is there."""
+    from gdbcuda import elf
+
+    try:
+        return bool(places.find_gdb()) and not WAYS_PAST_THE_LOADER.isdisjoint(elf.open(hook).undefined)
+    except UserError:
+        return False
 
 
 def recorder_works(program: str) -> bool:
