@@ -42,8 +42,8 @@ $$($(1)_OBJECTS): $$($(1)_ROOM)/%.o: standin/%.c | $$($(1)_ROOM)/generated
 	$$($(1)_COMPILE)
 
 # Both hash tables: some hook libraries look for the driver's functions in the older one (DT_HASH) by themselves.
-$(STANDIN)/$(1): $$($(1)_OBJECTS) $$($(1)_ROOM)/standin_$(2).o
-	$$(CC) -shared -pthread -Wl,-Bsymbolic -Wl,--no-undefined -Wl,--hash-style=both -Wl,-soname,$(1) $$^ $(5) -ldl -o $$@
+$(STANDIN)/$(1): $$($(1)_OBJECTS) $$($(1)_ROOM)/standin_$(2).o standin/rules.mk
+	$$(CC) -shared -pthread -Wl,-Bsymbolic -Wl,--no-undefined -Wl,--hash-style=both -Wl,-soname,$(1) $$(filter %.o,$$^) $(5) -ldl -o $$@
 endef
 
 $(eval $(call standin_library,libcuda.so.1,driver,13.0))
