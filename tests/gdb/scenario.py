@@ -52,7 +52,8 @@ def is_cuda_gdb_11_8() -> bool:
 
 @dataclass
 class Scenario:
-    """Runs gdb with the extension; ``place`` is "local" or "gdbserver" (the hook preloaded by its wrapper).
+    """Runs gdb with the extension; ``place`` is "local" or "gdbserver" (the hook preloaded by its wrapper, and
+    what is ``beside`` it).
 
     ``in_full``: with what users have and most tests need not wait for: a gdbserver behind a pipe, and the debug info of
     this machine's C library, where it is installed. Both take half of a scenario's time."""
@@ -60,6 +61,7 @@ class Scenario:
     shim: Path
     place: str = "local"
     in_full: bool = False
+    beside: str = ""
 
     @property
     def hook(self) -> Path:
@@ -90,7 +92,8 @@ class Scenario:
     def start(self, program: Path | None, hook: str | Path | None, arguments: tuple[str, ...]) -> str:
         if self.place == "local":
             return "run"
-        wrapper = ["--wrapper", "env", f"LD_PRELOAD={hook}", "--"] if hook else []
+        preloaded = ":".join(str(one) for one in (hook, self.beside) if one)
+        wrapper = ["--wrapper", "env", f"LD_PRELOAD={preloaded}", "--"] if preloaded else []
         server = ["gdbserver", "--once", *wrapper, "-", str(program), *arguments]
         return f"python __import__('runpy').run_path({SERVED!r})['connect']({server}, {self.in_full})"
 

@@ -16,6 +16,7 @@ from test_log import KINDS, START, by_thread, calls_of_sample, events
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
 FAST = START.replace("start", "start --fast")
+COMPLAINT = r"Warning: ptrace\(regsets.*\n"  # of gdbserver, about newer CPUs
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +29,12 @@ def _new_enough() -> None:
 def lists_locations() -> bool:
     words = [GDB, "-nx", "-batch", "-ex", "python print(hasattr(gdb, 'BreakpointLocation'))"]
     return "True" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(params=["local", "gdbserver"])
+def placed(request: pytest.FixtureRequest, shim: Path) -> Scenario:
+    """In both places; gdbserver's wrapper preloads our library behind the hook library."""
+    return Scenario(shim, request.param, beside=str(shim / "libgdbcuda.so"))
 
 
 def renamed(data: Any) -> Any:
@@ -52,10 +59,10 @@ def told(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("program", ["test_alloc", "runtime_alloc", "stream_alloc", "nvml_info"])
-def test_the_same_log_as_by_stops(local: Scenario, tmp_path: Path, program: str) -> None:
+def test_the_same_log_as_by_stops(placed: Scenario, tmp_path: Path, program: str) -> None:
     stops, fast = tmp_path / "stops", tmp_path / "fast"
-    by_stops = local.run(program, f"cuda-log start --to {stops}", "RUN")
-    by_rings = local.run(program, f"cuda-log start --fast --to {fast}", "RUN", "cuda-log")
+    by_stops = placed.run(program, f"cuda-log start --to {stops}", "RUN")
+    by_rings = placed.run(program, f"cuda-log start --fast --to {fast}", "RUN", "cuda-log")
     assert len(told(stops)) >= 10
     assert told(fast) == told(stops)
     assert after_start(by_stops) == after_start(by_rings).split("Recording")[0].rstrip("\n"), by_rings
@@ -63,27 +70,28 @@ def test_the_same_log_as_by_stops(local: Scenario, tmp_path: Path, program: str)
 
 def after_start(text: str) -> str:
     """What the program and gdb say, without our answer."""
-    return re.sub(r"process \d+|0x\w+", "", text[text.index("from the next run on.") :].rstrip("\n"))
+    said = text[text.index("from the next run on.") :].rstrip("\n")
+    return re.sub(rf"process \d+|0x\w+|{COMPLAINT}", "", said)
 
 
-def test_every_call_of_every_thread(local: Scenario, tmp_path: Path) -> None:
+def test_every_call_of_every_thread(placed: Scenario, tmp_path: Path) -> None:
     log, arguments = tmp_path / "log", ("8", "2500")
-    text = local.run("threads", f"{FAST} --to {log}", "RUN", "cuda-log", arguments=arguments)
+    text = placed.run("threads", f"{FAST} --to {log}", "RUN", "cuda-log", arguments=arguments)
     assert [[event["name"] for event in thread] for thread in by_thread(events(log))] == [
         calls_of_sample(number, 2500) for number in range(8)
     ]
     assert "20000 calls kept" in text and "exited normally" in text, text
 
 
-def test_at_a_stop_all_is_as_without(local: Scenario) -> None:
+def test_at_a_stop_all_is_as_without(placed: Scenario) -> None:
     """The functions have their own bytes, frames and callers are the program's, and stepping goes where it would."""
     words = (
         "set breakpoint pending on", "break cuMemAlloc_v2", "RUN", "bt", "x/6i cuMemAlloc_v2", "x/6i cuMemFree_v2",
         "next", "step", "finish", "next", "info symbol $pc", "tbreak cuMemFree_v2", "continue", "cuda-call",
         "x/3i $pc-8", "delete", "continue",
     )  # fmt: skip
-    alone = local.run("test_alloc", "cuda-memory", *words)
-    fast = local.run("test_alloc", "cuda-log start --fast", *words, "cuda-log")
+    alone = placed.run("test_alloc", "cuda-memory", *words)
+    fast = placed.run("test_alloc", "cuda-log start --fast", *words, "cuda-log")
     begin = "cuMemAlloc_v2 (dptr="
     assert "exited normally" in alone
     assert unnumbered(fast[fast.index(begin) :]).startswith(unnumbered(alone[alone.index(begin) :]).rstrip("\n")), fast
@@ -92,20 +100,21 @@ def test_at_a_stop_all_is_as_without(local: Scenario) -> None:
 
 def unnumbered(text: str) -> str:
     """`bt` leaves the recorder's frames out, and gdb goes on counting; stacks are deeper."""
-    return re.sub(r"^#\d+ ", "# ", re.sub(r"0x7f\w+|process \d+", "", text), flags=re.MULTILINE)
+    text = re.sub(rf"0x7f\w+|process \d+|{COMPLAINT}", "", text)
+    return re.sub(r"^#\d+ ", "# ", text, flags=re.MULTILINE)
 
 
-def test_a_stop_between_loses_nothing(local: Scenario, tmp_path: Path) -> None:
+def test_a_stop_between_loses_nothing(placed: Scenario, tmp_path: Path) -> None:
     """What is open at a stop is told its end by a later one; the tree is that of a run without stops."""
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    local.run("test_alloc", f"cuda-log start --fast --to {whole}", "RUN")
+    placed.run("test_alloc", f"cuda-log start --fast --to {whole}", "RUN")
     goes_on = ["continue"] * 20
-    local.run("test_alloc", f"cuda-log start --fast --to {parts}", "break ledger.c:47", "RUN", *goes_on)
+    placed.run("test_alloc", f"cuda-log start --fast --to {parts}", "break ledger.c:47", "RUN", *goes_on)
     assert told(parts) == told(whole)
 
 
-def test_recorded_from_a_stop_on_and_again(local: Scenario) -> None:
-    text = local.run(
+def test_recorded_from_a_stop_on_and_again(placed: Scenario) -> None:
+    text = placed.run(
         "test_alloc", "cuda-load", "tbreak main", "RUN", "next", "cuda-log start --fast cuMemAlloc --in hook,driver",
         "tbreak copy_there_and_back", "continue", "cuda-log show", "cuda-log stop", "cuda-log clear",
         "cuda-log start --fast cuMemFree --in driver", "tbreak show_memory", "continue", "cuda-log show",
@@ -117,15 +126,15 @@ def test_recorded_from_a_stop_on_and_again(local: Scenario) -> None:
     assert len(re.findall(r"#\d+ .* driver +cuMemFree_v2.*SUCCESS", second)) == 3 and "cuMemAlloc" not in second, text
 
 
-def test_a_condition_is_asked_in_the_process(local: Scenario) -> None:
+def test_a_condition_is_asked_in_the_process(placed: Scenario) -> None:
     start = "cuda-log start --fast cuMemAlloc --in hook if bytesize > 1G"
-    text = local.run("test_alloc", start, "RUN", "cuda-log show")
+    text = placed.run("test_alloc", start, "RUN", "cuda-log show")
     found = re.findall(r"#\d+ .*bytesize=(\d+)", text)
     assert found == ["1073741825", "3221225472"], text
 
 
-def test_only_what_some_layer_calls(local: Scenario) -> None:
-    text = local.run("test_alloc", "cuda-log start --fast cuCtxGetDevice --from hook", "RUN", "cuda-log show")
+def test_only_what_some_layer_calls(placed: Scenario) -> None:
+    text = placed.run("test_alloc", "cuda-log start --fast cuCtxGetDevice --from hook", "RUN", "cuda-log show")
     assert re.search(r"#0 .* by current_device at limit.c", text), text
     assert "use_first_device" not in text
 
@@ -143,43 +152,62 @@ def test_what_it_cannot_do_is_one_line(local: Scenario, words: str, answer: str)
     assert answer in text and "The recorder is off" in text, text
 
 
-def test_through_gdbserver_it_says_why_not(shim: Path) -> None:
+def test_through_gdbserver_it_says_how_the_library_comes_there(shim: Path) -> None:
     text = Scenario(shim, "gdbserver").run("test_alloc", "tbreak main", "RUN", "cuda-log start --fast")
-    assert "the recorder cannot be in this process" in text and "without --fast it works by stops" in text, text
+    value = f"{shim}/libgdbcuda-hook.so:/ITS/PLACE/THERE/libgdbcuda.so"
+    line = f"start it with  gdbserver --wrapper env LD_PRELOAD={value} -- "
+    assert f"This process has not libgdbcuda.so: {line}" in text, text
 
 
-def test_a_program_without_a_hook_library(local: Scenario) -> None:
+def test_a_gdbserver_that_starts_the_program_preloads_it(local: Scenario) -> None:
+    server = "target extended-remote | gdbserver --multi -"
+    there = f"set remote exec-file {local.sample('threads')}"
+    text = local.run("threads", FAST, server, there, "run", "cuda-log", arguments=("2", "200"))
+    assert "exited normally" in text and "400 calls kept" in text, text
+
+
+def test_what_a_far_machine_lacks_is_one_line(local: Scenario) -> None:
+    program = f"import os; os.execv({str(local.sample('threads'))!r}, ['threads', '1', '100000000'])"
+    hide = "python import gdbcuda.live.process as one; one.is_there = lambda name: False"
+    start = f"python import subprocess; p = subprocess.Popen(['python3', '-c', {program!r}])"
+    attach = "python import time; time.sleep(1); gdb.execute(f'target remote | gdbserver --once --attach - {p.pid}')"
+    words = (hide, start, attach, "cuda-log start --fast", "kill", "python p.wait()")
+    text = local.run("threads", *words, hook=None)
+    assert re.search(r"cannot be loaded into this process: its machine has no /\S+/libgdbcuda.so$", text, re.M), text
+
+
+def test_a_program_without_a_hook_library(placed: Scenario) -> None:
     """Our library is preloaded alone."""
-    text = local.run("test_alloc", "cuda-log start --fast", "RUN", "cuda-log show --tree", hook=None)
+    text = placed.run("test_alloc", "cuda-log start --fast", "RUN", "cuda-log show --tree", hook=None)
     assert re.search(r"driver +cuMemAlloc_v2\(.* by allocate_buffer at test_alloc.c", text), text
     assert "hook" not in text.replace("cuda-load", ""), text
 
 
-def test_calls_that_were_overwritten_are_counted(local: Scenario) -> None:
-    text = local.run("threads", FAST, "RUN", "cuda-log", arguments=("1", "20000"))
+def test_calls_that_were_overwritten_are_counted(placed: Scenario) -> None:
+    text = placed.run("threads", FAST, "RUN", "cuda-log", arguments=("1", "20000"))
     assert "8192 calls kept" in text and "11808 calls were overwritten before they were read" in text, text
 
 
 @pytest.mark.parametrize("order", [0, 1])
-def test_guarded_functions_are_recorded_too(local: Scenario, tmp_path: Path, order: int) -> None:
+def test_guarded_functions_are_recorded_too(placed: Scenario, tmp_path: Path, order: int) -> None:
     """Calls that match and calls that do not, whether the breakpoint or the recorder was there first."""
     alone, beside = tmp_path / "alone", tmp_path / "beside"
-    local.run("test_alloc", f"cuda-log start --fast --to {alone}", "RUN")
+    placed.run("test_alloc", f"cuda-log start --fast --to {alone}", "RUN")
     words = ["cuda-break cuMemAlloc if bytesize > 1G", f"cuda-log start --fast --to {beside}"]
     stops = ("RUN", "cuda-guards", "bt 2", "continue", "cuda-break cuMemFree if dptr == 1", "continue", "continue")
-    text = local.run("test_alloc", *(words[::-1] if order else words), *stops)
+    text = placed.run("test_alloc", *(words[::-1] if order else words), *stops)
     stop = r"^Breakpoint 1 +hook libgdbcuda-hook.so +cuMemAlloc_v2.*\n +called by app allocate_buffer\(\)"
     assert len(re.findall(stop, text, re.MULTILINE)) == 2, text
     assert re.search("^1 +in the process ", text, re.MULTILINE) and "; guarded" in text, text
     assert told(beside) == told(alone)
 
 
-def test_every_call_of_every_thread_beside_a_guard(local: Scenario, tmp_path: Path) -> None:
+def test_every_call_of_every_thread_beside_a_guard(placed: Scenario, tmp_path: Path) -> None:
     log, arguments = tmp_path / "log", ("8", "1000")
     silent = "python gdb.breakpoints()[0].silent = True; gdb.breakpoints()[0].commands = 'continue'"
     stop = "cuda-break cuMemAlloc --in hook if bytesize > 65000"
-    alone = local.run("threads", "RUN", arguments=arguments)
-    text = local.run(
+    alone = placed.run("threads", "RUN", arguments=arguments)
+    text = placed.run(
         "threads", stop, silent, f"{FAST} --to {log}", "tbreak main", "RUN", "continue", "info breakpoints",
         arguments=arguments,
     )  # fmt: skip
@@ -191,22 +219,22 @@ def test_every_call_of_every_thread_beside_a_guard(local: Scenario, tmp_path: Pa
     assert set(re.findall("thread .*checksum .*", alone)) == set(re.findall("thread .*checksum .*", text))
 
 
-def test_what_is_detached_goes_on_as_it_was(local: Scenario, tmp_path: Path) -> None:
-    text = local.run("test_alloc", "cuda-log start --fast", "tbreak copy_there_and_back", "RUN", "detach",
+def test_what_is_detached_goes_on_as_it_was(placed: Scenario, tmp_path: Path) -> None:
+    text = placed.run("test_alloc", "cuda-log start --fast", "tbreak copy_there_and_back", "RUN", "detach",
                      "shell sleep 0.5", "cuda-log show --last 1")  # fmt: skip
     assert "freed      16384 MiB free" in text and "cuMemGetInfo_v2" in text, text
 
 
-def test_the_children_of_a_fork(local: Scenario) -> None:
-    alone = local.run("fork_exec", "RUN")
-    fast = local.run("fork_exec", "cuda-log start --fast", "RUN", "cuda-log")
+def test_the_children_of_a_fork(placed: Scenario) -> None:
+    alone = placed.run("fork_exec", "RUN")
+    fast = placed.run("fork_exec", "cuda-log start --fast", "RUN", "cuda-log")
     assert after_start(fast)
     lines = [line for line in alone.splitlines() if line.startswith(("parent", "child", "exec"))]
     assert lines and all(line in fast for line in lines), fast
 
 
-def test_the_child_that_gdb_follows(local: Scenario) -> None:
-    text = local.run("fork_exec", "cuda-log start --fast", "set follow-fork-mode child", "RUN", "cuda-log show")
+def test_the_child_that_gdb_follows(placed: Scenario) -> None:
+    text = placed.run("fork_exec", "cuda-log start --fast", "set follow-fork-mode child", "RUN", "cuda-log show")
     assert re.search(r"#\d+ .* hook +cu\w+\(", text), text
 
 
@@ -226,9 +254,9 @@ int main(void)
 """
 
 
-def test_the_last_calls_before_the_crash(local: Scenario, compile_c, tmp_path: Path) -> None:
-    program = compile_c("crash", SEGV, str(local.shim / "standin/libcuda.so.1"))
-    text = local.run(program, "cuda-log start --fast --in hook", "RUN")
+def test_the_last_calls_before_the_crash(placed: Scenario, compile_c, tmp_path: Path) -> None:
+    program = compile_c("crash", SEGV, str(placed.shim / "standin/libcuda.so.1"))
+    text = placed.run(program, "cuda-log start --fast --in hook", "RUN")
     assert re.search(r"the last calls of thread 1:\n(#\d+ .* hook +cuDeviceGet\(.*\n){10}", text), text
 
 
@@ -257,12 +285,12 @@ end
 
 
 @pytest.mark.parametrize("program", ["test_alloc", "nvml_dlopen", "fork_exec"])
-def test_functions_that_no_jump_reaches(local: Scenario, tmp_path: Path, program: str) -> None:
+def test_functions_that_no_jump_reaches(placed: Scenario, tmp_path: Path, program: str) -> None:
     """As where libraries of gigabytes lie between: what they go on with is in pages near them."""
     near, far, script = tmp_path / "near", tmp_path / "far", tmp_path / "far.gdb"
     script.write_text(FAR)
-    alone = local.run(program, f"cuda-log start --fast --to {near}", "RUN")
-    text = local.run(program, f"source {script}", f"cuda-log start --fast --to {far}", "RUN", "cuda-log")
+    alone = placed.run(program, f"cuda-log start --fast --to {near}", "RUN")
+    text = placed.run(program, f"source {script}", f"cuda-log start --fast --to {far}", "RUN", "cuda-log")
     assert sum(row[2] == "driver" for row in told(near)) >= 4
     assert told(far) == told(near)
     assert "Not recorded" not in text and after_start(text).startswith(after_start(alone).splitlines()[0]), text
@@ -286,26 +314,26 @@ int cuDeviceGet(int *device, int ordinal)
 """
 
 
-def test_a_function_without_lines_whose_frame_gdb_knows(local: Scenario, compile_c) -> None:
+def test_a_function_without_lines_whose_frame_gdb_knows(placed: Scenario, compile_c) -> None:
     """As a vendor's are: gdb's own breakpoint would be among the bytes of the jump, and then there is none."""
     hook = compile_c("libframe.so", NO_LINES, "-shared", "-O2", "-fno-omit-frame-pointer", "-g0")
     source = SEGV.replace("*(volatile int *)NULL = 1;", "")
-    program = compile_c("program", source, str(local.shim / "standin/libcuda.so.1"))
+    program = compile_c("program", source, str(placed.shim / "standin/libcuda.so.1"))
     words = ("cuda-log start --fast --in hook", "tbreak main", "RUN")
-    text = local.run(program, *words, "continue", "cuda-log", hook=hook)
+    text = placed.run(program, *words, "continue", "cuda-log", hook=hook)
     assert "30 calls kept" in text and "exited normally" in text, text
-    text = local.run(program, *words, "break cuDeviceGet", "continue", "delete", "continue", "cuda-log", hook=hook)
+    text = placed.run(program, *words, "break cuDeviceGet", "continue", "delete", "continue", "cuda-log", hook=hook)
     assert "hit Breakpoint" in text or "Breakpoint 2" in text, text
     assert "exited normally" in text, text
-    text = local.run(program, *words, "advance cuDeviceGet", "info symbol $pc", "continue", "cuda-log", hook=hook)
+    text = placed.run(program, *words, "advance cuDeviceGet", "info symbol $pc", "continue", "cuda-log", hook=hook)
     assert "libframe.so" in text and "exited normally" in text, text
 
 
-def test_a_display_at_a_stop_shows_the_functions_own_instructions(local: Scenario) -> None:
+def test_a_display_at_a_stop_shows_the_functions_own_instructions(placed: Scenario) -> None:
     """gdb shows displays before it tells us of the stop, our jump is still there; and gdb remembers code that it has
     read."""
     looks = ("display/i cuMemAlloc_v2", "tbreak exit", "continue", "x/i cuMemAlloc_v2", "cuda-log")
-    text = local.run("test_alloc", "cuda-log start --fast cuMemAlloc", "tbreak main", "run", *looks)
+    text = placed.run("test_alloc", "cuda-log start --fast cuMemAlloc", "tbreak main", "RUN", *looks)
     shown = re.findall(r"<cuMemAlloc_v2>:\s+(\w+)", text)
     assert len(shown) == 2 and len(set(shown)) == 1 and "jmp" not in shown, text
     assert re.search("[1-9]\\d* calls kept", text), text

@@ -31,13 +31,13 @@ def session(local: Scenario) -> Iterator[Session]:
 
     def run(
         program: str | Path, *commands: str, extension: bool = True, round_trip: float = 0.0,
-        hook: Path = local.hook, arguments: tuple[str, ...] = (),
+        hook: Path | str = local.hook, arguments: tuple[str, ...] = (),
     ) -> tuple[str, Link]:  # fmt: skip
         path = local.sample(program) if isinstance(program, str) else program
         server = Server(preloading(hook, path, *arguments), local.environment())
         link = Link(server.port, round_trip)
         open_ones.extend([server, link])
-        ours = ["-x", str(ROOT / "gdbcuda.py"), "-ex", f"cuda-load {hook}"] if extension else []
+        ours = ["-x", str(ROOT / "gdbcuda.py"), "-ex", f"cuda-load {str(hook).split(':')[0]}"] if extension else []
         words = ["set confirm off", "set sysroot /", f"target remote {link.address}", "tbreak main", "continue",
                  *commands, "kill"]  # fmt: skip
         line = [GDB, "-nx", "-q", "-batch", *ours, *(part for word in words for part in ("-ex", word)), str(path)]
@@ -207,3 +207,16 @@ def test_the_log_of_the_functions_named(session: Session) -> None:
     )
     assert re.search(r"Recording .*, 2 places|Recording .*, 1 places", text), text
     assert sum(costs(link, 2)) <= 160
+
+
+def test_stops_beside_the_recorder_in_the_process(session: Session, local: Scenario) -> None:
+    """All functions of all layers are recorded; a stop costs some packets for each MB of code, not one for each."""
+    if "True" not in local.run(None, "python print(hasattr(gdb, 'BreakpointLocation'))", hook=None):
+        pytest.skip("this gdb does not tell where its breakpoints are while the program goes on: --fast says so")
+    both = f"{local.hook}:{local.shim}/libgdbcuda.so"
+    commands = ("next", "cuda-log show --last 3", "break exit", "continue", "cuda-log summary")
+    words = ("cuda-log start --fast --in hook", "next", *steps(*commands), "cuda-log")
+    text, link = session("threads", *words, hook=both, arguments=("4", "2000"))
+    step, show, _, on, summary = costs(link, 5)
+    assert re.search(r"\b9\d{3} calls kept", text), text  # 8000 of the program's, and the hook's own
+    assert step <= 150 and on <= 450 and show == summary == 0, (step, on)

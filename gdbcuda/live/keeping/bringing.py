@@ -98,6 +98,10 @@ def map_near(wanted: Sequence[Pages], function: int) -> None:
 def seen_path() -> str:
     """Of our library, if the process has the same file under that name."""
     path = places.agent()
+    if process.is_remote():
+        if process.is_there(path):
+            return path
+        raise UserError(f"{NO_WAY} its machine has no {path}")
     try:
         if os.path.samefile(path, f"/proc/{gdb.selected_inferior().pid}/root{path}"):
             return path

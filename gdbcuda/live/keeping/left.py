@@ -14,8 +14,8 @@ from gdbcuda.live.guarding import leaving
 from gdbcuda.live.host import gdb_cli, lazily
 from gdbcuda.live.patching import agent
 from gdbcuda.live.recording import call_log
-from gdbcuda.live.recording.in_process import kept_folder, taken_bytes
-from gdbcuda.live.recording.in_process.entry_patches import EntryPatch, write_all
+from gdbcuda.live.recording.in_process import entry_patches, kept_folder, taken_bytes
+from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.threads import positions
 from gdbcuda.machine.x86_write import JUMP_SIZE
@@ -32,7 +32,7 @@ def leave(recorder: RingRecorder) -> int:
     if state.patches:
         positions.step_out({at for one in state.patches.values() for at in one.inside}.__contains__)
         kept_folder.tell(state)
-    write_all(state.patches.values(), taken_bytes.now(), is_stepped=False)
+    entry_patches.write_all(state.patches.values(), taken_bytes.now(), is_stepped=False)
     written = [one for one in state.patches.values() if one.is_written]
     if not written:
         raise UserError("no jump could be written now: let the program go on, stop it, and try again")
@@ -65,7 +65,7 @@ def word(code: bytes) -> int:
 
 def patches() -> Sequence[EntryPatch]:
     """What an earlier gdb has left in this process."""
-    place, memory = agent.symbol(LEFT_SYMBOL), process.raw_memory()
+    place, memory = agent.symbol(LEFT_SYMBOL), process.writable_memory()
     if place is None or memory is None:
         return []
     try:
@@ -80,7 +80,7 @@ def patches() -> Sequence[EntryPatch]:
 
 def take_out() -> int:
     """How many functions have their own bytes again. All threads stand still."""
-    found, memory, place = patches(), process.raw_memory(), agent.symbol(LEFT_SYMBOL)
+    found, memory, place = patches(), process.writable_memory(), agent.symbol(LEFT_SYMBOL)
     if not found or memory is None or place is None:
         return 0
     for one in found:

@@ -119,12 +119,14 @@ def user_value() -> str:
 
 
 def ours() -> str:
-    """libgdbcuda.so, where guards may need it: beside a library of its machine, on this one."""
+    """libgdbcuda.so, where guards may need it, on this machine, and the recorder: beside a library of its machine."""
     from gdbcuda import elf  # loaded when first used
     from gdbcuda.remote.plan import require_preloadable
 
     is_guarding = settings.value("cuda-guard-stacks") and settings.value("cuda-guard") != "off" and STATE.files
-    found = places.agent() if (is_guarding or STATE.needs_ours) and not STATE.is_remote else ""
+    found = places.agent() if STATE.needs_ours or (is_guarding and not STATE.is_remote) else ""
+    if STATE.is_remote and found and not process.is_there(found):
+        return ""
     files = [*STATE.there, *([process.program()] if STATE.needs_ours and process.program() else [])]
     try:
         require_preloadable(found or "none")

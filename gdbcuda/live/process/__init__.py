@@ -36,7 +36,14 @@ from gdbcuda.live.process.objects.loaded_objects import (
     search_order,
     shared_objects,
 )
-from gdbcuda.live.process.raw import RawMemory, raw_memory, unfollowed_children
+from gdbcuda.live.process.raw import (
+    FarMemory,
+    RawMemory,
+    WritableMemory,
+    raw_memory,
+    unfollowed_children,
+    writable_memory,
+)
 from gdbcuda.live.process.running import is_running, is_thread_running, pause, require_stopped
 from gdbcuda.live.process.state import (
     REMOTE_PREFIX,
@@ -49,15 +56,17 @@ from gdbcuda.live.process.state import (
     register,
     strip_prefix,
 )
-from gdbcuda.live.process.thread_status import catches_sigtrap, statuses
+from gdbcuda.live.process.thread_status import catches_sigtrap, is_there, of_process, of_thread, statuses
 from gdbcuda.text.demangling import demangled
 
 __all__ = [
     "PATCHED",
     "REMOTE_PREFIX",
+    "FarMemory",
     "InferiorMemory",
     "OriginalCode",
     "RawMemory",
+    "WritableMemory",
     "auxiliary",
     "behind_prologue",
     "block_of_function",
@@ -84,6 +93,7 @@ __all__ = [
     "is_indirect",
     "is_remote",
     "is_running",
+    "is_there",
     "is_thread_running",
     "lasting_images",
     "machine",
@@ -91,6 +101,8 @@ __all__ = [
     "may_have_cold_part",
     "object_of",
     "objfile_of",
+    "of_process",
+    "of_thread",
     "on_stop",
     "original_code",
     "pause",
@@ -108,4 +120,5 @@ __all__ = [
     "unfollowed_children",
     "until_objects_change",
     "whole",
+    "writable_memory",
 ]

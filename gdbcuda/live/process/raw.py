@@ -1,18 +1,21 @@
 """The memory of a process of this machine as it really is: gdb's own reads show what is under its breakpoints.
 
-(proc(5): /proc/PID/mem, which a process's tracer may read and write, code included.)
+(proc(5): /proc/PID/mem, which a process's tracer may read and write, code included.) At the far end of a link there is
+only gdb's way.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Union
 
 import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.process.state import connection
+from gdbcuda.live.process.memory import InferiorMemory
+from gdbcuda.live.process.state import connection, is_remote
 
 
 class RawMemory:
@@ -42,6 +45,19 @@ class RawMemory:
         os.close(self._file)
 
 
+class FarMemory(InferiorMemory):
+    """Through gdb and its link: breakpoints stay where they are, and what is below them is changed."""
+
+    def write(self, address: int, raw: bytes) -> None:
+        try:
+            gdb.selected_inferior().write_memory(address, raw)
+        except (gdb.error, OverflowError, ValueError):
+            raise Unreadable(address, len(raw)) from None
+
+
+WritableMemory = Union[RawMemory, FarMemory]
+
+
 def close_all(opened: list[RawMemory]) -> None:
     for one in opened:
         one.close()
@@ -59,6 +75,11 @@ def raw_memory() -> RawMemory | None:
         except OSError:
             return None
     return opened[0] if opened else None
+
+
+def writable_memory() -> WritableMemory | None:
+    """The same, or what is at the far end of a link."""
+    return raw_memory() or (FarMemory() if is_remote() else None)
 
 
 def unfollowed_children() -> Iterator[int]:

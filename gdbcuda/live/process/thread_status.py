@@ -1,4 +1,4 @@
-"""What the kernel says of the process's threads: /proc/PID/task/TID/status. (proc(5).)
+"""What the kernel says of the process and its threads: /proc/PID/task/TID/status and its neighbours. (proc(5).)
 
 At the far end of a link gdbserver reads the file. (gdb manual: "Host I/O Packets", "info proc".)
 """
@@ -17,7 +17,7 @@ from gdbcuda.live.process import packets
 from gdbcuda.live.process.running import is_thread_running
 from gdbcuda.live.process.state import connection, is_remote
 
-MOST_BYTES, MOST_FAR_THREADS = 0x1000, 16
+MOST_BYTES, MOST_OF_FILE, MOST_FAR_THREADS = 0x1000, 1 << 22, 16
 
 
 def statuses() -> Iterator[str]:
@@ -29,6 +29,27 @@ def statuses() -> Iterator[str]:
     for thread in threads[: MOST_FAR_THREADS if is_far else None]:
         name = f"/proc/{pid}/task/{thread}/status"
         yield far(name, thread) if is_far else near(name)
+
+
+def of_thread(thread: int, file: str) -> str:
+    """What /proc/PID/task/TID has in the file; "" where it cannot be had."""
+    name = f"/proc/{gdb.selected_inferior().pid}/task/{thread}/{file}"
+    if not is_remote():
+        return near(name)
+    return by_packets(name) if packets.CAN_SEND else ""
+
+
+def of_process(file: str) -> str:
+    """All that /proc/PID has in the file; "" where it cannot be had."""
+    name = f"/proc/{gdb.selected_inferior().pid}/{file}"
+    if not is_remote():
+        return near(name)
+    number = open_far(name) if packets.CAN_SEND else ""
+    found = bytearray()
+    while number and len(found) < MOST_OF_FILE and (more := read_far(number, len(found))):
+        found += more
+    packets.send(f"vFile:close:{number}")
+    return found.decode(errors="replace")
 
 
 def near(name: str) -> str:
@@ -56,6 +77,14 @@ def by_packets(name: str) -> str:
     found = read_far(number, 0)
     packets.send(f"vFile:close:{number}")
     return found.decode(errors="replace")
+
+
+def is_there(name: str) -> bool:
+    """The far end of the link has a file of that name."""
+    number = open_far(name)
+    if number:
+        packets.send(f"vFile:close:{number}")
+    return bool(number)
 
 
 def open_far(name: str) -> str:

@@ -7,10 +7,11 @@ from collections import Counter
 from gdbcuda.condition import typed
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
-from gdbcuda.live import process
+from gdbcuda.live import layers, process
 from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.patching import agent, detours
+from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
@@ -35,15 +36,27 @@ def require_possible(wish: RecordWish) -> None:
     if not places.agent():
         raise UserError(f"libgdbcuda.so is not built: {places.own_command()} demo --build-only does that", page="log")
     if process.is_alive():
-        require_process()
+        require_process(wish)
 
 
-def require_process() -> None:
-    why = "it is not a process that this gdb itself runs" if process.connection() != "native" else detours.is_possible()
+def require_process(wish: RecordWish) -> None:
+    why = detours.is_possible()
+    if not why and process.is_remote() and wish.folder:
+        raise UserError("--keep is of processes of this machine: there, type  gdbcuda trace -p PID", page="log")
     if not why and seccomp.is_confined():
         why = "the program confines itself with seccomp"
     if why:
         raise UserError(f"the recorder cannot be in this process: {why}; without --fast it works by stops", page="log")
+
+
+def way_in() -> str:
+    if process.connection() == "native":
+        return ", which the next run will have"
+    if process.connection() == "extended-remote":
+        return f". Where the server has it as {places.agent()}, the next run has it"
+    named = [preload.STATE.there.get(one, one) for one in layers.named_hooks()]
+    value = ":".join([*named, "/ITS/PLACE/THERE/libgdbcuda.so"])
+    return f": start it with  gdbserver --wrapper env LD_PRELOAD={value} -- …"
 
 
 def is_fast(recorder: Recorder | RingRecorder) -> bool:
@@ -54,8 +67,8 @@ def remark(recorder: Recorder | RingRecorder) -> str:
     """What is not recorded, and why."""
     assert isinstance(recorder, RingRecorder)
     found = []
-    if process.is_alive() and agent.area() is None:
-        found.append("This process has not libgdbcuda.so, which the next run will have.")
+    if process.is_alive() and agent.area() is None and presence.is_settled():
+        found.append(f"This process has not libgdbcuda.so{way_in()}.")
     if recorder.lost:
         found.append(f"{recorder.lost} calls were overwritten before they were read.")
     found += [f"What pointers lead to, and threads that had made no call, are not recorded: {state.careful}."

@@ -6,13 +6,18 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Set
+from collections.abc import Iterable, Set
+from contextlib import suppress
 from dataclasses import dataclass
+
+import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
+from gdbcuda.live.host import inferiors
 
 DEEPEST = 1 << 18  # bytes of a stack that are looked at
+FAR_PIECE = 1 << 12  # over a link: most stacks are short
 PAGE = 1 << 12
 
 
@@ -23,13 +28,18 @@ class WhereThreadsAre:
     at: set[int]
     ahead: set[int]
 
+    def are_in(self, address: int, inside: range, is_stepped: bool = True) -> bool:
+        """In bytes that are about to change; ``is_stepped``: one who stands in front of them too."""
+        standing = range(address + (not is_stepped), inside.stop)
+        return not self.at.isdisjoint(standing) or not self.ahead.isdisjoint(inside)
 
-def look(pid: int, memory: process.RawMemory, wanted: Set[int]) -> WhereThreadsAre | None:
+
+def look(memory: process.WritableMemory, wanted: Set[int]) -> WhereThreadsAre | None:
     """Of the stacks those words that are ``wanted``. None where a thread cannot be seen, or runs."""
     found = WhereThreadsAre(set(), set())
     try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            place = position(pid, thread)
+        for thread in threads():
+            place = position(thread)
             if place is None:
                 return None
             found.at.add(place[0])
@@ -39,33 +49,51 @@ def look(pid: int, memory: process.RawMemory, wanted: Set[int]) -> WhereThreadsA
     return found
 
 
-def position(pid: int, thread: str) -> tuple[int, int] | None:
+def threads() -> Iterable[int]:
+    """By the kernel's numbers."""
+    if process.is_remote():
+        return [one.ptid[1] for one in inferiors.threads()]
+    return map(int, os.listdir(f"/proc/{gdb.selected_inferior().pid}/task"))
+
+
+def position(thread: int) -> tuple[int, int] | None:
     """(pc, stack pointer) of a thread that stands still."""
-    with open(f"/proc/{pid}/task/{thread}/syscall") as file:
-        fields = file.read().split()
+    fields = process.of_thread(thread, "syscall").split()
     if len(fields) < 3:  # "running"
-        return (0, 0) if is_over(pid, thread) else None
+        return (0, 0) if is_over(thread) else None
     return int(fields[-1], 16), int(fields[-2], 16)
 
 
-def is_over(pid: int, thread: str) -> bool:
+def is_over(thread: int) -> bool:
     """As the first thread is where others go on without it."""
-    with open(f"/proc/{pid}/task/{thread}/stat") as file:
-        return file.read().rpartition(")")[2].split()[0] in "ZX"
+    state = process.of_thread(thread, "stat").rpartition(")")[2].split()[:1]
+    return bool(state) and state[0] in "ZX"
 
 
-def words(memory: process.RawMemory, stack: int) -> tuple[int, ...]:
+def words(memory: process.WritableMemory, stack: int) -> tuple[int, ...]:
     """From the stack pointer on, as far as there is memory."""
     start = stack & -8
+    raw = far(memory, start) if isinstance(memory, process.FarMemory) else near(memory, start)
+    return struct.unpack(f"<{len(raw) // 8}Q", raw)
+
+
+def far(memory: process.FarMemory, start: int) -> bytes:
+    found = bytearray()
+    with suppress(Unreadable):
+        for at in range(start & -FAR_PIECE, start + DEEPEST, FAR_PIECE):
+            first = max(start, at)
+            found += memory.read(first, at + FAR_PIECE - first)
+    return bytes(found)
+
+
+def near(memory: process.RawMemory, start: int) -> bytes:
     size = DEEPEST
     while size >= PAGE:
         try:
-            raw = memory.read(start, size)
-            return struct.unpack(f"<{len(raw) // 8}Q", raw)
+            return memory.read(start, size)
         except Unreadable:
             size //= 2
-    end = (start | PAGE - 1) + 1
     try:
-        return struct.unpack(f"<{(end - start) // 8}Q", memory.read(start, end - start))
+        return memory.read(start, (start | PAGE - 1) + 1 - start)
     except Unreadable:
-        return ()
+        return b""

@@ -73,8 +73,9 @@ def pieces(
 
 def piece(linkage: Linkage, start: int, end: int) -> CodePiece:
     in_file = None
-    with suppress(OSError):
-        in_file = process.bytes_in_file(linkage.image, start, end - start)
+    if process.connection() == "native":
+        with suppress(OSError):
+            in_file = process.bytes_in_file(linkage.image, start, end - start)
     try:
         return CodePiece(start, process.original_code(start, end - start), in_file)
     except Unreadable:

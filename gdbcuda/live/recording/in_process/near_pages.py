@@ -111,18 +111,11 @@ def place_for(spots: Sequence[PlantingSpot], size: int, taken: Sequence[Pages]) 
 
 
 def maps() -> list[tuple[int, int, str]]:
-    return [(int(start, 16), int(end, 16), name) for start, end, name in MAPPED.findall(proc_file("maps"))]
+    return [(int(start, 16), int(end, 16), name) for start, end, name in MAPPED.findall(process.of_process("maps"))]
 
 
 def stack_limit() -> int | None:
     """None: the stack may grow as far as it likes."""
-    found = STACK_LIMIT.search(proc_file("limits"))
+    found = STACK_LIMIT.search(process.of_process("limits"))
     return int(found[1]) if found else None
 
-
-def proc_file(name: str) -> str:
-    try:
-        with open(f"/proc/{gdb.selected_inferior().pid}/{name}", encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""

@@ -19,10 +19,11 @@ from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.patching import agent
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
+from gdbcuda.live.placing import link
 from gdbcuda.live.recording import planting
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process import entry_plans, onward_code, recorded_guards, slots
-from gdbcuda.live.recording.in_process.entry_patches import EntryPatch
+from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
 from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine.detour import NoDetour
@@ -78,7 +79,8 @@ class RingProcess:
                 entries.append(slots.planned(spot, entry_plans.require(found), tests))
             except NoDetour as reason:
                 self.left_alone[spot.address] = spot, str(reason)
-        self.add(entries)
+        with link.as_it_is():
+            self.add(entries)
 
     def inherit(self, parent: RingProcess) -> None:
         """As a child that is forked: its memory is a copy, in which the rings are empty."""
@@ -89,7 +91,7 @@ class RingProcess:
 
     def confine(self, how: int = 1) -> None:
         """The recorder makes no system call from now on, or records nothing."""
-        memory = process.raw_memory()
+        memory = process.writable_memory()
         if self.reader is not None and memory is not None:
             at = self.reader.state + ring_layout.STATE["CONFINED"] * ring_layout.WORD
             memory.write(at, max(memory.read(at, 1), bytes([how])))

@@ -141,11 +141,8 @@ class RingRecorder(LogNotes):
             near_pages.send_for(state, self.write_fresh)
 
     def write_fresh(self) -> None:
-        state, memory = self.processes(), process.raw_memory()
-        taken = taken_bytes.now()
-        for one in state.fresh:
-            if memory is not None and taken.isdisjoint(one.inside):
-                one.write(memory)
+        state = self.processes()
+        entry_patches.write_fresh(state.fresh, taken_bytes.now())
         state.fresh.clear()
 
     def on_continue(self) -> None:

@@ -1,0 +1,66 @@
+"""The entry of one function that jumps to the recorder. (gdb manual: "Inferiors In Python"; proc(5): /proc/PID/mem.)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import gdb
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import process
+from gdbcuda.live.patching import own_instructions
+
+INT3 = 0xCC
+
+
+@dataclass
+class EntryPatch:
+    """``is_foreign``: somebody else has written there; ``has_run``: threads have run while the own bytes were there."""
+
+    address: int
+    own: bytes
+    jump: bytes
+    is_written: bool = False
+    is_foreign: bool = False
+    has_run: bool = True
+
+    @property
+    def inside(self) -> range:
+        """Behind the first byte."""
+        return range(self.address + 1, self.address + len(self.jump))
+
+    def write(self, memory: process.WritableMemory) -> None:
+        if self.change(memory, self.own, self.jump):
+            self.be_written()
+
+    def be_written(self) -> None:
+        self.is_written, self.has_run = True, False
+        process.PATCHED()[self.address] = self.own
+        own_instructions.hide(self.address, self.jump, self.own)
+
+    def be_restored(self) -> None:
+        self.is_written = False
+        process.PATCHED().pop(self.address)
+
+    def restore(self, memory: process.WritableMemory) -> None:
+        self.be_restored()
+        self.change(memory, self.jump, self.own)
+
+    def change(self, memory: process.WritableMemory, before: bytes, after: bytes) -> bool:
+        """If ``before`` is what is there; below a breakpoint of gdb's, which has to know."""
+        try:
+            there = memory.read(self.address, len(before))
+            if there == before:
+                memory.write(self.address, after)
+            elif there[0] == INT3 and there[1:] == before[1:] and is_below(self.address, before):
+                gdb.selected_inferior().write_memory(self.address, after)
+            else:
+                self.is_foreign = True
+        except (Unreadable, gdb.error):
+            self.is_foreign = True
+        return not self.is_foreign
+
+
+def is_below(address: int, wanted: bytes) -> bool:
+    """What is under gdb's breakpoints."""
+    return process.InferiorMemory().read(address, len(wanted)) == wanted
