@@ -6,7 +6,7 @@ DRIVER_PROGRAMS := test_alloc families threads fork_exec proc_address stream_all
 LOADING_PROGRAMS := dlsym_alloc nvml_dlopen deepbind
 PROGRAMS := $(DRIVER_PROGRAMS) $(LOADING_PROGRAMS) nvml_info runtime_alloc next_order static_program
 LIBRARIES := plain_plugin.so deepbind_plugin.so liborder_a.so liborder_b.so
-HOOKS := minimal_hook.so forgetful_hook.so hook_first.so hook_second.so
+HOOKS := minimal_hook.so forgetful_hook.so region_hook.so hook_first.so hook_second.so
 WRONG := $(patsubst sample/%.c,%.so,$(wildcard sample/wrong/*.c))
 
 # cuGetProcAddress_v2 came with CUDA 12.
@@ -27,6 +27,7 @@ SAMPLE_LIBRARIES = -ldl
 $(addprefix $(SAMPLE)/,$(DRIVER_PROGRAMS) plain_plugin.so deepbind_plugin.so): SAMPLE_LIBRARIES = $(LINK_STANDIN) -lcuda -ldl
 $(addprefix $(SAMPLE)/,$(DRIVER_PROGRAMS) plain_plugin.so deepbind_plugin.so): build/standin/libcuda.so
 $(SAMPLE)/threads $(SAMPLE)/train: SAMPLE_LIBRARIES += -lpthread
+$(SAMPLE)/region_hook.so: SAMPLE_LIBRARIES += -lpthread
 $(SAMPLE)/nvml_info: SAMPLE_LIBRARIES = $(LINK_STANDIN) -lnvidia-ml
 $(SAMPLE)/nvml_info: build/standin/libnvidia-ml.so
 $(SAMPLE)/runtime_alloc: SAMPLE_LIBRARIES = $(LINK_STANDIN) -lcudart -Wl,--allow-shlib-undefined
@@ -49,7 +50,7 @@ BUILD_SAMPLE = @mkdir -p $(@D) $(SAMPLE)/depend && $(CC) $(CFLAGS) -Wl,-z,lazy $
 $(addprefix $(SAMPLE)/,$(PROGRAMS)): $(SAMPLE)/%: sample/%.c $(API_HEADER)
 	$(BUILD_SAMPLE) -Wl,--no-as-needed $(SAMPLE_LIBRARIES)
 
-$(addprefix $(SAMPLE)/,minimal_hook.so forgetful_hook.so $(WRONG)): $(SAMPLE)/%.so: sample/%.c $(API_HEADER)
+$(addprefix $(SAMPLE)/,minimal_hook.so forgetful_hook.so region_hook.so $(WRONG)): $(SAMPLE)/%.so: sample/%.c $(API_HEADER)
 	$(BUILD_SAMPLE) -shared $(SAMPLE_LIBRARIES)
 
 $(SAMPLE)/hook_first.so $(SAMPLE)/hook_second.so: sample/stacked_hook.c $(API_HEADER)

@@ -91,6 +91,7 @@ MASKS = (
     (r"\b\d+\.\d{6}\b", "…"),
     (r"\b(process|child process|LWP) \d+", r"\1 …"),
     (r"build-id [0-9a-f]+", "build-id …"),
+    (r", frame \d+", ", frame …"),  # of a machine that has libc's debug info
     (r"/[\w./-]+?/(?=gdbcuda(/| |$)|\.gdbinit)", "/…/"),
     (r"source /\S+", "source …"),
     (r"^(T\d+) +[\w.!]+$", r"\1 …"),  # a timeline

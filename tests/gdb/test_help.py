@@ -56,9 +56,11 @@ SESSION = {
     "cuda-dlsym": ["break main", "run"],
     "cuda-layers": ["break main", "run"],
     "cuda-route": ["break main", "run"],
+    "cuda-locks": ["break main", "run"],
 }
 ELSEWHERE = {  # what an example needs of another machine, or of a session that had other addresses
     "cuda-remote --container trainer --connect": "docker",
+    "cuda-locks &region->lock": 'No symbol "region"',
     "cuda-log detach": "the recorder is not in this process",  # gdb has attached to none
 }
 RUN = """python

@@ -4,6 +4,7 @@ The one place that knows whether the target is local; nothing else may open a fi
 (gdb manual: "Inferiors In Python", "Progspaces In Python", "Remote Debugging".)
 """
 
+from gdbcuda.live.process import proc_files
 from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
 from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
@@ -106,6 +107,7 @@ __all__ = [
     "on_stop",
     "original_code",
     "pause",
+    "proc_files",
     "program",
     "program_space",
     "raw_memory",

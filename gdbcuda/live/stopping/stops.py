@@ -69,12 +69,17 @@ def caller_text(call: frames.FrameCall) -> str:
     caller = call.caller
     if caller is None:
         return f"caller unknown, thread {inferiors.thread_label(call.thread)}"
-    called = cplusplus.shortened(cplusplus.called(caller.function)) if caller.function else f"{caller.address:#x}"
+    return f"{place_text(caller)}, thread {inferiors.thread_label(call.thread)}"
+
+
+def place_text(place: frames.CodePlace) -> str:
+    """ "app load() at train.c:15", "hook libvgpu.so add_chunk()"."""
+    called = cplusplus.shortened(cplusplus.called(place.function)) if place.function else f"{place.address:#x}"
     name = visible(called)
-    at = visible(f" at {caller.source}") if caller.source else ""
-    is_program = caller.layer == "app" and caller.file == process.strip_prefix(process.program())
-    owner = paint("app", "layer-app") if is_program else where(caller)
-    return f"{owner} {name}{at}, thread {inferiors.thread_label(call.thread)}"
+    at = visible(f" at {place.source}") if place.source else ""
+    is_program = place.layer == "app" and place.file == process.strip_prefix(process.program())
+    owner = paint("app", "layer-app") if is_program else where(place)
+    return f"{owner} {name}{at}"
 
 
 def describe(call: frames.FrameCall, label: str) -> str:

@@ -1,0 +1,1 @@
+"""Which threads of the process wait for a lock, and where who has it stands."""

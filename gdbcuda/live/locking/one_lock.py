@@ -1,0 +1,62 @@
+"""One lock that the user names: what it is, by its type, and who has it."""
+
+from __future__ import annotations
+
+import gdb
+
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live import process
+from gdbcuda.live.locking import holders, waiting
+from gdbcuda.locks import recognised, report
+from gdbcuda.locks.recognised import MUTEX, OF_TYPES, Lock
+from gdbcuda.text.json_text import json_text
+
+EXAMPLE = "cuda-locks (pthread_mutex_t *) 0x55d0c0de"
+
+
+def told(expression: str, as_json: bool) -> str:
+    lock = lock_of(expression)
+    whole = waiting.WaitingProcess()
+    who = [holders.holder(lock.owner, whole.shared_file(lock.address))] if lock.owner else []
+    shown = report.LockState(lock, waiting.lock_name(whole, lock), who, waiting.remarks(lock, who, whole))
+    return json_text(shown.data()) if as_json else shown.text()
+
+
+def lock_of(expression: str) -> Lock:
+    try:
+        kind, address = place_of(gdb.parse_and_eval(expression))
+        return recognised.lock_there(kind, address, process.InferiorMemory())
+    except gdb.error as problem:
+        raise UserError(f"{expression}: {str(problem).splitlines()[0]}") from None
+    except Unreadable:
+        raise UserError(f"what is at {expression} cannot be read") from None
+
+
+def place_of(value: gdb.Value) -> tuple[str, int]:
+    """Its kind and address; of a plain number, or a pointer to nothing known, a mutex that looks like one."""
+    kind = value.type.strip_typedefs()
+    is_pointer = kind.code == gdb.TYPE_CODE_PTR
+    named = kind_named(value.type.target() if is_pointer and value.type.code == gdb.TYPE_CODE_PTR else value.type)
+    if kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
+        if not named or value.address is None:
+            raise UserError(f"{kind} is no lock that is known, for example: {EXAMPLE}")
+        return named, int(value.address)
+    address = int(value) & (1 << 64) - 1
+    return named or guessed(address), address
+
+
+def kind_named(kind: gdb.Type) -> str:
+    """By the names that the type has on its way through typedefs."""
+    while True:
+        name = (kind.name or "").rpartition("::")[2]
+        if name in OF_TYPES:
+            return OF_TYPES[name]
+        if kind.code != gdb.TYPE_CODE_TYPEDEF:
+            return ""
+        kind = kind.target()
+
+
+def guessed(address: int) -> str:
+    if recognised.is_mutex(process.InferiorMemory(), address):
+        return MUTEX
+    raise UserError(f"what is at {address:#x} does not look like a locked mutex; say what it is: {EXAMPLE}")
