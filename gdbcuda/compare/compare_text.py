@@ -122,14 +122,19 @@ def junit(report: AbReport) -> str:
     """A case for each function that was called, for the outputs and the exit status."""
     names = [*dict.fromkeys(["exit status", "stdout", "stderr", "memory", *sorted(report.functions),
                              *(one.about for one in report.found)])]  # fmt: skip
+    return junit_suite(f"gdbcuda ab {report.program}", report.labels[1], names, report.found)
+
+
+def junit_suite(title: str, suite: str, names: Sequence[str], found: Iterable[Difference]) -> str:
+    """``names`` of all cases; a case has failed where something was ``found`` about it."""
     failed: dict[str, list[Difference]] = {}
-    for one in report.found:
+    for one in found:
         failed.setdefault(one.about, []).append(one)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>',
-             f'<testsuite name={quoted(f"gdbcuda ab {report.program}")} tests="{len(names)}" '
+             f'<testsuite name={quoted(title)} tests="{len(names)}" '
              f'failures="{len(failed)}" errors="0" skipped="0">']  # fmt: skip
     for name in names:
-        lines += case(name, report.labels[1], failed.get(name, []))
+        lines += case(name, suite, failed.get(name, []))
     return "\n".join([*lines, "</testsuite>", ""])
 
 

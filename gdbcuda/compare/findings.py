@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from gdbcuda.errors import UserError
+from gdbcuda.files import user_files
 
 MOST_VALUES = 4  # different pairs of values that are a line each
 ANYTHING = "*"
@@ -112,6 +116,13 @@ class Allowed:
         self.patterns = {line: pattern(line) for line in lines if line and not line.startswith("#")}
         self.used: set[str] = set()
 
+    @classmethod
+    def of_file(cls, path: str | None) -> Allowed:
+        """None: nothing is meant."""
+        if path and not os.path.exists(path):
+            raise UserError(f"cannot read {path}: no such file; --accept FILE writes one")
+        return cls(user_files.read(path) if path else "")
+
     def holds(self, found: Difference) -> bool:
         matching = [line for line, one in self.patterns.items() if one.fullmatch(found.line)]
         self.used.update(matching)
@@ -126,7 +137,8 @@ def pattern(line: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, line.split(ANYTHING))))
 
 
-def allow_file(found: Iterable[Difference], title: str) -> str:
+def allow_file(found: Iterable[Difference], title: str, command: str) -> str:
     """What `Allowed` reads: it allows just these."""
-    head = f"# {title}\n# One difference that is meant a line; * is anything. gdbcuda ab --allow FILE reads it.\n"
+    read_by = f"gdbcuda {command} --allow FILE reads it."
+    head = f"# {title}\n# One difference that is meant a line; * is anything. {read_by}\n"
     return head + "".join(f"{one.line}\n" for one in found)

@@ -28,6 +28,7 @@ MODULES = {  # only that of the command is loaded: a shell's completion or a Mak
     "log": "gdbcuda.log.cli",
     "trace": "gdbcuda.shell.trace.cli",
     "ab": "gdbcuda.shell.ab.cli",
+    "conform": "gdbcuda.shell.conform.cli",
     "wrap-flags": "gdbcuda.shell.wrap_flags",
     "ide": "gdbcuda.ide.cli",
     "remote": "gdbcuda.remote.cli",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from library import STREAM_SUFFIX, TOP, Body, Library
 
 from gdbcuda import api
+from gdbcuda.api.functions import declare
 from gdbcuda.api.table import STATUS_TYPES
 
 CHECKS = {
@@ -41,7 +42,19 @@ def wrappers(library: Library) -> Iterator[str]:
     for function in library.functions:
         body = library.body_of(function)
         lines = wrapper(library, function, body) if body else stub(library, function)
-        yield "\n".join([f"EXPORT {function}", "{", *(f"    {line}" for line in lines), "}"])
+        yield "\n".join([f"EXPORT {function}", "{", *(f"    {line}" for line in (*prescribed(function), *lines)), "}"])
+
+
+def prescribed(function: api.Function) -> Iterator[str]:
+    """The answer of a tool, see common/answering.c; a parameter of an array type is a pointer."""
+    if function.result.kind == "void":
+        return
+    given = [f"{{&{p.name}, {'sizeof(void *)' if p.type.kind == 'array' else f'sizeof {p.name}'}}}"
+             for p in function.parameters]  # fmt: skip
+    array = f"(const struct given[]){{{', '.join([*given, '{0, 0}'])}}}"
+    yield f"{declare(function.result.spelling, 'prescribed')};"
+    yield f'if (answering && answered("{function.symbol}", {array}, &prescribed, sizeof prescribed))'
+    yield "    return prescribed;"
 
 
 def wrapper(library: Library, function: api.Function, body: Body) -> Iterator[str]:

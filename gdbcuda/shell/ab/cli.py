@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import TYPE_CHECKING, Any
 
 from gdbcuda.command_line.shell_command import add_command
@@ -39,7 +38,6 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(wanted: AbOptions) -> int:
     from gdbcuda.compare.findings import Allowed
-    from gdbcuda.files import user_files
     from gdbcuda.shell.ab import both_runs
     from gdbcuda.text import waiting
 
@@ -49,9 +47,7 @@ def run(wanted: AbOptions) -> int:
     if not 1 <= len(wanted.hook) <= 2:
         raise UserError(f"name the hook library, once or twice, for example: {_EXAMPLES[0]}")
     settings = both_runs.settings(wanted.env)
-    if wanted.allow and not os.path.exists(wanted.allow):
-        raise UserError(f"cannot read {wanted.allow}: no such file; --accept FILE writes one")
-    allowed = Allowed(user_files.read(wanted.allow) if wanted.allow else "")
+    allowed = Allowed.of_file(wanted.allow)
     with waiting.told("gdbcuda ab"):
         report = both_runs.compared(wanted, words, settings, allowed)
     tell(wanted, report)
@@ -77,5 +73,5 @@ def tell(wanted: AbOptions, report: AbReport) -> None:
         output.say(render.fold(compare_text.text(report, wanted.all), render.screen()))
     if wanted.accept:
         found = [*report.allowed, *report.found]
-        user_files.save(wanted.accept, allow_file(found, f"{report.labels[1]}, {' '.join(wanted.program)}"))
+        user_files.save(wanted.accept, allow_file(found, f"{report.labels[1]}, {' '.join(wanted.program)}", "ab"))
         output.complain(f"gdbcuda: {visible(wanted.accept)} allows all of it")

@@ -16,6 +16,7 @@
 #define STANDIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -35,6 +36,14 @@ extern bool tracing;
 
 /* One line to stderr in one write, so that lines of several threads do not mix. */
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A tool is to be told of each call, and may have prescribed its answer: see answering.c. */
+extern bool answering;
+struct given {
+    const void *value;
+    size_t size;
+};
+bool answered(const char *name, const struct given *given, void *result, size_t size);
 
 #define RETURN_IF(condition, error) \
     do { \

@@ -1,0 +1,205 @@
+"""Arguments for a call of an API function: random where it does not matter, and memory for what pointers point to.
+
+A hook library may look into what it is given. So a count is a small number, an enum has one of its values, a struct
+begins with its version, and what is a pointer inside a struct leads to memory that can be read.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gdbcuda import api
+from gdbcuda.machine import abi
+
+GAP = 64  # bytes between two pieces of memory
+WORD = 8
+TEXT = b"a string of gdbcuda conform\0"
+TEXT_AT, FIRST = 0, 512  # in the arena: memory that any pointer may lead to, and what is the call's own
+LARGEST_SIZE = 1 << 12  # of what is allocated or copied
+SMALL = 2  # elements of an array
+VERSION_SHIFT = 24
+OUT, IN, UNKNOWN = "out", "in", "unknown"
+UNKNOWN_SIZE = 64
+
+
+class CallerMemory(NamedTuple):
+    """Memory of the caller's, ``offset`` bytes into the arena. ``after`` is what the driver writes there, "" where it
+    only reads. ``direction``: of the parameter, or UNKNOWN where nobody has declared how much memory it leads to."""
+
+    offset: int
+    type: api.Type | None
+    before: bytes
+    after: bytes
+    direction: str
+
+    @property
+    def is_read(self) -> bool:
+        return self.direction not in (OUT, UNKNOWN)
+
+    @property
+    def is_known(self) -> bool:
+        return self.direction != UNKNOWN
+
+
+class Arguments(NamedTuple):
+    """One for each parameter. What is no pointer, or a handle, has no pointee."""
+
+    values: list[bytes]
+    pointees: list[CallerMemory | None]
+
+    def without(self, index: int) -> Arguments:
+        """NULL instead of that pointer."""
+        values, pointees = list(self.values), list(self.pointees)
+        values[index], pointees[index] = bytes(WORD), None
+        return Arguments(values, pointees)
+
+
+class ArgumentMaker:
+    """``arena`` is its address in the program."""
+
+    def __init__(self, function: api.Function, dice: random.Random, arena: int) -> None:
+        self.function, self.dice, self.arena = function, dice, arena
+        self.counts = {parameter.length for parameter in function.parameters if parameter.length}
+        self.used = FIRST
+
+    def make(self) -> Arguments:
+        made = [self.argument(parameter) for parameter in self.function.parameters]
+        return Arguments([value for value, _ in made], [pointee for _, pointee in made])
+
+    def argument(self, parameter: api.Parameter) -> tuple[bytes, CallerMemory | None]:
+        kind = parameter.type
+        if kind.kind not in ("pointer", "array", "function"):
+            return self.plain(parameter), None
+        if parameter.type.opaque or kind.kind == "function" or is_function(kind):
+            return self.dice.randbytes(WORD), None
+        pointee = self.pointee(parameter) or self.unknown()
+        return self.address(pointee.offset), pointee
+
+    def unknown(self) -> CallerMemory:
+        """Who takes it for an array of pointers can read what they point to."""
+        return self.place(None, self.address(TEXT_AT) * (UNKNOWN_SIZE // WORD), b"", UNKNOWN)
+
+    def plain(self, parameter: api.Parameter) -> bytes:
+        """What is no pointer. A size is one that no limit refuses."""
+        if parameter.name in self.counts:
+            return self.count(parameter.type.size)
+        if parameter.size_bytes or is_size(parameter):
+            return to_bytes(self.dice.randrange(1, LARGEST_SIZE), parameter.type.size)
+        return self.value(parameter.type, parameter.name)
+
+    def address(self, offset: int) -> bytes:
+        return (self.arena + offset).to_bytes(WORD, "little")
+
+    def count(self, size: int) -> bytes:
+        return SMALL.to_bytes(size, "little")
+
+    # -- memory --------------------------------------------------------------------------------------------
+
+    def pointee(self, parameter: api.Parameter) -> CallerMemory | None:
+        """None for memory whose size nobody has declared."""
+        target = parameter.type.target
+        if target is None or target.kind == "function" or (target.incomplete and not parameter.length):
+            return None
+        if parameter.string and parameter.direction == IN:
+            return self.place(None, TEXT, b"", IN)
+        if target.kind == "void":
+            if parameter.length is None:
+                return None
+            return self.place(None, *self.both(None, parameter, SMALL), parameter.direction)
+        if target.kind == "pointer" and parameter.direction == IN and parameter.length is None:
+            return None
+        return self.place(target, *self.both(target, parameter, self.elements(parameter)), parameter.direction)
+
+    def elements(self, parameter: api.Parameter) -> int:
+        """Of an array; a length that is no sibling's is a number."""
+        if parameter.type.kind == "array":
+            return parameter.type.count or 1
+        if parameter.length is None:
+            return 1
+        length = int(parameter.length) if parameter.length.isdecimal() else SMALL
+        size = parameter.type.target.size if parameter.type.target else 1
+        return max(1, length // size) if parameter.length_unit == "bytes" else length
+
+    def both(self, target: api.Type | None, parameter: api.Parameter, count: int) -> tuple[bytes, bytes]:
+        """What is there before the call, and what the driver writes."""
+
+        def one() -> bytes:
+            if target is None:
+                return self.dice.randbytes(1)
+            if parameter.name in self.counts:
+                return self.count(target.size)
+            return self.value(target, parameter.name)
+
+        before = b"".join(one() for _ in range(count))
+        after = b"" if parameter.direction == IN else b"".join(one() for _ in range(count))
+        if target is not None and target.kind == "char" and after:
+            after = after[:-1] + b"\0"
+        return before, after
+
+    def place(self, target: api.Type | None, before: bytes, after: bytes, direction: str) -> CallerMemory:
+        offset, self.used = self.used, (self.used + len(before) + 2 * GAP) // GAP * GAP
+        return CallerMemory(offset, target, before, after, direction)
+
+    # -- values --------------------------------------------------------------------------------------------
+
+    def value(self, kind: api.Type, name: str) -> bytes:
+        """Of any type, as a program could have it. ``name`` is its parameter's or member's."""
+        if kind.kind in ("struct", "union"):
+            return self.record(kind)
+        if kind.kind == "array" and kind.target is not None:
+            return b"".join(self.value(kind.target, name) for _ in range(kind.count or 0))
+        if kind.kind == "pointer":
+            return self.dice.randbytes(WORD) if kind.opaque else self.address(TEXT_AT)
+        if kind.enum is not None and kind.enum.values:
+            return to_bytes(self.dice.choice(list(kind.enum.values.values())), kind.size)
+        if kind.kind == "float":
+            return self.dice.randbytes(kind.size - 1) + b"\x40"  # a number, neither infinite nor none
+        if kind.kind == "bool":
+            return bytes([self.dice.randrange(2)])
+        if is_device(kind, name):
+            return bytes(kind.size)
+        if is_count(name):
+            return self.count(kind.size)
+        return self.dice.randbytes(kind.size)
+
+    def record(self, kind: api.Type) -> bytes:
+        made = bytearray(kind.size)
+        for field in kind.fields if kind.kind == "struct" else kind.fields[:1]:
+            if field.bit_width is None:
+                made[field.offset : field.offset + field.type.size] = self.value(field.type, field.name)
+        if kind.fields and kind.fields[0].name == "version" and kind.fields[0].type.size == 4:
+            made[:4] = (kind.size | 1 << VERSION_SHIFT).to_bytes(4, "little")
+        return bytes(made)
+
+
+def is_function(kind: api.Type) -> bool:
+    return kind.target is not None and kind.target.kind == "function"
+
+
+def is_device(kind: api.Type, name: str) -> bool:
+    """An ordinal, which a hook library may take for an index."""
+    return kind.name == "CUdevice" or (kind.kind in ("int", "uint") and name.lower() in ("device", "dev", "index"))
+
+
+def is_size(parameter: api.Parameter) -> bool:
+    return parameter.type.name == "size_t" and not parameter.handle
+
+
+def is_count(name: str) -> bool:
+    lower = name.lower()
+    return lower.startswith("num") or "count" in lower
+
+
+def to_bytes(value: int, size: int) -> bytes:
+    return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+
+def meaningful(kind: api.Type | None, raw: bytes) -> list[bytes]:
+    """The bytes of each scalar of a value, or array of values: a compiler need not copy padding."""
+    if kind is None or kind.size == 0 or not abi.shape(kind).scalars:
+        return [raw]
+    scalars = abi.shape(kind).scalars
+    starts: Sequence[int] = range(0, len(raw), kind.size)
+    return [raw[start + offset : start + offset + size] for start in starts for offset, size, _ in scalars]

@@ -1,0 +1,88 @@
+"""What a case works with: programs with the hook library in them, the API table, its own dice."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from gdbcuda import api
+from gdbcuda.contract.program import Program, Start
+from gdbcuda.contract.targets import HookTarget, by_name, hooked
+
+
+@dataclass
+class Bench:
+    """``build`` is where the stand-in and the programs are; ``settings`` of the hook library's environment. Programs
+    are kept for the next case: each case gets a copy of one."""
+
+    hook: str
+    build: str
+    folder: str
+    settings: tuple[tuple[str, str], ...] = ()
+    seed: int = 1
+    programs: dict[Start, Program] = field(default_factory=dict)
+
+    @cached_property
+    def table(self) -> api.Table:
+        return api.load(*self.program(self.bare).versions.split())
+
+    @property
+    def usual(self) -> Start:
+        """The hook library preloaded into a program that is linked against the driver."""
+        return Start(self.hook, settings=self.settings)
+
+    @property
+    def bare(self) -> Start:
+        """Without the hook library: what the driver says."""
+        return Start(None)
+
+    @cached_property
+    def targets(self) -> list[HookTarget]:
+        """All functions of the hook library that a program comes to."""
+        wanted = [one for function in self.table.functions.values() for one in by_name(function.symbol, function.api)]
+        with self.copy() as program:
+            return hooked(program, wanted, self.hook)
+
+    def called(self, target: HookTarget) -> str:
+        """What a case about it is called: with the way where the first one leads elsewhere."""
+        first = next(one for one in self.targets if one.symbol == target.symbol)
+        return target.symbol if first == target else f"{target.symbol} by {target.way}"
+
+    def address(self, program: Program, target: HookTarget) -> int:
+        """The same in each copy of a program."""
+        if target not in program.kept:
+            program.kept[target] = program.find(target.command)[0].address
+        return program.kept[target]
+
+    def status_text(self, function: api.Function, raw: bytes) -> str:
+        value = int.from_bytes(raw, "little", signed=True)
+        enum = function.result.enum
+        return str(value) if enum is None else enum.name_of(value) or f"{value} (not in {function.result.name})"
+
+    def dice(self, name: str) -> random.Random:
+        """The same ones for a case of that name in each run with this seed."""
+        return random.Random(f"{self.seed} {name}")
+
+    def program(self, start: Start) -> Program:
+        """`Ended` where it does not even begin."""
+        known = self.programs.get(start)
+        if known is None or known.process.poll() is not None:
+            folder = tempfile.mkdtemp(dir=self.folder)
+            known = self.programs[start] = Program(start, self.build, folder)
+            if start.is_ready:
+                known.prepare()
+        return known
+
+    @contextmanager
+    def copy(self, start: Start | None = None) -> Iterator[Program]:
+        """Of a program that has called nothing yet, or what makes it ready, for one case."""
+        with self.program(start or self.usual).forked() as copy:
+            yield copy
+
+    def close(self) -> None:
+        for program in self.programs.values():
+            program.stop()

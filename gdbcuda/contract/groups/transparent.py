@@ -1,0 +1,30 @@
+"""What the program hands in reaches the driver, and what the driver hands out reaches the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.one_call import OneCall
+from gdbcuda.contract.registry import Broken, Case, contract
+from gdbcuda.contract.targets import HookTarget
+
+ROUNDS = 3
+SUCCESS = 0
+
+
+@contract("transparent", means="arguments, result, out-values and errno pass unchanged; nothing else is written")
+def transparent(bench: Bench) -> Iterator[Case]:
+    for target in bench.targets:
+        yield Case("transparent", bench.called(target), partial(passes_on, target))
+
+
+def passes_on(target: HookTarget, bench: Bench) -> Iterable[Broken]:
+    dice = bench.dice(f"transparent {target.symbol}")
+    with bench.copy() as program:
+        for _ in range(ROUNDS):
+            found = OneCall(bench, program, target, dice).made(SUCCESS).broken()
+            if found:
+                return found
+    return []

@@ -1,0 +1,236 @@
+"""A program that makes API calls as it is told (shim/contract), with a hook library in it.
+
+Each case runs in a copy of it (fork), so that a crash or a hang ends that case alone.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+PATIENCE = 10.0  # seconds for the answer to one command
+SEEN, ANSWER = "GDBCUDA_STANDIN_SEEN", "GDBCUDA_STANDIN_ANSWER"
+LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+LONGEST = 1 << 22  # bytes of what a call has left behind
+
+
+class Ended(Exception):
+    """The program, or a copy of it, is no more; the text says how, as a person would."""
+
+
+class LoadedPlace(NamedTuple):
+    """Where an address is. ``symbol`` is "" where no exported function begins there."""
+
+    address: int
+    offset: int = 0
+    symbol: str = ""
+    path: str = ""
+
+
+class Called(NamedTuple):
+    """What a call has left: its result's bytes, errno, and by offset what has changed in the arena."""
+
+    result: bytes
+    errno: int
+    changes: dict[int, bytes]
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a program begins. ``hook`` is preloaded, None for none; ``is_linked``: against the driver, else it loads the
+    driver by itself; ``is_ready``: it has a context, and NVML; ``settings`` of its environment; ``patience`` in seconds
+    for the answer to one command."""
+
+    hook: str | None
+    is_linked: bool = True
+    is_ready: bool = True
+    settings: tuple[tuple[str, str], ...] = ()
+    patience: float = PATIENCE
+
+
+@dataclass
+class Program:
+    """``folder`` is where it may write; ``build`` what `make -C shim contract` has made. Commands and their answers are
+    lines (shim/contract/contract.h)."""
+
+    start: Start
+    build: str
+    folder: str
+    arena: int = 0
+    versions: str = ""
+    kept: dict[object, int] = field(default_factory=dict)  # addresses, the same in each copy
+    copy: int = 0  # the process number of the copy that is told
+    _answers: bytes = b""
+    _seen_until: int = 0
+
+    def __post_init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        self.channel = ours
+        name = "linked" if self.start.is_linked else "loading"
+        self.seen_path = os.path.join(self.folder, "seen")
+        self.said_path = os.path.join(self.folder, "said")
+        open(self.seen_path, "wb").close()
+        with theirs, open(self.said_path, "wb") as said:
+            self.process = subprocess.Popen(
+                [os.path.join(self.build, "contract", name), str(theirs.fileno())], pass_fds=[theirs.fileno()],
+                env=self.environment(os.environ), stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                start_new_session=True,
+            )  # fmt: skip
+        _, *versions, arena = self.answer().split()
+        self.versions, self.arena = " ".join(versions), int(arena, 16)
+
+    def environment(self, own: Mapping[str, str]) -> dict[str, str]:
+        kept = {name: value for name, value in own.items() if not name.startswith(("LD_", "GDBCUDA_", "CUDA_"))}
+        found = {**kept, **dict(self.start.settings), SEEN: self.seen_path, "LD_LIBRARY_PATH": f"{self.build}/standin"}
+        if self.start.hook:
+            found["LD_PRELOAD"] = self.start.hook
+        return found
+
+    # -- commands ------------------------------------------------------------------------------------------
+
+    def tell(self, *commands: str) -> list[str]:
+        """The answer to each of them, in one go. `Ended` where there is none in time."""
+        with suppress(OSError):  # it has ended: the answer says how
+            self.channel.sendall("".join(f"{one}\n" for one in commands).encode())
+        return [self.answer() for _ in commands]
+
+    def answer(self) -> str:
+        deadline = time.monotonic() + self.start.patience
+        while b"\n" not in self._answers:
+            ready, _, _ = select.select([self.channel], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                self.stop()
+                raise Ended(f"it is not over after {self.start.patience:g} s")
+            with suppress(ConnectionError):
+                more = self.channel.recv(1 << 16)
+                self._answers += more
+                if more:
+                    continue
+            raise Ended(self.how_it_ended())
+        line, _, self._answers = self._answers.partition(b"\n")
+        text = line.decode(errors="replace")
+        if text.startswith("crash "):
+            with suppress(Ended):  # then the first process says that the copy has ended
+                self.answer()
+        if text.startswith(("crash ", "signal ", "exit ")):
+            raise Ended(crash(text))
+        return text
+
+    def how_it_ended(self) -> str:
+        status = self.process.wait()
+        how = signal_name(-status) if status < 0 else f"the status {status}"
+        return f"it ends with {how}{self.last_said()}"
+
+    def stop(self) -> None:
+        """Whatever is left of it."""
+        for number in filter(None, [self.copy, self.process.pid]):
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        self.process.wait()
+        self.channel.close()
+
+    def set(self, name: str, value: str) -> str:
+        """The command for a variable of its environment."""
+        return f"set {name} {value}".replace("\n", "\t")
+
+    def find(self, *commands: str) -> list[LoadedPlace]:
+        """Of commands that are answered with a place."""
+        return [place(one) for one in self.tell(*commands)]
+
+    def prepare(self) -> None:
+        """A context of device 0, and NVML. What is NULL is not called."""
+        self.call_by_name("cuInit", bytes(4))
+        if self.call_by_name("cuDevicePrimaryCtxRetain", self.arena.to_bytes(8, "little"), bytes(4)):
+            self.call_by_name("cuCtxSetCurrent", bytes.fromhex(self.tell("peek 0 8")[0].strip()))
+        self.call_by_name("nvmlInit_v2")
+
+    def call_by_name(self, symbol: str, *arguments: bytes) -> Called | None:
+        ways = [f"linked {symbol}", *(f"dlsym {library} {symbol}" for library in LIBRARIES)]
+        found = next((one.address for one in self.find(*ways) if one.address), 0)
+        return self.call(symbol, found, arguments) if found else None
+
+    def call(
+        self, symbol: str, address: int, arguments: Sequence[bytes], *, errno: int = 0, before: Sequence[str] = ()
+    ) -> Called:
+        """``before``: commands that are told with it."""
+        words = " ".join(one.hex() for one in arguments)
+        *_, text = self.tell(*before, f"call {symbol} {address:x} {errno:x} {words}")
+        result, after, *changes = text.split()
+        pairs = (one.split(":") for one in changes)
+        return Called(bytes.fromhex(result), int(after, 16), {int(at, 16): bytes.fromhex(new) for at, new in pairs})
+
+    def seen(self) -> list[list[str]]:
+        """The calls that have reached the stand-in since this was asked: the words of each."""
+        with open(self.seen_path, "rb") as file:
+            file.seek(self._seen_until)
+            text = file.read(LONGEST)
+        whole = text[: text.rfind(b"\n") + 1]
+        self._seen_until += len(whole)
+        return [line.split() for line in whole.decode().splitlines()]
+
+    def last_said(self) -> str:
+        """The last line that it has written, behind a colon."""
+        with open(self.said_path, encoding="utf-8", errors="backslashreplace") as file:
+            lines = file.read(1 << 16).splitlines()
+        return f": {lines[-1]}" if lines else ""
+
+    @contextmanager
+    def forked(self) -> Iterator[Program]:
+        """A copy is told what comes now. `Ended` where it does not end by itself."""
+        self.seen()
+        self.copy = int(self.tell("fork")[0], 16)
+        try:
+            yield self
+            self.channel.sendall(b"end\n")
+            self.wait_for_copy()
+        finally:
+            self.copy = 0
+
+    def wait_for_copy(self) -> None:
+        try:
+            self.answer()
+        except Ended as how:
+            if str(how) != EXITED:
+                raise
+
+
+EXITED = "it ends with the status 0"
+
+
+def place(text: str) -> LoadedPlace:
+    address, *rest = text.split(None, 3)
+    if len(rest) < 3:
+        return LoadedPlace(int(address, 16))
+    offset, symbol, path = rest
+    return LoadedPlace(int(address, 16), int(offset, 16), "" if symbol == "-" else symbol, path)
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def crash(text: str) -> str:
+    kind, number, *rest = text.split(None, 6)
+    if kind == "exit":
+        return f"it ends with the status {int(number, 16)}"
+    if kind == "signal" or len(rest) < 5:
+        return f"it ends with {signal_name(int(number, 16))}"
+    full, at, offset, symbol, path = rest
+    name = os.path.basename(path)
+    where = f"in {symbol} of {name}" if symbol != "-" else f"at {name}+{int(offset, 16):#x}"
+    if path == "-":
+        where = f"by a jump to {int(at, 16):#x}"
+    if full == "stack":
+        return f"it calls itself until the stack is full, {where}"
+    return f"it ends with {signal_name(int(number, 16))} {where}"

@@ -1,0 +1,77 @@
+"""The decorator that makes a function a group of cases.
+
+@contract("status", means="...")
+def statuses(bench: Bench) -> Iterator[Case]:
+    yield Case("status", "cuMemAlloc_v2", run)
+
+def run(bench: Bench) -> Iterable[Broken]:
+    with bench.copy() as program:                   # a process of its own
+        program.call("cuMemAlloc_v2", address, arguments) ...
+    return [] if ... else [Broken("what is wrong", "an example of it")]
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Callable, NamedTuple
+
+if TYPE_CHECKING:
+    from gdbcuda.contract.bench import Bench
+
+
+class Broken(NamedTuple):
+    """``what`` is the same in each run with any seed, and what an allow file holds behind the case's name; ``example``
+    shows it with the values of this run."""
+
+    what: str
+    example: str = ""
+
+
+class Case(NamedTuple):
+    """``about`` is the API function, or what else it is about; ``run`` may let `program.Ended` through, for a crash or
+    a hang is a finding."""
+
+    group: str
+    about: str
+    run: Callable[[Bench], Iterable[Broken]]
+
+    @property
+    def name(self) -> str:
+        return f"{self.group}/{self.about}"
+
+    def matches(self, pattern: str) -> bool:
+        """A glob over GROUP/ABOUT, or over one of the two."""
+        return any(fnmatchcase(text, pattern) for text in (self.name, self.group, self.about))
+
+
+class Group(NamedTuple):
+    name: str
+    means: str
+    cases: Callable[[Bench], Iterator[Case]]
+
+
+GROUPS: dict[str, Group] = {}
+_Cases = Callable[["Bench"], Iterator[Case]]
+
+
+def contract(name: str, *, means: str) -> Callable[[_Cases], _Cases]:
+    """Registers a function that makes the cases of a group. ``means``: what a hook library owes, in a line."""
+    assert name not in GROUPS, name
+
+    def register(function: _Cases) -> _Cases:
+        GROUPS[name] = Group(name, means, function)
+        return function
+
+    return register
+
+
+def load_groups() -> dict[str, Group]:
+    """Of every file in ``groups/``."""
+    from gdbcuda.contract import groups
+
+    for module in pkgutil.iter_modules(groups.__path__):
+        importlib.import_module(f"{groups.__name__}.{module.name}")
+    return GROUPS

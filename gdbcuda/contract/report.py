@@ -1,0 +1,98 @@
+"""What the cases have found, for people, for scripts, and for CI."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gdbcuda.calls.text import duration
+from gdbcuda.compare.compare_text import junit_suite, unused
+from gdbcuda.compare.findings import Difference
+from gdbcuda.contract.registry import Group
+from gdbcuda.text import render
+from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
+
+MOST = 40  # of what was found, unless all is wanted
+
+
+@dataclass
+class ConformReport:
+    """``ran``: the cases; ``seconds`` that they took; ``not_run``: for which the time did not suffice."""
+
+    hook: str
+    seed: int
+    ran: list[str] = field(default_factory=list)
+    found: list[Difference] = field(default_factory=list)
+    allowed: list[Difference] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+    not_run: int = 0
+    seconds: float = 0.0
+
+    @property
+    def status(self) -> int:
+        return int(bool(self.found))
+
+
+def text(report: ConformReport, is_all: bool) -> str:
+    parts = [verdict(report), listed(report.found, is_all), by_group(report), unused(report.unused)]
+    return "\n\n".join(filter(None, parts))
+
+
+def verdict(report: ConformReport) -> str:
+    failed = len({one.about for one in report.found})
+    says = f"breaks its contract in {failed} of" if failed else "keeps its contract in all"
+    meant = f"; {counted(len(report.allowed), 'finding')} allowed" if report.allowed else ""
+    late = f"; for {report.not_run} more there was no time (--seconds)" if report.not_run else ""
+    cases = counted(len(report.ran), "case")
+    return f"{visible(report.hook)} {says} {cases}{meant}{late}. {duration(report.seconds)}, seed {report.seed}."
+
+
+def listed(found: list[Difference], is_all: bool) -> str:
+    shown = sorted(found) if is_all else sorted(found)[:MOST]
+    lines = []
+    for one in shown:
+        lines.append(visible(one.line))
+        if one.example:
+            lines.append(f"    {visible(one.example)}")
+    more = len(found) - len(shown)
+    return "\n".join([*lines, *([f"... and {more} more: --all"] if more else [])])
+
+
+def by_group(report: ConformReport) -> str:
+    cases, broken = Counter(map(group_of, report.ran)), failing(report.found)
+    rows = [(name, count, broken[name]) for name, count in sorted(cases.items())]
+    return render.table(rows, ["group", "cases", "broken"])
+
+
+def failing(found: Iterable[Difference]) -> Counter[str]:
+    """Cases, by group."""
+    return Counter(group_of(name) for name in {one.about for one in found})
+
+
+def group_of(case: str) -> str:
+    return case.partition("/")[0]
+
+
+def groups_text(groups: Iterable[Group]) -> str:
+    return render.table([(group.name, group.means) for group in groups], ["group", "what a hook library owes"])
+
+
+def data(report: ConformReport) -> dict[str, Any]:
+    return {
+        "hook": report.hook, "seed": report.seed, "status": report.status, "seconds": report.seconds,
+        "cases": report.ran, "not_run": report.not_run,
+        "broken": [of_finding(one) for one in report.found],
+        "allowed": [of_finding(one) for one in report.allowed],
+        "not_seen": report.unused,
+    }  # fmt: skip
+
+
+def of_finding(one: Difference) -> dict[str, Any]:
+    return {"case": one.about, "broken": one.line.partition(": ")[2], "example": one.example}
+
+
+def junit(report: ConformReport) -> str:
+    return junit_suite(f"gdbcuda conform {report.hook}", report.hook, report.ran, report.found)

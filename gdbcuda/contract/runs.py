@@ -1,0 +1,62 @@
+"""Cases, run one after the other until all are done or the time is up."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from gdbcuda.compare.findings import Allowed, Difference
+from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.program import Ended
+from gdbcuda.contract.registry import Broken, Case
+from gdbcuda.contract.report import ConformReport
+
+STARTING = "start"
+
+
+def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed) -> ConformReport:
+    report = ConformReport(os.path.basename(bench.hook), bench.seed)
+    began = time.monotonic()
+    for case in mixed(bench, chosen):
+        if time.monotonic() - began > seconds:
+            report.not_run += 1
+            continue
+        report.ran.append(case.name)
+        for one in differences(case, broken(bench, case)):
+            (report.allowed if allowed.holds(one) else report.found).append(one)
+    report.unused = allowed.unused
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def none(bench: Bench, why: str) -> ConformReport:
+    """No program begins with it."""
+    report = ConformReport(os.path.basename(bench.hook), bench.seed)
+    report.ran.append(STARTING)
+    report.found.append(Difference(f"{STARTING}: a program does not begin with it", STARTING, 1, why))
+    return report
+
+
+def mixed(bench: Bench, cases: Sequence[Case]) -> Iterable[Case]:
+    """Those of each group spread over the whole, in an order of the seed: if the time is up, each had its share."""
+    by_group: dict[str, list[Case]] = {}
+    for case in cases:
+        by_group.setdefault(case.group, []).append(case)
+    placed: list[tuple[float, Case]] = []
+    for name, group in by_group.items():
+        bench.dice(name).shuffle(group)
+        placed += [((index + 0.5) / len(group), case) for index, case in enumerate(group)]
+    return [case for _, case in sorted(placed, key=lambda one: one[0])]
+
+
+def broken(bench: Bench, case: Case) -> list[Broken]:
+    try:
+        return list(case.run(bench))
+    except Ended as how:
+        return [Broken(str(how))]
+
+
+def differences(case: Case, found: Iterable[Broken]) -> Iterator[Difference]:
+    for one in found:
+        yield Difference(f"{case.name}: {one.what}", case.name, 1, one.example)

@@ -1,0 +1,78 @@
+"""The chosen cases, run for as long as they may take."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gdbcuda import elf
+from gdbcuda.compare.findings import Allowed
+from gdbcuda.contract import runs
+from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.program import Ended
+from gdbcuda.contract.registry import Case, load_groups
+from gdbcuda.contract.report import ConformReport
+from gdbcuda.errors import UserError
+from gdbcuda.files import places
+from gdbcuda.shell.ab.both_runs import settings
+from gdbcuda.shell.conform.options import ConformOptions
+from gdbcuda.shell.demo import folder
+from gdbcuda.text import output, waiting
+from gdbcuda.text.sentences import meant
+
+PROGRAM = "contract/linked"
+
+
+def run(wanted: ConformOptions, allowed: Allowed) -> ConformReport:
+    hook = checked(str(wanted.lib))
+    build = built()
+    with bench(hook, build, wanted) as one, waiting.told("gdbcuda conform"):
+        try:
+            chosen = list(cases(one, wanted.only))
+        except Ended as how:
+            return runs.none(one, str(how))
+        return runs.of(one, chosen, wanted.seconds, allowed)
+
+
+def cases(bench: Bench, patterns: list[str]) -> Iterator[Case]:
+    """`UserError` for a glob that is of no case."""
+    made = [case for group in load_groups().values() for case in group.cases(bench)]
+    for pattern in patterns:
+        if not any(case.matches(pattern) for case in made):
+            names = {*load_groups(), *(case.about for case in made)}
+            raise UserError(f"--only: there is no case {pattern}{meant(pattern.split('/')[-1], names)}")
+    yield from (case for case in made if not patterns or any(map(case.matches, patterns)))
+
+
+@contextmanager
+def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
+    made = tempfile.mkdtemp(prefix="gdbcuda-conform-")
+    one = Bench(hook, build, made, tuple(settings(wanted.env).items()), wanted.seed)
+    try:
+        yield one
+    finally:
+        one.close()
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def checked(hook: str) -> str:
+    """Its absolute path, which the loader takes."""
+    if elf.open(hook).kind != "shared":
+        raise UserError(f"{hook} is no shared library")
+    path = os.path.realpath(hook)
+    if re.search(r"[ :]", path):
+        raise UserError(f"the loader preloads no library whose path has a space or a colon: {path}")
+    return path
+
+
+def built() -> str:
+    """Where the stand-in and the programs are; they are made where they are not there."""
+    where = places.clone_or_cache()
+    if not places.built(PROGRAM):
+        output.complain(f"gdbcuda: building the stand-in driver in {where}/shim/build ...")
+        folder.built(where, "contract")
+    return str(where / "shim" / "build")

@@ -1,0 +1,23 @@
+"""What ``gdbcuda conform`` takes."""
+
+from __future__ import annotations
+
+from gdbcuda.command_line.argument_types import FILE, NUMBER, text
+from gdbcuda.command_line.options import flag, option, optional_word, options
+from gdbcuda.command_line.shell_command import Coloured
+
+SECONDS, SEED = 300, 1
+
+
+class ConformOptions(Coloured):
+    lib: str | None = optional_word(FILE, "the hook library")
+    only: list[str] = options(text("GLOB"), "these cases: a group, an API function, or GROUP/FUNCTION")
+    seconds: int = option(NUMBER, f"so long the cases may take ({SECONDS})", default=SECONDS)
+    seed: int = option(NUMBER, f"other arguments, in another order ({SEED})", default=SEED)
+    env: list[str] = options(text("NAME=VALUE"), "a variable of the hook library's environment")
+    allow: str | None = option(FILE, "what is meant, one a line")
+    accept: str | None = option(FILE, "write such a file, which allows all that was found")
+    json: bool = flag("for scripts: one JSON object")
+    junit: str | None = option(FILE, "write a report for CI")
+    list: bool = flag("the groups of cases, and what each asks")
+    all: bool = flag("all that was found")

@@ -1,0 +1,57 @@
+#include "contract/contract.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+unsigned char *arena;
+static unsigned char remembered[ARENA_SIZE];
+
+/* Filled, so that zeros that are written there show as well. */
+void arena_make(void)
+{
+    arena = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (unsigned i = 0, state = 1; i < ARENA_SIZE; i++) {
+        state = state * 1103515245 + 12345;
+        arena[i] = (unsigned char)(state >> 16 | 1);
+    }
+}
+
+void arena_remember(void)
+{
+    memcpy(remembered, arena, ARENA_SIZE);
+}
+
+void arena_tell_changes(void)
+{
+    enum { PIECE = 1 << 12 };
+    for (unsigned i = 0; i < ARENA_SIZE; i++) {
+        if (i % PIECE == 0 && memcmp(arena + i, remembered + i, PIECE) == 0) {
+            i += PIECE - 1;
+            continue;
+        }
+        if (arena[i] == remembered[i])
+            continue;
+        answer(" %x:", i);
+        for (; i < ARENA_SIZE && arena[i] != remembered[i]; i++)
+            answer("%02x", arena[i]);
+    }
+}
+
+void command_poke(void)
+{
+    unsigned long offset = next_number();
+    const char *hex = next_word();
+    unsigned byte;
+    for (; hex && offset < ARENA_SIZE && sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        arena[offset++] = (unsigned char)byte;
+    answer("ok\n");
+}
+
+void command_peek(void)
+{
+    unsigned long offset = next_number(), size = next_number();
+    for (; size && offset < ARENA_SIZE; size--)
+        answer("%02x", arena[offset++]);
+    answer(" \n");
+}

@@ -1,0 +1,52 @@
+/* A program that makes API calls as it is told: what `gdbcuda conform` proves a hook library with.
+
+   Commands are lines on the file descriptor whose number is the first argument; each is answered by one line there.
+   A command is a function and a place in `commands` (main.c). Where the answer is an error it begins with "no ". */
+#ifndef GDBCUDA_CONTRACT_H
+#define GDBCUDA_CONTRACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct contract_function {
+    const char *name;
+    void (*call)(void *function, void **arguments, void *result);
+    size_t result_size;
+};
+
+/* callers.c, generated; sorted by name */
+extern const struct contract_function contract_functions[];
+extern const unsigned contract_functions_count;
+extern const char contract_versions[];
+const struct contract_function *find_function(const char *name); /* main.c; NULL where there is none */
+
+/* main.c: the next word of the command, NULL behind the last one; a number in hex. */
+char *next_word(void);
+unsigned long next_number(void);
+void answer(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* arena.c: the memory that arguments lie in. Nothing but out-parameters may change there in a call. */
+void arena_make(void);
+void arena_remember(void);
+void arena_tell_changes(void); /* " OFFSET:HEX" of each run of bytes that is another than remembered */
+void command_poke(void);       /* OFFSET HEX */
+void command_peek(void);       /* OFFSET SIZE */
+extern unsigned char *arena;
+enum { ARENA_SIZE = 1 << 18 };
+
+/* calls.c */
+void command_call(void); /* SYMBOL ADDRESS ERRNO HEX...: RESULT ERRNO CHANGES */
+
+/* finding.c: how a program comes to a function; "ADDRESS OBJECT+OFFSET SYMBOL", or "0" */
+void command_linked(void); /* SYMBOL, as the loader has bound it */
+void command_dlsym(void);  /* default|next|LIBRARY SYMBOL */
+void command_dlvsym(void); /* default|next|LIBRARY SYMBOL VERSION */
+void command_where(void);  /* ADDRESS */
+void command_open(void);   /* LIBRARY FLAGS */
+
+/* ends.c: a copy of the process goes on with the commands, until its end is told */
+void command_fork(void);
+void command_end(void);
+void tell_crashes(void);
+
+#endif

@@ -1,0 +1,80 @@
+#include "contract/contract.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static bool is_copy;
+
+/* The copy answers with its number; when it has ended, the first process says how. */
+void command_fork(void)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        is_copy = true;
+        tell_crashes();
+        answer("%x\n", (unsigned)getpid());
+    } else if (child < 0 || waitpid(child, &status, 0) < 0) {
+        answer("no copy\n");
+    } else if (WIFSIGNALED(status)) {
+        answer("signal %x\n", (unsigned)WTERMSIG(status));
+    } else {
+        answer("exit %x\n", (unsigned)WEXITSTATUS(status));
+    }
+}
+
+void command_end(void)
+{
+    if (is_copy)
+        _exit(0);
+    exit(0);
+}
+
+static unsigned long instruction(const ucontext_t *context)
+{
+#if defined __x86_64__
+    return (unsigned long)context->uc_mcontext.gregs[REG_RIP];
+#elif defined __aarch64__
+    return (unsigned long)context->uc_mcontext.pc;
+#endif
+}
+
+static unsigned long stack_pointer(const ucontext_t *context)
+{
+#if defined __x86_64__
+    return (unsigned long)context->uc_mcontext.gregs[REG_RSP];
+#elif defined __aarch64__
+    return (unsigned long)context->uc_mcontext.sp;
+#endif
+}
+
+static void tell(int number, siginfo_t *info, void *context)
+{
+    enum { NEAR = 1 << 16 };
+    Dl_info place = {0};
+    unsigned long at = instruction(context), distance = (unsigned long)info->si_addr - stack_pointer(context) + NEAR;
+    dladdr((void *)at, &place);
+    bool is_full = number == SIGSEGV && info->si_code > 0 && distance < 2 * NEAR;
+    answer("crash %x %s %lx %lx %s %s\n", (unsigned)number, is_full ? "stack" : "-", (unsigned long)info->si_addr,
+           at - (unsigned long)place.dli_fbase, place.dli_sname ? place.dli_sname : "-",
+           place.dli_fname ? place.dli_fname : "-");
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Where it is said is a stack of its own: a recursion has used up the other one. */
+void tell_crashes(void)
+{
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    stack_t stack = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};
+    struct sigaction action = {.sa_sigaction = tell, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    sigaltstack(&stack, NULL);
+    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaction(numbers[i], &action, NULL);
+}

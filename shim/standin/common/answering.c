@@ -1,0 +1,173 @@
+#include "standin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Tools that test a hook library prescribe what a function answers, and are told what reached it:
+ *
+ *     GDBCUDA_STANDIN_SEEN=FILE    a line for each call is added to it: the function's name
+ *     GDBCUDA_STANDIN_ANSWER       lines "NAME WORD...", read again at each call:
+ *         read=ARGUMENT:SIZE       so many bytes that the argument points to are in the line of the call
+ *         result=HEX errno=NUMBER  what is returned, and what errno is then; without a result the body runs
+ *         write=ARGUMENT:HEX       bytes for where the argument points to
+ *
+ * The line of a call that is named there goes on with the bytes of each argument in hex, ":" and what it points to, "!"
+ * where that cannot be read or written.
+ */
+#define SEEN "GDBCUDA_STANDIN_SEEN"
+#define ANSWER "GDBCUDA_STANDIN_ANSWER"
+enum { LARGEST = 1 << 17 }; /* bytes that a pointer leads to */
+
+bool answering;
+
+struct line {
+    char *text;
+    size_t used, size;
+};
+
+__attribute__((constructor)) static void read_setting(void)
+{
+    answering = getenv(SEEN) != NULL;
+}
+
+static void add(struct line *line, const char *text, size_t length)
+{
+    if (line->used + length > line->size) {
+        char *larger = realloc(line->text, 2 * (line->used + length));
+        if (!larger)
+            return;
+        line->text = larger;
+        line->size = 2 * (line->used + length);
+    }
+    memcpy(line->text + line->used, text, length);
+    line->used += length;
+}
+
+static void add_hex(struct line *line, const void *bytes, size_t size)
+{
+    char pair[3];
+    for (size_t i = 0; i < size; i++) {
+        snprintf(pair, sizeof pair, "%02x", ((const unsigned char *)bytes)[i]);
+        add(line, pair, 2);
+    }
+}
+
+/* Of a pointer that may lead nowhere. */
+static bool copied(bool is_write, void *own, void *theirs, size_t size)
+{
+    struct iovec here = {own, size}, there = {theirs, size};
+    ssize_t done = is_write ? process_vm_writev(getpid(), &here, 1, &there, 1, 0)
+                            : process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+    return done == (ssize_t)size;
+}
+
+static void add_pointee(struct line *line, const struct given *given, size_t size)
+{
+    void *pointer = *(void *const *)given->value;
+    if (!pointer)
+        return;
+    char *held = size <= LARGEST ? malloc(size) : NULL;
+    add(line, ":", 1);
+    if (held && copied(false, held, pointer, size))
+        add_hex(line, held, size);
+    else
+        add(line, "!", 1);
+    free(held);
+}
+
+static size_t from_hex(const char *text, unsigned char *bytes, size_t most)
+{
+    size_t count = 0;
+    unsigned byte;
+    while (count < most && sscanf(text + 2 * count, "%2x", &byte) == 1 && text[2 * count] > ' ')
+        bytes[count++] = (unsigned char)byte;
+    return count;
+}
+
+/* "A WORD...\nB WORD...": the words behind that name, NULL where it is not there. */
+static const char *prescription(const char *name)
+{
+    const char *text = getenv(ANSWER);
+    size_t length = strlen(name);
+    for (; text && *text; text = strchr(text, '\n'), text = text ? text + 1 : NULL)
+        if (strncmp(text, name, length) == 0 && strchr(" \n", text[length]))
+            return text + length;
+    return NULL;
+}
+
+static size_t read_size(const char *words, unsigned argument)
+{
+    const char *end = words + strcspn(words, "\n");
+    unsigned number;
+    size_t size;
+    for (const char *at = strstr(words, " read="); at && at < end; at = strstr(at + 1, " read="))
+        if (sscanf(at, " read=%u:%zu", &number, &size) == 2 && number == argument)
+            return size;
+    return 0;
+}
+
+static void add_arguments(struct line *line, const struct given *given, const char *words)
+{
+    for (unsigned i = 0; given[i].value; i++) {
+        size_t size = read_size(words, i);
+        add(line, " ", 1);
+        add_hex(line, given[i].value, given[i].size);
+        if (size && given[i].size == sizeof(void *))
+            add_pointee(line, &given[i], size);
+    }
+}
+
+static void write_out(const struct given *given, const char *words, struct line *line)
+{
+    unsigned char *held = malloc(LARGEST);
+    const char *end = words + strcspn(words, "\n");
+    unsigned number;
+    int length;
+    for (const char *at = strstr(words, " write="); held && at && at < end; at = strstr(at + 1, " write=")) {
+        if (sscanf(at, " write=%u:%n", &number, &length) != 1)
+            break;
+        size_t size = from_hex(at + length, held, LARGEST);
+        void *pointer = *(void *const *)given[number].value;
+        if (pointer && !copied(true, held, pointer, size))
+            add(line, " !", 2);
+    }
+    free(held);
+}
+
+static void put(struct line *line)
+{
+    add(line, "\n", 1);
+    const char *path = getenv(SEEN);
+    int file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (file >= 0 && write(file, line->text, line->used) < 0)
+        answering = false;
+    close(file);
+    free(line->text);
+}
+
+bool answered(const char *name, const struct given *given, void *result, size_t size)
+{
+    struct line line = {0};
+    int before = errno, number;
+    const char *words = prescription(name), *at;
+    add(&line, name, strlen(name));
+    if (words)
+        add_arguments(&line, given, words);
+    size_t end = words ? strcspn(words, "\n") : 0;
+    at = words ? strstr(words, " result=") : NULL;
+    bool is_prescribed = at && at < words + end;
+    if (is_prescribed) {
+        from_hex(at + strlen(" result="), result, size);
+        write_out(given, words, &line);
+    }
+    put(&line);
+    at = is_prescribed ? strstr(words, " errno=") : NULL;
+    errno = at && at < words + end && sscanf(at, " errno=%d", &number) == 1 ? number : before;
+    return is_prescribed;
+}

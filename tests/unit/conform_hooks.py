@@ -1,0 +1,51 @@
+"""Hook libraries that break the contract on purpose, one promise each, and `gdbcuda conform` over them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from shim_support import ROOT, clean_environment
+
+BEGIN = """\
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "gdbcuda_api.h"
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+"""
+
+
+class ConformFiles:
+    """``shim`` is the build folder."""
+
+    def __init__(self, folder: Path, shim: Path) -> None:
+        self.folder, self.shim = folder, shim
+
+    def hook(self, name: str, text: str) -> Path:
+        source, library = self.folder / f"{name}.c", self.folder / f"lib{name}.so"
+        source.write_text(BEGIN + text)
+        flags = ["-g", "-w", "-shared", "-fPIC", "-D_GNU_SOURCE", f"-I{self.shim}"]
+        subprocess.run(["gcc", *flags, "-o", library, source, "-ldl"], check=True)
+        return library
+
+    def command(self, *words: str | Path) -> list[str]:
+        return [sys.executable, "-m", "gdbcuda", "conform", *map(str, words)]
+
+    def run(self, *words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.command(*words), capture_output=True, text=True, cwd=ROOT,
+                              env={**clean_environment(), **environment}, timeout=300)  # fmt: skip
+
+    def data(self, *words: str | Path) -> Any:
+        done = self.run(*words, "--json")
+        assert done.returncode in (0, 1), done.stderr
+        return json.loads(done.stdout)
+
+    def broken(self, *words: str | Path) -> list[str]:
+        """ "CASE: what is broken" of each, in order."""
+        return sorted(f"{one['case']}: {one['broken']}" for one in self.data(*words)["broken"])
