@@ -149,6 +149,11 @@ class Options:
         return sorted(found.values(), key=lambda part: part.place)
 
     @classmethod
+    def arranged(cls, text: str) -> str:
+        """What is typed, with the words of clauses as options in front of the condition; `UserError`."""
+        return text
+
+    @classmethod
     def add_to(cls, parser: OptionParser) -> None:
         for part in cls.parts():
             part.add_to(parser)

@@ -17,7 +17,7 @@ from gdbcuda.machine.detour import Detour
 from gdbcuda.machine.x86_write import NAMES, RAX, RBP, RSP, VECTORS, At, Code
 
 WORD, ALIGN = 8, 16
-PUSH_RBP, LEAVE_RETURN, NOP = b"\x55", b"\xc9\xc3", b"\x90"
+PUSH_RBP, CALL, LEAVE_RETURN, NOP = b"\x55", b"\xe8", b"\xc9\xc3", b"\x90"
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,9 @@ class CallThrough:
 def build(detour: Detour, registers: Sequence[str], stack: int, address: int) -> CallThrough:
     """``stack``: words of arguments there. The status is an int."""
     code = Code()
-    code.emit(PUSH_RBP)
-    code.instruction(b"\x8b", RBP, RSP)
-    size = -(-WORD * (len(registers) + stack) // ALIGN) * ALIGN - WORD * stack  # the stack stays aligned as it was
-    code.instruction(b"\x81", 5, RSP, immediate=size.to_bytes(4, "little"))  # sub
-    for index, name in enumerate(registers, 1):
-        keep(code, name, At(RBP, -WORD * index))
-    for index in reversed(range(stack)):  # rbp and the return address are below them
-        code.instruction(b"\xff", 6, At(RBP, WORD * (2 + index)), wide=False)  # push
-    code.emit(b"\xe8")
+    frame(code, registers, len(registers), stack)
+    copy_arguments(code, stack)
+    code.emit(CALL)
     code.distance("onward")
     code.instruction(b"\x85", RAX, RAX, wide=False)  # test
     code.jump("ne", "failed")
@@ -60,6 +54,23 @@ def build(detour: Detour, registers: Sequence[str], stack: int, address: int) ->
     raw = code.assemble(address)
     labels = code.labels
     return CallThrough(address, raw, address + labels["failed"], address + labels["onward"], tuple(registers))
+
+
+def frame(code: Code, registers: Sequence[str], words: int, stack: int) -> int:
+    """Begins one with ``words`` below rbp, the first of which are the registers; returns how many bytes are on the
+    stack since the entry. The stack stays aligned as it was once the arguments there are copied."""
+    code.emit(PUSH_RBP)
+    code.instruction(b"\x8b", RBP, RSP)
+    size = -(-WORD * (words + stack) // ALIGN) * ALIGN - WORD * stack
+    code.instruction(b"\x81", 5, RSP, immediate=size.to_bytes(4, "little"))  # sub
+    for index, name in enumerate(registers, 1):
+        keep(code, name, At(RBP, -WORD * index))
+    return WORD + size
+
+
+def copy_arguments(code: Code, stack: int) -> None:
+    for index in reversed(range(stack)):  # rbp and the return address are below them
+        code.instruction(b"\xff", 6, At(RBP, WORD * (2 + index)), wide=False)  # push
 
 
 def keep(code: Code, register: str, place: At) -> None:

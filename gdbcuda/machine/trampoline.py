@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Callable
+from typing import Callable, NamedTuple, Protocol
 
 from gdbcuda.machine.detour import Detour
-from gdbcuda.machine.x86_write import LOCK, RAX, RSP, At, Code, CodeConstant, jump
+from gdbcuda.machine.x86_write import LOCK, RAX, RSP, At, Code, CodeConstant, Target, jump
 
 NOP = b"\x90"
 LONG_JUMP = b"\xe9"
@@ -42,18 +42,34 @@ class FailingCalls:
     address: int
 
 
+class Diverted(NamedTuple):
+    """Calls that pass one of the tests go to the target."""
+
+    tests: Sequence[Test]
+    target: Target
+
+
+class InFront(Protocol):
+    """What is done to calls in front of the tests (`faults.fault_code`)."""
+
+    def write(self, code: Code, stops: Sequence[Diverted]) -> None: ...
+
+
 Slots = tuple[int, int]  # addresses in the recorder, for calls that match none of the tests and for those that do
 
 
 def build(
     detour: Detour, tests: Sequence[Test], address: int, counter: int | None = None, slots: Slots | None = None,
-    failing: FailingCalls | None = None,
+    failing: FailingCalls | None = None, faults: InFront | None = None,
 ) -> Trampoline:  # fmt: skip
     """For any of the tests. ``counter``: address of 64 bits that count the calls. ``slots``: each call goes by one of
-    them, which then calls ``onward`` or ``hit``. ``failing``: not together with these."""
+    them, which then calls ``onward`` or ``hit``. ``failing``, ``faults``: not together with these."""
     code = Code()
     if counter is not None:
         count(code, counter)
+    if faults is not None:
+        waiting = [Diverted(failing.tests, failing.address)] if failing is not None else []
+        faults.write(code, [Diverted(tests, "hit"), *waiting] if tests else waiting)
     branch(code, tests, "match")
     branch(code, failing.tests if failing is not None else (), "failing")
     if slots is not None:
@@ -78,10 +94,17 @@ def build(
 
 
 def branch(code: Code, tests: Sequence[Test], label: str) -> None:
+    following = code.new_label()
+    any_of(code, tests, label, following, 0)
+    code.label(following)
+
+
+def any_of(code: Code, tests: Sequence[Test], true: str, false: str, pushed: int) -> None:
     for test in tests:
         following = code.new_label()
-        test(code, label, following, 0)
+        test(code, true, following, pushed)
         code.label(following)
+    code.jump("", false)
 
 
 def compare(code: Code, address: int, raw: bytes) -> None:

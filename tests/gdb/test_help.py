@@ -96,11 +96,13 @@ FREE = ("N", "SIZE", "P", "H", "PID", "HOST", "NAME", "PATH", "A=B", "NAME=VALUE
 WHAT = """python
 from gdbcuda.live.prompt.command import REGISTRY
 from gdbcuda.command_line.argument_types import nothing
+from gdbcuda.command_line.clauses import Clause
 from gdbcuda.command_line.options import Option, Word
 for name, command in REGISTRY.items():
     for part in command.parts:
         kind = part.kind
-        if isinstance(part, Option) and not (part.flag or kind.complete is not nothing or kind.shown in FREE):
+        completes = isinstance(part, Clause) or kind.complete is not nothing
+        if isinstance(part, Option) and not (part.flag or completes or kind.shown in FREE):
             print("incomplete:", name, part.name, kind.shown)
         if isinstance(part, Word) and part.name != "args" and kind.complete is nothing:
             print("incomplete:", name, part.name)

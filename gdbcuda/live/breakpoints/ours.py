@@ -17,8 +17,12 @@ from gdbcuda.live.prompt import safely
 
 if TYPE_CHECKING:
     from gdbcuda import api
+    from gdbcuda.faults.plan import FaultPlan
     from gdbcuda.live.frames.frames import FrameCall
     from gdbcuda.machine.trampoline import Test  # a session without guards does not wait for it
+
+
+OF_FUNCTIONS = ("cuda-break ", "cuda-fail ", "cuda-delay ", "cuda-set ")
 
 
 class BreakWish:
@@ -41,7 +45,7 @@ class BreakWish:
         """A hook library that answers for the function is meant too; not where a vendor's layer is asked for. The
         loader's resolvers are found by name."""
         is_of_api = self.words.startswith("cuda-dlsym break ") and self.function.startswith("cu")
-        is_asked_for = is_of_api or self.words.startswith("cuda-break ")
+        is_asked_for = is_of_api or self.words.startswith(OF_FUNCTIONS)
         return is_asked_for and not {*self.places} & {"driver", "runtime", "app", "system"}
 
 
@@ -52,6 +56,14 @@ class AwaitedFailures(NamedTuple):
     number: int
     function: api.Function
     is_meant: Callable[[FrameCall], bool]
+
+
+class InjectedFault(NamedTuple):
+    """What breakpoint ``number`` does to calls of ``function``: it never stops."""
+
+    number: int
+    function: api.Function
+    plan: FaultPlan
 
 
 class GuardFilter(NamedTuple):
@@ -66,6 +78,7 @@ class GuardFilter(NamedTuple):
     threads: frozenset[int] = frozenset()  # the numbers that it names
     asks_gdb: str = ""  # why gdbserver cannot evaluate the user's condition by itself
     failing: AwaitedFailures | None = None  # the other calls do not matter
+    fault: InjectedFault | None = None
 
 
 class WantedGuards:
@@ -95,6 +108,14 @@ class CallCount:
         self.asked_last: dict[int, tuple[int, ...]] = {}
 
 
+class InjectedCount:
+    """How often the fault was injected; ``word``: where the process counts."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.word: int | None = None
+
+
 class InProcess:
     """What there is of a breakpoint in one process, and goes with it. ``sites``: where the calls that it waits for
     return; ``answering``: its own breakpoints on code that answers for the function, by the address of the code."""
@@ -102,6 +123,7 @@ class InProcess:
     def __init__(self) -> None:
         self.count = CallCount()
         self.guards = WantedGuards()
+        self.injected = InjectedCount()
         self.sites: set[int] = set()
         self.answering: dict[int, gdb.Breakpoint] = {}
 
@@ -113,10 +135,11 @@ class InProcess:
 
 class InEndedProcess:
     """What is still told of a breakpoint when its process has ended, until the next one begins. ``calls_seen``: as
-    guards have counted, None where there was none."""
+    guards have counted, None where there was none; ``injected``: the fault, as often."""
 
     def __init__(self) -> None:
         self.calls_seen: int | None = None
+        self.injected = 0
 
 
 class OurBreakpoint:

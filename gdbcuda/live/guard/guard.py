@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gdbcuda.live import process
 from gdbcuda.live.breakpoints import by_number
 from gdbcuda.live.guard.inside import Call, Inside, here, is_stepped
 from gdbcuda.live.guard.watch import Watch, trash
 from gdbcuda.live.patching import trampoline_space
+from gdbcuda.live.threads import call_registers
 from gdbcuda.machine import trampoline
 from gdbcuda.machine.detour import Detour
 
@@ -31,7 +33,8 @@ class Guard:
     function. ``inside``: calls that are, or may be, among the replaced bytes. ``tested``: by thread, the stack pointer
     of its last call that the trampoline has let through. ``hits``: of its breakpoints, as many as gdb has counted.
     ``left_to_gdb``: the call that gdb's condition has just counted, for the trampoline has not; ``put_off``: the one
-    that it was told no about, for the trampoline is yet to be asked."""
+    that it was told no about, for the trampoline is yet to be asked. ``came_out``: the thread that was last seen behind
+    the replaced bytes, which has executed them, and what its registers were."""
 
     function: int
     stop: int
@@ -48,6 +51,7 @@ class Guard:
     hits: int = 0
     left_to_gdb: Call | None = None
     put_off: Call | None = None
+    came_out: tuple[int, tuple[int, ...]] | None = None
 
     def __post_init__(self) -> None:
         found, self.inside = self.detour, Inside(self.is_inside)
@@ -82,6 +86,8 @@ class Guard:
             self.enter(call)
 
     def on_entry(self) -> None:
+        if process.register("pc") != self.function:
+            return  # gdb's condition has taken the call back to its caller (`faulting.by_gdb`)
         if self.trouble:
             self.raise_()
             return
@@ -114,6 +120,7 @@ class Guard:
 
     def on_leaving(self) -> None:
         thread, sp = here()
+        self.came_out = (thread, call_registers.here().moment())
         self.inside.leave((thread, sp))
         if self.detour.stops_inside and sp <= self.tested.get(thread, -1):
             del self.tested[thread]
@@ -131,6 +138,10 @@ class Guard:
             return True
         self.left_to_gdb = (thread, sp)
         return None
+
+    def has_come_out(self) -> bool:
+        """Has the thread, which may be at the location, executed the function's own instructions, by no trampoline?"""
+        return self.came_out == (here()[0], call_registers.here().moment())
 
     def has_matched(self) -> bool:
         """Has gdb counted a hit since the last time, here or elsewhere? It has asked the condition first."""

@@ -17,6 +17,7 @@ from gdbcuda.live.guard.watch import Watch, sweep, trash
 from gdbcuda.live.guarding.counted_calls import CountedCalls
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.stopping import injections
 
 
 @dataclass
@@ -136,6 +137,7 @@ def keep_counts() -> None:
         seen = calls_seen(one.number)
         if seen is not None:
             one.ended().calls_seen = seen
+    injections.keep()
     if any(one.enabled for one in PROCESSES().lookouts.get(at_last_call, ())) and process.catches_sigtrap():
         look_at_last_calls_no_more()
 

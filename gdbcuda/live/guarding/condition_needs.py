@@ -43,3 +43,12 @@ class SelectedProcess:
 
     def thread(self, node: typed.Thread) -> int:
         return gdb_threads.known_by(node.number)
+
+
+class FaultyProcess(SelectedProcess):
+    """The same for a fault: gdb does not look at the call again."""
+
+    def caller_ranges(self, node: typed.CallerIn) -> Sequence[Range]:
+        if not self.knows_all_callers(node):
+            raise NoDetour(f"{', '.join(node.words)} may be Python's, whose frames gdb reads")
+        return callers.ranges(node.words)

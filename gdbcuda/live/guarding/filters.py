@@ -10,13 +10,14 @@ from gdbcuda import condition as conditions
 from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code import translate
 from gdbcuda.live import process
-from gdbcuda.live.breakpoints.ours import GuardFilter
+from gdbcuda.live.breakpoints.ours import GuardFilter, InjectedFault
 from gdbcuda.live.frames import callers
-from gdbcuda.live.guarding.condition_needs import SelectedProcess
+from gdbcuda.live.guarding.condition_needs import FaultyProcess, SelectedProcess
 from gdbcuda.live.layers import names
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.x86_write import Code
+from gdbcuda.text import cplusplus
 
 Term = Callable[[], trampoline.Test]
 EVERY_CALL = "every call is wanted"
@@ -51,6 +52,34 @@ def of_function(
     if native and not native.startswith("$_cuda_"):
         terms = [refusal("its condition is gdb's own, for the function is not in the API table")]
     return GuardFilter(terms, native)
+
+
+def of_fault(
+    fault: InjectedFault, native: str, condition: conditions.Condition | None, wanted_callers: str
+) -> GuardFilter:
+    """The same for a fault, which nobody looks at again: what the process cannot tell of a call is not meant."""
+    tree = condition.trees[fault.function.symbol] if condition is not None else None
+    base, count = typed.split(tree) if tree is not None else (None, None)
+    who = typed.CallerIn(tuple(cplusplus.listed(wanted_callers))) if wanted_callers != "any" else None
+    places = abi.locate(fault.function, MACHINE)
+    terms = [fault_term(fault.number, one, places) for one in (who, base, count) if one is not None]
+    nodes = [node for one in (who, tree) if one is not None for node in typed.nodes(one)]
+    return GuardFilter(
+        terms, native, is_counting=count is not None,
+        names_callers=any(isinstance(one, typed.CallerIn) for one in nodes),
+        asks_kernel=fault.plan.sleeps or (tree is not None and translate.may_read(tree)),
+        threads=frozenset(one.number for one in nodes if isinstance(one, typed.Thread)), fault=fault,
+    )  # fmt: skip
+
+
+def fault_term(number: int, tree: typed.Typed, places: Sequence[abi.ValuePlace]) -> Term:
+    def write(code: Code, true: str, false: str, pushed: int) -> None:
+        try:
+            translate.branch(code, tree, places, true, false, pushed, FaultyProcess(number), unknown=false)
+        except translate.NoMachineCode as reason:
+            raise NoDetour(str(reason)) from None
+
+    return lambda: write
 
 
 def of_name(native: str, argument: int, pattern: str | None, wanted_callers: str) -> GuardFilter:

@@ -14,8 +14,9 @@ import gdb
 from gdbcuda import condition as conditions
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
-from gdbcuda.live.breakpoints.ours import AwaitedFailures, GuardFilter
+from gdbcuda.live.breakpoints.ours import AwaitedFailures, GuardFilter, InjectedFault
 from gdbcuda.live.frames import condition_words
+from gdbcuda.live.guard.inside import here, is_stepped
 from gdbcuda.live.guard.watch import sweep
 from gdbcuda.live.guarding import filters, gdb_threads, leaving
 from gdbcuda.live.guarding.breakpoint_events import give_way
@@ -70,6 +71,14 @@ def want(
 def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | None, wanted_callers: str) -> None:
     """The same for a resolver that is asked for a name."""
     add(made, filters.of_name(native, argument, pattern, wanted_callers))
+
+
+def want_fault(
+    made: gdb.Breakpoint, native: str, fault: InjectedFault, condition: conditions.Condition | None,
+    wanted_callers: str,
+) -> None:  # fmt: skip
+    """It does not stop: it does something to the calls."""
+    add(made, filters.of_fault(fault, native, condition, wanted_callers))
 
 
 def want_same(made: gdb.Breakpoint, number: int) -> None:
@@ -216,6 +225,18 @@ def already_decided(number: int) -> bool | None:
         return None
     pc = process.register("pc")
     return next((one.verdict() for one in guards if one.stop == pc), None)
+
+
+def is_left_to(number: int) -> bool:
+    """Has the trampoline decided about the call that is at the breakpoint, or will it? (Who comes to a raised entry is
+    sent through, but for whom the user steps.)"""
+    pc = process.register("pc")
+    for guard in PROCESSES().guards_of(number):
+        if guard.stop == pc and not guard.trouble:
+            thread, sp = here()
+            has_passed = (guard.is_lowered and not guard.has_come_out()) or sp <= guard.tested.get(thread, -1)
+            return has_passed or (pc == guard.function and not is_stepped())
+    return False
 
 
 settings.ON_CHANGE["cuda-guard"] = on_setting

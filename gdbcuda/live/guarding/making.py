@@ -12,6 +12,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live.breakpoints import ours
+from gdbcuda.live.guard import faults as faults_of
 from gdbcuda.live.guard import forks, libc_calls
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
@@ -85,7 +86,7 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
     if any(one.asks_kernel for one in ours.filters(members)):
         state.look_out(seccomp.WAYS, on_confined)
         state.is_confined = False
-    if any(one.counts_calls for one in ours.filters(members)):
+    if any(one.counts_calls or one.fault is not None for one in ours.filters(members)):
         state.look_out(libc_calls.LAST, at_last_call)
     if standstill.stands_still() and (found.stops_inside or not children.can_be_found()):
         state.look_out(forks.WAYS, on_fork)
@@ -133,24 +134,28 @@ children.ARE_ANNOUNCED.append(are_forks_seen)
 def tested_code(
     state: Guarded, found: Detour, members: Iterable[int], counter: int | None, is_counting: bool
 ) -> trampoline.Trampoline:
-    """Who waits for calls that fail hears of no others, where the process can look at the results too."""
+    """Who waits for calls that fail hears of no others, where the process can look at the results too. Beside a fault
+    a breakpoint may want every call."""
+    faults = faults_of.of_function(found, members)
+    stopping = [number for number in members if number not in faults_of.numbers(members)]
     try:
-        one, address = failing_calls.placed(found, members)
+        one, address = failing_calls.placed(found, stopping)
         failing = trampoline.FailingCalls([test_of(one, is_any_useful=True)], address)
-        return written(state, found, [test_of(number) for number in members if number != one], counter, is_counting,
-                       failing)  # fmt: skip
+        tests = [test_of(number, faults is not None) for number in stopping if number != one]
+        return written(state, found, tests, counter, is_counting, failing, faults)
     except (failing_calls.NotHere, trampoline_space.NoLibrarySpace) as reason:
-        for number in failing_calls.awaited(members):
+        for number in failing_calls.awaited(stopping):
             wanted_by(number).results = str(reason)
-    return written(state, found, [test_of(number) for number in members], counter, is_counting)
+    tests = [test_of(number, faults is not None) for number in stopping]
+    return written(state, found, tests, counter, is_counting, None, faults)
 
 
 def written(
     state: Guarded, found: Detour, tests: list[trampoline.Test], counter: int | None, is_counting: bool,
-    failing: trampoline.FailingCalls | None = None,
+    failing: trampoline.FailingCalls | None, faults: trampoline.InFront | None,
 ) -> trampoline.Trampoline:  # fmt: skip
     try:
-        made = trampoline_space.place(found, tests, counter, found.stops_inside or is_counting, failing)
+        made = trampoline_space.place(found, tests, counter, found.stops_inside or is_counting, failing, faults)
     except trampoline_space.NoTrampolineSpace as problem:
         state.is_full = str(problem)
         raise

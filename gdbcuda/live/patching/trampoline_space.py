@@ -93,19 +93,25 @@ def is_calling_allowed() -> bool:
 
 def place(
     found: Detour, tests: list[trampoline.Test], counter: int | None = None, has_breakpoint: bool = True,
-    failing: trampoline.FailingCalls | None = None,
+    failing: trampoline.FailingCalls | None = None, faults: trampoline.InFront | None = None,
 ) -> trampoline.Trampoline:  # fmt: skip
     """Writes the trampoline where there is room within reach; the function does not use it yet. In our own library
     calls go by the recorder, where one wants them. With ``failing`` there or nowhere."""
     recorded = recorded_entry(found.function)
-    made = in_library(found, tests, counter, recorded.slots if recorded is not None else None, failing)
+
+    def built(address: int) -> trampoline.Trampoline:
+        slots = recorded.slots if recorded is not None and is_unwound(found.function) else None
+        return trampoline.build(found, tests, address, counter, slots, failing, faults)
+
+    made = in_library(found.function, failing.address if failing is not None else found.function, built)
     if made is not None and recorded is not None:
         recorded.tell(made)
     if made is None and failing is not None:
         raise NoLibrarySpace
     if made is None:
-        size = len(trampoline.build(found, tests, aligned(found.function), counter).raw)
-        made = trampoline.build(found, tests, room_for(found.function, size, has_breakpoint), counter)
+        recorded = None
+        size = len(built(aligned(found.function)).raw)
+        made = built(room_for(found.function, size, has_breakpoint))
     detours.write(made.address, made.raw)
     ROOM().taken[made.address] = len(made.raw)
     return made
@@ -117,18 +123,13 @@ def recorded_entry(function: int) -> RecordedEntry | None:
 
 
 def in_library(
-    found: Detour, tests: list[trampoline.Test], counter: int | None, slots: trampoline.Slots | None,
-    failing: trampoline.FailingCalls | None,
-) -> trampoline.Trampoline | None:  # fmt: skip
+    function: int, near: int, built: Callable[[int], trampoline.Trampoline]
+) -> trampoline.Trampoline | None:
     """In our own library: what belongs beside it is written."""
-    if not is_unwound(found.function):
-        return None
-    near = failing.address if failing is not None else found.function
-    size = len(trampoline.build(found, tests, aligned(near), counter, slots, failing).raw)
-    address = unused(size)
+    address = unused(len(built(aligned(near)).raw)) if is_unwound(function) else None
     if address is None:
         return None
-    made = trampoline.build(found, tests, address, counter, slots, failing)
+    made = built(address)
     try:
         tables = agent.tables(address, made.raw, [address, made.onward, made.hit])
         agent.write(tables)

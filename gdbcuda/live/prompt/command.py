@@ -46,6 +46,7 @@ NEEDS: dict[str, Callable[[], object]] = {"": lambda: None, "stopped": process.r
 PURPOSES = {  # what cuda-help lists the commands under, in this order
     "start": "Bring the hook library into the program",
     "stop": "Stop where you mean",
+    "fault": "See what a failing driver does to program and hook library",
     "look": "Look at a call",
     "check": "See whether the hook library is reached",
     "record": "Record what the program does",
@@ -118,6 +119,7 @@ class Command(gdb.Command):
     def parse(self, text: str) -> dict[str, Any]:
         """What is typed for each word and option; what that means shows when the command may look."""
         conditions = [part.key for part in self.parts if isinstance(part, ConditionText)]
+        text = self.options.arranged(text)
         text, condition = split_condition(text, self.condition_example) if conditions else (text, None)
         words = cplusplus.joined(gdb.string_to_argv(text))
         if self.is_prefix and words and not words[0].startswith("-"):

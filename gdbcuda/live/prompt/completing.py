@@ -10,6 +10,7 @@ from typing import Any, Callable
 import gdb
 
 from gdbcuda.command_line.argument_types import ArgumentType, Completer, file_names, nothing
+from gdbcuda.command_line.clauses import Clause
 from gdbcuda.command_line.options import CommandPart, ConditionText, Option, Word
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.prompt import safely
@@ -57,11 +58,16 @@ def offered(command: str, parts: list[CommandPart], text: str, word: str | None)
 
 def completer(parts: list[CommandPart], before: list[str], token: str) -> Completer:
     """Of the option whose value the token is, of the options, or of the argument at its place."""
+    clauses = [part for part in parts if isinstance(part, Clause)]
+    for one in clauses:
+        if before[-1:] == [one.keyword]:
+            return partial(one.complete, before[:-1])
+    ahead = [one.keyword for one in clauses if one.keyword not in before]
     for part in parts:
-        if isinstance(part, ConditionText) and part.complete and "if" in before:
+        if isinstance(part, ConditionText) and part.complete and "if" in before and (ahead or not clauses):
             at = before.index("if")
-            return partial(part.complete, before[:at], before[at + 1 :])
-    options = {part.name: part for part in parts if isinstance(part, Option)}
+            return joined(partial(part.complete, before[:at], before[at + 1 :]), ahead)
+    options = {part.name: part for part in parts if isinstance(part, Option) and part not in clauses}
     last = options.get(before[-1]) if before else None
     if last is not None and not last.flag:
         return last.kind.complete
@@ -70,8 +76,12 @@ def completer(parts: list[CommandPart], before: list[str], token: str) -> Comple
     valued = [name for name, option in options.items() if not option.flag]
     words = [word for prior, word in zip(["", *before], before) if word not in options and prior not in valued]
     if words and any(isinstance(part, ConditionText) for part in parts):
-        return lambda token: ("if", *at_place(parts, len(words))(token))
+        return joined(at_place(parts, len(words)), ["if", *ahead])
     return at_place(parts, len(words))
+
+
+def joined(complete: Completer, words: list[str]) -> Completer:
+    return lambda token: (*words, *complete(token))
 
 
 def at_place(parts: list[CommandPart], place: int) -> Completer:

@@ -1,0 +1,34 @@
+"""What is typed of a fault, in words: ``cuda-fail cuMemAlloc if bytesize > 1G with CUDA_ERROR_OUT_OF_MEMORY``."""
+
+from __future__ import annotations
+
+import re
+
+from gdbcuda.errors import UserError
+
+IF = re.compile(r"(?:^|\s)if(?=[\s(]|$)")
+WITH = re.compile(r"\swith(?:\s+(\S+)|\s*$)")
+
+
+def status_as_option(text: str, example: str) -> str:
+    """``with STATUS``, in front of the condition or behind it, as an option in front."""
+    found = list(WITH.finditer(text))
+    if not text.strip() or "--with" in text:
+        return text
+    if not found or not found[-1][1]:
+        raise UserError(f"what the call returns is missing, for example: {example}")
+    return condition_last(text[: found[-1].start()], f"--with={found[-1][1]}", text[found[-1].end() :])
+
+
+def condition_last(before: str, option: str, behind: str) -> str:
+    heads, conditions = zip(*map(parted, (before, behind)))
+    if all(conditions):
+        raise UserError(f"there are two conditions: if {conditions[0]}, and if {conditions[1]}")
+    condition = "".join(conditions)
+    return f"{heads[0]} {option} {heads[1]}" + (f" if {condition}" if condition else "")
+
+
+def parted(text: str) -> tuple[str, str]:
+    """In front of the condition, and the condition; options may follow where the fault does."""
+    found = IF.search(text)
+    return (text[: found.start()], text[found.end() :].strip()) if found else (text, "")
