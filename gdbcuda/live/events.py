@@ -50,12 +50,19 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "free_objfile": (process.forget,),
     "new_inferior": (inferiors.added,),
     "new_thread": (process_events.on_new_thread, if_loaded("guarding.guards", "on_new_thread")),
-    "exited": (presence.on_exit, process_events.on_exit, if_loaded("recording.call_log", "on_exit")),
+    "exited": (
+        presence.on_exit,
+        process_events.on_exit,
+        if_loaded("recording.call_log", "on_exit"),
+        if_loaded("running.together", "on_exit"),
+        if_loaded("running.to_the_end", "on_exit"),
+    ),
     "inferior_deleted": (process_events.on_inferior_deleted,),
     "cont": (
         returns.on_continue,
         if_loaded("guarding.guards", "on_continue"),
         if_loaded("recording.call_log", "on_continue"),
+        if_loaded("running.together", "on_continue"),
         children.forget,
     ),
     "stop": (
@@ -77,6 +84,8 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         hooks_without_names.sweep,
         answer_search.sweep,
         if_loaded("guarding.guards", "on_stop"),
+        if_loaded("running.together", "on_stop"),
+        if_loaded("running.to_the_end", "on_stop"),
     ),
     "before_prompt": (
         gdb_cli.catch_up,

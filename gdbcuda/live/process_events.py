@@ -15,6 +15,7 @@ ONE_AT_A_TIME = (
     "gdbcuda: this gdb watches one process at a time: with several, returns, the log and cuda-dlsym may miss calls or "
     "name the wrong process (gdb 13 and newer keep them apart; cuda-help gdbs)\n"
 )
+_said: list[bool] = []
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
@@ -54,7 +55,9 @@ def begin(inferior: gdb.Inferior) -> None:
             inferiors.forget_ended(other.num)
     stops.new_process()
     if not own_process.CAN_CONFINE and stay_several(inferior):
-        console.write(ONE_AT_A_TIME)
+        if not _said:
+            console.write(ONE_AT_A_TIME)
+        _said.append(True)
         if inferiors.is_forked(inferior):  # gdb 10 aborts if another process is selected within its fork
             return
     if_loaded("guarding.guards", "on_process")(inferior)

@@ -26,6 +26,7 @@ MODULES = {  # only that of the command is loaded: a shell's completion or a Mak
     "new-hook": "gdbcuda.shell.new_hook.cli",
     "check": "gdbcuda.check.cli",
     "log": "gdbcuda.log.cli",
+    "run": "gdbcuda.shell.run.cli",
     "trace": "gdbcuda.shell.trace.cli",
     "ab": "gdbcuda.shell.ab.cli",
     "conform": "gdbcuda.shell.conform.cli",

@@ -27,12 +27,14 @@ class Typist:
     def __init__(self, environment: dict[str, str], *words: str, extension: bool = True) -> None:
         self.ours, theirs = pty.openpty()
         source = ("-x", f"{ROOT}/gdbcuda.py") if extension else ()
-        line = ["setsid", "--ctty", GDB, "-nx", "-q", "-ex", "set confirm off", "-ex", "set pagination off", *source,
-                *words]  # fmt: skip
+        line = ["setsid", "--ctty", *self.words(*source, *words)]
         self.gdb = subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs,
                                     env={**environment, "TERM": "dumb"}, preexec_fn=hear_ctrl_c)  # fmt: skip
         os.close(theirs)
-        self.until_prompt("the start")
+        self.started = self.until_prompt("the start")
+
+    def words(self, *more: str) -> list[str]:
+        return [GDB, "-nx", "-q", "-ex", "set confirm off", "-ex", "set pagination off", *more]
 
     def type(self, *lines: str) -> str:
         shown = ""

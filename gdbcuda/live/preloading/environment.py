@@ -13,11 +13,11 @@ import gdb
 
 from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.linkage.environment import POINTER
 from gdbcuda.live import process
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.process import variables
-from gdbcuda.live.process.variables import POINTER
 from gdbcuda.memory import PAGE
 
 _used: PerInferior[dict[int, int]] = PerInferior(dict)  # end of a .bss -> bytes of the page's tail that are ours

@@ -9,6 +9,7 @@ That is the usual way. Two kinds of start run no wrapper: a gdbserver's (``targe
 from __future__ import annotations
 
 import os
+import re
 import shlex
 
 import gdb
@@ -51,6 +52,7 @@ class Preload:
 
 STATE = Preload()
 GUARDED_MACHINE = "x86-64"
+REDIRECTION = re.compile(r"\d*>&(?:\d+|-)")
 
 
 def add(path: str, behind: bool, there: str = "") -> None:
@@ -104,7 +106,7 @@ def apply() -> None:
     elif STATE.files or STATE.beside:
         kept = [word for word in words or ["env"] if not word.startswith("LD_PRELOAD=")]
         more = [f"{name}={one}" for name, one in STATE.variables.items()]
-        set_wrapper(" ".join(map(shlex.quote, [*kept, *more, f"LD_PRELOAD={value}"])))
+        set_wrapper(" ".join(map(for_shell, [*kept, *more, f"LD_PRELOAD={value}"])))
     else:
         set_wrapper(STATE.user_wrapper)
 
@@ -219,6 +221,11 @@ def uses_environment() -> bool:
     if process.connection() == "extended-remote" or not gdb.parameter("startup-with-shell"):
         return True
     return bool(words) and os.path.basename(words[0]) != "env"
+
+
+def for_shell(word: str) -> str:
+    """gdb's start-up shell reads the wrapper, and the user may have it redirect: "env 2>&1"."""
+    return word if REDIRECTION.fullmatch(word) else shlex.quote(word)
 
 
 def set_wrapper(wrapper: str) -> None:

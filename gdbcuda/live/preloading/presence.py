@@ -31,6 +31,8 @@ UNKNOWN = "the program has not got as far as loading its libraries"
 GAVE_UP = "ld.so has ended the program while it loaded the libraries (see its message; cuda-check)"
 STATUS_OF_LOADER = 127  # ld.so's own exit status, before the program begins (glibc: _dl_fatal_printf)
 SEEN: PerInferior[Checked] = PerInferior(Checked, kept=True)
+ARE_MANY: list[bool] = []  # gdb stays with all that the program starts: what holds for the next one too is said once
+SAID_ONCE: set[str] = set()
 
 
 def verify() -> str:
@@ -180,4 +182,8 @@ def on_exit(event: gdb.ExitedEvent) -> None:
         for path in layers.named_hooks():
             why = GAVE_UP if event.exit_code == STATUS_OF_LOADER else UNKNOWN
             what = "was loaded" if path in seen.appeared else f"was never loaded: {seen.lost.get(path, why)}"
-            console.write(visible(f"cuda-load: hook {os.path.basename(path)} {what}") + "\n")
+            line = visible(f"cuda-load: hook {os.path.basename(path)} {what}")
+            if line not in SAID_ONCE:
+                console.write(f"{line}\n")
+            if ARE_MANY:
+                SAID_ONCE.add(line)

@@ -16,22 +16,12 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.process.memory import InferiorMemory
 from gdbcuda.live.process.state import connection, is_remote
+from gdbcuda.memory.opened import OpenedMemory
 
 
-class RawMemory:
+class RawMemory(OpenedMemory):
     def __init__(self, pid: int) -> None:
-        """OSError where it cannot be opened."""
-        self.pid, self._file = pid, os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
-
-    def read(self, address: int, size: int) -> bytes:
-        """`Unreadable` where nothing is mapped."""
-        try:
-            found = os.pread(self._file, size, address)
-        except (OSError, OverflowError):
-            found = b""
-        if len(found) < size:
-            raise Unreadable(address, size)
-        return found
+        super().__init__(pid, os.O_RDWR)
 
     def write(self, address: int, raw: bytes) -> None:
         try:
@@ -40,9 +30,6 @@ class RawMemory:
             written = 0
         if written < len(raw):
             raise Unreadable(address, len(raw))
-
-    def close(self) -> None:
-        os.close(self._file)
 
 
 class FarMemory(InferiorMemory):

@@ -14,9 +14,10 @@ from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.layers import answering_code, table_version, this_snapshot
+from gdbcuda.live.process import ranks
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.pythons import thread_stacks
-from gdbcuda.live.stopping import returns, shown_calls
+from gdbcuda.live.stopping import returns, shown_calls, signals
 from gdbcuda.live.threads import call_registers
 from gdbcuda.text import cplusplus
 from gdbcuda.text.highlight import C, highlighted_line
@@ -68,8 +69,8 @@ def where(place: frames.CodePlace) -> str:
 def caller_text(call: frames.FrameCall) -> str:
     caller = call.caller
     if caller is None:
-        return f"caller unknown, thread {inferiors.thread_label(call.thread)}"
-    return f"{place_text(caller)}, thread {inferiors.thread_label(call.thread)}"
+        return f"caller unknown, {thread_text(call)}"
+    return f"{place_text(caller)}, {thread_text(call)}"
 
 
 def place_text(place: frames.CodePlace) -> str:
@@ -80,6 +81,11 @@ def place_text(place: frames.CodePlace) -> str:
     is_program = place.layer == "app" and place.file == process.strip_prefix(process.program())
     owner = paint("app", "layer-app") if is_program else where(place)
     return f"{owner} {name}{at}"
+
+
+def thread_text(call: frames.FrameCall) -> str:
+    """ "thread 1"; of one of several processes "rank 3, thread 4.1"."""
+    return ", ".join(filter(None, (ranks.here(), f"thread {inferiors.thread_label(call.thread)}")))
 
 
 def describe(call: frames.FrameCall, label: str) -> str:
@@ -145,7 +151,7 @@ def on_stop(event: gdb.StopEvent) -> None:
         number_of(event)  # at every such stop, for it counts
     if not settings.value("cuda-stop-info"):
         return
-    text = stop_text(event)
+    text = signals.stop_text(event) if isinstance(event, gdb.SignalEvent) else stop_text(event)
     if text:
         console.write(text)
 

@@ -1,0 +1,32 @@
+"""The rank of a process, as its environment has it now: multiprocessing's children set their own."""
+
+from __future__ import annotations
+
+import gdb
+
+from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.live.host import inferiors
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.process import variables
+from gdbcuda.text import ranks
+
+_known: PerInferior[list[str]] = PerInferior(list)
+
+
+def here() -> str:
+    """Of the selected process, where gdb has several: "rank 1", "" where it is not known (yet)."""
+    if not inferiors.are_several():
+        return ""
+    if not _known():
+        found = looked_up()
+        if found:
+            _known().append(found)
+    return "".join(_known())
+
+
+def looked_up() -> str:
+    try:
+        present = dict(text.partition(b"=")[::2] for _, text in variables.current())
+    except (UserError, Unreadable, gdb.error):
+        return ""
+    return ranks.label(lambda name: present.get(name.encode(), b"").decode(errors="replace"))

@@ -1,0 +1,66 @@
+"""The program with nobody at the prompt: what stops it is told, and it goes on to its end. Its status is gdb's."""
+
+from __future__ import annotations
+
+import gdb
+
+from gdbcuda.live import process
+from gdbcuda.live.host import console, gdb_cli
+from gdbcuda.live.prompt import settings
+from gdbcuda.live.running import together
+from gdbcuda.live.stopping import signals
+
+FATAL = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGSYS")
+MOST_FRAMES = 60
+SIGNALLED, NOT_STARTED = 128, 127
+FIRST = 1  # gdb's number of the process that it has started
+_stops: list[gdb.StopEvent] = []
+_statuses: list[int] = []  # of the first process
+
+
+def on_stop(event: gdb.StopEvent) -> None:
+    _stops.append(event)
+
+
+def on_exit(event: gdb.ExitedEvent) -> None:
+    if event.inferior.num == FIRST:
+        _statuses.append(status_of(event))
+
+
+def status_of(event: gdb.ExitedEvent) -> int:
+    """As a shell has it."""
+    if hasattr(event, "exit_code"):
+        return int(event.exit_code)
+    try:
+        return SIGNALLED + int(gdb.parse_and_eval("$_exitsignal"))
+    except (gdb.error, ValueError):  # it could not be started, which gdb has said
+        return NOT_STARTED
+
+
+def play() -> None:
+    for line in ("handle all nostop noprint pass", "handle SIGINT nostop noprint pass",
+                 f"handle {' '.join(FATAL)} stop print pass"):  # fmt: skip
+        gdb_cli.execute(line)
+    together.execute("run")
+    while not _statuses and together.select_living():
+        tell()
+        together.execute("continue")
+    leave_others()
+    gdb_cli.execute_aloud(f"quit {_statuses[0] if _statuses else NOT_STARTED}")
+
+
+def tell() -> None:
+    """Of a breakpoint the stop itself has told."""
+    stopped = _stops[-1] if _stops else None
+    _stops.clear()
+    if isinstance(stopped, gdb.SignalEvent):
+        if signals.stop_text(stopped) is None or not settings.value("cuda-stop-info"):
+            console.write(f"{signals.text(stopped)}\n")
+        together.execute(f"backtrace {MOST_FRAMES}")
+
+
+def leave_others() -> None:
+    """They would go on without the first process, if gdb were not there."""
+    for one in together.living():
+        process.forget()
+        together.execute(f"detach inferiors {one.num}")

@@ -1,0 +1,78 @@
+"""All processes of the program stay with gdb, and stop and go on together. One that ends stops none of the others.
+
+(gdb manual: "Debugging Forks", "Inferiors In Python". gdb stops all of them where one has ended.)
+"""
+
+from __future__ import annotations
+
+import re
+
+import gdb
+
+from gdbcuda.live import process
+from gdbcuda.live.host import gdb_cli, inferiors
+from gdbcuda.live.preloading import presence
+from gdbcuda.live.prompt import safely
+from gdbcuda.live.pythons import thread_stacks
+from gdbcuda.live.stopping import backtrace
+
+QUIETLY = ("pagination off", "print symbol-loading off", "print thread-events off", "print inferior-events off")
+FOLLOWING = ("detach-on-fork off", "schedule-multiple on")
+ONE_STEP = re.compile(r"\s*(?:s|step|n|next|si|stepi|ni|nexti|fin|finish|u|until|adv|advance|reverse-\w+|kill|k)\b")
+_has_ended: list[int] = []  # numbers of inferiors, since the program went on
+
+
+def stay() -> None:
+    gdb.events.before_prompt.connect(safely.contained(on_prompt))
+    for setting in (*FOLLOWING, *QUIETLY):
+        gdb_cli.execute(f"set {setting}")
+    presence.ARE_MANY.append(True)
+
+
+def on_stop(event: gdb.StopEvent) -> None:
+    """Also before there is anything of CUDA: a rank may die in its first import."""
+    if thread_stacks.interpreters():
+        backtrace.register(process.program_space())
+
+
+def on_exit(event: gdb.ExitedEvent) -> None:
+    _has_ended.append(event.inferior.num)
+
+
+def on_continue(event: gdb.ContinueEvent) -> None:
+    _has_ended.clear()
+
+
+def on_prompt() -> None:
+    """gdb is about to ask for a command, since a process has ended. Not where the user goes step by step: gdb has
+    forgotten the step, and to run on would lose the place.
+
+    (Ctrl-C is not put off here, as in a handler of `events`: this one waits for the program.)"""
+    while _has_ended and not gdb.selected_inferior().pid and not ONE_STEP.match(last_typed()) and select_living():
+        _has_ended.clear()
+        execute("continue")
+
+
+def living() -> list[gdb.Inferior]:
+    return [one for one in gdb.inferiors() if one.pid and inferiors.threads(one)]
+
+
+def select_living() -> bool:
+    """False where no process is left."""
+    left = living()
+    if left and not gdb.selected_inferior().pid:
+        inferiors.threads(left[0])[0].switch()
+    return bool(left)
+
+
+def execute(line: str) -> None:
+    try:
+        gdb_cli.execute_aloud(line)
+    except gdb.error as problem:
+        gdb.write(f"gdbcuda: {line}: {safely.plain(problem)}\n", gdb.STDERR)
+
+
+def last_typed() -> str:
+    """At the prompt; "" where nothing was."""
+    shown = gdb_cli.execute("show commands").splitlines()
+    return shown[-1].split(None, 1)[-1] if shown else ""

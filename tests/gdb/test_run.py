@@ -1,0 +1,165 @@
+"""`gdbcuda run`: a program and all that it starts under one gdb, with nobody at the prompt or somebody."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import interpreters_here
+import pytest
+from scenario import GDB, ROOT, Scenario, checked
+from terminal import Typist
+
+PYTHON = next(iter(interpreters_here.found().values()))
+TORCHRUN = """#!{python}
+import os, subprocess, sys
+n = int(sys.argv[1])
+environment = lambda i: {{**os.environ, "RANK": str(i), "LOCAL_RANK": str(i)}}
+ranks = [subprocess.Popen([sys.executable, *sys.argv[2:]], env=environment(i)) for i in range(n)]
+sys.exit(max(abs(one.wait()) for one in ranks))
+"""
+WORKERS = """
+import ctypes, multiprocessing, os, sys
+
+def step(rank):
+    print("step of", rank, flush=True)
+    if rank == 1:
+        ctypes.string_at(1)
+
+def work(rank):
+    os.environ["RANK"] = str(rank)
+    step(rank)
+
+if __name__ == "__main__":
+    if "RANK" in os.environ:
+        step(int(os.environ["RANK"]))
+        sys.exit(0)
+    context = multiprocessing.get_context(sys.argv[1])
+    all = [context.Process(target=work, args=(rank,)) for rank in range(2)]
+    [one.start() for one in all]
+    [one.join() for one in all]
+    sys.exit(max(abs(one.exitcode) for one in all))
+"""
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Path:
+    path = tmp_path / "workers.py"
+    path.write_text(WORKERS)
+    return path
+
+
+@pytest.fixture
+def torchrun(tmp_path: Path) -> Path:
+    path = tmp_path / "torchrun"
+    path.write_text(TORCHRUN.format(python=PYTHON))
+    path.chmod(0o755)
+    return path
+
+
+def run(local: Scenario, *words: object, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**local.environment(), "GDBCUDA_GDB": GDB, **more}
+    done = subprocess.run([sys.executable, "-m", "gdbcuda", "run", *map(str, words)], env=environment, cwd=ROOT,
+                          input=stdin, capture_output=True, text=True, timeout=120)  # fmt: skip
+    checked(done.stderr)
+    return done
+
+
+def test_a_rank_that_dies_is_told_with_its_lines_of_python(local: Scenario, torchrun: Path, workers: Path) -> None:
+    done = run(local, "--", torchrun, 2, workers)
+    assert done.returncode == 11
+    assert sorted(done.stdout.splitlines()) == ["[rank 0] step of 0", "[rank 1] step of 1"]
+    dies = WORKERS.splitlines().index("        ctypes.string_at(1)") + 1
+    told = re.search(r"SIGSEGV in rank 1, process \d+\n.*string_at\(\)\n  workers.py:(\d+) in step\(\)\n", done.stderr)
+    assert told and int(told[1]) == dies
+    assert re.search(rf"\[python\] step \(\) at \S*workers.py:{dies}\n", done.stderr)
+
+
+@pytest.mark.parametrize("how", ["spawn", "fork"])
+def test_workers_of_multiprocessing(local: Scenario, workers: Path, how: str) -> None:
+    done = run(local, "--ranks", "--", PYTHON, workers, how)
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (11, ["[rank 0] step of 0", "[rank 1] step of 1"])
+    assert re.search(r"SIGSEGV in rank 1, process \d+\n(?:  .*\n)*  workers.py:\d+ in work\(\)\n", done.stderr)
+
+
+@pytest.mark.parametrize(("end", "status"), [("exit 7", 7), ("kill -TERM $$", 143), ("kill -KILL $$", 137)])
+def test_the_status_is_the_programs_own(local: Scenario, end: str, status: int) -> None:
+    done = run(local, "--", "sh", "-c", f'/bin/true; read x; echo "$x"; echo err >&2; {end}', stdin="in\n")
+    assert (done.returncode, done.stdout, done.stderr) == (status, "in\n", "err\n")
+
+
+def test_the_program_sees_nothing_of_us(local: Scenario) -> None:
+    alone = subprocess.run(["env"], env={**local.environment(), "SHELL": "/bin/odd"}, capture_output=True, text=True)
+    there = run(local, "--", "env", SHELL="/bin/odd").stdout
+    ours = {"GDBCUDA_GDB", "LINES", "COLUMNS", "_"}  # gdb sets LINES and COLUMNS
+    assert {line for line in there.splitlines() if line.split("=")[0] not in ours} == {
+        line for line in alone.stdout.splitlines() if line.split("=")[0] not in ours
+    }
+    assert run(local, "--", "sh", "-c", "ls /proc/$$/fd").stdout.split() == ["0", "1", "2"]
+
+
+def test_a_hook_library_a_breakpoint_and_memory(local: Scenario) -> None:
+    stop, script = "cuMemAlloc if caller in load_weights", ROOT / "shim" / "sample" / "train.py"
+    done = run(local, "--hook", local.hook, "--break", stop, "--memory", "--", PYTHON, script)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "cuda-load: hook libgdbcuda-hook.so is loaded, first in the search order\n" in done.stderr
+    assert len(re.findall(r"called by train.py:\d+ in allocate\(\)", done.stderr)) == 1
+    assert "cuda-memory: not freed at exit: 1 block" in done.stderr
+
+
+def test_each_rank_stops_at_its_calls(local: Scenario, torchrun: Path, keeps_processes_apart: bool) -> None:
+    if not keeps_processes_apart:
+        pytest.skip("before gdb 13 one process at a time is watched")
+    script = ROOT / "shim" / "sample" / "train.py"
+    done = run(local, "--break", "cuMemAlloc if bytesize == 6000", "--", torchrun, 2, script)
+    assert done.returncode == 0
+    found = re.findall(r"through .*, (rank \d), thread \d+\.1$", done.stderr, re.MULTILINE)
+    assert sorted(found) == ["rank 0", "rank 1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "gdbcuda: name the program behind --"),
+        (("--", "no-such-program"), "gdbcuda: cannot start no-such-program: there is no such command in PATH"),
+        (("--hook", "no.so", "--", "true"), "gdbcuda: cannot read no.so: no such file"),
+        (("--break", "cuMemAllocc", "--", "sh", "-c", "echo ran"), "gdbcuda: cuda-break: no function 'cuMemAllocc'"),
+    ],
+)
+def test_a_mistake_starts_nothing(local: Scenario, words: tuple[str, ...], said: str) -> None:
+    done = run(local, *words)
+    assert (done.returncode, done.stdout) == (2, "") and said in done.stderr
+
+
+class RunTypist(Typist):
+    """`gdbcuda run` at a terminal."""
+
+    def __init__(self, local: Scenario, *words: object) -> None:
+        self.line = [sys.executable, "-m", "gdbcuda", "run", *map(str, words)]
+        super().__init__({**local.environment(), "GDBCUDA_GDB": GDB, "PYTHONPATH": str(ROOT)}, extension=False)
+
+    def words(self, *more: str) -> list[str]:
+        return self.line
+
+
+def test_at_a_terminal_it_stops_in_the_rank_and_goes_on(local: Scenario, torchrun: Path, workers: Path) -> None:
+    typist = RunTypist(local, "--", torchrun, 2, workers)
+    try:
+        assert "SIGSEGV in rank 1, process" in typist.started and "Python Exception" not in typist.started
+        assert " step () at " in typist.type("bt")
+        text = typist.started + typist.type("continue")
+        assert re.search(r"\[Inferior 1 \(process \d+\) exited with code 013\]", text)
+        text += typist.type("shell sleep 1")  # the program's output comes beside gdb's
+        assert "[rank 0] step of 0\n" in text and "[rank 1] step of 1\n" in text
+    finally:
+        typist.end()
+
+
+def test_a_process_that_ends_stops_no_other(local: Scenario, tmp_path: Path) -> None:
+    typist = RunTypist(local, "--", "sh", "-c", "for i in 1 2 3; do /bin/true; done; kill -SEGV $$")
+    try:
+        assert "received signal SIGSEGV" in typist.started
+    finally:
+        typist.end()
