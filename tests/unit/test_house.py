@@ -20,7 +20,8 @@ ROOMS: list[str] = re.findall(r"\S+", """
     calls gpu rings ledger.effects ledger coverage log.views log compare contract routes check observe remote ide shell
     live.host live.process live.threads live.prompt live.placing live.pythons live.layers live.frames
     live.noticing live.breakpoints live.preloading live.patching live.stopping live.guard live.guarding
-    live.breaking live.faulting live.recording live.keeping live.dlsym live.checking live.locking live.running live.commands live
+    live.breaking live.faulting live.recording live.keeping live.dlsym live.checking live.locking
+    live.running live.commands live
 """)
 LARGEST = 17  # files of one folder; live/commands has one for each command
 LONGEST = 265  # lines of a file, where 250 is the aim
