@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Callable
 
 from gdbcuda import api
@@ -96,6 +96,8 @@ class CallWriter:
     ) -> None:  # fmt: skip
         self.table, self.notes, self.paint, self.code = table, notes, paint, code
         self.is_wide = False
+        # A log says the same few things a million times.
+        self.kept_outcome = lru_cache(4096, typed=True)(self.outcome_text)
 
     def line(self, call: Call, indent: str = "") -> str:
         """#12  0.001234  T2  hook  cuMemAlloc_v2(…) = CUDA_SUCCESS  12.3 us  by main at a.c:30"""
@@ -125,17 +127,22 @@ class CallWriter:
         return ", ".join(f"{name}={value(data, known.get(name))}" for name, data in merged.items())
 
     def outcome(self, call: Call) -> str:
-        if call.ended:
-            return self.paint(f" ... {call.ended}", "warning")
-        if call.result is None and call.status is None:
+        can_be_kept = call.result.__hash__ is not None  # a struct's data is a dict
+        text = self.kept_outcome if can_be_kept else self.outcome_text
+        return text(call.name, call.ended, call.result, call.status, call.failed)
+
+    def outcome_text(self, name: str, ended: str, result: Any, status: int | None, has_failed: bool) -> str:
+        if ended:
+            return self.paint(f" ... {ended}", "warning")
+        if result is None and status is None:
             return ""
-        function = self.table.function(call.name)
-        if function is not None and function.result.enum and isinstance(call.result, int) and call.result:
-            return " = " + self.paint(nameless(call.result, function.result), "error")
-        shown = value(call.result) if call.result is not None else "NULL"
-        if call.failed and str(call.status) != shown:
-            shown += f" ({call.status})"
-        return " = " + self.paint(shown, "error" if call.failed else "ok")
+        function = self.table.function(name)
+        if function is not None and function.result.enum and isinstance(result, int) and result:
+            return " = " + self.paint(nameless(result, function.result), "error")
+        shown = value(result) if result is not None else "NULL"
+        if has_failed and str(status) != shown:
+            shown += f" ({status})"
+        return " = " + self.paint(shown, "error" if has_failed else "ok")
 
     def short(self, name: str) -> str:
         """A C++ name in a table."""

@@ -50,9 +50,9 @@ def some_arguments(
 
 def string_addresses(function: api.Function, decoded: Sequence[DecodedArgument]) -> dict[str, int]:
     """Where the arguments were whose data is their text; of a buffer that is not written yet it is the address."""
-    strings = {parameter.name for parameter in function.parameters if parameter.string}
-    return {one.name: one.raw for one in decoded
-            if one.raw and one.name in strings and isinstance(one.data, str) and one.data != f"{one.raw:#x}"}
+    strings = calls.strings(function)
+    return {one.name: one.raw for one in decoded if one.name in strings
+            and one.raw and isinstance(one.data, str) and one.data != f"{one.raw:#x}"} if strings else {}  # fmt: skip
 
 
 def result(function: api.Function, code: int, table: api.Table, memory: Memory | None = None) -> Decoded:

@@ -56,6 +56,12 @@ def show(parameter: api.Parameter, table: api.Table) -> Show:
     return lambda raw, moment: plain(raw)
 
 
+@cache
+def strings(function: api.Function) -> frozenset[str]:
+    """The parameters whose data is their text."""
+    return frozenset(parameter.name for parameter in function.parameters if parameter.string)
+
+
 def decode(
     function: api.Function, raws: Sequence[bytes | None], table: api.Table, moment: Moment
 ) -> list[DecodedArgument]:
@@ -75,17 +81,16 @@ def whole(kind: api.Type, raw: bytes | None) -> int | None:
 
 def lengths(function: api.Function, raws: Sequence[bytes | None], memory: Memory) -> Callable[[str], int | None]:
     """Looks a length up: a number, a sibling's value, or the number that a sibling points to."""
-    types = {parameter.name: parameter.type for parameter in function.parameters}
-    found = dict(zip(types, raws))
 
     def length(name: str) -> int | None:
         if name.isdigit():
             return int(name)
-        raw, kind = found.get(name), types.get(name)
-        if raw is None or kind is None:
+        at = next((at for at, one in enumerate(function.parameters) if one.name == name), len(raws))
+        raw = raws[at] if at < len(raws) else None
+        if raw is None:
             return None
         try:
-            return max(count(kind, raw, memory), 0)
+            return max(count(function.parameters[at].type, raw, memory), 0)
         except Unreadable:
             return None
 

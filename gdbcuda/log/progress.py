@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import stat
 import sys
 import time
 from typing import TextIO
@@ -10,6 +12,7 @@ from typing import TextIO
 PATIENCE = 1.0  # seconds before anything is shown
 OFTEN = 0.1
 WIDTH = 40
+TERMINAL, PIPE, FILE = "terminal", "pipe", "file"  # where the lines go
 
 
 class Progress:
@@ -21,6 +24,7 @@ class Progress:
         self.shown_at = self.began + PATIENCE - OFTEN
         self.is_shown = False
         self.is_wanted = self.stream.isatty()
+        self.output_kind = kind_of_output()
 
     def __call__(self, count: int) -> None:
         self.done += count
@@ -38,11 +42,31 @@ class Progress:
         part = min(self.done / self.total, 1.0)
         return f"[{'#' * int(part * WIDTH):<{WIDTH}}] {100 * part:3.0f} %"
 
+    def make_room(self) -> None:
+        """A line is written to the standard output: on the terminal it comes where the bar is. Into a pipe it may go to
+        a pager, which has the terminal for itself from then on. A file is elsewhere."""
+        if self.output_kind != FILE:
+            self.hide()
+        if self.output_kind == PIPE:
+            self.is_wanted = False
+
     def hide(self) -> None:
-        """Until it is shown again; a line may be printed there."""
+        """Until it is shown again."""
         if self.is_shown:
             self.is_shown = False
             self.stream.write("\r" + " " * (WIDTH + 8) + "\r")
             self.stream.flush()
 
     close = hide
+
+
+def kind_of_output() -> str:
+    if sys.stdout is None:  # it is closed
+        return FILE
+    if sys.stdout.isatty():
+        return TERMINAL
+    try:
+        mode = os.fstat(sys.stdout.fileno()).st_mode
+    except OSError:  # it is none of the system's
+        return FILE
+    return PIPE if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else FILE

@@ -22,12 +22,12 @@ class LogSource:
     """One file, or a folder of `gdbcuda trace`: its calls, what it says beside them, and a writer of lines in the words
     of its version.
 
-    ``has_bar``: a progress bar on a terminal, which goes before a line is printed there (`hide_bar`)."""
+    ``has_bar``: a progress bar on a terminal, which goes before a line is printed there (`make_room`)."""
 
     def __init__(self, path: str, paint: Paint = plainly, code: Code = as_it_is, has_bar: bool = True) -> None:
         self.path, self.log, self.has_bar = path, Log(), has_bar
         self.file = opened(path)
-        self.hide_bar: Callable[[], None] = lambda: None
+        self.make_room: Callable[[], None] = lambda: None
         head = self.file.header
         self.is_ours = bool(head)
         self.table = api.load(reader.version(head, "cuda"), reader.version(head, "nvml"))
@@ -35,7 +35,7 @@ class LogSource:
 
     def events(self, progress: Progress | None = None) -> Iterator[Event]:
         progress = progress or Progress(self.file.size)
-        self.hide_bar = progress.hide
+        self.make_room = progress.make_room
         try:
             yield from self.file.events(self.log, progress if self.has_bar else None)
         finally:

@@ -42,6 +42,7 @@ class Printer:
 
     def __init__(self, wanted: DataOptions, sources: list[LogSource]) -> None:
         self.as_json, self.are_several = wanted.json, len(sources) > 1
+        self.width = render.screen()  # asked once: a log has millions of lines
 
     def each(self, sources: list[LogSource]) -> Iterator[LogSource]:
         for source in sources:
@@ -50,12 +51,12 @@ class Printer:
             yield source
 
     def put(self, source: LogSource, shown: data.Data | str) -> None:
-        source.hide_bar()
+        source.make_room()
         if isinstance(shown, str):
-            output.say(render.fold_to_screen(shown))
+            output.hand_out(render.fold(shown, self.width))
         else:
             text = data.line(shown, source.path if self.are_several else "")
-            output.say(highlighted_line(text, JSON, output.wants_colour("auto")))
+            output.hand_out(highlighted_line(text, JSON, output.wants_colour("auto")))
 
 
 def filtered(
@@ -160,7 +161,7 @@ def show_coverage(wanted: CoverageFilesOptions, sources: list[LogSource]) -> Non
     found = reached.Coverage(hooked.HookFile(wanted.hook))
     for source in sources:
         found.feed(source.events(), source.table, source.log.notes)
-        source.hide_bar()
+        source.make_room()
     output.say(coverage_text.told(found, wanted.json, wanted.all, wanted.lcov))
 
 

@@ -34,7 +34,8 @@ def arguments(function: api.Function, one: Record) -> list[bytes | None]:
 
 
 def joined(words: Words, places: Iterable[tuple[int, int]]) -> bytes:
-    return b"".join([words[index].to_bytes(WORD, "little")[:size] for index, size in places])
+    pieces = [words[index].to_bytes(WORD, "little")[:size] for index, size in places]
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def written(known: RecordedFunction, one: Record) -> DictMemory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -101,6 +102,23 @@ def test_a_progress_bar_for_those_who_wait_at_a_terminal() -> None:
         progress(40)
         progress.close()
         assert ("50 %" in stream.getvalue()) == is_seen
+
+
+@pytest.mark.parametrize(("where", "seen"), [("file", "50 % 60 % 70 %"), ("pipe", "50 %")])
+def test_the_bar_stays_beside_a_file_and_goes_before_a_pager(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, where: str, seen: str
+) -> None:
+    """Lines that go elsewhere do not take it away; a pager behind a pipe has the terminal to itself."""
+    ends = os.pipe() if where == "pipe" else (0, os.open(tmp_path / "out", os.O_CREAT | os.O_WRONLY))
+    with open(ends[1], "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        progress = Progress(100, screen := Terminal())
+        for count in (50, 10, 10):
+            progress.shown_at = 0.0
+            progress(count)
+            progress.make_room()
+    assert " ".join(re.findall(r"\d+ %", screen.getvalue())) == seen
+    assert screen.getvalue().endswith(" \r") == (where == "pipe"), "it is gone, or still there"
 
 
 @pytest.mark.parametrize("view", cli_module.VIEWS)
