@@ -53,7 +53,7 @@ def is_cuda_gdb_11_8() -> bool:
 @dataclass
 class Scenario:
     """Runs gdb with the extension; ``place`` is "local" or "gdbserver" (the hook preloaded by its wrapper, and
-    what is ``beside`` it).
+    what is ``beside`` it). ``variables``, as "NAME=VALUE", are the program's alone.
 
     ``in_full``: with what users have and most tests need not wait for: a gdbserver behind a pipe, and the debug info of
     this machine's C library, where it is installed. Both take half of a scenario's time."""
@@ -62,6 +62,7 @@ class Scenario:
     place: str = "local"
     in_full: bool = False
     beside: str = ""
+    variables: tuple[str, ...] = ()
 
     @property
     def hook(self) -> Path:
@@ -82,6 +83,8 @@ class Scenario:
         hook = self.hook if hook == "default" else hook
         path = self.sample(program) if isinstance(program, str) else program
         words = [f"cuda-load {hook}"] if hook else []
+        if self.variables:  # a server gets them by its own wrapper
+            words.append(f"set exec-wrapper env {' '.join(self.variables)}")
         words += [self.start(path, hook, arguments) if c == "RUN" else c for c in commands]
         line = [GDB, "-nx", "-q", "-batch", *([] if self.in_full else NO_DEBUG_FILES), "-x", str(ROOT / "gdbcuda.py")]
         for word in words:
@@ -93,7 +96,8 @@ class Scenario:
         if self.place == "local":
             return "run"
         preloaded = ":".join(str(one) for one in (hook, self.beside) if one)
-        wrapper = ["--wrapper", "env", f"LD_PRELOAD={preloaded}", "--"] if preloaded else []
+        variables = [*([f"LD_PRELOAD={preloaded}"] if preloaded else []), *self.variables]
+        wrapper = ["--wrapper", "env", *variables, "--"] if variables else []
         server = ["gdbserver", "--once", *wrapper, "-", str(program), *arguments]
         return f"python __import__('runpy').run_path({SERVED!r})['connect']({server}, {self.in_full})"
 

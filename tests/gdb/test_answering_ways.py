@@ -104,18 +104,22 @@ def test_a_library_that_could_be_injected_and_is_not(scenario: Scenario, compile
         assert "is a hook library" not in text and not re.search(r"^hook ", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("flags", [("-Wl,-z,lazy",), ("-Wl,-z,now",)], ids=["lazy", "now"])
-def test_an_audit_library(local: Scenario, compile_c, flags: tuple[str, ...]) -> None:
-    """It has a namespace of its own; where a name is bound at its first call, it is known at that one."""
-    library = compile_c("libaudit.so", AUDIT, "-shared")
-    source = re.sub(r".*InitializeInjection.*", "", INJECTED)
-    program = compile_c("program", source, f"-L{local.shim}/standin", "-l:libcuda.so.1", *flags)
-    text = local.run(program, f"set exec-wrapper env LD_AUDIT={library}", "cuda-break cuMemAlloc",
-                     "cuda-log start cuMemAlloc", "run", "cuda-layers", "cuda-route cuMemAlloc_v2", "continue",
-                     "cuda-log show", hook=None)  # fmt: skip
+def skip_where_it_is_unseen(text: str) -> None:
     is_old = int(re.search(r"\b(\d+)\.\d", version())[1]) < 13
     if is_old and "libaudit.so is a hook library" not in text:
         pytest.skip("this gdb does not know what is in another namespace (gdb 13 does)")
+
+
+@pytest.mark.parametrize("flags", [("-Wl,-z,lazy",), ("-Wl,-z,now",)], ids=["lazy", "now"])
+def test_an_audit_library(scenario: Scenario, compile_c, flags: tuple[str, ...]) -> None:
+    """It has a namespace of its own; where a name is bound at its first call, it is known at that one."""
+    library = compile_c("libaudit.so", AUDIT, "-shared")
+    scenario.variables = (f"LD_AUDIT={library}",)
+    source = re.sub(r".*InitializeInjection.*", "", INJECTED)
+    program = compile_c("program", source, f"-L{scenario.shim}/standin", "-l:libcuda.so.1", *flags)
+    text = scenario.run(program, "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "RUN", "cuda-layers",
+                        "cuda-route cuMemAlloc_v2", "continue", "cuda-log show", hook=None)  # fmt: skip
+    skip_where_it_is_unseen(text)
     assert stops(text) == ["hook libaudit.so own_alloc for"]
     assert re.search(r"^hook +libaudit.so +answers for cuMemAlloc_v2 +what it exports +namespace$", text, re.MULTILINE)
     assert re.search(r"cuMemAlloc_v2 +app program +PLT, bound +hook libaudit.so own_alloc +hooked", text)
@@ -123,14 +127,13 @@ def test_an_audit_library(local: Scenario, compile_c, flags: tuple[str, ...]) ->
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2\(.*?\) = (\w+)", text) == [(one, "CUDA_SUCCESS") for one in DOWN]
 
 
-def test_an_audit_library_without_names_is_told_by_its_offset(local: Scenario, compile_c) -> None:
+def test_an_audit_library_without_names_is_told_by_its_offset(scenario: Scenario, compile_c) -> None:
     library = compile_c("libaudit.so", AUDIT, "-shared", "-s", "-Wl,-z,now")
+    scenario.variables = (f"LD_AUDIT={library}",)
     source = re.sub(r".*InitializeInjection.*", "", INJECTED)
-    program = compile_c("program", source, f"-L{local.shim}/standin", "-l:libcuda.so.1", "-Wl,-z,lazy")
-    text = local.run(program, f"set exec-wrapper env LD_AUDIT={library}", "cuda-break cuMemAlloc", "run",
-                     "cuda-route --unhooked", hook=None)  # fmt: skip
-    if "libaudit.so is a hook library" not in text:
-        pytest.skip("this gdb does not know what is in another namespace (gdb 13 does)")
+    program = compile_c("program", source, f"-L{scenario.shim}/standin", "-l:libcuda.so.1", "-Wl,-z,lazy")
+    text = scenario.run(program, "cuda-break cuMemAlloc", "RUN", "cuda-route --unhooked", hook=None)
+    skip_where_it_is_unseen(text)
     offset = re.findall(r"hook libaudit\.so ?\+(0x\w+)", text)
     assert len(offset) == 2 and len(set(offset)) == 1 and int(offset[0], 16) > 0x100, text
     assert re.search(r"cuInit .*libaudit\.so has not bound it elsewhere", text)

@@ -9,7 +9,7 @@ at the next stop at the latest. The table is loaded for names that look like the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -58,11 +58,20 @@ def look(state: NoticedObjects) -> None:
     with suppress(gdb.error):  # in an exec behind gdbserver the thread is taken for running
         if state.images is (listed := process.images()):
             return
-        left = [name for name in process.search_order() if name not in state.asked]
-        images = {one.name: one for one in listed} if left else {}
+        left = {one.name: one for one in [*here(listed), *elsewhere()] if one.name not in state.asked}
         for name in filter(is_readable, left):
-            keep(state, name, exported_here(name, images.get(name)))
+            keep(state, name, exported_here(name, left[name]))
         state.images = listed
+
+
+def here(listed: list[Image]) -> Iterator[Image]:
+    order = set(process.search_order())
+    return (one for one in listed if one.name in order)
+
+
+def elsewhere() -> Iterator[Image]:
+    """An audit library is in a namespace of its own. (Before gdb 13 gdb knows the first one alone.)"""
+    return (one for some in process.images_elsewhere() for one in some if gdb.solib_name(one.dynamic))
 
 
 LOOKS.append(look)
