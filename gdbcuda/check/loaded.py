@@ -135,9 +135,7 @@ def in_place(snapshot: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
 def by_other_ways(snapshot: ProcessSnapshot, hook: Linkage) -> Finding:
     """It exports nothing that is looked for, so where it is in the search order says nothing (an injection library)."""
     file, place = snapshot.file_of(hook), f"{base(snapshot.file_of(hook))} is mapped at {hook.image.base:#x}"
-    callers = snapshot.in_layer("app", "runtime")
-    routes = [route for one in callers for route in collect.references(snapshot, one, snapshot.api_names)]
-    arrive = sorted({route.function for route in routes if route.reached is not None and route.reached.file == file})
+    arrive = arriving(snapshot, file)
     if not arrive:
         return Finding("hook-by-other-ways", "note",
                        f"{place}; no slot of the program and no entry of the driver leads there",
@@ -146,6 +144,13 @@ def by_other_ways(snapshot: ProcessSnapshot, hook: Linkage) -> Finding:
                        "unknown whether calls arrive in the hook")  # fmt: skip
     return Finding("hook-by-other-ways", "note", f"{place}; these calls of the program lead there: {some(arrive)}",
                    "by rewritten slots or overwritten entries, for it exports no function of the API, nor dlsym")
+
+
+def arriving(snapshot: ProcessSnapshot, file: str) -> list[str]:
+    """The functions of which a reference of the program or the runtime leads into that file."""
+    callers = snapshot.in_layer("app", "runtime")
+    routes = [route for one in callers for route in collect.references(snapshot, one, snapshot.api_names)]
+    return sorted({route.function for route in routes if route.reached is not None and route.reached.file == file})
 
 
 def is_stranger(snapshot: ProcessSnapshot, facts: Facts, one: Linkage) -> bool:

@@ -42,6 +42,7 @@ class Check(NamedTuple):
     do: str
     verdict: str
     fatal: bool
+    instead_of: str
     run: _Function
 
 
@@ -49,13 +50,15 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(
-    id: str, severity: str, on: str, *, means: str, do: str = "", verdict: str = "", fatal: bool = False
-) -> Callable[[_Function], _Function]:
-    """Registers a function that returns None, or what it saw. ``fatal``: nothing runs, tell it first."""
+    id: str, severity: str, on: str, *, means: str, do: str = "", verdict: str = "", fatal: bool = False,
+    instead_of: str = "",
+) -> Callable[[_Function], _Function]:  # fmt: skip
+    """Registers a function that returns None, or what it saw. ``fatal``: nothing runs, tell it first. ``instead_of``:
+    the check of one file that this one of a pair says better."""
     assert severity in SEVERITIES and id not in CHECKS, id
 
     def register(function: _Function) -> _Function:
-        CHECKS[id] = Check(id, severity, on, means, do, verdict, fatal, function)
+        CHECKS[id] = Check(id, severity, on, means, do, verdict, fatal, instead_of, function)
         return function
 
     return register
@@ -73,6 +76,7 @@ def load_checks() -> dict[str, Check]:
 def findings(subject: Subject, on: tuple[str, ...]) -> Iterator[Finding]:
     """What the checks find; a part of the file that cannot be read is a finding, once."""
     damaged: list[str] = []
+    said: set[str] = set()
     chosen = [each for each in load_checks().values() if each.on in on]
     for each in sorted(chosen, key=lambda each: each.on != PAIR):  # what is asked about a pair comes first
         try:
@@ -80,7 +84,8 @@ def findings(subject: Subject, on: tuple[str, ...]) -> Iterator[Finding]:
         except UserError as problem:
             damaged.append(str(problem))
             continue
-        if answer is not None:
+        if answer is not None and each.id not in said:
+            said.add(each.instead_of)
             yield _finding(each, answer if isinstance(answer, Answered) else Answered(answer))
     for message in dict.fromkeys(damaged):
         yield Finding(

@@ -23,6 +23,21 @@ def test_a_rewritten_slot(scenario: Scenario, compile_c) -> None:
     assert "exited with code 01" in text
 
 
+def test_the_process_settles_what_the_files_leave_open(scenario: Scenario, compile_c) -> None:
+    """Whether a library that rewrites slots is reached only the process shows, and the verdict on the library too."""
+    hook = compile_c("libslots.so", SLOTS, "-shared")
+    text = scenario.run("test_alloc", "cuda-check --quiet", "break main", "RUN", "cuda-check", hook=hook)
+    before, after = text.split("Breakpoint 1, main", 1)
+    assert "libslots.so: unknown whether it is reached by this program (reached-otherwise)" in before
+    assert "libslots.so answers for cuMemAlloc_v2 in this process; these calls of the program arrive" in one_line(after)
+    assert "libslots.so: will be reached" in after and "reached-otherwise" not in after and "other-way\n" not in after
+
+
+def one_line(text: str) -> str:
+    """Of a table what is in its last column."""
+    return " ".join(row[1] for row in (re.split(r"  +", line, maxsplit=1) for line in text.split("\n")) if len(row) > 1)
+
+
 def test_a_guard_is_there_too(scenario: Scenario, compile_c) -> None:
     """Calls that do not match cost no stop; a changed condition takes the guard away."""
     hook = compile_c("libslots.so", SLOTS, "-shared")

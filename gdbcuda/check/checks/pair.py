@@ -85,7 +85,10 @@ def not_reached(subject: Subject) -> Answer:
     return f"the program {some(wants) or 'uses CUDA'}; {_library(subject)} {offers}"
 
 
-@check("reached-otherwise", "warning", PAIR, means="", verdict="unknown whether it is reached by this program")
+@check(
+    "reached-otherwise", "warning", PAIR,
+    means="", verdict="unknown whether it is reached by this program", instead_of="other-way",
+)  # fmt: skip
 def reached_otherwise(subject: Subject) -> Answer:
     routes, found = Routes(subject), other_ways(subject)
     if routes.described() or routes.perhaps or not found or not subject.uses.any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gdbcuda.check.options import ReportOptions
@@ -17,11 +18,13 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
 from gdbcuda.text.json_text import json_text
+from gdbcuda.text.sentences import some
 
 if TYPE_CHECKING:
     from gdbcuda.check.finding import Report
 
 PROGRAMS = ("pie", "executable")
+OTHERWISE = {"reached-otherwise", "other-way"}  # what the files alone leave open
 
 
 class CheckOptions(ReportOptions):
@@ -44,7 +47,7 @@ def cuda_check(wanted: CheckOptions) -> str:
       cuda-check ./program --json"""
     from gdbcuda.check.finding import JSON_VERSION
 
-    reports = [report_on(path) for path in ([wanted.file] if wanted.file else session_files())]
+    reports = [settled(report_on(path), path) for path in ([wanted.file] if wanted.file else session_files())]
     if wanted.file is None and process.is_alive() and layers.hooks():
         reports.append(report_on_process())
     if wanted.json:
@@ -84,6 +87,23 @@ def report_on(path: str) -> Report:
         hook = next(filter(os.path.isfile, layers.hooks()), None)
         return check(path, table, hook=hook, maps=substitutions())
     return check(path, table, program=local_program() or None, maps=substitutions())
+
+
+def settled(report: Report, path: str) -> Report:
+    """What files alone cannot tell is known where the process leads calls into the library."""
+    from gdbcuda.check.finding import Finding
+    from gdbcuda.check.loaded import arriving
+
+    if not OTHERWISE & set(report.ids()) or not process.is_alive():
+        return report
+    answers: list[str] = []
+    with suppress(UserError):  # the loader has not begun
+        answers = arriving(answer_search.notice_all(), path)
+    if answers:
+        seen = f"{os.path.basename(path)} answers for {some(answers)} in this process"
+        report.findings = [one for one in report.findings if one.id not in OTHERWISE]
+        report.add(Finding("reached", "note", seen, "these calls of the program arrive in the hook library"))
+    return report
 
 
 def report_on_process() -> Report:
