@@ -179,6 +179,8 @@ def mistake(part: CommandPart, typed: Any, examples: Sequence[str]) -> str:
 def example_with(part: CommandPart, examples: Sequence[str]) -> str:
     """One that has the option; else the first one, and the option behind it."""
     first = examples[0] if examples else ""
+    if isinstance(part, Word):
+        return first
     return next((one for one in examples if part.name in one.split()), f"{first} {part.name} {part.kind.example}")
 
 

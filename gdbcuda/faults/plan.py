@@ -6,36 +6,22 @@ from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
-from gdbcuda.faults import fault_code
-from gdbcuda.faults.fault_code import Delay, Fail, Replace
+from gdbcuda.faults import durations, effects
+from gdbcuda.faults.effects import Delay, Fail, Replace
 from gdbcuda.text.sentences import counted
-
-MICROSECOND, MILLISECOND, SECOND = 1_000, 1_000_000, 1_000_000_000
-UNITS = ((SECOND, "s"), (MILLISECOND, "ms"), (MICROSECOND, "us"))
 
 
 class FaultPlan(NamedTuple):
     """``said``: for people, as "with CUDA_ERROR_OUT_OF_MEMORY"; ``most``: so many calls, then no more."""
 
-    effect: fault_code.Effect
+    effect: effects.Effect
     said: str
     most: int | None = None
-
-    @property
-    def done(self) -> str:
-        """What has been done to a call."""
-        if isinstance(self.effect, Delay):
-            return "delayed"
-        return "failed" if isinstance(self.effect, Fail) or self.effect.status is not None else "changed"
 
     @property
     def sleeps(self) -> bool:
         """It asks the kernel."""
         return isinstance(self.effect, Delay)
-
-    @property
-    def wants_return(self) -> bool:
-        return isinstance(self.effect, Replace)
 
 
 def failing(function: api.Function, status: int, name: str, most: int | None, is_made: bool) -> FaultPlan:
@@ -46,12 +32,7 @@ def failing(function: api.Function, status: int, name: str, most: int | None, is
 
 
 def delay(nanoseconds: int) -> FaultPlan:
-    return FaultPlan(Delay(nanoseconds), f"by {duration(nanoseconds)}")
-
-
-def duration(nanoseconds: int) -> str:
-    factor, unit = next(((factor, unit) for factor, unit in UNITS if nanoseconds >= factor), (1, "ns"))
-    return f"{nanoseconds / factor:g}{unit}"
+    return FaultPlan(Delay(nanoseconds), f"by {durations.shown(nanoseconds)}")
 
 
 def require_status(function: api.Function) -> None:

@@ -7,6 +7,7 @@ import re
 from gdbcuda.errors import UserError
 
 IF = re.compile(r"(?:^|\s)if(?=[\s(]|$)")
+ASSIGNED = re.compile(r"\s(\*?[A-Za-z_][\w.\[\]>-]*)\s*=\s*([^\s=]\S*)(?:\s+on\s+return(?=\s|$))?")
 WITH = re.compile(r"\swith(?:\s+(\S+)|\s*$)")
 
 
@@ -18,6 +19,18 @@ def status_as_option(text: str, example: str) -> str:
     if not found or not found[-1][1]:
         raise UserError(f"what the call returns is missing, for example: {example}")
     return condition_last(text[: found[-1].start()], f"--with={found[-1][1]}", text[found[-1].end() :])
+
+
+def value_as_option(text: str, example: str) -> str:
+    """``OUT = VALUE on return`` as an option."""
+    head, condition = parted(text)
+    found = ASSIGNED.search(head)
+    if not text.strip() or "--to" in text:
+        return text
+    if found is None:
+        raise UserError(f"what is set to what is missing, for example: {example}")
+    option = f"--to={found[1]}={found[2]}"
+    return f"{head[: found.start()]} {option} {head[found.end() :]}" + (f" if {condition}" if condition else "")
 
 
 def condition_last(before: str, option: str, behind: str) -> str:

@@ -21,13 +21,15 @@ Range = tuple[int, int]  # addresses, the second one is behind the end
 @dataclass(frozen=True)
 class Trampoline:
     """``raw`` is to be written at ``address``; every call that passes a test executes the one-byte nop at ``hit``, on
-    its way to gdb's breakpoint. ``onward``: what the others execute. ``is_recorded``: the recorder hears of all."""
+    its way to gdb's breakpoint. ``onward``: what the others execute. ``is_recorded``: the recorder hears of all.
+    ``is_returned_to``: calls of the function come back to it."""
 
     address: int
     raw: bytes
     hit: int
     onward: int
     is_recorded: bool = False
+    is_returned_to: bool = False
 
     def passing_on(self) -> bytes:
         """For ``hit``: the call goes on as one that does not match, whatever is in the function now."""
@@ -52,6 +54,8 @@ class Diverted(NamedTuple):
 class InFront(Protocol):
     """What is done to calls in front of the tests (`faults.fault_code`)."""
 
+    @property
+    def is_returned_to(self) -> bool: ...
     def write(self, code: Code, stops: Sequence[Diverted]) -> None: ...
 
 
@@ -90,7 +94,7 @@ def build(
     detour.go_to_stop(code)
     raw = code.assemble(address)
     hit, onward = address + code.labels["hit"], address + code.labels["onward"]
-    return Trampoline(address, raw, hit, onward, slots is not None)
+    return Trampoline(address, raw, hit, onward, slots is not None, faults is not None and faults.is_returned_to)
 
 
 def branch(code: Code, tests: Sequence[Test], label: str) -> None:

@@ -16,8 +16,9 @@ from machine import Machine
 
 from gdbcuda import condition
 from gdbcuda.condition.machine_code import translate
-from gdbcuda.faults import fault_code
-from gdbcuda.faults.fault_code import Delay, Fail, Fault, Faults, Replace, Written
+from gdbcuda.faults import effects
+from gdbcuda.faults.effects import Delay, Fail, Fault, Replace, Written
+from gdbcuda.faults.fault_code import Faults
 from gdbcuda.machine import abi, detour, trampoline, unwinding
 from gdbcuda.machine.x86_write import Code
 
@@ -61,7 +62,7 @@ def made(machine: Machine, faults: Sequence[Fault], stops: Sequence[str] = ()) -
     return ctypes.CFUNCTYPE(ctypes.c_uint32, *[ctypes.c_uint64] * len(NAMES))(entry)
 
 
-def fault(machine: Machine, text: str, effect: fault_code.Effect, index: int = 0, most: int | None = None) -> Fault:
+def fault(machine: Machine, text: str, effect: effects.Effect, index: int = 0, most: int | None = None) -> Fault:
     return Fault(meaning(text), effect, machine.words.address(DONE + index), most)
 
 
@@ -170,7 +171,7 @@ def test_a_delay_is_slept_whole_whatever_signals_come() -> None:
 
 
 @pytest.mark.parametrize("effect", [Delay(1), Replace(), Replace((Written(OUT, 0, b"\x08"),)), Replace((), 0)])
-def test_registers_are_what_they_were(effect: fault_code.Effect) -> None:
+def test_registers_are_what_they_were(effect: effects.Effect) -> None:
     """All of them, for compilers know what a function of their own leaves alone (gcc's -fipa-ra)."""
     machine, code = Machine(), Code()
     code.emit(b"\x55\x48\x89\xe5")

@@ -1,211 +1,191 @@
-"""The shell's commands: whatever goes wrong is one line on stderr, and with GDBCUDA_DEBUG=1 its traceback too."""
+"""Faults as typed: statuses, times, out-values; and what a user reads who mistypes one."""
 
 from __future__ import annotations
 
-import os
-import re
 import struct
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from log_files import alloc_of, write
 
-from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.shell import cli, install
+from gdbcuda import api
+from gdbcuda.errors import UserError
+from gdbcuda.faults import durations, out_values, plan, statuses, words
+from gdbcuda.faults.effects import Delay, Fail, Replace
 
-COMMAND = [sys.executable, "-m", "gdbcuda.shell.cli"]
-KEPT = {name: value for name, value in os.environ.items() if name not in ("GDBCUDA_DEBUG", "PYTHONUNBUFFERED")}
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return write(tmp_path / "calls.jsonl", [alloc_of(number, f"0x{number:x}") for number in range(1, 2000)])
+TABLE = api.load()
 
 
-@pytest.fixture
-def hook(shim: Path) -> Path:
-    return shim / "sample" / "minimal_hook.so"
+def function(symbol: str) -> api.Function:
+    found = TABLE.function(symbol)
+    assert found is not None
+    return found
 
 
-def shell(script: str, *words: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """``script`` with the command as "$@"."""
-    line = ["sh", "-c", script, "sh", *COMMAND, *map(str, words)]
-    return subprocess.run(line, env={**KEPT, **environment}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=60)  # fmt: skip
+@pytest.mark.parametrize(
+    ("symbol", "typed", "status", "name"),
+    [
+        ("cuMemAlloc_v2", "CUDA_ERROR_OUT_OF_MEMORY", 2, "CUDA_ERROR_OUT_OF_MEMORY"),
+        ("cuMemAlloc_v2", "2", 2, "CUDA_ERROR_OUT_OF_MEMORY (2)"),
+        ("cuMemAlloc_v2", "0x2bc", 700, "CUDA_ERROR_ILLEGAL_ADDRESS (0x2bc)"),
+        ("cudaMalloc", "cudaErrorMemoryAllocation", 2, "cudaErrorMemoryAllocation"),
+        ("nvmlInit_v2", "NVML_ERROR_GPU_IS_LOST", 15, "NVML_ERROR_GPU_IS_LOST"),
+        ("nvmlInit_v2", "0", 0, "NVML_SUCCESS (0)"),
+    ],
+)
+def test_a_status(symbol: str, typed: str, status: int, name: str) -> None:
+    assert statuses.read(typed, function(symbol)) == (status, name)
 
 
-RAISED = [
-    (struct.error("unpack wants 8"), "this is a fault of gdbcuda (error: unpack wants 8, "),
-    (KeyError("two\nlines"), r"this is a fault of gdbcuda (KeyError: 'two\nlines', "),
-    (RuntimeError("one\ntwo \x1b[31m"), r"this is a fault of gdbcuda (RuntimeError: one two \x1b[31m, "),
-    (RecursionError(), "this is a fault of gdbcuda (RecursionError, "),
-    (AssertionError("x" * 5000), f"this is a fault of gdbcuda (AssertionError: {'x' * 200}\u2026, "),
-    (OSError(28, "No space left on device", "/a\x1b/b"), r"/a\x1b/b: no space left on device"),
-    (FileNotFoundError(2, "No such file or directory", b"/a/b"), "/a/b: no such file or directory"),
-    (MemoryError(), "there is not enough memory for this"),
-    (UserError("what you see"), "what you see"),
-    (Unreadable(8, 4), "cannot read 4 bytes at 0x8"),
-]
+@pytest.mark.parametrize(
+    ("symbol", "typed", "said"),
+    [
+        ("cuMemAlloc_v2", "cudaErrorMemoryAllocation", "cuMemAlloc_v2 returns CUresult, which has no 'cudaErr"),
+        ("cuMemAlloc_v2", "CUDA_ERROR_OUTOFMEMORY", "did you mean CUDA_ERROR_OUT_OF_MEMORY?"),
+        ("cuMemAlloc_v2", "-1", "-1 is no value of CUresult; with --any-number it is returned all the same"),
+        ("cuMemAlloc_v2", "5000000000", "5000000000 has more than the 32 bits of a CUresult"),
+        ("cuMemAlloc_v2", "2M", "which has no '2M'"),
+        ("cudaGetErrorName", "2", "cudaGetErrorName returns const char *, no status"),
+    ],
+)
+def test_no_status(symbol: str, typed: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        statuses.read(typed, function(symbol))
+    assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(("problem", "said"), RAISED, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("way", ["", "--debug", "GDBCUDA_DEBUG"])
-def test_in_a_command(
-    problem: Exception, said: str, way: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*_: object) -> None:
-        raise problem
-
-    monkeypatch.setattr("gdbcuda.shell.cli.sourced_file", fail)
-    monkeypatch.setenv("GDBCUDA_DEBUG", "1" if way == "GDBCUDA_DEBUG" else "0")
-    status = cli.main(["--debug", "path"] if way == "--debug" else ["path"])
-    shown = capsys.readouterr()
-    *history, line = shown.err.splitlines()
-    assert line.startswith(f"gdbcuda: {said}") and shown.out == ""
-    is_ours = "fault of" in said
-    fault = re.search(r", shell/cli\.py:\d+\); with GDBCUDA_DEBUG=1 in front it shows the traceback$", line)
-    assert bool(fault) == is_ours
-    assert status == (2 if isinstance(problem, (UserError, OSError, MemoryError)) else 70)
-    assert (history[:1] == ["Traceback (most recent call last):"]) == bool(way)
-    assert "\x1b" not in shown.err
+def test_a_number_that_the_enum_has_not() -> None:
+    assert statuses.read("-1", function("cuInit"), True) == (-1, "-1, which is no CUresult")
+    found = plan.failing(function("cuInit"), -1, "-1, which is no CUresult", 3, False)
+    assert found == (Fail(-1), "with -1, which is no CUresult, 3 times", 3)
+    made = plan.failing(function("cuInit"), 2, "two", None, True)
+    assert made == (Replace((), 2), "with two after the call", None)
 
 
-FULL: list[tuple[str, ...]] = [
-    ("check", "HOOK"), ("check", "--json", "HOOK"), ("check", "--quiet", "HOOK"), ("log", "show", "LOG"),
-    ("log", "tree", "LOG"), ("log", "show", "--json", "LOG"), ("log", "summary", "LOG"), ("log", "timeline", "LOG"),
-    ("log", "memory", "LOG"), ("log", "diff", "LOG", "LOG"), ("log", "changes", "LOG"), ("log", "export", "LOG"),
-    ("log", "export", "--format", "csv", "LOG"), ("path",), ("--help",), ("--version",), ("log", "show", "--help"),
-    ("remote", "--host", "a", "b"), ("install",),
-]  # fmt: skip
+@pytest.mark.parametrize(
+    ("typed", "nanoseconds", "shown"),
+    [("5ms", 5_000_000, "5ms"), ("200us", 200_000, "200us"), ("1.5s", 1_500_000_000, "1.5s"), ("7ns", 7, "7ns"),
+     ("0ms", 0, "0ns"), ("1000ms", 10**9, "1s"), ("60s", 60 * 10**9, "60s"), ("0.123456789s", 123_456_789,
+     "123.456789ms")],
+)  # fmt: skip
+def test_a_time(typed: str, nanoseconds: int, shown: str) -> None:
+    assert durations.nanoseconds(typed) == nanoseconds and durations.shown(nanoseconds) == shown
+    assert durations.nanoseconds(shown) == nanoseconds and plan.delay(nanoseconds).effect == Delay(nanoseconds)
 
 
-def named(words: tuple[str, ...], hook: Path, log: Path) -> list[object]:
-    return [{"HOOK": hook, "LOG": log}.get(word, word) for word in words]
+@pytest.mark.parametrize("typed", ["5", "5 ms", "-5ms", "5min", "ms", "٣ms", "1e3ms", "1_0ms"])
+def test_no_time(typed: str) -> None:
+    with pytest.raises(ValueError):
+        durations.nanoseconds(typed)
+    with pytest.raises(UserError):
+        durations.nanoseconds("61s")
 
 
-@pytest.mark.parametrize("words", FULL, ids=" ".join)
-def test_a_disk_that_is_full(words: tuple[str, ...], hook: Path, log: Path) -> None:
-    unbuffered = "1" if words in (("--help",), ("check", "HOOK"), ("path",)) else ""
-    done = shell('"$@" > /dev/full', *named(words, hook, log), PYTHONUNBUFFERED=unbuffered)
-    assert (done.returncode, done.stderr) == (2, "gdbcuda: cannot write the output: No space left on device\n")
+@pytest.mark.parametrize(
+    ("symbol", "out", "value", "register", "offset", "raw"),
+    [
+        ("cuMemGetInfo_v2", "total", "2G", "rsi", 0, struct.pack("<Q", 2 << 30)),
+        ("cuMemGetInfo_v2", "*free", "0x10", "rdi", 0, struct.pack("<Q", 16)),
+        ("cuMemAlloc_v2", "dptr", "NULL", "rdi", 0, bytes(8)),
+        ("cuDeviceGetCount", "count", "-1", "rdi", 0, b"\xff" * 4),
+        ("cuDeviceGetCount", "count", "8", "rdi", 0, b"\x08\0\0\0"),
+        ("nvmlDeviceGetMemoryInfo", "memory.free", "1M", "rsi", 8, struct.pack("<Q", 1 << 20)),
+        ("nvmlDeviceGetMemoryInfo", "memory->total", "1", "rsi", 0, struct.pack("<Q", 1)),
+        ("nvmlDeviceGetUtilizationRates", "utilization.memory", "99", "rsi", 4, b"c\0\0\0"),
+        ("cudaGetDeviceProperties", "prop.maxGridSize[2]", "7", "rdi", None, b"\x07\0\0\0"),
+        ("cuGetProcAddress_v2", "symbolStatus", "CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND", "r8", 0, b"\x01\0\0\0"),
+        ("cudaPointerGetAttributes", "attributes.type", "cudaMemoryTypeManaged", "rdi", 0, b"\x03\0\0\0"),
+        ("cudaEventElapsedTime", "ms", "1.5", "rdi", 0, struct.pack("<f", 1.5)),
+    ],
+)
+def test_an_out_value(symbol: str, out: str, value: str, register: str, offset: int | None, raw: bytes) -> None:
+    effect = out_values.plan(function(symbol), out, value).effect
+    assert isinstance(effect, Replace) and effect.status is None
+    (one,) = effect.written
+    assert (one.pointer.register, one.raw) == (register, raw) and offset in (None, one.offset)
 
 
-@pytest.mark.parametrize("words", FULL, ids=" ".join)
-def test_a_pipe_that_nobody_reads(words: tuple[str, ...], hook: Path, log: Path) -> None:
-    """As head leaves it behind, but for certain: nobody has ever read from it."""
-    done = shell('{ sleep 0.1; "$@"; echo "status $?" >&2; } | true', *named(words, hook, log))
-    assert done.stderr == "status 141\n"
+@pytest.mark.parametrize(
+    ("symbol", "out", "value", "said"),
+    [
+        ("cuMemGetInfo_v2", "totl", "2G", "cuMemGetInfo_v2 does not write 'totl'; did you mean total?"),
+        ("cuMemAlloc_v2", "bytesize", "2G", "cuMemAlloc_v2 does not write 'bytesize'; it writes dptr"),
+        ("cuMemFree_v2", "dptr", "0", "it writes nothing whose type is known"),
+        ("cuDeviceGetName", "name", "7", "name of cuDeviceGetName is text"),
+        ("cuDeviceGetCount", "count", "8G", "8G does not fit into the 4 bytes of count (int)"),
+        ("cuDeviceGetCount", "count", "-3G", "-3G does not fit into the 4 bytes of count (int)"),
+        ("cuDeviceGetCount", "count", "many", "'many' is no value for count (int)"),
+        ("cuDeviceGetCount", "count.x", "1", "int, count of cuDeviceGetCount, has no member 'x'"),
+        ("cuDeviceGetCount", "count[0]", "1", "there is no [0] in count of cuDeviceGetCount: it is int"),
+        ("nvmlDeviceGetMemoryInfo", "memory", "1", "one of its members can be set: total, free and used"),
+        ("nvmlDeviceGetMemoryInfo", "memory.totl", "1", "has no member 'totl'; did you mean total?"),
+        ("cudaGetDeviceProperties", "prop.maxGridSize", "1", "one element can be set, as prop.maxGridSize[0]"),
+        ("cudaGetDeviceProperties", "prop.maxGridSize[3]", "1", "there is no [3] in prop"),
+        ("cudaPointerGetAttributes", "attributes.type", "cudaMemoryTypeHos", "did you mean cudaMemoryTypeHost?"),
+        ("cudaEventElapsedTime", "ms", "long", "'long' is no value for ms, a fraction"),
+        ("cuMemGetInfo_v2", "total+1", "1", "'total+1' is no out-value"),
+        ("cudaGetErrorString", "x", "1", "cudaGetErrorString returns const char *, no status"),
+    ],
+)
+def test_no_out_value(symbol: str, out: str, value: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        out_values.plan(function(symbol), out, value)
+    assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("words", FULL, ids=" ".join)
-def test_an_output_that_is_closed(words: tuple[str, ...], hook: Path, log: Path) -> None:
-    done = shell('"$@" >&-', *named(words, hook, log))
-    assert (done.returncode, done.stderr) == (2, "gdbcuda: cannot write the output: it is closed\n")
+def test_every_out_value_of_the_table_can_be_set_or_is_refused() -> None:
+    """Of all functions, and the members of their structs: a pointer in one piece, bytes of the type's size."""
+    done = refused = 0
+    for symbol in TABLE.symbols:
+        for out in dict.fromkeys(out_values.complete_outs([function(symbol)])):
+            try:
+                effect = out_values.plan(function(symbol), out, "1").effect
+            except UserError as reason:
+                assert str(reason)
+                refused += 1
+                continue
+            assert isinstance(effect, Replace) and len(effect.written[0].raw) in (1, 2, 4, 8)
+            done += 1
+    assert done > 1000 and refused > 100
 
 
-@pytest.mark.parametrize("where", ["2>&-", "2>/dev/full"])
-@pytest.mark.parametrize("words", [("check", "nowhere.so"), ("log", "show", "nowhere"), ("nonsense",)], ids=" ".join)
-def test_nobody_to_complain_to(words: tuple[str, ...], where: str) -> None:
-    done = shell(f'"$@" {where}', *words)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("f with S", "f --with=S"),
+        ("f if a > 1 with S", "f --with=S if a > 1"),
+        ("f with S if a > 1", "f --with=S if a > 1"),
+        ("f --in g if a == 2 && b with S --times 3", "f --in g --with=S --times 3 if a == 2 && b"),
+        ("f if(a) with 2", "f --with=2 if (a)"),
+        ('f if s == "go with it" with 2', 'f --with=2 if s == "go with it"'),
+        ("f --with S", "f --with S"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_words_of_a_status(typed: str, expected: str) -> None:
+    assert words.status_as_option(typed, "an example").split() == expected.split()
 
 
-def test_no_input(log: Path) -> None:
-    assert shell('"$@" <&-', "log", "show", "-").stderr == "gdbcuda: cannot read -: the standard input is closed\n"
-    done = shell('"$@" <&-', "install")
-    assert done.returncode == 1 and done.stdout.endswith("Nothing is written yet: the same with --yes does.\n")
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("f total = 2G on return", "f --to=total=2G"),
+        ("f total=2G", "f --to=total=2G"),
+        ("f total= 2G on return --in driver", "f --to=total=2G --in driver"),
+        ("f g m.x[1] = NULL on return if a == 1 && b = 2", "f g --to=m.x[1]=NULL if a == 1 && b = 2"),
+        ("f --from app *p =-1", "f --from app --to=*p=-1"),
+        ("", ""),
+    ],
+)
+def test_words_of_a_value(typed: str, expected: str) -> None:
+    assert words.value_as_option(typed, "an example").split() == expected.split()
 
 
-GONE = 'mkdir "$HOME/gone" && cd "$HOME/gone" && rmdir "$HOME/gone" && "$@"'
-FOLDER = "gdbcuda: the current folder is not there any more: cd to one that is\n"
+@pytest.mark.parametrize("typed", ["f", "f with", "f if a > 1", "f if a with 2 if b"])
+def test_words_that_miss_a_status(typed: str) -> None:
+    with pytest.raises(UserError):
+        words.status_as_option(typed, "an example")
 
 
-@pytest.mark.parametrize(("words", "status", "said"), [
-    (("check", "--quiet", "HOOK"), 0, ""),
-    (("check", "lib.so"), 2, "gdbcuda: lib.so: no such file or directory\n"),
-    (("check", "--sysroot", "image", "lib.so"), 2, FOLDER),
-    (("log", "show", "--last", "1", "LOG"), 0, ""),
-    (("log", "show", "calls"), 2, "gdbcuda: cannot read calls: No such file or directory\n"),
-    (("log", "report", "LOG", "-o", "page.html"), 2, "gdbcuda: cannot write page.html: No such file or directory\n"),
-    (("remote", "--host", "a", "--hook", "lib.so", "b"), 2, FOLDER),
-    (("remote", "--host", "a", "--hook", "HOOK", "/b"), 0, ""),
-    (("ide", "vim", "--program", "HOOK", "--hook", "HOOK"), 2, FOLDER),
-    (("path",), 0, ""),
-    (("install", "--yes"), 0, ""),
-])  # fmt: skip
-def test_a_folder_that_was_deleted(
-    words: tuple[str, ...], status: int, said: str, hook: Path, log: Path, tmp_path: Path
-) -> None:
-    done = shell(GONE, *named(words, hook, log), HOME=str(tmp_path), PYTHONPATH=str(Path(cli.__file__).parents[2]))
-    assert (done.returncode, done.stderr) == (status, said)
-
-
-def make_folder(path: Path) -> None:
-    path.mkdir()
-
-
-def make_loop(path: Path) -> None:
-    path.symlink_to(path)
-
-
-def make_bytes(path: Path) -> None:
-    path.write_bytes(b"source x\n\xff\n")
-
-
-@pytest.mark.parametrize(("make", "said"), [
-    (make_folder, "cannot read GDBINIT: it is not a file"),
-    (os.mkfifo, "cannot read GDBINIT: it is not a file"),
-    (make_loop, "cannot read GDBINIT: Too many levels of symbolic links"),
-    (make_bytes, "GDBINIT is not UTF-8 text"),
-])  # fmt: skip
-def test_a_gdbinit_that_is_none(make: Callable[[Path], None], said: str, tmp_path: Path, monkeypatch) -> None:
-    make(tmp_path / ".gdbinit")
-    done = shell('"$@"', "install", "--yes", HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path / "none"))
-    said = said.replace("GDBINIT", str(tmp_path / ".gdbinit"))
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gdbcuda: {said}\n")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert not install.is_installed(), "which gdb asks at its first prompt"
-
-
-@pytest.mark.parametrize("home", ["/dev/null", "/nowhere", ""])
-def test_no_home(home: str) -> None:
-    done = shell('"$@"', "install", "--yes", HOME=home, XDG_CONFIG_HOME="")
-    said = f"gdbcuda: HOME is {home!r}, so gdb would not find its gdbinit; set it to your home folder\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
-
-
-def test_no_room_for_temporary_files(hook: Path, log: Path, tmp_path: Path) -> None:
-    for words in FULL:
-        if words != ("install",):
-            assert shell('"$@"', *named(words, hook, log), TMPDIR="/nowhere", HOME="/nowhere").returncode == 0, words
-
-
-@pytest.mark.parametrize(("make", "said"), [
-    (make_folder, "Is a directory"),
-    (os.mkfifo, "nobody reads from this FIFO"),
-    (make_loop, "Too many levels of symbolic links"),
-])  # fmt: skip
-def test_a_page_that_cannot_be_written(make: Callable[[Path], None], said: str, log: Path, tmp_path: Path) -> None:
-    make(tmp_path / "page")
-    done = shell('"$@"', "log", "report", log, "-o", tmp_path / "page")
-    assert (done.returncode, done.stderr) == (2, f"gdbcuda: cannot write {tmp_path / 'page'}: {said}\n")
-
-
-def test_a_terminal_that_knows_ascii_alone(log: Path) -> None:
-    done = shell('"$@"', "log", "show", "--last", "1", "\u00e9\u2026", PYTHONIOENCODING="ascii")
-    assert done.stderr == "gdbcuda: cannot read \\xe9\\u2026: No such file or directory\n"
-
-
-def test_ctrl_c(log: Path) -> None:
-    fifo = log.parent / "fifo"
-    os.mkfifo(fifo)
-    line = ["env", "--default-signal=INT", *COMMAND, "log", "show", str(fifo)]  # in the background a shell ignores it
-    child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    with open(fifo, "wb") as writer:  # it is open at the other end: the command is at work
-        writer.write(log.read_bytes()[:2000])
-        writer.flush()
-        child.send_signal(2)
-        assert child.communicate(timeout=30)[1] == b"" and child.returncode == 130
+@pytest.mark.parametrize("typed", ["f", "f total", "f total =", "f if total == 2", "f = 2"])
+def test_words_that_miss_a_value(typed: str) -> None:
+    with pytest.raises(UserError):
+        words.value_as_option(typed, "an example")

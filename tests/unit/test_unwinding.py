@@ -12,10 +12,13 @@ from shim_support import OLDER_LIBC
 
 from gdbcuda import condition
 from gdbcuda.condition.machine_code import translate
+from gdbcuda.faults.effects import Delay, Effect, Fail, Fault, Replace, Written
+from gdbcuda.faults.fault_code import Faults
 from gdbcuda.machine import abi, call_through, detour, trampoline, unwinding
 
 HERE = Path(__file__).resolve().parent
 SIZE = 1 << 18
+COUNTERS = 2048  # behind the entry
 DECLARED = "size_t z;double d;const char * s"
 PROLOGUES = {  # its bytes, where gdb stops
     "frame pointer": ("55 4889e5 4883ec30 48897dd8 c9 c3", 8),
@@ -47,9 +50,11 @@ def unwound(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(
-    program: Path, shim: Path, text: str, stop: int, said: str, with_tables: bool = True, stack: int | None = None
+    program: Path, shim: Path, text: str, stop: int, said: str, with_tables: bool = True, stack: int | None = None,
+    effect: Effect | None = None,
 ) -> str:  # fmt: skip
-    """``stack``: who passes the test is called from `call_through`, with so many words of arguments there."""
+    """``stack``: who passes the test is called from `call_through`, with so many words of arguments there. ``effect``:
+    of a fault that means them instead."""
     started = subprocess.Popen(
         [str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={"LD_PRELOAD": str(shim / "libgdbcuda.so")},
@@ -61,7 +66,11 @@ def run(
     tests, failing = [guard(said)], None
     if stack is not None:
         tests, failing = [], trampoline.FailingCalls(tests, through.address)
-    made = trampoline.build(found, tests, area + 64, failing=failing)
+    faults = None
+    if effect is not None:
+        meant = [Fault(guard(said), effect, entry + COUNTERS + 8 * index, 1 << 40) for index in range(2)]
+        tests, failing, faults = [], None, Faults(meant, stack or 0)
+    made = trampoline.build(found, tests, area + 64, failing=failing, faults=faults)
     written = [(entry, raw(text)), (entry, found.jump_to(made.address))]
     for code in (made, through):
         written.append((code.address, code.raw))
@@ -102,6 +111,24 @@ def test_the_caller_is_found_at_every_instruction(unwound: Path, shim: Path, kin
 def test_who_is_called_for_its_result_has_its_caller(unwound: Path, shim: Path, kind: str) -> None:
     for stack in (1, 2):
         output = run(unwound, shim, *PROLOGUES[kind], CONDITIONS[1], stack=stack)
+        steps, lost, wrong = (int(word) for word in output.split()[1::2])
+        assert steps > 16 * 10 and (lost, wrong) == (0, 0), output
+
+
+EFFECTS = {
+    "fail": Fail(3),
+    "delay": Delay(1),
+    "result": Replace((), 3),
+    "written": Replace((Written(abi.Piece("rdx", None, 8), 0, bytes(8)),)),
+}
+
+
+@needs_x86
+@pytest.mark.parametrize("kind", ["frame pointer", "pushes", "no frame"])
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_where_a_fault_is_done_the_caller_is_found(unwound: Path, shim: Path, kind: str, effect: str) -> None:
+    for stack in (0, 1, 2):
+        output = run(unwound, shim, *PROLOGUES[kind], CONDITIONS[1], stack=stack, effect=EFFECTS[effect])
         steps, lost, wrong = (int(word) for word in output.split()[1::2])
         assert steps > 16 * 10 and (lost, wrong) == (0, 0), output
 

@@ -11,8 +11,7 @@ from gdbcuda.command_line.options import flag, option
 from gdbcuda.faults import plan, statuses
 from gdbcuda.faults.words import status_as_option
 from gdbcuda.live.commands import faults
-from gdbcuda.live.faulting.requests import FaultOptions, FaultRequest, adopter
-from gdbcuda.live.frames import condition_words
+from gdbcuda.live.faulting.requests import FaultOptions, FaultRequest, adopter, functions_in
 from gdbcuda.live.prompt.command import command
 
 NAME = "cuda-fail"
@@ -20,7 +19,7 @@ EXAMPLE = "cuda-fail cuMemAlloc with CUDA_ERROR_OUT_OF_MEMORY"
 
 
 def complete_statuses(before: list[str], token: str) -> Iterable[str]:
-    return statuses.complete(f for word in before for f in condition_words.functions_of(word.strip("'\"")))
+    return statuses.complete(functions_in(before))
 
 
 TIMES = ArgumentType("N", positive, "a number, 1 or more", "3")

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import gdb
 
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.faults.fault_code import SECOND, Delay, Fail, Replace
+from gdbcuda.faults.effects import Delay, Fail, Replace
+from gdbcuda.faults.fault_code import SECOND
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.ours import InjectedFault

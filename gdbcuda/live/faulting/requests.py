@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import gdb
@@ -127,6 +127,10 @@ def function_of(symbol: str) -> api.Function:
     if found is None:
         raise UserError(f"{symbol} is no function of the CUDA runtime, driver or NVML: only those have a known result")
     return found
+
+
+def functions_in(words: Iterable[str]) -> list[api.Function]:
+    return [one for word in words for one in condition_words.functions_of(word.strip("'\""))]
 
 
 def adopter(name: str, options: type[Own], request_of: Callable[[Own], FaultRequest]) -> None:

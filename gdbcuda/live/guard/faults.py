@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gdbcuda.faults.fault_code import Fault, Faults
+from gdbcuda.faults.effects import Fault
+from gdbcuda.faults.fault_code import Faults
+from gdbcuda.files import places
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.ours import GuardFilter, InjectedFault
-from gdbcuda.live.patching import trampoline_space
+from gdbcuda.live.patching import agent, trampoline_space
 from gdbcuda.live.stopping import injections
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
@@ -27,7 +29,10 @@ def of_function(found: Detour, members: Iterable[int]) -> Faults | None:
         return None
     if trampoline_space.recorded_entry(found.function) is not None:
         raise NoDetour(RECORDED)
-    return Faults([code_of(one, one.fault) for one in wanted if one.fault], stack_words(wanted))
+    made = Faults([code_of(one, one.fault) for one in wanted if one.fault], stack_words(wanted))
+    if made.is_returned_to and not trampoline_space.is_unwound(found.function):
+        raise NoDetour(f"{places.AGENT}, which calls return to, is not in the process, or near ({agent.why_not()})")
+    return made
 
 
 def code_of(wanted: GuardFilter, fault: InjectedFault) -> Fault:

@@ -20,8 +20,8 @@ from gdbcuda.live import process
 from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import this_snapshot
-from gdbcuda.live.patching import agent, detours, trampoline_space
-from gdbcuda.live.patching.trampoline_space import Leftover
+from gdbcuda.live.patching import agent, detours, spare_room, trampoline_space
+from gdbcuda.live.patching.spare_room import Leftover
 from gdbcuda.live.placing import own_process
 from gdbcuda.live.recording import planting
 from gdbcuda.live.recording.footprint import RecordWish
@@ -74,7 +74,7 @@ def load(path: str, function: int) -> None:
     gdb.parse_and_eval(f"$pc = {start:#x}")
     arrive([arrived], "the library")
     handle = process.register("rax")
-    trampoline_space.ROOM().left[start] = Leftover(process.InferiorMemory().read(start, size), bytes(size))
+    spare_room.ROOM().left[start] = Leftover(process.InferiorMemory().read(start, size), bytes(size))
     arrive([function], "the function", gdb.selected_thread().global_num)
     trampoline_space.clean()
     process.forget()
@@ -149,7 +149,7 @@ def prepare(path: str, function: int) -> tuple[int, int, int]:
         detours.write(start, raw)
     except NoDetour as reason:
         raise UserError(f"{NO_WAY} {reason}") from None
-    trampoline_space.ROOM().taken[start] = len(raw)
+    spare_room.ROOM().taken[start] = len(raw)
     return start, arrived, len(raw)
 
 

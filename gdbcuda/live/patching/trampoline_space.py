@@ -10,9 +10,9 @@ gone with the object, and would write there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Callable
 
 import gdb
@@ -20,19 +20,15 @@ import gdb
 from gdbcuda.errors import Unreadable
 from gdbcuda.files import places
 from gdbcuda.live import process
-from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, mapped_pages
+from gdbcuda.live.patching.spare_room import NEAR, ROOM, Leftover, spare, unused
 from gdbcuda.live.threads import positions
 from gdbcuda.machine import call_through, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
-from gdbcuda.machine.free_ranges import Range, aligned, fit
+from gdbcuda.machine.free_ranges import aligned
 from gdbcuda.machine.unexecuted import Island
 from gdbcuda.machine.x86_write import jump
-from gdbcuda.memory import PAGE
 
-PF_X = 1
-NEAR = (1 << 31) - (1 << 20)
-MOST_TRIES = 64
 _calling_allowed: list[bool] = []
 
 
@@ -46,26 +42,6 @@ class NoLibrarySpace(NoDetour):
 
 
 @dataclass(frozen=True)
-class Leftover:
-    """Of a guard that is gone: what is there, what belongs there, and where an island leads to."""
-
-    ours: bytes
-    own: bytes
-    leads_to: int | None = None
-
-
-@dataclass
-class Room:
-    """``taken``: address -> size; ``left``: by address, where no function leads to any more; ``mapped``: pages that are
-    there for us, address -> size; ``tables``: of the trampolines in our own library, what is written beside them."""
-
-    taken: dict[int, int] = field(default_factory=dict)
-    left: dict[int, Leftover] = field(default_factory=dict)
-    mapped: dict[int, int] = field(default_factory=dict)
-    tables: dict[int, agent.Tables] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class RecordedEntry:
     """How a guarded function's calls are recorded; ``tell`` is called when its trampoline is there."""
 
@@ -73,7 +49,6 @@ class RecordedEntry:
     tell: Callable[[trampoline.Trampoline], None]
 
 
-ROOM: PerInferior[Room] = PerInferior(Room)
 RECORDED: list[Callable[[int], RecordedEntry | None]] = []  # the recorder at work, asked for each function
 
 
@@ -103,6 +78,8 @@ def place(
         slots = recorded.slots if recorded is not None and is_unwound(found.function) else None
         return trampoline.build(found, tests, address, counter, slots, failing, faults)
 
+    if is_unwound(found.function) and (again := kept_as(built)) is not None:
+        return again
     made = in_library(found.function, failing.address if failing is not None else found.function, built)
     if made is not None and recorded is not None:
         recorded.tell(made)
@@ -115,6 +92,13 @@ def place(
     detours.write(made.address, made.raw)
     ROOM().taken[made.address] = len(made.raw)
     return made
+
+
+def kept_as(built: Callable[[int], trampoline.Trampoline]) -> trampoline.Trampoline | None:
+    """One that is there already, and is the same."""
+    kept = ROOM().kept
+    found = next((one for at, one in kept.items() if built(at) == one), None)
+    return kept.pop(found.address) if found is not None else None
 
 
 def recorded_entry(function: int) -> RecordedEntry | None:
@@ -152,17 +136,6 @@ def keep_in_library(found: Detour, registers: Sequence[str], stack: int) -> call
     return made
 
 
-def unused(size: int) -> int | None:
-    """In our own library. (In the child of a fork there is what the parent had.)"""
-    area, taken = agent.area(), dict(ROOM().taken)
-    for _ in range(MOST_TRIES):
-        address = fit(area.address, area.address + area.size, size, taken) if area is not None else None
-        if address is None or is_zero(address, size):
-            return address
-        taken[address] = size
-    return None
-
-
 def is_unwound(function: int) -> bool:
     """Can unwinders find the caller of a thread that is in its trampoline?"""
     area = agent.area()
@@ -183,36 +156,13 @@ def room_for(function: int, size: int, has_breakpoint: bool) -> int:
     return address
 
 
-def spare(near: int, size: int, has_breakpoint: bool) -> int | None:
-    for start, end in ranges(near, has_breakpoint):
-        address = fit(start, end, size, ROOM().taken)
-        if address is not None and abs(address - near) < NEAR and is_zero(address, size):
-            return address
-    return None
-
-
-def ranges(near: int, has_breakpoint: bool) -> Iterable[Range]:
-    """What is free behind the segments, the function's own object first, then by distance; then our own pages."""
-    own = [one for one in process.images() if one.holds(near) and not has_breakpoint]
-    objects = {id(one): one for one in [*own, *process.lasting_images()]}.values()
-    segments = [(start, end) for one in objects for start, end, flags in one.segments if flags & PF_X]
-    for _, end in sorted(segments, key=lambda s: max(s[0] - near, near - s[1], 0)):
-        yield end, (end + PAGE - 1) // PAGE * PAGE
-    for start, size in ROOM().mapped.items():
-        yield start, start + size
-
-
-def is_zero(start: int, size: int) -> bool:
-    try:
-        return not any(process.InferiorMemory().read(start, size))
-    except Unreadable:
-        return False
-
-
 def take_back(island: Island | None, made: trampoline.Trampoline) -> None:
     """Nothing leads there any more. The bytes stay until no thread is in them: see `clean`."""
     left = ROOM().left
-    left[made.address] = Leftover(made.raw, bytes(len(made.raw)))
+    if made.is_returned_to:
+        ROOM().kept[made.address] = made
+    else:
+        left[made.address] = Leftover(made.raw, bytes(len(made.raw)))
     if island is not None:
         left[island[0]] = Leftover(jump(island[0], made.address), island[1], made.address)
 
@@ -242,7 +192,10 @@ def clean() -> None:
 
 def is_left(pc: int) -> bool:
     """Is it in a trampoline that nothing leads to any more?"""
-    return any(address <= pc < address + len(one.own) for address, one in ROOM().left.items())
+    room = ROOM()
+    return any(at <= pc < at + room.taken.get(at, 0) for at in (*room.left, *room.kept)) or any(
+        at <= pc < at + len(one.own) for at, one in room.left.items()
+    )
 
 
 def give_back() -> str:

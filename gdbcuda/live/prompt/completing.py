@@ -62,7 +62,7 @@ def completer(parts: list[CommandPart], before: list[str], token: str) -> Comple
     for one in clauses:
         if before[-1:] == [one.keyword]:
             return partial(one.complete, before[:-1])
-    ahead = [one.keyword for one in clauses if one.keyword not in before]
+    ahead = [word for one in clauses for word in one.offered(before)]
     for part in parts:
         if isinstance(part, ConditionText) and part.complete and "if" in before and (ahead or not clauses):
             at = before.index("if")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.patching import agent, detours, trampoline_space
+from gdbcuda.live.patching import agent, detours, spare_room
 from gdbcuda.live.recording.in_process import onward_code
 from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.machine import entry_detour
@@ -81,7 +81,7 @@ def place(entries: Sequence[tuple[PlannedEntry, int]]) -> list[Onward | str]:
 
 
 def is_near(pages: NearPages, function: int) -> bool:
-    return max(abs(pages.start - function), abs(pages.end - function)) < trampoline_space.NEAR
+    return max(abs(pages.start - function), abs(pages.end - function)) < spare_room.NEAR
 
 
 def holding(address: int) -> NearPages | None:

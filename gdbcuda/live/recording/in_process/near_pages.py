@@ -19,7 +19,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.patching import agent, detours, trampoline_space
+from gdbcuda.live.patching import agent, detours, spare_room
 from gdbcuda.live.placing import loader_watch
 from gdbcuda.live.recording.in_process import far_code, slots
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
@@ -83,7 +83,7 @@ def take(count: int) -> bool:
 def missing(spots: Iterable[PlantingSpot]) -> list[PlantingSpot]:
     """Those that neither libgdbcuda.so nor pages of ours are near."""
     area = agent.area()
-    far = [one for one in spots if area is None or abs(area.address - one.address) >= trampoline_space.NEAR]
+    far = [one for one in spots if area is None or abs(area.address - one.address) >= spare_room.NEAR]
     return [one for one in far if not any(far_code.is_near(some, one.address) for some in far_code.PAGES())]
 
 
@@ -104,7 +104,7 @@ def near(spots: Iterable[PlantingSpot], have_tests: bool) -> list[Pages]:
 
 def place_for(spots: Sequence[PlantingSpot], size: int, taken: Sequence[Pages]) -> int | None:
     first, last = min(one.address for one in spots), max(one.address for one in spots)
-    reach = trampoline_space.NEAR - size - (last - first)
+    reach = spare_room.NEAR - size - (last - first)
     mapped = [*maps(), *((at, at + length, "") for at, length in taken)]
     places = free_ranges.between(mapped, size, stack_limit())
     return next((at for at in sorted(places, key=lambda at: abs(at - first)) if abs(at - first) < reach), None)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
-from gdbcuda.live.patching import agent, detours, trampoline_space
+from gdbcuda.live.patching import agent, detours, spare_room
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine import entry_detour, unwinding
 from gdbcuda.machine.detour import Detour, NoDetour
@@ -53,18 +53,18 @@ def place(planned: Sequence[PlannedEntry]) -> list[Onward | str]:
             made.append(str(reason))
     if at > start:
         write(area, start, at, [one for one in made if isinstance(one, Onward)])
-        trampoline_space.ROOM().taken[start] = at - start
+        spare_room.ROOM().taken[start] = at - start
     return made
 
 
 def first_free(area: LoadedSymbol) -> int:
     """Behind all that is there."""
-    taken = trampoline_space.ROOM().taken.items()
+    taken = spare_room.ROOM().taken.items()
     return aligned(max([area.address, *(at + size for at, size in taken if agent.is_inside(at))]))
 
 
 def build(one: PlannedEntry, at: int, area: LoadedSymbol) -> Onward:
-    if abs(area.address - one.spot.address) >= trampoline_space.NEAR:
+    if abs(area.address - one.spot.address) >= spare_room.NEAR:
         raise NoDetour(TOO_FAR)
     code = entry_detour.onward(one.detour, one.tests, one.slot, at)
     if at + len(code.raw) > area.address + area.size:

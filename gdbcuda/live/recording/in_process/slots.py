@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.patching import agent, detours, trampoline_space
+from gdbcuda.live.patching import agent, detours, spare_room
 from gdbcuda.live.recording.in_process import far_code, onward_code
 from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
@@ -65,7 +65,7 @@ def heed_earlier(reader: RingReader) -> None:
     if not found.count:
         return
     found.earlier = earlier(reader, found.count)
-    taken = trampoline_space.ROOM().taken
+    taken = spare_room.ROOM().taken
     if area.address not in taken:
         used = reader.memory.read(area.address, area.size).rstrip(b"\0")
         taken[area.address] = min(len(used) + ring_layout.WORD, area.size)
