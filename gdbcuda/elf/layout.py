@@ -14,6 +14,7 @@ from gdbcuda.files.reading import Source
 _SHN_XINDEX = 0xFFFF
 _PN_XNUM = 0xFFFF
 SHF_COMPRESSED = 0x800
+_PF_X = 1
 # Linked files have a few dozen; a count that lies must not cost minutes.
 _MOST_ENTRIES = 20_000
 
@@ -119,6 +120,10 @@ class Addresses:
         if size > room:
             raise UserError(f"{self._source.name}: corrupt: {what} at {address:#x} is cut off by its segment")
         return self._source.read(offset, size, what)
+
+    def code(self) -> list[tuple[int, int]]:
+        """(address, bytes in the file) of what is executable."""
+        return [(load.address, load.file_size) for load in self._loads if load.flags & _PF_X]
 
     def words(self, address: int, count: int, endian: str, what: str) -> tuple[int, ...]:
         """``count`` 32-bit words at ``address``."""

@@ -5,7 +5,11 @@ HOOK_LIBRARY := build/libgdbcuda-hook.so
 HOOK_SOURCES := $(wildcard hook/*.c)
 HOOK_GENERATED := $(addprefix $(HOOK_BUILD)/,entries.c driver.c runtime.c nvml.c)
 HOOK_OBJECTS := $(patsubst hook/%.c,$(HOOK_BUILD)/%.o,$(HOOK_SOURCES)) $(HOOK_GENERATED:.c=.o)
-ALL += $(HOOK_LIBRARY)
+ALL += $(HOOK_LIBRARY) $(HOOK_LIBRARY)-gdbcuda.ini
+
+# The adapter that gdbcuda reads beside the library.
+build/%-gdbcuda.ini: hook/%-gdbcuda.ini
+	@mkdir -p $(@D) && cp $< $@
 
 HOOK_FLAGS := -fvisibility=hidden -I. -Ibuild
 

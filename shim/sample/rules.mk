@@ -17,7 +17,7 @@ WRONG := $(filter-out wrong/version_ignored.so,$(WRONG))
 endif
 
 SAMPLE := build/sample
-ALL += $(addprefix $(SAMPLE)/,$(LIBRARIES) $(HOOKS) $(WRONG) $(PROGRAMS))
+ALL += $(addprefix $(SAMPLE)/,$(LIBRARIES) $(HOOKS) $(WRONG) $(PROGRAMS) region_hook.so-gdbcuda.ini)
 CUDA_PROGRAMS += $(SAMPLE)/vector_add $(SAMPLE)/gpu_work
 
 # What gcc is given beside CFLAGS, per target. The defaults come first.
@@ -65,3 +65,6 @@ $(SAMPLE)/liborder_a.so $(SAMPLE)/liborder_b.so: $(SAMPLE)/lib%.so: sample/%.c
 $(SAMPLE)/vector_add $(SAMPLE)/gpu_work: $(SAMPLE)/%: sample/%.cu
 	@mkdir -p $(@D)
 	nvcc -g -O0 --cudart shared -o $@ $<
+
+$(SAMPLE)/%-gdbcuda.ini: sample/%-gdbcuda.ini
+	@mkdir -p $(@D) && cp $< $@

@@ -126,7 +126,8 @@ def test_after_attach(local: Scenario, tmp_path: Path, region) -> None:
     try:
         until_asleep(waiter.pid, "202")
         text = local.run("test_alloc", f"attach {waiter.pid}", "cuda-locks", "detach", hook=None)
-        assert f"held by  process {region.pid} (test_alloc), alive, in " in block(text, "Thread 1 waits for the mutex")
+        waiting = block(text, "Thread 1 waits for the mutex region lock")
+        assert f"held by  process {region.pid} (test_alloc), alive, in " in waiting
     finally:
         waiter.kill()
         waiter.wait()
@@ -140,7 +141,7 @@ def second(place: Scenario, tmp_path: Path, *commands: str) -> str:
 
 
 def test_the_owner_in_another_process_is_alive(scenario: Scenario, tmp_path: Path, region) -> None:
-    waiting = block(second(scenario, tmp_path, "cuda-locks"), "Thread 1 waits for the mutex at 0x")
+    waiting = block(second(scenario, tmp_path, "cuda-locks"), "Thread 1 waits for the mutex region lock at 0x")
     assert f"in {tmp_path}/region+0x8 (process-shared)\n" in waiting
     assert "  in       hook region_hook.so enter() at region_hook.c:" in waiting
     assert f"held by  process {region.pid} (test_alloc), alive, in " in waiting
@@ -151,7 +152,7 @@ def test_the_owner_was_killed_inside(scenario: Scenario, tmp_path: Path, region)
     region.send_signal(signal.SIGKILL)
     region.wait()
     text = second(scenario, tmp_path, "cuda-locks", "cuda-locks &region->lock", "cuda-locks --json")
-    for start in ("Thread 1 waits for the mutex at 0x", "The mutex at 0x"):
+    for start in ("Thread 1 waits for the mutex region lock at 0x", "The mutex region lock at 0x"):
         said = f"held by  thread or process {region.pid}, which is dead\n  Nobody will unlock it: the mutex is not"
         assert said in block(text, start)
     found = json.loads(next(line for line in text.splitlines() if line.startswith('{"waiting"')))
@@ -164,7 +165,7 @@ def test_a_number_that_was_given_away_again(scenario: Scenario, tmp_path: Path, 
     region.wait()
     shared = tmp_path / "region"
     shared.write_bytes(shared.read_bytes().replace(region.pid.to_bytes(4, "little"), other.pid.to_bytes(4, "little")))
-    waiting = block(second(scenario, tmp_path, "cuda-locks"), "Thread 1 waits for the mutex at 0x")
+    waiting = block(second(scenario, tmp_path, "cuda-locks"), "Thread 1 waits for the mutex region lock at 0x")
     assert f"{other.pid}, which is dead: its number is now process {other.pid} (python3)'s, which does not" in waiting
     assert "Nobody will unlock it" in waiting
 

@@ -71,6 +71,10 @@ def unused_arguments(code: bytes) -> set[int]:
     return set()
 
 
+def constants_passed(code: bytes, at: int) -> Iterator[tuple[int, bool, int]]:
+    return iter(())
+
+
 def returned_calls(code: bytes, at: int) -> Iterator[int]:
     """Not known for this machine."""
     return iter(())

@@ -6,7 +6,7 @@ answered from exact bytes, such as a compiler writes them. What is not recognise
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Protocol
 
 from gdbcuda.elf.code import arm, x86
@@ -15,6 +15,7 @@ from gdbcuda.errors import UserError
 
 _LARGEST_FUNCTION = 1 << 20
 _LONGEST_STUB = 24  # bytes of a PLT entry
+_LONGEST_TEXT, _OVERLAP = 256, 64
 
 
 class InstructionSet(Protocol):
@@ -31,6 +32,9 @@ class InstructionSet(Protocol):
 
     def passes_minus_one(self, code: bytes) -> bool:
         """Whether -1 (64 bits; RTLD_NEXT) is the first argument of some call."""
+
+    def constants_passed(self, code: bytes, at: int) -> Iterator[tuple[int, bool, int]]:
+        """(target, it is a slot, address of a constant) of calls whose first argument is one."""
 
     def compares_with_null(self, code: bytes) -> bool:
         """Whether any pointer is compared with NULL."""
@@ -73,6 +77,39 @@ class FileCode:
         for target, is_slot in self._machine.calls(code, address) if self._machine else ():
             names.add(self._slots.get(target) if is_slot else known.get(target) or self._stub_name(target))
         return {name for name in names if name}
+
+    def strings_passed(self, known: Mapping[int, str], to: Container[str]) -> Iterator[tuple[str, str]]:
+        """(function, text) of calls anywhere in the file's code: of functions with these names, at ``known`` addresses
+        or through the PLT or GOT, whose first argument is a text of the file."""
+        for start, size in self._pieces():
+            for target, is_slot, constant in self._constants_passed(start, size):
+                name = (self._slots.get(target) if is_slot else known.get(target) or self._stub_name(target)) or ""
+                text = self._text(constant) if name in to else ""
+                if text:
+                    yield name, text
+
+    def passes_constant(self, address: int, size: int) -> bool:
+        """Whether some call in it has a constant for its first argument; True where that cannot be known."""
+        return not self._machine or any(True for _ in self._constants_passed(address, size))
+
+    def _constants_passed(self, address: int, size: int) -> Iterator[tuple[int, bool, int]]:
+        code = self.bytes(address, size)
+        return self._machine.constants_passed(code, address) if self._machine else iter(())
+
+    def _pieces(self) -> Iterator[tuple[int, int]]:
+        """All code of the file, in pieces that overlap by as much as an instruction and its arguments need."""
+        for start, size in self._addresses.code():
+            for at in range(0, size, _LARGEST_FUNCTION - _OVERLAP):
+                yield start + at, min(_LARGEST_FUNCTION, size - at)
+
+    def _text(self, address: int) -> str:
+        try:
+            room = self._addresses.room(address)[1]
+            raw = self._addresses.read(address, min(room, _LONGEST_TEXT), "a text")
+        except UserError:
+            return ""
+        text, end, _ = raw.partition(b"\0")
+        return text.decode("ascii", "replace") if end else ""
 
     def calls_anything(self, address: int, size: int) -> bool:
         """Whether there is any call (or jump to somewhere else): a stub that only returns has none."""

@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 
 from gdbcuda.elf.code.x86_results import minus_one_returned, returned_calls, signed
 
-__all__ = ["calls", "compares_with_null", "minus_one_returned", "passes_minus_one", "returned_calls", "stub_slot",
-           "unchecked_writes", "unused_arguments"]  # fmt: skip
+__all__ = ["calls", "compares_with_null", "constants_passed", "minus_one_returned", "passes_minus_one",
+           "returned_calls", "stub_slot", "unchecked_writes", "unused_arguments"]  # fmt: skip
 
 _BRANCH = re.compile(rb"(?=([\xe8\xe9]|\xff[\x15\x25])(.{4}))", re.DOTALL)
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(.{4})", re.DOTALL)
@@ -42,6 +42,23 @@ def stub_slot(code: bytes, at: int) -> int | None:
 
 def passes_minus_one(code: bytes) -> bool:
     return _FIRST_MINUS_ONE.search(code) is not None
+
+
+# lea disp(%rip),%rdi; or lea disp(%rip),%rax and mov %rax,%rdi, as unoptimised code has it
+_FIRST_CONSTANT = re.compile(rb"\x48\x8d(?:\x3d(.{4})|\x05(.{4})(?=.{0,12}\x48\x89\xc7))", re.DOTALL)
+_NEAR = 28  # bytes in front of a call in which its first argument is made
+
+
+def constants_passed(code: bytes, at: int) -> Iterator[tuple[int, bool, int]]:
+    """Each call as in `calls`, and the address in its first argument, where that is made right before it."""
+    for found in _BRANCH.finditer(code):
+        opcode, operand = found.groups()
+        start = max(0, found.start() - _NEAR)
+        made = next(reversed([*_FIRST_CONSTANT.finditer(code, start, found.start())]), None)
+        if made is not None and b"\xe8" not in code[made.end() : found.start() - 4]:
+            end = made.start() + 7
+            target = at + found.start() + len(opcode) + 4 + signed(operand)
+            yield target, opcode[0] == 0xFF, at + end + signed(made[1] or made[2])
 
 
 def compares_with_null(code: bytes) -> bool:

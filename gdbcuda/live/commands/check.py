@@ -109,12 +109,12 @@ def settled(report: Report, path: str) -> Report:
 def report_on_process() -> Report:
     """What is really loaded: the hook's place in the process, and the ways around it."""
     from gdbcuda.check.finding import Report
-    from gdbcuda.live.checking import remote_copies, this_process
+    from gdbcuda.live.checking import own_books, remote_copies, this_process
 
     table = table_version.table()
     name = process.strip_prefix(process.program()) or "process"
     report = Report(name, "process", process.machine(), cuda=table.cuda, nvml=table.nvml, good="the hook is in place")
-    for finding in (*this_process.findings(), *remote_copies.findings()):
+    for finding in (*this_process.findings(), *remote_copies.findings(), *own_books.findings()):
         report.add(finding)
     return report
 

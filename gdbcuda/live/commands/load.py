@@ -8,6 +8,7 @@ from gdbcuda.command_line.argument_types import FILE, text
 from gdbcuda.command_line.options import Options, flag, option, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
+from gdbcuda.live.books import adapters
 from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.noticing import notice
 from gdbcuda.live.preloading import load_remarks, preload, presence
@@ -21,6 +22,7 @@ class LoadOptions(Options):
     there: str | None = option(
         text("PATH"), "its path on the machine of the program, if elsewhere (target extended-remote)"
     )
+    adapter: str | None = option(FILE, "what only its author knows of it (default: LIB-gdbcuda.ini, beside it)")
     remove: bool = flag("take the library out again, from the next run on")
 
 
@@ -36,23 +38,47 @@ def cuda_load(wanted: LoadOptions) -> str:
     Without LIB the command says what is loaded now. Where a gdbserver starts the program, it says what to
     type there (see cuda-remote).
 
+    An adapter is a small file that tells of the library's accounting, its limits, its locks and its variables.
+    One beside the library is read without being named: it only reads. cuda-help own-books says more.
+
     Examples:
       cuda-load ./libvgpu.so
       cuda-load ./libtrace.so --last
       cuda-load ./build/libvgpu.so --there /usr/local/vgpu/libvgpu.so
       cuda-load ./libtrace.so --remove"""
     if wanted.lib is None:
-        return current()
+        return adapted(wanted.adapter) if wanted.adapter else current()
     path, there = os.path.abspath(wanted.lib), wanted.there or ""  # a link as it is named: ld.so too takes it so
     if wanted.remove:
         return take_out(path, wanted.lib)
     if there and not layers.is_same_file(there, path):
         raise UserError(f"--there names {there}: the library is known by its name, which is {os.path.basename(path)}")
+    if wanted.adapter:
+        adapters.name_for(path, wanted.adapter)
     return put_in(path, wanted.last, there)
 
 
+def adapted(file: str) -> str:
+    """Of the hook library that is known already."""
+    hooks = layers.hooks()
+    if len(hooks) != 1:
+        which = ", ".join(map(os.path.basename, hooks)) or "none"
+        raise UserError(visible(f"whose adapter? cuda-load LIB --adapter {file} (hook libraries: {which})"))
+    adapters.name_for(hooks[0], file)
+    return adapter_line(hooks[0])
+
+
+def adapter_line(hook: str) -> str:
+    """ "adapter libvgpu.so-gdbcuda.ini: books, 2 locks", or why it is not read; "" where there is none."""
+    path = adapters.path_of(hook)
+    try:
+        return visible(f"adapter {os.path.basename(path)}: {adapters.read(path).described()}") if path else ""
+    except UserError as problem:
+        return visible(f"adapter not read: {problem}")
+
+
 def put_in(path: str, last: bool, there: str) -> str:
-    lines = [describe(path), visible(f"check: {verdict(path)}")]
+    lines = [describe(path), visible(f"check: {verdict(path)}"), adapter_line(path)]
     if not process.is_remote() or process.connection() == "extended-remote":
         preload.add(path, behind=last, there=there)
         lines += [visible(load_remarks.in_front(path)), visible(load_remarks.reach())]
@@ -116,4 +142,5 @@ def take_out(path: str, typed: str) -> str:
         raise UserError(f"{typed} was not loaded with cuda-load" + (f"; {known} was" if known else ""))
     preload.remove(path)
     layers.forget_hook(path)
+    adapters.forget(path)
     return visible(f"hook {os.path.basename(path)} is not preloaded from the next run on")

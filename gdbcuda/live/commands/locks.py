@@ -25,7 +25,8 @@ def cuda_locks(wanted: LocksOptions) -> str:
     now; one that has ended, as dead. A circle of threads that wait for one another is named a deadlock.
 
     The command reads registers and memory alone, and works at any stop, after attach and on a core file, with a
-    stripped libc too. With LOCK it shows that lock, whether or not a thread waits for it.
+    stripped libc too. Locks that the hook library's adapter names are shown as well. With LOCK it shows that
+    lock, whether or not a thread waits for it.
 
     Examples:
       cuda-locks
@@ -40,7 +41,9 @@ def cuda_locks(wanted: LocksOptions) -> str:
         raise UserError("which system call a thread waits in is known on x86-64 alone", page="limits")
     if wanted.lock:
         return one_lock.told(" ".join(wanted.lock), wanted.json)
-    found = waiting.all_here()
+    found, named = waiting.all_here(), one_lock.authors()
     if wanted.json:
-        return json_text(report.data(found))
-    return render.fold_to_screen(report.text(found) or "No thread waits for a lock.")
+        return json_text({**report.data(found), "locks": [one.data() for one in named]})
+    told, waited = report.text(found) or "No thread waits for a lock.", {one.lock.address for one in found}
+    others = [one.text() for one in named if one.lock.address not in waited]
+    return render.fold_to_screen("\n".join([told, *others]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,14 @@ from gdbcuda.command_line.argument_types import known
 from gdbcuda.command_line.options import flag, optional_word, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers
+from gdbcuda.live.books import accounts
+from gdbcuda.live.books.accounts import Account
 from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.prompt.completing import EXPRESSION
 from gdbcuda.live.recording import call_log
 from gdbcuda.log.options import LedgerOptions
 from gdbcuda.text import render
+from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
@@ -65,8 +69,9 @@ def cuda_memory(wanted: MemoryOptions) -> str:
     live then and at the first refusal. by-site: who allocates. reported: what the layers said was in use,
     beside the ledger's count.
 
-    compare: the same, asked now. The selected thread calls cuMemGetInfo and nvmlDeviceGetMemoryInfo of each
-    layer while the others stand still. No other view calls a function of the program.
+    compare: the same, asked now, beside the hook library's own books where it has an adapter. The selected
+    thread calls cuMemGetInfo and nvmlDeviceGetMemoryInfo of each layer while the others stand still. No other
+    view calls a function of the program.
 
     Examples:
       cuda-memory
@@ -108,13 +113,51 @@ def compared(ledger: Ledger) -> str:
     from gdbcuda.live.recording import memory_in_use
 
     ours = ledger.usage.on_device
+    try:
+        asked = memory_in_use.ask()
+    except UserError as problem:
+        return without_asking(str(problem), ledger)
+    if not asked:
+        raise UserError("neither the driver nor NVML is loaded: nobody could be asked")
+    books = {device: accounts.account(max(device, 0)) for device in sorted({one.device for one in asked})}
     rows = [(a.spot.symbol, layers.shown(a.spot.layer, a.spot.file),
              *((size(a.used), size(a.total), size(ours), size(a.used - ours)) if not a.error
-               else (a.error, "", "", "")))
-            for a in memory_in_use.ask()]  # fmt: skip
-    if not rows:
-        raise UserError("neither the driver nor NVML is loaded: nobody could be asked")
-    return render.table(rows, ["asked", "of", "in use", "in all", "ledger", "not ours"])
+               else (a.error, "", "", "")), own_books(books[a.device]))
+            for a in asked]  # fmt: skip
+    titles = ["asked", "of", "in use", "in all", "ledger", "not ours", "hook's books"]
+    told = any(books.values())
+    table = render.table([row if told else row[:-1] for row in rows], titles if told else titles[:-1])
+    return "\n".join([table, *(limit_line(one) for one in books.values() if one is not None)])
+
+
+def without_asking(problem: str, ledger: Ledger) -> str:
+    """The ledger and the hook library's books need no call."""
+    from gdbcuda.ledger.views import size
+
+    account = accounts.account(0)
+    if account is None:
+        raise UserError(problem)
+    return f"{visible(problem)}\nLedger: {size(ledger.usage.on_device)} in use\n{limit_line(account)}"
+
+
+def own_books(account: Account | None) -> str:
+    """What the hook library has written down of the device."""
+    from gdbcuda.ledger.views import size
+
+    if account is None or account.used is None:
+        return "unknown" if account is not None and account.error else ""
+    return size(account.used)
+
+
+def limit_line(account: Account) -> str:
+    """Below the table."""
+    from gdbcuda.ledger.views import size
+
+    whose = f"{os.path.basename(account.hook)}, device {account.device}"
+    if account.error:
+        return visible(f"The books of {whose} are not known: {account.error}")
+    limit = "" if account.limit is None else f", limit {size(account.limit) if account.limit else 'none'}"
+    return visible(f"Books of {whose}: {size(account.used or 0)} in use{limit}")
 
 
 def address_of(view: str, words: list[str]) -> int:

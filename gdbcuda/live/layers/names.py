@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import NoReturn
+from typing import Callable, NoReturn
 
 from gdbcuda import api
 from gdbcuda.api.notes import ApiNotes
@@ -160,10 +160,13 @@ def nearest_own(name: str) -> list[str]:
     return get_close_matches(name, own_functions(), 1)
 
 
+OF_AUTHORS: list[Callable[[], list[str]]] = []  # who knows functions that hook libraries' authors have named
+
+
 def complete_functions(token: str) -> Iterable[str]:
-    """Of the API, and once a few letters are there the program's and the hook library's own."""
+    """Of the API, what authors have named, and once a few letters are there the program's and the hook's own."""
     if not token:
-        return ("cu", "cuda", "nvml")
+        return ("cu", "cuda", "nvml", *(name for ask in OF_AUTHORS for name in ask()))
     found = [f.symbol for f in table_version.table().find(token, prefix=True)]
     return [*found, *EXTRA, *complete_own(token)]
 

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import gdb
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
-from gdbcuda.live.locking import holders, waiting
+from gdbcuda.live.locking import authors_locks, waiting
 from gdbcuda.locks import recognised, report
-from gdbcuda.locks.recognised import MUTEX, OF_TYPES, Lock
+from gdbcuda.locks.recognised import MUTEX, Lock
 from gdbcuda.text.json_text import json_text
 
 EXAMPLE = "cuda-locks (pthread_mutex_t *) 0x55d0c0de"
 
 
 def told(expression: str, as_json: bool) -> str:
-    lock = lock_of(expression)
-    whole = waiting.WaitingProcess()
-    who = [holders.holder(lock.owner, whole.shared_file(lock.address))] if lock.owner else []
-    shown = report.LockState(lock, waiting.lock_name(whole, lock), who, waiting.remarks(lock, who, whole))
+    shown = state_of(waiting.WaitingProcess(), lock_of(expression))
     return json_text(shown.data()) if as_json else shown.text()
+
+
+def state_of(whole: waiting.WaitingProcess, lock: Lock) -> report.LockState:
+    who = waiting.having_lock(whole, lock)
+    return report.LockState(lock, waiting.lock_name(whole, lock), who, waiting.remarks(lock, who, whole))
+
+
+def authors() -> list[report.LockState]:
+    """Those that adapters name, and that can be read, whether or not anybody waits for them."""
+    whole, found = waiting.WaitingProcess(), []
+    for one in whole.authors.values():
+        with suppress(UserError, Unreadable):
+            kind = one.kind or guessed(one.address)
+            found.append(state_of(whole, recognised.lock_there(kind, one.address, whole.memory)))
+    return found
 
 
 def lock_of(expression: str) -> Lock:
@@ -35,25 +49,13 @@ def lock_of(expression: str) -> Lock:
 def place_of(value: gdb.Value) -> tuple[str, int]:
     """Its kind and address; of a plain number, or a pointer to nothing known, a mutex that looks like one."""
     kind = value.type.strip_typedefs()
-    is_pointer = kind.code == gdb.TYPE_CODE_PTR
-    named = kind_named(value.type.target() if is_pointer and value.type.code == gdb.TYPE_CODE_PTR else value.type)
+    named = authors_locks.kind_named(value.type)
     if kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
         if not named or value.address is None:
             raise UserError(f"{kind} is no lock that is known, for example: {EXAMPLE}")
         return named, int(value.address)
     address = int(value) & (1 << 64) - 1
     return named or guessed(address), address
-
-
-def kind_named(kind: gdb.Type) -> str:
-    """By the names that the type has on its way through typedefs."""
-    while True:
-        name = (kind.name or "").rpartition("::")[2]
-        if name in OF_TYPES:
-            return OF_TYPES[name]
-        if kind.code != gdb.TYPE_CODE_TYPEDEF:
-            return ""
-        kind = kind.target()
 
 
 def guessed(address: int) -> str:

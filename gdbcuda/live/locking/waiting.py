@@ -11,14 +11,14 @@ import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
-from gdbcuda.live.locking import holders, mapped_files, standing
+from gdbcuda.live.locking import authors_locks, holders, mapped_files, standing
 from gdbcuda.live.locking.mapped_files import MappedFile
 from gdbcuda.live.locking.standing import Standing
 from gdbcuda.live.process import proc_files
 from gdbcuda.live.threads import positions
 from gdbcuda.locks import file_locks, recognised
 from gdbcuda.locks.file_locks import FileLock
-from gdbcuda.locks.recognised import CONDITION, JOIN, MUTEX, Lock
+from gdbcuda.locks.recognised import CONDITION, JOIN, MUTEX, SEMAPHORE, Lock
 from gdbcuda.locks.report import Holder, WaitingThread
 from gdbcuda.locks.waits import FLOCK, WaitingCall
 
@@ -36,6 +36,7 @@ class WaitingProcess:
         self.files = mapped_files.all_here()
         self.threads = [*holders.own_numbers()]
         self.named = {number: int(thread.num) for thread, number in self.threads}
+        self.authors = authors_locks.addresses()
         self.locked = [*file_locks.listed(proc_files.text("/proc/locks") or "")]
 
     def file_at(self, address: int) -> MappedFile | None:
@@ -71,10 +72,17 @@ def waiting_here(whole: WaitingProcess, thread: int, number: int) -> WaitingThre
 
 
 def of_lock(whole: WaitingProcess, lock: Lock, found: Standing, thread: int, number: int) -> WaitingThread:
-    who = [holders.holder(lock.owner, whole.shared_file(lock.address))] if lock.owner else []
+    who = having_lock(whole, lock)
     call = found.call.name if found.call else ""
     said = remarks(lock, who, whole)
     return WaitingThread(lock, lock_name(whole, lock), who, said, thread, number, found.spot, call)
+
+
+def having_lock(whole: WaitingProcess, lock: Lock) -> list[Holder]:
+    """The owner that the lock keeps, else the one that the library's adapter leads to."""
+    known = whole.authors.get(lock.address)
+    owner = lock.owner or (known.owner if known is not None else 0)
+    return [holders.holder(owner, whole.shared_file(lock.address))] if owner else []
 
 
 def lock_name(whole: WaitingProcess, lock: Lock) -> str:
@@ -82,9 +90,11 @@ def lock_name(whole: WaitingProcess, lock: Lock) -> str:
     if lock.kind == JOIN:
         return f"thread {whole.named.get(lock.owner, lock.owner)}"
     mapped = whole.file_at(lock.address)
-    symbol = symbol_at(lock.address)
+    known = whole.authors.get(lock.address)
+    symbol = known.name if known is not None else symbol_at(lock.address)
     symbol = symbol.partition(" + ")[0] if lock.kind == CONDITION else symbol  # threads wait at a word inside of it
-    where = f" in {mapped.shown(lock.address)}" if mapped is not None and not symbol else ""
+    is_own = known is not None or not symbol
+    where = f" in {mapped.shown(lock.address)}" if mapped is not None and mapped.is_shared and is_own else ""
     return f"{symbol} at {lock.address:#x}{where}".strip()
 
 
@@ -104,6 +114,8 @@ def remarks(lock: Lock, who: Sequence[Holder], whole: WaitingProcess) -> list[st
     found = [lock.remark] if lock.remark else []
     if lock.kind == MUTEX and not lock.is_shared and whole.shared_file(lock.address) is not None:
         found.append(NOT_SHARED)
+    if lock.kind == SEMAPHORE and any(one.state == "dead" for one in who):
+        found.append("Nobody will post it: a semaphore is not given back when its owner ends.")
     for one in who if lock.kind == MUTEX else ():
         found += [of_dead(lock)] if one.state == "dead" else of_alive(lock, one, whole)
     return found

@@ -24,18 +24,20 @@ from gdbcuda.live.preloading import environment
 from gdbcuda.live.recording import planting
 from gdbcuda.live.threads import standstill
 
-DRIVER, HANDLE, NVML = "cuMemGetInfo_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetMemoryInfo"
+DRIVER, DEVICE = "cuMemGetInfo_v2", "cuCtxGetDevice"
+HANDLE, NVML = "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetMemoryInfo"
 ROOM = 64
 _room: PerInferior[list[int]] = PerInferior(list)  # address of the spare bytes
 
 
 class MemoryInUse(NamedTuple):
-    """``total`` and ``used`` in bytes, or what went wrong."""
+    """``total`` and ``used`` in bytes, or what went wrong; ``device``: its number, -1 where it is not known."""
 
     spot: planting.PlantingSpot
     total: int = 0
     used: int = 0
     error: str = ""
+    device: int = 0
 
 
 def ask() -> list[MemoryInUse]:
@@ -44,10 +46,12 @@ def ask() -> list[MemoryInUse]:
         raise UserError("there is no process that could be asked: compare it while the program stands somewhere")
     process.require_stopped()
     found = [
-        spot for linkage in this_snapshot.objects().all for spot in planting.spots(linkage, {DRIVER, HANDLE, NVML}, ())
-    ]
+        spot for linkage in this_snapshot.objects().all
+        for spot in planting.spots(linkage, {DRIVER, DEVICE, HANDLE, NVML}, ())
+    ]  # fmt: skip
     with undisturbed():
-        driver = [ask_driver(spot) for spot in found if spot.symbol == DRIVER]
+        current = next((ask_device(spot) for spot in found if spot.symbol == DEVICE and spot.layer == "driver"), -1)
+        driver = [ask_driver(spot)._replace(device=current) for spot in found if spot.symbol == DRIVER]
         handles = {spot.file: spot for spot in found if spot.symbol == HANDLE}
         is_loaded = any(spot.layer == "driver" for spot in handles.values())  # else a hook would load it now
         nvml = [ask_nvml(handles[spot.file], spot) for spot in found
@@ -99,6 +103,11 @@ def ask_driver(spot: planting.PlantingSpot) -> MemoryInUse:
     error = call(spot, room(), room() + 8)
     free, total = words(room(), 2)
     return MemoryInUse(spot, total, total - free, error)
+
+
+def ask_device(spot: planting.PlantingSpot) -> int:
+    """Of the thread's current context."""
+    return -1 if call(spot, room()) else words(room(), 1)[0] & 0xFFFFFFFF
 
 
 def ask_nvml(handle: planting.PlantingSpot, spot: planting.PlantingSpot) -> MemoryInUse:

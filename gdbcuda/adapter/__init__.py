@@ -1,0 +1,1 @@
+"""What only the author of a hook library knows of it, in a small file beside the library: its adapter."""

@@ -1,0 +1,123 @@
+"""The value of an adapter's expression in the process: its names are the library's variables, never those of a frame.
+
+(gdb manual: "Values From Inferior", "Symbols In Python", "Objfiles In Python".)
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import singledispatch
+from typing import Any, Callable, NamedTuple
+
+import gdb
+
+from gdbcuda.adapter import expression
+from gdbcuda.adapter.adapter_file import Formula
+from gdbcuda.adapter.expression import Tree
+from gdbcuda.errors import UserError
+from gdbcuda.live import process
+
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "*": lambda value: value.dereference(), "&": lambda value: value.address, "-": operator.neg, "~": operator.invert,
+}  # fmt: skip
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "|": operator.or_, "^": operator.xor, "&": operator.and_, "<<": operator.lshift, ">>": operator.rshift,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "%": operator.mod,
+}  # fmt: skip
+CURRENT = "unsigned long"
+
+
+class AskedOf(NamedTuple):
+    """The library that is asked, and the number of the device that it is asked about."""
+
+    objfile: gdb.Objfile
+    device: int
+
+
+def number(formula: Formula, hook: str, device: int = 0) -> int:
+    """UserError where it has no value here."""
+    found = value(formula, hook, device)
+    try:
+        return int(found)
+    except (gdb.error, OverflowError) as problem:
+        raise UserError(f"{formula.text}: {said(problem)}") from None
+
+
+def address(formula: Formula, hook: str) -> int:
+    """Of what a pointer leads to, or of what is no pointer."""
+    found = value(formula, hook, 0)
+    try:
+        is_pointer = found.type.strip_typedefs().code == gdb.TYPE_CODE_PTR
+        place = found if is_pointer or found.address is None else found.address
+        return int(place.cast(gdb.lookup_type(CURRENT)))
+    except gdb.error as problem:
+        raise UserError(f"{formula.text}: {said(problem)}") from None
+
+
+def value(formula: Formula, hook: str, device: int) -> gdb.Value:
+    objfile = process.objfile_of(hook)
+    if objfile is None:
+        raise UserError("the hook library is not loaded yet" if process.is_alive() else "the program does not run")
+    try:
+        found = of(formula.tree, AskedOf(objfile, device))
+        return found if isinstance(found, gdb.Value) else gdb.Value(found)
+    except (gdb.error, gdb.MemoryError, TypeError, ValueError, ZeroDivisionError) as problem:
+        raise UserError(f"{formula.text}: {said(problem)}") from None
+
+
+def said(problem: BaseException) -> str:
+    return str(problem).partition("\n")[0]
+
+
+@singledispatch
+def of(tree: Any, asked: AskedOf) -> Any:
+    raise TypeError(tree)
+
+
+@of.register
+def _(tree: expression.Number, asked: AskedOf) -> Any:
+    return gdb.Value(tree.value)
+
+
+@of.register
+def _(tree: expression.DeviceNumber, asked: AskedOf) -> Any:
+    return gdb.Value(asked.device)
+
+
+@of.register
+def _(tree: expression.Variable, asked: AskedOf) -> Any:
+    symbol = symbol_of(tree, asked.objfile)
+    if symbol is None:
+        raise ValueError(f"no variable {tree.name} in it, or no debug info of it")
+    return symbol.value()
+
+
+@of.register
+def _(tree: expression.MemberTerm, asked: AskedOf) -> Any:
+    found = of(tree.of, asked)
+    return (found.dereference() if tree.is_pointer else found)[tree.name]
+
+
+@of.register
+def _(tree: expression.ElementTerm, asked: AskedOf) -> Any:
+    return of(tree.of, asked)[of(tree.index, asked)]
+
+
+@of.register
+def _(tree: expression.UnaryTerm, asked: AskedOf) -> Any:
+    return UNARY[tree.sign](of(tree.of, asked))
+
+
+@of.register
+def _(tree: expression.BinaryTerm, asked: AskedOf) -> Any:
+    return BINARY[tree.sign](of(tree.left, asked), of(tree.right, asked))
+
+
+def symbol_of(tree: Tree, objfile: gdb.Objfile) -> gdb.Symbol | None:
+    assert isinstance(tree, expression.Variable)
+    if not tree.file:
+        return objfile.lookup_static_symbol(tree.name) or objfile.lookup_global_symbol(tree.name)
+    for symbol in gdb.lookup_static_symbols(tree.name):
+        if symbol.symtab.objfile == objfile and symbol.symtab.filename.rpartition("/")[2] == tree.file:
+            return symbol
+    return None

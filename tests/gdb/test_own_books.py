@@ -1,0 +1,106 @@
+"""Adapters in a real gdb: what a hook library's author knows of it, in memory, check, locks and load."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+BOOKS = "Books of region_hook.so, device 0: 1140850689 [1.06 GiB] in use, limit 3000000000 [2.79 GiB]"
+
+
+def limited(tmp_path: Path) -> dict[str, str]:
+    return {"REGION_LIMIT": "3000000000", "REGION_FILE": str(tmp_path / "region")}
+
+
+def run(place: Scenario, tmp_path: Path, *commands: str, hook: Path | None = None) -> str:
+    """Up to where the program has 1.06 GiB."""
+    return place.run("test_alloc", "cuda-log start --memory", "break release_buffers", "RUN", *commands,
+                     hook=hook or place.sample("region_hook.so"), environment=limited(tmp_path))  # fmt: skip
+
+
+def test_it_is_found_beside_the_library(scenario: Scenario, tmp_path: Path) -> None:
+    text = run(scenario, tmp_path, "cuda-check", "cuda-locks", "cuda-locks --json")
+    assert "adapter region_hook.so-gdbcuda.ini: books, 1 lock, 3 functions, 3 variables" in text
+    assert "device 0: 1.06 GiB of 2.79 GiB in use; what the hook library's own books say" in text
+    assert "own-books" in text and "own-variables" in text
+    assert "REGION_LIMIT=3000000000" in text and "REGION_LIMIT: bytes that all processes may have together" in text
+    lock = r"^The mutex region lock at 0x\w+ in \S+/region\+0x8 \(process-shared\)\n  nobody has it now"
+    assert re.search(lock, text, re.MULTILINE)
+    named = json.loads(next(line for line in text.splitlines() if line.startswith('{"waiting"')))["locks"]
+    assert [one["lock"]["name"].partition(" at ")[0] for one in named] == ["region lock"]
+
+
+def test_the_books_stand_beside_the_ledger(scenario: Scenario, tmp_path: Path, calls_functions) -> None:
+    text = run(scenario, tmp_path, "cuda-memory compare")
+    row = next(line for line in text.splitlines() if line.startswith("cuMemGetInfo_v2  driver"))
+    assert row.split("  ")[-1].strip() == "1140850689 [1.06 GiB]" and "hook's books" in text and BOOKS in text
+
+
+def test_where_no_function_can_be_called_the_books_are_known(scenario: Scenario, tmp_path: Path) -> None:
+    """gdb has been told to call none."""
+    text = run(scenario, tmp_path, "set may-call-functions off", "cuda-memory compare")
+    assert "cannot be called in the program" in text
+    assert f"Ledger: 1140850689 [1.06 GiB] in use\n{BOOKS}" in text
+
+
+def test_in_a_core_file(local: Scenario, tmp_path: Path) -> None:
+    core, hook = tmp_path / "the.core", local.sample("region_hook.so")
+    local.run("test_alloc", "break release_buffers", "run", f"generate-core-file {core}", "kill", hook=hook,
+              environment=limited(tmp_path))  # fmt: skip
+    text = local.run("test_alloc", f"core-file {core}", "cuda-locks", "cuda-check", hook=None)
+    assert "The mutex region lock at 0x" in text and "device 0: 1.06 GiB of 2.79 GiB in use" in text
+
+
+def test_our_own_hook_library_has_one(local: Scenario) -> None:
+    text = local.run("test_alloc", "break release_buffers", "run", "cuda-check", "cuda-locks",
+                     environment={"GDBCUDA_MEMORY_LIMIT": "2g"})  # fmt: skip
+    assert "adapter libgdbcuda-hook.so-gdbcuda.ini: books, 1 lock, 5 functions, 3 variables" in text
+    assert "device 0: 1.06 GiB of 2.00 GiB in use" in text and "GDBCUDA_MEMORY_LIMIT=2g" in text
+    assert "The mutex ledger at 0x" in text and "adapter-wrong" not in text
+
+
+def test_one_that_is_named(scenario: Scenario, tmp_path: Path) -> None:
+    """For a library that lies alone; a local variable of the stop's frame is not taken for the library's."""
+    hook = Path(shutil.copy(scenario.sample("region_hook.so"), tmp_path))
+    (tmp_path / "mine.ini").write_text("[books]\nused = region->used[$device] + 1\n[locks]\nmine = &region->lock\n")
+    text = run(scenario, tmp_path, "cuda-check --quiet", f"cuda-load --adapter {tmp_path}/mine.ini", "cuda-check",
+               "cuda-locks", "cuda-load --adapter nosuch.ini", hook=hook)  # fmt: skip
+    assert "adapter mine.ini: books, 1 lock" in text and "The mutex mine at 0x" in text
+    assert "own-books" in text and "cuda-load: nosuch.ini: no such file or directory" in text
+
+
+def test_mistakes(local: Scenario, tmp_path: Path) -> None:
+    """A damaged one beside the library is said in one line, and all else works."""
+    hook = Path(shutil.copy(local.sample("region_hook.so"), tmp_path))
+    (tmp_path / "region_hook.so-gdbcuda.ini").write_text("[books]\nused = total()\n")
+    (tmp_path / "none.ini").write_text("[books]\nused = nothing[$device]\nlimit = region->nothing\n")
+    text = run(local, tmp_path, "cuda-locks", "cuda-check", f"cuda-load --adapter {tmp_path}/none.ini", "cuda-check",
+               hook=hook)  # fmt: skip
+    refused = f"{tmp_path}/region_hook.so-gdbcuda.ini: [books] used: 'total()' calls a function: an adapter only reads"
+    assert f"adapter not read: {refused}" in text and f"cuda-locks: {refused}" in text
+    assert "adapter-wrong" in text
+    assert "device 0 not known: nothing[$device]: no variable nothing in it, or no debug info of it" in text
+
+
+def test_whose_adapter(idle, tmp_path: Path) -> None:
+    text = idle.run("cuda-load --adapter x.ini")
+    assert "cuda-load: whose adapter? cuda-load LIB --adapter x.ini (hook libraries: none)" in text
+
+
+def test_before_the_run_nothing_is_known_yet(local: Scenario, tmp_path: Path) -> None:
+    text = local.run("test_alloc", "cuda-check", "break main", "run", "cuda-check", "kill",
+                     hook=local.sample("region_hook.so"), environment=limited(tmp_path))  # fmt: skip
+    before, _, after = text.partition("Breakpoint 1, main")
+    assert "own-books" in after and "own-books" not in before
+
+
+@pytest.mark.parametrize("library", ["region_hook.so", "minimal_hook.so"])
+def test_an_adapter_that_is_not_there_is_no_word(local: Scenario, library: str) -> None:
+    text = local.run("test_alloc", "cuda-load", "complete cuda-break ", hook=local.sample(library))
+    assert ("cuda-break oom_check" in text) == (library == "region_hook.so")
+    assert ("adapter" in text) == (library == "region_hook.so")
