@@ -135,11 +135,13 @@ class InProcess:
 
 class InEndedProcess:
     """What is still told of a breakpoint when its process has ended, until the next one begins. ``calls_seen``: as
-    guards have counted, None where there was none; ``injected``: the fault, as often."""
+    guards have counted, None where there was none; ``injected``: the fault, as often;
+    ``by_gdb``: why gdb has injected some."""
 
     def __init__(self) -> None:
         self.calls_seen: int | None = None
         self.injected = 0
+        self.by_gdb = ""
 
 
 class OurBreakpoint:

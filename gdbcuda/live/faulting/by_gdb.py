@@ -70,6 +70,7 @@ def cuda_fault(number: gdb.Value) -> bool:
         return False
     if injections.admit(found.fault.number, found.fault.plan.most):
         do(found.fault)
+        ours.of(found.fault.number).ended().by_gdb = guards.state_of(int(number)).partition("not guarded: ")[2]
     return False
 
 

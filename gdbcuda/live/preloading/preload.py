@@ -37,13 +37,17 @@ class Preload:
         self.user_shell = False  # startup-with-shell was on, and is off because of us
         self.runtimes: list[str] = []  # of sanitizers, which want to be first
         self.beside = ""  # our own library, preloaded behind all others
-        self.needs_ours = False  # it is, also where there are no others
+        self.needing: set[str] = set()  # who needs it, also where there are no others
         self.variables: dict[str, str] = {}  # of the program's environment, for what our libraries in it do
         self.is_remote = False  # gdb's settings are now those for a gdbserver that starts the program
 
     @property
     def files(self) -> list[str]:
         return self.first + self.last
+
+    @property
+    def needs_ours(self) -> bool:
+        return bool(self.needing)
 
     @property
     def is_used(self) -> bool:
@@ -137,14 +141,14 @@ def ours() -> str:
         return ""
 
 
-def need_ours(is_needed: bool) -> None:
+def need_ours(is_needed: bool, who: str = "recorder") -> None:
     """For the next run: who records calls in the process needs it, with a hook library or without."""
-    if STATE.needs_ours == is_needed:
+    if (who in STATE.needing) == is_needed:
         return
     if not STATE.is_used:
         STATE.user_wrapper = str(gdb.parameter("exec-wrapper") or "")
         STATE.user_values.clear()
-    STATE.needs_ours = is_needed
+    STATE.needing ^= {who}
     apply()
     watch_run()
 

@@ -1,0 +1,1 @@
+"""A run of a program with a fault, without a prompt."""

@@ -1,0 +1,104 @@
+"""The program in a gdb that only injects faults: its streams and its end are its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from gdbcuda.errors import UserError
+from gdbcuda.files import places
+from gdbcuda.text import output
+from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
+
+SIGNALLED, LAST_LINES = 128, 5
+SHELL = "/bin/sh"  # that gdb starts the program with; the program is told of the user's
+OF_GDB = ("LINES", "COLUMNS", "SHELL")  # it sets them for the program, or we do for it
+
+
+def run(command: str, hook: str, program: Sequence[str]) -> int:
+    """To the program's end, as it ends; `UserError` where it does not begin."""
+    path = found(program[0])
+    with tempfile.TemporaryDirectory(prefix="gdbcuda-") as folder:
+        result, log = os.path.join(folder, "result"), os.path.join(folder, "gdb")
+        streams = [os.dup(one) for one in (0, 1, 2)]
+        wanted = {
+            "command": command, "hook": os.path.abspath(hook) if hook else "", "program": [path, *program[1:]],
+            "streams": streams, "variables": {one: os.environ[one] for one in OF_GDB if one in os.environ},
+            "unset": [one for one in OF_GDB if one not in os.environ], "result": result,
+        }  # fmt: skip
+        status = in_gdb(json.dumps(wanted), path, streams, log)
+        told = read(result) or {"problem": f"gdb has ended with {status}: {last_words(log)}"}
+    if "problem" in told:
+        raise UserError(told["problem"])
+    for one in told["faults"]:
+        output.complain(line(one))
+    return end(told)
+
+
+def found(program: str) -> str:
+    import shutil
+
+    path = shutil.which(program)
+    if path is None:
+        why = "not a program" if os.path.exists(program) else "no such file"
+        raise UserError(f"cannot start {visible(program)}: {why}")
+    return os.path.abspath(path)
+
+
+def in_gdb(wanted: str, path: str, streams: Sequence[int], log: str) -> int:
+    """What is typed at the terminal is the program's, an interrupt too."""
+    run = f"python from gdbcuda.live.faulting import batch; batch.run({wanted!r})"
+    words = [places.find_gdb(), "-q", "-nx", "-batch", "-iex", f"source {places.sourced_file()}", "-ex", run, path]
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with open(log, "wb") as file:
+            return subprocess.run(words, stdout=file, stderr=file, pass_fds=streams, check=False,
+                                  env={**os.environ, "SHELL": SHELL}, preexec_fn=interruptible).returncode  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
+        for one in streams:
+            os.close(one)
+
+
+def interruptible() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def read(path: str) -> dict[str, Any] | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return dict(json.load(file))
+    except (OSError, ValueError):
+        return None
+
+
+def last_words(log: str) -> str:
+    with open(log, encoding="utf-8", errors="backslashreplace") as file:
+        return visible(" / ".join(file.read().split("\n")[-LAST_LINES:]))
+
+
+def line(one: dict[str, Any]) -> str:
+    why = f" (by gdb: {one['why']})" if one["why"] else ""
+    return f"gdbcuda: {visible(one['words'])}: injected {counted(one['times'], 'time')}{visible(why)}"
+
+
+def end(told: dict[str, Any]) -> int:
+    if told["signal"] is not None:
+        end_by(told["signal"])
+    return int(told["status"] or 0)
+
+
+def end_by(number: int) -> NoReturn:
+    """As the program has, without a core file of ours."""
+    output.finish()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    os._exit(SIGNALLED + number)
