@@ -64,7 +64,8 @@ def choose(build: Build, number: int) -> Session:
     if not session.watches:
         session.watches.append(watches.make(next(iter(watches.watches.kinds)), build, dice))
     for kind in pick:
-        kind.make(session, build, dice)
+        if kind.name in (session.start, session.deed, session.end):  # at a terminal programs end by themselves
+            kind.make(session, build, dice)
     if session.start == "terminal":
         stopping = [one for one in session.watches if one.on == "enter" and not one.auto]
         session.watches = (stopping or session.watches)[:2]

@@ -92,3 +92,13 @@ def test_patience_grows_with_what_others_do(monkeypatch: pytest.MonkeyPatch) -> 
     assert not patience.is_over()
     now[0], load[0] = 121.0, 0.0
     assert patience.is_over()
+
+
+def test_what_ends_at_no_stop_has_none_to_end_at(tmp_path: Path) -> None:
+    """At a terminal the program ends by itself, whatever end has its turn: else nobody lets it go on at its end."""
+    chosen = []
+    for number in range(CASES):
+        build = building.choose(5, number, tmp_path)
+        chosen += [sessions.choose(build, session) for session in range(PER_BUILD)]
+    assert {one.end for one in chosen if one.start == "terminal"} == {"exits"}
+    assert not [str(one) for one in chosen if one.end in ("exits", "killed") and one.last]
