@@ -200,6 +200,8 @@ class Session:
             self.look_at_code("deleted")
         elif kind in ("detaches", "kills", "quits"):
             self.ended = True
+            if kind != "kills":  # quit moves no thread, detach moves those that are in a trampoline itself
+                note("standing", places=standing(with_newest=kind == "quits"))
             if kind != "quits":
                 run("detach" if kind == "detaches" else "kill")
 
@@ -248,12 +250,12 @@ def shown(address, size):
         raise OSError(str(problem)) from None
 
 
-def standing():
+def standing(with_newest=True):
     """Where threads are, and where what they have called returns to."""
     selected, found = gdb.selected_thread(), []
     for thread in gdb.selected_inferior().threads():
         thread.switch()
-        frame = gdb.newest_frame()
+        frame = gdb.newest_frame() if with_newest else gdb.newest_frame().older()
         while frame is not None and len(found) < MOST_PLACES:
             found.append(frame.pc())
             frame = frame.older()
