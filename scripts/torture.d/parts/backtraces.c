@@ -1,9 +1,11 @@
 /* torture (unwinds): A profiler: a timer whose handler walks the stack. Each walk has to end where the thread began. */
+#include <dlfcn.h>
 #include <execinfo.h>
 
 enum { WALKS = 150 };
 static volatile sig_atomic_t walks, lost;
-static void *outermost;
+static void *outermost, *lost_stack[80];
+static int lost_depth;
 
 static void on_profile(int number)
 {
@@ -14,7 +16,11 @@ static void on_profile(int number)
     if (slot == 0) {
         int depth = backtrace(stack, 80);
         walks++;
-        lost += depth < 4 || stack[depth - 1] != outermost;
+        if (depth < 4 || stack[depth - 1] != outermost) {
+            lost++;
+            memcpy(lost_stack, stack, sizeof stack);
+            lost_depth = depth;
+        }
     }
     errno = before;
 }
@@ -36,5 +42,10 @@ static void part_backtraces(struct dice *dice)
     }
     set_timer(0);
     signal(SIGALRM, SIG_IGN);
+    for (int i = 0; i < lost_depth; i++) {
+        Dl_info found = {};
+        dladdr(lost_stack[i], &found);
+        say("# lost %p in %s, %s", lost_stack[i], found.dli_fname ? found.dli_fname : "?", found.dli_sname ? found.dli_sname : "?");
+    }
     say("= backtraces: %d of %s lost", (int)lost, walks < WALKS ? "few" : "many");
 }
