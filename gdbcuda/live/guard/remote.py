@@ -129,14 +129,15 @@ class RemoteGuard(Guard):
         return True
 
     def watch(self, is_raised: bool) -> None:
-        """With what there has to be now: of a call that is inside, each step. Nothing among somebody else's bytes."""
+        """With what there has to be now: of a call that is inside, each step. Nothing among somebody else's bytes. (Who
+        was in the trampoline when the guard was raised comes out of it like any other.)"""
         is_raised = is_raised and not self.trouble
         entry, *boundaries = self.cover
         entry.switch(is_raised)
         for one in (*boundaries, *self.leaving):
             one.switch(is_raised and bool(self.inside))
         for one in self.hit:
-            one.switch((self.is_counting or not is_raised) and not self.trouble)
+            one.switch(not self.trouble)
 
     def switch_locations(self, on: bool) -> None:
         if self.detour.stops_inside:
