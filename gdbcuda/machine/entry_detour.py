@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gdbcuda.machine.detour import NO_ROOM, Detour, NoDetour, falls_through, is_fixed_call, refuse_unmovable
@@ -24,7 +24,7 @@ from gdbcuda.machine.x86_write import JUMP_SIZE, Code
 
 THROUGH_REGISTER = re.compile(rb"\xff[\x20-\x24\x26\x27\x60-\x67\xa0-\xa7\xe0-\xe7]")  # not jmp *pointer(%rip)
 SHORT = re.compile(rb"(?=[\xe0-\xe3\xeb\x70-\x7f]([\x80-\xff]))", re.DOTALL)
-LONG = re.compile(rb"(?=[\xe9\x80-\x8f](..[\xf0-\xff]\xff))", re.DOTALL)  # backwards, within a megabyte
+LONG = re.compile(rb"(?=[\xe8\xe9\x80-\x8f](..[\xf0-\xff]\xff))", re.DOTALL)  # backwards, within a megabyte
 FIRST = 160  # bytes: a short jump from behind them leads no further back than 32
 
 
@@ -71,16 +71,17 @@ def refuse_jumps(function: int, code: bytes, end: int, under: Body, elsewhere: B
         body = [(function + at, one) for at, one in instructions(code)]
     except UnknownInstruction as reason:
         raise NoDetour(f"not every instruction of the function is understood ({reason})") from None
-    found = next((to for at, one in (*body, *elsewhere) for to in jumps(at, one) if function <= to < end), None)
+    found = next((to for to in jumps((*body, *elsewhere), function) if function <= to < end), None)
     if found is not None:
         raise NoDetour(f"its own code jumps back into its first bytes ({found - function:+d})")
     if len(under) > 1 and may_lead_anywhere(body):
         raise NoDetour("a jump through a table or a register may lead back into the function's first instructions")
 
 
-def jumps(at: int, one: Instruction) -> list[int]:
-    """Where it leads; a call of the function itself is a call."""
-    return list(targets([(at, one)])) if one.kind != "call" else []
+def jumps(body: Body, function: int) -> Iterator[int]:
+    """Where they lead. A call of the function itself is a call; one into its first bytes is of a second entry."""
+    for at, one in body:
+        yield from (to for to in targets([(at, one)]) if one.kind != "call" or to != function)
 
 
 @dataclass(frozen=True)

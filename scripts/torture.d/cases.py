@@ -15,13 +15,14 @@ import playing
 import processes
 import sessions
 import terminal
+import traced
 from building import Build
 from compilers import Failed
 from judging import Difference
 from kinds import Kind
 from lines import REMOTE, Tools
 from playing import Outcome
-from sessions import PER_BUILD, Session
+from sessions import PER_BUILD, TRACED, Session
 
 CHILDREN_A_SECOND = 20  # at least
 LIMIT, TIMES_PLAIN = 25, 60  # seconds that a run may take, and times the plain run's besides
@@ -150,6 +151,9 @@ class Player:
         self.runs += 1
         folder = self.folder / f"{'control' if control else 'run'}-{self.runs}"
         limit = LIMIT + TIMES_PLAIN * self.plain.seconds
+        if self.session.start in TRACED:
+            outcome = traced.play(self.build, self.session, self.work.tools, folder, control, limit)
+            return traced.differences(self.build, self.session, self.plain, outcome, control)
         if self.session.start == "terminal":
             outcome = terminal.play(self.build, self.session, self.work.tools, folder, control, limit)
         else:

@@ -124,7 +124,8 @@ class Session:
     def make_watches(self):
         for index, watch in enumerate(PLAN["watches"]):
             before = numbers()
-            run(watch[OURS])
+            if watch[OURS]:
+                run(watch[OURS])
             made = {one for one in numbers() - before if one > 0}
             self.owner.update(dict.fromkeys(made, index))
             note("watch", index=index, numbers=sorted(made))

@@ -71,9 +71,11 @@ def setup(build: Build, session: Session, control: bool) -> list[str]:
     return lines
 
 
-def preloaded(build: Build) -> str:
-    """LD_PRELOAD, where cuda-load is not there to say it: who wants stacks out of guards names our library too."""
-    is_wanted = AGENT.is_file() and any(part.name == "backtraces" for part in build.parts)
+def preloaded(build: Build, session: Session | None = None, control: bool = True) -> str:
+    """LD_PRELOAD, where cuda-load is not there to say it: who wants stacks out of guards names our library too, and the
+    recorder in the process needs it."""
+    records = session is not None and session.is_in_process and session.start == "server" and not control
+    is_wanted = AGENT.is_file() and (records or any(part.name == "backtraces" for part in build.parts))
     names = [build.library] * (build.way == "preloaded") + [AGENT] * is_wanted
     return ":".join(map(str, names))
 
@@ -91,7 +93,8 @@ def preloading(build: Build, session: Session, control: bool) -> list[str]:
 
 
 def begin(build: Build, session: Session, tools: Tools, line: list[str], pid: int, control: bool) -> list[str]:
-    wrapper = ["--wrapper", "env", f"LD_PRELOAD={preloaded(build)}", "--"] if preloaded(build) else []
+    value = preloaded(build, session, control)
+    wrapper = ["--wrapper", "env", f"LD_PRELOAD={value}", "--"] if value else []
     server = shlex.quote(tools.gdbserver)
     if session.start == "attach":
         return [f"attach {pid}"]
@@ -125,7 +128,7 @@ def plan(build: Build, session: Session, tools: Tools, place: Place, pid: int, c
         "stops": session.stops, "last": session.last, "end": session.end, "again": AGAIN, "values": values(build),
         "mine": [str(build.library)], "bodies": bodies(build),
         "far": session.start in REMOTE,
-        "finish": ["cuda-guards", "info breakpoints", *([f"cuda-log save {place.log}"] if logging else [])],
+        "finish": ["cuda-guards", "info breakpoints", *(["cuda-log", f"cuda-log save {place.log}"] if logging else [])],
     }  # fmt: skip
 
 

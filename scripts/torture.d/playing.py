@@ -193,6 +193,8 @@ class Run:
         found = segments.changed(self.pid, only, segments.around(patched))
         if patched:  # a trampoline stays too, and its mprotect makes data look like code
             found = [one for one in found if not one.filling]
+        if self.session.is_in_process:  # what functions go on with stays there: threads may be in it
+            found = [one for one in found if os.path.basename(one.file) != segments.OUR_LIBRARY]
         inside = segments.places(self.pid, [pc for note in self.outcome.noted("standing") for pc in note["places"]])
         stay = [one for one in found if one.holds(inside) and (one.filling or one.have == END_OF_CALL)]
         found = [one for one in found if one not in stay and not any(map(one.goes_on, stay))]

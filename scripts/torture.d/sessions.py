@@ -12,6 +12,7 @@ from watches import Watch
 
 starts, deeds, ends = Registry("start"), Registry("deed"), Registry("end")
 PER_BUILD = 4
+TRACED = "traced", "traced_later"
 STOPS = 60, 60, 60, 400  # then every breakpoint is deleted: a stop costs milliseconds
 
 
@@ -35,6 +36,11 @@ class Session:
     def exact(self) -> bool:
         """Every call that matches must be seen."""
         return self.end in ("exits", "reruns") and self.deed != "toggles"
+
+    @property
+    def is_in_process(self) -> bool:
+        """The recorder's library has to be there from the start on."""
+        return any(one.kind == "ring" for one in self.watches)
 
     def kinds(self) -> set[str]:
         return {self.start, self.end, self.deed, *(one.kind for one in self.watches)}
@@ -63,9 +69,12 @@ def choose(build: Build, number: int) -> Session:
             session.watches.append(watch)
     if not session.watches:
         session.watches.append(watches.make(next(iter(watches.watches.kinds)), build, dice))
+    session.before = session.before or session.is_in_process
     for kind in pick:
         if kind.name in (session.start, session.deed, session.end):  # at a terminal programs end by themselves
             kind.make(session, build, dice)
+    if session.start in TRACED:
+        session.end, session.deed, session.at, session.watches = "exits", "nothing", {}, []
     if session.start == "terminal":
         stopping = [one for one in session.watches if one.on == "enter" and not one.auto]
         session.watches = (stopping or session.watches)[:2]
@@ -131,6 +140,14 @@ def attached(session: Session, build: Build) -> None:
 @starts("terminal", "at a terminal, typed, with commands that continue")
 def terminal(session: Session, build: Build, dice: random.Random) -> None:
     session.end, session.deed, session.at = "exits", "nothing", {}
+
+
+@starts("traced", "gdbcuda trace runs it, without a debugger")
+@starts("traced_later", "gdbcuda trace -p records it for a moment, twice")
+def without_debugger(session: Session, build: Build, dice: random.Random) -> None:
+    """What asks for arguments that CUDA's function has not is called with CUDA's."""
+    if any("stack" in shape.words for _, shape in build.functions):
+        session.start = "local"
 
 
 # ---- what is done at stops ----

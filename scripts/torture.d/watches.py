@@ -243,6 +243,13 @@ def log(build: Build, dice: random.Random, function: str) -> Watch:
     return Watch("", f"cuda-log start {' '.join(chosen)}", unseen(chosen), chosen, on="log")
 
 
+@watches("ring", "the calls of some functions are recorded in the process", "log")
+def ring(build: Build, dice: random.Random, function: str) -> Watch | None:
+    """(gdb alone has nothing in the process.)"""
+    chosen = sorted(name for name in {function, *dice.sample(build.names, 2)} if "stack" not in build.shape_words(name))
+    return Watch("", f"cuda-log start --fast {' '.join(chosen)}", "", chosen, on="log") if chosen else None
+
+
 def unseen(functions: Sequence[str]) -> str:
     """gdb's own breakpoints where the log has some: like those they are in no list, and no command switches them."""
     made = "; ".join(f"unseen.append(gdb.Breakpoint({name!r}, internal=True))" for name in functions)

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from shim_support import HOOK, SHIM, Run, clean_environment
+from shim_support import HOOK, OLDER_LIBC, SHIM, Run, clean_environment
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
 from gdbcuda.rings import trace_files
@@ -189,6 +189,36 @@ def test_what_cu_get_proc_address_hands_out_is_recorded(trace: Trace) -> None:
     (first, *_) = found.calls("--function", "cuGetProcAddress")
     asked = first["name"], first["arguments"]["symbol"], first["result"]
     assert asked == ("cuGetProcAddress_v2", "cuMemAlloc", "CUDA_SUCCESS")
+
+
+ANSWERS_NUMBERS = """
+int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status)
+{
+    (void)symbol, (void)version, (void)flags, (void)status;
+    *found = (void *)0x1234567890abcdef;
+    return 0;
+}
+"""
+PRINTS_ANSWER = """
+#include <stdio.h>
+int cuGetProcAddress_v2(const char *, void **, int, unsigned long, int *);
+int main(void)
+{
+    void *found = 0;
+    cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, 0);
+    return printf("%p\\n", found) < 0;
+}
+"""
+
+
+def test_what_is_handed_out_and_is_no_address_stays_as_it_is(trace: Trace, tmp_path: Path) -> None:
+    library, program = tmp_path / "libnumbers.so", tmp_path / "prints"
+    for made, source, flags in ((library, ANSWERS_NUMBERS, ["-shared", "-fPIC"]), (program, PRINTS_ANSWER, [library])):
+        subprocess.run(["gcc", "-x", "c", "-o", made, "-", *map(str, ["-x", "none", *flags]), *OLDER_LIBC],
+                       input=source, text=True, check=True)  # fmt: skip
+    found = trace(program)
+    assert found.done.stdout == "0x1234567890abcdef\n"
+    assert [call["name"] for call in found.calls()] == ["cuGetProcAddress_v2"]
 
 
 def test_names_that_nobody_has_are_there_for_nobody(trace: Trace, traced: Path) -> None:

@@ -52,6 +52,7 @@ def bring(wish: RecordWish) -> bool:
     of one of these functions, and stops there; else `UserError`. False where nothing is missing."""
     if not process.is_alive() or not gdb.selected_inferior().was_attached:
         return False
+    trampoline_space.clean()  # a thread may not have come to its end the last time
     spots = [spot for one in this_snapshot.objects().all
              for spot in planting.spots(one, wish.functions, wish.places)]  # fmt: skip
     if agent.area() is not None and not near_pages.missing(spots):
@@ -71,10 +72,11 @@ def bring(wish: RecordWish) -> bool:
 def load(path: str, function: int) -> None:
     """The thread is about to call it."""
     start, arrived, size = prepare(path, function)
+    raw = process.InferiorMemory().read(start, size)
+    spare_room.ROOM().left[start] = Leftover(raw, bytes(size), calls_out=True)
     gdb.parse_and_eval(f"$pc = {start:#x}")
     arrive([arrived], "the library")
     handle = process.register("rax")
-    spare_room.ROOM().left[start] = Leftover(process.InferiorMemory().read(start, size), bytes(size))
     arrive([function], "the function", gdb.selected_thread().global_num)
     trampoline_space.clean()
     process.forget()

@@ -23,11 +23,13 @@ MOST_TRIES = 64
 
 @dataclass(frozen=True)
 class Leftover:
-    """Of a guard that is gone: what is there, what belongs there, and where an island leads to."""
+    """Of a guard that is gone: what is there, what belongs there, and where an island leads to. ``calls_out``: a thread
+    may be in what has been called from there."""
 
     ours: bytes
     own: bytes
     leads_to: int | None = None
+    calls_out: bool = False
 
 
 @dataclass

@@ -10,7 +10,7 @@ gone with the object, and would write there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Callable
@@ -22,7 +22,7 @@ from gdbcuda.files import places
 from gdbcuda.live import process
 from gdbcuda.live.patching import agent, detours, mapped_pages
 from gdbcuda.live.patching.spare_room import NEAR, ROOM, Leftover, spare, unused
-from gdbcuda.live.threads import positions
+from gdbcuda.live.threads import positions, raw_stacks
 from gdbcuda.machine import call_through, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import aligned
@@ -177,6 +177,7 @@ def clean() -> None:
     is_on_its_way = any(process.in_own_code(pc) and not agent.is_inside(pc) for pc in where)  # from the recorder
     if positions.UNKNOWN[0] in where or is_on_its_way:
         return
+    where += returning_to(room.left)
     busy = {at for at, one in room.left.items() if any(at <= pc < at + len(one.own) for pc in where)}
     needed = busy | {room.left[at].leads_to for at in busy}
     for address, one in list(room.left.items()):
@@ -188,6 +189,14 @@ def clean() -> None:
                 if process.InferiorMemory().read(address, len(one.ours)) == one.ours:
                     detours.write(address, one.own)
                     agent.take_back(room.tables.pop(address, {}))
+
+
+def returning_to(left: Mapping[int, Leftover]) -> Iterable[int]:
+    """Places in them that threads may return to."""
+    wanted = {pc for at, one in left.items() if one.calls_out for pc in range(at, at + len(one.own))}
+    memory = process.writable_memory()
+    found = raw_stacks.look(memory, wanted) if wanted and memory is not None else None
+    return wanted if found is None else found.ahead
 
 
 def is_left(pc: int) -> bool:

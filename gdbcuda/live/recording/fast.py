@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
 
 from gdbcuda.condition import typed
 from gdbcuda.errors import UserError
@@ -16,7 +16,9 @@ from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
 from gdbcuda.rings import ring_layout
+from gdbcuda.text.sentences import some
 
+MOST_NAMED = 4
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 
 
@@ -73,8 +75,16 @@ def remark(recorder: Recorder | RingRecorder) -> str:
         found.append(f"{recorder.lost} calls were overwritten before they were read.")
     found += [f"What pointers lead to, and threads that had made no call, are not recorded: {state.careful}."
               for state in recorder.processes.all() or recorder.ended if state.careful]  # fmt: skip
-    reasons = Counter(why for _, why in recorder.left_alone())
-    for why, count in reasons.most_common():
-        which = "of each: " if count > 1 else ""
-        found.append(f"Not recorded: {count} of {recorder.places() + sum(reasons.values())} functions ({which}{why}).")
-    return "".join(f"\n{line}" for line in found)
+    return "".join(f"\n{line}" for line in [*found, *left_out(recorder)])
+
+
+def left_out(recorder: RingRecorder) -> Iterator[str]:
+    """The most frequent reason first."""
+    names: dict[str, list[str]] = {}
+    for spot, why in recorder.left_alone():
+        names.setdefault(why, []).append(spot.symbol)
+    total = recorder.places() + sum(map(len, names.values()))
+    for why, those in sorted(names.items(), key=lambda one: -len(one[1])):
+        which = "of each: " if len(those) > 1 else ""
+        named = some(list(dict.fromkeys(those)), MOST_NAMED)
+        yield f"Not recorded: {len(those)} of {total} functions ({which}{why}): {named}."

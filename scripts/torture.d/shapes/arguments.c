@@ -1,4 +1,4 @@
-/* torture: Looks at all its arguments: registers, stack, vector registers. */
+/* torture (stack): Looks at all its arguments: registers, stack, vector registers. */
 #include "shape.h"
 int NAME(u64 *p, word n, word a, word b, word c, word d, word e, word f, double g, double h, double i, double j,
          double k, double l, double m, double o)

@@ -1,0 +1,47 @@
+"""Which entries can become a jump for the recorder: whoever comes to their first bytes another way must find them."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdbcuda.machine import entry_detour
+from gdbcuda.machine.detour import NoDetour
+
+FUNCTION = 0x7F0000001000
+PROLOGUE = "55 4889e5 53"  # push %rbp; mov %rsp, %rbp; push %rbx: five bytes
+MOVE = "4889f2 488b07"  # mov %rsi, %rdx; a second entry behind it
+
+
+def plan(code: str) -> int:
+    """How many bytes are moved."""
+    return entry_detour.plan(FUNCTION, bytes.fromhex(code.replace(" ", "")), ()).resume - FUNCTION
+
+
+@pytest.mark.parametrize(
+    ("code", "moved"),
+    [
+        (f"{PROLOGUE} 5b c9 c3", 5),
+        (f"{MOVE} c3", 6),
+        (f"{PROLOGUE} e8 f6ffffff 5b c9 c3", 5),  # calls itself
+        (f"{PROLOGUE} ebfe 5b c9 c3", 5),  # a loop behind them
+    ],
+)
+def test_an_entry_that_can_jump(code: str, moved: int) -> None:
+    assert plan(code) == moved
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (f"{MOVE} e8 f8ffffff c3", r"jumps back into its first bytes \(\+3\)"),  # calls its second entry
+        (f"{MOVE} e9 f8ffffff", r"jumps back into its first bytes \(\+3\)"),
+        (f"{PROLOGUE} ebf9 c3", r"jumps back into its first bytes \(\+0\)"),
+        (f"{PROLOGUE} 75fa c3", r"jumps back into its first bytes \(\+1\)"),
+        (f"{PROLOGUE} ffe0", "a jump through a table or a register"),
+        ("31c0 c3", "no room for a jump"),
+        ("5b c3 90 90 90 90", "no room for a jump"),
+    ],
+)
+def test_an_entry_that_cannot(code: str, why: str) -> None:
+    with pytest.raises(NoDetour, match=why):
+        plan(code)
