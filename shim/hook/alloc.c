@@ -126,5 +126,9 @@ HOOK CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, con
     if (!cuMemoryAllocate(&claim, on_device ? prop->location.id : -1, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = FORWARD(cuMemCreate, handle, size, prop, flags);
-    return settle(&claim, result, BLOCK_PHYSICAL, result ? 0 : *handle);
+    if (result != CUDA_SUCCESS)
+        limit_give_back(claim.device, claim.bytes);
+    else if (on_device)
+        physical_add(*handle, claim.device, claim.bytes);
+    return result;
 }

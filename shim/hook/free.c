@@ -26,13 +26,6 @@ HOOK CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
     return ledger_settle(block, FORWARD(cuMemFreeAsync_ptsz, dptr, hStream));
 }
 
-/* A handle that was also retained keeps its memory until the last release; it is counted as free at the first. */
-HOOK CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
-{
-    struct block *block = ledger_take(BLOCK_PHYSICAL, handle);
-    return ledger_settle(block, FORWARD(cuMemRelease, handle));
-}
-
 HOOK CUresult cuArrayDestroy(CUarray hArray)
 {
     struct block *block = ledger_take(BLOCK_ARRAY, (uintptr_t)hArray);

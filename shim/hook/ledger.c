@@ -40,11 +40,10 @@ static void insert(struct block *block)
     unlock_ledger();
 }
 
-static CUcontext owner(enum block_kind kind)
+static CUcontext owner(void)
 {
     CUcontext context = NULL;
-    if (kind != BLOCK_PHYSICAL)
-        cuCtxGetCurrent(&context);
+    cuCtxGetCurrent(&context);
     return context;
 }
 
@@ -54,7 +53,7 @@ void ledger_add(enum block_kind kind, uint64_t address, CUdevice device, size_t 
     struct block *block = malloc(sizeof *block);
     if (!block)
         return;
-    *block = (struct block){kind, address, device, bytes, owner(kind), NULL};
+    *block = (struct block){kind, address, device, bytes, owner(), NULL};
     insert(block);
 }
 

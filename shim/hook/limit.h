@@ -15,15 +15,15 @@ bool limit_claim(CUdevice device, size_t bytes);   /* false: that would be over 
 void limit_take(CUdevice device, size_t bytes);    /* without asking */
 void limit_give_back(CUdevice device, size_t bytes);
 
-/* ledger.c. Device pointers, array handles and physical-memory handles may have the same value. */
-enum block_kind { BLOCK_POINTER, BLOCK_ARRAY, BLOCK_MIPMAP, BLOCK_PHYSICAL };
+/* ledger.c. Device pointers and array handles may have the same value. */
+enum block_kind { BLOCK_POINTER, BLOCK_ARRAY, BLOCK_MIPMAP };
 
 struct block {
     enum block_kind kind;
     uint64_t address; /* or handle */
     CUdevice device;
     size_t bytes;
-    CUcontext context; /* which takes its blocks with it when it is destroyed; NULL for physical memory */
+    CUcontext context; /* which takes its blocks with it when it is destroyed */
     struct block *next;
 };
 
@@ -34,5 +34,8 @@ void ledger_forget_context(CUcontext context);
    settled once the driver's answer is there. NULL stands for a block that is not in the ledger. */
 struct block *ledger_take(enum block_kind kind, uint64_t address);
 CUresult ledger_settle(struct block *block, CUresult result);
+
+/* physical.c: what cuMemCreate has handed out. */
+void physical_add(uint64_t handle, CUdevice device, size_t bytes);
 
 #endif

@@ -30,4 +30,5 @@ $(HOOK_BUILD)/%.o: hook/%.c hook/rules.mk $(HOOK_BUILD)/entries.h
 	$(HOOK_COMPILE)
 
 $(HOOK_LIBRARY): $(HOOK_OBJECTS)
-	$(CC) -shared -g -o $@ $^ -ldl -lpthread
+# It stays: its watcher runs in it, and what it has handed out leads into it.
+	$(CC) -shared -g -Wl,-z,nodelete -o $@ $^ -ldl -lpthread

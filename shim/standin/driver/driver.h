@@ -121,12 +121,14 @@ struct physical {
     CUmemAllocationProp properties;
     size_t size, charged;
     int file;
-    int users; /* the handle and every mapping */
+    int users;   /* every handle and every mapping */
+    int handles; /* of users: those that were not released yet */
 };
 
 bool physical_granular(size_t size);
-struct physical *physical_get(CUmemGenericAllocationHandle handle); /* NULL when it is none */
+struct physical *physical_get(CUmemGenericAllocationHandle handle); /* NULL when it is none, or was released */
 void physical_hold(struct physical *physical);
+void physical_retain(struct physical *physical); /* as one more handle */
 void physical_drop(struct physical *physical); /* ends it with its last user */
 
 struct CUmemPoolHandle_st {

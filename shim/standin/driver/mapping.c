@@ -160,7 +160,7 @@ DRIVER_INIT(cuMemRetainAllocationHandle)(CUmemGenericAllocationHandle *handle, v
     struct allocation *mapped = allocation_at((uintptr_t)addr);
     bool found = mapped && mapped->kind == MEMORY_MAPPED;
     if (found) {
-        physical_hold(mapped->physical);
+        physical_retain(mapped->physical);
         *handle = mapped->physical->entry.start;
     }
     pthread_mutex_unlock(&lock);

@@ -20,7 +20,9 @@ static CUresult check_properties(const CUmemAllocationProp *prop)
 
 struct physical *physical_get(CUmemGenericAllocationHandle handle)
 {
-    return (struct physical *)registry_find(&physicals, handle);
+    struct physical *physical = (struct physical *)registry_find(&physicals, handle);
+
+    return physical && physical->handles ? physical : NULL;
 }
 
 bool physical_granular(size_t size)
@@ -32,6 +34,14 @@ void physical_hold(struct physical *physical)
 {
     pthread_mutex_lock(&lock);
     physical->users++;
+    pthread_mutex_unlock(&lock);
+}
+
+void physical_retain(struct physical *physical)
+{
+    pthread_mutex_lock(&lock);
+    physical->users++;
+    physical->handles++;
     pthread_mutex_unlock(&lock);
 }
 
@@ -56,7 +66,7 @@ static CUresult physical_new(CUmemGenericAllocationHandle *handle, struct physic
     RETURN_IF(!physical, CUDA_ERROR_OUT_OF_MEMORY);
     *physical = wanted;
     physical->entry = (struct entry){(uintptr_t)physical, 1};
-    physical->users = 1;
+    physical->users = physical->handles = 1;
     if (!registry_add(&physicals, &physical->entry)) {
         free(physical);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -102,8 +112,11 @@ DRIVER_INIT(cuMemCreate)(CUmemGenericAllocationHandle *handle, size_t size, cons
 
 DRIVER_INIT(cuMemRelease)(CUmemGenericAllocationHandle handle)
 {
+    pthread_mutex_lock(&lock);
     struct physical *physical = physical_get(handle);
-
+    if (physical)
+        physical->handles--;
+    pthread_mutex_unlock(&lock);
     INVALID_IF(!physical);
     physical_drop(physical);
     return CUDA_SUCCESS;
