@@ -8,22 +8,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from gdbcuda import api
+from gdbcuda.contract.books.memory_functions import MemoryFunctions
+from gdbcuda.contract.c_programs.building import Workshop
 from gdbcuda.contract.program import Program, Start
-from gdbcuda.contract.targets import HookTarget, by_name, hooked
+from gdbcuda.contract.targets import DLSYM, LINKED, HookTarget, by_name, hooked
 
 
 @dataclass
 class Bench:
-    """``build`` is where the stand-in and the programs are; ``settings`` of the hook library's environment. Programs
-    are kept for the next case: each case gets a copy of one."""
+    """``build`` is where the stand-in and the programs are; ``settings`` of the hook library's environment; ``limit``
+    of memory that it holds with them, in bytes, 0 for none. Programs are kept for the next case: each case gets a copy
+    of one. ``remarks``: what could not be tried, and why."""
 
     hook: str
     build: str
     folder: str
     settings: tuple[tuple[str, str], ...] = ()
     seed: int = 1
+    limit: int = 0
+    remarks: list[str] = field(default_factory=list)
     programs: dict[Start, Program] = field(default_factory=dict)
 
     @cached_property
@@ -46,6 +52,26 @@ class Bench:
         wanted = [one for function in self.table.functions.values() for one in by_name(function.symbol, function.api)]
         with self.copy() as program:
             return hooked(program, wanted, self.hook)
+
+    def note(self, remark: str) -> None:
+        """That something is not tried."""
+        if remark not in self.remarks:
+            self.remarks.append(remark)
+
+    @cached_property
+    def memory_functions(self) -> MemoryFunctions:
+        """In the way in which most programs come to them."""
+        by_way = {way: frozenset(one.symbol for one in self.targets if one.way == way) for way in (LINKED, DLSYM)}
+        return MemoryFunctions(self.table, by_way[LINKED] or by_way[DLSYM], not by_way[LINKED] and bool(by_way[DLSYM]))
+
+    @cached_property
+    def workshop(self) -> Workshop:
+        return Workshop(Path(self.folder), Path(self.build) / "standin", self.hook, dict(self.settings))
+
+    @property
+    def templates(self) -> Path:
+        """The C programs of the groups that compile some."""
+        return Path(self.build).parent / "contract"
 
     def called(self, target: HookTarget) -> str:
         """What a case about it is called: with the way where the first one leads elsewhere."""

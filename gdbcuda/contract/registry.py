@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     from gdbcuda.contract.bench import Bench
 
 
+Shown = Callable[[str, str, str], str]
+
+
 class Broken(NamedTuple):
     """``what`` is the same in each run with any seed, and what an allow file holds behind the case's name; ``example``
-    shows it with the values of this run."""
+    shows it with the values of this run, as does the C program that ``shown`` makes of a title, the hook library and
+    the folder of the stand-in."""
 
     what: str
     example: str = ""
+    shown: Shown | None = None
 
 
 class Case(NamedTuple):

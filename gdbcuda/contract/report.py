@@ -29,6 +29,7 @@ class ConformReport:
     allowed: list[Difference] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
     not_run: int = 0
+    remarks: list[str] = field(default_factory=list)  # what is not tried
     seconds: float = 0.0
 
     @property
@@ -37,7 +38,8 @@ class ConformReport:
 
 
 def text(report: ConformReport, is_all: bool) -> str:
-    parts = [verdict(report), listed(report.found, is_all), by_group(report), unused(report.unused)]
+    parts = [verdict(report), listed(report.found, is_all), by_group(report), not_tried(report.remarks),
+             unused(report.unused)]  # fmt: skip
     return "\n\n".join(filter(None, parts))
 
 
@@ -59,6 +61,11 @@ def listed(found: list[Difference], is_all: bool) -> str:
             lines.append(f"    {visible(one.example)}")
     more = len(found) - len(shown)
     return "\n".join([*lines, *([f"... and {more} more: --all"] if more else [])])
+
+
+def not_tried(remarks: Iterable[str]) -> str:
+    lines = [f"  {visible(one)}" for one in remarks]
+    return "\n".join(["Not tried:", *lines]) if lines else ""
 
 
 def by_group(report: ConformReport) -> str:
@@ -86,7 +93,7 @@ def data(report: ConformReport) -> dict[str, Any]:
         "cases": report.ran, "not_run": report.not_run,
         "broken": [of_finding(one) for one in report.found],
         "allowed": [of_finding(one) for one in report.allowed],
-        "not_seen": report.unused,
+        "not_seen": report.unused, "not_tried": report.remarks,
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed) -
         report.ran.append(case.name)
         for one in differences(case, broken(bench, case)):
             (report.allowed if allowed.holds(one) else report.found).append(one)
-    report.unused = allowed.unused
+    report.unused, report.remarks = allowed.unused, bench.remarks
     report.seconds = time.monotonic() - began
     return report
 

@@ -6,8 +6,8 @@ DRIVER_PROGRAMS := test_alloc families threads fork_exec proc_address stream_all
 LOADING_PROGRAMS := dlsym_alloc nvml_dlopen deepbind
 PROGRAMS := $(DRIVER_PROGRAMS) $(LOADING_PROGRAMS) nvml_info runtime_alloc next_order static_program
 LIBRARIES := plain_plugin.so deepbind_plugin.so liborder_a.so liborder_b.so
-HOOKS := minimal_hook.so forgetful_hook.so region_hook.so hook_first.so hook_second.so
-WRONG := $(patsubst sample/%.c,%.so,$(wildcard sample/wrong/*.c))
+HOOKS := minimal_hook.so forgetful_hook.so region_hook.so quota_hook.so hook_first.so hook_second.so
+WRONG := $(patsubst sample/%.c,%.so,$(wildcard sample/wrong/*.c sample/wrong/*/*.c))
 
 # cuGetProcAddress_v2 came with CUDA 12.
 ifneq ($(filter 11 11.%,$(CUDA)),)
@@ -38,6 +38,9 @@ $(SAMPLE)/static_program: SAMPLE_FLAGS = -static
 $(SAMPLE)/hook_first.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_first"' -Wl,-Bsymbolic-functions
 $(SAMPLE)/hook_second.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_second"' -Wl,-Bsymbolic-functions
 
+$(addprefix $(SAMPLE)/,quota_hook.so $(filter wrong/books/% wrong/life/%,$(WRONG))): SAMPLE_FLAGS = -I.
+$(addprefix $(SAMPLE)/,quota_hook.so $(filter wrong/books/% wrong/life/%,$(WRONG))): SAMPLE_LIBRARIES = -ldl -lpthread
+
 # What makes each wrong library wrong, where it is the build and not the source.
 $(SAMPLE)/wrong/only_dlsym.so: SAMPLE_FLAGS = -O2 -g0 -fvisibility=hidden -s
 $(SAMPLE)/wrong/hidden.so: SAMPLE_FLAGS = -fvisibility=hidden
@@ -50,7 +53,7 @@ BUILD_SAMPLE = @mkdir -p $(@D) $(SAMPLE)/depend && $(CC) $(CFLAGS) -Wl,-z,lazy $
 $(addprefix $(SAMPLE)/,$(PROGRAMS)): $(SAMPLE)/%: sample/%.c $(API_HEADER)
 	$(BUILD_SAMPLE) -Wl,--no-as-needed $(SAMPLE_LIBRARIES)
 
-$(addprefix $(SAMPLE)/,minimal_hook.so forgetful_hook.so region_hook.so $(WRONG)): $(SAMPLE)/%.so: sample/%.c $(API_HEADER)
+$(addprefix $(SAMPLE)/,minimal_hook.so forgetful_hook.so region_hook.so quota_hook.so $(WRONG)): $(SAMPLE)/%.so: sample/%.c $(API_HEADER)
 	$(BUILD_SAMPLE) -shared $(SAMPLE_LIBRARIES)
 
 $(SAMPLE)/hook_first.so $(SAMPLE)/hook_second.so: sample/stacked_hook.c $(API_HEADER)

@@ -51,7 +51,7 @@ def cases(bench: Bench, patterns: list[str]) -> Iterator[Case]:
 @contextmanager
 def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
     made = tempfile.mkdtemp(prefix="gdbcuda-conform-")
-    one = Bench(hook, build, made, tuple(settings(wanted.env).items()), wanted.seed)
+    one = Bench(hook, build, made, tuple(settings(wanted.env).items()), wanted.seed, wanted.limit)
     try:
         yield one
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gdbcuda.command_line.argument_types import FILE, NUMBER, text
+from gdbcuda.command_line.argument_types import FILE, NUMBER, SIZE, text
 from gdbcuda.command_line.options import flag, option, optional_word, options
 from gdbcuda.command_line.shell_command import Coloured
 
@@ -15,6 +15,7 @@ class ConformOptions(Coloured):
     seconds: int = option(NUMBER, f"so long the cases may take ({SECONDS})", default=SECONDS)
     seed: int = option(NUMBER, f"other arguments, in another order ({SEED})", default=SEED)
     env: list[str] = options(text("NAME=VALUE"), "a variable of the hook library's environment")
+    limit: int = option(SIZE, "how much memory the hook library lets a process have in that environment", default=0)
     allow: str | None = option(FILE, "what is meant, one a line")
     accept: str | None = option(FILE, "write such a file, which allows all that was found")
     json: bool = flag("for scripts: one JSON object")

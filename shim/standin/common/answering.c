@@ -16,6 +16,7 @@
  *         read=ARGUMENT:SIZE       so many bytes that the argument points to are in the line of the call
  *         result=HEX errno=NUMBER  what is returned, and what errno is then; without a result the body runs
  *         write=ARGUMENT:HEX       bytes for where the argument points to
+ *         delay=MICROSECONDS       so long the call takes
  *
  * The line of a call that is named there goes on with the bytes of each argument in hex, ":" and what it points to, "!"
  * where that cannot be read or written.
@@ -151,14 +152,24 @@ static void put(struct line *line)
     free(line->text);
 }
 
+static void delay(const char *words)
+{
+    const char *at = strstr(words, " delay="), *end = words + strcspn(words, "\n");
+    unsigned microseconds;
+    if (at && at < end && sscanf(at, " delay=%u", &microseconds) == 1)
+        usleep(microseconds);
+}
+
 bool answered(const char *name, const struct given *given, void *result, size_t size)
 {
     struct line line = {0};
     int before = errno, number;
     const char *words = prescription(name), *at;
     add(&line, name, strlen(name));
-    if (words)
+    if (words) {
         add_arguments(&line, given, words);
+        delay(words);
+    }
     size_t end = words ? strcspn(words, "\n") : 0;
     at = words ? strstr(words, " result=") : NULL;
     bool is_prescribed = at && at < words + end;

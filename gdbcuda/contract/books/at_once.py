@@ -1,0 +1,149 @@
+"""A limit that several threads, or processes, ask for at the same instant; what one leaves behind that is killed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from gdbcuda import api
+from gdbcuda.contract.books import numbers
+from gdbcuda.contract.books.playing import DEVICE_MEMORY, Player
+from gdbcuda.contract.books.sequences import GRANULE, of_allocators
+from gdbcuda.contract.c_programs.building import Ran
+from gdbcuda.contract.c_programs.filling import block_type
+from gdbcuda.contract.program import ANSWER, SEEN
+from gdbcuda.contract.registry import Broken
+from gdbcuda.text.units import human
+
+SHARES = {2: 60, 8: 30, 64: 10}  # threads, and how many percent of the limit each asks for: not all may have them
+ROUNDS = {2: 300, 8: 100, 64: 30}
+ROOM = 16  # times the limit: the device that all of them fit into
+SECONDS_BACK = 5.0  # in which the share of a dead process has to be back
+SECONDS_NEXT = 1.0  # in which a process has to do its work that comes after a killed one
+KILLS = 12
+DELAY = 300  # microseconds of each call of the allocator
+LONGEST = 30.0  # seconds of a program with many threads or processes
+SAID = re.compile(r"^(together|sees|back) (-?\d+)$", re.MULTILINE)
+
+
+def defined(player: Player, allocator: api.Function) -> str:
+    """What the programs are about: a block, how it is got and given back."""
+    got, given = (player.functions.call(one, "block", "size") for one in (allocator, releasing(player, allocator)))
+    assert got and given
+    return (f"typedef {block_type(allocator)} BLOCK;\n#define ALLOCATE {got.text}\n#define RELEASE {given.text}\n\n"
+            + of_allocators(player.functions, {allocator.symbol}))  # fmt: skip
+
+
+def releasing(player: Player, allocator: api.Function) -> api.Function:
+    return player.functions.releases(allocator)[-1]
+
+
+def program(player: Player, template: str, allocator: api.Function) -> str:
+    return player.text(template, helpers=defined(player, allocator), numbers=numbers.asking(player.functions.numbers))
+
+
+def said(ran: Ran) -> dict[str, int]:
+    return {name: int(value) for name, value in SAID.findall(ran.output)}
+
+
+def threads(player: Player, allocator: api.Function, count: int) -> Iterator[Broken]:
+    """Without a limit the numbers alone are looked at."""
+    size = max(GRANULE, player.limit * SHARES[count] // 100 // GRANULE * GRANULE)
+    words = (str(count), str(ROUNDS[count]), str(size))
+    text = program(player, "threads.c", allocator)
+    more = slow(player, allocator)
+    ran = player.workshop.run([player.workshop.built(text), *words], more=more, patience=LONGEST)
+    what, example = judged_threads(player, ran, count, allocator)
+    if what:
+        yield Broken(what, example, player.workshop.showing(text, allocator.symbol, words, more).shown)
+
+
+def slow(player: Player, allocator: api.Function) -> dict[str, str]:
+    """A driver that takes a while: what a hook library has looked at before is old when it has answered. The device is
+    large enough for all that ask."""
+    return {DEVICE_MEMORY: str(max(ROOM * player.limit, 16 << 30)), SEEN: os.devnull,
+            ANSWER: f"{allocator.symbol} delay={DELAY}"}  # fmt: skip
+
+
+def judged_threads(player: Player, ran: Ran, count: int, allocator: api.Function) -> tuple[str, str]:
+    """ "" where all is right."""
+    if ran.status:
+        return f"a program {ran.ending} whose {count} threads call {allocator.symbol}", last(ran)
+    together, limit = said(ran).get("together", 0), player.limit
+    if limit and together > limit:
+        return (f"{count} threads that call {allocator.symbol} at the same instant are granted more than the limit",
+                f"{human(together)}, and the limit is {human(limit)}")  # fmt: skip
+    first, *_, end = numbers.read(ran.output)
+    for name, now in end.said.items():
+        by = now.taken - first.said.get(name, now).taken
+        if by:
+            return (f"{count} threads have given back what {allocator.symbol} gave, and {name} does not return to the "
+                    "start", f"{human(by)}")  # fmt: skip
+    return "", ""
+
+
+def last(ran: Ran) -> str:
+    return "".join(ran.errors.strip().splitlines()[-1:])
+
+
+class NotShared(Exception):
+    """The hook library counts each process by itself, so nothing here can be judged."""
+
+
+def processes(player: Player, allocator: api.Function) -> Iterator[Broken]:
+    """`NotShared` where a process does not see what another one has."""
+    words = (str(player.limit), str(SECONDS_BACK))
+    text = program(player, "processes.c", allocator)
+    more = slow(player, allocator)
+    ran = player.workshop.run([player.workshop.built(text), *words], more=more, patience=LONGEST)
+    found = said(ran)
+    if found.get("sees", 0) < player.limit // 2 and not ran.status:
+        raise NotShared
+    for what, example in judged_processes(player, ran, found):
+        yield Broken(what, example, player.workshop.showing(text, allocator.symbol, words, more).shown)
+
+
+def judged_processes(player: Player, ran: Ran, found: dict[str, int]) -> Iterator[tuple[str, str]]:
+    if ran.status:
+        yield f"a program {ran.ending} whose processes share the limit", last(ran)
+    if found.get("back", 0) < 0:
+        yield ("what a killed process had is not given back",
+               f"{human(player.limit * 3 // 4)} are refused {SECONDS_BACK:g} s later")  # fmt: skip
+    if found.get("together", 0) > player.limit:
+        yield ("processes that ask at the same instant are granted more than the limit",
+               f"{human(found['together'])}, and the limit is {human(player.limit)}")  # fmt: skip
+
+
+def killed(player: Player, allocator: api.Function) -> Iterator[Broken]:
+    """At other moments with each seed; the next process has to find the numbers as they were."""
+    first, following = (program(player, name, allocator) for name in ("killed.c", "next.c"))
+    paths = [player.workshop.built(text) for text in (first, following)]
+    start = numbers.read(player.workshop.run([paths[1]]).output)
+    for _ in range(KILLS):
+        player.workshop.killed([paths[0]], "works", player.dice.random() / 20)
+        ran = player.workshop.run([paths[1]])
+        for what, example in judged_next(ran, start):
+            yield Broken(f"after kill -9 of a process {what}", example,
+                         player.workshop.showing(first, allocator.symbol).shown)  # fmt: skip
+            return
+
+
+def judged_next(ran: Ran, start: list[numbers.Observed]) -> Iterator[tuple[str, str]]:
+    if ran.status:
+        yield f"the next one {ran.ending}", last(ran)
+    for name, by in differences(start, numbers.read(ran.output)):
+        yield f"{name} of the next one is not as it was", human(by)
+
+
+def slowest() -> float:
+    """A second on a machine that has nothing else to do."""
+    return SECONDS_NEXT * max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+
+
+def differences(start: list[numbers.Observed], now: list[numbers.Observed]) -> Iterator[tuple[str, int]]:
+    if start and now:
+        for name, one in now[0].said.items():
+            by = one.taken - start[0].said.get(name, one).taken
+            if by:
+                yield name, by

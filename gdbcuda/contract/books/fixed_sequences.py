@@ -1,0 +1,113 @@
+"""The sequences that every allocator has to bear, whatever the dice say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from gdbcuda import api
+from gdbcuda.contract.books.judging import Wrong
+from gdbcuda.contract.books.playing import INVALID, USUAL, Driver, Player
+from gdbcuda.contract.books.random_sequences import WITHOUT_LIMIT, is_of_context
+from gdbcuda.contract.books.sequences import GRANULE, CallSequence
+from gdbcuda.contract.books.steps import BooksStep
+from gdbcuda.contract.registry import Broken
+from gdbcuda.ledger.effects import roles
+
+
+class Given(NamedTuple):
+    """A sequence, and over which driver."""
+
+    steps: list[BooksStep]
+    driver: Driver = USUAL
+
+
+def part(player: Player, percent: int) -> int:
+    """Of the limit, in whole granules."""
+    return max(GRANULE, (player.limit or WITHOUT_LIMIT) * percent // 100 // GRANULE * GRANULE)
+
+
+def sequences(player: Player, allocator: api.Function) -> Iterator[Given]:
+    """The shortest first."""
+    for release in player.functions.releases(allocator):
+        freed = CallSequence(player.functions)
+        freed.free(freed.allocate(allocator, GRANULE), release, again=True)
+        yield Given(freed.steps)
+    if player.limit:
+        yield over_the_limit(player, allocator)
+    yield from refused_by_driver(player, allocator)
+    if is_of_context(allocator):
+        yield ended_with_context(player, allocator)
+    if roles.kind_of(allocator) == "physical":
+        yield released_while_mapped(player, allocator)
+        yield retained(player, allocator)
+        yield imported(player, allocator)
+
+
+def over_the_limit(player: Player, allocator: api.Function) -> Given:
+    sequence = CallSequence(player.functions)
+    for _ in range(3):
+        sequence.allocate(allocator, part(player, 40))
+    sequence.give_back()
+    return Given(sequence.steps)
+
+
+def refused_by_driver(player: Player, allocator: api.Function) -> Iterator[Given]:
+    """The allocator, and each release."""
+    refused = CallSequence(player.functions)
+    refused.allocate(allocator, part(player, 40))
+    yield Given(refused.steps, Driver(fails=allocator.symbol))
+    for release in player.functions.releases(allocator):
+        kept = CallSequence(player.functions)
+        kept.free(kept.allocate(allocator, part(player, 40)), release)
+        yield Given(kept.steps, Driver(fails=release.symbol, error=INVALID))
+
+
+def ended_with_context(player: Player, allocator: api.Function) -> Given:
+    sequence = CallSequence(player.functions)
+    sequence.begin_context()
+    sequence.allocate(allocator, GRANULE)
+    sequence.end_context()
+    return Given(sequence.steps)
+
+
+def released_while_mapped(player: Player, allocator: api.Function) -> Given:
+    sequence = CallSequence(player.functions)
+    held = sequence.allocate(allocator, GRANULE)
+    sequence.map(held)
+    sequence.give_back_handles()
+    sequence.give_back()
+    return Given(sequence.steps)
+
+
+def retained(player: Player, allocator: api.Function) -> Given:
+    sequence = CallSequence(player.functions)
+    sequence.map(sequence.allocate(allocator, GRANULE))
+    sequence.retain(sequence.places[0])
+    sequence.give_back()
+    return Given(sequence.steps)
+
+
+def imported(player: Player, allocator: api.Function) -> Given:
+    sequence = CallSequence(player.functions)
+    sequence.import_(sequence.allocate(allocator, GRANULE))
+    sequence.give_back()
+    return Given(sequence.steps)
+
+
+def faults(player: Player, allocator: api.Function) -> Iterator[Broken]:
+    """The first one of each sequence."""
+    seen: set[str] = set()
+    for given in sequences(player, allocator):
+        for wrong in player.wrongs(given.steps, given.driver)[:1]:
+            if wrong.what not in seen:
+                seen.add(wrong.what)
+                yield shown(player, wrong, given.steps, given.driver)
+
+
+def shown(player: Player, wrong: Wrong, steps: Iterable[BooksStep], driver: Driver) -> Broken:
+    written = list(steps)
+    at = written[max(wrong.step - 1, 0)].symbol if written else "cuInit"
+    calls = "; ".join(step.call for step in written)
+    program = player.workshop.showing(player.program(written), at, more=driver.environment).shown
+    return Broken(wrong.what, f"{wrong.example}: {calls}", program)

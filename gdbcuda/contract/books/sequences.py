@@ -1,0 +1,181 @@
+"""Sequences of allocations, frees and mappings, written step by step; what is still live is given back at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+
+from gdbcuda import api
+from gdbcuda.contract.books import steps
+from gdbcuda.contract.books.memory_functions import MemoryFunctions
+from gdbcuda.contract.books.steps import BooksStep
+from gdbcuda.contract.c_programs.filling import block_type, texts
+from gdbcuda.ledger.effects import roles
+
+GRANULE = 2 << 20  # of physical memory, and whole rows of an array
+MAPPING = """\
+static long map(CUdeviceptr *place, CUmemGenericAllocationHandle block, size_t size)
+{
+    long result = cuMemAddressReserve(place, size, 0, 0, 0);
+    if (result == 0 && (result = cuMemMap(*place, size, 0, block, 0)) != 0) {
+        cuMemAddressFree(*place, size);
+        *place = 0;
+    }
+    return result;
+}
+"""
+UNMAPPING = """\
+static long unmap(CUdeviceptr place, size_t size)
+{
+    long result = cuMemUnmap(place, size);
+    return result ? result : cuMemAddressFree(place, size);
+}
+"""
+IMPORTING = """\
+static long import(CUmemGenericAllocationHandle *other, CUmemGenericAllocationHandle block)
+{
+    int file = -1;
+    long result = cuMemExportToShareableHandle(&file, block, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (result == 0)
+        result = cuMemImportFromShareableHandle(other, (void *)(long)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    if (file >= 0)
+        close(file);
+    return result;
+}
+"""
+GLUE = {steps.MAP: MAPPING, steps.UNMAP: UNMAPPING, steps.IMPORT: IMPORTING}
+
+
+@dataclass
+class Held:
+    """What the sequence can give back, or map: ``allocator`` of its memory."""
+
+    allocator: api.Function
+    block: int
+    size: int
+    context: int = 0
+
+    @property
+    def is_physical(self) -> bool:
+        return roles.kind_of(self.allocator) == "physical"
+
+
+@dataclass
+class CallSequence:
+    """Written by its methods; ``steps`` is what came of it."""
+
+    functions: MemoryFunctions
+    steps: list[BooksStep] = field(default_factory=list)
+    blocks: list[Held] = field(default_factory=list)
+    places: list[Held] = field(default_factory=list)
+    context: int = 0
+    count: int = 0
+
+    def next(self) -> int:
+        self.count += 1
+        return self.count
+
+    def allocate(self, allocator: api.Function, size: int) -> Held:
+        held = Held(allocator, self.next(), size)
+        held.context = 0 if held.is_physical else self.context
+        self.blocks.append(held)
+        call = self.functions.call(allocator, f"block{held.block}", str(size))
+        self.add(steps.ALLOCATE, call.text if call else "", allocator.symbol, held.block, size,
+                 declared=f"{block_type(allocator)} block{held.block} = 0;", context=held.context)  # fmt: skip
+        return held
+
+    def add(self, what: str, call: str, symbol: str, block: int, size: int = 0, of: int = 0,
+            declared: str = "", context: int = 0) -> None:  # fmt: skip
+        self.steps.append(BooksStep(what, call, symbol, block, size, of, declared, context))
+
+    def free(self, held: Held, release: api.Function, again: bool = False) -> None:
+        self.blocks.remove(held)
+        call = self.functions.call(release, f"block{held.block}", str(held.size))
+        for what in (steps.FREE, steps.AGAIN)[: 1 + again]:
+            self.add(what, call.text if call else "", release.symbol, held.block, held.size)
+
+    def map(self, held: Held) -> None:
+        place = Held(held.allocator, self.next(), held.size)
+        self.places.append(place)
+        call = f"map(&place{place.block}, block{held.block}, {held.size})"
+        self.add(steps.MAP, call, "cuMemMap", place.block, held.size, held.block,
+                 f"CUdeviceptr place{place.block} = 0;")  # fmt: skip
+
+    def unmap(self, place: Held) -> None:
+        self.places.remove(place)
+        self.add(steps.UNMAP, f"unmap(place{place.block}, {place.size})", "cuMemUnmap", place.block, place.size)
+
+    def retain(self, place: Held) -> None:
+        self.other_handle(place, steps.RETAIN, "cuMemRetainAllocationHandle",
+                          "cuMemRetainAllocationHandle(&block{new}, (void *)place{old})")  # fmt: skip
+
+    def import_(self, held: Held) -> None:
+        self.other_handle(held, steps.IMPORT, "cuMemImportFromShareableHandle", "import(&block{new}, block{old})")
+
+    def other_handle(self, of: Held, what: str, symbol: str, call: str) -> None:
+        held = Held(of.allocator, self.next(), of.size)
+        self.blocks.append(held)
+        self.add(what, call.format(new=held.block, old=of.block), symbol, held.block, of.size, of.block,
+                 f"{block_type(of.allocator)} block{held.block} = 0;")  # fmt: skip
+
+    def begin_context(self) -> None:
+        self.context = self.next()
+        self.add(steps.BEGIN, f"cuCtxCreate_v2(&context{self.context}, 0, 0)", "cuCtxCreate_v2", self.context,
+                 declared=f"CUcontext context{self.context} = NULL;")  # fmt: skip
+
+    def end_context(self) -> None:
+        """With the blocks that were made in it."""
+        self.add(steps.END, f"cuCtxDestroy_v2(context{self.context})", "cuCtxDestroy_v2", self.context)
+        self.blocks = [one for one in self.blocks if not one.context]
+        self.context = 0
+
+    def give_back(self) -> None:
+        if self.context:
+            self.end_context()
+        for place in list(self.places):
+            self.unmap(place)
+        self.give_back_handles()
+
+    def give_back_handles(self) -> None:
+        for held in list(self.blocks):
+            self.free(held, self.functions.releases(held.allocator)[-1])
+
+
+def helpers(functions: MemoryFunctions, written: Sequence[BooksStep]) -> str:
+    """The C functions that the calls are made with."""
+    symbols = {step.symbol for step in written if step.what == steps.ALLOCATE}
+    glue = [text for what, text in GLUE.items() if any(step.what == what for step in written)]
+    return "\n".join(filter(None, [of_allocators(functions, symbols), *glue]))
+
+
+def of_allocators(functions: MemoryFunctions, symbols: Container[str]) -> str:
+    return texts(helper for one in functions.allocators if one.symbol in symbols
+                 for helper in getattr(functions.call(one, "block", "size"), "helpers", ()))  # fmt: skip
+
+
+def all_helpers(functions: MemoryFunctions) -> str:
+    return "\n".join([of_allocators(functions, {one.symbol for one in functions.allocators}), *GLUE.values()])
+
+
+def told_calls(functions: MemoryFunctions) -> str:
+    """What told.c can be told."""
+    lines = {}
+    for allocator in functions.allocators:
+        block = f"*({block_type(allocator)} *)&blocks[block]"
+        lines[allocator.symbol] = call_text(functions, allocator, block)
+        for release in functions.releases(allocator):
+            given = next(p.type.spelling for p in release.parameters if p.block)
+            text = call_text(functions, release, f"*({given} *)&blocks[block]")
+            lines[release.symbol] = f"blocks[block] ? {text} : SKIPPED"
+    lines[steps.MAP] = "blocks[of] ? map(&places[block], blocks[of], size) : SKIPPED"
+    lines[steps.UNMAP] = "places[block] ? unmap(places[block], size) : SKIPPED"
+    lines[steps.RETAIN] = "places[of] ? cuMemRetainAllocationHandle(&blocks[block], (void *)places[of]) : SKIPPED"
+    lines[steps.IMPORT] = "blocks[of] ? import(&blocks[block], blocks[of]) : SKIPPED"
+    lines[steps.BEGIN] = "cuCtxCreate_v2((CUcontext *)&contexts[block], 0, 0)"
+    lines[steps.END] = "contexts[block] ? cuCtxDestroy_v2((CUcontext)contexts[block]) : SKIPPED"
+    return "\n".join(f'if (strcmp(what, "{what}") == 0)\n    return {text};' for what, text in lines.items())
+
+
+def call_text(functions: MemoryFunctions, function: api.Function, block: str) -> str:
+    call = functions.call(function, block, "size")
+    return call.text if call else "SKIPPED"

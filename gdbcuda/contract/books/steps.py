@@ -1,0 +1,106 @@
+"""The steps of a sequence: as C, and what each of them does to the memory that is live.
+
+(CUDA driver API reference, "Virtual Memory Management": physical memory lives until its last handle is released and
+its last mapping is gone.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+ALLOCATE, FREE, AGAIN, MAP, UNMAP, RETAIN, IMPORT, BEGIN, END = (
+    "allocate", "free", "free again", "map", "unmap", "retain", "import", "begin context", "end context")  # fmt: skip
+
+
+class BooksStep(NamedTuple):
+    """``block`` counts what is handed out; ``of`` is the block that a mapping or another handle is of."""
+
+    what: str
+    call: str  # in C, of `variable(block)`
+    symbol: str
+    block: int
+    size: int = 0
+    of: int = 0
+    declared: str = ""  # the variable that it hands something out into
+    context: int = 0  # with which the block ends
+
+
+def variable(step_what: str, block: int) -> str:
+    return f"{'context' if step_what in (BEGIN, END) else 'place' if step_what in (MAP, UNMAP) else 'block'}{block}"
+
+
+def as_c(steps: Sequence[BooksStep]) -> tuple[str, str]:
+    """The variables, and the calls: a step that needs what was not handed out is left out when it runs."""
+    variables = "\n".join(step.declared for step in steps if step.declared)
+    return variables, "\n".join(statement(number, step) for number, step in enumerate(steps, 1))
+
+
+def statement(number: int, step: BooksStep) -> str:
+    call = f"step({number}, {step.call});"
+    needed = needs(step)
+    return f"if ({needed})\n    {call}" if needed else call
+
+
+def needs(step: BooksStep) -> str:
+    if step.what in (FREE, AGAIN, UNMAP, END):
+        return variable(step.what, step.block)
+    if step.what == RETAIN:
+        return variable(MAP, step.of)
+    return variable(ALLOCATE, step.of) if step.what in (MAP, IMPORT) else ""
+
+
+def told(step: BooksStep) -> str:
+    """As an argument of told.c."""
+    what = step.symbol if step.what in (ALLOCATE, FREE, AGAIN) else step.what
+    return f"{what}:{step.block}:{step.size}:{step.of}"
+
+
+@dataclass
+class LiveMemory:
+    """Bytes of a block, and how many handles and mappings keep them; they end with ``context``, unless it is 0."""
+
+    size: int
+    holders: int = 1
+    context: int = 0
+
+
+@dataclass
+class Model:
+    """What is live, by what the calls have answered. An imported handle holds nothing here: that it is another one of
+    the same memory the driver alone knows."""
+
+    memory: dict[int, LiveMemory] = field(default_factory=dict)  # by the block that it was handed out as
+    owner: dict[tuple[str, int], int] = field(default_factory=dict)  # of handles and mappings: their memory
+
+    @property
+    def live(self) -> int:
+        return sum(one.size for one in self.memory.values())
+
+    def made(self, step: BooksStep) -> None:
+        """A step that has succeeded."""
+        if step.what == ALLOCATE:
+            self.memory[step.block] = LiveMemory(step.size, 1, step.context)
+            self.owner["block", step.block] = step.block
+        elif step.what == MAP:
+            self.hold("place", step.block, "block", step.of)
+        elif step.what == RETAIN:
+            self.hold("block", step.block, "place", step.of)
+        elif step.what in (FREE, UNMAP):
+            self.drop("place" if step.what == UNMAP else "block", step.block)
+        elif step.what == END:
+            self.memory = {block: one for block, one in self.memory.items() if one.context != step.block}
+
+    def hold(self, kind: str, block: int, of_kind: str, of: int) -> None:
+        memory = self.owner.get((of_kind, of))
+        if memory in self.memory:
+            self.owner[kind, block] = memory
+            self.memory[memory].holders += 1
+
+    def drop(self, kind: str, block: int) -> None:
+        memory = self.owner.pop((kind, block), None)
+        if memory in self.memory:
+            self.memory[memory].holders -= 1
+            if not self.memory[memory].holders:
+                del self.memory[memory]

@@ -1,0 +1,147 @@
+"""Written programs, compiled against the stand-in and run, with the hook library and without."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from gdbcuda.api.table import Table
+from gdbcuda.contract.c_programs.declaring import by_dlsym, declarations
+from gdbcuda.contract.showing_program import ShowingProgram, compiled
+
+PLACE = re.compile(r"^([ \t]*)/\* ([A-Z]+) \*/\n", re.MULTILINE)
+DECLARATIONS = "DECLARATIONS"
+UNWANTED = ("LD_", "GDBCUDA_", "CUDA_")
+MOST_OUTPUT = 1 << 20
+LATE = -1000  # the exit status of a program that was ended because its time was over
+
+
+class Ran(NamedTuple):
+    """``status`` as subprocess has it: a signal is negative, `LATE` for a program that did not end in time."""
+
+    status: int
+    output: str
+    errors: str
+
+    @property
+    def is_late(self) -> bool:
+        return self.status == LATE
+
+    @property
+    def ending(self) -> str:
+        if self.is_late:
+            return "does not end"
+        if self.status < 0:
+            return f"ends with {signal_name(-self.status)}"
+        return f"ends with status {self.status}"
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def written(table: Table, template: str, places: Mapping[str, str], is_by_dlsym: bool = False) -> str:
+    """The template with its places filled: a line ``/* NAME */`` each, and what it uses of the API declared.
+    ``is_by_dlsym``: the program asks for each function by name, as one does that loads libcuda by itself."""
+    text = PLACE.sub(lambda found: indented(places.get(found[2], found[0]), found[1], found[2]), template)
+    declared = declarations(table, text) + (by_dlsym(table, text) if is_by_dlsym else "")
+    return text.replace(f"/* {DECLARATIONS} */", declared)
+
+
+def indented(text: str, spaces: str, place: str) -> str:
+    if place == DECLARATIONS:
+        return f"/* {DECLARATIONS} */\n"
+    return "".join(f"{spaces}{line}\n" if line else "\n" for line in text.splitlines())
+
+
+@dataclass
+class Workshop:
+    """Where programs are built and run. ``hook`` is the library, ``settings`` its environment, ``patience`` seconds."""
+
+    folder: Path
+    standin: Path
+    hook: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    patience: float = 10.0
+
+    def built(self, text: str) -> str:
+        return self.compiled(ShowingProgram(text, ""))
+
+    def compiled(self, shown: ShowingProgram) -> str:
+        """The program; one that was built before is not built again."""
+        key = "\0".join([shown.program, *shown.flags, str(shown.has_library)])
+        program = self.folder.resolve() / hashlib.sha1(key.encode()).hexdigest()[:16]
+        if not program.is_file():
+            program.with_suffix(".c").write_text(shown.program)
+            compiled(shown, program, str(self.standin))
+        return str(program)
+
+    def environment(self, with_hook: bool, more: Mapping[str, str]) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
+        kept["LD_LIBRARY_PATH"] = str(self.standin)
+        if with_hook:
+            kept.update({"LD_PRELOAD": self.hook, **self.settings})
+        return {**kept, **more}
+
+    def run(
+        self, words: Sequence[str], with_hook: bool = True, more: Mapping[str, str] | None = None,
+        patience: float | None = None,
+    ) -> Ran:  # fmt: skip
+        """Its whole process group is ended with it. ``more`` of the environment."""
+        child = subprocess.Popen(words, env=self.environment(with_hook, more or {}), stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)  # fmt: skip
+        try:
+            output, errors = child.communicate(timeout=patience or self.patience)
+            status = child.returncode
+        except subprocess.TimeoutExpired:
+            end_group(child.pid)
+            output, errors = child.communicate()
+            status = LATE
+        finally:
+            end_group(child.pid)
+        return Ran(status, decoded(output), decoded(errors))
+
+    def showing(
+        self, text: str, symbol: str, arguments: Sequence[str] = (), more: Mapping[str, str] | None = None
+    ) -> ShowingProgram:
+        """For a finding about the hook library, which is preloaded."""
+        return ShowingProgram(text, symbol, tuple(arguments), self.variables(more or {}), (self.hook,))
+
+    def variables(self, more: Mapping[str, str]) -> tuple[str, ...]:
+        return tuple(f"{name}={value}" for name, value in {**self.settings, **more}.items())
+
+    def killed(self, words: Sequence[str], ready: str, seconds: float) -> None:
+        """Started, and killed so long after it has said the ``ready`` word."""
+        child = subprocess.Popen(words, env=self.environment(True, {}), stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+        with child:
+            alarm = threading.Timer(self.patience, end_group, [child.pid])
+            alarm.start()
+            for line in child.stdout or ():
+                if line.decode(errors="replace").strip() == ready:
+                    time.sleep(seconds)
+                    break
+            alarm.cancel()
+            end_group(child.pid)
+
+
+def end_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def decoded(output: bytes) -> str:
+    return output[:MOST_OUTPUT].decode(errors="replace")

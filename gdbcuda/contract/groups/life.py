@@ -1,0 +1,28 @@
+"""What a hook library bears: forks, signals, threads that end, small stacks, ways to be loaded, a sudden end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.books.at_once import KILLS
+from gdbcuda.contract.life.situations import SITUATIONS, Situation, Stage
+from gdbcuda.contract.registry import Broken, Case, contract
+
+
+@contract("life", means="it bears forks, signals, threads that end, small stacks, any way to be loaded, and kill -9")
+def life(bench: Bench) -> Iterator[Case]:
+    stage = Stage(bench.workshop, bench.memory_functions, bench.templates / "life")
+    for situation in SITUATIONS:
+        yield Case("life", situation.name, partial(of_situation, stage, situation))
+    yield Case("life", "killed", partial(killed, stage))
+
+
+def of_situation(stage: Stage, situation: Situation, bench: Bench) -> Iterable[Broken]:
+    return stage.broken(situation)
+
+
+def killed(stage: Stage, bench: Bench) -> Iterable[Broken]:
+    dice = bench.dice("life killed")
+    return stage.killed(dice.random() / 20 for _ in range(KILLS))

@@ -1,0 +1,138 @@
+"""The situations: a program each, run with the hook library and without; both have to say and do the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from gdbcuda.contract.books.at_once import KILLS, last, slowest
+from gdbcuda.contract.books.memory_functions import MemoryFunctions
+from gdbcuda.contract.c_programs.building import Ran, Workshop, written
+from gdbcuda.contract.life import work
+from gdbcuda.contract.registry import Broken
+from gdbcuda.contract.showing_program import COPY, NEEDED, ShowingProgram
+
+PRELOADED, OPENED, LINKED, TWICE = "preloaded", "opened", "linked", "preloaded twice"
+LONGEST = 60.0  # seconds, of a program without the hook library
+SHORTEST, TIMES_ALONE = 4.0, 5.0  # seconds, and how many times as long it may take with it
+DRIVER = "libcuda.so.1"  # opened instead of the hook library where that is left out
+LAZY, NOW, GLOBAL, DEEPBIND, NODELETE = (  # of dlopen
+    os.RTLD_LAZY, os.RTLD_NOW, os.RTLD_GLOBAL, getattr(os, "RTLD_DEEPBIND", 8), os.RTLD_NODELETE)  # fmt: skip
+
+
+class Situation(NamedTuple):
+    """``template`` is the program, ``when`` how a sentence about it goes on. ``loaded`` says how the hook library comes
+    into the process; ``arguments`` follow its path where it is opened."""
+
+    name: str
+    template: str
+    when: str
+    loaded: str = PRELOADED
+    arguments: tuple[str, ...] = ()
+    has_library: bool = False
+
+
+def opened() -> Iterator[Situation]:
+    for name, flags in (("lazy", LAZY), ("now", NOW), ("global", NOW | GLOBAL), ("nodelete", NOW | NODELETE),
+                        ("deepbind", NOW | DEEPBIND), ("global-deepbind", LAZY | GLOBAL | DEEPBIND)):  # fmt: skip
+        when = f"that opens it with dlopen ({name.replace('-', ', ')})"
+        yield Situation(f"dlopen-{name}", "opened.c", when, OPENED, (str(flags),))
+
+
+SITUATIONS = (
+    Situation("preload", "plain.c", "that it is preloaded into"),
+    Situation("linked", "plain.c", "that is linked against it", LINKED),
+    Situation("loaded-twice", "plain.c", "that it is preloaded into twice, from two files", TWICE),
+    *opened(),
+    Situation("opened-again", "opened.c", "that opens it with dlopen, closes it and opens it again", OPENED,
+              (str(NOW), "2")),
+    Situation("closed", "closed.c", "that calls the driver after dlclose of it", OPENED),
+    Situation("before-init", "before_init.c", "that makes calls before cuInit"),
+    Situation("constructor", "constructor.c", "whose library makes calls in a constructor", has_library=True),
+    Situation("destructor", "destructor.c", "whose library makes calls in a destructor", has_library=True),
+    Situation("signal", "signal.c", "whose signal handler asks how much memory is free"),
+    Situation("fork", "fork.c", "whose child makes calls after fork"),
+    Situation("fork-exec", "fork_exec.c", "whose child makes calls after fork and exec"),
+    Situation("thread-ends", "thread_ends.c", "whose threads end or are cancelled in calls"),
+    Situation("small-stack", "small_stack.c", "whose thread has a small stack"),
+)  # fmt: skip
+
+
+@dataclass
+class Stage:
+    """Where situations are played; ``templates`` is where the C programs are."""
+
+    workshop: Workshop
+    functions: MemoryFunctions
+    templates: Path
+
+    def text(self, template: str) -> str:
+        found = (self.templates / template).read_text()
+        return written(self.functions.table, found, {"WORK": work.text(self.functions)}, self.functions.is_by_dlsym)
+
+    def broken(self, situation: Situation) -> Iterator[Broken]:
+        """Nothing where the program does the same with the hook library as without."""
+        began = time.monotonic()
+        without = self.run(self.plan(situation, False), LONGEST)
+        patience = SHORTEST + TIMES_ALONE * (time.monotonic() - began)
+        plan = self.plan(situation, True)
+        what, example = difference(self.run(plan, patience), without)
+        if what:
+            yield Broken(f"a program {situation.when} {what}", example, plan.shown)
+
+    def plan(self, situation: Situation, with_hook: bool) -> ShowingProgram:
+        hook, arguments = self.workshop.hook, situation.arguments
+        if situation.loaded == OPENED:
+            arguments = (hook if with_hook else DRIVER, *arguments)
+        preload = {PRELOADED: (hook,), TWICE: (self.copy(), hook)}.get(situation.loaded, ()) if with_hook else ()
+        flags = (*NEEDED, hook) if situation.loaded == LINKED and with_hook else ()
+        return ShowingProgram(
+            self.text(situation.template), work.used(self.functions)[0][0].symbol, arguments,
+            self.workshop.variables({}) if with_hook else (), preload, flags, situation.has_library,
+        )  # fmt: skip
+
+    def run(self, plan: ShowingProgram, patience: float) -> Ran:
+        more = dict(one.split("=", 1) for one in plan.environment)
+        if plan.preload:
+            more["LD_PRELOAD"] = " ".join(plan.preload)
+        return self.workshop.run([self.workshop.compiled(plan), *plan.arguments], with_hook=False, more=more,
+                                 patience=patience)  # fmt: skip
+
+    def copy(self) -> str:
+        """Another file with the same in it."""
+        copied = self.workshop.folder / f"{COPY}{os.path.basename(self.workshop.hook)}"
+        if not copied.exists():
+            shutil.copy(self.workshop.hook, copied)
+        return str(copied)
+
+    def killed(self, moments: Iterable[float]) -> Iterator[Broken]:
+        """kill -9 at each of those moments, in seconds after the start; then the next process has a second."""
+        text = self.text("killed.c")
+        first, following = (self.workshop.built(one) for one in (text, self.text("plain.c")))
+        for moment in list(moments)[:KILLS]:
+            self.workshop.killed([first], "works", moment)
+            ran = self.workshop.run([following], patience=slowest())
+            if ran.status:
+                yield Broken(f"after kill -9 of a process the next one {ran.ending}", last(ran),
+                             self.workshop.showing(text, "cuInit").shown)  # fmt: skip
+                return
+
+
+def difference(with_it: Ran, without: Ran) -> tuple[str, str]:
+    """What a person would say of it, and an example; "" where there is none, or where the driver alone fails."""
+    if without.status or with_it == without:
+        return "", ""
+    if with_it.status:
+        said = with_it.output.splitlines()[-1:]
+        return with_it.ending, " ".join(filter(None, [f"after {said[0]}" if said else "", last(with_it)]))
+    lines = list(zip(with_it.output.splitlines(), without.output.splitlines()))
+    other = next(((ours, theirs) for ours, theirs in lines if ours != theirs), None)
+    if other is None and len(with_it.output) == len(without.output):
+        return "", ""
+    ours, theirs = other or (f"{len(with_it.output)} bytes", f"{len(without.output)} bytes")
+    return f"gets another result from {ours.split()[0]}", f"{ours}, without the hook library {theirs}"

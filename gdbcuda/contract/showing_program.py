@@ -1,0 +1,88 @@
+"""A C program that shows what is broken: how it is compiled and run, and stopped in gdb."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gdbcuda.errors import UserError
+from gdbcuda.text.printable import visible
+
+FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-g", "-O0")
+LIBRARIES = ("-lcuda", "-lnvidia-ml", "-ldl", "-lpthread")
+NEEDED = ("-Wl,--no-as-needed",)  # what no symbol asks for
+LIBRARY, COPY = "-library.so", "copy-of-"
+CASE = "case"  # what the user is told to call it
+
+
+class ShowingProgram(NamedTuple):
+    """``program`` is C, ``flags`` what gcc is given beside the usual. ``preload`` are the libraries that are preloaded;
+    none where the program or its arguments see to that. ``symbol`` is the API function in which a breakpoint stops.
+    ``has_library``: the same text with -DLIBRARY is a library that the program is linked against."""
+
+    program: str
+    symbol: str
+    arguments: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    has_library: bool = False
+
+    def shown(self, title: str, hook: str, build: str) -> str:
+        """With the lines in front that a person types."""
+        lines = [title, "", *(f"    {line}" for line in self.typed(f"{build}/standin")), "",
+                 "A session of gdb that stops in it:", "", f"    {self.session(build)}"]  # fmt: skip
+        return "/* " + "\n".join(f"   {line}".rstrip() for line in lines).lstrip() + " */\n" + self.program
+
+    def typed(self, standin: str) -> Iterator[str]:
+        """To make it, and to run it."""
+        for path in self.preload:
+            if os.path.basename(path).startswith(COPY):
+                yield f"cp {self.preload[-1]} {os.path.basename(path)}"
+        yield from (shlex.join(words) for words, _ in gcc_lines(self, Path(CASE), standin))
+        preload = f"LD_PRELOAD={shlex.quote(' '.join(map(nearby, self.preload)))}" if self.preload else ""
+        settings = [*map(quoted, self.environment), preload]
+        yield " ".join(filter(None, [f"LD_LIBRARY_PATH={standin}", *settings, f"./{CASE}", *self.arguments]))
+
+    def session(self, build: str) -> str:
+        commands = [*(f"cuda-load {nearby(path)}" for path in self.preload), f"cuda-break {self.symbol}", "run"]
+        given = " ".join(f"-ex {shlex.quote(command)}" for command in commands)
+        settings = [f"LD_LIBRARY_PATH={build}/standin", *map(quoted, self.environment)]
+        return " ".join([*settings, f"gdbcuda gdb {given} --args ./{CASE}", *self.arguments])
+
+
+def nearby(path: str) -> str:
+    """The second file of a hook library is made where the program is."""
+    name = os.path.basename(path)
+    return f"./{name}" if name.startswith(COPY) else path
+
+
+def quoted(setting: str) -> str:
+    name, _, value = setting.partition("=")
+    return f"{name}={shlex.quote(value)}"
+
+
+def gcc_lines(shown: ShowingProgram, program: Path, standin: str) -> Iterator[tuple[list[str], str]]:
+    """What is typed for each file that is made, and the file; the program last."""
+    library = f"{program}{LIBRARY}"
+    if shown.has_library:
+        yield gcc(program, library, standin, ("-shared", "-fPIC", "-DLIBRARY")), library
+    path = f"-Wl,-rpath,{program.parent.resolve()}" if program.is_absolute() else "-Wl,-rpath,$ORIGIN"
+    flags = (*NEEDED, str(Path(library)) if program.is_absolute() else f"./{library}", path)
+    yield gcc(program, str(program), standin, flags if shown.has_library else shown.flags), str(program)
+
+
+def gcc(program: Path, made: str, standin: str, flags: Sequence[str]) -> list[str]:
+    return ["gcc", *FLAGS, "-o", made, f"{program}.c", f"-L{standin}", *flags, *LIBRARIES]
+
+
+def compiled(shown: ShowingProgram, program: Path, standin: str) -> None:
+    """Beside its source; `UserError` where gcc fails."""
+    for words, _ in gcc_lines(shown, program, standin):
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode:
+            raise UserError(f"gcc has failed: {visible(done.stderr.strip().splitlines()[0])} ({program}.c)")

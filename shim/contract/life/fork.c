@@ -1,0 +1,41 @@
+/* What a child does after a fork, without exec, while other threads of its parent were in calls. There is no context:
+   the driver refuses at once and takes no lock, so a lock that is waited for is the hook library's. */
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* DECLARATIONS */
+
+#define CALL(name) name
+
+/* WORK */
+
+enum { THREADS = 3, CHILDREN = 60 };
+
+static void *go_on(void *unused)
+{
+    for (;;)
+        refused();
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    int status = 0, failed = 0;
+
+    CALL(cuInit)(0);
+    refused();
+    loud = 0;
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&thread, NULL, go_on, NULL);
+    for (int i = 0; i < CHILDREN; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            refused();
+            _exit(0);
+        }
+        failed |= waitpid(child, &status, 0) < 0 || status != 0;
+    }
+    _exit(failed);
+}

@@ -1,0 +1,31 @@
+/* What is killed: several threads in any call. */
+#include <pthread.h>
+#include <stdio.h>
+/* DECLARATIONS */
+
+#define CALL(name) name
+
+/* WORK */
+
+enum { THREADS = 4 };
+
+static void *go_on(void *unused)
+{
+    start();
+    for (;;)
+        work();
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t thread;
+
+    puts("works");
+    fflush(stdout);
+    loud = 0;
+    for (int i = 1; i < THREADS; i++)
+        pthread_create(&thread, NULL, go_on, NULL);
+    go_on(NULL);
+    return 0;
+}

@@ -1,0 +1,96 @@
+"""gdbcuda conform, the group "books": libraries of shim/sample/wrong/books, each with one mistake, and what is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conform_hooks import ConformFiles
+from shim_support import HOOK
+
+LIMIT = 256 << 20
+ALLOC = "books/cuMemAlloc_v2"
+WRONG = {
+    "forgets_failure": (ALLOC, "cuMemAlloc_v2 fails, and changes how much cuMemGetInfo_v2 says is used"),
+    "frees_twice": (ALLOC, "a second cuMemFree_v2 of a block fails, and changes how much cuMemGetInfo_v2 says is used"),
+    "total_alone": (ALLOC, "after cuMemAlloc_v2 cuMemGetInfo_v2 says that more is free than there is"),
+    "context_forgotten": (ALLOC, "all is given back, and cuMemGetInfo_v2 does not return to the start"),
+    "races": (f"{ALLOC} by 64 threads",
+              "64 threads that call cuMemAlloc_v2 at the same instant are granted more than the limit"),
+    "keeps_the_dead": ("books/processes", "what a killed process had is not given back"),
+    "lock_left_held": ("books/killed", "after kill -9 of a process the next one does not end"),
+}  # fmt: skip
+UNCOUNTED = ("cuMemAllocPitch_v2", "cuMemAllocAsync", "cuMemAllocManaged", "cuMemCreate", "cuArrayCreate_v2")
+
+
+@pytest.fixture(scope="module")
+def files(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> ConformFiles:
+    return ConformFiles(tmp_path_factory.mktemp("conform"), shim)
+
+
+def quota(files: ConformFiles, name: str, region: Path, *words: str | Path) -> list[str]:
+    given = ["--env", f"QUOTA={LIMIT}", "--env", f"QUOTA_REGION={region}", "--limit", str(LIMIT)]
+    return files.broken(files.shim / "sample" / f"{name}.so", *given, *words)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_each_mistake_is_found(files: ConformFiles, tmp_path: Path, name: str) -> None:
+    case, expected = WRONG[name]
+    assert f"{case}: {expected}" in quota(files, f"wrong/books/{name}", tmp_path / "region", "--only", case)
+
+
+@pytest.mark.parametrize("allocator", UNCOUNTED)
+def test_a_way_past_the_limit_is_found(files: ConformFiles, tmp_path: Path, allocator: str) -> None:
+    """A library that knows cuMemAlloc_v2 alone."""
+    found = quota(files, "quota_hook", tmp_path / "region", "--only", f"books/{allocator}")
+    uncounted = f"after {allocator} cuMemGetInfo_v2 does not count all that is held"
+    assert (
+        f"books/{allocator}: {uncounted}" in found
+        or f"books/{allocator}: {allocator} grants more than the limit" in found
+    )
+
+
+def test_processes_that_share_a_limit_rightly(files: ConformFiles, tmp_path: Path) -> None:
+    words = [word for case in ("processes", "killed", "cuMemAlloc_v2 by*") for word in ("--only", f"books/{case}")]
+    assert quota(files, "quota_hook", tmp_path / "region", *words) == []
+
+
+def test_processes_that_race(files: ConformFiles, tmp_path: Path) -> None:
+    found = quota(files, "wrong/books/races", tmp_path / "region", "--only", "books/processes")
+    assert found == ["books/processes: processes that ask at the same instant are granted more than the limit"]
+
+
+def test_our_own_hook_library_keeps_its_books(files: ConformFiles, shim: Path) -> None:
+    words = ["--env", f"GDBCUDA_MEMORY_LIMIT={LIMIT}", "--limit", str(LIMIT)]
+    report = files.data(shim / HOOK, "--only", "books", *words)
+    assert report["broken"] == [] and len(report["cases"]) > 40
+    assert "books/processes: each process is counted by itself, so no limit is shared" in report["not_tried"]
+
+
+def test_what_cannot_be_tried_is_said(files: ConformFiles, shim: Path) -> None:
+    report = files.data(shim / HOOK, "--only", "books/cuMipmappedArrayCreate")
+    assert report["not_tried"] == [
+        "books: cuGraphAddMemAllocNode is not tried: nothing here makes its arguments",
+        "books: cuGraphAddNode is not tried: nothing here makes its arguments",
+        "books: cuGraphAddNode_v2 is not tried: nothing here makes its arguments",
+        "books: without --limit SIZE nothing is asked about a limit",
+        "books: cuMipmappedArrayCreate is not tried: the driver does not have it",
+    ]
+
+
+def test_a_random_sequence_is_made_small(files: ConformFiles, tmp_path: Path) -> None:
+    """It takes three blocks at a time, and six calls."""
+    given = ["--env", f"QUOTA={LIMIT}", "--env", f"QUOTA_REGION={tmp_path / 'region'}", "--limit", str(LIMIT)]
+    hook = files.shim / "sample/wrong/books/small_table.so"
+    found = files.data(hook, "--only", "books/random", "--only", ALLOC, *given)["broken"]
+    assert {one["case"] for one in found} == {"books/random"}
+    for one in found:
+        calls = one["example"].rpartition(": ")[2].split("; ")
+        assert sum(call.startswith("cuMemAlloc_v2") for call in calls) == 3 and len(calls) == 6
+
+
+def test_without_hypothesis_it_is_said(files: ConformFiles, tmp_path: Path, shim: Path) -> None:
+    (tmp_path / "hypothesis.py").write_text("raise ImportError('not here')\n")
+    done = files.run(shim / HOOK, "--only", "books/random", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0
+    assert "pip install 'gdbcuda[conform]' brings hypothesis" in " ".join(done.stdout.split())

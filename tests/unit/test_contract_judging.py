@@ -1,0 +1,135 @@
+"""What is concluded from the numbers of a hook library after each step of a sequence."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdbcuda import api
+from gdbcuda.contract.books.judging import Books, Judge
+from gdbcuda.contract.books.memory_functions import MemoryFunctions
+from gdbcuda.contract.books.numbers import Observed, Said, read
+from gdbcuda.contract.books.sequences import GRANULE, CallSequence
+from gdbcuda.contract.books.steps import Model
+
+TABLE = api.load()
+FUNCTIONS = MemoryFunctions(TABLE, frozenset({"cuMemGetInfo_v2", "nvmlDeviceGetMemoryInfo"}))
+INFO, NVML = "cuMemGetInfo_v2", "nvmlDeviceGetMemoryInfo"
+TOTAL = 256 << 20
+REFUSED = 2
+
+
+def name(code: int) -> str:
+    return TABLE.error_name("driver", code) or ""
+
+
+def one_block() -> CallSequence:
+    """Got and given back."""
+    sequence = CallSequence(FUNCTIONS)
+    sequence.allocate(TABLE.functions["cuMemAlloc_v2"], GRANULE)
+    sequence.give_back()
+    return sequence
+
+
+def judged(sequence: CallSequence, *rows: tuple[int, dict[str, Said]], limit: int = 0, room: int = 0) -> list[str]:
+    """``rows``: the result and what is said after each step, the start first."""
+    seen = [Observed(number, result, said) for number, (result, said) in enumerate(rows)]
+    books = Books(limit, room, FUNCTIONS.hooked, name)
+    return [one.what for one in Judge(sequence.steps, seen, books).wrongs()]
+
+
+def used(bytes: int, total: int = TOTAL) -> dict[str, Said]:
+    return {INFO: Said(total - bytes, total)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([(0, used(0)), (0, used(GRANULE)), (0, used(0))], []),
+        ([(0, used(GRANULE)), (0, used(0)), (0, used(GRANULE))],
+         ["cuMemAlloc_v2 hands out memory, and cuMemGetInfo_v2 says that less is used",
+          "cuMemFree_v2 gives memory back, and cuMemGetInfo_v2 says that more is used"]),
+        ([(0, used(0)), (0, used(GRANULE)), (0, used(GRANULE))],
+         ["cuMemFree_v2 gives back a block, and cuMemGetInfo_v2 does not go back by what it has taken",
+          "all is given back, and cuMemGetInfo_v2 does not return to the start"]),
+        ([(0, used(0)), (REFUSED, used(GRANULE))],
+         ["cuMemAlloc_v2 fails, and changes how much cuMemGetInfo_v2 says is used"]),
+        ([(0, used(0)), (REFUSED, used(0))], []),
+        ([(0, used(0)), (0, {INFO: Said(TOTAL + 1, TOTAL)}), (0, used(0))],
+         ["after cuMemAlloc_v2 cuMemGetInfo_v2 says that more is free than there is",
+          "cuMemAlloc_v2 hands out memory, and cuMemGetInfo_v2 says that less is used",
+          "cuMemFree_v2 gives memory back, and cuMemGetInfo_v2 says that more is used"]),
+        ([(0, {NVML: Said(TOTAL, TOTAL, 0)}), (0, {NVML: Said(TOTAL, TOTAL, GRANULE)}),
+          (0, {NVML: Said(TOTAL, TOTAL, 0)})],
+         ["after cuMemAlloc_v2 what nvmlDeviceGetMemoryInfo says does not add up"]),
+    ],
+)  # fmt: skip
+def test_without_a_limit(rows: list[tuple[int, dict[str, Said]]], expected: list[str]) -> None:
+    assert judged(one_block(), *rows) == expected
+
+
+def test_what_is_held_and_not_counted() -> None:
+    found = judged(one_block(), (0, used(0)), (0, used(0)), (0, used(0)), limit=TOTAL)
+    assert found == ["after cuMemAlloc_v2 cuMemGetInfo_v2 does not count all that is held"]
+
+
+def test_a_refusal_within_the_limit() -> None:
+    rows = [(0, used(0)), (REFUSED, used(0))]
+    assert judged(one_block(), *rows, limit=TOTAL, room=GRANULE) == ["cuMemAlloc_v2 refuses what is within the limit"]
+    assert judged(one_block(), *rows, limit=TOTAL, room=GRANULE - 1) == []
+
+
+def test_more_than_the_limit() -> None:
+    rows = [(0, used(0)), (0, used(GRANULE)), (0, used(0))]
+    assert judged(one_block(), *rows, limit=GRANULE - 1) == ["cuMemAlloc_v2 grants more than the limit"]
+    assert judged(one_block(), *rows, limit=GRANULE) == []
+
+
+def test_two_functions_that_do_not_agree() -> None:
+    def both(first: int, second: int) -> dict[str, Said]:
+        return {**used(first), NVML: Said(TOTAL - second, TOTAL, second)}
+
+    rows = [(0, both(0, 0)), (0, both(GRANULE, 4 * GRANULE)), (0, both(0, 0))]
+    assert judged(one_block(), *rows, limit=TOTAL) == [
+        "after cuMemAlloc_v2 cuMemGetInfo_v2 and nvmlDeviceGetMemoryInfo do not agree"]  # fmt: skip
+    rounded = [(0, both(0, 0)), (0, both(GRANULE, 2 * GRANULE)), (0, both(0, 0))]
+    assert judged(one_block(), *rounded, limit=TOTAL) == []
+
+
+def test_a_second_free_that_changes_the_numbers() -> None:
+    sequence = CallSequence(FUNCTIONS)
+    held = sequence.allocate(TABLE.functions["cuMemAlloc_v2"], GRANULE)
+    sequence.free(held, TABLE.functions["cuMemFree_v2"], again=True)
+    rows = [(0, used(GRANULE)), (0, used(2 * GRANULE)), (0, used(GRANULE)), (1, used(0))]
+    assert judged(sequence, *rows)[0] == (
+        "a second cuMemFree_v2 of a block fails, and changes how much cuMemGetInfo_v2 says is used")  # fmt: skip
+
+
+def test_physical_memory_lives_as_long_as_its_last_mapping() -> None:
+    sequence, model, live = CallSequence(FUNCTIONS), Model(), []
+    sequence.map(sequence.allocate(TABLE.functions["cuMemCreate"], GRANULE))
+    sequence.retain(sequence.places[0])
+    sequence.give_back_handles()
+    sequence.give_back()
+    for step in sequence.steps:
+        model.made(step)
+        live.append(model.live)
+    assert live == [GRANULE] * 5 + [0]
+
+
+def test_a_context_takes_its_blocks_and_no_physical_memory() -> None:
+    sequence, model = CallSequence(FUNCTIONS), Model()
+    sequence.begin_context()
+    sequence.allocate(TABLE.functions["cuMemAlloc_v2"], 3 * GRANULE)
+    sequence.allocate(TABLE.functions["cuMemCreate"], GRANULE)
+    sequence.end_context()
+    for step in sequence.steps:
+        model.made(step)
+    assert model.live == GRANULE and len(sequence.blocks) == 1
+
+
+def test_what_a_program_has_printed() -> None:
+    first, second = read("noise\nstep 0 0\nsays cuMemGetInfo_v2 0 free 5 total 9\nstep 1 2\n"
+                         "says cuMemGetInfo_v2 201 free 0 total 0\n"
+                         "says nvmlDeviceGetMemoryInfo 0 total 9 free 4 used 5\n")  # fmt: skip
+    assert first == Observed(0, 0, {"cuMemGetInfo_v2": Said(5, 9)})
+    assert second == Observed(1, 2, {"nvmlDeviceGetMemoryInfo": Said(4, 9, 5)})
