@@ -16,6 +16,7 @@ GROUPS = {
     (3, 13): {"runtime": 3, "interpreter": 6, "thread": 19, "frame": 28, "code": 34, "bytes": 64, "text": 67},
     (3, 14): {"runtime": 3, "interpreter": 6, "thread": 22, "frame": 31, "code": 39, "bytes": 74, "text": 77},
 }
+THREAD_KEYS = {(3, 13): 2160, (3, 14): 2336}  # not published
 CODE_MASKS = {(3, 13): ~1, (3, 14): ~3}  # the lowest bits of a frame's pointer to its code are flags
 
 
@@ -44,5 +45,6 @@ def layout(table: bytes, version: tuple[int, int]) -> Layout:
         bytes_size=words[at["bytes"] + 1], bytes_data=words[at["bytes"] + 2],
         text_state=words[at["text"] + 1], text_length=words[at["text"] + 2], text_ascii=words[at["text"] + 3],
         text_compact=words[at["text"] + 3] + 16,
-        state_shift=8 if is_free_threaded and version >= (3, 14) else 2, code_mask=CODE_MASKS[version],
+        state_shift=8 if is_free_threaded and version >= (3, 14) else 2, thread_key=THREAD_KEYS[version],
+        code_mask=CODE_MASKS[version],
     )  # fmt: skip

@@ -12,7 +12,8 @@ NOWHERE = -1  # this version has no such field
 
 
 class Layout(NamedTuple):
-    """``frame_of``: the offsets that lead from a thread state to its innermost frame, each but the last read as a
+    """``thread_key``: where ``_PyRuntime`` has the thread-specific data of a thread's own state, a Py_tss_t.
+    ``frame_of``: the offsets that lead from a thread state to its innermost frame, each but the last read as a
     pointer. ``frame_size`` bytes of a frame hold all that is asked of it."""
 
     version: tuple[int, int]
@@ -44,6 +45,7 @@ class Layout(NamedTuple):
     text_ascii: int
     text_compact: int
     state_shift: int = 2  # of the kind; the bits "compact" and "ascii" are above it
+    thread_key: int = NOWHERE
     code_mask: int = -1  # the bits of the frame's pointer to its code that are the address
 
     @property
@@ -64,24 +66,28 @@ KNOWN = {
         (3, 9), interpreters=32, interpreter_next=0, interpreter_threads=8, thread_next=8, thread_pthread=176,
         thread_native=NOWHERE, frame_of=(24,), chunk=NOWHERE, frame_size=112, frame_previous=24, frame_code=32,
         frame_position=104, frame_owner=NOWHERE, frame_line=108, frame_trace=80, code_file=104, code_name=112,
-        code_qualified_name=NOWHERE, code_first_line=40, code_lines=120, code_start=NOWHERE, **SHAPES["until 3.11"],
+        code_qualified_name=NOWHERE, code_first_line=40, code_lines=120, code_start=NOWHERE,
+        thread_key=584, **SHAPES["until 3.11"],
     ),
     (3, 10): Layout(
         (3, 10), interpreters=32, interpreter_next=0, interpreter_threads=8, thread_next=8, thread_pthread=176,
         thread_native=NOWHERE, frame_of=(24,), chunk=NOWHERE, frame_size=112, frame_previous=24, frame_code=32,
         frame_position=96, frame_owner=NOWHERE, frame_line=100, frame_trace=72, code_file=104, code_name=112,
-        code_qualified_name=NOWHERE, code_first_line=40, code_lines=120, code_start=NOWHERE, **SHAPES["until 3.11"],
+        code_qualified_name=NOWHERE, code_first_line=40, code_lines=120, code_start=NOWHERE,
+        thread_key=584, **SHAPES["until 3.11"],
     ),
     (3, 11): Layout(
         (3, 11), interpreters=40, interpreter_next=0, interpreter_threads=16, thread_next=8, thread_pthread=152,
         thread_native=160, frame_of=(56, 8), chunk=296, frame_size=72, frame_previous=48, frame_code=32,
         frame_position=56, frame_owner=69, frame_line=NOWHERE, frame_trace=NOWHERE, code_file=112, code_name=120,
-        code_qualified_name=128, code_first_line=72, code_lines=136, code_start=184, **SHAPES["until 3.11"],
+        code_qualified_name=128, code_first_line=72, code_lines=136, code_start=184,
+        thread_key=592, **SHAPES["until 3.11"],
     ),
     (3, 12): Layout(
         (3, 12), interpreters=40, interpreter_next=0, interpreter_threads=72, thread_next=8, thread_pthread=136,
         thread_native=144, frame_of=(56, 0), chunk=232, frame_size=72, frame_previous=8, frame_code=0,
         frame_position=56, frame_owner=70, frame_line=NOWHERE, frame_trace=NOWHERE, code_file=112, code_name=120,
-        code_qualified_name=128, code_first_line=68, code_lines=136, code_start=192, **SHAPES["3.12"],
+        code_qualified_name=128, code_first_line=68, code_lines=136, code_start=192,
+        thread_key=1544, **SHAPES["3.12"],
     ),
 }  # fmt: skip

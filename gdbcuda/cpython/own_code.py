@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from gdbcuda.cpython.stacks import PythonFrame
 
+NO_ADDRESS = 1 << 63  # x86-64 and aarch64 have none from here to the kernel's own half
 INSTALLED = re.compile(r".*/(?:site|dist)-packages/")
 STANDARD = re.compile(r".*/lib(?:64)?/python3\.\d+[a-z]?/|<frozen ")
 
@@ -51,6 +53,12 @@ def text(frame: PythonFrame) -> str:
     """ "train.py:41 in step()"."""
     name = frame.function if frame.function.startswith("<") else f"{frame.function}()"
     return f"{line_of(frame)} in {name}"
+
+
+def as_place(frame: PythonFrame, number: int) -> dict[str, Any]:
+    """As a log describes a place, under a number that is no address."""
+    return {"address": number, "script": True, "function": frame.function, "object": frame.file, "line": frame.line,
+            "layer": "app", "source": line_of(frame)}  # fmt: skip
 
 
 def callers_text(frames: Sequence[PythonFrame]) -> str:

@@ -18,7 +18,7 @@ from gdbcuda.memory import DictMemory
 from gdbcuda.rings import ring
 from gdbcuda.rings.ring import Record, Ring, Words
 from gdbcuda.rings.ring_functions import RecordedFunction, recorded_words
-from gdbcuda.rings.ring_layout import WORD
+from gdbcuda.rings.ring_layout import IS_PYTHON, WORD
 
 NANOSECONDS = 1e9
 NOTHING = DictMemory({})
@@ -215,7 +215,9 @@ def calls(
 def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table) -> RingCall:
     call = RingCall(UNNUMBERED, known.function.symbol, start, found.lwp)
     call.lwp, call.pid, call.layer, call.object, call.caller = found.lwp, found.pid, known.layer, known.object, one.back
-    call.stack = [one.back, *one.callers] if one.callers else []
+    call.python = next((number for number in one.callers[:1] if number & IS_PYTHON), 0)  # of a stack
+    outer = one.callers[1:] if call.python else one.callers
+    call.stack = [one.back, *outer] if outer else []
     call.entered = known, one, table
     return call
 

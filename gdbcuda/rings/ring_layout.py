@@ -34,11 +34,12 @@ STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "AROUND",
 # or begins; with IS_TEXT as many of them as there are.
 # AFTER: code that is called when the call has succeeded, with the record; 0 for none. ADDRESS: the function's entry,
 # where that jumps to the recorder: another debugger finds the slot by it.
+# PYTHON: 1 where CALLERS begin with the Python that led to the call.
 # MAKES_WORK: 1 where AROUND and BEHIND are told of its calls.
 # SHAPE: what of this a call has to look at, as the recorder finds it when the first one comes; 0 until then.
 # What most calls need comes first, in one cache line.
 FUNCTION = offsets("ORIGINAL", "STACK", "SHAPE", "OUT_COUNT", ("OUTS", MOST_OUTS), "FLOATS", "IN_COUNT",
-                   ("INS", MOST_INS), "AFTER", "ADDRESS", "MAKES_WORK", ("UNUSED", 4))  # fmt: skip
+                   ("INS", MOST_INS), "AFTER", "ADDRESS", "MAKES_WORK", "PYTHON", ("UNUSED", 3))  # fmt: skip
 IS_TEXT = 1 << 32
 NO_TICKS = 2
 
@@ -51,7 +52,8 @@ RING = offsets("RECORDS", "HEAD", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATE
 
 # One call. POSITION is its number in the ring, from 1, and is written last at the entry; DONE is the same, written
 # last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS, INS: each its size
-# and its bytes. CALLERS: return addresses further up the stack, up to a 0.
+# and its bytes. CALLERS: return addresses further up the stack, up to a 0; the first may be the id of a Python stack,
+# in which the bit IS_PYTHON is set.
 _OF_EACH = ("POSITION", "FUNCTION", "ENTERED", "BACK", "TOP", "LEFT", "RESULT", "DONE", ("REGISTERS", REGISTERS))
 _OF_SOME = (("STACK", STACK_WORDS), ("FLOATS", FLOATS), ("OUTS", OUT_WORDS), ("INS", IN_WORDS),
             ("CALLERS", MOST_CALLERS))  # fmt: skip
@@ -103,6 +105,23 @@ FILTER = offsets("CODE", "SIZE_OF_CODE", ("NAME", 14))
 # only so many words of those parts.
 CALL_BEGINS = int.from_bytes(b"\0\0\0\0\0cal", "little")
 
+# At PYTHON_SYMBOL: how a CPython in the process lays out its structs, as `cpython.layouts` names it. RUNTIME: its
+# _PyRuntime, 0 where there is none. FRAME, THROUGH: from the thread state to its frame. NAMES: of functions whose calls
+# get the Python that led to them.
+PYTHON_FIELDS = ("FRAME", "THROUGH", "PTHREAD", "KEY", "FRAME_SIZE", "PREVIOUS", "CODE", "POSITION", "OWNER",
+                 "CODE_MASK", "CODE_START", "CODE_FILE", "CODE_NAME", "CODE_FIRST_LINE", "CODE_LINES",
+                 "CODE_OBJECT_SIZE", "BYTES_SIZE", "BYTES_DATA", "TEXT_LENGTH", "TEXT_STATE", "TEXT_ASCII",
+                 "TEXT_COMPACT", "STATE_SHIFT")  # fmt: skip
+PYTHON = offsets("RUNTIME", "VERSION", "SALT", "NAMES", "NAMES_SIZE", *PYTHON_FIELDS)
+IS_PYTHON, MOST_PYTHON = 1 << 63, 128
+
+# The file of a trace folder with what these ids mean. A stack: MAGIC_STACK, its id, how many frames, and of each the
+# id of its code and where it is in it. Code: this, then the file's and the function's name, characters of KIND bytes,
+# and the table of its lines; sizes are bytes.
+PYTHON_STACKS = "stacks.python"
+TOLD = offsets("MAGIC", "ID", "VERSION", "LINE", "FILE_KIND", "FILE_SIZE", "NAME_KIND", "NAME_SIZE", "LINES_SIZE")
+MAGIC_STACK, MAGIC_CODE = (int.from_bytes(one, "little") for one in (b"\0pystack", b"\0pycode\0"))
+
 # The frame of a call that is being recorded, upwards from the stack pointer.
 FRAME = offsets(
     ("REGISTERS", REGISTERS), "R10", "R11", "FUNCTION", "ORIGINAL", "STACK", "RING", "RECORD", "POSITION",
@@ -117,17 +136,18 @@ MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS), "PAGE_COUNT", ("PAGES"
 
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRONT": FRONT, "REST": REST,
          "FRAME": FRAME, "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT,
-         "BESIDE": BESIDE}  # fmt: skip
+         "BESIDE": BESIDE, "PYTHON": PYTHON, "TOLD": TOLD}  # fmt: skip
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS", "MOST_RINGS",
            "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "FRONT_OUT_WORDS", "RING_RECORD",
            "HAS_ARGUMENTS", "HAS_OUTS", "HAS_CALLERS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
            "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
-           "A_FILTER", "PAST_LIBC", "MOST_ENTRIES", "CALL_BEGINS")  # fmt: skip
+           "A_FILTER", "PAST_LIBC", "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON",
+           "MAGIC_STACK", "MAGIC_CODE")  # fmt: skip
 
 
 def header() -> str:
     numbers = [f"#define {name} {globals()[name]:#x}" for name in NUMBERS]
-    numbers.append(f'#define BESIDE_SYMBOL "{BESIDE_SYMBOL}"')
+    numbers += [f'#define {name} "{globals()[name]}"' for name in ("BESIDE_SYMBOL", "PYTHON_STACKS")]
     return "\n".join([*numbers, *(f"#define {part}_{name} {at}" for part, found in PARTS.items()
                                   for name, at in found.items()), ""])  # fmt: skip
 

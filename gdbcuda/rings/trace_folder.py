@@ -11,32 +11,25 @@ from gdbcuda import __version__, api
 from gdbcuda.api import vendor
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
 from gdbcuda.calls.record import DIGITS, FORMAT, Call
-from gdbcuda.calls.references import BEFORE
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import open_source
-from gdbcuda.gpu.gpu_calls import POSITIONS
 from gdbcuda.gpu.gpu_file import gpu_file
-from gdbcuda.rings import ring, ring_calls, trace_files
-from gdbcuda.rings.ring import Record
+from gdbcuda.rings import ring, trace_files
+from gdbcuda.rings.process_reading import ProcessReading
 from gdbcuda.rings.ring_calls import NANOSECONDS
-from gdbcuda.rings.ring_functions import RecordedFunction
-from gdbcuda.rings.trace_files import Progress, RingFile, TracedProcess
+from gdbcuda.rings.ring_layout import PYTHON_STACKS
+from gdbcuda.rings.trace_files import Progress, RingFile
 from gdbcuda.rings.trace_filter import TraceFilter
 from gdbcuda.rings.trace_gpu import FolderGpu
-from gdbcuda.rings.trace_places import CodeOfProcess, handed_out
+from gdbcuda.rings.trace_python import PythonStacks
 
 PROCESS = re.compile(r"(\d+-\d+)\.process")
 OF_GPU = re.compile(r"(\d+-\d+)\.gpu")
 RING, KEPT = (re.compile(rf"((\d+-\d+)-\d+)\.{ending}") for ending in ("ring", "calls"))
 CONDITION, FILTERS = "condition", "filters"  # what --filter is, and what the processes read of it
-ONE_SECOND = 10**9  # ticks: whatever a second is
+PYTHON_NAMES = "python"  # whose calls get the Python that led to them
 FASTEST, SLOWEST = 0.05, 50.0  # nanoseconds that a tick may last
-OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
-TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
-WITHOUT = ("{} makes system calls past libc, by one of which the program may confine itself: what pointers lead to, "
-           "and calls of threads that began later or were forked, are not recorded")
-AS_KEPT = 60  # half of the bytes that a call has in a file, for a bar
 
 
 class TraceFolder:
@@ -47,7 +40,7 @@ class TraceFolder:
         self.names = listed(path)
         self.problems: list[str] = []
         self.processes = self.read_each(PROCESS, trace_files.process)
-        if {*self.names} <= {CONDITION, FILTERS}:
+        if {*self.names} <= {CONDITION, FILTERS, PYTHON_NAMES}:
             raise UserError(f"nothing was recorded into {path}: no call was made of a function that is recorded",
                             page="trace")  # fmt: skip
         if not self.processes:
@@ -93,9 +86,9 @@ class TraceFolder:
         rate = nanoseconds_a_tick([one.clock for some in rings.values() for one in some])
         asked = self.filter(table)
         calls: list[Call] = []
-        readings = []
+        readings, pythons = [], self.pythons()
         for number, (name, process) in enumerate(self.processes, 1):
-            readings.append(ProcessReading(process, number, table, log, asked, told))
+            readings.append(ProcessReading(process, number, table, log, asked, told, pythons))
             calls += readings[-1].calls(rings.get(name, []), rate, len(calls))
         gpu = FolderGpu(self.gpu_files, readings, log)
         calls += gpu.calls
@@ -118,6 +111,10 @@ class TraceFolder:
         text = contents(os.path.join(self.path, CONDITION)).decode("utf-8", "replace")
         return TraceFilter(text, table)
 
+    def pythons(self) -> PythonStacks:
+        found = PYTHON_STACKS in self.names
+        return PythonStacks(contents(os.path.join(self.path, PYTHON_STACKS)) if found else b"")
+
     def rings(self, told: Progress) -> dict[str, list[RingFile]]:
         """By process. What is taken out of a ring is kept first, so that is read last."""
         threads = dict(self.read_each(RING, lambda raw: trace_files.ring_file(raw, told)))
@@ -130,84 +127,6 @@ class TraceFolder:
 
     def since_beginning(self, seconds: float) -> float:
         return round(seconds - self.began / NANOSECONDS, DIGITS)
-
-
-class ProcessReading:
-    """``number`` tells processes apart that have had the same pid."""
-
-    def __init__(
-        self, process: TracedProcess, number: int, table: api.Table, log: Log, asked: TraceFilter | None = None,
-        told: Progress = trace_files.untold,
-    ) -> None:
-        self.told = told
-        self.process, self.number, self.table, self.log, self.asked = process, number, table, log, asked
-        self.places = CodeOfProcess(process)
-        self.key = {"inferior": number, "pid": process.pid}
-        self.by_position: dict[tuple[int, int], Call] = {}  # by thread and the lower half of its place in the ring
-        program = self.places.program
-        self.note("process", program=program.file if program else "")
-
-    def note(self, kind: str, **details: Any) -> None:
-        self.log.note(kind, {**details, **self.key})
-
-    def calls(self, rings: Iterable[RingFile], rate: float, number: int) -> list[Call]:
-        known, made = self.known(), []  # type: dict[int, RecordedFunction], list[Call]
-        for one in rings:
-            found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, rate))
-            wanted = self.wanted(one.records, known)
-            new = ring_calls.calls(found, counted(wanted, self.told), known, self.table, number + len(made))
-            made += new
-            positions = (record.position & POSITIONS for record in wanted if record.function in known)
-            self.by_position.update(((one.lwp, position), call) for position, call in zip(positions, new))
-            self.say_what_is_missing(one, known)
-        for call in made:
-            call.inferior, call.pid = self.number, self.process.pid
-            call.stack = self.places.stack(call.stack)
-        for details in self.places.details({at for call in made for at in (call.caller, *call.stack)}):
-            self.note("place", **details)
-        for address in handed_out(made, self.table):
-            self.note("function", address=address, **self.places.function(address))
-        for thread in self.process.without_file:
-            self.log.problems[f"thread {thread} of process {self.process.pid}: no room for its calls"] += 1
-        if made:
-            self.log.problems.update(WITHOUT.format(name) for name in sorted(self.process.past_libc))
-        return made
-
-    def wanted(self, records: list[Record], known: dict[int, RecordedFunction]) -> list[Record]:
-        """Of what the process has not asked itself."""
-        asked, done = self.asked, self.process.filtered
-        if asked is None:
-            return records
-        return [one for one in records if one.function in done or one.function not in known
-                or asked.wants(known[one.function], one)]  # fmt: skip
-
-    def known(self) -> dict[int, RecordedFunction]:
-        found = {}
-        for number, one in self.process.functions.items():
-            function = self.table.functions.get(one.name) or api.load().functions.get(one.name)
-            file = os.path.basename(one.object.file) if one.object is not None else ""
-            if function is not None:
-                found[number] = RecordedFunction(function, self.layer(function, one), file)
-        return found
-
-    def layer(self, function: api.Function, one: trace_files.BoundFunction) -> str:
-        found = self.places.layer(one.object)
-        return "runtime" if found == "app" and function.api == "runtime" else found  # linked into it
-
-    def say_what_is_missing(self, one: RingFile, known: dict[int, RecordedFunction]) -> None:
-        if one.lost:
-            self.note("unseen", name=BEFORE)
-            self.log.problems[TOO_FAST if one.is_kept else OVERWRITTEN] += one.lost
-        nameless = sum(record.function not in known for record in one.records)
-        if nameless:
-            self.log.problems["a call of a function whose name is not in the folder"] += nameless
-
-
-def counted(records: list[Record], told: Progress) -> Iterator[Record]:
-    for place, one in enumerate(records):
-        if place % trace_files.OFTEN == 0:
-            told(min(trace_files.OFTEN, len(records) - place) * AS_KEPT)
-        yield one
 
 
 def listed(path: str) -> list[str]:
@@ -230,11 +149,6 @@ def nanoseconds_a_tick(clocks: Iterable[ring.Words]) -> float:
         if later_ns - ns > longest and FASTEST < found < SLOWEST:
             longest, rate = later_ns - ns, found
     return rate
-
-
-def with_rate(clock: ring.Words, rate: float) -> ring.Words:
-    ticks, ns = clock[:2]
-    return ticks, ns, ticks + ONE_SECOND, ns + round(ONE_SECOND * rate)
 
 
 def renumber(calls: list[Call], around: Mapping[int, Call]) -> None:

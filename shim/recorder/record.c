@@ -101,6 +101,7 @@ static void note_pointees(const word *wanted, word count, word *ring, const word
 #define HAS_ONE_OUT 2ul /* which the front of a record has room for */
 #define TELLS 4ul
 #define IS_FOLLOWED 8ul
+#define WANTS_PYTHON 16ul
 
 static int has_one_out(const word *function)
 {
@@ -112,6 +113,8 @@ static word shape_found(const word *function)
     word found = IS_KNOWN, is_one = has_one_out(function) ? HAS_ONE_OUT : HAS_OUTS;
     if (function[FUNCTION_STACK] | function[FUNCTION_FLOATS] | function[FUNCTION_IN_COUNT])
         found |= HAS_ARGUMENTS;
+    if (function[FUNCTION_PYTHON])
+        found |= HAS_CALLERS | WANTS_PYTHON;
     return found | (function[FUNCTION_OUT_COUNT] ? is_one : 0) | (function[FUNCTION_MAKES_WORK] ? TELLS : 0) |
            (function[FUNCTION_AFTER] ? IS_FOLLOWED : 0);
 }
@@ -124,9 +127,10 @@ static inline word shape_of(word *function)
 }
 
 /* By the frame pointers of those who keep them. Where one leads nowhere, or not up the stack, nobody is further up. */
-static void note_callers(word *ring, word *callers, const word *caller, word most, word ticks)
+static void note_callers(word *ring, word *callers, word count, const word *caller, word most, word ticks)
 {
-    word frame = caller[-1], below = (word)caller, count = 0, pair[2];
+    word frame = caller[-1], below = (word)caller, pair[2];
+    most += count;
     while (count < most && count < MOST_CALLERS && frame > below && !(frame % sizeof(word)) &&
            peek(ring, pair, frame, sizeof pair, 0, ticks, SEEN_FOR) == sizeof pair && pair[1]) {
         callers[count++] = pair[1];
@@ -155,8 +159,11 @@ static __attribute__((noinline)) void note_more(const word *function, const word
     const word *caller = frame + FRAME_SIZE + 2;
     if (parts & HAS_ARGUMENTS)
         note_arguments(function, frame, ring, front, rest);
-    if (parts & HAS_CALLERS)
-        note_callers(ring, rest + REST_CALLERS, caller, gdbcuda_recorder_v1[STATE_CALLERS], ticks_now());
+    if (parts & HAS_CALLERS) {
+        word ticks = ticks_now(), *callers = rest + REST_CALLERS;
+        callers[0] = parts & WANTS_PYTHON && python_stack ? python_stack(ring, ticks) : 0;
+        note_callers(ring, callers, callers[0] != 0, caller, gdbcuda_recorder_v1[STATE_CALLERS], ticks);
+    }
     word told = gdbcuda_recorder_v1[STATE_AROUND];
     if (parts & TELLS && told) /* it makes work for a GPU */
         ((void (*)(word, word, word))told)(ring[RING_LWP], frame[FRAME_POSITION], (word)(caller + 1));

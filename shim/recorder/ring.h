@@ -44,6 +44,9 @@ __attribute__((weak)) void ring_keep(word *ring, word records);
 __attribute__((weak)) void ring_told_time(word *ring);
 __attribute__((weak)) void ring_failed(void);
 
+/* One word for the Python that runs in the calling thread; 0 where there is none, or none that is known. */
+__attribute__((weak, visibility("hidden"))) word python_stack(const word *ring, word ticks);
+
 long system_call(long number, word a, word b, word c, word d, word e, word f);
 
 static inline word ticks_now(void)

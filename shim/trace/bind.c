@@ -1,6 +1,6 @@
 /* What the loader tells and asks a library that audits it: which objects there are, and at each binding of a function,
  * through a PLT or by dlsym, whether that is the address. Nothing is exported for it, and nobody finds another function. */
-#include "trace.h"
+#include "python.h"
 
 #include <link.h>
 
@@ -35,6 +35,12 @@ static word number_in(const char *text)
     return found;
 }
 
+static void python_begin(void)
+{
+    gdbcuda_python_v1[PYTHON_NAMES] = folder_file(&gdbcuda_trace, "python", &gdbcuda_python_v1[PYTHON_NAMES_SIZE]);
+    gdbcuda_python_v1[PYTHON_SALT] = ticks_now(); /* other processes write of other code at the same address */
+}
+
 /* Before anything of the program is loaded. */
 __attribute__((constructor)) static void start(int count, char **words, char **environment)
 {
@@ -48,6 +54,7 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
         gdbcuda_recorder_v1[STATE_RECORDS] = records;
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
     filters_begin(&gdbcuda_trace);
+    python_begin();
     past_libc_begin(environment);
     beside_wanted(value_of(environment, "GDBCUDA_GPU"));
 }
@@ -69,6 +76,8 @@ static void move_to(word there)
     apart = there - HERE;
     for (word part = STATE_RECORDS; part <= STATE_CALLERS; part++)
         THERE(gdbcuda_recorder_v1)[0][part] = gdbcuda_recorder_v1[part];
+    for (word part = 0; part < PYTHON_SIZE; part++)
+        THERE(gdbcuda_python_v1)[0][part] = gdbcuda_python_v1[part];
     trace_move(THERE(gdbcuda_trace), &gdbcuda_trace);
 }
 
@@ -101,6 +110,8 @@ ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie
         trace_program(program, sizeof program);
     const char *name = *object->l_name ? object->l_name : program;
     *cookie = trace_entry(THERE(gdbcuda_trace), AN_OBJECT, 0, object->l_addr, 0, name);
+    if (space == THE_PROGRAMS_SPACE)
+        python_noticed(object, *THERE(gdbcuda_python_v1));
     look_past_libc(object, name, *cookie);
     return BIND_TO | BIND_FROM;
 }
@@ -123,6 +134,7 @@ static void describe(word *words, const struct api_function *function)
     for (word i = 0; i < function->ins_count; i++)
         words[FUNCTION_INS + i] = function->ins[i];
     words[FUNCTION_AFTER] = handed_out_by(function->name);
+    words[FUNCTION_PYTHON] = (word)python_is_wanted(*THERE(gdbcuda_python_v1), function->name);
 }
 
 /* The code that records calls of the function at that address, or the address itself where it cannot be or an object

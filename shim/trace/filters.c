@@ -25,16 +25,22 @@ static int is_sound(const word *filters, word size)
            filters[1] <= (size / sizeof(word) - HEADER) / FILTER_SIZE;
 }
 
-void filters_begin(struct trace *trace)
+word folder_file(const struct trace *trace, const char *name, word *size)
 {
     char path[sizeof trace->folder + 16], *to = path;
-    if (trace->filters)
-        return;
     for (const char *from = trace->folder; *from; from++)
         *to++ = *from;
-    for (const char *from = "/filters"; *from || (*to = 0); from++)
-        *to++ = *from;
-    const word *found = (const word *)file_mapped(path, &trace->filters_size);
+    for (*to++ = '/'; *name; name++)
+        *to++ = *name;
+    *to = 0;
+    return file_mapped(path, size);
+}
+
+void filters_begin(struct trace *trace)
+{
+    if (trace->filters)
+        return;
+    const word *found = (const word *)folder_file(trace, "filters", &trace->filters_size);
     trace->filters = is_sound(found, trace->filters_size) ? found : 0;
 }
 

@@ -9,7 +9,7 @@ ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 ALL += $(TRACE_LIBRARY)
 endif
 
-$(TRACE_BUILD)/functions.c: trace/generate.py ../gdbcuda/rings/ring_functions.py ../gdbcuda/rings/ring_layout.py $(API_SOURCES)
+$(TRACE_BUILD)/functions.c: trace/generate.py ../gdbcuda/rings/ring_functions.py ../gdbcuda/rings/ring_layout.py $(wildcard ../gdbcuda/cpython/*.py) ../gdbcuda/rings/python_words.py $(API_SOURCES)
 	@mkdir -p $(@D)
 	$(GENERATE) trace/generate.py > $@
 

@@ -69,6 +69,9 @@ int trace_is_of_machine(const char *file);
 
 /* places.c is the last two. */
 
+/* filters.c. A file in the folder, mapped to be read; 0 where there is none. */
+word folder_file(const struct trace *trace, const char *name, word *size);
+
 /* filters.c. Which of a function's calls are recorded: 0 for none. */
 void filters_begin(struct trace *trace);
 const word *filter_of(const struct trace *trace, const char *name);

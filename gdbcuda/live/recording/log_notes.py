@@ -33,7 +33,6 @@ from gdbcuda.live.recording.footprint import RecordWish
 
 # tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
 IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
-NO_ADDRESS = 1 << 63  # x86-64 and aarch64 have none from here to the kernel's own half
 NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
 
 
@@ -77,9 +76,8 @@ class LogNotes:
     def script(self, frame: PythonFrame) -> int:
         """A place that is no address: a number of its own, where no address can be."""
         key = frame._replace(entry=0)
-        number = self.scripts().setdefault(key, NO_ADDRESS + len(self.scripts()))
-        self.note("place", number, {"address": number, "script": True, "function": frame.function, "object": frame.file,
-                                    "line": frame.line, "layer": "app", "source": own_code.line_of(frame)})  # fmt: skip
+        number = self.scripts().setdefault(key, own_code.NO_ADDRESS + len(self.scripts()))
+        self.note("place", number, own_code.as_place(frame, number))
         return number
 
     def note_kernel(self, function: api.Function, call: Call, raws: list[bytes | None]) -> None:

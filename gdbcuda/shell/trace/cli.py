@@ -31,6 +31,7 @@ _EXAMPLES = (
     "gdbcuda trace --filter 'bytesize > 1G' -- python train.py",
     "gdbcuda trace --in hook --last 100000 -- ./serve",
     "gdbcuda trace --gpu -o calls -- ./train",
+    "gdbcuda trace --python -o calls -- python train.py",
     "gdbcuda trace -p 4711 --for 10s -o calls",
     "gdbcuda trace --with strace -o kernel.jsonl -- ./train",
     "gdbcuda trace --with uprobe --function 'cuMem*' --filter 'bytesize > 1M' -p 47",
@@ -49,6 +50,8 @@ class TraceOptions(ObserverOptions):
     all: bool = flag("keep all calls, as far as they can be written away")
     last: int = option(NUMBER, f"of each thread at least the last N calls ({LAST}, and {AHEAD} for --all)", default=0)
     stack: int = option(NUMBER, f"with the callers of each call, at most N ({MOST_CALLERS})", default=0)
+    python: bool = flag("with the lines of Python that led to each call that makes memory")
+    python_for: list[str] = options(text("FUNC"), "the same for calls of these functions, such as 'cuLaunch*'")
     program: list[str] = rest(text("PROGRAM"), "the program and its arguments")
 
 
@@ -65,7 +68,7 @@ def run(wanted: TraceOptions) -> int:
     from gdbcuda import api
     from gdbcuda.gpu import gpu_recording
     from gdbcuda.rings import trace_folder
-    from gdbcuda.shell.trace import filters, starting
+    from gdbcuda.shell.trace import filters, python_names, starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
     if wanted.way == AUTO:
@@ -91,6 +94,7 @@ def run(wanted: TraceOptions) -> int:
     asked = filters.filters(wanted.condition, api.load()) if wanted.condition else None
     if asked is not None and asked.later:
         output.complain(f"gdbcuda: of {asked.later} functions --filter is asked when the log is read ({asked.why})")
+    of_python = python_names.packed(wanted.python_for, api.load(), wanted.python)
     of_gpu = gpu_recording.environment(os.environ) if wanted.gpu else {}
     folder = starting.new_folder(wanted.output, words[0])
     if wanted.output is None:
@@ -102,6 +106,8 @@ def run(wanted: TraceOptions) -> int:
     if asked is not None:
         starting.write(path, trace_folder.CONDITION, str(wanted.condition).encode())
         starting.write(path, trace_folder.FILTERS, asked.packed())
+    if wanted.python or wanted.python_for:
+        starting.write(path, trace_folder.PYTHON_NAMES, of_python)
     if keeps_all:
         starting.keep_all(path)
     return starting.become(words, {**environment, starting.STACK: str(wanted.stack), starting.FOLDER: path})
@@ -112,6 +118,8 @@ def attach(wanted: TraceOptions, words: list[str]) -> int:
 
     if wanted.gpu:
         raise UserError("CUPTI comes in when a program initializes CUDA: --gpu is for a program that is started")
+    if wanted.python or wanted.python_for:
+        raise UserError("--python is for a program that is started: gdbcuda run, or cuda-log start --stack in gdb")
     if words or wanted.hook:
         raise UserError("-p PID is a process that runs: it takes neither a program nor --hook")
     places = [one for one in starting.checked(wanted.places) if one]
@@ -123,6 +131,7 @@ def attach(wanted: TraceOptions, words: list[str]) -> int:
 def require_no_recorder(wanted: TraceOptions) -> None:
     """What only the library in the program can do."""
     given = {"--all": wanted.all, "--last": wanted.last, "--stack": wanted.stack, "--in": wanted.places,
-             "--for": wanted.seconds, "--gpu": wanted.gpu}
+             "--for": wanted.seconds, "--gpu": wanted.gpu, "--python": wanted.python,
+             "--python-for": wanted.python_for}
     for name in (name for name, value in given.items() if value):
         raise UserError(f"{name} is for --with {RECORDER}, not for --with {wanted.way}")
