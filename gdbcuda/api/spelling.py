@@ -49,6 +49,9 @@ class Types:
             raise KeyError(spelling)
         return found
 
+    def __contains__(self, spelling: str) -> bool:
+        return self.get(spelling) is not None
+
     def get(self, spelling: str) -> Type | None:
         found = self._built.get(spelling)
         if found is None:

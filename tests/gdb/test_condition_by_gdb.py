@@ -19,9 +19,9 @@ NOT_TAKEN = {
     "byte > 1": "no byte in libown.so, nor in the program (gdb reads this condition)",
     "bytes > (1": "bytes > (1: a syntax error for gdb, which reads this condition",
     "bytes >>": "bytes >>: a syntax error for gdb, which reads this condition",
-    "bytes > 1G": "sizes like 1G are for functions of the API)",
-    "caller in app": "caller: only for functions of the API (gdb reads this condition; --from says who calls)",
-    "nth == 2": "nth: only for functions of the API",
+    "room.total > 1G": "sizes like 1G go with parameters alone)",
+    "caller in app && room.total": "caller: only beside conditions on parameters that are known (gdb reads",
+    "nth == 2 && room.total": "nth: only beside conditions on parameters that are known",
 }
 TAKEN = ("bytes > 2 && ordinal == 0", "room.total >= 0", "((struct room *)&room)->total >= 0", "(unsigned)bytes > 7",
          '$_streq("byte", "byte")', "main != 0", "stderr == 0 || 1", "bytes == 'a' || 1")  # fmt: skip

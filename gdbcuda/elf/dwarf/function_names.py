@@ -18,19 +18,19 @@ _LARGEST_UNIT = 32 << 20
 
 _read: Any = DIE  # typed in some versions of pyelftools only
 _NAMES = ("linkage_name", "MIPS_linkage_name", "name")
-_ELSEWHERE = ("DW_AT_abstract_origin", "DW_AT_specification")  # the entry that has the name: inlined, LTO, C++
-_MOST_STEPS = 4
+ELSEWHERE = ("DW_AT_abstract_origin", "DW_AT_specification")  # the entry that has the name: inlined, LTO, C++
+MOST_STEPS = 4
 
 
 def defined_functions(dwarf: Dwarf) -> Iterator[str]:
     """Every function with code, by its name in the symbol table; TooMuch when the limit is reached."""
-    walk = _EntryWalk(dwarf)
+    walk = EntryWalk(dwarf)
     for first in dwarf.first_entries():
         if tag_of(first) == "compile_unit":
             yield from walk.functions(first)
 
 
-class _EntryWalk:
+class EntryWalk:
     """One entry after the other, none kept: pyelftools's own walk keeps all, and follows siblings in circles."""
 
     def __init__(self, dwarf: Dwarf) -> None:
@@ -38,34 +38,37 @@ class _EntryWalk:
         self._left = MOST_ENTRIES
 
     def functions(self, first: Any) -> Iterator[str]:
-        """The functions among the children of a unit's first entry."""
+        """The names of the functions among the children of a unit's first entry."""
+        return (self.name(entry, MOST_STEPS) for entry in self.children(first) if is_defined(entry))
+
+    def children(self, first: Any) -> Iterator[Any]:
         unit = first.cu
         end = unit.cu_offset + unit.size
         if unit.size > _LARGEST_UNIT or end > self._info.debug_info_sec.size:
             raise TooMuch
         at, depth = first.offset + first.size, int(first.has_children)
         while depth > 0 and at < end:
-            entry = self._entry(unit, at)
-            at, deeper = _behind(entry)
-            if depth == 1 and is_defined(entry):
-                yield self._name(entry, _MOST_STEPS)
+            entry = self.entry(unit, at)
+            at, deeper = behind(entry)
+            if depth == 1 and not entry.is_null():
+                yield entry
             depth += deeper
 
-    def _entry(self, unit: Any, at: int) -> Any:
+    def entry(self, unit: Any, at: int) -> Any:
         self._left -= 1
         if not self._left:
             raise TooMuch
         with self._info.told():
             return _read(cu=unit, stream=self._info.debug_info_sec.stream, offset=at)
 
-    def _name(self, entry: Any, steps: int) -> str:
+    def name(self, entry: Any, steps: int) -> str:
         own = next((name for name in (text_of(entry, each) for each in _NAMES) if name), "")
         if own or not steps:
             return own
-        places = (place for each in _ELSEWHERE if (place := _referred(entry, each)))
-        return next((self._name(self._entry(*self._of(place)), steps - 1) for place in places), "")
+        places = (place for each in ELSEWHERE if (place := referred(entry, each)))
+        return next((self.name(self.entry(*self.of_place(place)), steps - 1) for place in places), "")
 
-    def _of(self, place: int) -> tuple[Any, int]:
+    def of_place(self, place: int) -> tuple[Any, int]:
         """The unit that has this place, and the place."""
         with self._info.told():
             return self._info.get_CU_containing(place), place
@@ -76,18 +79,18 @@ def is_defined(entry: Any) -> bool:
     return entry.tag == "DW_TAG_subprogram" and has_code
 
 
-def _behind(entry: Any) -> tuple[int, int]:
+def behind(entry: Any) -> tuple[int, int]:
     """(where the next entry is, how much deeper); a sibling reference jumps over children, never back."""
     at = entry.offset + entry.size
     if entry.is_null():
         return at, -1
-    sibling = _referred(entry, "DW_AT_sibling")
+    sibling = referred(entry, "DW_AT_sibling")
     if sibling >= at:
         return sibling, 0
     return at, int(entry.has_children)
 
 
-def _referred(entry: Any, attribute: str) -> int:
+def referred(entry: Any, attribute: str) -> int:
     """The place of an entry that an attribute names; 0 for one in another file."""
     found = entry.attributes.get(attribute)
     if found is None or not isinstance(found.raw_value, int):

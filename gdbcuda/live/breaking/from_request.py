@@ -9,19 +9,19 @@ from collections.abc import Callable, Container
 
 import gdb
 
+from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.command_line.argument_types import one_of
 from gdbcuda.command_line.options import Options, condition, flag, option, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers, process
-from gdbcuda.live.breaking import gdb_conditions
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.frames import condition_words, frames
 from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import names, table_version, variants
+from gdbcuda.live.layers import names, own_prototypes, table_version, variants
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.prompt import command
 from gdbcuda.live.stopping import counting, returns
@@ -88,27 +88,42 @@ class BreakRequest:
     def parse(self, symbols: list[str], optional: Container[str] = ()) -> conditions.Condition | None:
         """Checked before anything is made; a function that is not in the table takes gdb's own expressions. The
         condition leaves out what it does not fit among those that a glob has named, the ``optional`` ones."""
-        known = [f for f in map(names.prototype, symbols) if f is not None]
+        known = [f for f in map(own_prototypes.prototype, symbols) if f is not None]
         if self.text is None or not known:
             return None
+        if not any(map(names.prototype, symbols)):
+            return self.of_own(symbols, known)
         condition = conditions.parse(self.text, table_version.table(), known, optional)
         condition_words.refuse_unknown(condition)
         if condition.callers and not self.is_from_given:
             self.callers = "any"  # "caller in hook" would never hold among the program's calls
         return condition
 
+    def of_own(self, symbols: list[str], known: list[api.Function]) -> conditions.Condition | None:
+        """On functions of the hook library: what is on their parameters alone. Else gdb reads it."""
+        if len(known) < len(symbols):
+            return None
+        try:
+            return conditions.parse(self.text or "", table_version.table(), known)
+        except UserError:
+            return None
+
     def refuse_returns(self, symbols: list[str]) -> None:
         """What returns is a status or a value of the API."""
         others = [symbol for symbol in symbols if names.function_named(symbol) is None]
-        if self.on != "enter" and others:
-            see = " (for dlsym: cuda-dlsym log on)" if others[0] in names.EXTRA else ""
+        if self.on == "return":
+            others = [symbol for symbol in others if symbol in names.EXTRA or own_prototypes.own(symbol) is None]
+        if self.on == "enter" or not others:
+            return
+        if others[0] in names.EXTRA or self.on == "error":
+            see = " (for dlsym: cuda-dlsym log on)" if others[0] in names.EXTRA else ": --on return shows its result"
             raise UserError(f"--on {self.on} is for functions of the API, which {others[0]} is not{see}")
+        raise UserError(f"--on return: what {others[0]} returns is not known (no debug info, or inlined, or several)")
 
     def take_any_caller(self, symbols: list[str]) -> str:
         """What is no function of the API the hook itself calls: what to say of that, "" for functions of the API."""
         if any(map(names.prototype, symbols)):
             return ""
-        gdb_conditions.refuse_unreadable(self.text or "", symbols)
         if self.is_from_given:
             return ""
         self.callers = "any"
@@ -156,6 +171,7 @@ def adopt(one: gdb.Breakpoint, words: str) -> None:
     (asked,) = wanted.function
     (symbol,) = variants.resolve(asked, variants.WantedCalls()) if names.is_glob(asked) else [asked]
     request = request_of(wanted)
+    request.take_any_caller([symbol])
     condition = request.parse([symbol])
     native = native_condition(symbol, request, condition, one.number)
     breakpoints.adopt(one, wish_of(symbol, request, condition), native)
@@ -177,7 +193,7 @@ def native_condition(symbol: str, request: BreakRequest, condition: conditions.C
 def gdb_terms(symbol: str, request: BreakRequest, condition: conditions.Condition | None, number: int) -> list[str]:
     """The terms of the breakpoint's native condition, cheapest test first."""
     terms, count = [], ""
-    function = names.prototype(symbol)
+    function = own_prototypes.prototype(symbol)
     if condition is not None and function is not None:
         native = condition.to_gdb(function, abi.locate(function, process.machine()))
         terms, count = list(native.terms), native.count

@@ -41,7 +41,7 @@ def refuse_unreadable(text: str, symbols: Sequence[str]) -> None:
     unknown = [name for name in dict.fromkeys(NAME.findall(MEMBERS.sub("", plain))) if not is_known(name)]
     ours = [name for name in unknown if name in OF_OURS]
     if ours:
-        which = f"{some(ours)}: only for functions of the API"
+        which = f"{some(ours)}: only beside conditions on parameters that are known"
         raise UserError(f"{which} (gdb reads this condition; --from says who calls)")
     if unknown:
         hooks = some([os.path.basename(file) for file in layers.named_hooks()])
@@ -56,7 +56,7 @@ def refuse_form(text: str) -> None:
         gdb.parse_and_eval(f"sizeof ({form})")  # which calls nothing and reads nothing
     except gdb.error as problem:
         if "Invalid number" in str(problem):
-            why = "gdb reads this condition: sizes like 1G are for functions of the API"
+            why = "gdb reads this condition: sizes like 1G go with parameters alone"
             raise UserError(f"{problem} ({why})") from None
         if form != text and "syntax error" in str(problem):
             raise UserError(f"{visible(text)}: a syntax error for gdb, which reads this condition") from None

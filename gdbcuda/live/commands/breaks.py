@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import gdb
 
 from gdbcuda.live import breakpoints, layers, process
-from gdbcuda.live.breaking import answering_stops, from_request
+from gdbcuda.live.breaking import answering_stops, from_request, gdb_conditions
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guarding import guards
@@ -79,6 +79,8 @@ def cuda_break(wanted: from_request.BreakOptions) -> str:
     no_api = request.take_any_caller([*found])
     one_of_many = {symbol for symbol, pattern in found.items() if [*found.values()].count(pattern) > 1}
     condition = request.parse([*found], one_of_many | {one for one in found if names.is_glob(found[one])})
+    if condition is None and no_api:
+        gdb_conditions.refuse_unreadable(request.text or "", [*found])
     fitting = [symbol for symbol in found if condition is None or condition.fits(symbol)]
     with breakpoints.pending_allowed():
         made = [from_request.make(one, request.by_anyone() if one in by_others else request, condition)

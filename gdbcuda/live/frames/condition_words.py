@@ -13,7 +13,7 @@ from gdbcuda.cpython import own_code
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import frames
-from gdbcuda.live.layers import names, table_version
+from gdbcuda.live.layers import names, own_prototypes, table_version
 from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text import cplusplus
 
@@ -168,7 +168,7 @@ def complete_callers(token: str) -> Iterable[str]:
 
 
 def functions_of(word: str) -> list[api.Function]:
-    found = names.prototype(word)
+    found = own_prototypes.prototype(word)
     return table_version.table().find(word) or ([found] if found is not None else [])
 
 

@@ -13,7 +13,7 @@ from gdbcuda.live import process
 from gdbcuda.live.breakpoints.ours import GuardFilter, InjectedFault
 from gdbcuda.live.frames import callers
 from gdbcuda.live.guarding.condition_needs import FaultyProcess, SelectedProcess
-from gdbcuda.live.layers import names
+from gdbcuda.live.layers import own_prototypes
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.x86_write import Code
@@ -35,7 +35,7 @@ def of_function(
     number: int, native: str, symbol: str, condition: conditions.Condition | None, wanted_callers: str
 ) -> GuardFilter:
     """For the breakpoint ``number`` on ``symbol`` with the condition ``native``, which says the same in gdb."""
-    function = names.prototype(symbol)
+    function = own_prototypes.prototype(symbol)
     terms = caller_terms(wanted_callers)
     if condition is not None and function is not None:
         tree = condition.trees[symbol]

@@ -37,7 +37,7 @@ from gdbcuda.live.guarding.loading import watch_or_not
 from gdbcuda.live.guarding.making import clean, remove
 from gdbcuda.live.guarding.renewing import SWITCHED_OFF, refresh, release_unneeded, renew, undo_inherited
 from gdbcuda.live.host import inferiors
-from gdbcuda.live.layers import names
+from gdbcuda.live.layers import own_prototypes
 from gdbcuda.live.patching import detours, mapped_pages, trampoline_space
 from gdbcuda.live.placing import inserted
 from gdbcuda.live.prompt import settings, user_hooks
@@ -59,7 +59,7 @@ def want(
 ) -> None:  # fmt: skip
     """cuda-break has made a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
     found = filters.of_function(made.number, native, symbol, condition, wanted_callers)
-    function = names.prototype(symbol)
+    function = own_prototypes.prototype(symbol)
     failing = None
     if only_errors and function is not None:
         rest = None if found.is_counting else condition  # it has counted in the process

@@ -17,7 +17,7 @@ from gdbcuda.command_line import help_page
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import condition_words, frames
-from gdbcuda.live.layers import names, table_version
+from gdbcuda.live.layers import own_prototypes, table_version
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.live.threads import children
@@ -93,7 +93,7 @@ def parsed(text: str, function: api.Function, table: Any) -> Any:
 @function("_cuda_if")
 def cuda_if(text: gdb.Value) -> bool:
     """$_cuda_if("name == \\"cuInit\\""): a condition on parameter names, evaluated in the debugger."""
-    call = frames.read_call(gdb.selected_frame(), names.prototype)
+    call = frames.read_call(gdb.selected_frame(), own_prototypes.prototype)
     wanted = parsed(text.string(), call.function, table_version.table())
     try:
         return bool(
@@ -135,7 +135,7 @@ def cuda_returned(address: gdb.Value) -> bool:
 @function("_cuda_arg")
 def cuda_arg(name: gdb.Value) -> Any:
     """$_cuda_arg("bytesize"): an argument of the selected frame's API call, by the header's name."""
-    call = frames.read_call(gdb.selected_frame())
+    call = frames.read_call(gdb.selected_frame(), own_prototypes.prototype)
     wanted = name.string()
     if call.function.parameter(wanted) is None:
         known = ", ".join(p.name for p in call.function.parameters) or "no parameters"

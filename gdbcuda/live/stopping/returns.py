@@ -12,6 +12,7 @@ from gdbcuda.live.breakpoints.ours import OurBreakpoint
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.layers import own_prototypes
 from gdbcuda.live.placing import unloading
 from gdbcuda.live.stopping import call_sites, shown_calls
 from gdbcuda.live.stopping.shown_calls import Key, returns_to
@@ -53,7 +54,8 @@ def expect_frame(frame: gdb.Frame, number: int, only_errors: bool) -> bool:
     older = frames.older_frame(frame)
     if older is None:
         return False
-    expect_call(Pending(frames.read_call(frame), number, only_errors), older.pc(), stack_pointer(older))
+    call = frames.read_call(frame, own_prototypes.prototype)
+    expect_call(Pending(call, number, only_errors), older.pc(), stack_pointer(older))
     return True
 
 

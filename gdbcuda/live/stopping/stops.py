@@ -48,7 +48,8 @@ def call_text(call: frames.FrameCall) -> str:
     )
     outcome = decode.result(call.function, call.result, table, memory).text
     shown = code(visible(decode.call_text(call.function, shortened(arguments))))
-    return f"{shown} = {paint(outcome, 'ok' if succeeded else 'error')}"
+    is_void = call.function.result.kind == "void"
+    return f"{shown} returned" if is_void else f"{shown} = {paint(outcome, 'ok' if succeeded else 'error')}"
 
 
 def shortened(arguments: list[decode.DecodedArgument]) -> list[decode.DecodedArgument]:
