@@ -26,13 +26,15 @@ class FamilyCoverage(NamedTuple):
 
 class Coverage:
     """Of all logs that it is fed with. ``calls``: by function, how many came by which way from outside of the hook;
-    ``own``: how many it has called itself; ``past``: by who asked, calls of what it hooks that others have answered."""
+    ``own``: how many it has called itself; ``past``: by who asked, calls of what it hooks that others have answered;
+    ``unentered``: calls that its code has made while no recorded call was in it: the one that went in was not seen."""
 
     def __init__(self, hook: HookFile) -> None:
         self.hook = hook
         self.calls: dict[str, Counter[str]] = {}
         self.past: dict[str, Counter[str]] = {}
         self.own: Counter[str] = Counter()
+        self.unentered: Counter[str] = Counter()
         self.handed_out: set[str] = set()
 
     def feed(self, events: Iterable[Event], table: api.Table, notes: References) -> Coverage:
@@ -56,6 +58,8 @@ class Coverage:
                 self.own[call.name] += 1
             else:
                 self.calls.setdefault(call.name, Counter())[ways.way(call)] += 1
+        elif is_own and not is_inside:
+            self.unentered[call.name] += 1
         elif call.name in self.hook.entries and not is_own and os.path.basename(caller) != call.object:
             self.past.setdefault(call.name, Counter())[os.path.basename(caller)] += 1
 

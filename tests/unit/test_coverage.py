@@ -189,3 +189,23 @@ class TestOfARun:
         ways = {one["function"]: one["ways"] for one in told["functions"] if one["calls"]}
         assert (ways["cudaMalloc"], ways["cuMemAlloc_v2"]) == ({"by name": 3}, {"cuGetProcAddress": 3})
         assert not any(one["past"] for one in told["functions"])
+
+
+def test_calls_that_came_out_of_it_and_had_not_gone_in(
+    files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As of a hook that patches slots, whose functions have no exported names."""
+    log = write(tmp_path / "log", [
+        to_driver(0, "cuMemAlloc_v2", IN_HOOK), to_driver(1, "cuInit", IN_HOOK), to_driver(2, "cuInit", BY_NAME),
+    ], files.places)  # fmt: skip
+    found = covered(capsys, files, log)
+    assert found["unentered"] == {"cuMemAlloc_v2": 1, "cuInit": 1} and found["reached"] == 0
+    text = run(capsys, "coverage", log, "--hook", files.hook)
+    assert "2 calls came out of it that no recorded call had gone into: cuInit and cuMemAlloc_v2\n" in text
+    assert "was it loaded?" not in text
+
+
+def test_what_the_tracefile_leaves_out(files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = write(tmp_path / "log", [to_hook(0, "cuMemAlloc_v2"), to_hook(1, "cuCtxCreate_v2")], files.places)
+    text = run(capsys, "coverage", log, "--hook", files.hook, "--lcov", tmp_path / "hook.info")
+    assert "4 of 4 functions have a line by debug info; 1 without an exported name left out." in text
