@@ -15,6 +15,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.text import output, render, waiting
 from gdbcuda.text.highlight import JSON, highlighted
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import short_paths
 
 if TYPE_CHECKING:
     from gdbcuda import api
@@ -110,13 +111,14 @@ def _hook_for_programs(path: str, wanted: CheckFilesOptions, table: api.Table | 
 def _print_texts(results: list[Report | UnreadFile], *, quiet: bool, colour: bool) -> None:
     from gdbcuda.check.text import report_text, verdict_line
 
-    texts = []
+    texts, names = [], short_paths(result.path for result in results)
     for result in results:
         if isinstance(result, UnreadFile):
             output.complain(f"gdbcuda: {visible(result.problem)}")
         elif quiet:
-            texts.append(verdict_line(result, colour))
+            texts.append(verdict_line(result, colour, names[result.path]))
         else:
-            texts.append(report_text(result, colour=colour, width=render.terminal_width()))
+            width, name = render.terminal_width(), names[result.path]
+            texts.append(report_text(result, colour=colour, width=width, name=name))
     if texts:
         output.say(("\n" if quiet else "\n\n").join(texts))

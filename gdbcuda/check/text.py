@@ -15,12 +15,12 @@ _INDENT = "  "
 _NARROWEST = 40
 
 
-def report_text(report: Report, *, colour: bool, width: int) -> str:
-    """Heading, table, verdict."""
+def report_text(report: Report, *, colour: bool, width: int, name: str = "") -> str:
+    """Heading, table, verdict. ``name``: what the file is called there, for two may have one base name."""
     lines = [heading(report, colour)]
     if report.findings:
         lines.append(_findings(report, colour, width))
-    lines.append(verdict_line(report, colour))
+    lines.append(verdict_line(report, colour, name))
     return "\n".join(lines)
 
 
@@ -42,10 +42,10 @@ def heading(report: Report, colour: bool) -> str:
     return render.fold_to_screen(f"{render.colour(report.path, 'title', colour)}  ({'; '.join(parts)})")
 
 
-def verdict_line(report: Report, colour: bool) -> str:
+def verdict_line(report: Report, colour: bool, name: str = "") -> str:
     """ "libvgpu.so: ready with warnings: ..." """
     role = "error" if report.exit_status else "warning" if report.ids("warning") else "ok"
-    return f"{visible(os.path.basename(report.path))}: {render.colour(report.verdict, role, colour)}"
+    return f"{visible(name or os.path.basename(report.path))}: {render.colour(report.verdict, role, colour)}"
 
 
 def _row(finding: Finding, colour: bool, width: int) -> list[str]:

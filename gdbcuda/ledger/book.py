@@ -19,6 +19,7 @@ from gdbcuda.ledger.effects import extents, roles
 from gdbcuda.ledger.effects.accesses import touches
 from gdbcuda.ledger.effects.devices import Devices
 from gdbcuda.ledger.effects.roles import Role, number
+from gdbcuda.ledger.elsewhere import ReleasesElsewhere
 from gdbcuda.ledger.usage import Snapshot, Usage
 
 OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
@@ -51,7 +52,7 @@ class Ledger:
         self.notes = notes if notes is not None else References()
         self.blocks = Blocks()
         self.problems: list[Problem] = []
-        self.from_elsewhere: list[Problem] = []  # releases of blocks that the log cannot know
+        self.elsewhere = ReleasesElsewhere()
         self.usage = Usage(self.blocks)
         self.out_of_memory: Snapshot | None = None
         self.reported: dict[tuple[str, str], Reported] = {}
@@ -59,7 +60,6 @@ class Ledger:
         self._roles: dict[str, Role | None] = {}
         self._inside: dict[int, bool] = {}  # open calls: are calls below them someone else's business?
         self._freeing: dict[int, tuple[Call, Block]] = {}
-        self._freeing_elsewhere: dict[int, tuple[trouble.Found, str]] = {}  # what is wrong if it fails; why it may not
         self.devices = Devices()
 
     def role(self, name: str) -> Role | None:
@@ -99,7 +99,7 @@ class Ledger:
             return
         block = self.to_free(address, role)
         if block is None:
-            self.free_nothing(call, role.function, address)
+            self.free_nothing(call, role, address)
             return
         if any(block is other for _, other in self._freeing.values()):
             self.complain(call, "double free", f"{where(block)} is being freed by another thread", block)
@@ -107,15 +107,15 @@ class Ledger:
         self.complain_of(call, trouble.of_free(self.blocks, block, allocator, role.function))
         self._freeing[call.number] = call, block
 
-    def free_nothing(self, call: Call, release: api.Function, address: int) -> None:
+    def free_nothing(self, call: Call, role: Role, address: int) -> None:
         """A mistake, unless the block is one that the log cannot know."""
         kind, text, block = trouble.of_free_of_nothing(self.blocks, address)
-        why = unseen.of_release(release, self.unseen(call))
+        why = unseen.of_release(role.function, self.unseen(call))
         may_be_new = kind == trouble.UNKNOWN or (kind == trouble.DOUBLE and why not in ([], [BEFORE]))
         if not why or not may_be_new:
             self.complain(call, kind, text, block)
         else:
-            self._freeing_elsewhere[call.number] = (kind, text, block), ", ".join(why)
+            self.elsewhere.begin(call, (role.kind, address), (kind, text, block), ", ".join(why))
 
     def unseen(self, call: Call) -> Collection[str]:
         return self.notes.unseen.get(call.process, unseen.NONE)
@@ -148,9 +148,7 @@ class Ledger:
         if role is None:
             return
         succeeded = not call.failed and not call.ended
-        elsewhere = self._freeing_elsewhere.pop(call.number, None)
-        if elsewhere is not None:
-            self.end_free_elsewhere(call, *elsewhere)
+        self.complain_of(call, self.elsewhere.end(call))
         is_inner = self.is_inner(call)
         if succeeded and role.what in (roles.INFO, roles.DEVICE, roles.RANGE):
             self.learn(call, role, is_inner)
@@ -181,13 +179,6 @@ class Ledger:
             self.blocks.lose_name(block)
         else:
             self.retire(block, call)
-
-    def end_free_elsewhere(self, call: Call, found: trouble.Found, why: str) -> None:
-        """What the driver refuses was no new block: freed twice, as far as the log knows the address."""
-        if call.failed and found[0] == trouble.DOUBLE:
-            self.complain(call, *found)
-        elif len(self.from_elsewhere) < MOST_PROBLEMS:
-            self.from_elsewhere.append(Problem("not of this log", why, call))
 
     def end_map(self, call: Call) -> None:
         block = mappings.mapped(self.blocks, call, self.site(call))

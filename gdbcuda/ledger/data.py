@@ -22,7 +22,7 @@ def ledger(one: Ledger, writer: CallWriter) -> Data:
         "first_refusal": snapshot(one.out_of_memory, writer),
         "problems": [problem(each, writer) for each in one.problems],
         "unknown_whether_freed": [b.call.number for b in one.blocks.live() if one.not_followed(b)],
-        "frees_of_unknown_blocks": [each.call.number for each in one.from_elsewhere],
+        "frees_of_unknown_blocks": [each.call.number for each in one.elsewhere.ended],
         "reported": [{"asked": name, "layer": layer, "used": r.used, "total": r.total, "ledger": r.ours,
                       "call": r.call.number} for (layer, name), r in one.reported.items()],
     }  # fmt: skip

@@ -13,6 +13,7 @@ from gdbcuda.calls.text import CallWriter, duration, value
 from gdbcuda.errors import UserError
 from gdbcuda.ledger.blocks import Block, by, where
 from gdbcuda.ledger.book import Ledger, Problem
+from gdbcuda.ledger.elsewhere import Release
 from gdbcuda.ledger.sites import SiteColumn
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -202,21 +203,21 @@ def problems(ledger: Ledger, writer: CallWriter) -> str:
 
 def elsewhere_text(ledger: Ledger) -> str:
     """Frees that are right or wrong, nobody can tell."""
-    freed = [one for one in ledger.from_elsewhere if not one.call.failed]
-    refused = [one for one in ledger.from_elsewhere if one.call.failed]
+    freed = [one for one in ledger.elsewhere.ended if not one.call.failed]
+    refused = [one for one in ledger.elsewhere.ended if one.call.failed]
     text = f"\nBlocks that the log does not know were freed by {calls_text(freed)}: {why_unknown(freed[0])}." \
         if freed else ""  # fmt: skip
     return text + (f"\nFrees of addresses that the log does not know failed: {calls_text(refused)}; "
                    f"{why_unknown(refused[0])}." if refused else "")  # fmt: skip
 
 
-def calls_text(found: Sequence[Problem]) -> str:
+def calls_text(found: Sequence[Release]) -> str:
     first = found[0].call
     return f"{counted(len(found), 'call')}, the first #{first.number} {first.name}"
 
 
-def why_unknown(one: Problem) -> str:
-    return "the recording began later" if one.text.startswith(BEFORE) else f"not every {one.text} was recorded"
+def why_unknown(one: Release) -> str:
+    return "the recording began later" if one.why.startswith(BEFORE) else f"not every {one.why} was recorded"
 
 
 def overview(ledger: Ledger, writer: CallWriter) -> str:

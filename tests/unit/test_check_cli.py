@@ -61,6 +61,15 @@ def test_quiet_prints_a_line_for_each_file(good: Path, bad: Path) -> None:
     assert typed("--quiet", good).returncode == 0
 
 
+def test_two_libraries_of_one_name_are_told_apart(good: Path, tmp_path: Path) -> None:
+    other = tmp_path / "release" / good.name
+    other.parent.mkdir()
+    other.write_bytes(good.read_bytes())
+    for words in (("--quiet",), ()):
+        lines = typed(*words, good, other, good.parent / "none.so").stdout.splitlines()
+        assert [path for path in (good, other) if any(line.startswith(f"{path}: ") for line in lines)] == [good, other]
+
+
 def test_colour_when_asked_for(good: Path) -> None:
     assert "\x1b[" in typed("--color", "always", good).stdout
     assert "\x1b[" not in typed("--color", "auto", good).stdout

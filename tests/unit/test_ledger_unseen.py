@@ -59,6 +59,15 @@ def test_what_the_driver_refuses_was_no_new_block() -> None:
     assert "Frees of addresses that the log does not know failed: 1 call, the first #3 cuMemFree_v2" in text
 
 
+def test_a_block_from_before_is_freed_twice_too() -> None:
+    """Who freed it first is in the log, so the second one is told; but only what the driver refuses is no new block."""
+    refused = {"status": 1, "result": "CUDA_ERROR_INVALID_VALUE"}
+    late = fed(told_unseen("before"), free(0, 0x1000), free(1, 0x1000, **refused), free(2, 0x2000), free(3, 0x2000))
+    assert [(one.kind, one.call.number, one.text) for one in late.problems] == [
+        ("double free", 1, "what was at 0x1000 was freed by #0 cuMemFree_v2")]  # fmt: skip
+    assert "freed by 3 calls, the first #0 cuMemFree_v2" in views.problems(late, WRITER)
+
+
 def test_a_log_without_allocations_does_not_say_that_all_came_back() -> None:
     assert views.leaks(fed(told_unseen("before"), free(0, 0x1000)), WRITER) == "No block was handed out."
 

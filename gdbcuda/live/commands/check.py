@@ -18,7 +18,7 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text import render
 from gdbcuda.text.json_text import json_text
-from gdbcuda.text.sentences import some
+from gdbcuda.text.sentences import short_paths, some
 
 if TYPE_CHECKING:
     from gdbcuda.check.finding import Report
@@ -52,7 +52,8 @@ def cuda_check(wanted: CheckOptions) -> str:
         reports.append(report_on_process())
     if wanted.json:
         return json_text({"version": JSON_VERSION, "files": [report.as_json() for report in reports]})
-    return "\n".join(text_of(report, wanted.quiet) for report in reports)
+    names = short_paths(report.path for report in reports)
+    return "\n".join(text_of(report, wanted.quiet, names[report.path]) for report in reports)
 
 
 def session_files() -> list[str]:
@@ -127,9 +128,9 @@ def local_program() -> str:
     return name if os.path.isfile(name) and elf.open(name).kind in PROGRAMS else ""
 
 
-def text_of(report: Report, quiet: bool) -> str:
+def text_of(report: Report, quiet: bool, name: str) -> str:
     from gdbcuda.check.text import report_text, verdict_line
 
     if quiet:
-        return verdict_line(report, settings.colour())
-    return report_text(report, colour=settings.colour(), width=render.terminal_width())
+        return verdict_line(report, settings.colour(), name)
+    return report_text(report, colour=settings.colour(), width=render.terminal_width(), name=name)
