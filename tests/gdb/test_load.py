@@ -209,6 +209,16 @@ def test_a_release_library_is_told(local: Scenario) -> None:
     assert "no API function by name, dlsym" in text
 
 
+def test_a_wrapper_that_is_set_after_cuda_load_is_joined(local: Scenario) -> None:
+    """It would take our place, and the program run without the hook library. Who unsets ours wants that."""
+    other, mine = local.sample("minimal_hook.so"), "set exec-wrapper env MINE=1"
+    text = local.run("test_alloc", f"{mine} LD_PRELOAD={other}", "break main", "run", "cuda-layers", "kill",
+                     mine, "run", "cuda-layers", "kill", "unset exec-wrapper", "run", "cuda-layers")  # fmt: skip
+    runs = text.split("search order\n-")[1:]
+    assert [re.findall(r"^hook +(\S+)", one, re.MULTILINE) for one in runs] == [
+        ["libgdbcuda-hook.so", "minimal_hook.so"], ["libgdbcuda-hook.so"], []]  # fmt: skip
+
+
 def test_a_wrapper_that_is_not_env_is_kept(local: Scenario) -> None:
     text = local.run(
         "test_alloc",

@@ -33,6 +33,7 @@ class Preload:
         self.last: list[str] = []
         self.there: dict[str, str] = {}
         self.user_wrapper = ""
+        self.wrapper = ""  # as it was left when this was last put into gdb's settings
         self.user_values: dict[int, str] = {}  # LD_PRELOAD, by inferior: each has its own environment
         self.user_shell = False  # startup-with-shell was on, and is off because of us
         self.runtimes: list[str] = []  # of sanitizers, which want to be first
@@ -113,6 +114,7 @@ def apply() -> None:
         set_wrapper(" ".join(map(for_shell, [*kept, *more, f"LD_PRELOAD={value}"])))
     else:
         set_wrapper(STATE.user_wrapper)
+    STATE.wrapper = str(gdb.parameter("exec-wrapper") or "")
 
 
 def user_value() -> str:
@@ -192,8 +194,26 @@ def before_run() -> None:
     """An inferior that was added after cuda-load has an environment of its own; a script has no prompt between its
     target extended-remote and this."""
     on_prompt()
+    join_new_wrapper()
     if uses_environment() and (STATE.is_used or gdb.selected_inferior().num in STATE.user_values):
         apply()
+
+
+def join_new_wrapper() -> None:
+    """One that the user has set since: it would take our place, and the program run without the hook library. (Who
+    unsets ours wants that.)"""
+    now = str(gdb.parameter("exec-wrapper") or "")
+    if not STATE.is_used or now in ("", STATE.wrapper):
+        return
+    if uses_environment():
+        restore_environment()
+    STATE.user_wrapper = now
+    apply()
+
+
+def restore_environment() -> None:
+    value = user_value()
+    gdb_cli.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD")
 
 
 def leave_shell_out() -> None:
@@ -212,8 +232,7 @@ def on_prompt(event: object = None) -> None:
     if not STATE.is_used or (process.connection() == "extended-remote") == STATE.is_remote:
         return
     if STATE.is_remote:
-        gdb_cli.execute(f"set environment LD_PRELOAD={user_value()}" if user_value()
-                    else "unset environment LD_PRELOAD")  # fmt: skip
+        restore_environment()
     else:
         set_wrapper(STATE.user_wrapper)
     apply()
