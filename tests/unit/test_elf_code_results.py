@@ -49,3 +49,26 @@ def test_minus_one_by_some_way(tmp_path: Path, level: str) -> None:
     found = {name for name, one in library.exported.items() if name.startswith("cu")
              and library.code.returns_minus_one(one.value, one.size) is not None}  # fmt: skip
     assert found == RETURNED
+
+
+COMPUTED = """
+extern int other(long);
+int cuInit(long n) { return n > 100 ? -1 : 0; }
+int cuMemAlloc_v2(long n) { return -(n > 100); }
+int cuMemFree_v2(long n) { return (n < 100) - 1; }
+int cuCtxCreate_v2(long n) { return other(n) ? -1 : 0; }
+int cuDeviceGet(long n, int r) { return n > 100 ? -1 : r; }
+int cuDeviceGetCount(long n) { return n > 100 ? 2 : 0; }
+int cuCtxDestroy_v2(long n) { return n > 100; }
+int cuCtxGetDevice(long n) { return other(-1) ? 3 : 0; }
+int cuDriverGetVersion(long n) { return n == -1 ? 7 : (int)n + 1; }
+"""
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3", "-Os"])
+def test_minus_one_by_arithmetic(tmp_path: Path, level: str) -> None:
+    """As compilers write a choice between -1 and something else, without a jump."""
+    library = elf.open(str(compiled(tmp_path, COMPUTED, level)))
+    found = {name for name, one in library.exported.items() if name.startswith("cu")
+             and library.code.returns_minus_one(one.value, one.size) is not None}  # fmt: skip
+    assert found == {"cuInit", "cuMemAlloc_v2", "cuMemFree_v2", "cuCtxCreate_v2", "cuDeviceGet"}

@@ -12,6 +12,15 @@ from typing import NamedTuple
 
 # mov $-1,%eax; or $-1,%eax
 _MINUS_ONE = re.compile(rb"\xb8\xff{4}|\x83\xc8\xff")
+# -1 or something else by arithmetic: set%cc %al, perhaps movzbl %al,%eax, then neg %eax or one less (sub, add $-1, lea,
+# dec); sbb %eax,%eax, perhaps not %eax; cmov of a register with -1 into %eax, or of another one over the -1 in it
+_COMPUTED_MINUS_ONE = re.compile(
+    rb"\x0f[\x90-\x9f]\xc0(?:\x0f\xb6\xc0)?(?:\xf7\xd8|\x83\xe8\x01|\x83\xc0\xff|\x8d\x40\xff|\xff\xc8)"
+    rb"|\x19\xc0(?:\xf7\xd0)?"
+    rb"|\xb8\xff{4}[^\xe8]{0,24}?\x0f[\x40-\x4f][\xc1-\xc7]"
+    + b"".join(b"|[%c]\xff{4}[^\xe8]{0,24}?\x0f[\x40-\x4f][%c]" % (0xB8 + one, 0xC0 + one) for one in (1, 2, 6, 7)),
+    re.DOTALL,
+)
 # movl $-1,disp8(%rbp); mov $-1,%REG and or $-1,%REG with %ebx, %ebp, %r12d to %r15d, which calls leave as they are
 _KEPT_MINUS_ONE = re.compile(
     rb"\xc7\x45(?P<frame>.)\xff{4}|(?P<low>[\xbb\xbd])\xff{4}|\x83(?P<low_or>[\xcb\xcd])\xff"
@@ -62,6 +71,9 @@ def minus_one_returned(code: bytes) -> int | None:
     """Offset of what makes the -1; None where none is seen to be returned."""
     for found in _MINUS_ONE.finditer(code):
         if _is_return(code, _after_jump(code, found.end())) or _is_jump_to_return(code, found.end()):
+            return found.start()
+    for found in _COMPUTED_MINUS_ONE.finditer(code):
+        if _is_return(code, _after_jump(code, found.end())):
             return found.start()
     for found in _KEPT_MINUS_ONE.finditer(code):
         if _is_kept_to_return(code, _keeper(found), _after_jump(code, found.end())):
