@@ -8,10 +8,6 @@ That is the usual way. Two kinds of start run no wrapper: a gdbserver's (``targe
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-
 import gdb
 
 from gdbcuda.api import vendor
@@ -19,6 +15,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.preloading import exec_wrapper
 from gdbcuda.live.prompt import settings, user_hooks
 
 
@@ -57,7 +54,6 @@ class Preload:
 
 STATE = Preload()
 GUARDED_MACHINE = "x86-64"
-REDIRECTION = re.compile(r"\d*>&(?:\d+|-)")
 
 
 def add(path: str, behind: bool, there: str = "") -> None:
@@ -67,7 +63,7 @@ def add(path: str, behind: bool, there: str = "") -> None:
     named = there or path
     require_preloadable(named)
     if not STATE.is_used:
-        STATE.user_wrapper = str(gdb.parameter("exec-wrapper") or "")
+        STATE.user_wrapper = exec_wrapper.current()
         STATE.user_values.clear()
     if is_preloaded(path) and STATE.there[path] != named:
         remove(path)
@@ -101,8 +97,8 @@ def apply() -> None:
     leave_shell_out()
     STATE.beside = ours()
     STATE.runtimes = list(dict.fromkeys(one for path in STATE.there for one in runtimes(path)))
-    words = wrapper_words()
-    users = wrapper_value(words) or user_value()
+    words = exec_wrapper.words_of(STATE.user_wrapper)
+    users = exec_wrapper.preloaded(words) or user_value()
     value = ":".join(filter(None, [*STATE.runtimes, *STATE.first, users, *STATE.last, STATE.beside]))
     if uses_environment():
         gdb_cli.execute(f"set environment LD_PRELOAD={value}" if value else "unset environment LD_PRELOAD")
@@ -111,10 +107,10 @@ def apply() -> None:
     elif STATE.files or STATE.beside:
         kept = [word for word in words or ["env"] if not word.startswith("LD_PRELOAD=")]
         more = [f"{name}={one}" for name, one in STATE.variables.items()]
-        set_wrapper(" ".join(map(for_shell, [*kept, *more, f"LD_PRELOAD={value}"])))
+        exec_wrapper.become(" ".join(map(exec_wrapper.for_shell, [*kept, *more, f"LD_PRELOAD={value}"])))
     else:
-        set_wrapper(STATE.user_wrapper)
-    STATE.wrapper = str(gdb.parameter("exec-wrapper") or "")
+        exec_wrapper.become(STATE.user_wrapper)
+    STATE.wrapper = exec_wrapper.current()
 
 
 def user_value() -> str:
@@ -148,7 +144,7 @@ def need_ours(is_needed: bool, who: str = "recorder") -> None:
     if (who in STATE.needing) == is_needed:
         return
     if not STATE.is_used:
-        STATE.user_wrapper = str(gdb.parameter("exec-wrapper") or "")
+        STATE.user_wrapper = exec_wrapper.current()
         STATE.user_values.clear()
     STATE.needing ^= {who}
     apply()
@@ -202,7 +198,7 @@ def before_run() -> None:
 def join_new_wrapper() -> None:
     """One that the user has set since: it would take our place, and the program run without the hook library. (Who
     unsets ours wants that.)"""
-    now = str(gdb.parameter("exec-wrapper") or "")
+    now = exec_wrapper.current()
     if not STATE.is_used or now in ("", STATE.wrapper):
         return
     if uses_environment():
@@ -234,37 +230,16 @@ def on_prompt(event: object = None) -> None:
     if STATE.is_remote:
         restore_environment()
     else:
-        set_wrapper(STATE.user_wrapper)
+        exec_wrapper.become(STATE.user_wrapper)
     apply()
 
 
 def uses_environment() -> bool:
     """gdbserver ignores a wrapper, without a shell it never starts, and one that is not ``env`` cannot be joined."""
-    words = wrapper_words()
+    words = exec_wrapper.words_of(STATE.user_wrapper)
     if process.connection() == "extended-remote" or not gdb.parameter("startup-with-shell"):
         return True
-    return bool(words) and os.path.basename(words[0]) != "env"
-
-
-def for_shell(word: str) -> str:
-    """gdb's start-up shell reads the wrapper, and the user may have it redirect: "env 2>&1"."""
-    return word if REDIRECTION.fullmatch(word) else shlex.quote(word)
-
-
-def set_wrapper(wrapper: str) -> None:
-    gdb_cli.execute(f"set exec-wrapper {wrapper}" if wrapper else "unset exec-wrapper")
-
-
-def wrapper_words() -> list[str]:
-    try:
-        return shlex.split(STATE.user_wrapper)
-    except ValueError:
-        raise UserError(f"'show exec-wrapper' has unbalanced quotes: {STATE.user_wrapper}") from None
-
-
-def wrapper_value(words: list[str]) -> str:
-    """The LD_PRELOAD that the user's own ``env`` wrapper sets."""
-    return next((word.partition("=")[2] for word in words if word.startswith("LD_PRELOAD=")), "")
+    return bool(words) and not exec_wrapper.is_env(words)
 
 
 settings.ON_CHANGE["cuda-guard-stacks"] = on_setting
