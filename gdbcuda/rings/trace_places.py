@@ -10,9 +10,10 @@ from typing import Any
 from gdbcuda import api, elf
 from gdbcuda.api import vendor
 from gdbcuda.calls.record import Call
-from gdbcuda.elf.dwarf.lines import lines
+from gdbcuda.elf.dwarf.lines import SourceLine, source_lines
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.files.source_text import line_text
 from gdbcuda.rings.ring_layout import SLOT_SIZE, SLOTS_SYMBOL
 from gdbcuda.rings.trace_files import LoadedObject, TracedProcess
 
@@ -93,7 +94,8 @@ class CodeOfProcess:
         file = self.code_of(one)
         sources = file.sources(offsets.values())
         for address, offset in offsets.items():
-            known = {"function": file.function(offset), "source": sources.get(offset)}
+            source = sources.get(offset)
+            known = {"function": file.function(offset), "source": str(source or ""), "text": file.text_of(source)}
             yield {"address": address, **{name: found for name, found in known.items() if found},
                    "object": self.path(one), "layer": self.layer(one)}  # fmt: skip
 
@@ -103,6 +105,7 @@ class NamedCode:
 
     def __init__(self, path: str, realtime: int) -> None:
         self.file: elf.Elf | None = None
+        self.realtime = realtime
         self.symbols: list[tuple[int, int, str]] = []
         try:
             if os.stat(path).st_mtime_ns <= realtime:
@@ -133,12 +136,20 @@ class NamedCode:
         tables = [self.file.symtab, self.file.dynamic_symbols] if self.file is not None else []
         return next((one.value for table in tables for one in table.defined() if one.name == name), 0)
 
-    def sources(self, offsets: Iterable[int]) -> dict[int, str]:
-        """ "a.c:30" of each that is known."""
+    def sources(self, offsets: Iterable[int]) -> dict[int, SourceLine]:
+        """Of each that is known."""
         try:
-            return lines(self.file.dwarf, offsets) if self.file is not None else {}
+            return source_lines(self.file.dwarf, offsets) if self.file is not None else {}
         except UserError:
             return {}
+
+    def text_of(self, source: SourceLine | None) -> str:
+        """What stands there, unless it was written after the trace."""
+        try:
+            is_as_it_was = source is not None and os.stat(source.path).st_mtime_ns <= self.realtime
+        except (OSError, ValueError):
+            return ""
+        return line_text(source.path, source.line) if source is not None and is_as_it_was else ""
 
 
 def handed_out(calls: Iterable[Call], table: api.Table) -> set[int]:

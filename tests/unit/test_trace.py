@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -106,6 +107,19 @@ def test_as_a_log_of_cuda_log(trace: Trace, shim: Path, tmp_path: Path) -> None:
     assert again.log("show", "--tree").stdout == found.log("show", "--tree").stdout
     assert again.log("summary").stdout == found.log("summary").stdout and again.log("summary").stderr == ""
     assert again.log("export", "--format", "jsonl").stdout == lines
+
+
+def test_places_have_what_stands_in_their_line(trace: Trace, shim: Path, tmp_path: Path) -> None:
+    """As in a log of cuda-log; not where the source was written after the trace, for then it may be another line."""
+    source, program = tmp_path / "one.c", tmp_path / "one"
+    source.write_text("int cuInit(unsigned);\nint main(void)\n{\n    return cuInit(0);\n}\n")
+    subprocess.run(["gcc", "-g", "-o", program, source, f"-L{shim}/standin", "-lcuda"], check=True)
+    found = trace(program)
+    assert '"source":"one.c:4","text":"return cuInit(0);"' in found.log("export", "--format", "jsonl").stdout
+    later = time.time() + 3600
+    os.utime(source, (later, later))
+    of_later = found.log("export", "--format", "jsonl").stdout
+    assert '"source":"one.c:4"' in of_later and '"text"' not in of_later
 
 
 def test_every_call_of_every_thread(trace: Trace) -> None:

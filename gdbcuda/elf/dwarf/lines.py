@@ -32,13 +32,8 @@ class Row(NamedTuple):
     ends: bool
 
 
-def lines(dwarf: Dwarf, addresses: Iterable[int]) -> dict[int, str]:
-    """ "a.c:30" of those addresses that the debug info knows."""
-    return {address: str(source) for address, source in source_lines(dwarf, addresses).items()}
-
-
 def source_lines(dwarf: Dwarf, addresses: Iterable[int]) -> dict[int, SourceLine]:
-    """Of a corrupt file what comes before that."""
+    """Of those addresses that the debug info knows; of a corrupt file what comes before that."""
     wanted, found = sorted(set(addresses)), {}  # type: list[int], dict[int, SourceLine]
     section = dwarf.sections.get(".debug_line")
     if section is None or section.size > LARGEST:
