@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from gdbcuda import api
-from gdbcuda.contract.books.judging import Wrong
+from gdbcuda.contract.books.judging import OVER, Wrong
 from gdbcuda.contract.books.playing import INVALID, USUAL, Driver, Player
 from gdbcuda.contract.books.random_sequences import WITHOUT_LIMIT, is_of_context
 from gdbcuda.contract.books.sequences import GRANULE, CallSequence
@@ -95,8 +95,24 @@ def imported(player: Player, allocator: api.Function) -> Given:
     return Given(sequence.steps)
 
 
+def way_past(player: Player, allocator: api.Function) -> Broken | None:
+    """That it grants more than the limit to a program that does nothing special."""
+    if not player.limit:
+        return None
+    given = over_the_limit(player, allocator)
+    found = [one for one in player.wrongs(given.steps) if one.what.endswith(OVER)]
+    if not found:
+        return None
+    unknown = "" if allocator.symbol in player.functions.hooked else ", and the library has no such function"
+    return shown(player, found[0]._replace(example=found[0].example + unknown), given.steps, given.driver)
+
+
 def faults(player: Player, allocator: api.Function) -> Iterator[Broken]:
-    """The first one of each sequence."""
+    """The first one of each sequence; nothing more of one that is not counted at all."""
+    past = way_past(player, allocator)
+    if past:
+        yield past
+        return
     seen: set[str] = set()
     for given in sequences(player, allocator):
         for wrong in player.wrongs(given.steps, given.driver)[:1]:

@@ -10,6 +10,7 @@ from gdbcuda.contract.books.numbers import SUCCESS, Observed
 from gdbcuda.contract.books.steps import BooksStep, Model
 from gdbcuda.text.units import human
 
+OVER = "grants more than the limit"
 RELEASING = (steps.FREE, steps.UNMAP, steps.END)
 LOOSE = 2 << 20  # bytes by which two functions may differ for each block: one may round where the other does not
 
@@ -79,7 +80,7 @@ class Judge:
     def over(self, step: BooksStep, now: Observed) -> Iterator[Wrong]:
         live, limit = self.model.live, self.books.limit
         if limit and step.what == steps.ALLOCATE and live > limit:
-            yield Wrong(now.number, f"{step.symbol} grants more than the limit",
+            yield Wrong(now.number, f"{step.symbol} {OVER}",
                         f"{size_of(step)}: {human(live)} are held, the limit is {human(limit)}")  # fmt: skip
 
     def moved(self, step: BooksStep, before: Observed, now: Observed, grown: int) -> Iterator[Wrong]:

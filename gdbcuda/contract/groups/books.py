@@ -51,6 +51,10 @@ def of_allocator(player: Player, allocator: api.Function, bench: Bench) -> Itera
 
 
 def by_threads(player: Player, allocator: api.Function, count: int, bench: Bench) -> Iterable[Broken]:
+    """One that is a way past the limit for a single thread is one for several."""
+    if allocator in player.driver_has and fixed_sequences.way_past(player, allocator):
+        bench.note(f"books: {allocator.symbol} by threads is not tried: one alone is granted more than the limit")
+        return []
     return if_there(player, allocator, partial(at_once.threads, count=count), bench)
 
 
