@@ -53,19 +53,23 @@ class RecordedFunction:
 
     def words(self, original: int, address: int = 0) -> list[int]:
         """As `ring_layout.FUNCTION` has it."""
-        pieces = [piece for place in abi.locate(self.function) for piece in place.pieces]
-        found = [0] * FUNCTION["SIZE"]
-        found[FUNCTION["ORIGINAL"]] = original
-        found[FUNCTION["ADDRESS"]] = address
-        found[FUNCTION["STACK"]] = abi.stack_words(self.function)
-        found[FUNCTION["FLOATS"]] = sum(piece.register in xmm for piece in pieces)
-        found[FUNCTION["MAKES_WORK"]] = int(makes_work(self.function) and not found[FUNCTION["FLOATS"]])
-        found[FUNCTION["OUT_COUNT"]] = len(self.outs)
-        found[FUNCTION["IN_COUNT"]] = len(self.ins)
-        for part, wanted in (("OUTS", self.outs), ("INS", self.ins)):
-            for at, (index, size) in enumerate(wanted):
-                found[FUNCTION[part] + at] = index | size << 8 | (IS_TEXT if size == LONGEST_TEXT else 0)
+        found = list(described(self.function))
+        found[FUNCTION["ORIGINAL"]], found[FUNCTION["ADDRESS"]] = original, address
         return found
+
+
+@functools.cache  # it is in several objects: a hook library has what the driver has
+def described(function: api.Function) -> tuple[int, ...]:
+    one, found = RecordedFunction(function), [0] * FUNCTION["SIZE"]
+    pieces = [piece for place in abi.locate(function) for piece in place.pieces]
+    found[FUNCTION["STACK"]] = abi.stack_words(function)
+    found[FUNCTION["FLOATS"]] = sum(piece.register in xmm for piece in pieces)
+    found[FUNCTION["MAKES_WORK"]] = int(makes_work(function) and not found[FUNCTION["FLOATS"]])
+    found[FUNCTION["OUT_COUNT"]], found[FUNCTION["IN_COUNT"]] = len(one.outs), len(one.ins)
+    for part, wanted in (("OUTS", one.outs), ("INS", one.ins)):
+        for at, (index, size) in enumerate(wanted):
+            found[FUNCTION[part] + at] = index | size << 8 | (IS_TEXT if size == LONGEST_TEXT else 0)
+    return tuple(found)
 
 
 def pointee_size(parameter: api.Parameter) -> int:

@@ -75,6 +75,7 @@ def choose(build: Build, number: int) -> Session:
             kind.make(session, build, dice)
     if session.start in TRACED:
         session.end, session.deed, session.at, session.watches = "exits", "nothing", {}, []
+        session.last, session.pokes, session.kill_after = 0, [], 0
     if session.start == "terminal":
         stopping = [one for one in session.watches if one.on == "enter" and not one.auto]
         session.watches = (stopping or session.watches)[:2]

@@ -107,3 +107,23 @@ def test_what_is_asked_for_is_all_that_the_demo_needs(bare: Machine, clone: Path
     assert "command not found" not in done.stderr, done.stderr
     assert done.returncode == 0, done.stderr
     assert re.search(r"Breakpoint 3  hook .* = CUDA_ERROR_OUT_OF_MEMORY", done.stdout), done.stdout
+
+
+INSTALLING = "Installing nosuch, for the tests that need it ...\n"
+WITHOUT = "Without nosuch the tests that need it are skipped.\n"
+
+
+@pytest.mark.parametrize(
+    ("user", "apt", "said"), [(1000, 0, WITHOUT), (0, 1, INSTALLING + WITHOUT), (0, 0, INSTALLING)]
+)
+def test_what_only_some_tests_need_is_no_condition(
+    bare: Machine, tmp_path: Path, user: int, apt: int, said: str
+) -> None:
+    """As root it is installed with apt; where that cannot be, the tests go on without it."""
+    script = tmp_path / "wants"
+    script.write_text(f"#!/bin/bash\nset -euo pipefail\n. {ROOT}/scripts/setup\nwant_packages nosuch bash\n")
+    script.chmod(0o755)
+    bare.put("id", f"echo {user}")
+    bare.put("apt-get", f"exit {apt}")
+    done = bare.run(script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, "")

@@ -70,9 +70,25 @@ def build(one: PlannedEntry, at: int, area: LoadedSymbol) -> Onward:
     if at + len(code.raw) > area.address + area.size:
         raise NoDetour(NO_ROOM)
     try:
-        return Onward(code.address if one.tests else one.slot, code, unwinding.tables(code.raw))
+        made = unwinding.tables(code.raw) if one.tests else tables(moved(one.detour), code.raw)
     except unwinding.UnknownFrame:
         raise NoDetour("what its first instructions do to the stack is not understood") from None
+    return Onward(code.address if one.tests else one.slot, code, made)
+
+
+def moved(found: Detour) -> tuple[bytes, ...]:
+    return tuple(one.raw for _, one in found.moved)
+
+
+KNOWN: dict[tuple[tuple[bytes, ...], int], list[bytes]] = {}  # most functions begin as others do
+
+
+def tables(instructions: tuple[bytes, ...], code: bytes) -> list[bytes]:
+    """Of code that is these instructions, wherever it is, and the jump behind them."""
+    key = instructions, len(code)
+    if key not in KNOWN:
+        KNOWN[key] = unwinding.tables(code)
+    return KNOWN[key]
 
 
 def write(area: LoadedSymbol, start: int, end: int, made: Sequence[Onward]) -> None:
