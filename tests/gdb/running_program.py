@@ -59,8 +59,12 @@ class Working:
         self.pid = self.process.pid
         self.code = self.driver_code()
 
-    def driver_code(self) -> bytes:
-        with open(f"/proc/{self.pid}/maps") as maps, open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
+    def children(self) -> list[int]:
+        return [int(one) for one in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+
+    def driver_code(self, child: int = 0) -> bytes:
+        place = f"/proc/{child or self.pid}"
+        with open(f"{place}/maps") as maps, open(f"{place}/mem", "rb", buffering=0) as memory:
             start, end = next(re.match(r"(\w+)-(\w+) r-x.*libcuda\.so", line) for line in maps
                               if "r-xp" in line and "libcuda.so" in line).groups()  # type: ignore[union-attr]
             memory.seek(int(start, 16))

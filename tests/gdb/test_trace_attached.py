@@ -128,6 +128,59 @@ def test_the_log_of_this_gdb_in_a_process_it_has_attached_to(local: Scenario, wo
     program.goes_on()
 
 
+FORKS = """#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/wait.h>
+int cuInit(unsigned), cuDeviceGet(int *, int);
+int main(void)
+{
+    int device, go_on[2];
+    char line[8];
+    cuInit(0);
+    if (pipe(go_on))
+        return 1;
+    puts("ready");
+    fflush(stdout);
+    while (access(getenv("FORK"), F_OK)) {
+        cuDeviceGet(&device, 0);
+        usleep(20000);
+    }
+    if (!fork()) { /* it makes no call until the recording is over */
+        close(go_on[1]);
+        device = (int)read(go_on[0], line, 1);
+        for (int i = 0; i < 100; i++)
+            device |= cuDeviceGet(&device, 0);
+        _exit(device);
+    }
+    if (!fgets(line, 8, stdin))
+        return 2;
+    close(go_on[1]);
+    wait(&device);
+    puts("over");
+    return device ? 6 : 5;
+}
+"""
+
+
+def test_a_child_that_has_made_no_call(working, tmp_path: Path) -> None:
+    """It has its parent's jumps, and gets the functions' own bytes back as the parent does."""
+    program = working(FORKS, FORK=str(tmp_path / "fork"))
+    line = [sys.executable, "-m", "gdbcuda", "trace", "-p", str(program.pid), "-o", str(tmp_path / "log")]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as trace:
+        wait_for_calls(tmp_path / "log", threads=1)
+        wait_until(lambda: not program.is_traced())
+        (tmp_path / "fork").touch()
+        wait_until(lambda: bool(program.children()))
+        (child,) = program.children()
+        assert program.driver_code(child) != program.code
+        trace.send_signal(signal.SIGINT)
+        assert trace.wait(timeout=120) == 0
+    assert program.driver_code(child) == program.code
+    program.goes_on()
+    assert not list((tmp_path / "log").glob(f"{child}-*"))
+
+
 def test_a_program_that_makes_no_call(local: Scenario, working, tmp_path: Path) -> None:
     program = working(IDLE)
     line = [sys.executable, "-m", "gdbcuda", "trace", "-p", str(program.pid), "-o", str(tmp_path / "log")]

@@ -17,7 +17,7 @@ from typing import Callable
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
-from gdbcuda.shell.trace import starting
+from gdbcuda.shell.trace import recorded_processes, starting
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
 
@@ -52,7 +52,7 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
         deadline = None if seconds is None else time.monotonic() + seconds
         while not ended and not is_past(deadline) and is_alive(pid):
             time.sleep(LOOKS_APART)
-        for one in recorded(folder, pid):
+        for one in recorded_processes.each(folder):
             asked(debugger, [f"attach {one}", "cuda-log stop"], lambda: False, ["-iex", "set auto-solib-add off"])
     if not any(map(PROCESS.fullmatch, os.listdir(folder))):
         output.complain(f"gdbcuda: nothing was recorded: process {pid} has made no call of these functions meanwhile")
@@ -100,19 +100,6 @@ def is_alive(pid: int) -> bool:
             return file.read().rpartition(")")[2].split()[0] not in "ZX"
     except (OSError, IndexError):
         return False
-
-
-def recorded(folder: str, pid: int) -> Iterator[int]:
-    """It and its children, as far as they are there."""
-    names = sorted(os.listdir(folder))
-    for one in dict.fromkeys([pid, *(int(found[1]) for name in names if (found := PROCESS.fullmatch(name)))]):
-        try:
-            with open(f"/proc/{one}/maps", errors="replace") as file:
-                has_recorder = places.AGENT in file.read()
-        except OSError:
-            continue
-        if has_recorder and is_alive(one):
-            yield one
 
 
 @contextmanager

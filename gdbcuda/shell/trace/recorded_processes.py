@@ -1,0 +1,47 @@
+"""Which processes write into a folder: that which was named, and its children, also those that have made no call yet.
+
+Each was told the folder, or has its parent's memory. (`ring_layout.TRACE`; proc(5): /proc/PID/maps, /proc/PID/mem.)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from gdbcuda import elf
+from gdbcuda.files import places
+from gdbcuda.rings.ring_layout import TRACE_SYMBOL
+
+
+def each(folder: str) -> Iterator[int]:
+    """Those too that are forked meanwhile."""
+    seen: set[int] = set()
+    while new := sorted(set(writing_into(folder)) - seen):
+        seen.update(new)
+        yield from new
+
+
+def writing_into(folder: str) -> Iterator[int]:
+    at, wanted = elf.open(places.agent()).exported[TRACE_SYMBOL].value, os.fsencode(folder) + b"\0"
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        base = base_of_library(int(name))
+        if base is not None and read(int(name), base + at, len(wanted)) == wanted:
+            yield int(name)
+
+
+def base_of_library(pid: int) -> int | None:
+    """None where it is not there, or not ours to see."""
+    try:
+        with open(f"/proc/{pid}/maps", errors="replace") as file:
+            first = next((line.split() for line in file if line.rstrip().endswith(f"/{places.AGENT}")), None)
+    except OSError:
+        return None
+    return int(first[0].partition("-")[0], 16) - int(first[2], 16) if first is not None else None
+
+
+def read(pid: int, address: int, size: int) -> bytes:
+    try:
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            return os.pread(memory.fileno(), size, address)
+    except (OSError, OverflowError):
+        return b""
