@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gdbcuda.faults.effects import Delay, Effect, Fail, Fault, Replace, admit, result
 from gdbcuda.faults.replacing_code import Replacing
 from gdbcuda.machine import trampoline
 from gdbcuda.machine.call_through import WORD
+from gdbcuda.machine.trampoline import Test
 from gdbcuda.machine.x86_write import R11, RAX, RCX, RDI, RSI, RSP, Code
 
 NANOSLEEP, EINTR = 35, 4
@@ -36,6 +37,15 @@ class Faults:
     def is_returned_to(self) -> bool:
         return bool(self.of(Replace))
 
+    @property
+    def tests(self) -> list[Test]:
+        return [one.test for one in self.faults]
+
+    def write_meant(self, code: Code) -> None:
+        """Of the only one, for a call that it means."""
+        (one,) = self.faults
+        Faults([replace(one, test=always)], self.stack).write(code, [])
+
     def write(self, code: Code, stops: Sequence[trampoline.Diverted]) -> None:
         """Goes on behind for a call that is as it was. ``stops``: where one goes that breakpoints are meant for, and
         which; else it goes to the label onward."""
@@ -53,6 +63,10 @@ class Faults:
 
     def of(self, kind: type[Effect]) -> list[Fault]:
         return [one for one in self.faults if isinstance(one.effect, kind)]
+
+
+def always(code: Code, true: str, false: str, pushed: int) -> None:
+    code.jump("", true)
 
 
 def begun(code: Code, fault: Fault) -> str:

@@ -22,7 +22,7 @@ Range = tuple[int, int]  # addresses, the second one is behind the end
 class Trampoline:
     """``raw`` is to be written at ``address``; every call that passes a test executes the one-byte nop at ``hit``, on
     its way to gdb's breakpoint. ``onward``: what the others execute. ``is_recorded``: the recorder hears of all.
-    ``is_returned_to``: calls of the function come back to it."""
+    ``matching``: what the recorder calls for those that pass. ``is_returned_to``: calls of the function come back."""
 
     address: int
     raw: bytes
@@ -30,6 +30,7 @@ class Trampoline:
     onward: int
     is_recorded: bool = False
     is_returned_to: bool = False
+    matching: int = 0
 
     def passing_on(self) -> bytes:
         """For ``hit``: the call goes on as one that does not match, whatever is in the function now."""
@@ -56,6 +57,11 @@ class InFront(Protocol):
 
     @property
     def is_returned_to(self) -> bool: ...
+    @property
+    def tests(self) -> Sequence[Test]: ...
+    def write_meant(self, code: Code) -> None:
+        """Of the only one, for a call that it means."""
+
     def write(self, code: Code, stops: Sequence[Diverted]) -> None: ...
 
 
@@ -67,14 +73,16 @@ def build(
     failing: FailingCalls | None = None, faults: InFront | None = None,
 ) -> Trampoline:  # fmt: skip
     """For any of the tests. ``counter``: address of 64 bits that count the calls. ``slots``: each call goes by one of
-    them, which then calls ``onward`` or ``hit``. ``failing``, ``faults``: not together with these."""
+    them, which then calls ``onward`` or ``matching``: that is ``hit``, or what the fault does. ``failing``, and
+    ``faults`` where there are tests: not together with these."""
     code = Code()
     if counter is not None:
         count(code, counter)
-    if faults is not None:
+    meant = list(faults.tests) if faults is not None and slots is not None else []
+    if faults is not None and slots is None:
         waiting = [Diverted(failing.tests, failing.address)] if failing is not None else []
         faults.write(code, [Diverted(tests, "hit"), *waiting] if tests else waiting)
-    branch(code, tests, "match")
+    branch(code, [*meant, *tests], "match")
     branch(code, failing.tests if failing is not None else (), "failing")
     if slots is not None:
         code.jump("", slots[0])
@@ -92,9 +100,15 @@ def build(
         compare(code, detour.function, detour.jump_to(address))
         code.jump("e", "onward")
     detour.go_to_stop(code)
+    if faults is not None and meant:
+        code.label("matching")
+        faults.write_meant(code)
+        code.jump("", "onward")
     raw = code.assemble(address)
     hit, onward = address + code.labels["hit"], address + code.labels["onward"]
-    return Trampoline(address, raw, hit, onward, slots is not None, faults is not None and faults.is_returned_to)
+    is_returned_to = faults is not None and faults.is_returned_to
+    matching = address + code.labels.get("matching", code.labels["hit"])
+    return Trampoline(address, raw, hit, onward, slots is not None, is_returned_to, matching)
 
 
 def branch(code: Code, tests: Sequence[Test], label: str) -> None:

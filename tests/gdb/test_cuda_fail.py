@@ -109,6 +109,22 @@ def test_what_is_done_to_the_breakpoint(scenario: Scenario, build) -> None:  # n
 
 
 @ON_X86
+@pytest.mark.parametrize("order", ["log first", "fault first"])
+def test_the_recorder_has_the_calls_that_fail(local: Scenario, order: str) -> None:
+    """In the process too: the driver's answer, as the hook library has seen it."""
+    fail = "cuda-fail cuMemAlloc --in driver if bytesize > 1G with 2"
+    log, stop = "cuda-log start --fast cuMemAlloc cuMemGetInfo", "break show_memory if when[0] == 'a'"
+    more = ("cuda-set cuMemGetInfo total = 2G on return", "cuda-delay cuMemFree 1ms")
+    late = (fail, *more, stop, "break allocate_buffers", "RUN", log, "continue")
+    words = (log, fail, *more, stop, "RUN") if order == "log first" else late
+    text = local.run("test_alloc", *words, "cuda-faults", "continue", "cuda-log show --tree")
+    assert re.search(r"^1 +2 times +in the process ", text, re.MULTILINE), text
+    calls = re.findall(r"(hook|driver) +cuMemAlloc_v2.*bytesize=(\d+).* = CUDA_(\w+)", text)
+    assert [who for who, size, said in calls if said == "ERROR_OUT_OF_MEMORY"] == ["hook", "driver"] * 2, text
+    assert re.search(r"hook +cuMemGetInfo_v2.* 2147483648 .*\n.*driver +cuMemGetInfo_v2.* 17179869184 .*total", text)
+
+
+@ON_X86
 def test_a_step_over_the_call_sees_it_fail(local: Scenario) -> None:
     words = (FAIL, "break allocate_buffer", "RUN", "next", "print result", "delete 2", "continue")
     text = local.run("test_alloc", *words)

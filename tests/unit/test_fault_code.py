@@ -154,6 +154,31 @@ def test_a_breakpoint_sees_the_call_that_is_made() -> None:
     assert call(*arguments(1, 0, 11)) == 45 and machine.words[STOPS] == 2
 
 
+@pytest.mark.parametrize(
+    ("effect", "result"), [(Fail(46), 46), (Replace((), 46), 46), (Delay(1), 3), (Replace((Written(OUT, 0, b"7"),)), 3)]
+)
+def test_beside_a_recorder(effect: effects.Effect, result: int) -> None:
+    """Which calls every call of its slots: one for those that the fault means, one for the others."""
+    machine = Machine()
+    entry = machine.write(ENTRY, ORIGINAL)
+    found = detour.plan(entry, ORIGINAL, entry + 4)
+    at = machine.address + TRAMPOLINE
+    slots = (machine.address + 0x5000, machine.address + 0x5100)
+    faults = Faults([fault(machine, "a == 3", effect)], 3)
+    built = trampoline.build(found, [], at, slots=slots, faults=faults)
+    unwinding.tables(built.raw, [0, built.onward - at, built.hit - at, built.matching - at])
+    machine.write(TRAMPOLINE, built.raw)
+    machine.write(ENTRY, found.jump_to(at))
+    for index, (slot, target) in enumerate(zip(slots, (built.onward, built.matching))):
+        code = Code()
+        trampoline.count(code, machine.words.address(STOPS + index))
+        code.jump("", target)
+        machine.write(slot - machine.address, code.assemble(slot))
+    call = ctypes.CFUNCTYPE(ctypes.c_uint32, *[ctypes.c_uint64] * len(NAMES))(entry)
+    assert [call(*arguments(first)) for first in (3, 4, 3)] == [result, 4, result]
+    assert [machine.words[STOPS + index] for index in range(2)] == [1, 2] and machine.words[DONE] == 2
+
+
 def test_a_delay_is_slept_whole_whatever_signals_come() -> None:
     machine = Machine()
     call = made(machine, [fault(machine, "a == 3", Delay(200_000_000))])

@@ -14,7 +14,7 @@ from gdbcuda.live.stopping import injections
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
 
-RECORDED = "its calls are being recorded"
+RECORDED = "its calls are being recorded, and it has another breakpoint"
 
 
 def numbers(members: Iterable[int]) -> list[int]:
@@ -27,7 +27,7 @@ def of_function(found: Detour, members: Iterable[int]) -> Faults | None:
     wanted = [one for one in ours.filters(sorted(members)) if one.fault is not None]
     if not wanted:
         return None
-    if trampoline_space.recorded_entry(found.function) is not None:
+    if len(list(members)) > 1 and trampoline_space.recorded_entry(found.function) is not None:
         raise NoDetour(RECORDED)
     made = Faults([code_of(one, one.fault) for one in wanted if one.fault], stack_words(wanted))
     if made.is_returned_to and not trampoline_space.is_unwound(found.function):

@@ -115,7 +115,7 @@ def in_library(
         return None
     made = built(address)
     try:
-        tables = agent.tables(address, made.raw, [address, made.onward, made.hit])
+        tables = agent.tables(address, made.raw, [address, made.onward, made.hit, made.matching])
         agent.write(tables)
     except (NoDetour, Unreadable):
         return None

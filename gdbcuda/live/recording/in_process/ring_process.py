@@ -130,7 +130,7 @@ class RingProcess:
 
         def tell(made: Trampoline) -> None:
             self.tell_slot(passing, spot, made.onward)
-            self.tell_slot(matching, spot, made.hit)
+            self.tell_slot(matching, spot, made.matching)
 
         return RecordedEntry((slots.address_of(passing), slots.address_of(matching)), tell)
 
