@@ -104,3 +104,36 @@ def test_an_adapter_that_is_not_there_is_no_word(local: Scenario, library: str) 
     text = local.run("test_alloc", "cuda-load", "complete cuda-break ", hook=local.sample(library))
     assert ("cuda-break oom_check" in text) == (library == "region_hook.so")
     assert ("adapter" in text) == (library == "region_hook.so")
+
+
+WITH_SEMAPHORE = """
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static struct { sem_t gate; int owner; } shared;
+__attribute__((constructor)) static void begin(void)
+{
+    sem_init(&shared.gate, 1, 0);
+    shared.owner = fork();
+    if (!shared.owner) _exit(0);
+    waitpid(shared.owner, 0, 0);
+}
+int cuMemAlloc_v2(unsigned long long *p, unsigned long n) { *p = n; return sem_wait(&shared.gate); }
+"""
+
+
+def test_the_owner_of_a_semaphore_is_where_the_adapter_says(scenario: Scenario, compile_c, tmp_path: Path) -> None:
+    """As quota libraries have it: a semaphore in a region, and beside it the process that has taken it."""
+    hook = compile_c("libgate.so", WITH_SEMAPHORE, "-shared", "-pthread")
+    (tmp_path / "libgate.so-gdbcuda.ini").write_text(
+        "[locks]\nthe gate = &shared.gate\n[owners]\nthe gate = shared.owner\n"
+    )
+    interrupt = f"python __import__('runpy').run_path('{Path(__file__).parent}/interrupting.py')"
+    text = scenario.run("test_alloc", "break cuCtxSetCurrent", "RUN", "print shared.owner",
+                        f"{interrupt}['when_it_sleeps'](gdb.selected_inferior().pid)", "continue", "cuda-locks", "kill",
+                        hook=hook)  # fmt: skip
+    owner = re.search(r"^\$1 = (\d+)$", text, re.MULTILINE)
+    assert owner, text
+    waiting = text[text.index("Thread 1 waits for the semaphore the gate at 0x") :]
+    assert f"  held by  thread or process {owner[1]}, which is dead\n" in waiting
+    assert "Nobody will post it: a semaphore is not given back when its owner ends." in waiting
