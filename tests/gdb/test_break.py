@@ -84,13 +84,19 @@ def test_in_the_hook_that_does_not_have_it(local: Scenario) -> None:
 
 
 def test_a_function_of_the_hook_that_is_none_of_the_api(scenario: Scenario) -> None:
-    """The hook itself calls it. A condition that gdb would refuse when it is loaded is refused now."""
-    text = scenario.run("test_alloc", "cuda-break cuMemoryAllocate if bytes > 1G",
-                        "cuda-break cuMemoryAllocate if 1 > 0", "RUN", "bt 2")  # fmt: skip
-    assert 'cuda-break: Invalid number "1G". (gdb reads this condition: sizes like 1G are for' in text
+    """The hook itself calls it."""
+    text = scenario.run("test_alloc", "cuda-break cuMemoryAllocate if 1 > 0", "RUN", "bt 2")
     assert "Breakpoint 1: cuMemoryAllocate in hook libgdbcuda-hook.so (pending until it is loaded), if 1 > 0\n" in text
     assert "  (cuMemoryAllocate: no function of the API; called by anyone, --from says otherwise)\n" in text
     assert re.search(r"#0 .* cuMemoryAllocate \(.*\n#1 .*\[hook libgdbcuda-hook.so\]", text)
+
+
+def test_a_function_of_older_headers_is_called_so(local: Scenario, compile_c) -> None:
+    """Drivers keep it under its old name for programs that were compiled with those headers."""
+    hook = compile_c("libolder.so", "int nvmlGetBlacklistDeviceCount(unsigned *n) { return *n = 0; }", "-shared")
+    text = local.run("test_alloc", "cuda-break nvmlGetBlacklistDeviceCount", hook=hook)
+    assert "Breakpoint 1: nvmlGetBlacklistDeviceCount in hook libolder.so (pending" in text
+    assert "  (nvmlGetBlacklistDeviceCount: in older headers, now nvmlGetExcludedDeviceCount; called by any" in text
 
 
 def test_in_takes_a_library(scenario: Scenario) -> None:

@@ -127,7 +127,7 @@ class BreakRequest:
         if self.is_from_given:
             return ""
         self.callers = "any"
-        return f"\n  ({some(symbols)}: no function of the API; called by anyone, --from says otherwise)"
+        return f"\n  ({some(symbols)}: {what_else(symbols)}; called by anyone, --from says otherwise)"
 
     def words(self, symbol: str, condition: conditions.Condition | None) -> str:
         """Of a command that asks for the same."""
@@ -140,6 +140,13 @@ class BreakRequest:
         found += ["--in", ",".join(self.places)] if self.places else []
         found += ["--on", self.on] if self.on != "enter" else []
         return " ".join([*found, *["--once"] * self.once, *["--count"] * self.count])
+
+
+def what_else(symbols: list[str]) -> str:
+    """Than a function of the API, as it is now."""
+    newer = [table_version.table().source_symbol(one) for one in symbols]
+    is_of_older_headers = not any(now == before for now, before in zip(newer, symbols))
+    return f"in older headers, now {some(newer)}" if is_of_older_headers else "no function of the API"
 
 
 def request_of(wanted: BreakOptions) -> BreakRequest:
