@@ -16,6 +16,9 @@ _LOADER = re.compile(r"ld[-.]|ld64")
 _VDSO = re.compile(r"linux-(vdso|gate)\.so|system-supplied DSO")  # the kernel's; the last is gdb's name
 _SANITIZERS = ("asan", "tsan", "ubsan", "lsan", "hwasan")
 _SANITIZER = re.compile(rf"lib({'|'.join(_SANITIZERS)}|clang_rt\.\w*san[\w.-]*)\.so")
+# What programs compute with: it makes calls of its own for what it was asked.
+_COMPUTE = re.compile(r"lib(cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|cutensor\w*|nccl|npp\w+|nvrtc|"
+                      r"nvjpeg|nvinfer\w*|cufile|nvshmem\w*)(-[0-9a-f]{8})?\.so")  # fmt: skip
 _SYSTEM = ("c", "m", "dl", "rt", "pthread", "gcc_s", "stdc++", "util", "resolv", "anl")
 _LAYERS = (
     ("runtime", re.compile(r"libcudart[.-]")),
@@ -52,6 +55,12 @@ def layer_of(library: str) -> str:
     """ "runtime", "driver" or "system" for a library of the vendor or of the system; "" for any other."""
     name = os.path.basename(library)
     return next((layer for layer, pattern in _LAYERS if pattern.match(name)), "")
+
+
+@lru_cache(maxsize=4096)
+def is_compute_library(library: str) -> bool:
+    """cuBLAS, cuDNN and the like."""
+    return bool(_COMPUTE.match(os.path.basename(library)))
 
 
 @lru_cache(maxsize=4096)

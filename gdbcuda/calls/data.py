@@ -26,6 +26,8 @@ def call(one: Call, writer: CallWriter) -> Data:
     found["caller"] = place(one, one.caller, writer)
     if one.python:
         found["python"] = place(one, one.python, writer)
+    if one.captured:
+        found["captured"] = one.captured
     stack = [shown(at, known) for at in one.stack for known in writer.notes.frames(one.process, at)]
     return {**found, "stack": stack} if stack else found
 

@@ -29,17 +29,18 @@ UNWOUND, THREAD_GONE, PROCESS_GONE, STILL_OPEN = "unwound", "thread ended", "pro
 
 
 class Call:
-    """One execution of an API function. ``ended`` says why there is no result: "" for a call that returned."""
+    """One execution of an API function. ``ended`` says why there is no result: "" for a call that returned.
+    ``captured``: the stream by whose capture it went into a graph, as `captures` has found it; "" for others."""
 
-    __slots__ = ("addresses", "arguments", "caller", "depth", "end", "ended", "inferior", "layer", "lwp", "name",
-                 "number", "object", "out", "parent", "pid", "python", "result", "stack", "start", "status",
+    __slots__ = ("addresses", "arguments", "caller", "captured", "depth", "end", "ended", "inferior", "layer", "lwp",
+                 "name", "number", "object", "out", "parent", "pid", "python", "result", "stack", "start", "status",
                  "thread")  # fmt: skip
 
     def __init__(self, number: int, name: str, start: float, thread: int = 0) -> None:
         self.number, self.name, self.start, self.thread = number, name, start, thread
         self.lwp = self.inferior = self.pid = self.depth = self.caller = self.python = 0
         self.parent: int | None = None
-        self.layer = self.object = ""
+        self.layer = self.object = self.captured = ""
         self.arguments: dict[str, Any] = {}
         self.addresses: dict[str, int] = {}  # of strings, which ``arguments`` has as their texts
         self.stack: list[int] = []
@@ -127,7 +128,7 @@ def from_begin(line: dict[str, Any]) -> Call:
     call.stack = stack = get("stack") or []
     call.addresses, call.python = get("addresses") or {}, get("python", 0)
     call.end = call.status = call.result = None
-    call.out, call.ended = {}, STILL_OPEN
+    call.out, call.ended, call.captured = {}, STILL_OPEN, ""
     kinds = (type(number), type(name), type(start), type(details), type(thread), type(lwp), type(inferior), type(pid),
              type(depth), type(parent), type(caller), type(layer), type(file), type(stack),
              type(call.python))  # fmt: skip

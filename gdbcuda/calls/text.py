@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Callable
 
 from gdbcuda import api
+from gdbcuda.api import vendor
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import Details, Process, References
 from gdbcuda.text.cplusplus import shortened
@@ -119,7 +121,8 @@ class CallWriter:
         return self.paint(f"{call.layer:<7}", role if role in ROLES else "dim") if call.layer else " " * 7
 
     def call(self, call: Call) -> str:
-        return f"{self.code(visible(f'{call.name}({self.arguments(call)})'))}{self.outcome(call)}"
+        captured = self.paint(f" captured by {call.captured}", "dim") if call.captured else ""
+        return f"{self.code(visible(f'{call.name}({self.arguments(call)})'))}{self.outcome(call)}{captured}"
 
     def arguments(self, call: Call) -> str:
         known = parameters(self.table, call.name)
@@ -149,7 +152,12 @@ class CallWriter:
         return name if self.is_wide else shortened(name)
 
     def caller(self, call: Call) -> str:
-        return self.place(call.process, call.site)
+        """ "step at train.py:34", and the library of the vendor's through which that line has asked."""
+        place = self.place(call.process, call.site)
+        if call.site != call.python or not call.python:
+            return place
+        file = str(self.notes.place(call.process, call.caller).get("object", ""))
+        return f"{place} through {os.path.basename(file)}" if vendor.is_compute_library(file) else place
 
     def place(self, process: Process, address: int) -> str:
         """ "main at a.c:30", "sum in libsum.so", or the address."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Callable
 
 from gdbcuda import api
-from gdbcuda.calls import reader
+from gdbcuda.calls import captures, reader
 from gdbcuda.calls.reader import Event, Log, LogFile
 from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
 from gdbcuda.log.progress import Progress
@@ -37,7 +37,7 @@ class LogSource:
         progress = progress or Progress(self.file.size)
         self.make_room = progress.make_room
         try:
-            yield from self.file.events(self.log, progress if self.has_bar else None)
+            yield from captures.mark(self.file.events(self.log, progress if self.has_bar else None), reader.BEGIN)
         finally:
             progress.close()
 

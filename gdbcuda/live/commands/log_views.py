@@ -55,6 +55,7 @@ def cuda_log_show(wanted: LogShowOptions) -> str:
       cuda-log show --failed --json
       cuda-log show if bytesize > 1M && caller in hook"""
     calls = list(call_log.SESSION.kept.calls)
+    mark_captured(calls)
     chosen = make_filter(wanted)
     if wanted.json:
         return as_json(calls, chosen, wanted)
@@ -144,6 +145,15 @@ def cuda_log_summary(wanted: LogSummaryOptions) -> str:
     if wanted.json:
         return data.line(view_data.summary(found, writer))
     return "\n\n".join(filter(None, (summary.text(found, writer, wanted.all), chosen.remark())))
+
+
+def mark_captured(calls: list[Call]) -> None:
+    from gdbcuda.calls import captures
+    from gdbcuda.calls.reader import BEGIN
+
+    if any(captures.BEGINS in call.name for call in calls):
+        for _ in captures.mark(events(calls), BEGIN):
+            pass
 
 
 def events(calls: list[Call]) -> Iterator[Event]:
