@@ -68,7 +68,8 @@ def test_all_calls_and_again(working, tmp_path: Path) -> None:
 
 def test_what_a_hook_library_makes_of_the_calls(local: Scenario, working, tmp_path: Path) -> None:
     program = working(LD_PRELOAD=str(local.hook))
-    done = gdbcuda("trace", "-p", program.pid, "--for", "300ms", "--in", "hook,driver", "-o", tmp_path / "log")
+    done = gdbcuda("trace", "-p", program.pid, "--for", "300ms", "--in", "hook,driver", "--last", "65536",
+                   "-o", tmp_path / "log")  # fmt: skip
     assert done.returncode == 0, done
     found = calls(tmp_path / "log")
     below = {(one["name"], one["layer"]) for one in found if one["depth"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -35,6 +36,21 @@ def test_uprobes_where_it_does_not(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "not recorder: libgdbcuda-trace.so is not built" in capsys.readouterr().err
     assert chosen(monkeypatch, recorder=True, pid=7) == "uprobe"
     assert capsys.readouterr().err == "gdbcuda: watching with the uprobe (not recorder: it has no -p)\n"
+
+
+def test_a_process_that_may_not_be_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(auto.not_attached(os.getpid())) == []
+
+    def refuse(path: str, flags: int) -> int:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert list(auto.not_attached(7)) == ["process 7 may not be traced"]
+    monkeypatch.undo()
+    with pytest.raises(UserError, match="there is no process 4194305"):
+        list(auto.not_attached(4194305))
+    monkeypatch.setenv("GDBCUDA_GDB", "/none/gdb")
+    assert "/none/gdb" in "".join(auto.not_attached(os.getpid()))
 
 
 def test_none(monkeypatch: pytest.MonkeyPatch) -> None:

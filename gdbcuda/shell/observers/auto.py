@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -38,5 +39,20 @@ def not_by_recorder(wanted: ObserverOptions, words: Sequence[str]) -> Iterator[s
         yield "it is made for x86-64"
     elif not places.built(places.TRACER):
         yield f"{places.TRACER} is not built"
+    elif wanted.pid:
+        yield from not_attached(wanted.pid)
     elif words:
         yield from starting.remarks(words[0])
+
+
+def not_attached(pid: int) -> Iterator[str]:
+    """gdb puts it in. (ptrace(2), "Ptrace access mode checking": the same for /proc/PID/mem.)"""
+    try:
+        places.find_gdb()
+        os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC))
+    except PermissionError:
+        yield f"process {pid} may not be traced"
+    except FileNotFoundError:
+        raise UserError(f"there is no process {pid}") from None
+    except (OSError, UserError) as problem:
+        yield str(problem)
