@@ -9,7 +9,7 @@ from gdbcuda.shell.fault.options import add
 
 _EXAMPLES = (
     "gdbcuda fail cuMemAlloc with CUDA_ERROR_OUT_OF_MEMORY -- ./train",
-    'gdbcuda fail --hook ./libvgpu.so cuMemAlloc --in driver if "nth == 3" with 2 -- ./train',
+    'gdbcuda fail --hook ./hook.so cuMemAlloc if "nth == 3" with 2 -- ./train',
 )
 
 

@@ -21,7 +21,7 @@ where a process receives a fatal signal, and the program goes on to its end."""
 _ENDING = "Exit status: at a prompt gdb's; else the program's own, 128 and the signal where it was killed."
 _EXAMPLES = (
     "gdbcuda run -- python3 train.py",
-    "gdbcuda run --hook ./libvgpu.so --break 'cuMemAlloc if bytesize > 1G' -- python3 train.py",
+    "gdbcuda run --hook ./hook.so --break 'cuMemAlloc if bytesize > 1G' -- ./train",
     "gdbcuda run -- torchrun --nproc-per-node 4 train.py",
     "gdbcuda run --batch --memory -- ./train --epochs 1",
 )
