@@ -114,6 +114,27 @@ def never(build: Build, dice: random.Random, function: str) -> Watch:
     return Watch("", terms.cuda(), terms.plain(), [function], never=True)
 
 
+@watches("delay", "cuda-delay: calls that wait, which nobody sees")
+def delay(build: Build, dice: random.Random, function: str) -> Watch:
+    words = f"cuda-delay {function} {dice.choice(['1us', '200us', '3ms'])} --from any"
+    terms = Terms(function).size(dice.choice([RARE, SECOND]))
+    return faulty(function, f"{words} if {' && '.join(terms.ours)}")
+
+
+@watches("fail", "cuda-fail: calls that fail, if a call met the condition")
+def fail(build: Build, dice: random.Random, function: str) -> Watch:
+    size = size_expressions(function)[0]
+    words = f"cuda-fail {function} --from any with 2 {dice.choice(['', '--times 1', '--after-call'])}"
+    return faulty(function, f"{words} if {size} >= 100T && {size} < 101T")
+
+
+def faulty(function: str, cuda: str) -> Watch:
+    """It stops for no call; the control has a breakpoint that does not either."""
+    gdbs = size_expressions(function)[1]
+    plain = f"break {function} if {gdbs} >= {100 * TERA} && {gdbs} < {101 * TERA}"
+    return Watch("", cuda, plain, [function], never=True)
+
+
 @watches("rarely", "a condition that few calls meet")
 def rarely(build: Build, dice: random.Random, function: str) -> Watch:
     return sized(Terms(function), dice.choice([RARE, SECOND]))
