@@ -8,6 +8,7 @@ SAID_OF_EACH_PROCESS = re.compile(
     rb"\[Thread debugging using libthread_db enabled\]|Using host libthread_db library |Reading symbols from |"
     rb"\[Switching to |process \d+ is executing new program|\[Detaching |\[Inferior \d+ \(process \d+\) |"
     rb"\[New inferior |\[Attaching after |Program terminated with signal |The program no longer exists|"
+    rb"BFD: .* unknown type |warning: .* Shared library architecture unknown |"  # gdb 10 of newer libraries
     rb"warning: Couldn't reap LWP |\d+\t.*No such file or directory|"
     rb"Thread [\d.]+ .* received signal |Program received signal |\s*$"
 )
