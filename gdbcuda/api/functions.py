@@ -75,6 +75,11 @@ class Parameter(NamedTuple):
         return self.notes.size_bytes
 
     @property
+    def optional(self) -> bool:
+        """Who does not want what is written there passes NULL."""
+        return self.notes.optional
+
+    @property
     def block(self) -> bool:
         """The block of memory that an allocator hands out or a free takes."""
         return self.notes.block

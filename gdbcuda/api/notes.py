@@ -25,6 +25,7 @@ class ParameterNotes(NamedTuple):
     handle: bool = False
     size_bytes: bool = False
     block: bool = False
+    optional: bool = False
 
 
 class FunctionNotes:
@@ -176,7 +177,7 @@ def attribute(word: str) -> dict[str, Any]:
     """ValueError for a word that means nothing."""
     if word in ("in", "out", "inout"):
         return {"direction": word}
-    if word in ("string", "handle", "block"):
+    if word in ("string", "handle", "block", "optional"):
         return {word: True}
     if word == "nostring":
         return {"string": False}
@@ -190,5 +191,6 @@ def attribute(word: str) -> dict[str, Any]:
     if named:
         return {"named": named[1]}
     raise ValueError(
-        f"{word!r} is not one of in, out, inout, string, nostring, handle, block, bytes, [LENGTH], flags(…), named(…)"
+        f"{word!r} is not one of in, out, inout, string, nostring, handle, block, optional, bytes, [LENGTH], flags(…), "
+        "named(…)"
     )

@@ -51,9 +51,14 @@ class Arguments(NamedTuple):
 
     def without(self, index: int) -> Arguments:
         """NULL instead of that pointer."""
-        values, pointees = list(self.values), list(self.pointees)
-        values[index], pointees[index] = bytes(WORD), None
-        return Arguments(values, pointees)
+        pointees = list(self.pointees)
+        pointees[index] = None
+        return self._replace(pointees=pointees).with_value(index, bytes(WORD))
+
+    def with_value(self, index: int, value: bytes) -> Arguments:
+        values = list(self.values)
+        values[index] = value
+        return self._replace(values=values)
 
 
 class ArgumentMaker:
@@ -85,7 +90,7 @@ class ArgumentMaker:
         """What is no pointer. A size is one that no limit refuses."""
         if parameter.name in self.counts:
             return self.count(parameter.type.size)
-        if parameter.size_bytes or is_size(parameter):
+        if is_size(parameter):
             return to_bytes(self.dice.randrange(1, LARGEST_SIZE), parameter.type.size)
         return self.value(parameter.type, parameter.name)
 
@@ -184,7 +189,9 @@ def is_device(kind: api.Type, name: str) -> bool:
 
 
 def is_size(parameter: api.Parameter) -> bool:
-    return parameter.type.name == "size_t" and not parameter.handle
+    """Of memory, where a hook library may have a limit."""
+    return parameter.type.kind == "uint" and not parameter.handle and (
+        parameter.size_bytes or parameter.type.name == "size_t")  # fmt: skip
 
 
 def is_count(name: str) -> bool:

@@ -13,15 +13,17 @@ from pathlib import Path
 from gdbcuda import api
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs.building import Workshop
-from gdbcuda.contract.program import Program, Start
-from gdbcuda.contract.targets import DLSYM, LINKED, HookTarget, by_name, hooked
+from gdbcuda.contract.program import Ended, LoadedPlace, Program, Start
+from gdbcuda.contract.showing_program import Shown
+from gdbcuda.contract.targets import DLSYM, LINKED, HookTarget, by_name, hooked, places
 
 
 @dataclass
 class Bench:
     """``build`` is where the stand-in and the programs are; ``settings`` of the hook library's environment; ``limit``
-    of memory that it holds with them, in bytes, 0 for none. Programs are kept for the next case: each case gets a copy
-    of one. ``remarks``: what could not be tried, and why."""
+    of memory that it holds with them, in bytes, 0 for none; ``remarks``: what could not be tried, and why. Programs
+    are kept for the next case, which gets a copy of one; to tell what fails from what only a copy fails in, which has
+    one thread alone, ``is_apart`` gives it a program of its own."""
 
     hook: str
     build: str
@@ -31,6 +33,9 @@ class Bench:
     limit: int = 0
     remarks: list[str] = field(default_factory=list)
     programs: dict[Start, Program] = field(default_factory=dict)
+    last: Shown | None = None  # the call that was made last
+    ended: int = 0  # programs that did not end by themselves
+    is_apart: bool = False
 
     @cached_property
     def table(self) -> api.Table:
@@ -50,8 +55,17 @@ class Bench:
     def targets(self) -> list[HookTarget]:
         """All functions of the hook library that a program comes to."""
         wanted = [one for function in self.table.functions.values() for one in by_name(function.symbol, function.api)]
-        with self.copy() as program:
-            return hooked(program, wanted, self.hook)
+        return hooked(self.found(wanted), self.hook)
+
+    def found(self, targets: list[HookTarget]) -> dict[HookTarget, LoadedPlace]:
+        """Without those that end a program which asks for them; `Ended` where it does not even begin."""
+        self.program(self.usual)
+        try:
+            with self.copy() as program:
+                return places(program, targets)
+        except Ended:
+            middle = len(targets) // 2
+            return {**self.found(targets[:middle]), **self.found(targets[middle:])} if middle else {}
 
     def note(self, remark: str) -> None:
         """That something is not tried."""
@@ -84,11 +98,6 @@ class Bench:
             program.kept[target] = program.find(target.command)[0].address
         return program.kept[target]
 
-    def status_text(self, function: api.Function, raw: bytes) -> str:
-        value = int.from_bytes(raw, "little", signed=True)
-        enum = function.result.enum
-        return str(value) if enum is None else enum.name_of(value) or f"{value} (not in {function.result.name})"
-
     def dice(self, name: str) -> random.Random:
         """The same ones for a case of that name in each run with this seed."""
         return random.Random(f"{self.seed} {name}")
@@ -97,17 +106,35 @@ class Bench:
         """`Ended` where it does not even begin."""
         known = self.programs.get(start)
         if known is None or known.process.poll() is not None:
-            folder = tempfile.mkdtemp(dir=self.folder)
-            known = self.programs[start] = Program(start, self.build, folder)
-            if start.is_ready:
-                known.prepare()
+            known = self.programs[start] = self.begun(start)
         return known
+
+    def begun(self, start: Start) -> Program:
+        program = Program(start, self.build, tempfile.mkdtemp(dir=self.folder))
+        if start.is_ready:
+            program.prepare()
+        return program
 
     @contextmanager
     def copy(self, start: Start | None = None) -> Iterator[Program]:
         """Of a program that has called nothing yet, or what makes it ready, for one case."""
-        with self.program(start or self.usual).forked() as copy:
-            yield copy
+        try:
+            wanted = start or self.usual
+            with self.alone(wanted) if self.is_apart else self.program(wanted).forked() as one:
+                yield one
+        except Ended:
+            self.ended += 1
+            raise
+
+    @contextmanager
+    def alone(self, start: Start) -> Iterator[Program]:
+        program = self.begun(start)
+        try:
+            program.tell("watch")
+            program.seen()
+            yield program
+        finally:
+            program.stop()
 
     def close(self) -> None:
         for program in self.programs.values():

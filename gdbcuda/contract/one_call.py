@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
+from gdbcuda.contract import c_program
 from gdbcuda.contract.answers import DriverCall, driver_calls, prescription
-from gdbcuda.contract.arguments import TEXT_AT, ArgumentMaker, Arguments, CallerMemory, meaningful, to_bytes
+from gdbcuda.contract.arguments import TEXT_AT, WORD, ArgumentMaker, Arguments, CallerMemory, meaningful, to_bytes
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.c_program import ShownCall
 from gdbcuda.contract.program import ANSWER, Called, Program
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
@@ -19,10 +22,18 @@ ERRNO_BEFORE, ERRNO_AFTER = 11, 77  # as the program and the driver leave it
 MOST_BYTES = 16  # of a value that are shown
 
 
+def prepared(bench: Bench, program: Program, target: HookTarget, dice: random.Random) -> OneCall:
+    return OneCall(bench, program, target.symbol, bench.address(program, target), dice, target.way)
+
+
 class OneCall:
-    def __init__(self, bench: Bench, program: Program, target: HookTarget, dice: random.Random) -> None:
-        self.bench, self.program, self.target = bench, program, target
-        self.function = bench.table.functions[target.symbol]
+    """Of the function at ``address`` with the arguments of ``symbol``."""
+
+    def __init__(
+        self, bench: Bench, program: Program, symbol: str, address: int, dice: random.Random, way: str
+    ) -> None:
+        self.bench, self.program, self.address, self.way = bench, program, address, way
+        self.function = bench.table.functions[symbol]
         self.maker = ArgumentMaker(self.function, dice, program.arena)
         self.given: Arguments = self.maker.make()
         self.result, self.is_written = b"", True
@@ -34,13 +45,21 @@ class OneCall:
         self.result, self.is_written = self.prescribed(status), is_written
         answer = prescription(self.function, self.given, self.result, ERRNO_AFTER, is_written)
         pokes = [f"poke {one.offset:x} {one.before.hex()}" for one in self.given.pointees if one and one.before]
-        address = self.bench.address(self.program, self.target)
+        self.program.seen()
+        self.bench.last = partial(c_program.program, self.shown(answer))
         self.called = self.program.call(
-            self.target.symbol, address, self.given.values, errno=ERRNO_BEFORE,
+            self.function.symbol, self.address, self.given.values, errno=ERRNO_BEFORE,
             before=[self.program.set(ANSWER, answer), *pokes],
         )  # fmt: skip
         self.reached = driver_calls(self.program.seen())
         return self
+
+    def shown(self, answer: str) -> ShownCall:
+        return ShownCall(self.function, self.way, self.given, answer, ERRNO_BEFORE, self.program.arena)
+
+    def found(self, what: str, example: str = "") -> Broken:
+        """Something about this call."""
+        return Broken(what, example, self.bench.last)
 
     def prescribed(self, status: int) -> bytes:
         kind = self.function.result
@@ -50,10 +69,28 @@ class OneCall:
 
     # -- what is broken ------------------------------------------------------------------------------------
 
+    @property
+    def calls(self) -> list[DriverCall]:
+        return [one for one in self.reached if one.symbol == self.function.symbol]
+
+    @property
+    def is_reached(self) -> bool:
+        return bool(self.calls)
+
+    @property
+    def status(self) -> int:
+        assert self.called is not None
+        return int.from_bytes(self.called.result, "little", signed=True)
+
+    @property
+    def is_passed_on(self) -> bool:
+        assert self.called is not None
+        return meaningful(self.function.result, self.called.result) == meaningful(self.function.result, self.result)
+
     def broken(self) -> list[Broken]:
-        calls = [one for one in self.reached if one.symbol == self.target.symbol]
+        calls = self.calls
         if not calls:  # then the driver has answered nothing
-            return [Broken(self.not_reached(), f"the program gets {self.got()}")]
+            return [self.found(self.not_reached(), f"the program gets {self.got()}")]
         return [*self.on_the_way_down(calls), *self.on_the_way_back()]
 
     def on_the_way_down(self, calls: Sequence[DriverCall]) -> Iterator[Broken]:
@@ -61,7 +98,7 @@ class OneCall:
         best = min(problems, key=len)
         yield from best
         if not best and problems.count([]) > 1:
-            yield Broken(f"the driver gets it {problems.count([])} times")
+            yield self.found(f"the driver gets it {problems.count([])} times")
 
     def not_reached(self) -> str:
         others = [*dict.fromkeys(one.symbol for one in self.reached)]
@@ -75,28 +112,29 @@ class OneCall:
             sent, pointee = self.given.values[index], self.given.pointees[index]
             if pointee is None or not pointee.is_known:
                 if meaningful(parameter.type, value) != meaningful(parameter.type, sent):
-                    yield Broken(f"argument {parameter.name} is changed", difference(sent, value))
+                    example = difference(sent, value, parameter.type)
+                    yield self.found(f"argument {parameter.name} is changed", example)
             elif not any(value):
-                yield Broken(f"argument {parameter.name} is NULL for the driver")
+                yield self.found(f"argument {parameter.name} is NULL for the driver")
             elif pointee.is_read and not same(pointee, pointee.before, pointed):
-                yield Broken(f"what argument {parameter.name} points to is changed",
-                             difference(pointee.before, pointed or b""))  # fmt: skip
+                yield self.found(f"what argument {parameter.name} points to is changed",
+                             difference(pointee.before, pointed or b"", pointee.type))  # fmt: skip
 
     def on_the_way_back(self) -> Iterator[Broken]:
         assert self.called is not None
-        kind = self.function.result
-        if meaningful(kind, self.called.result) != meaningful(kind, self.result):
-            yield Broken("the result is changed", self.of_result())
+        if not self.is_passed_on:
+            yield self.found("the result is changed", self.of_result())
         if self.called.errno != ERRNO_AFTER:
-            yield Broken("errno is changed", f"the driver leaves {ERRNO_AFTER}, the program finds {self.called.errno}")
+            said = f"the driver leaves {ERRNO_AFTER}, the program finds {self.called.errno}"
+            yield self.found("errno is changed", said)
         yield from self.memory()
 
     def of_result(self) -> str:
-        return f"the driver gives {self.bench.status_text(self.function, self.result)}, the program gets {self.got()}"
+        return f"the driver gives {status_text(self.function, self.result)}, the program gets {self.got()}"
 
     def got(self) -> str:
         assert self.called is not None
-        return self.bench.status_text(self.function, self.called.result)
+        return status_text(self.function, self.called.result)
 
     def memory(self) -> Iterator[Broken]:
         """Out-values, and what nobody was to write."""
@@ -111,7 +149,7 @@ class OneCall:
         elsewhere = sorted(found)
         if any(offset in self.changed for offset in elsewhere):
             at = next(offset for offset in elsewhere if offset in self.changed)
-            yield Broken("memory beyond its out-parameters is written", self.beyond(at))
+            yield self.found("memory beyond its out-parameters is written", self.beyond(at))
 
     @property
     def changed(self) -> set[int]:
@@ -133,10 +171,17 @@ class OneCall:
 
     def not_handed_out(self, parameter: api.Parameter, pointee: CallerMemory, expected: bytes, there: bytes) -> Broken:
         if expected == pointee.before:
-            return Broken(f"what {parameter.name} points to is written", difference(expected, there))
+            return self.found(f"what {parameter.name} points to is written", difference(expected, there, pointee.type))
         if there == pointee.before:
-            return Broken(f"out-value {parameter.name} is not written", f"the driver gives {shown(expected)}")
-        return Broken(f"out-value {parameter.name} is changed", difference(expected, there))
+            return self.found(f"out-value {parameter.name} is not written", f"the driver gives {shown(expected)}")
+        return self.found(f"out-value {parameter.name} is changed", difference(expected, there, pointee.type))
+
+
+def status_text(function: api.Function, raw: bytes) -> str:
+    """A result, by its name where it has one."""
+    value = int.from_bytes(raw, "little", signed=True)
+    enum = function.result.enum
+    return str(value) if enum is None else enum.name_of(value) or f"{value} (not in {function.result.name})"
 
 
 def same(pointee: CallerMemory, expected: bytes, found: bytes | None) -> bool:
@@ -145,12 +190,21 @@ def same(pointee: CallerMemory, expected: bytes, found: bytes | None) -> bool:
     return expected == found or meaningful(pointee.type, expected) == meaningful(pointee.type, found)
 
 
-def difference(ours: bytes, theirs: bytes) -> str:
+def difference(ours: bytes, theirs: bytes, kind: api.Type | None) -> str:
+    """Of what is longer than a word the first member, or byte, that differs."""
+    at = next((index for index, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), 0)
+    fields = kind.fields if kind is not None and len(ours) == len(theirs) == kind.size else ()
+    member = next((one for one in fields if one.offset <= at < one.offset + one.type.size), None)
+    if member is not None:
+        begin, end = member.offset, member.offset + member.type.size
+        return f"{member.name}: {difference(ours[begin:end], theirs[begin:end], member.type)}"
+    if len(ours) > WORD and len(ours) == len(theirs):
+        return f"byte {at}: {ours[at]:#x} -> {theirs[at]:#x}"
     return f"{shown(ours)} -> {shown(theirs)}"
 
 
 def shown(raw: bytes) -> str:
     """A number up to a word, else bytes."""
-    if len(raw) <= 8:
+    if len(raw) <= WORD:
         return hex(int.from_bytes(raw, "little"))
     return raw[:MOST_BYTES].hex(" ") + (" ..." if len(raw) > MOST_BYTES else "")

@@ -34,6 +34,15 @@ class LoadedPlace(NamedTuple):
     symbol: str = ""
     path: str = ""
 
+    def is_other_than(self, other: LoadedPlace) -> bool:
+        """Of two processes, where the same library may be at other addresses."""
+        return (bool(self.address), self.offset, self.path) != (bool(other.address), other.offset, other.path)
+
+    def text(self) -> str:
+        if not self.address:
+            return "nothing"
+        return f"{self.symbol or hex(self.offset)} of {os.path.basename(self.path)}" if self.path else "no function"
+
 
 class Called(NamedTuple):
     """What a call has left: its result's bytes, errno, and by offset what has changed in the arena."""
@@ -191,6 +200,9 @@ class Program:
             yield self
             self.channel.sendall(b"end\n")
             self.wait_for_copy()
+        except Ended:
+            self.stop()  # the first process would obey what the copy has not read any more
+            raise
         finally:
             self.copy = 0
 

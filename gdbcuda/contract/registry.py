@@ -18,11 +18,10 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
+from gdbcuda.contract.showing_program import Shown
+
 if TYPE_CHECKING:
     from gdbcuda.contract.bench import Bench
-
-
-Shown = Callable[[str, str, str], str]
 
 
 class Broken(NamedTuple):

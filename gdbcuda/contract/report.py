@@ -13,9 +13,10 @@ from gdbcuda.compare.findings import Difference
 from gdbcuda.contract.registry import Group
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
-from gdbcuda.text.sentences import counted
+from gdbcuda.text.sentences import counted, some
 
 MOST = 40  # of what was found, unless all is wanted
+FEW = 3  # cases with the same finding that are a line each
 
 
 @dataclass
@@ -53,14 +54,33 @@ def verdict(report: ConformReport) -> str:
 
 
 def listed(found: list[Difference], is_all: bool) -> str:
-    shown = sorted(found) if is_all else sorted(found)[:MOST]
+    """What many cases have in common is told of the first."""
+    alike: dict[tuple[str, str], list[Difference]] = {}
+    for one in sorted(found):
+        alike.setdefault((group_of(one.about), what(one)), []).append(one)
     lines = []
-    for one in shown:
-        lines.append(visible(one.line))
-        if one.example:
-            lines.append(f"    {visible(one.example)}")
-    more = len(found) - len(shown)
-    return "\n".join([*lines, *([f"... and {more} more: --all"] if more else [])])
+    for same in alike.values():
+        shown = same if is_all or len(same) <= FEW else same[:1]
+        for one in shown:
+            lines.append("\n".join(filter(None, [one.line, one.example and f"    {one.example}"])))
+        if len(same) > len(shown):
+            lines.append(f"    and the same of {len(same) - len(shown)} more: {some(names(same[1:]))} (--all)")
+    kept = lines if is_all else lines[:MOST]
+    more = [f"... and {len(lines) - len(kept)} more: --all"] if len(lines) > len(kept) else []
+    return "\n".join([*map(visible_lines, kept), *more])
+
+
+def visible_lines(text: str) -> str:
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def what(one: Difference) -> str:
+    return one.line.partition(": ")[2]
+
+
+def names(found: list[Difference]) -> list[str]:
+    """Of the cases, without their group."""
+    return [one.about.partition("/")[2] for one in found]
 
 
 def not_tried(remarks: Iterable[str]) -> str:
@@ -98,7 +118,7 @@ def data(report: ConformReport) -> dict[str, Any]:
 
 
 def of_finding(one: Difference) -> dict[str, Any]:
-    return {"case": one.about, "broken": one.line.partition(": ")[2], "example": one.example}
+    return {"case": one.about, "broken": what(one), "example": one.example}
 
 
 def junit(report: ConformReport) -> str:

@@ -11,6 +11,7 @@ from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.program import Ended
 from gdbcuda.contract.registry import Broken, Case
 from gdbcuda.contract.report import ConformReport
+from gdbcuda.errors import UserError
 
 STARTING = "start"
 
@@ -25,6 +26,10 @@ def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed) -
         report.ran.append(case.name)
         for one in differences(case, broken(bench, case)):
             (report.allowed if allowed.holds(one) else report.found).append(one)
+    if not bench.targets:
+        report.ran.append(STARTING)
+        line = f"{STARTING}: no API function that a program asks for leads into it"
+        report.found.append(Difference(line, STARTING, 1, "gdbcuda check says why"))
     report.unused, report.remarks = allowed.unused, bench.remarks
     report.seconds = time.monotonic() - began
     return report
@@ -51,12 +56,41 @@ def mixed(bench: Bench, cases: Sequence[Case]) -> Iterable[Case]:
 
 
 def broken(bench: Bench, case: Case) -> list[Broken]:
+    """A crash or a hang is believed when it comes again in a program that is no copy."""
+    before = bench.ended
+    found = tried(bench, case)
+    if bench.ended == before:
+        return found
+    bench.is_apart = True
+    try:
+        return tried(bench, case)
+    finally:
+        bench.is_apart = False
+
+
+def tried(bench: Bench, case: Case) -> list[Broken]:
+    bench.last = None
     try:
         return list(case.run(bench))
     except Ended as how:
-        return [Broken(str(how))]
+        return [Broken(str(how), "", bench.last)]
+
+
+def shown(bench: Bench, case: Case) -> str:
+    """The C program of the first thing that is broken in it; `UserError` where there is none."""
+    found = broken(bench, case)
+    if not found:
+        raise UserError(f"{case.name} is kept: there is nothing to show (seed {bench.seed})")
+    made = next((one for one in found if one.shown), None)
+    if made is None or made.shown is None:
+        raise UserError(f"{case.name}: {found[0].what}; there is no program that shows it")
+    return made.shown(f"{case.name} of {os.path.basename(bench.hook)}: {made.what}", bench.hook, bench.build)
 
 
 def differences(case: Case, found: Iterable[Broken]) -> Iterator[Difference]:
+    """Of several of a kind the first."""
+    kinds: dict[str, list[Broken]] = {}
     for one in found:
-        yield Difference(f"{case.name}: {one.what}", case.name, 1, one.example)
+        kinds.setdefault(one.what, []).append(one)
+    for what, of_kind in kinds.items():
+        yield Difference(f"{case.name}: {what}", case.name, len(of_kind), of_kind[0].example)

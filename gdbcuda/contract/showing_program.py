@@ -7,7 +7,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 from gdbcuda.errors import UserError
 from gdbcuda.text.printable import visible
@@ -17,6 +17,7 @@ LIBRARIES = ("-lcuda", "-lnvidia-ml", "-ldl", "-lpthread")
 NEEDED = ("-Wl,--no-as-needed",)  # what no symbol asks for
 LIBRARY, COPY = "-library.so", "copy-of-"
 CASE = "case"  # what the user is told to call it
+Shown = Callable[[str, str, str], str]  # as `ShowingProgram.shown`
 
 
 class ShowingProgram(NamedTuple):

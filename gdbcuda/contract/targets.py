@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from gdbcuda.contract.program import LoadedPlace, Program
@@ -30,10 +30,10 @@ def places(program: Program, targets: Iterable[HookTarget]) -> dict[HookTarget, 
     return dict(zip(wanted, program.find(*(one.command for one in wanted))))
 
 
-def hooked(program: Program, targets: Iterable[HookTarget], hook: str) -> list[HookTarget]:
+def hooked(found: Mapping[HookTarget, LoadedPlace], hook: str) -> list[HookTarget]:
     """Those that lead into the hook library; of several to one place the first."""
     first: dict[tuple[str, int], HookTarget] = {}
-    for target, place in places(program, targets).items():
+    for target, place in found.items():
         if place.address and place.path == hook:
             first.setdefault((target.symbol, place.address), target)
     return list(first.values())

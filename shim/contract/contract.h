@@ -44,9 +44,10 @@ void command_dlvsym(void); /* default|next|LIBRARY SYMBOL VERSION */
 void command_where(void);  /* ADDRESS */
 void command_open(void);   /* LIBRARY FLAGS */
 
-/* ends.c: a copy of the process goes on with the commands, until its end is told */
+/* ends.c: a copy of the process goes on with the commands, until its end is told; it says where it crashes, as does a
+   process that is to be watched */
 void command_fork(void);
 void command_end(void);
-void tell_crashes(void);
+void command_watch(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static bool is_copy;
+static void tell_crashes(void);
 
 /* The copy answers with its number; when it has ended, the first process says how. */
 void command_fork(void)
@@ -27,6 +28,12 @@ void command_fork(void)
     } else {
         answer("exit %x\n", (unsigned)WEXITSTATUS(status));
     }
+}
+
+void command_watch(void)
+{
+    tell_crashes();
+    answer("ok\n");
 }
 
 void command_end(void)
@@ -69,7 +76,7 @@ static void tell(int number, siginfo_t *info, void *context)
 }
 
 /* Where it is said is a stack of its own: a recursion has used up the other one. */
-void tell_crashes(void)
+static void tell_crashes(void)
 {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
     stack_t stack = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};

@@ -57,7 +57,7 @@ static const struct command {
 } commands[] = {
     {"call", command_call}, {"dlsym", command_dlsym}, {"dlvsym", command_dlvsym}, {"end", command_end},
     {"fork", command_fork}, {"linked", command_linked}, {"open", command_open}, {"peek", command_peek},
-    {"poke", command_poke}, {"set", command_set}, {"where", command_where},
+    {"poke", command_poke}, {"set", command_set}, {"watch", command_watch}, {"where", command_where},
 };
 
 static void obey(char *line)

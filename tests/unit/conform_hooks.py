@@ -39,7 +39,7 @@ class ConformFiles:
 
     def run(self, *words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(self.command(*words), capture_output=True, text=True, cwd=ROOT,
-                              env={**clean_environment(), **environment}, timeout=300)  # fmt: skip
+                              env={**clean_environment(), **environment}, timeout=1200)  # fmt: skip
 
     def data(self, *words: str | Path) -> Any:
         done = self.run(*words, "--json")

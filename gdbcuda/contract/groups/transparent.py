@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.one_call import OneCall
+from gdbcuda.contract.one_call import prepared
 from gdbcuda.contract.registry import Broken, Case, contract
 from gdbcuda.contract.targets import HookTarget
 
@@ -24,7 +24,7 @@ def passes_on(target: HookTarget, bench: Bench) -> Iterable[Broken]:
     dice = bench.dice(f"transparent {target.symbol}")
     with bench.copy() as program:
         for _ in range(ROUNDS):
-            found = OneCall(bench, program, target, dice).made(SUCCESS).broken()
+            found = prepared(bench, program, target, dice).made(SUCCESS).broken()
             if found:
                 return found
     return []

@@ -38,13 +38,22 @@ def run(wanted: ConformOptions, allowed: Allowed) -> ConformReport:
         return runs.of(one, chosen, wanted.seconds, allowed)
 
 
+def shown(wanted: ConformOptions) -> str:
+    """The C program of a case. `UserError` where there is no such case, or all is well in it."""
+    with bench(checked(str(wanted.lib)), built(), wanted) as one:
+        try:
+            return runs.shown(one, next(iter(cases(one, [str(wanted.show)]))))
+        except Ended as how:
+            raise UserError(f"a program does not begin with it: {how}") from None
+
+
 def cases(bench: Bench, patterns: list[str]) -> Iterator[Case]:
     """`UserError` for a glob that is of no case."""
     made = [case for group in load_groups().values() for case in group.cases(bench)]
     for pattern in patterns:
-        if not any(case.matches(pattern) for case in made):
-            names = {*load_groups(), *(case.about for case in made)}
-            raise UserError(f"--only: there is no case {pattern}{meant(pattern.split('/')[-1], names)}")
+        names = {*load_groups(), *(case.about for case in made)}
+        if pattern not in load_groups() and not any(case.matches(pattern) for case in made):
+            raise UserError(f"there is no case {pattern}{meant(pattern.split('/')[-1], names)}")
     yield from (case for case in made if not patterns or any(map(case.matches, patterns)))
 
 

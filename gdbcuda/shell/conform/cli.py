@@ -17,9 +17,11 @@ Calls every API function that the hook library has, by every way that leads to i
 needed), and says what is not as it was without the hook library. Each case runs in a process of its own: a crash or a
 hang is a finding. The cases are made from the API table; the same seed makes the same ones."""
 _ENDING = "Exit status: 0 nothing is broken that is not allowed, 1 something is, 2 where no case could be run."
+_SHOWING = "gdbcuda conform ./libvgpu.so --show transparent/cuMemAlloc_v2"
 _EXAMPLES = (
     "gdbcuda conform ./libvgpu.so",
     "gdbcuda conform ./libvgpu.so --only transparent/cuMem*",
+    _SHOWING,
     "gdbcuda conform ./libvgpu.so --accept meant.txt",
     "gdbcuda conform ./libvgpu.so --allow meant.txt --junit conform.xml",
     "gdbcuda conform --list",
@@ -46,9 +48,30 @@ def run(wanted: ConformOptions) -> int:
         return 0
     if wanted.lib is None:
         raise UserError(f"name the hook library, for example: {_EXAMPLES[0]}")
+    if wanted.output and not wanted.show:
+        raise UserError(f"-o is where --show writes, for example: {_SHOWING} -o case")
+    if wanted.show:
+        return tell_program(wanted, cases.shown(wanted))
     report = cases.run(wanted, Allowed.of_file(wanted.allow))
     tell(wanted, report)
     return 0 if wanted.accept else report.status
+
+
+def tell_program(wanted: ConformOptions, program: str) -> int:
+    import os
+
+    from gdbcuda.files import user_files
+    from gdbcuda.text import output
+    from gdbcuda.text.printable import visible
+
+    if wanted.output is None:
+        output.say(program.rstrip("\n"))
+        return 0
+    os.makedirs(wanted.output, exist_ok=True)
+    path = os.path.join(wanted.output, "case.c")
+    user_files.save(path, program)
+    output.say(f"{visible(path)}: how it is compiled, run and stopped in gdb is in its first lines")
+    return 0
 
 
 def tell(wanted: ConformOptions, report: ConformReport) -> None:

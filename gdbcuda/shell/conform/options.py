@@ -20,5 +20,8 @@ class ConformOptions(Coloured):
     accept: str | None = option(FILE, "write such a file, which allows all that was found")
     json: bool = flag("for scripts: one JSON object")
     junit: str | None = option(FILE, "write a report for CI")
+    show: str | None = option(text("CASE"), "the C program that shows what is broken in this case")
+    output: str | None = option(text("FOLDER"), "write it there, as case.c, beside what it is compiled and run with",
+                                short="-o")  # fmt: skip
     list: bool = flag("the groups of cases, and what each asks")
     all: bool = flag("all that was found")

@@ -1,0 +1,158 @@
+"""The smallest C program that makes one call of a case: compiled on its own, run over the stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gdbcuda import api
+from gdbcuda.contract.arguments import TEXT, TEXT_AT, WORD, Arguments
+from gdbcuda.contract.showing_program import NEEDED, ShowingProgram
+from gdbcuda.contract.targets import LIBRARY_OF, LINKED
+from gdbcuda.machine import abi
+
+INTEGERS = {1: "char", 2: "short", 4: "int", 8: "long"}
+A_LINE = 16  # bytes
+BEGIN = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void show(const char *name, const unsigned char *bytes, size_t size)
+{
+    printf("%s:", name);
+    for (size_t i = 0; i < size; i++)
+        printf(" %02x", bytes[i]);
+    puts("");
+}
+"""
+READY = {  # what a case's program has called before, by API
+    "driver": ("cuInit(0)", "cuDevicePrimaryCtxRetain(&context, 0)", "cuCtxSetCurrent(context)"),
+    "nvml": ("nvmlInit_v2()",),
+    "runtime": (),
+}
+
+
+class ShownCall(NamedTuple):
+    """``answer``: what the stand-in is told to answer; ``arena``: where `Arguments` have their memory."""
+
+    function: api.Function
+    way: str
+    given: Arguments
+    answer: str
+    errno: int
+    arena: int
+
+
+def program(call: ShownCall, title: str, hook: str, build: str) -> str:
+    text = "\n".join([BEGIN, *declared(call), *main(call)]) + "\n"
+    return over_standin(text, call.function.symbol, hook).shown(title, hook, build)
+
+
+def over_standin(text: str, symbol: str, hook: str) -> ShowingProgram:
+    """The stand-in says on the standard error which calls have reached it, and the bytes of the arguments of one whose
+    answer is prescribed. It is linked against the driver, as is the program of the case: RTLD_NEXT finds nothing else.
+    """
+    flags = (*NEEDED, "-w", f"-l:{LIBRARY_OF['runtime']}")
+    return ShowingProgram(text, symbol, (), ("GDBCUDA_STANDIN_SEEN=/dev/stderr",), (hook,), flags)
+
+
+def declared(call: ShownCall) -> Iterator[str]:
+    """The function, and the memory that its pointers lead to."""
+    function = call.function
+    for index, parameter in enumerate(function.parameters):
+        if parameter.type.kind in ("struct", "union"):
+            yield by_value(parameter)
+        pointee, value = call.given.pointees[index], call.given.values[index]
+        if pointee is not None:
+            yield f"static _Alignas(16) unsigned char {parameter.name}_[] = {braces(pointee.before)};"
+        elif parameter.type.kind in ("struct", "union", "float"):
+            yield f"static _Alignas(16) unsigned char {parameter.name}_[] = {braces(value)};"
+    yield f'static char text[] = "{TEXT[:-1].decode()}";'
+    types = ", ".join(c_type(parameter) for parameter in function.parameters) or "void"
+    result = "void *" if function.result.kind == "pointer" else integer(function.result)
+    called = f"{result} (*{function.symbol})({types})" if call.way != LINKED else f"{result} {function.symbol}({types})"
+    yield f"{called};\n"
+
+
+def main(call: ShownCall) -> Iterator[str]:
+    function, names = call.function, [f"{one.name}_" for one in call.function.parameters]
+    yield "int main(void)\n{"
+    if call.way != LINKED:
+        yield f'    {function.symbol} = dlsym(dlopen("{LIBRARY_OF[function.api]}", RTLD_LAZY), "{function.symbol}");'
+    yield from (f"    {line}" for line in ready(call))
+    yield from (f"    {line}" for line in pointers(call))
+    yield f'    setenv("GDBCUDA_STANDIN_ANSWER", {quoted(call.answer)}, 1);'
+    yield f"    errno = {call.errno};"
+    values = ", ".join(argument(call, index) for index in range(len(names)))
+    yield f"    long result = (long){function.symbol}({values});"
+    yield '    printf("result %ld, errno %d\\n", result, errno);'
+    for name, parameter, pointee in zip(names, function.parameters, call.given.pointees):
+        if pointee is not None and pointee.is_known:
+            yield f'    show("{parameter.name}", {name}, sizeof {name});'
+    yield "    return 0;\n}"
+
+
+def ready(call: ShownCall) -> Iterator[str]:
+    """A context, or NVML; found by name, so that nothing has to be declared."""
+    lines = READY[call.function.api]
+    if lines:
+        yield f'void *context, *library = dlopen("{LIBRARY_OF[call.function.api]}", RTLD_LAZY);'
+    for line in lines:
+        name, _, words = line.partition("(")
+        yield f'((int (*)())dlsym(library, "{name}"))({words};'
+
+
+def pointers(call: ShownCall) -> Iterator[str]:
+    """Inside what is pointed to."""
+    to_text = (call.arena + TEXT_AT).to_bytes(WORD, "little")
+    for parameter, pointee in zip(call.function.parameters, call.given.pointees):
+        for at in range(0, len(pointee.before) if pointee else 0, WORD):
+            if pointee is not None and pointee.before[at : at + WORD] == to_text:
+                yield f"memcpy({parameter.name}_ + {at}, &(char *){{text}}, sizeof(char *));"
+
+
+def argument(call: ShownCall, index: int) -> str:
+    parameter, pointee = call.function.parameters[index], call.given.pointees[index]
+    if pointee is not None:
+        return f"{parameter.name}_"
+    if parameter.type.kind in ("struct", "union", "float"):
+        return f"*({c_type(parameter)} *){parameter.name}_"
+    return f"({c_type(parameter)}){hex(int.from_bytes(call.given.values[index], 'little'))}ul"
+
+
+def c_type(parameter: api.Parameter) -> str:
+    """One that is passed as the API's, spelled without its declarations."""
+    kind = parameter.type
+    if kind.kind in ("pointer", "array", "function"):
+        return "void *"
+    if kind.kind == "float":
+        return "float" if kind.size == 4 else "double"
+    return f"struct {parameter.name}_" if kind.kind in ("struct", "union") else integer(kind)
+
+
+def integer(kind: api.Type) -> str:
+    unsigned = "" if kind.kind in ("int", "enum") else "unsigned "
+    return f"{unsigned}{INTEGERS.get(kind.size, 'long')}"
+
+
+def by_value(parameter: api.Parameter) -> str:
+    """A struct of that name which goes through the same registers, or by the stack."""
+    shape = abi.shape(parameter.type)
+    classes = shape.eightbytes() or []
+    members = [f"{'double' if one == 'float' else 'long'} member_{at};" for at, one in enumerate(classes)]
+    text = " ".join(members) or f"_Alignas({shape.align}) unsigned char bytes[{shape.size}];"
+    return f"struct {parameter.name}_ {{ {text} }};"
+
+
+def braces(raw: bytes) -> str:
+    rows = [", ".join(map(hex, raw[at : at + A_LINE])) for at in range(0, len(raw), A_LINE)]
+    return "{" + ",\n    ".join(rows) + "}"
+
+
+def quoted(text: str) -> str:
+    rows = [text[at : at + 100] for at in range(0, len(text), 100)]
+    return "\n        ".join(f'"{row}"' for row in rows)

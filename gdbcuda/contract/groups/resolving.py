@@ -1,0 +1,97 @@
+"""Who asks for a function by its name gets what the driver would give, or the hook library's function of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from gdbcuda.contract import c_finding, proc_address
+from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.program import LoadedPlace
+from gdbcuda.contract.registry import Broken, Case, contract
+from gdbcuda.contract.showing_program import Shown
+from gdbcuda.contract.targets import LIBRARY_OF, HookTarget, by_name, places
+
+# What is no API function, by who has it; a hook library that overrides dlsym sees these as well.
+OTHERS = (("libc.so.6", "malloc"), ("libc.so.6", "dlsym"), ("libm.so.6", "cos"), ("default", "malloc"),
+          ("default", "pthread_create"), ("default", "no_such_function"), ("libcuda.so.1", "no_such_function"),
+          ("libcuda.so.1", "cuNoSuchFunction"))  # fmt: skip
+ELSEWHERE = ("libm.so.6", "libc.so.6")  # libraries that have no API function
+
+
+@contract("resolving", means="a name leads to the driver's function of that name or the hook's own, by every way")
+def resolving(bench: Bench) -> Iterator[Case]:
+    for function in bench.table.functions.values():
+        yield Case("resolving", function.symbol, partial(by_each_way, function.symbol, function.api))
+    for base in sorted({one.base for one in bench.table.functions.values() if bench.table.proc_versions(one.base)}):
+        yield Case("resolving", f"{base} by cuGetProcAddress", partial(proc_address.by_each_version, base))
+    yield Case("resolving", "names of others", names_of_others)
+    yield Case("resolving", "API names in other libraries", in_other_libraries)
+
+
+def by_each_way(symbol: str, api: str, bench: Bench) -> Iterator[Broken]:
+    targets = [*by_name(symbol, api), *more_ways(symbol, api)]
+    expected = places(bench.program(bench.bare), targets)
+    with bench.copy() as program:
+        found, again = places(program, targets), places(program, targets)
+        for target in targets:
+            yield from compared(bench, target, expected[target], found[target])
+            if found[target] != again[target]:
+                yield Broken(f"{target.way} gives another address each time", "", shown(target.command))
+
+
+def more_ways(symbol: str, api: str) -> list[HookTarget]:
+    library = LIBRARY_OF[api]
+    return [HookTarget(symbol, "dlsym(RTLD_DEFAULT)", f"dlsym default {symbol}"),
+            HookTarget(symbol, "dlvsym", f"dlvsym {library} {symbol} {library}"),
+            HookTarget(symbol, "dlvsym(RTLD_DEFAULT)", f"dlvsym default {symbol} {library}")]  # fmt: skip
+
+
+def compared(bench: Bench, target: HookTarget, expected: LoadedPlace, found: LoadedPlace) -> Iterator[Broken]:
+    if bool(expected.address) != bool(found.address):
+        what = "finds nothing, and the driver has it" if expected.address else "finds what the driver does not have"
+        yield Broken(f"{target.way} {what}", found.text(), shown(target.command))
+    elif found.path == bench.hook:
+        if found.symbol and found.symbol != target.symbol:
+            yield Broken(f"{target.way} gives the hook library's function of another name", found.symbol,
+                         shown(target.command))  # fmt: skip
+    elif found.is_other_than(expected):
+        yield Broken(f"{target.way} gives another function than the driver's",
+                     f"{found.text()}, the driver gives {expected.text()}", shown(target.command))  # fmt: skip
+
+
+def shown(command: str) -> Shown:
+    return partial(c_finding.by_command, command)
+
+
+# -- what is none of the hook library's business -------------------------------------------------------------
+
+
+def names_of_others(bench: Bench) -> Iterator[Broken]:
+    for library, name, found in as_without(bench, [f"dlsym {library} {name}" for library, name in OTHERS]):
+        asked = f"dlsym({'RTLD_DEFAULT' if library == 'default' else library}, {name})"
+        yield found._replace(what=f"{asked} is another than without the hook library")
+
+
+def in_other_libraries(bench: Bench) -> Iterator[Broken]:
+    """Asked for in a library that has none, an API function is not there."""
+    names = dict.fromkeys(one.symbol for one in bench.targets)
+    commands = [f"dlsym {library} {name}" for name in names for library in ELSEWHERE]
+    for library, _, found in as_without(bench, commands):
+        yield found._replace(what=f"API functions are found in {library}")
+
+
+def as_without(bench: Bench, commands: list[str]) -> Iterator[tuple[str, str, Broken]]:
+    """Library, name and what is found of each command that is answered otherwise; what it is called is the caller's."""
+    expected = bench.program(bench.bare).find(*commands)
+    with bench.copy() as program:
+        found = program.find(*commands)
+    for command, ours, theirs in zip(commands, expected, found):
+        _, library, name = command.split()
+        if ours.is_other_than(theirs) and not is_own_dlsym(bench, name, theirs):
+            yield library, name, Broken("", f"{name}: {theirs.text()}, not {ours.text()}", shown(command))
+
+
+def is_own_dlsym(bench: Bench, name: str, found: LoadedPlace) -> bool:
+    """A hook library that has a dlsym of its own may hand it out."""
+    return found.path == bench.hook and found.symbol == name and name in ("dlsym", "dlvsym")

@@ -1,0 +1,108 @@
+"""What the driver says of a call reaches the program, and nothing that no driver says does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Callable
+
+from gdbcuda import api
+from gdbcuda.api.table import STATUS_TYPES
+from gdbcuda.contract.arguments import is_size, to_bytes
+from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.one_call import OneCall, prepared
+from gdbcuda.contract.program import Ended
+from gdbcuda.contract.registry import Broken, Case, contract
+from gdbcuda.contract.targets import HookTarget
+from gdbcuda.text.sentences import some
+
+SUCCESS = 0
+INVALID = {"driver": "CUDA_ERROR_INVALID_VALUE", "runtime": "cudaErrorInvalidValue",
+           "nvml": "NVML_ERROR_INVALID_ARGUMENT"}  # fmt: skip
+LARGE = (1 << 31, 1 << 40, (1 << 64) - 1)  # bytes: beyond some limit
+MOST_NAMES = 4
+Deed = Callable[[OneCall], Iterator[Broken]]
+
+
+@contract("status", means="each status is passed on, and no other; a call that fails writes nothing; NULL is no crash")
+def status(bench: Bench) -> Iterator[Case]:
+    for target in bench.targets:
+        function = bench.table.functions[target.symbol]
+        if function.result.spelling == STATUS_TYPES[function.api]:
+            yield Case("status", bench.called(target), partial(of_function, target))
+
+
+def of_function(target: HookTarget, bench: Bench) -> Iterator[Broken]:
+    deeds: list[tuple[str, Deed]] = [("a call that fails", each_status), ("a large size", large_sizes)]
+    for index, parameter in enumerate(bench.table.functions[target.symbol].parameters):
+        if parameter.type.kind in ("pointer", "array"):
+            deeds.append((f"NULL for {parameter.name}", partial(null, index)))
+    for what, deed in deeds:
+        yield from (one._replace(what=f"{what}: {one.what}") for one in apart(deed, target, bench))
+
+
+def apart(deed: Deed, target: HookTarget, bench: Bench) -> list[Broken]:
+    """In a process of its own."""
+    found: list[Broken] = []
+    dice = bench.dice(f"status {target.symbol}")
+    try:
+        with bench.copy() as program:
+            found.extend(deed(prepared(bench, program, target, dice)))
+    except Ended as how:
+        found.append(Broken(str(how), "", bench.last))
+    return found
+
+
+def each_status(call: OneCall) -> Iterator[Broken]:
+    """Of the enum. A call that the hook library answers by itself is judged by its answer alone."""
+    lost: dict[str, Broken] = {}
+    for value, name in {value: name for name, value in statuses(call.function).items() if value}.items():
+        call.made(value, is_written=False)
+        yield from no_status(call)
+        if call.is_reached and not call.is_passed_on:
+            lost[name] = call.found("", call.of_result())
+        if call.is_reached:
+            yield from call.memory()
+    if lost:
+        is_all = len(lost) == len(set(statuses(call.function).values())) - 1
+        what = "the status" if is_all else some([*lost], MOST_NAMES)
+        yield next(iter(lost.values()))._replace(what=f"{what} not passed on")
+
+
+def large_sizes(call: OneCall) -> Iterator[Broken]:
+    """A limit may refuse them, in the words of the API."""
+    usual = call.given
+    for index, parameter in enumerate(call.function.parameters):
+        if not is_size(parameter) or parameter.name in call.maker.counts:
+            continue
+        for size in LARGE:
+            call.given = usual.with_value(index, to_bytes(size, parameter.type.size))
+            yield from no_status(call.made(SUCCESS))
+
+
+def null(index: int, call: OneCall) -> Iterator[Broken]:
+    """Where a pointer leads to memory the driver takes it for a mistake; a handle, and what nobody has declared, may
+    be NULL."""
+    pointee = call.given.pointees[index]
+    is_mistake = pointee is not None and pointee.is_known and not call.function.parameters[index].optional
+    if not is_mistake:
+        usual = {one.what for one in call.made(SUCCESS).broken()}
+        call.given = call.given.without(index)
+        yield from (one for one in call.made(SUCCESS).broken() if one.what not in usual)
+        return
+    call.given = call.given.without(index)
+    call.made(statuses(call.function)[INVALID[call.function.api]], is_written=False)
+    if not call.is_passed_on:
+        yield call.found("the result is changed", call.of_result())
+    if call.is_reached:
+        yield from call.memory()
+
+
+def no_status(call: OneCall) -> Iterator[Broken]:
+    if call.status not in statuses(call.function).values():
+        yield call.found(f"it returns what is not in {call.function.result.name}", f"it returns {call.got()}")
+
+
+def statuses(function: api.Function) -> dict[str, int]:
+    assert function.result.enum is not None
+    return dict(function.result.enum.values)

@@ -1,0 +1,167 @@
+"""What cuGetProcAddress answers, for each version at which the answer changes, with each flag."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from gdbcuda.contract import c_finding
+from gdbcuda.contract.arguments import FIRST, TEXT_AT
+from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.one_call import OneCall
+from gdbcuda.contract.program import LoadedPlace, Program
+from gdbcuda.contract.registry import Broken
+from gdbcuda.contract.showing_program import Shown
+from gdbcuda.contract.targets import LIBRARY_OF, LINKED, by_name
+
+NAME, PLACE, VERSION, FLAGS, HOW = "name", "place", "version", "flags", "how"
+# What hands out functions of the driver, and its parameters. The first two are the driver's, the others the runtime's.
+RESOLVERS: Mapping[str, tuple[str, ...]] = {
+    "cuGetProcAddress_v2": (NAME, PLACE, VERSION, FLAGS, HOW),
+    "cuGetProcAddress": (NAME, PLACE, VERSION, FLAGS),
+    "cudaGetDriverEntryPoint": (NAME, PLACE, FLAGS, HOW),
+    "cudaGetDriverEntryPointByVersion": (NAME, PLACE, VERSION, FLAGS, HOW),
+}
+ALL_FLAGS = (0, 1, 2)  # default, legacy stream, per-thread stream
+PLACE_AT, HOW_AT = FIRST, FIRST + 64
+WORD, INT = 8, 4
+
+
+class ProcRequest(NamedTuple):
+    """``way`` to the resolver: linked or dlsym."""
+
+    resolver: str
+    way: str
+    base: str
+    version: int
+    flags: int
+
+    def asked(self) -> str:
+        version = f" {self.version}" if VERSION in RESOLVERS[self.resolver] else ""
+        flags = f" flags {self.flags}" if self.flags else ""
+        return f"{self.base}{version}{flags}"
+
+    @property
+    def by(self) -> str:
+        return f"{self.resolver} ({self.way})"
+
+
+class ProcAnswer(NamedTuple):
+    """``status`` of the call; ``how``: what is written for how the function was found."""
+
+    place: LoadedPlace
+    status: int
+    how: int
+
+
+def requests(bench: Bench, base: str, ways: Mapping[tuple[str, str], int]) -> Iterator[ProcRequest]:
+    """For each version the one at which a symbol begins, the one before it, the driver's own and a later one."""
+    begins = {one.version for one in bench.table.proc_versions(base)}
+    own = driver_version(bench.table.cuda)
+    versions = sorted({version for one in begins for version in (one - 10, one) if version > 0} | {own, own + 10})
+    for resolver, way in ways:
+        for version in versions if VERSION in RESOLVERS[resolver] else versions[:1]:
+            for flags in ALL_FLAGS:
+                yield ProcRequest(resolver, way, base, version, flags)
+
+
+def driver_version(cuda: str) -> int:
+    """13000 of 13.0."""
+    major, minor = cuda.split(".")
+    return int(major) * 1000 + int(minor) * 10
+
+
+def by_each_version(base: str, bench: Bench) -> Iterator[Broken]:
+    """The driver's own answers come from a program without the hook library, which nothing can go wrong in."""
+    bare = bench.program(bench.bare)
+    own = {symbol: place for (symbol, _), place in resolvers(bench, bare).items()}
+    with bench.copy() as program:
+        ways = {key: place for key, place in resolvers(bench, program).items() if key[0] in own}
+        wanted = list(requests(bench, base, ways))
+        expected = [asked(bare, one, own[one.resolver]) for one in wanted]
+        found = [asked(program, one, ways[one.resolver, one.way]) for one in wanted]
+        if [asked(program, one, ways[one.resolver, one.way]) for one in wanted] != found:
+            yield Broken("another address each time")
+        for one, ours, theirs in zip(wanted, expected, found):
+            yield from compared(bench, program, one, ours, theirs)
+
+
+def resolvers(bench: Bench, program: Program) -> dict[tuple[str, str], int]:
+    """By name and way the address, in the first way that leads to it."""
+    wanted = [way for symbol in RESOLVERS for way in by_name(symbol, bench.table.functions[symbol].api)]
+    found: dict[tuple[str, str], int] = {}
+    for target in wanted:
+        place = bench.address(program, target)
+        if place and place not in found.values():
+            found[target.symbol, target.way] = place
+    return found
+
+
+def asked(program: Program, request: ProcRequest, resolver: int) -> ProcAnswer:
+    given = {
+        NAME: address(program, TEXT_AT), PLACE: address(program, PLACE_AT), HOW: address(program, HOW_AT),
+        VERSION: request.version.to_bytes(INT, "little"), FLAGS: request.flags.to_bytes(WORD, "little"),
+    }  # fmt: skip
+    called = program.call(
+        request.resolver, resolver, [given[one] for one in RESOLVERS[request.resolver]],
+        before=[f"poke {TEXT_AT:x} {request.base.encode().hex()}00", f"poke {PLACE_AT:x} {'00' * WORD}",
+                f"poke {HOW_AT:x} {'ff' * INT}"],
+    )  # fmt: skip
+    written, how = program.tell(f"peek {PLACE_AT:x} {WORD:x}", f"peek {HOW_AT:x} {INT:x}")
+    place = program.find(f"where {number(written):x}")[0]
+    return ProcAnswer(place, int.from_bytes(called.result, "little"), number(how))
+
+
+def address(program: Program, offset: int) -> bytes:
+    return (program.arena + offset).to_bytes(WORD, "little")
+
+
+def number(hex_text: str) -> int:
+    return int.from_bytes(bytes.fromhex(hex_text.strip()), "little")
+
+
+def compared(
+    bench: Bench, program: Program, request: ProcRequest, ours: ProcAnswer, theirs: ProcAnswer
+) -> Iterator[Broken]:
+    """``ours`` without the hook library."""
+    begin, show = f"{request.asked()}: ", shown(bench, request)
+    if (ours.status, ours.how) != (theirs.status, theirs.how):
+        texts = [said(bench, request, one) for one in (theirs, ours)]
+        yield Broken(f"{request.by} says otherwise than the driver whether there is such a function",
+                     f"{begin}{texts[0]}, the driver {texts[1]}", show)  # fmt: skip
+    elif theirs.place.path != bench.hook:
+        if ours.place.is_other_than(theirs.place):
+            yield Broken(f"{request.by} gives another function than the driver",
+                         f"{begin}{theirs.place.text()}, the driver {ours.place.text()}", show)  # fmt: skip
+    elif theirs.place.symbol != ours.place.symbol:
+        reached = what_it_reaches(bench, program, ours.place.symbol, theirs.place.address)
+        if reached and ours.place.symbol not in reached:
+            yield Broken(f"{request.by} gives a function of the hook's that calls another one than the driver's",
+                         f"{begin}it calls {reached[0]}, the driver gives {ours.place.symbol}", show)  # fmt: skip
+
+
+def shown(bench: Bench, request: ProcRequest) -> Shown:
+    given = {NAME: f'"{request.base}"', PLACE: "&found", VERSION: str(request.version), FLAGS: f"{request.flags}ul",
+             HOW: "&how"}  # fmt: skip
+    library = LIBRARY_OF[bench.table.functions[request.resolver].api]
+    arguments = [given[one] for one in RESOLVERS[request.resolver]]
+    return partial(c_finding.by_resolver, request.resolver, library, request.way, arguments)
+
+
+def said(bench: Bench, request: ProcRequest, answer: ProcAnswer) -> str:
+    """The status, and of a success how it was found."""
+    function = bench.table.functions[request.resolver]
+    status, how = function.result.enum, function.parameters[-1].type.target
+    text = (status.name_of(answer.status) if status else None) or str(answer.status)
+    found = how.enum.name_of(answer.how) if how is not None and how.enum is not None else None
+    return f"{text}, {found}" if found else text
+
+
+def what_it_reaches(bench: Bench, program: Program, symbol: str, address: int) -> list[str]:
+    """Functions of the driver, if it is called with the arguments of ``symbol``."""
+    if symbol not in bench.table.functions:
+        return []
+    call = OneCall(bench, program, symbol, address, random.Random(bench.seed), LINKED).made(0)
+    return [one.symbol for one in call.reached]
