@@ -252,15 +252,27 @@ def test_a_program_that_confines_itself_is_not_ended_for_our_system_calls(
     assert found.counts()["cuDeviceGet"] == 1000  # there is no clock any more
 
 
-@pytest.mark.parametrize(
-    "limits, last", [({resource.RLIMIT_FSIZE: 100_000}, 1000), ({resource.RLIMIT_AS: 110 << 20}, starting.MOST)]
-)
-def test_where_there_is_no_room_the_program_goes_on(
-    trace: Trace, traced: Path, limits: dict[int, int], last: int
-) -> None:
-    found = trace(traced, "exit", "7", limits=limits, options=("--last", str(last)))
+def test_where_there_is_no_room_the_program_goes_on(trace: Trace, traced: Path) -> None:
+    found = trace(traced, "exit", "7", limits={resource.RLIMIT_FSIZE: 100_000}, options=("--last", "1000"))
     assert (found.done.returncode, found.done.stderr) == (7, "")
     assert re.search(r"thread \d+ of process \d+: no room for its calls", found.log("show").stderr)
+
+
+def test_in_a_small_address_space_rings_are_small(trace: Trace, traced: Path) -> None:
+    limits = {resource.RLIMIT_AS: 110 << 20}
+    found = trace(traced, "exit", "7", limits=limits, options=("--last", str(starting.MOST)))
+    (ring,) = found.folder.glob("*.ring")
+    assert (found.done.returncode, found.done.stderr) == (7, "") and ring.stat().st_size < 1 << 19
+    assert found.counts()["cuDeviceGet"] > 0
+
+
+def test_a_program_with_little_address_space_keeps_it(trace: Trace, shim: Path) -> None:
+    """Stacks of 8 MB for each of its threads, and rings beside them."""
+    words = ("-c", f"import os, resource; resource.setrlimit(resource.RLIMIT_AS, ({130 << 20},) * 2); "
+                   f"os.execv({str(shim / 'sample/threads')!r}, ['threads', '8', '100'])")  # fmt: skip
+    found = trace(sys.executable, *words)
+    assert found.done.returncode == 0 and found.done.stdout.count("100 calls: ") == 8, found.done
+    assert len({call["lwp"] for call in found.calls("--last", "0")}) >= 8
 
 
 def test_a_folder_that_has_gone(shim: Path, traced: Path, tmp_path: Path) -> None:
