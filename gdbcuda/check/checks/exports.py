@@ -13,9 +13,12 @@ from gdbcuda.check.other_ways import offers_names, other_ways
 from gdbcuda.check.reached import Routes
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject, important_first
+from gdbcuda.text.cplusplus import shortened
+from gdbcuda.text.demangling import demangled
 from gdbcuda.text.sentences import counted, some
 
 MOST_GUESSES = 4
+LONGEST_NAME = 60  # columns of one in a list
 _EXPORT = 'write __attribute__((visibility("default"))) before each function, keep -fvisibility=hidden for the rest'
 _LOOKALIKE = re.compile(r"(cu|cuda|nvml)[A-Z]\w*$")
 
@@ -229,4 +232,5 @@ def other_exports(subject: Subject) -> Answer:
     api_like = set(subject.hooked) | {"dlsym", "dlvsym", "dlopen", "_init", "_fini"}
     own = (name for name, symbol in exported.items() if not symbol.is_version and not name.startswith("__"))
     names = sorted(name for name in own if name not in api_like and not subject.table.function(name))
-    return f"besides API functions {counted(len(names), 'exported symbol')}: {some(names)}" if names else None
+    shown = [shortened(demangled(name), LONGEST_NAME) for name in names]
+    return f"besides API functions {counted(len(names), 'exported symbol')}: {some(shown)}" if names else None

@@ -82,6 +82,10 @@ def lookalikes(folder: Path) -> Report:
     internal = library(folder / "own", ALLOC + "int cuMemoryAllocate(void) { return 1; }")
     own = next(finding for finding in internal.findings if finding.id == "looks-like-api")
     assert own.seen == "cuMemoryAllocate" and not own.do
+    grow = 'int grow(int) __asm__("_ZN4Pool4growEi"); int grow(int n) { return n; }'
+    cplusplus = library(folder / "cplusplus", ALLOC + grow)
+    others = next(finding for finding in cplusplus.findings if finding.id == "other-exports")
+    assert others.seen == "besides API functions 1 exported symbol: Pool::grow(int)"
     return report
 
 
