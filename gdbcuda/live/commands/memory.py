@@ -137,7 +137,7 @@ def without_asking(problem: str, ledger: Ledger) -> str:
     account = accounts.account(0)
     if account is None:
         raise UserError(problem)
-    return f"{visible(problem)}\nLedger: {size(ledger.usage.on_device)} in use\n{limit_line(account)}"
+    return f"cuda-memory: {visible(problem)}\nLedger: {size(ledger.usage.on_device)} in use\n{limit_line(account)}"
 
 
 def own_books(account: Account | None) -> str:
