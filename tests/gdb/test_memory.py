@@ -175,12 +175,18 @@ def test_layers_are_asked_now(scenario: Scenario) -> None:
     assert "copied     the same came back" in text
 
 
+@pytest.mark.usefixtures("calls_functions")
 def test_a_breakpoint_in_the_question_is_one_line(local: Scenario) -> None:
-    text = local.run("test_alloc", "cuda-log start --memory", "cuda-memory compare", "break main", "run",
-                     "break cuMemGetInfo_v2", "cuda-memory compare")  # fmt: skip
-    assert "cuda-memory: there is no process that could be asked" in text
+    text = local.run("test_alloc", "cuda-log start --memory", "break main", "run", "break cuMemGetInfo_v2",
+                     "cuda-memory compare")  # fmt: skip
     skip_where_threads_cannot_be_held(text)
     assert "cuda-memory: cuMemGetInfo_v2 cannot be called in the program: The program being debugged stopped" in text
+
+
+def test_without_a_process_nobody_is_asked(local: Scenario) -> None:
+    """The ledger and the hook library's own books are there all the same."""
+    text = local.run("test_alloc", "cuda-log start --memory", "cuda-memory compare")
+    assert "cuda-memory: there is no process that could be asked" in text and "\nLedger: 0 in use\n" in text
 
 
 @pytest.mark.parametrize(
