@@ -186,6 +186,20 @@ def build(user: Installed, folder: Path, builder: str) -> Path:
     return folder / "libmyhook.so" if builder == "make" else folder / "build" / "libmyhook.so"
 
 
+def test_the_workflow_of_the_manual_is_green(played: tuple[Installed, str], wheel: Path) -> None:
+    """Its steps as they stand, for a library of `gdbcuda new-hook`, which breaks no contract."""
+    user, _ = played
+    assert user.run("gdbcuda", "new-hook", "myhook").returncode == 0
+    page = (ROOT / "gdbcuda" / "manual" / "29-ci.md").read_text()
+    steps = re.findall(r"^ +- run: (.*)$", page, re.MULTILINE)
+    assert len(steps) == page.count("- run:") > 5
+    for step in steps:
+        done = user.run("bash", "-e", "-c", step, GDBCUDA=str(wheel), XDG_CACHE_HOME=str(user.home / ".cache"))
+        assert done.returncode == 0, f"{step}\n{done.stdout}{done.stderr}"
+    assert "<testcase" in (user.home / "conform.xml").read_text() and (user.home / "ab.xml").exists()
+    assert (user.home / "hook.info").read_text().startswith("TN:")
+
+
 def test_a_new_hook_hides_nothing_behind_it(played: tuple[Installed, str], tmp_path: Path) -> None:
     """RTLD_NEXT means the library behind the one that asks, also where the asker is preloaded too."""
     user, _ = played
