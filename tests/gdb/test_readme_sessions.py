@@ -19,6 +19,8 @@ from scenario import GDB, ROOT, version
 SESSIONS = [one for page in PAGES for one in sessions(page)]
 MADE_WITH = "GNU gdb (Debian 13."  # other gdbs word things differently, other libcs have other versions
 TROUBLE = re.compile(r"No such file|not found|cannot open|: error:|Traceback|Undefined command|No symbol")
+LOOP = r"\bfor (\w+) in "  # it has its variable from the line itself
+NO_CALLS = "Couldn't write extended state status"  # what gdb says where it cannot write registers, so calls no function
 pytestmark = pytest.mark.skipif(GDB != "gdb", reason="the sessions are typed with this machine's own gdb")
 
 
@@ -61,6 +63,8 @@ def environment(home: Path) -> dict[str, str]:
 def check(session: Session, clone: Path) -> None:
     said = typed(session, clone, environment(clone.parent))
     assert not TROUBLE.search(said), said
+    if NO_CALLS in said:
+        pytest.skip("this gdb cannot write registers on this CPU, so it calls no function")
     if version().startswith(MADE_WITH):
         assert missing(session, said) == [], said
 
@@ -72,7 +76,7 @@ def test_there_are_sessions_and_each_begins_in_a_shell() -> None:
 
 def test_no_session_needs_a_variable_from_elsewhere() -> None:
     lines = [step.command for session in SESSIONS for step in session.steps if step.prompt == "$"]
-    used = {name for line in lines for name in re.findall(r"\$\{?(\w+)", line)}
+    used = {name for line in lines for name in set(re.findall(r"\$\{?(\w+)", line)) - set(re.findall(LOOP, line))}
     assert used <= {"PWD"}
 
 
