@@ -138,7 +138,7 @@ class ProcessCode:
     def place(self, address: int, file: str, path: str, at: int) -> dict[str, Any]:
         """``at``: as the file's own symbols count."""
         code = self.files[path]
-        known = {"function": code.function(at), "source": code.sources([at]).get(at)}
+        known = {"function": code.function(at), "source": str(code.sources([at]).get(at) or "")}
         return {"address": address, "object": file, "layer": self.files.layer(file),
                 **{name: text for name, text in known.items() if text}}  # fmt: skip
 

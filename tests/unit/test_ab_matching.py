@@ -134,7 +134,7 @@ def test_values_are_folded() -> None:
 
 def test_an_allow_file_allows_what_it_was_written_for_and_no_more() -> None:
     meant = [Difference("out f [a.b] x: 1 -> 2", "f", 3, ""), Difference("exit status: 0 -> 1", "exit status", 1, "")]
-    allowed = Allowed(allow_file(meant, "of a test"))
+    allowed = Allowed(allow_file(meant, "of a test", "ab"))
     assert all(allowed.holds(one) for one in meant) and allowed.unused == []
     others = ["out f a x: 1 -> 2", "out f [aXb] x: 1 -> 2", "exit status: 0 -> 11", "# of a test"]
     assert not [line for line in others if allowed.holds(Difference(line, "f", 1, ""))]
@@ -145,5 +145,5 @@ def test_an_allow_file_allows_what_it_was_written_for_and_no_more() -> None:
                                                           and len(text.splitlines()) == 1)))  # fmt: skip
 def test_what_is_accepted_is_allowed(lines: list[str]) -> None:
     found = [Difference(line, "f", 1, "") for line in lines]
-    allowed = Allowed(allow_file(found, "of a test"))
+    allowed = Allowed(allow_file(found, "of a test", "ab"))
     assert all(map(allowed.holds, found))

@@ -79,9 +79,10 @@ def test_the_examples_of_the_help(
     command: str, shim: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As they stand there, in a folder that has the files."""
-    (tmp_path / "build").mkdir()
-    shutil.copy(shim / "sample" / "test_alloc", tmp_path / "build" / "train")
-    shutil.copy(shim / "sample" / "minimal_hook.so", tmp_path / "build" / "libvgpu.so")
+    for folder in (tmp_path, tmp_path / "build"):
+        folder.mkdir(exist_ok=True)
+        shutil.copy(shim / "sample" / "test_alloc", folder / "train")
+        shutil.copy(shim / "sample" / "minimal_hook.so", folder / "libvgpu.so")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(SystemExit):
