@@ -25,7 +25,6 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import detours
 from gdbcuda.live.placing import unloading
 from gdbcuda.live.stopping import injections
-from gdbcuda.live.stopping.functions import function
 from gdbcuda.live.threads.call_registers import current_stack_pointer, result_register, thread_number
 from gdbcuda.machine import abi
 from gdbcuda.machine.x86_read import UnknownInstruction, instructions
@@ -62,16 +61,14 @@ class OpenCalls:
 CALLS: PerInferior[OpenCalls] = PerInferior(OpenCalls, OpenCalls.end)
 
 
-@function("_cuda_fault")
-def cuda_fault(number: gdb.Value) -> bool:
-    """$_cuda_fault(3): does to the call at its entry what the fault with that number is for; false."""
-    found = ours.filter_of(int(number))
-    if found is None or found.fault is None or guards.is_left_to(int(number)):
-        return False
+def inject(number: int) -> None:
+    """Does to the call at its entry what the fault with that number is for."""
+    found = ours.filter_of(number)
+    if found is None or found.fault is None or guards.is_left_to(number):
+        return
     if injections.admit(found.fault.number, found.fault.plan.most):
         do(found.fault)
-        ours.of(found.fault.number).ended().by_gdb = guards.state_of(int(number)).partition("not guarded: ")[2]
-    return False
+        ours.of(found.fault.number).ended().by_gdb = guards.state_of(number).partition("not guarded: ")[2]
 
 
 def do(fault: InjectedFault) -> None:

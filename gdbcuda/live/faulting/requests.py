@@ -16,13 +16,13 @@ from gdbcuda.live import breakpoints
 from gdbcuda.live.breaking import from_request
 from gdbcuda.live.breaking.from_request import BreakRequest
 from gdbcuda.live.breakpoints.ours import BreakWish, InjectedFault
-from gdbcuda.live.faulting import by_gdb
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import names, variants
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.prompt import command
+from gdbcuda.live.stopping.functions import function
 from gdbcuda.live.threads import children
 
 if TYPE_CHECKING:
@@ -30,7 +30,15 @@ if TYPE_CHECKING:
 
 Own = TypeVar("Own", bound="FaultOptions")
 PlanOf = Callable[[api.Function], FaultPlan]
-__all__ = ["FaultOptions", "FaultRequest", "by_gdb"]
+
+
+@function("_cuda_fault")
+def cuda_fault(number: gdb.Value) -> bool:
+    """$_cuda_fault(3): does to the call at its entry what the fault with that number is for; false."""
+    from gdbcuda.live.faulting import by_gdb  # machine code, which a session may never use
+
+    by_gdb.inject(int(number))
+    return False
 
 
 class FaultOptions(Options):
