@@ -10,7 +10,6 @@ from contextlib import suppress
 from gdbcuda import api
 from gdbcuda.command_line.argument_types import bytes_of
 from gdbcuda.errors import UserError
-from gdbcuda.faults.effects import Replace, Written
 from gdbcuda.faults.plan import FaultPlan, require_status
 from gdbcuda.machine import abi
 from gdbcuda.text.sentences import meant, some
@@ -23,6 +22,8 @@ FRACTIONS = {4: "<f", 8: "<d"}
 
 def plan(function: api.Function, out: str, value: str) -> FaultPlan:
     """`UserError` where the function writes no such thing, or the value is none of its type."""
+    from gdbcuda.faults.effects import Replace, Written  # machine code, which a session may never use
+
     require_status(function)
     index, offset, kind = place(function, out)
     raw = encoded(out, kind, value)

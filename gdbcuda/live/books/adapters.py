@@ -12,7 +12,6 @@ from gdbcuda.adapter import adapter_file
 from gdbcuda.adapter.adapter_file import Adapter
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names
 
 _named: dict[str, str] = {}  # a hook library's path, as cuda-load was given it: its adapter's
 _read: dict[tuple[str, float], Adapter] = {}
@@ -60,7 +59,6 @@ def read(path: str) -> Adapter:
     return _read[path, changed]
 
 
-@names.OF_AUTHORS.append
 def internal_functions() -> list[str]:
     """Those that adapters name, for completion; [] where one cannot be read."""
     try:

@@ -8,7 +8,6 @@ from gdbcuda.command_line.argument_types import FILE, text
 from gdbcuda.command_line.options import Options, flag, option, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.books import adapters
 from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.noticing import notice
 from gdbcuda.live.preloading import load_remarks, preload, presence
@@ -46,6 +45,8 @@ def cuda_load(wanted: LoadOptions) -> str:
       cuda-load ./libtrace.so --last
       cuda-load ./build/libvgpu.so --there /usr/local/vgpu/libvgpu.so
       cuda-load ./libtrace.so --remove"""
+    from gdbcuda.live.books import adapters
+
     if wanted.lib is None:
         return adapted(wanted.adapter) if wanted.adapter else current()
     path, there = os.path.abspath(wanted.lib), wanted.there or ""  # a link as it is named: ld.so too takes it so
@@ -60,6 +61,8 @@ def cuda_load(wanted: LoadOptions) -> str:
 
 def adapted(file: str) -> str:
     """Of the hook library that is known already."""
+    from gdbcuda.live.books import adapters
+
     hooks = layers.hooks()
     if len(hooks) != 1:
         which = ", ".join(map(os.path.basename, hooks)) or "none"
@@ -70,6 +73,8 @@ def adapted(file: str) -> str:
 
 def adapter_line(hook: str) -> str:
     """ "adapter libvgpu.so-gdbcuda.ini: books, 2 locks", or why it is not read; "" where there is none."""
+    from gdbcuda.live.books import adapters
+
     path = adapters.path_of(hook)
     try:
         return visible(f"adapter {os.path.basename(path)}: {adapters.read(path).described()}") if path else ""
@@ -137,6 +142,8 @@ def current() -> str:
 
 
 def take_out(path: str, typed: str) -> str:
+    from gdbcuda.live.books import adapters
+
     if path not in layers.named_hooks():
         known = ", ".join(layers.named_hooks())
         raise UserError(f"{typed} was not loaded with cuda-load" + (f"; {known} was" if known else ""))
@@ -144,3 +151,10 @@ def take_out(path: str, typed: str) -> str:
     layers.forget_hook(path)
     adapters.forget(path)
     return visible(f"hook {os.path.basename(path)} is not preloaded from the next run on")
+
+
+@names.OF_AUTHORS.append
+def internal_functions() -> list[str]:
+    from gdbcuda.live.books import adapters  # what a session may never use
+
+    return adapters.internal_functions()

@@ -12,8 +12,6 @@ from gdbcuda.command_line.argument_types import known
 from gdbcuda.command_line.options import flag, optional_word, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers
-from gdbcuda.live.books import accounts
-from gdbcuda.live.books.accounts import Account
 from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.prompt.completing import EXPRESSION
 from gdbcuda.live.recording import call_log
@@ -23,6 +21,7 @@ from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
     from gdbcuda.ledger import Ledger
+    from gdbcuda.live.books.accounts import Account
 
 WITH_ADDRESS = ("history", "at")
 COMPARE = "compare"
@@ -110,6 +109,7 @@ def as_json(ledger: Ledger, wanted: MemoryOptions) -> str:
 
 def compared(ledger: Ledger) -> str:
     from gdbcuda.ledger.views import size
+    from gdbcuda.live.books import accounts
     from gdbcuda.live.recording import memory_in_use
 
     ours = ledger.usage.on_device
@@ -133,6 +133,7 @@ def compared(ledger: Ledger) -> str:
 def without_asking(problem: str, ledger: Ledger) -> str:
     """The ledger and the hook library's books need no call."""
     from gdbcuda.ledger.views import size
+    from gdbcuda.live.books import accounts
 
     account = accounts.account(0)
     if account is None:

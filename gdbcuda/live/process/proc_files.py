@@ -7,7 +7,6 @@ Packets", "File Transfer".)
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 
 import gdb
@@ -64,6 +63,8 @@ def by_packets(path: str) -> bytes | None:
 
 
 def by_command(path: str) -> bytes | None:
+    import tempfile  # it loads three compressors
+
     with tempfile.TemporaryDirectory() as folder, suppress(gdb.error, OSError):
         gdb_cli.execute(f"remote get {path} {folder}/file")
         return near(f"{folder}/file")
