@@ -21,10 +21,11 @@ ranks = [subprocess.Popen([sys.executable, *sys.argv[2:]], env=environment(i)) f
 sys.exit(max(abs(one.wait()) for one in ranks))
 """
 WORKERS = """
-import ctypes, multiprocessing, os, sys
+import ctypes, multiprocessing, os, sys, time
 
 def step(rank):
     print("step of", rank, flush=True)
+    time.sleep(1)  # who has ended cannot be asked for its rank
     if rank == 1:
         ctypes.string_at(1)
 

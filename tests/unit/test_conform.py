@@ -131,7 +131,8 @@ RESOLVING = {
                       ["cuMemFree_v2: dlsym gives another address each time"]),
     "recursing": ("void *dlsym(void *h, const char *s) { void *(*own)() = (void *)dlsym; "
                   'return strcmp(s, "cuMemFree") ? ((void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", '
-                  '"GLIBC_2.2.5"))(h, s) : (char *)own(h, s) + 1; }',
+                  '"GLIBC_2.2.5"))(h, s) : (char *)own(h, s) + 1; }'
+                  "CUresult cuMemFree_v2(CUdeviceptr p) { return NEXT(cuMemFree_v2)(p); }",
                   ["cuMemFree: it calls itself until the stack is full, in dlsym of librecursing.so"]),
     "version_ignored": (f"{PROC} {{ return NEXT(cuGetProcAddress_v2)(n, f, 13000, flags, s); }}",
                         [f"cuMemAdvise by cuGetProcAddress: cuGetProcAddress_v2 (linked) {OTHER}",

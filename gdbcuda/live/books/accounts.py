@@ -61,5 +61,16 @@ def lasting(hook: str, adapter: Adapter) -> list[Account]:
     """Of the first device, and of all that have something in use; [] where the adapter has no books."""
     if not adapter.books and not adapter.limit_variable:
         return []
-    found = [of(hook, adapter, device) for device in range(devices(hook, adapter))]
+    count = devices(hook, adapter)
+    try:
+        used, limits = (of_devices(hook, adapter, name, count) for name in ("used", "limit"))
+    except UserError as problem:
+        return [Account(hook, 0, error=str(problem))]
+    for_all = limit_by_environment(adapter)
+    found = [Account(hook, device, in_use, for_all if limit is None else limit)
+             for device, (in_use, limit) in enumerate(zip(used, limits))]  # fmt: skip
     return [one for one in found if one.used or one.error or not one.device][:MOST_SHOWN]
+
+
+def of_devices(hook: str, adapter: Adapter, name: str, count: int) -> list[int | None]:
+    return [*evaluation.numbers(adapter.books[name], hook, count)] if name in adapter.books else [None] * count

@@ -14,7 +14,7 @@ import gdb
 from gdbcuda.adapter import expression
 from gdbcuda.adapter.adapter_file import Formula
 from gdbcuda.adapter.expression import Tree
-from gdbcuda.errors import UserError
+from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 
 UNARY: dict[str, Callable[[Any], Any]] = {
@@ -25,6 +25,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "%": operator.mod,
 }  # fmt: skip
 CURRENT = "unsigned long"
+MOST_AT_ONCE = 1 << 16  # bytes
 
 
 class AskedOf(NamedTuple):
@@ -36,7 +37,30 @@ class AskedOf(NamedTuple):
 
 def number(formula: Formula, hook: str, device: int = 0) -> int:
     """UserError where it has no value here."""
-    found = value(formula, hook, device)
+    return as_number(formula, value(formula, hook, device))
+
+
+def numbers(formula: Formula, hook: str, devices: int) -> list[int]:
+    """Of the first so many devices. They mostly lie side by side: each by itself is a packet through gdbserver."""
+    return [as_number(formula, one) for one in read_at_once([value(formula, hook, each) for each in range(devices)])]
+
+
+def read_at_once(found: list[gdb.Value]) -> list[gdb.Value]:
+    """The same values, which were not read yet, out of one piece of memory; as they are where that is no use."""
+    places = [int(one.address) for one in found if one.is_lazy and one.address is not None]
+    if len(places) < max(len(found), 2):
+        return found
+    low, high = min(places), max(place + one.type.sizeof for place, one in zip(places, found))
+    if high - low > MOST_AT_ONCE:
+        return found
+    try:
+        data = process.InferiorMemory().read(low, high - low)
+    except Unreadable:
+        return found
+    return [gdb.Value(data[place - low : place - low + one.type.sizeof], one.type) for place, one in zip(places, found)]
+
+
+def as_number(formula: Formula, found: gdb.Value) -> int:
     try:
         return int(found)
     except (gdb.error, OverflowError) as problem:
