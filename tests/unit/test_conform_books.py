@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from conform_hooks import ConformFiles
-from shim_support import HOOK
+from shim_support import HOOK, clean_environment
 
 LIMIT = 256 << 20
 ALLOC = "books/cuMemAlloc_v2"
@@ -91,3 +92,19 @@ def test_without_hypothesis_it_is_said(files: ConformFiles, tmp_path: Path, shim
     done = files.run(shim / HOOK, "--only", "books/random", PYTHONPATH=str(tmp_path))
     assert done.returncode == 0
     assert "pip install 'gdbcuda[conform]' brings hypothesis" in " ".join(done.stdout.split())
+
+
+def test_the_program_shows_it_alone(files: ConformFiles, tmp_path: Path) -> None:
+    """Built by the line in its first comment, and run by the next one."""
+    hook = files.shim / "sample/wrong/books/frees_twice.so"
+    given = ["--env", f"QUOTA={LIMIT}", "--limit", str(LIMIT)]
+    done = files.run(hook, "--show", "books/cuMemAlloc_v2", "-o", tmp_path, *given)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "case.c").read_text()
+    lines_in_front = [line.strip() for line in text.splitlines()]
+    build, run = (line for line in lines_in_front if line.startswith("gcc ") or line.endswith(" ./case"))
+    lines = subprocess.run(f"{build} && {run}", shell=True, env=clean_environment(), capture_output=True, text=True,
+                           cwd=tmp_path)  # fmt: skip
+    said = [line.split()[4] for line in lines.stdout.splitlines() if line.startswith("says cuMemGetInfo_v2")]
+    assert said[0] != said[-1], "what is free is not as it was"
+    assert "-ex 'cuda-break " in text
