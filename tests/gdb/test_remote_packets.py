@@ -124,8 +124,10 @@ def test_a_guarded_stop(session: Session, compile_c, tmp_path: Path, flags: str,
     _, plain = session(program, *own, *goes_on, extension=False, **called)
     above = [with_it - without for with_it, without in zip(costs(ours, 4), costs(plain, 4))]
     looks = 3 * (flags == "-O2" and matches == "10")  # at what is there, before the code is changed and changed again
-    assert max(above[2:]) <= ABOVE_GDB + looks
-    assert max(above[:2]) <= ABOVE_GDB + 7, "once a process: a new thread, the first call that does not match"
+    # The breakpoint behind the test stays while a guard is raised; gdb takes it out around the step off the other one.
+    witness = 2 * (flags == "-O2" and matches == "10")
+    assert max(above[2:]) <= ABOVE_GDB + looks + witness
+    assert max(above[:2]) <= ABOVE_GDB + 8, "once a process: a new thread, the first call that does not match"
 
 
 def test_what_a_stop_has_read_is_not_read_again(session: Session) -> None:
