@@ -79,7 +79,7 @@ def steps(count):
 phases, times = int(sys.argv[1]), int(sys.argv[2])
 for phase in range(phases):
     mark()
-    steps(30)
+    steps(min(30, times))
     start = time.perf_counter()
     steps(times)
     print("took %.4f us each" % ((time.perf_counter() - start) / times * 1e6), flush=True)

@@ -120,7 +120,8 @@ def lines(place: Path) -> dict[str, list[str]]:
 
 def nanoseconds(line: list[str], place: Path) -> float:
     shutil.rmtree(place / "trace", ignore_errors=True)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": paths}
     done = subprocess.run(line, cwd=place, env=environment, capture_output=True, text=True, check=True, timeout=300)
     found = re.search(r"^([\d.]+)$", done.stdout, re.MULTILINE)
     assert found, done.stdout + done.stderr
