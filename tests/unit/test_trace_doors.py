@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from shim_support import OLDER_LIBC, ROOT, SHIM, make
+from shim_support import HOOK, OLDER_LIBC, ROOT, SHIM, Run, make
 from traced_programs import Trace, needs_recorder, trace
 
 __all__ = ["trace"]  # the fixture
@@ -114,3 +114,33 @@ def test_each_call_of_each_thread_is_recorded_once(door: str, trace: Trace, tmp_
     assert len(rows) == THREADS and all(sum(row[1:]) == CALLS for row in rows), found.done
     made = Counter({(row[0], name): count for row in rows for name, count in zip(NAMES, row[1:])})
     assert Counter((call["lwp"], call["name"]) for call in found.calls()) == made
+
+
+NO_GDB = {"GDBCUDA_GDB": "/none/gdb"}
+
+
+@pytest.mark.parametrize("by", ["--hook", "LD_PRELOAD"])
+def test_preload_needs_no_gdb_and_says_that_routes_stay(by: str, trace: Trace, run: Run, shim: Path) -> None:
+    hook = str(shim / HOOK)
+    named = ("--hook", hook) if by == "--hook" else ()
+    own = {} if named else {"LD_PRELOAD": hook}
+    found = trace("test_alloc", options=("--preload", "--with", "auto", *named), **NO_GDB, **own)
+    assert found.done.stdout == run("test_alloc", preload=[HOOK]).stdout
+    assert found.done.stderr == (
+        f"gdbcuda: the recorder is preloaded in front of {HOOK}; it exports no function, so each object reaches the "
+        "functions that it reaches without\n"
+    )
+    assert {call["layer"] for call in found.calls() if call["depth"] == 0} == {"hook"}
+
+
+def test_preload_with_no_other_library(trace: Trace, run: Run) -> None:
+    found = trace("test_alloc", options=("--preload",), **NO_GDB)
+    assert found.done.stdout == run("test_alloc").stdout and "is preloaded alone; " in found.done.stderr
+    assert {call["layer"] for call in found.calls()} == {"driver"}
+
+
+@pytest.mark.parametrize(("options", "why"), [("-p1", "process that runs"), ("--with=strace", "not one for")])
+def test_what_preload_does_not_go_with(options: str, why: str) -> None:
+    line = [sys.executable, "-m", "gdbcuda", "trace", "--preload", options]
+    done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2 and why in done.stderr and done.stderr.count("\n") == 1

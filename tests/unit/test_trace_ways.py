@@ -28,7 +28,8 @@ def chosen(monkeypatch: pytest.MonkeyPatch, recorder: bool, uprobes: Sequence[st
 
 def test_the_recorder_where_it_works(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert chosen(monkeypatch, recorder=True) == "recorder"
-    assert capsys.readouterr().err == "gdbcuda: watching with the recorder (not uprobe: the recorder costs less)\n"
+    said = "watching with the recorder, preloaded (not uprobe: the recorder costs less)"
+    assert capsys.readouterr().err == f"gdbcuda: {said}\n"
 
 
 def test_uprobes_where_it_does_not(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,7 +46,7 @@ def test_a_process_that_may_not_be_traced(monkeypatch: pytest.MonkeyPatch) -> No
         raise PermissionError(path)
 
     monkeypatch.setattr(os, "open", refuse)
-    assert list(auto.not_attached(7)) == ["process 7 may not be traced"]
+    assert list(auto.not_attached(7)) == ["process 7 may not be traced, and one that runs cannot be preloaded"]
     monkeypatch.undo()
     with pytest.raises(UserError, match="there is no process 4194305"):
         list(auto.not_attached(4194305))

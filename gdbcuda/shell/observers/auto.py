@@ -28,7 +28,8 @@ def choose(wanted: ObserverOptions, words: Sequence[str]) -> str:
         how = "gdbcuda gdb -p PID" if wanted.pid else "gdbcuda gdb --args PROGRAM"
         raise UserError(f"no way to watch it here ({others}); under gdb: {how}, then cuda-log start", page="other-eyes")
     rest = others or f"not {UPROBE}: the recorder costs less"
-    output.complain(f"gdbcuda: watching with the {found} ({visible(rest)})")
+    how = {RECORDER: ", put in by gdb" if wanted.pid else ", preloaded"}.get(found, "")
+    output.complain(f"gdbcuda: watching with the {found}{how} ({visible(rest)})")
     return found
 
 
@@ -51,7 +52,7 @@ def not_attached(pid: int) -> Iterator[str]:
         places.find_gdb()
         os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC))
     except PermissionError:
-        yield f"process {pid} may not be traced"
+        yield f"process {pid} may not be traced, and one that runs cannot be preloaded"
     except FileNotFoundError:
         raise UserError(f"there is no process {pid}") from None
     except (OSError, UserError) as problem:

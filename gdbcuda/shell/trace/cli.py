@@ -28,6 +28,7 @@ _EXAMPLES = (
     "gdbcuda trace -- ./train --epochs 3",
     "gdbcuda trace --hook ./libvgpu.so -o calls -- python train.py",
     "gdbcuda trace --all -o calls -- ./train",
+    "gdbcuda trace --preload --hook ./libvgpu.so -- ./train",
     "gdbcuda trace --filter 'bytesize > 1G' -- python train.py",
     "gdbcuda trace --in hook --last 100000 -- ./serve",
     "gdbcuda trace --gpu -o calls -- ./train",
@@ -42,6 +43,7 @@ class TraceOptions(ObserverOptions):
     pid: int | None = option(NUMBER, "record a process that runs: gdb puts the recorder in, and takes it out", "--pid",
                              short="-p")  # fmt: skip
     seconds: float | None = option(TIME, "with -p: so long (default: until Ctrl-C)", "--for")
+    preload: bool = flag("by the loader alone: no gdb, no ptrace; says what that changes for other preloaded libraries")
     hook: str | None = option(FILE, "preload this hook library into the program")
     output: str | None = option(text("FOLDER"), "a new folder for what is recorded", short="-o")
     places: list[str] = options(text("LAYER|LIB"), "functions of these layers or libraries alone", "--in")
@@ -68,12 +70,14 @@ def run(wanted: TraceOptions) -> int:
     from gdbcuda import api
     from gdbcuda.gpu import gpu_recording
     from gdbcuda.rings import trace_folder
-    from gdbcuda.shell.trace import filters, python_names, starting
+    from gdbcuda.shell.trace import filters, preloaded, python_names, starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
-    if wanted.way == AUTO:
+    if wanted.preload:
+        preloaded.require_start(wanted)
+    elif wanted.way == AUTO:
         observers.choose(wanted, words)
-    if wanted.way != RECORDER:
+    if wanted.way not in (RECORDER, AUTO):
         require_no_recorder(wanted)
         return observers.run(wanted, words, wanted.hook, wanted.output)
     if wanted.of_others():
@@ -89,7 +93,8 @@ def run(wanted: TraceOptions) -> int:
     if wanted.stack > MOST_CALLERS:
         raise UserError(f"--stack is {MOST_CALLERS} at most, not {wanted.stack}")
     environment = starting.environment(os.environ, wanted.hook, last, wanted.places)
-    for remark in starting.remarks(words[0]):
+    of_order = [preloaded.remark(os.environ, wanted.hook)] if wanted.preload else []
+    for remark in [*of_order, *starting.remarks(words[0])]:
         output.complain(f"gdbcuda: {visible(remark)}")
     asked = filters.filters(wanted.condition, api.load()) if wanted.condition else None
     if asked is not None and asked.later:
