@@ -105,12 +105,12 @@ class CallWriter:
         """#12  0.001234  T2  hook  cuMemAlloc_v2(…) = CUDA_SUCCESS  12.3 us  by main at a.c:30"""
         head = f"#{call.number:<5} {call.start:10.6f}  T{call.thread:<2} {self.layer(call)} "
         took = f"  {duration(call.seconds)}" if call.seconds is not None else ""
-        by = visible(self.caller(call)) if not indent else ""
+        by = visible(self.short(self.caller(call))) if not indent else ""
         return f"{head} {indent}{self.call(call)}{self.paint(took, 'dim')}{'  by ' + by if by else ''}"
 
     def with_stack(self, call: Call) -> str:
         """And the recorded frames above the caller, outwards."""
-        return "\n".join([self.line(call), *(f"         from {visible(one)}" for one in self.above(call))])
+        return "\n".join([self.line(call), *(f"         from {visible(self.short(one))}" for one in self.above(call))])
 
     def above(self, call: Call) -> list[str]:
         """The recorded frames above the caller, as the log has them."""
@@ -148,7 +148,7 @@ class CallWriter:
         return " = " + self.paint(shown, "error" if has_failed else "ok")
 
     def short(self, name: str) -> str:
-        """A C++ name in a table."""
+        """A C++ name in a line or a table."""
         return name if self.is_wide else shortened(name)
 
     def caller(self, call: Call) -> str:

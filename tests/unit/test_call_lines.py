@@ -114,3 +114,16 @@ def test_a_line_of_data_names_its_file_if_there_are_several() -> None:
     assert (data.line({"number": 1}), data.line({"number": 1}, "a.log")) == (
         '{"number":1}', '{"file":"a.log","number":1}'
     )  # fmt: skip
+
+
+def test_a_long_name_of_cplusplus_is_whole_in_data_and_where_it_may_be_wide(writer: CallWriter) -> None:
+    whole = f"at::{'Very' * 20}<{'std::pair<int, ' * 30}int{'>' * 30} >::make(at::Tensor const&)"
+    for address in (0x401000, 0x402000):
+        place = {**MAIN, "address": address, "function": whole, "inferior": 1, "pid": 300}
+        writer.notes.add("place", place)
+    shown = writer.with_stack(recorded()).splitlines()
+    assert [len(line.rpartition("by ")[2]) for line in shown[:1]] == [72] and len(shown[1].split("from ")[1]) == 72
+    writer.is_wide = True
+    wide = writer.with_stack(recorded()).splitlines()
+    assert wide[0].endswith(f"by {whole} at a.c:30") and wide[1].endswith(f"from {whole} at a.c:30")
+    assert data.call(recorded(), writer)["caller"]["function"] == whole
