@@ -9,10 +9,16 @@ import re
 from collections.abc import Sequence
 
 TEMPLATE = re.compile(r"<[^<>]*>")
+CLONE = re.compile(r"( \[clone [^]]*\])+$")
 TAG = re.compile(r"\[abi:\w+\]")
-NAME_START = re.compile(r"[A-Za-z_:~]")
+NAME_START = re.compile(r"[A-Za-z_:~]|\(anonymous$")
+NAMED_OPERATOR = re.compile(  # new, delete[], a conversion: their names have blanks
+    r"\boperator\s+(?:(?:const|volatile)\s+)*(?:(?:unsigned|signed|long|short)(?:\s+(?:unsigned|long|short|int|char|double)\b)*"
+    r"|[A-Za-z_][\w:]*)(?:\s+const\b)?(?:\[\])?\**"
+)
 CALL_OPERATOR = re.compile(r"\boperator\s*\(\s*\)")
 OPERATOR_BEGUN = re.compile(r"operator(?:[^\w\s()\[\]]{0,2}|[(\[])$")
+OPERATOR = re.compile(r"\boperator\b")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 UNNAMED = "(anonymous namespace)"
 HELD = "\0"  # what no name has
@@ -52,19 +58,20 @@ def without_templates(name: str) -> str:
 
 
 def plain(symbol: str) -> str:
-    """ "float* eng::make<float>(unsigned long)" -> "eng::make": for completion, which ends at a blank."""
-    return without_templates(parts(symbol)[0]).rpartition(" ")[2].lstrip("*&")
+    """ "float* eng::make<float>(unsigned long)" -> "eng::make": for completion, where nothing else is begun."""
+    name, operator, rest = without_templates(parts(symbol)[0]).partition("operator")
+    return name.rpartition(" ")[2].lstrip("*&") + operator + rest
 
 
 def endings(name: str) -> list[str]:
     """ "eng::Loader::load" -> itself, "Loader::load", "load"."""
-    words = name.split("::")
-    return ["::".join(words[first:]) for first in range(len(words))]
+    parted = (one for one in re.finditer("::", name) if not depth(name[: one.start()]))
+    return [name, *(name[one.end() :] for one in parted)]
 
 
 def last_identifier(name: str) -> str:
     """It stands in the mangled name too; "" where there is none: an operator has other letters there."""
-    found = [one for one in IDENTIFIER.findall(without_templates(parts(name)[0])) if one != "operator"]
+    found = IDENTIFIER.findall(OPERATOR.split(without_templates(parts(name)[0]))[0])
     return found[-1] if found else ""
 
 
@@ -110,19 +117,56 @@ def joined(words: Sequence[str]) -> list[str]:
     """What was typed, broken at blanks: "Pool<unsigned long, 3>::grow(int)" is one word, as for gdb's own break."""
     found, rest = list[str](), list(words)
     while rest:
-        is_open = NAME_START.match(rest[0]) and depth(rest[0]) > 0
-        most = next((n for n in range(1, len(rest) + 1) if not depth(" ".join(rest[:n]))), 1) if is_open else 1
+        most = words_of_name(rest)
         found.append(" ".join(rest[:most]))
         del rest[:most]
     return found
 
 
+def words_of_name(words: Sequence[str], unclosed: int = 1) -> int:
+    """How many of them the first name has: until its brackets are closed, and those of "operator new"."""
+    if not NAME_START.match(words[0]):
+        return 1
+    closed = (n for n in range(1, len(words) + 1) if not depth(" ".join(words[:n])))
+    most = next(closed, unclosed)
+    named = NAMED_OPERATOR.search(" ".join(words)) if OPERATOR.search(words[most - 1]) else None
+    return max(most, named.string[: named.end()].count(" ") + 1) if named else most
+
+
+def begun(text: str) -> str:
+    """The name at the end of what was typed, blanks in it too: "grow Pool<unsigned long, 3>::g", "Op::operator n"."""
+    if text.count("'") % 2:
+        return text[text.rindex("'") :]
+    words, first = list(re.finditer(r"\S+", text)), 0
+    while first < len(words):
+        here = [one[0] for one in words[first:]]
+        most = words_of_name(here, len(here))
+        if most == len(here):
+            name = text[words[first].start() :]
+            return name if name == name.rstrip() or depth(name) > 0 or OPERATOR.search(here[-1]) else ""
+        first += most
+    return ""
+
+
+def whole(symbol: str) -> str:
+    """ "float* eng::make<float>(unsigned long)" -> "eng::make<float>(unsigned long)": without what it returns."""
+    text, open_ones, begins = symbol.replace(UNNAMED, HELD), 0, 0
+    for at, letter in enumerate(text):
+        if letter == "(" and not open_ones and not is_of_operator(text, at):
+            break
+        if letter == " " and not open_ones and not OPERATOR.search(text[begins:at]):
+            begins = at + 1
+        elif letter in "<>()" and not is_of_operator(text, at):
+            open_ones += 1 if letter in BRACKETS else -1
+    return CLONE.sub("", text[begins:]).lstrip("*&").replace(HELD, UNNAMED)
+
+
 def depth(text: str) -> int:
     """How many brackets are open at its end."""
-    plain = [letter for index, letter in enumerate(text) if not is_of_operator(text, index)]
+    plain = [letter for index, letter in enumerate(text) if letter in "<>()" and not is_of_operator(text, index)]
     return sum(map(plain.count, BRACKETS)) - sum(map(plain.count, BRACKETS.values()))
 
 
 def is_of_operator(name: str, index: int) -> bool:
     """operator<, operator->, operator()"""
-    return bool(OPERATOR_BEGUN.search(name[:index])) or name[index - 1 : index + 1] == "->"
+    return bool(OPERATOR_BEGUN.search(name[max(0, index - 12) : index])) or name[index - 1 : index + 1] == "->"

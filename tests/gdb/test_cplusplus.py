@@ -72,6 +72,16 @@ int main()
 }
 """
 
+OPERATORS = DRIVER + """
+static unsigned long long block;
+namespace { __attribute__((noinline)) int hidden(int count) { return 1 + cuMemAlloc_v2(&block, count); } }
+struct Op
+{
+    void *operator new(size_t size) { cuMemAlloc_v2(&block, 20); return __builtin_malloc(size); }
+    operator bool() const { return cuMemAlloc_v2(&block, 30) == 0; }
+};
+int main() { Op *op = new Op; return hidden(10) + (*op ? 0 : 1) < 0; }
+"""
 
 
 @pytest.fixture
@@ -186,3 +196,29 @@ def test_names_with_blanks_are_typed_as_for_gdbs_own_break(scenario: Scenario, t
     assert re.search(r"^Breakpoint 4: grow in app template$", text, re.MULTILINE), text  # and not the driver's own
     assert re.search(rf"^Breakpoint 2(\.\d)?, {one} \(.*count=10\)", text, re.MULTILINE), text
     assert re.findall(r"bytesize=(\d+)\)\n +called by app (.*?) at", text) == [("20", f"{one}()")], text
+
+
+@pytest.mark.parametrize(("name", "wanted"), [
+    ("(anonymous namespace)::hidden", "10"), ("Op::operator new", "20"), ("Op::operator bool", "30"),
+])  # fmt: skip
+def test_operators_and_unnamed_namespaces_unquoted(local: Scenario, build_once, name: str, wanted: str) -> None:
+    """As function, as caller, in a condition, and completed from its first blank on."""
+    program = build_once(build_operators) / "operators"
+    begun = name[: name.rindex(" ") + 2]
+    asked = (f"complete cuda-break {begun}", f"complete cuda-break cuMemAlloc if caller in {begun}")
+    condition = f"caller in {name} && bytesize > 1"
+    breaks = (f"{name} --once", f"cuMemAlloc --from {name} --once", f"cuMemAlloc --once if {condition}")
+    text = local.run(program, *asked, *(f"cuda-break {one}" for one in breaks), "run", "continue", "continue")
+    assert re.search(rf"^cuda-break {re.escape(name)}\(.*\)", text, re.MULTILINE), text
+    assert re.search(rf"^cuda-break cuMemAlloc if caller in {re.escape(name)}\(.*\)", text, re.MULTILINE), text
+    assert f"Breakpoint 1: {name} in app " in text and re.search(r"^Temporary breakpoint 1, ", text, re.MULTILINE), text
+    assert re.findall(r"^Breakpoint [23].*bytesize=(\d+)", text, re.MULTILINE) == [wanted], text
+
+
+def build_operators(compile_c, folder: Path) -> None:
+    if not shutil.which("g++"):
+        pytest.skip("g++ is not installed")
+    (folder / "operators.cc").write_text(OPERATORS)
+    standin = Path(__file__).parents[2] / "shim/build/standin"
+    line = ["g++", "-g", "-O0", "operators.cc", "-o", "operators", f"-L{standin}", "-l:libcuda.so.1"]
+    subprocess.run(line, cwd=folder, check=True, timeout=60)

@@ -84,6 +84,24 @@ def test_a_place(written: str, place: str, is_quoted: bool) -> None:
     assert tokens(written)[-2] == Token("place", place, 11, is_quoted=is_quoted)
 
 
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        ("Pool<unsigned long, A<B<3> > >::grow(int, long)||x", "Pool<unsigned long, A<B<3> > >::grow(int, long)"),
+        ("(anonymous namespace)::hidden && x", "(anonymous namespace)::hidden"),
+        ("Op::operator new[] && x", "Op::operator new[]"),
+        ("Op::operator unsigned long&& x", "Op::operator unsigned long"),
+        ("operator< && x > 3", "operator<"),
+        ("std::operator<< <char> && x", "std::operator<<"),
+        ("app && x<3 && y>4", "app"),
+        ("app&&x", "app"),
+    ],
+)
+def test_a_name_of_cplusplus_is_a_place_unquoted(written: str, place: str) -> None:
+    found = tokens(f"caller in {written}")
+    assert found[1] == Token("place", place, 11) and found[2].text in ("&&", "||", "<")
+
+
 def test_words_have_their_columns() -> None:
     found = [(one.kind, one.text, one.column) for one in tokens("a>=1 &&\tb_1 ||!c->d")]
     assert found == [

@@ -37,14 +37,16 @@ def test_what_a_function_may_be_called(symbol: str, name: str, is_so: bool) -> N
     ("float* eng::make<float>(unsigned long)", "eng::make"),
     ("main", "main"),
     ("Pool::grow(unsigned long)", "Pool::grow"),
-    ("char* (anonymous namespace)::text(int)", "text"),
+    ("char* (anonymous namespace)::text(int)", "text"), ("Op::operator bool() const", "Op::operator bool"),
+    ("bool* Op::operator new(unsigned long)", "Op::operator new"),
 ])  # fmt: skip
 def test_what_completion_offers(symbol: str, name: str) -> None:
     assert cplusplus.plain(symbol) == name
 
 
 @pytest.mark.parametrize("name, part", [("eng::Pool<int>::grow(int)", "grow"), ("main", "main"), ("::", ""),
-                                        ("Op::operator()(int)", "Op"), ("operator()", "")])  # fmt: skip
+                                        ("Op::operator()(int)", "Op"), ("operator()", ""),
+                                        ("Op::operator new(int)", "Op"), ("Op::operator bool", "Op")])  # fmt: skip
 def test_what_a_mangled_name_has_in_it(name: str, part: str) -> None:
     assert cplusplus.last_identifier(name) == part
 
@@ -77,6 +79,7 @@ def test_an_unbalanced_name_is_no_trouble() -> None:
 def test_a_name_without_the_namespaces_in_front() -> None:
     assert cplusplus.endings("eng::Loader::load") == ["eng::Loader::load", "Loader::load", "load"]
     assert cplusplus.endings("main") == ["main"]
+    assert cplusplus.endings("a::f<b::c>(d::e)") == ["a::f<b::c>(d::e)", "f<b::c>(d::e)"]
 
 
 @pytest.mark.parametrize(("typed", "words"), [
@@ -88,10 +91,36 @@ def test_a_name_without_the_namespaces_in_front() -> None:
     ("Pool<int, never closed", ["Pool<int,", "never", "closed"]),
     ("cuMemAlloc bytesize < 5 && bytesize > 3", ["cuMemAlloc", "bytesize", "<", "5", "&&", "bytesize", ">", "3"]),
     ("ptr->at < 3 >", ["ptr->at", "<", "3", ">"]),
+    ("(anonymous namespace)::hidden --once", ["(anonymous namespace)::hidden", "--once"]),
+    ("Op::operator new[] x", ["Op::operator new[]", "x"]), ("operator const char* x", ["operator const char*", "x"]),
+    ("Op::operator unsigned long x", ["Op::operator unsigned long", "x"]), ("my operator", ["my", "operator"]),
+    ("Op::operator bool --in app", ["Op::operator bool", "--in", "app"]),
     ("", []),
 ])  # fmt: skip
 def test_a_name_with_blanks_in_its_brackets_is_one_word(typed: str, words: list[str]) -> None:
     assert cplusplus.joined(typed.split()) == words
+
+
+@pytest.mark.parametrize(("typed", "name"), [
+    ("cuMemAlloc --fr", "--fr"), ("cuMemAlloc ", ""), ("", ""), ("f(int) g", "g"),
+    ("x Pool<unsigned long, 3>::g", "Pool<unsigned long, 3>::g"), ("x Pool<unsigned ", "Pool<unsigned "),
+    ("x Op::operator n", "Op::operator n"), ("Op::operator ", "Op::operator "), ("(anonymous na", "(anonymous na"),
+    ("x 'eng::load(unsigned l", "'eng::load(unsigned l"), ("'a b' c", "c"),
+])  # fmt: skip
+def test_the_name_that_is_being_typed(typed: str, name: str) -> None:
+    assert cplusplus.begun(typed) == name
+
+
+@pytest.mark.parametrize(("symbol", "name"), [
+    ("float* eng::make<float>(unsigned long)", "eng::make<float>(unsigned long)"), ("main", "main"),
+    ("std::vector<int, a<b> > f<int, 3>(int) [clone .isra.0] [clone .cold]", "f<int, 3>(int)"),
+    ("char* (anonymous namespace)::text(int)", "(anonymous namespace)::text(int)"),
+    ("Op::operator bool() const", "Op::operator bool() const"), ("void* Op::operator new()", "Op::operator new()"),
+    ("std::ostream& std::operator<< <char>(int)", "std::operator<< <char>(int)"),
+    ("Op::operator()(unsigned long)", "Op::operator()(unsigned long)"),
+])  # fmt: skip
+def test_a_name_without_what_the_function_returns(symbol: str, name: str) -> None:
+    assert cplusplus.whole(symbol) == name
 
 
 @pytest.mark.parametrize(("text", "names"), [

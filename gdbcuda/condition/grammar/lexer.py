@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from gdbcuda.errors import UserError
+from gdbcuda.text.cplusplus import NAMED_OPERATOR, UNNAMED
 from gdbcuda.text.units import multiplier
 
 MOST_TOKENS = 400
@@ -19,8 +20,11 @@ _TOKEN = re.compile(
     r"|(?P<operator>" + "|".join(map(re.escape, OPERATORS)) + ")"
 )
 _NUMBER = re.compile(r"(?P<digits>0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?P<suffix>[a-zA-Z]*)")
-# Behind "caller in": a name, perhaps with the arguments of an overload; anything else is quoted, as for gdb too.
-BARE_PLACE = re.compile(r"""[^\s"'()&|!]+(?:\([^()"']*\))*""")
+# Behind "caller in": a name, as gdb's own break takes it; anything else is quoted, as for gdb too.
+_TEMPLATE = r"""<(?:[^<>"']|<(?:[^<>"']|<[^<>"']*>)*>)*>"""
+_OPERATOR = rf"""{NAMED_OPERATOR.pattern}|\boperator[^\w\s()\[\]"'&|!]+"""
+_OF_NAME = rf"""{re.escape(UNNAMED)}|{_OPERATOR}|{_TEMPLATE}|(?!{_TEMPLATE})<|[^\s"'()&|!<]"""
+BARE_PLACE = re.compile(rf"""(?:{_OF_NAME})+(?:\([^()"']*\))*""")
 _PLACE = re.compile(rf"""\s+(?P<place>{BARE_PLACE.pattern}|"(?:[^"\\]|\\.)*"|'[^']*')""")
 _ESCAPES = {"n": "\n", "t": "\t", "0": "\0"}
 

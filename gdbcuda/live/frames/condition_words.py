@@ -18,7 +18,7 @@ from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text import cplusplus
 
 MOST_SHOWN = 8
-OPERATOR = r"(?<=operator)\s*(?:\(\)|\[\]|[-+*/%^&|~!=<>,]{1,3})"
+OPERATOR = r"(?:(?<=operator)|(?<=new)|(?<=delete))\s*(?:\(\)|\[\]|[-+*/%^&|~!=<>,]{1,3})"
 FUNCTION = re.compile(rf"[A-Za-z_~][\w:~<>, *&$]*(?:{OPERATOR})?(\([\w:<>, *&]*\))?")
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
@@ -47,7 +47,7 @@ def is_inlined(wanted: str, address: int) -> bool:
 
 def is_name(text: str) -> bool:
     """Of a function, and of no layer."""
-    return text not in layers.LAYERS and FUNCTION.fullmatch(text) is not None
+    return text not in layers.LAYERS and FUNCTION.fullmatch(text.replace(f"{cplusplus.UNNAMED}::", "")) is not None
 
 
 @process.until_objects_change
@@ -163,8 +163,9 @@ def complete(words: list[str], before: list[str], token: str) -> Iterable[str]:
 def complete_callers(token: str) -> Iterable[str]:
     """Layers and libraries, and the program's and the hook library's functions, of which there are many; several
     with commas."""
-    head, comma, last = token.rpartition(",")
-    return [f"{head}{comma}{name}" for name in [*names.complete_callers(last), *names.complete_own(last)]]
+    last = cplusplus.listed(token)[-1]
+    head = token[: len(token) - len(last)]
+    return [f"{head}{name}" for name in [*names.complete_callers(last), *names.complete_own(last)]]
 
 
 def functions_of(word: str) -> list[api.Function]:

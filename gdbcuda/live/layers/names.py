@@ -20,6 +20,7 @@ from gdbcuda.text import cplusplus
 from gdbcuda.text.sentences import ranges
 
 CALLED = re.compile(r"[\w:~$]+")
+BRACKETED = re.compile(r"[<('\s]|\boperator")  # a name that is typed with more than its words
 FEWEST = 2  # letters before functions are offered
 EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as the table's prototypes are written
     "dlsym": "void *;handle void *;symbol const char *",
@@ -175,8 +176,22 @@ def complete_own(token: str) -> Iterable[str]:
     """Also without the namespaces in front, as gdb's own break does."""
     if len(token) < FEWEST:
         return ()
-    found = own_functions(cplusplus.last_identifier(token))
+    if BRACKETED.search(token):
+        return complete_whole(token)
+    scope, colons, last = token.rpartition("::")
+    is_operator = colons and "operator".startswith(last)  # which no mangled name has in it
+    found = own_functions(cplusplus.last_identifier(scope if is_operator else token))
     return sorted({end for name in found for end in cplusplus.endings(name) if end.startswith(token)})
+
+
+def complete_whole(token: str) -> Iterable[str]:
+    """With the lists that are begun, of templates and arguments. (gdb ends a quoted one.)"""
+    quote, typed = "'" * token.startswith("'"), token.lstrip("'")
+    is_unnamed = typed.startswith("(")
+    part = "_GLOBAL__N" if is_unnamed else cplusplus.last_identifier(re.split("[<(]", typed)[0]) or "_Z"
+    found = {cplusplus.whole(process.demangled(one)) for one in own_symbols() if part in one}
+    ends = (end for name in found if typed in name for end in cplusplus.endings(name))
+    return sorted({f"{quote}{end}" for end in ends if end.startswith(typed)})
 
 
 def complete_places(token: str) -> Iterable[str]:

@@ -205,7 +205,7 @@ def split_condition(text: str, example: str) -> tuple[str, str | None]:
     return text[: found.start()], condition
 
 
-CPLUSPLUS = re.compile(r"(?<=\w)<.*>(?=$|::|\()|(?<=\w)\([^()]*\)$|\boperator\W+$")
+CPLUSPLUS = re.compile(r"(?<=\w)<.*>(?=$|::|\()|(?<=\w)\([^()]*\)$|\boperator\b.*$")
 
 
 def refuse_operators(words: list[str], example: str) -> None:

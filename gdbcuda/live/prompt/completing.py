@@ -14,6 +14,7 @@ from gdbcuda.command_line.clauses import Clause
 from gdbcuda.command_line.options import CommandPart, ConditionText, Option, Word
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.prompt import safely
+from gdbcuda.text import cplusplus
 
 
 def expressions(token: str) -> Iterable[str]:
@@ -44,16 +45,27 @@ class ByGdb(int):
 def offered(command: str, parts: list[CommandPart], text: str, word: str | None) -> Any:
     """gdb breaks words at '-' and '*': complete the blank-separated token, return what is behind the break."""
     token = re.split(r"\s", text)[-1]
-    before = text[: len(text) - len(token)].split()
-    candidates = completer(parts, before, token)
+    before, candidates = wanted(parts, text, token)
 
     def words() -> list[str]:
-        cut = len(token) - len(word or "")
-        return sorted({c[cut:] for c in candidates(token) if c.startswith(token) and c.isprintable()})
+        name = cplusplus.begun(text)  # of C++: it may have blanks
+        found = fitting(wanted(parts, text, name)[1], name) if " " in name else []
+        typed, found = (name, found) if found else (token, fitting(candidates, token))
+        return sorted({one[len(typed) - len(word or "") :] for one in found})
 
     if candidates in BUILT_IN and not (before and candidates is file_names):
         return ByGdb(BUILT_IN[candidates], lambda: safely.offered(command, words))
     return [] if word is None else words()  # gdb first asks only how words are broken; 16 shows an exception then
+
+
+def wanted(parts: list[CommandPart], text: str, token: str) -> tuple[list[str], Completer]:
+    """The words before the token, and what completes it."""
+    before = text[: len(text) - len(token)].split()
+    return before, completer(parts, before, token)
+
+
+def fitting(candidates: Completer, token: str) -> list[str]:
+    return [one for one in candidates(token) if one.startswith(token) and one.isprintable()]
 
 
 def completer(parts: list[CommandPart], before: list[str], token: str) -> Completer:
