@@ -66,8 +66,8 @@ class ProcessReading:
             self.note("place", **details)
         for address in handed_out(made, self.table):
             self.note("function", address=address, **self.places.function(address))
-        for thread in self.process.without_file:
-            self.log.problems[f"thread {thread} of process {self.process.pid}: no room for its calls"] += 1
+        if self.process.without_file:
+            self.log.problems[without_room(self.process)] += 1
         if made:
             self.log.problems.update(WITHOUT.format(name) for name in sorted(self.process.past_libc))
         return made
@@ -127,3 +127,10 @@ def counted(records: list[Record], told: Progress) -> Iterator[Record]:
 def with_rate(clock: ring.Words, rate: float) -> ring.Words:
     ticks, ns = clock[:2]
     return ticks, ns, ticks + ONE_SECOND, ns + round(ONE_SECOND * rate)
+
+
+def without_room(process: TracedProcess) -> str:
+    threads = sorted(process.without_file)
+    if len(threads) == 1:
+        return f"thread {threads[0]} of process {process.pid}: no room for its calls"
+    return f"{len(threads)} threads of process {process.pid} ({threads[0]} to {threads[-1]}): no room for their calls"

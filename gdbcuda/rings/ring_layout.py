@@ -122,10 +122,11 @@ PYTHON_STACKS = "stacks.python"
 TOLD = offsets("MAGIC", "ID", "VERSION", "LINE", "FILE_KIND", "FILE_SIZE", "NAME_KIND", "NAME_SIZE", "LINES_SIZE")
 MAGIC_STACK, MAGIC_CODE = (int.from_bytes(one, "little") for one in (b"\0pystack", b"\0pycode\0"))
 
-# The frame of a call that is being recorded, upwards from the stack pointer.
+# The frame of a call that is being recorded, upwards from the stack pointer: an odd number of words. WORDS: where the
+# function's are.
 FRAME = offsets(
     ("REGISTERS", REGISTERS), "R10", "R11", "FUNCTION", "ORIGINAL", "STACK", "RING", "RECORD", "POSITION",
-    "RESULT", ("FLOATS", FLOATS),
+    "RESULT", "WORDS", "UNUSED", ("FLOATS", FLOATS),
 )  # fmt: skip
 
 # At MAP_SYMBOL: pages that a thread is sent for. BACK: where it goes on. Of each an address, which becomes that of the

@@ -41,8 +41,8 @@ class TraceFolder:
         self.problems: list[str] = []
         self.processes = self.read_each(PROCESS, trace_files.process)
         if {*self.names} <= {CONDITION, FILTERS, PYTHON_NAMES}:
-            raise UserError(f"nothing was recorded into {path}: no call was made of a function that is recorded",
-                            page="trace")  # fmt: skip
+            raise UserError(f"nothing was recorded into {path}: no call was made of a function that is recorded, "
+                            "or the program could not write there", page="trace")  # fmt: skip
         if not self.processes:
             raise UserError(f"cannot read {path}: it is a folder without what gdbcuda trace writes"
                             f"{' (' + self.problems[0] + ')' if self.problems else ''}")  # fmt: skip

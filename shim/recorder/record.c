@@ -1,8 +1,12 @@
 /* What is noted at the entry and at the return of a recorded call. */
 #include "ring.h"
+#include "shape.h"
 
 #include <sys/syscall.h>
 #include <sys/uio.h>
+
+_Static_assert(FRONT_SIZE * sizeof(word) == 1 << FRONT_SIZE_BITS && HAS_OUTS == 1ul << OUTS_BIT, "as through.S has them");
+_Static_assert(FRAME_SIZE % 2, "the stack is aligned where through.S calls");
 
 static word *rest_of(word *ring, word records, word index)
 {
@@ -25,9 +29,7 @@ static word *function_of(const word *frame)
     return gdbcuda_functions_v1 + frame[FRAME_FUNCTION] * FUNCTION_SIZE;
 }
 
-#define PAGE 4096ul
-#define SEEN_FOR (1ul << 20) /* ticks */
-#define WRITTEN_FOR (1ul << 24) /* the same where the function that has succeeded says that it has written there */
+#define SEEN_FOR (1ul << 20) /* ticks; WRITTEN_FOR where the function that has succeeded says that it has written there */
 
 typedef struct {
     word value;
@@ -96,16 +98,24 @@ static void note_pointees(const word *wanted, word count, word *ring, const word
     }
 }
 
-/* Bits of FUNCTION_SHAPE behind those of a record: what is done for a function's calls beside noting them. */
-#define IS_KNOWN 1ul
-#define HAS_ONE_OUT 2ul /* which the front of a record has room for */
-#define TELLS 4ul
-#define IS_FOLLOWED 8ul
-#define WANTS_PYTHON 16ul
-
 static int has_one_out(const word *function)
 {
     return function[FUNCTION_OUT_COUNT] == 1 && size_of(function[FUNCTION_OUTS]) <= (FRONT_OUT_WORDS - 1) * sizeof(word);
+}
+
+static int has_plain_out(const word *function)
+{
+    word wanted = function[FUNCTION_OUTS], size = size_of(wanted);
+    return function[FUNCTION_OUT_COUNT] == 1 && index_of(wanted) < REGISTERS && !(wanted & IS_TEXT) &&
+           (size == sizeof(word) / 2 || size == sizeof(word));
+}
+
+/* What through.S asks before it leaves a call to gdbcuda_entered and gdbcuda_left. */
+static word plain_shape(word found, int has_plain_out)
+{
+    word plain = found & (HAS_ARGUMENTS | HAS_CALLERS) ? 0 : IS_PLAIN;
+    word more = found & (HAS_OUTS | IS_FOLLOWED) || (found & HAS_ONE_OUT && !has_plain_out) ? HAS_MORE_LEFT : 0;
+    return plain | more | (has_plain_out ? HAS_PLAIN_OUT : 0);
 }
 
 static word shape_found(const word *function)
@@ -115,8 +125,9 @@ static word shape_found(const word *function)
         found |= HAS_ARGUMENTS;
     if (function[FUNCTION_PYTHON])
         found |= HAS_CALLERS | WANTS_PYTHON;
-    return found | (function[FUNCTION_OUT_COUNT] ? is_one : 0) | (function[FUNCTION_MAKES_WORK] ? TELLS : 0) |
-           (function[FUNCTION_AFTER] ? IS_FOLLOWED : 0);
+    found |= (function[FUNCTION_OUT_COUNT] ? is_one : 0) | (function[FUNCTION_MAKES_WORK] ? TELLS : 0) |
+             (function[FUNCTION_AFTER] ? IS_FOLLOWED : 0);
+    return found | plain_shape(found, has_plain_out(function));
 }
 
 static inline word shape_of(word *function)

@@ -11,6 +11,9 @@
 
 EXPORTED word gdbcuda_recorder_v1[STATE_SIZE] = {[STATE_VERSION] = VERSION, [STATE_RECORDS] = 1 << 13};
 EXPORTED __attribute__((aligned(64))) word gdbcuda_functions_v1[MOST_FUNCTIONS * FUNCTION_SIZE];
+extern word recorder_here[STATE_SIZE] __attribute__((alias("gdbcuda_recorder_v1"), visibility("hidden"))); /* through.S */
+extern word functions_here[MOST_FUNCTIONS * FUNCTION_SIZE]
+    __attribute__((alias("gdbcuda_functions_v1"), visibility("hidden")));
 EXPORTED word gdbcuda_left_v1[LEFT_SIZE]; /* gdb's own */
 __thread word *gdbcuda_ring __attribute__((tls_model("initial-exec"))); /* no function of libc finds it */
 

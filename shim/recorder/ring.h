@@ -2,7 +2,7 @@
 #ifndef GDBCUDA_RING_H
 #define GDBCUDA_RING_H
 
-#include "ring_layout.h"
+#include "shape.h"
 
 typedef unsigned long word;
 
@@ -29,7 +29,6 @@ static inline word *ring_here(void)
 /* The calling thread records nothing any more. */
 void ring_give_up(void);
 
-#define PAIR_EVERY (1ul << 20) /* ticks between two looks at the clock */
 void ring_look_at_clock(word *ring);
 
 /* Says now and then what time it is. */

@@ -6,30 +6,26 @@
  * Unwinders, also those that only follow rbp, see a frame between the function and its caller.
  */
 
-#include "ring_layout.h"
+#include "shape.h"
 
+#define AT(word) ((word) * 8)
 #define IN_FRAME(word) ((word) - FRAME_SIZE - 1) * 8(%rbp)
 
-    .macro keep_registers
+    /* Those beside rdx, r10 and r11. */
+    .macro keep_others
     mov %rdi, IN_FRAME(0)
     mov %rsi, IN_FRAME(1)
-    mov %rdx, IN_FRAME(2)
     mov %rcx, IN_FRAME(3)
     mov %r8, IN_FRAME(4)
     mov %r9, IN_FRAME(5)
-    mov %r10, IN_FRAME(FRAME_R10)
-    mov %r11, IN_FRAME(FRAME_R11)
     .endm
 
-    .macro registers_back
+    .macro others_back
     mov IN_FRAME(0), %rdi
     mov IN_FRAME(1), %rsi
-    mov IN_FRAME(2), %rdx
     mov IN_FRAME(3), %rcx
     mov IN_FRAME(4), %r8
     mov IN_FRAME(5), %r9
-    mov IN_FRAME(FRAME_R10), %r10
-    mov IN_FRAME(FRAME_R11), %r11
     .endm
 
     .text
@@ -65,7 +61,169 @@ gdbcuda_recorded_call:
     .cfi_def_cfa %rbp, 16
     sub $(FRAME_SIZE * 8), %rsp
     mov %rax, IN_FRAME(FRAME_FUNCTION)
-    keep_registers
+    mov %rdx, IN_FRAME(2)
+    mov %r10, IN_FRAME(FRAME_R10)
+    mov %r11, IN_FRAME(FRAME_R11)
+
+    /* As gdbcuda_entered, where of a call only registers are noted and its thread has a ring. */
+    mov gdbcuda_ring@gottpoff(%rip), %r10
+    mov %fs:(%r10), %r10
+    imul $AT(FUNCTION_SIZE), %rax, %rax
+    lea functions_here(%rip), %r11
+    add %rax, %r11
+    mov %r11, IN_FRAME(FRAME_WORDS)
+    cmp $1, %r10 /* BUSY */
+    jbe entered
+    mov AT(STATE_CONFINED) + recorder_here(%rip), %rdx
+    or AT(STATE_CALLERS) + recorder_here(%rip), %rdx
+    or AT(STATE_AROUND) + recorder_here(%rip), %rdx
+    jnz entered
+    mov AT(FUNCTION_SHAPE)(%r11), %rdx
+    test $IS_PLAIN, %dl
+    jz entered
+    mov AT(FUNCTION_ORIGINAL)(%r11), %rax
+    mov %rax, IN_FRAME(FRAME_ORIGINAL)
+    mov AT(RING_RECORDS)(%r10), %r11
+    dec %r11
+    js entered
+    mov $1, %eax
+    xadd %rax, AT(RING_HEAD)(%r10)
+    and %rax, %r11
+    shl $FRONT_SIZE_BITS, %r11
+    lea AT(RING_HEADER)(%r10, %r11), %r11
+    inc %rax
+    movq $0, AT(FRONT_POSITION)(%r11)
+    movq $0, AT(FRONT_DONE)(%r11)
+    movq $0, AT(FRONT_OUTS)(%r11)
+    mov %rax, IN_FRAME(FRAME_POSITION)
+    mov %r10, IN_FRAME(FRAME_RING)
+    mov %r11, IN_FRAME(FRAME_RECORD)
+    shr $OUTS_BIT, %rdx
+    shl $OUTS_BIT, %rdx
+    or IN_FRAME(FRAME_FUNCTION), %rdx
+    mov %rdx, AT(FRONT_FUNCTION)(%r11)
+    mov 8(%rbp), %rdx
+    mov %rdx, AT(FRONT_BACK)(%r11)
+    lea 16(%rbp), %rdx
+    mov %rdx, AT(FRONT_TOP)(%r11)
+    mov IN_FRAME(2), %rdx
+    mov %rdi, AT(FRONT_REGISTERS)(%r11)
+    mov %rsi, AT(FRONT_REGISTERS + 1)(%r11)
+    mov %rdx, AT(FRONT_REGISTERS + 2)(%r11)
+    mov %rcx, AT(FRONT_REGISTERS + 3)(%r11)
+    mov %r8, AT(FRONT_REGISTERS + 4)(%r11)
+    mov %r9, AT(FRONT_REGISTERS + 5)(%r11)
+    rdtsc
+    shl $32, %rdx
+    or %rdx, %rax
+    mov %rax, AT(FRONT_ENTERED)(%r11)
+    mov IN_FRAME(FRAME_POSITION), %rdx
+    mov %rdx, AT(FRONT_POSITION)(%r11)
+    sub AT(RING_LATER_TICKS)(%r10), %rax
+    cmp $PAIR_EVERY, %rax
+    ja look_at_clock
+go:
+    mov IN_FRAME(2), %rdx
+    mov IN_FRAME(FRAME_R10), %r10
+    mov IN_FRAME(FRAME_R11), %r11
+    mov -8(%rbp), %rax
+    call *IN_FRAME(FRAME_ORIGINAL)
+
+    /* As gdbcuda_left, where there is nothing to note but the result and one word at most. */
+    mov %rax, IN_FRAME(FRAME_RESULT)
+    mov %rdx, IN_FRAME(2)
+    mov %r10, IN_FRAME(FRAME_R10)
+    mov %r11, IN_FRAME(FRAME_R11)
+    cmpq $0, AT(STATE_CONFINED) + recorder_here(%rip)
+    jne left
+    mov IN_FRAME(FRAME_RING), %r10
+    mov IN_FRAME(FRAME_RECORD), %r11
+    rdtsc
+    shl $32, %rdx
+    or %rax, %rdx
+    mov IN_FRAME(FRAME_POSITION), %rax
+    cmpq $0, AT(RING_RECORDS)(%r10)
+    je back
+    cmp %rax, AT(FRONT_POSITION)(%r11)
+    jne back
+    mov %rdx, AT(FRONT_LEFT)(%r11)
+    mov IN_FRAME(FRAME_RESULT), %rax
+    mov %rax, AT(FRONT_RESULT)(%r11)
+    test %eax, %eax
+    jnz done
+    mov IN_FRAME(FRAME_WORDS), %rax
+    testb $HAS_MORE_LEFT, AT(FUNCTION_SHAPE)(%rax)
+    jnz left
+    testb $HAS_PLAIN_OUT, AT(FUNCTION_SHAPE)(%rax)
+    jz done
+    mov %rcx, IN_FRAME(3)
+    mov %r8, IN_FRAME(4)
+    mov %r9, IN_FRAME(5)
+    mov AT(FUNCTION_OUTS)(%rax), %eax
+    movzbl %al, %ecx
+    shr $8, %eax
+    mov AT(FRONT_REGISTERS)(%r11, %rcx, 8), %rcx
+    mov %rcx, %r9
+    shr $PAGE_BITS, %r9
+    mov %r9d, %r8d
+    and $(SEEN - 1), %r8d
+    shl $4, %r8d /* a pair */
+    cmp %r9, AT(SEEN_AT)(%r10, %r8)
+    jne not_seen
+    sub AT(SEEN_AT + 1)(%r10, %r8), %rdx
+    cmp $WRITTEN_FOR, %rdx
+    jae not_seen
+    lea -1(%rcx, %rax), %r8
+    shr $PAGE_BITS, %r8
+    cmp %r9, %r8
+    jne not_seen
+    mov %rax, AT(FRONT_OUTS)(%r11)
+    cmp $4, %eax
+    je 1f
+    mov (%rcx), %rcx
+    jmp 2f
+1:  mov (%rcx), %ecx
+2:  mov %rcx, AT(FRONT_OUTS + 1)(%r11)
+    mov IN_FRAME(3), %rcx
+    mov IN_FRAME(4), %r8
+    mov IN_FRAME(5), %r9
+done:
+    mov IN_FRAME(FRAME_POSITION), %rax
+    mov %rax, AT(FRONT_DONE)(%r11)
+back:
+    mov IN_FRAME(2), %rdx
+    mov IN_FRAME(FRAME_R10), %r10
+    mov IN_FRAME(FRAME_R11), %r11
+    mov IN_FRAME(FRAME_RESULT), %rax
+    mov %rbp, %rsp
+    .cfi_remember_state
+    .cfi_def_cfa_register %rsp
+    pop %rbp
+    .cfi_restore %rbp
+    .cfi_def_cfa_offset 8
+    ret
+    .cfi_restore_state
+
+look_at_clock:
+    keep_others
+    mov %r10, %rdi
+    call ring_look_at_clock
+    others_back
+    jmp go
+
+not_seen:
+    mov IN_FRAME(3), %rcx
+    mov IN_FRAME(4), %r8
+    mov IN_FRAME(5), %r9
+left:
+    keep_others
+    lea IN_FRAME(0), %rdi
+    call gdbcuda_left
+    others_back
+    jmp back
+
+entered:
+    keep_others
     .irp number, 0, 1, 2, 3, 4, 5, 6, 7
     movq %xmm\number, IN_FRAME(FRAME_FLOATS + \number)
     .endr
@@ -82,22 +240,18 @@ gdbcuda_recorded_call:
     mov %rax, -8(%rsp, %rcx, 8)
     dec %rcx
     jnz 1b
-2:  registers_back
+2:  others_back
+    mov IN_FRAME(2), %rdx
+    mov IN_FRAME(FRAME_R10), %r10
+    mov IN_FRAME(FRAME_R11), %r11
     mov -8(%rbp), %rax
     call *IN_FRAME(FRAME_ORIGINAL)
 
     mov %rax, IN_FRAME(FRAME_RESULT)
-    keep_registers
-    lea IN_FRAME(0), %rdi
-    call gdbcuda_left
-    registers_back
-    mov IN_FRAME(FRAME_RESULT), %rax
-    mov %rbp, %rsp
-    .cfi_def_cfa_register %rsp
-    pop %rbp
-    .cfi_restore %rbp
-    .cfi_def_cfa_offset 8
-    ret
+    mov %rdx, IN_FRAME(2)
+    mov %r10, IN_FRAME(FRAME_R10)
+    mov %r11, IN_FRAME(FRAME_R11)
+    jmp left
     .cfi_endproc
     .size gdbcuda_recorded_call, . - gdbcuda_recorded_call
 

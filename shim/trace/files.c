@@ -142,7 +142,15 @@ static void write_entry_in_memory(const struct trace *trace, word index)
         to[part] = trace->entries[index][part];
 }
 
-static void write_process(const struct trace *trace, long file)
+/* In a forked child: they are its parent's. */
+static void forget_threads(struct trace *trace)
+{
+    for (word i = 0; trace->pid && trace->pid != trace->making && i < trace->entries_count && i < MOST_ENTRIES; i++)
+        if (trace->entries[i][ENTRY_KIND] == A_THREAD_WITHOUT_FILE)
+            trace->entries[i][ENTRY_KIND] = 0;
+}
+
+static void write_process(struct trace *trace, long file)
 {
     word header[PROCESS_SIZE] = {[PROCESS_MAGIC] = MAGIC, [PROCESS_VERSION] = VERSION, [PROCESS_PID] = trace->making};
     header[PROCESS_PARENT] = (word)CALL(getppid, 0);
@@ -150,6 +158,7 @@ static void write_process(const struct trace *trace, long file)
     header[PROCESS_MONOTONIC] = nanoseconds(CLOCK_MONOTONIC);
     header[PROCESS_REALTIME] = nanoseconds(CLOCK_REALTIME);
     write_at(file, header, sizeof header, 0);
+    forget_threads(trace);
     for (word i = 0; i < trace->entries_count && i < MOST_ENTRIES; i++)
         write_entry(trace, file, i);
 }
@@ -345,7 +354,7 @@ void ring_keep(word *ring, word records)
 
 void ring_failed(void)
 {
-    if (gdbcuda_trace.folder[0])
+    if (gdbcuda_trace.folder[0] && process_file(&gdbcuda_trace))
         trace_entry(&gdbcuda_trace, A_THREAD_WITHOUT_FILE, (word)CALL(gettid, 0), 0, 0, "");
 }
 

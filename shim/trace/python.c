@@ -8,7 +8,6 @@
 #include <sys/uio.h>
 
 #define FAILED(result) ((word)(result) >= (word)-4095)
-#define PAGE 4096ul
 #define PAGES_BITS 12     /* of a table of pages that could be read lately */
 #define AGE 20            /* ticks are counted in units of so many bits, */
 #define LASTS 64ul        /* and so many units a page is taken to be there */

@@ -70,7 +70,7 @@ def run(wanted: TraceOptions) -> int:
     from gdbcuda import api
     from gdbcuda.gpu import gpu_recording
     from gdbcuda.rings import trace_folder
-    from gdbcuda.shell.trace import filters, preloaded, python_names, starting
+    from gdbcuda.shell.trace import filters, memory_limit, preloaded, python_names, starting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
     if wanted.preload:
@@ -93,8 +93,10 @@ def run(wanted: TraceOptions) -> int:
     if wanted.stack > MOST_CALLERS:
         raise UserError(f"--stack is {MOST_CALLERS} at most, not {wanted.stack}")
     environment = starting.environment(os.environ, wanted.hook, last, wanted.places)
-    of_order = [preloaded.remark(os.environ, wanted.hook)] if wanted.preload else []
-    for remark in [*of_order, *starting.remarks(words[0])]:
+    fit, of_memory = memory_limit.fitting(last)
+    environment[starting.LAST] = str(fit)
+    of_order = preloaded.remark(os.environ, wanted.hook) if wanted.preload else ""
+    for remark in filter(None, [of_order, of_memory, *starting.remarks(words[0])]):
         output.complain(f"gdbcuda: {visible(remark)}")
     asked = filters.filters(wanted.condition, api.load()) if wanted.condition else None
     if asked is not None and asked.later:
@@ -119,7 +121,7 @@ def run(wanted: TraceOptions) -> int:
 
 
 def attach(wanted: TraceOptions, words: list[str]) -> int:
-    from gdbcuda.shell.trace import attached, starting
+    from gdbcuda.shell.trace import attached, memory_limit, starting
 
     if wanted.gpu:
         raise UserError("CUPTI comes in when a program initializes CUDA: --gpu is for a program that is started")
@@ -128,7 +130,10 @@ def attach(wanted: TraceOptions, words: list[str]) -> int:
     if words or wanted.hook:
         raise UserError("-p PID is a process that runs: it takes neither a program nor --hook")
     places = [one for one in starting.checked(wanted.places) if one]
-    start = list(attached.words_of(wanted.condition, places, wanted.last or (AHEAD if wanted.all else 0), wanted.stack))
+    last, of_memory = memory_limit.fitting(wanted.last or (AHEAD if wanted.all else LAST), int(wanted.pid or 0))
+    if of_memory:
+        output.complain(f"gdbcuda: {of_memory}")
+    start = list(attached.words_of(wanted.condition, places, last, wanted.stack))
     folder = os.path.abspath(wanted.output or f"trace-{wanted.pid}-{time.strftime('%Y%m%d-%H%M%S')}")
     return attached.run(int(wanted.pid or 0), wanted.seconds, folder, start, wanted.all)
 

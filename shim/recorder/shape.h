@@ -1,0 +1,26 @@
+/* Bits of FUNCTION_SHAPE: what the recorder does for a function's calls. HAS_ARGUMENTS, HAS_OUTS and HAS_CALLERS, as
+ * a record has them, are among them. */
+#ifndef GDBCUDA_SHAPE_H
+#define GDBCUDA_SHAPE_H
+
+#include "ring_layout.h"
+
+#define IS_KNOWN 1
+#define HAS_ONE_OUT 2 /* which the front of a record has room for */
+#define TELLS 4
+#define IS_FOLLOWED 8
+#define WANTS_PYTHON 16
+/* What through.S does by itself: of the arguments registers alone are noted; one out-value of a word or half a word. */
+#define IS_PLAIN 32
+#define HAS_PLAIN_OUT 64
+#define HAS_MORE_LEFT 128 /* after success there is something to do that through.S does not */
+
+#define OUTS_BIT 33 /* of HAS_OUTS */
+#define FRONT_SIZE_BITS 7 /* in bytes */
+#define PAGE_BITS 12
+
+#define PAGE (1 << PAGE_BITS)
+#define WRITTEN_FOR (1 << 24) /* ticks */
+#define PAIR_EVERY (1 << 20)  /* ticks between two looks at the clock */
+
+#endif

@@ -1,0 +1,120 @@
+"""gdbcuda trace where the system has nothing to give: the program does not notice, the log says what is missing."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shim_support import ROOT, clean_environment
+from traced_programs import Traced, needs_recorder, traced
+
+from gdbcuda.shell.trace import memory_limit
+
+__all__ = ["traced"]  # the fixture
+pytestmark = needs_recorder
+HERE = Path(__file__).resolve().parent
+NO_RESERVE = 0x4000  # MAP_NORESERVE of asm-generic/mman.h: what a ring is made with
+WAYS = [("exit", "7"), ("threads", "40"), ("fork", "20")]
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("refusing") / "refusing_maps"
+    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", program, HERE / "refusing_maps.c"],
+                   check=True)  # fmt: skip
+    return program
+
+
+def run(shim: Path, folder: Path, *words: str) -> Traced:
+    environment = {**clean_environment(), "LD_LIBRARY_PATH": str(shim / "standin"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+    return Traced(done, folder)
+
+
+def tracing(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "gdbcuda", "trace", "-o", str(folder), "--"]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: str(way[0]))
+@pytest.mark.parametrize("flags", [NO_RESERVE, mmap.MAP_SHARED], ids=["rings", "files"])
+def test_no_memory_can_be_mapped(shim: Path, traced: Path, refusing: Path, tmp_path: Path, flags: int,
+                                 way: tuple[str, str]) -> None:  # fmt: skip
+    alone = run(shim, tmp_path, str(traced), *way).done
+    found = run(shim, tmp_path / "calls", str(refusing), hex(flags), *tracing(tmp_path / "calls"), str(traced), *way)
+    assert (found.done.returncode, found.done.stdout, found.done.stderr) == (alone.returncode, alone.stdout, "")
+    said = found.log("show").stderr
+    assert re.search(r"no room for (its|their) calls", said) and said.count("thread") < 50
+    for process, first in re.findall(r"thread (\d+) of process (\d+):", said):
+        assert process == first  # in each child one thread has called, its own
+
+
+def on_small_disk(shim: Path, place: Path, size: str, *then: str) -> str:
+    """What ``then`` prints, with a disk of that size at the place; the place is as before for everybody else."""
+    script = f"mount -t tmpfs -o size={size} none {place} && " + "; ".join(then)
+    environment = {**clean_environment(), "LD_LIBRARY_PATH": str(shim / "standin"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], env=environment, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def has_mounts() -> bool:
+    line = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt"]
+    return os.geteuid() == 0 and shutil.which("unshare") is not None and not subprocess.call(line)
+
+
+needs_mounts = pytest.mark.skipif(not has_mounts(), reason="no mounts of one's own here")
+
+
+@needs_mounts
+@pytest.mark.parametrize("size", ["64k", "12m"])
+def test_a_disk_without_room(shim: Path, traced: Path, tmp_path: Path, size: str) -> None:
+    start = " ".join(tracing(tmp_path / "calls"))
+    log = f"{sys.executable} -m gdbcuda log summary {tmp_path}/calls"
+    text = on_small_disk(shim, tmp_path, size, f"cd {ROOT}; {start} {traced} threads 40; echo status $?", log)
+    assert "status 0" in text and re.search(r"\d+ threads of process \d+ \(\d+ to \d+\): no room for their calls", text)
+
+
+@needs_mounts
+def test_a_disk_that_may_not_be_written_any_more(shim: Path, traced: Path, tmp_path: Path) -> None:
+    program = f"sh -c 'mount -o remount,ro {tmp_path}; {traced} exit 7'"
+    start = f"cd {ROOT}; {' '.join(tracing(tmp_path / 'calls'))} {program}; echo status $?"
+    text = on_small_disk(shim, tmp_path, "1m", start, f"{sys.executable} -m gdbcuda log show {tmp_path}/calls")
+    assert "status 7" in text and "or the program could not write there" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "file", "said"),
+    [
+        ("0::/kubepods/pod7", "kubepods/pod7/memory.max", "60000000"),
+        ("0::/kubepods/pod7", "kubepods/memory.max", "60000000\n"),  # of all in the node's share
+        ("0::/", "memory.max", "60000000"),  # in a container
+        ("7:cpu,memory:/docker/x", "memory/docker/x/memory.limit_in_bytes", "60000000"),
+        ("7:memory:/docker/x", "memory/memory.limit_in_bytes", "60000000"),
+    ],
+)
+def test_the_limit_of_a_control_group(tmp_path: Path, line: str, file: str, said: str) -> None:
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(said)
+    assert [*memory_limit.limits_of(["3:cpu:/x", line], str(tmp_path))] == [60_000_000]
+
+
+@pytest.mark.parametrize("text", ["max", "9223372036854771712", "", "12 MB"])
+def test_what_is_no_limit(tmp_path: Path, text: str) -> None:
+    (tmp_path / "memory.max").write_text(text)
+    assert not [*memory_limit.limit_in(str(tmp_path / "memory.max"))]
+    assert not [*memory_limit.limit_in(str(tmp_path / "none"))]
+
+
+def test_rings_are_small_where_memory_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """976 bytes a call: of 60 MiB a 256th is 240 KiB, which 128 calls fit into."""
+    monkeypatch.setattr(memory_limit, "limits", lambda pid: iter([8 << 30, 60 << 20]))
+    said = "memory is limited to 60 MiB here: of each thread the last 128 calls are kept"
+    assert memory_limit.fitting(8192) == (128, said)
+    assert memory_limit.fitting(100) == (100, "")
+    monkeypatch.setattr(memory_limit, "limits", lambda pid: iter(()))
+    assert memory_limit.fitting(262144) == (262144, "")
