@@ -122,7 +122,8 @@ def random_parts() -> list[Kind]:
 
 
 def choose_compiler(build: Build, dice: random.Random) -> None:
-    build.compiler = dice.choice([one for one in COMPILERS if shutil.which(one)])
+    there = [one for one in COMPILERS if shutil.which(one)]  # clang may come without its sanitizers
+    build.compiler = dice.choice([one for one in there if all(works(one, name) for name in build.options)] or there)
     build.levels = dice.choice(LEVELS), dice.choice(LEVELS)
     others = [Kind("option", name, one.about) for name, one in OPTIONS.items() if not one.sanitizer]
     wanted = [*build.options, *(kind.name for kind in turn(others, build.seed, build.number, 2))]
