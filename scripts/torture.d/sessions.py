@@ -199,7 +199,7 @@ def logs(session: Session, build: Build, dice: random.Random) -> None:
         if on:
             do(session, stop, ["cuda-log stop"], [watches.UNSEEN_NO_MORE])
         else:
-            do(session, stop, [f"cuda-log start {' '.join(names)}"], [watches.unseen(names)])
+            do(session, stop, [f"cuda-log start {' '.join(names)}"], [watches.unseen(build, names)])
         on = not on
 
 

@@ -261,7 +261,7 @@ def plain(build: Build, dice: random.Random, function: str) -> Watch:
 @watches("log", "the calls of some functions are recorded", "log")
 def log(build: Build, dice: random.Random, function: str) -> Watch:
     chosen = sorted({function, *dice.sample(build.names, 2)})
-    return Watch("", f"cuda-log start {' '.join(chosen)}", unseen(chosen), chosen, on="log")
+    return Watch("", f"cuda-log start {' '.join(chosen)}", unseen(build, chosen), chosen, on="log")
 
 
 @watches("ring", "the calls of some functions are recorded in the process", "log")
@@ -271,10 +271,12 @@ def ring(build: Build, dice: random.Random, function: str) -> Watch | None:
     return Watch("", f"cuda-log start --fast {' '.join(chosen)}", "", chosen, on="log") if chosen else None
 
 
-def unseen(functions: Sequence[str]) -> str:
-    """gdb's own breakpoints where the log has some: like those they are in no list, and no command switches them."""
-    made = "; ".join(f"unseen.append(gdb.Breakpoint({name!r}, internal=True))" for name in functions)
-    return f"python unseen = []; {made}; [setattr(one, 'condition', '0') for one in unseen]"
+def unseen(build: Build, functions: Sequence[str]) -> str:
+    """gdb's own breakpoints where the log has some: like those they are in no list, and no command switches them.
+    (gdb's Python makes none in an indirect function: "Breakpoint -1 is invalid".)"""
+    names = [name for name in functions if "indirect" not in build.shape_words(name)]
+    made = "; ".join(f"unseen.append(gdb.Breakpoint({name!r}, internal=True))" for name in names)
+    return f"python unseen = []; {made}; [setattr(one, 'condition', '0') for one in unseen]" if names else ""
 
 
-UNSEEN_NO_MORE = "python [one.delete() for one in unseen]"
+UNSEEN_NO_MORE = "python [one.delete() for one in globals().pop('unseen', [])]"

@@ -102,3 +102,13 @@ def test_what_ends_at_no_stop_has_none_to_end_at(tmp_path: Path) -> None:
         chosen += [sessions.choose(build, session) for session in range(PER_BUILD)]
     assert {one.end for one in chosen if one.start == "terminal"} == {"exits"}
     assert not [str(one) for one in chosen if one.end in ("exits", "killed") and one.last]
+
+
+def test_what_gdb_alone_has_for_the_log_is_in_no_indirect_function(tmp_path: Path) -> None:
+    """gdb's Python makes no breakpoint there: the control would end in a traceback, and be no control."""
+    build = building.Build(5, 0, tmp_path)
+    shapes = {kind.name: kind for kind in files("shapes")}
+    build.functions = [("cuMemAlloc_v2", shapes["compiled"]), ("cuMemCreate", shapes["resolved"])]
+    assert "cuMemAlloc_v2" in watches.unseen(build, build.names)
+    assert "cuMemCreate" not in watches.unseen(build, build.names)
+    assert watches.unseen(build, ["cuMemCreate"]) == ""

@@ -1,4 +1,4 @@
-/* torture: An indirect function: a resolver chooses between two bodies while the library is loaded. */
+/* torture (indirect): An indirect function: a resolver chooses between two bodies while the library is loaded. */
 #include "shape.h"
 __attribute__((noinline)) static int LOCAL(one)(u64 *p, word n)
 {

@@ -2,8 +2,9 @@
  * C++ (.cc) or assembly (.S); in Rust (.rs) the word NAME is replaced. All of them do what `mix` in torture.h does.
  * PARTNER is another function of the library. The first line is "torture (WORDS): WHAT IT IS". WORDS: loops (its
  * breakpoint is hit several times a call), blind (it cannot be unwound everywhere), system (it may wait for a lock or
- * need memory from the kernel), patchable (12 bytes at its entry may be overwritten), stack (it asks for arguments on the
- * stack, which CUDA's function of that name has not: a recorder that calls it hands on those that CUDA's has). */
+ * need memory from the kernel), patchable (12 bytes at its entry may be overwritten), indirect (its entry is chosen by a
+ * resolver), stack (it asks for arguments on the stack, which CUDA's function of that name has not: a recorder that calls
+ * it hands on those that CUDA's has). */
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 #define LOCAL(x) JOIN(NAME, x)
