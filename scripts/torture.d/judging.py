@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import watches
 from building import Build, symbols
-from lines import AGAIN
+from lines import AGAIN, REMOTE
 from playing import Outcome
 from sessions import Session
 from watches import Watch
@@ -40,6 +40,8 @@ BROUGHT_LATE = re.compile(  # at a breakpoint, or by a signal; before its librar
 )
 INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that it traces: without us as often
+SERVERS = "gdbserver"  # the kind of what it does without us as often: tests/decisions/links.md has both by hand
+FORKS_FAULT = re.compile(r"pending_parent: Assertion|LWP -?\d+ suspended=-?\d+")  # of a thread that it has freed
 # A child that shares the program's memory and that nobody traces runs into breakpoints: without us as often. gdb takes
 # its breakpoints out of that memory, and gdbserver then strikes them off the parent's list. At the next vfork gdb stops
 # at the first that gdbserver does not know, and leaves the others in. (many_forks has no such child before its vforks.)
@@ -67,6 +69,8 @@ def says_nothing(kind: str, found: set[str]) -> bool:
 
 
 def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:
+    if fault := of_server(session, run):
+        return [fault]
     if run.stuck:
         # gdb alone may not get over it that the program has died
         died = of_lines(session, plain, run) if control and TERMINATED.search(run.text) else []
@@ -78,6 +82,17 @@ def differences(build: Build, session: Session, plain: Outcome, run: Outcome, co
         if not control and any(watch.on == "log" for watch in session.watches):
             found += of_log(build, session, run)
     return sorted(set(found))
+
+
+def of_server(session: Session, run: Outcome) -> Difference | None:
+    """Nothing else is to be concluded from such a run."""
+    if session.start not in REMOTE:
+        return None
+    if match := FORKS_FAULT.search(run.text):
+        return Difference(SERVERS, f"it has died: {match[0]}")
+    if run.killed and re.search(r"program (gone|.* Z \()", run.stuck):
+        return Difference(SERVERS, f"it does not tell that the program was killed: {run.stuck}")
+    return None
 
 
 def of_gdb(run: Outcome) -> list[Difference]:

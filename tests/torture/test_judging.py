@@ -12,6 +12,7 @@ import judging
 import pytest
 import segments
 from building import Build
+from cases import Finding
 from playing import Outcome
 from sessions import Session
 from watches import Watch
@@ -142,3 +143,29 @@ def test_gdb_alone_that_does_not_get_over_a_death(build: Build, text: str, contr
 def test_words_of_zeros_do_not_end_a_trampoline(offset: int, filling: bool, goes_on: bool) -> None:
     stays = segments.Change("libhook.so", 0x100, b"\xe9" * 0x10, bytes(0x10), True)
     assert segments.Change("libhook.so", offset, b"\x02" * 8, bytes(8), filling).goes_on(stays) == goes_on
+
+
+FORK = "gdbserver/linux-low.cc:4467: A problem internal to GDBserver has been detected.\nLWP -60932 suspended=-14186"
+
+
+@pytest.mark.parametrize(
+    ("start", "run", "found"),
+    [
+        ("server", Outcome(text=FORK), {"gdbserver"}),
+        ("multi", Outcome(text="pending_parent: Assertion `this->fork_relative->fork_relative == this' failed."),
+         {"gdbserver"}),
+        ("local", Outcome(out=GOOD, text=FORK, status=3), {"gdb died"}),  # there is no gdbserver
+        ("multi", Outcome(killed=True, stuck="gdb gdb S (82 ticks), program gone"), {"gdbserver"}),
+        ("multi", Outcome(killed=True, stuck="gdb gdb S (61 ticks), program program Z (0 ticks)"), {"gdbserver"}),
+        ("multi", Outcome(killed=True, stuck="gdb gdb S (61 ticks), program program S (9 ticks)"), {"stuck"}),
+        ("multi", Outcome(stuck="gdb gdb S (82 ticks), program gone"), {"stuck"}),
+        ("local", Outcome(killed=True, stuck="gdb gdb S (82 ticks), program gone"), {"stuck"}),
+    ],
+)  # fmt: skip
+def test_what_gdbserver_does_without_us_is_told_as_its_own(
+    build: Build, watch: Watch, start: str, run: Outcome, found: set[str]
+) -> None:
+    session = Session(start, "killed" if run.killed else "exits", "nothing", [watch])
+    plain = Outcome(out=GOOD, status=3)
+    assert {one.kind for one in judging.differences(build, session, plain, run, False)} == found
+    assert Finding(0, "gdbserver", "").is_gdbs
