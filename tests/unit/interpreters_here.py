@@ -1,4 +1,4 @@
-"""The CPythons of this machine, one of each minor version that gdbcuda knows."""
+"""One CPython of each minor version that gdbcuda knows: of this machine, or downloaded by the scripts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import debian_python
+
 MINORS = range(9, 15)
 
 
 def found() -> dict[str, str]:
     """{"3.11": its executable}, those that start."""
-    folders = sorted(Path.home().glob(".pyenv/versions/*/bin"))
+    folders = [*sorted(Path.home().glob(".pyenv/versions/*/bin")), *map(debian_python.folder, debian_python.RELEASES)]
     each = {f"3.{minor}": executable(f"python3.{minor}", folders) for minor in MINORS}
     return {version: path for version, path in each.items() if path}
 
