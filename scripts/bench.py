@@ -213,6 +213,14 @@ def training_observers() -> list[Row]:
     return compared(*steps_by_others())
 
 
+@measurement
+def python_training() -> list[Row]:
+    """A training step with the Python stacks of its allocations: at most 3 % more."""
+    from bench_python import training_times
+
+    return compared(*training_times())
+
+
 def compared(program: str, found: dict[str, float]) -> list[Row]:
     base = next(iter(found.values()))
     return [(f"{program}: {name}", f"{took:,.1f} us", f"{took / base:,.3f} x") for name, took in found.items()]

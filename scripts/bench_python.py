@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import bench_training
 from bench_tools import ROOT, SHIM, gdb, medians_of
 
 FRAMES = 60
@@ -115,3 +117,17 @@ def recorded(program: Path, depth: int, function: str = "") -> float:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "LD_LIBRARY_PATH": str(SHIM / "standin")}
         done = subprocess.run([*line, str(depth)], env=environment, capture_output=True, text=True, check=True)
         return float(done.stdout)
+
+
+def of_training(place: Path) -> Iterator[tuple[str, bench_training.Way]]:
+    yield bench_training.ALONE, bench_training.Way()
+    yield "gdbcuda trace", bench_training.Way(bench_training.trace(place))
+    yield "gdbcuda trace --python", bench_training.Way(bench_training.trace(place, "--python"))
+    for name, options in {"no cache": [], "no cache, gdbcuda trace --python": ["--python"]}.items():
+        words = bench_training.trace(place, *options) if options else ()
+        yield name, bench_training.Way(words, environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+
+
+def training_times() -> tuple[str, dict[str, float]]:
+    """The program, and median microseconds of a step; without PyTorch's cache each tensor is an allocation."""
+    return bench_training.in_turns(of_training, bench_training.step)
