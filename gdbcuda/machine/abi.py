@@ -199,6 +199,9 @@ def _scalars(kind: api.Type, offset: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def _x86_64(value: TypeShape, free: Free) -> tuple[Piece, ...]:
+    if len(value.scalars) == 1 and value.size <= WORD:  # nearly all are
+        kind = "float" if value.scalars[0][2] else "integer"
+        return free.take(kind, [value.size]) if free.registers[kind] else (free.push(value.size, value.align),)
     classes = value.eightbytes()
     if classes is None or any(classes.count(name) > len(left) for name, left in free.registers.items()):
         return (free.push(value.size, value.align),)
