@@ -12,6 +12,7 @@ from gdbcuda.files import places
 
 BPFTRACE = "bpftrace"
 TYPES = "/sys/kernel/btf/vmlinux"
+TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 UPROBES = ("/sys/bus/event_source/devices/uprobe/type", "/sys/kernel/tracing/uprobe_events",
            "/sys/kernel/debug/tracing/uprobe_events")  # fmt: skip
 FIRST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of the kernel: the one whose numbers its events have
@@ -25,10 +26,11 @@ def missing() -> Iterator[str]:
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         yield f"calls are read on Linux on x86-64 alone, this is {platform.system()} on {platform.machine()}"
         return
-    if places.on_path(BPFTRACE) is None:
-        yield "no bpftrace on this machine (apt-get install bpftrace)"
+    if not has_bpftrace() and not tracefs():
+        yield ("no bpftrace on this machine (apt-get install bpftrace), and no tracefs in its place "
+               f"(as root: mount -t tracefs tracefs {TRACEFS[0]})")
     if os.geteuid() != 0:
-        yield "bpftrace has to be run by root (sudo)"
+        yield "uprobes are for root (sudo)"
     elif not may_trace():
         yield "root may not trace in this container: it needs CAP_SYS_ADMIN, or CAP_BPF and CAP_PERFMON"
     if not any(map(os.path.exists, UPROBES)):
@@ -39,6 +41,16 @@ def require() -> None:
     problems = [*missing()]
     if problems:
         raise UserError(f"no uprobes here: {'; '.join(problems)}", page="other-eyes")
+
+
+def has_bpftrace() -> bool:
+    return places.on_path(BPFTRACE) is not None
+
+
+def tracefs() -> str:
+    """Where it takes uprobes from us; "" for nowhere."""
+    found = (one for one in TRACEFS if os.access(os.path.join(one, "uprobe_events"), os.W_OK))
+    return next(found, "")
 
 
 def may_trace() -> bool:
@@ -62,6 +74,9 @@ def has_types() -> bool:
 
 def remarks() -> Iterator[str]:
     """What works less well here."""
+    if not has_bpftrace():
+        yield "no bpftrace here: by tracefs, without what calls write behind pointers (apt-get install bpftrace)"
+        return
     if not has_types():
         yield f"this kernel does not tell its types ({TYPES}): processes that the program starts are not watched"
     hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]

@@ -64,8 +64,9 @@ def test_each_need_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "on_path", lambda name: None)
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setattr(needs, "UPROBES", ("/no/such",))
+    monkeypatch.setattr(needs, "TRACEFS", ("/no/such",))
     found = [*needs.missing()]
-    assert [one.split()[0] for one in found] == ["no", "bpftrace", "this"] and not any("\n" in one for one in found)
+    assert [one.split()[0] for one in found] == ["no", "uprobes", "this"] and not any("\n" in one for one in found)
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(needs, "capabilities", lambda: 1 << 39)
     assert any("CAP_BPF" in one for one in needs.missing())

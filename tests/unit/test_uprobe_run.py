@@ -22,7 +22,8 @@ HERE = Path(__file__).resolve().parent
 GDBCUDA = (sys.executable, "-m", "gdbcuda")
 Done = subprocess.CompletedProcess[str]
 Calls = list[dict[str, Any]]
-pytestmark = pytest.mark.skipif(bool([*needs.missing()]), reason="; ".join(needs.missing()))
+pytestmark = [pytest.mark.skipif(bool([*needs.missing()]), reason="; ".join(needs.missing())),
+              pytest.mark.skipif(not needs.has_bpftrace(), reason="no bpftrace")]  # fmt: skip
 
 
 class Watched:

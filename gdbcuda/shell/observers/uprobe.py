@@ -18,6 +18,8 @@ from gdbcuda.observe import bpftrace_condition, bpftrace_text, needs, probes, ta
 from gdbcuda.observe.bpftrace_run import TICK, Bpftrace
 from gdbcuda.observe.bpftrace_text import ProbeRecord, WatchedProcesses
 from gdbcuda.observe.probes import Choice, Probe
+from gdbcuda.observe.tracefs_run import Tracefs
+from gdbcuda.observe.tracefs_text import TracefsRecord
 from gdbcuda.observe.uprobe_log import UprobeLog
 from gdbcuda.shell.observers import new_log
 from gdbcuda.shell.observers.held_program import HeldProgram
@@ -52,7 +54,12 @@ class Plan:
                        enumerate(one for one in chosen if one.place.symbol in self.texts)]  # fmt: skip
         if not self.probes:
             raise UserError(self.why_nothing(target))
-        self.records = [ProbeRecord(one) for one in self.probes]
+        self.is_by_tracefs = not wanted.print and not needs.has_bpftrace()
+        if self.is_by_tracefs and wanted.cgroup:
+            raise UserError("--cgroup needs bpftrace (apt-get install bpftrace)")
+        if self.is_by_tracefs:
+            self.why = self.why or "there is no bpftrace"
+        self.records = [(TracefsRecord if self.is_by_tracefs else ProbeRecord)(one) for one in self.probes]
 
     def target(self, table: api.Table) -> Target:
         named = [targets.of_library(one) for one in self.wanted.all_of]
@@ -91,6 +98,11 @@ class Plan:
         asked = uprobe_log.kernel_conditions(self.probes, self.texts)
         return bpftrace_text.program(self.probes, watched, asked, self.note())
 
+    def tracer(self, pid: int) -> Bpftrace | Tracefs:
+        if self.is_by_tracefs:
+            return Tracefs([TracefsRecord(one) for one in self.probes], pid)
+        return Bpftrace(self.text(pid), len(self.probes), bool(self.unsafe))
+
     def note(self) -> str:
         limits = "BPFTRACE_MAX_PROBES=5000 BPFTRACE_PERF_RB_PAGES=1024 BPFTRACE_STRLEN=64"
         return f"Made by gdbcuda trace --with uprobe. Run it as root:\n{limits} bpftrace {self.unsafe}FILE"
@@ -102,7 +114,7 @@ class Plan:
 
     def said(self) -> list[str]:
         lines = [f"watching {counted(len(self.probes), 'function')}: {probes.said(self.probes)}"]
-        lines += [f"asked of the calls afterwards: {self.why}"] if self.why else []
+        lines += [f"asked of the calls afterwards: {self.why}"] if self.why and self.wanted.condition else []
         return [*lines, *needs.remarks()]
 
 
@@ -117,7 +129,8 @@ def run(wanted: ObserverOptions, words: Sequence[str], hook: str | None, log: st
     if (words or wanted.pid) and needs.is_in_pid_namespace():
         raise UserError("this shell is in a container, where processes have other numbers than for the kernel: "
                         "run gdbcuda outside of it, or use --all-of LIB", page="other-eyes")  # fmt: skip
-    needs.allow_files(len(plan.probes))
+    if not plan.is_by_tracefs:
+        needs.allow_files(len(plan.probes))
     for line in plan.said():
         output.complain(f"gdbcuda: {visible(line)}")
     environment = {**os.environ}
@@ -135,8 +148,8 @@ def run(wanted: ObserverOptions, words: Sequence[str], hook: str | None, log: st
 def watch(plan: Plan, path: str, program: HeldProgram | None) -> int:
     epoch = time.monotonic_ns()
     pid = program.pid if program else plan.wanted.pid or 0
-    with Bpftrace(plan.text(pid), len(plan.probes), bool(plan.unsafe)) as tracer:
-        if len(plan.probes) > SLOW:
+    with plan.tracer(pid) as tracer:
+        if len(plan.probes) > SLOW and not plan.is_by_tracefs:
             output.complain(f"gdbcuda: placing {2 * len(plan.probes)} probes takes a moment, taking them off too")
         tracer.wait_until_ready()
         head = uprobe_log.header(plan.table, plan.words[0] if plan.words else "", epoch)
@@ -154,7 +167,7 @@ def watch(plan: Plan, path: str, program: HeldProgram | None) -> int:
     return status
 
 
-def follow(tracer: Bpftrace, log: UprobeLog, program: HeldProgram | None, pid: int | None) -> int:
+def follow(tracer: Bpftrace | Tracefs, log: UprobeLog, program: HeldProgram | None, pid: int | None) -> int:
     """Until the program has ended, or the process, or Ctrl-C."""
     if program is not None:
         program.release()
@@ -170,7 +183,7 @@ def follow(tracer: Bpftrace, log: UprobeLog, program: HeldProgram | None, pid: i
                 output.complain(f"gdbcuda: process {pid} has ended")
                 return 0
     if tracer.has_ended:
-        output.complain(f"gdbcuda: bpftrace ended: {visible(tracer.complaint())}")
+        output.complain(f"gdbcuda: the watching ended: {visible(tracer.complaint())}")
     return 0
 
 
