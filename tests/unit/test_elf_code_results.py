@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from elf_build import compiled
 
 from gdbcuda import elf
+from gdbcuda.check.file import check
 
 SOURCE = """
 extern int real(void *), is_allowed(long);
@@ -72,3 +76,41 @@ def test_minus_one_by_arithmetic(tmp_path: Path, level: str) -> None:
     found = {name for name, one in library.exported.items() if name.startswith("cu")
              and library.code.returns_minus_one(one.value, one.size) is not None}  # fmt: skip
     assert found == {"cuInit", "cuMemAlloc_v2", "cuMemFree_v2", "cuCtxCreate_v2", "cuDeviceGet"}
+
+
+LESS = """
+extern int other(long);
+extern void look(int *);
+static int left(void) { int r = 0; r--; return r; }
+static int right(void) { int r = 0; --r; return r; }
+static int minus(long n) { int r = 0; if (n > 7) { r -= 1; return r; } return 3; }
+static int moved(long n) { int r; int s = n > 3 ? 0 : -1; r = s; return r; }
+static int none(long n) { int r = 5; r--; return r; }
+static int counted(void) { int r = 0; r++; r--; return r; }
+static int seen(void) { int r = 0; look(&r); r--; return r; }
+int cuInit(long n) { return left(); }
+int cuMemAlloc_v2(long n) { int r = right(); return r; }
+int cuMemFree_v2(long n) { if (n) return minus(n); return 0; }
+int cuDeviceGet(long n) { return moved(n); }
+int cuCtxCreate_v2(long n) { int r = 0; if (other(n)) { r--; goto out; } other(2); out: return r; }
+int cuDeviceGetCount(long n) { return none(n); }
+int cuCtxDestroy_v2(long n) { return counted(); }
+int cuCtxGetDevice(long n) { return seen(); }
+int cuDriverGetVersion(long n) { int i; for (i = 0; i < n; i++) if (other(i)) return i; return 0; }
+int cuCtxSynchronize(void) { int k = 0; k--; other(k); k = 2; return k; }
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2"])
+def test_one_less_than_zero_and_what_a_helper_makes_of_it(tmp_path: Path, level: str, compiler: str) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    library = compiled(tmp_path, LESS, level)
+    if compiler != "gcc":
+        line = [compiler, "-g", "-shared", "-fPIC", level, "-o", library.name, "hook.c"]
+        subprocess.run(line, cwd=tmp_path, check=True, timeout=60)
+    seen = next(one.seen for one in check(library).findings if one.id == "returns-minus-one")
+    assert set(re.findall(r"\b(cu\w+)(?: by its helper \w+)?\+", seen)) == {
+        "cuInit", "cuMemAlloc_v2", "cuMemFree_v2", "cuDeviceGet", "cuCtxCreate_v2"
+    }  # fmt: skip

@@ -13,9 +13,11 @@ from typing import NamedTuple
 # mov $-1,%eax; or $-1,%eax
 _MINUS_ONE = re.compile(rb"\xb8\xff{4}|\x83\xc8\xff")
 # -1 or something else by arithmetic: set%cc %al, perhaps movzbl %al,%eax, then neg %eax or one less (sub, add $-1, lea,
-# dec); sbb %eax,%eax, perhaps not %eax; cmov of a register with -1 into %eax, or of another one over the -1 in it
+# dec), or lea -1(,%rax,4); sbb %eax,%eax, perhaps not %eax; cmov of a register with -1 into %eax, or of another one
+# over the -1 in it
 _COMPUTED_MINUS_ONE = re.compile(
     rb"\x0f[\x90-\x9f]\xc0(?:\x0f\xb6\xc0)?(?:\xf7\xd8|\x83\xe8\x01|\x83\xc0\xff|\x8d\x40\xff|\xff\xc8)"
+    rb"|\x0f[\x90-\x9f]\xc0[^\xe8]{0,12}?\x8d\x04[\x45\x85\xc5]\xff{4}(?:\x0f[\x40-\x4f][\xc0-\xc7])?"
     rb"|\x19\xc0(?:\xf7\xd0)?"
     rb"|\xb8\xff{4}[^\xe8]{0,24}?\x0f[\x40-\x4f][\xc1-\xc7]"
     + b"".join(b"|[%c]\xff{4}[^\xe8]{0,24}?\x0f[\x40-\x4f][%c]" % (0xB8 + one, 0xC0 + one) for one in (1, 2, 6, 7)),
@@ -25,6 +27,12 @@ _COMPUTED_MINUS_ONE = re.compile(
 _KEPT_MINUS_ONE = re.compile(
     rb"\xc7\x45(?P<frame>.)\xff{4}|(?P<low>[\xbb\xbd])\xff{4}|\x83(?P<low_or>[\xcb\xcd])\xff"
     rb"|\x41(?P<high>[\xbc-\xbf])\xff{4}|\x41\x83(?P<high_or>[\xcc-\xcf])\xff",
+    re.DOTALL,
+)
+# one less: subl $1 or addl $-1,disp8(%rbp); mov disp8(%rbp),%eax and sub $1, add $-1, dec or lea -1
+_ONE_LESS = re.compile(
+    rb"\x83(?:\x6d(?P<less>.)\x01|\x45(?P<more>.)\xff)"
+    rb"|\x8b\x45(?P<loaded>.)(?:\x83\xe8\x01|\x83\xc0\xff|\xff\xc8|\x8d\x40\xff)",
     re.DOTALL,
 )
 # what may stand between the result and the return: the stack protector's test, saved registers, the frame
@@ -40,6 +48,7 @@ _CONDITIONAL = re.compile(
     rb"(?:[\x70-\x7f](?P<near>.)|\x0f[\x80-\x8f](?P<far>.{4}))(?P<jump>\xeb.|\xe9.{4})?",
     re.DOTALL,
 )
+_TO_FRAME = b"\x89\x45"  # mov %eax,disp8(%rbp)
 _MOST_PLACES = 200  # that one value is looked for at
 # call rel32, and what keeps its result in the frame: mov %eax,disp8(%rbp); a byte e8 may stand in front of it
 _CALL = re.compile(rb"(?=\xe8(.{4})(?:\x89\x45(.))?)", re.DOTALL)
@@ -70,15 +79,40 @@ def in_register(number: int) -> KeptValue:
 def minus_one_returned(code: bytes) -> int | None:
     """Offset of what makes the -1; None where none is seen to be returned."""
     for found in _MINUS_ONE.finditer(code):
-        if _is_return(code, _after_jump(code, found.end())) or _is_jump_to_return(code, found.end()):
+        if _is_result(code, found.end()) or _is_jump_to_return(code, found.end()):
             return found.start()
     for found in _COMPUTED_MINUS_ONE.finditer(code):
-        if _is_return(code, _after_jump(code, found.end())):
+        if _is_result(code, found.end()):
             return found.start()
     for found in _KEPT_MINUS_ONE.finditer(code):
         if _is_kept_to_return(code, _keeper(found), _after_jump(code, found.end())):
             return found.start()
-    return None
+    return next((found.start() for found in _ONE_LESS.finditer(code) if _is_less_than_zero(code, found)), None)
+
+
+def _is_less_than_zero(code: bytes, found: re.Match[bytes]) -> bool:
+    """It makes a -1 of a 0, which is returned."""
+    place = found["less"] or found["more"] or found["loaded"]
+    if not _holds_zero(code, place, found.start()):
+        return False
+    if found["loaded"]:
+        return _is_result(code, found.end())
+    return _is_kept_to_return(code, in_frame(place), _after_jump(code, found.end()))
+
+
+def _holds_zero(code: bytes, place: bytes, at: int) -> bool:
+    """A 0 was put there, as the code stands: since then the place was only read, compared."""
+    start = code.rfind(b"\xc7\x45" + place + bytes(4), 0, at)
+    named = rb"(?<![\x8b\x3b\x39])(?!(?<=\x83)\x7d)[\x45\x4d\x55\x5d\x65\x6d\x75\x7d]" + re.escape(place)
+    return start >= 0 and re.compile(named, re.DOTALL).search(code, start + 7, at) is None
+
+
+def _is_result(code: bytes, end: int) -> bool:
+    """What is in %eax there is returned, at once or by way of the frame."""
+    place = _after_jump(code, end)
+    if code[place : place + 2] != _TO_FRAME:
+        return _is_return(code, place)
+    return _is_kept_to_return(code, in_frame(code[place + 2 : place + 3]), _after_jump(code, place + 3))
 
 
 def _keeper(found: re.Match[bytes]) -> KeptValue:
@@ -130,18 +164,27 @@ def _next_store(code: bytes, kept: KeptValue, start: int) -> int:
     return min((at for at in (code.find(store, start) for store in kept.stores) if at >= 0), default=len(code))
 
 
-def _is_fetched(code: bytes, kept: KeptValue, start: int, end: int) -> bool:
+def _is_fetched(code: bytes, kept: KeptValue, start: int, end: int, moves: int = 2) -> bool:
     """Made the result between the two, and returned at once."""
     at = code.find(kept.fetch, start, end)
-    while at >= 0 and not _is_returned(code, at + len(kept.fetch)):
+    while at >= 0 and not _is_handed_on(code, at + len(kept.fetch), moves):
         at = code.find(kept.fetch, at + 1, end)
     return at >= 0
+
+
+def _is_handed_on(code: bytes, end: int, moves: int) -> bool:
+    """Returned, or moved to another place of the frame to be returned. (clang has one for all the returns.)"""
+    place = _after_jump(code, end)
+    if not moves or code[place : place + 2] != _TO_FRAME:
+        return _is_returned(code, end)
+    kept, start = in_frame(code[place + 2 : place + 3]), _after_jump(code, place + 3)
+    return _is_fetched(code, kept, start, _next_store(code, kept, start), moves - 1)
 
 
 def _is_fetched_at_end(code: bytes, place: bytes, start: int) -> bool:
     """From there on, or from where a jump for anything but 0 leads, and before something else is put there."""
     jump = _NOT_ZERO.match(code, start)
-    starts = [start]
+    starts = [_after_jump(code, start)]
     if jump and jump[1] == place:
         starts.append(max(0, jump.end() + signed(jump[2] or jump[3])))
     kept = in_frame(place)
@@ -149,9 +192,10 @@ def _is_fetched_at_end(code: bytes, place: bytes, start: int) -> bool:
 
 
 def _is_jump_to_return(code: bytes, start: int) -> bool:
-    """A comparison there, and a jump that leaves with what the result is already."""
+    """A comparison there, and a jump that leaves with what the result is already, or leaves it to the return."""
     found = _CONDITIONAL.match(code, start)
-    return found is not None and _is_return(code, next(_conditional_targets(code, start, found.end())))
+    ways = (next(_conditional_targets(code, start, found.end())), found.end()) if found else ()
+    return any(_is_return(code, way) for way in ways)
 
 
 def _is_returned(code: bytes, end: int) -> bool:
