@@ -122,8 +122,9 @@ class Addresses:
         return self._source.read(offset, size, what)
 
     def code(self) -> list[tuple[int, int]]:
-        """(address, bytes in the file) of what is executable."""
-        return [(load.address, load.file_size) for load in self._loads if load.flags & _PF_X]
+        """(address, bytes in the file) of what is executable. A corrupt header may promise more than there is."""
+        loads = (load for load in self._loads if load.flags & _PF_X)
+        return [(load.address, min(load.file_size, max(0, self._source.size - load.offset))) for load in loads]
 
     def words(self, address: int, count: int, endian: str, what: str) -> tuple[int, ...]:
         """``count`` 32-bit words at ``address``."""
