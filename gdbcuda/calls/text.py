@@ -43,18 +43,30 @@ def value(data: Any, parameter: api.Parameter | None = None) -> str:
         return f"{data} [{human(data)}]" if counts_bytes else str(data)
     if isinstance(data, str):
         return json.dumps(data) if parameter is not None and parameter.string else data
-    if isinstance(data, list):
-        return f"[{', '.join(value(one) for one in data)}]"
     if isinstance(data, dict) and "address" in data:
         return behind(data, parameter)
-    if isinstance(data, dict):
-        return "{" + ", ".join(f"{name}={member(one)}" for name, one in data.items()) + "}"
+    if isinstance(data, (list, dict)):
+        return parts(data, pointee(parameter) if parameter is not None else None)
     return str(data)
+
+
+def parts(data: list[Any] | dict[str, Any], kind: api.Type | None) -> str:
+    """The elements of an array, the members of a struct."""
+    if isinstance(data, list):
+        element = kind.target if kind is not None and kind.kind == "array" else kind
+        return f"[{', '.join(value(one) if one is None else member(one, element) for one in data)}]"
+    types = {field.name: field.type for field in kind.fields} if kind is not None else {}
+    return "{" + ", ".join(f"{name}={member(one, types.get(name))}" for name, one in data.items()) + "}"
+
+
+def pointee(parameter: api.Parameter) -> api.Type | None:
+    """The type of the parameter, or of what it points to."""
+    return parameter.type.target if parameter.type.kind == "pointer" else parameter.type
 
 
 def enum_type(parameter: api.Parameter) -> api.Type | None:
     """Of the parameter, or of what it points to; flags are no constants."""
-    kind = parameter.type.target if parameter.type.kind == "pointer" else parameter.type
+    kind = pointee(parameter)
     return kind if kind is not None and kind.enum is not None and not parameter.flags else None
 
 
@@ -72,8 +84,12 @@ def behind(data: Mapping[str, Any], parameter: api.Parameter | None) -> str:
     return f"{data['address']} -> {'NULL' if found is None else value(found, parameter)}"
 
 
-def member(data: Any) -> str:
-    return "NULL" if data is None else value(data)
+def member(data: Any, kind: api.Type | None) -> str:
+    if data is None:
+        return "NULL"
+    if isinstance(data, int) and not isinstance(data, bool) and kind is not None and kind.enum is not None:
+        return nameless(data, kind)
+    return parts(data, kind) if isinstance(data, (list, dict)) and "address" not in data else value(data)
 
 
 def is_address(parameter: api.Parameter) -> bool:
@@ -139,13 +155,17 @@ class CallWriter:
             return self.paint(f" ... {ended}", "warning")
         if result is None and status is None:
             return ""
-        function = self.table.function(name)
-        if function is not None and function.result.enum and isinstance(result, int) and result:
-            return " = " + self.paint(nameless(result, function.result), "error")
-        shown = value(result) if result is not None else "NULL"
-        if has_failed and str(status) != shown:
+        shown = self.result(name, result)
+        if has_failed and not isinstance(result, int) and str(status) != shown:
             shown += f" ({status})"
         return " = " + self.paint(shown, "error" if has_failed else "ok")
+
+    def result(self, name: str, result: Any) -> str:
+        """ "CUDA_ERROR_OUT_OF_MEMORY", "-1 (not in CUresult)", of a pointer "NULL"."""
+        function = self.table.function(name)
+        if function is not None and function.result.enum and isinstance(result, int) and result:
+            return nameless(result, function.result)
+        return value(result) if result is not None else "NULL"
 
     def short(self, name: str) -> str:
         """A C++ name in a line or a table."""

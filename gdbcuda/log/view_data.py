@@ -46,7 +46,7 @@ def function(one: FunctionSummary) -> Data:
     times = one.sorted_times()
     shown = {"total": sum(times), "min": times[0], "median": one.quantile(0.5), "p99": one.quantile(0.99),
              "max": times[-1]} if times else {}  # fmt: skip
-    return {"calls": one.count, "failures": dict(one.failures),
+    return {"calls": one.count, "failures": {str(error): count for error, count in one.failures.items()},
             **{name: round(seconds, record.DIGITS) for name, seconds in shown.items()}}  # fmt: skip
 
 

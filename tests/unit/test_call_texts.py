@@ -121,7 +121,12 @@ def test_a_value_without_its_parameter(data: Any, said: str) -> None:
     ("cuMemAlloc_v2", "dptr", None, "NULL"), ("cuMemFree_v2", "dptr", None, "NULL"),
     ("cuDeviceGet", "ordinal", None, "(not known here)"), ("cuCtxDestroy_v2", "ctx", None, "NULL"),
     ("cuGetProcAddress_v2", "symbol", 'a"b', '"a\\"b"'), ("cuDeviceGetAttribute", "attrib", 4711,
-                                                         "4711 (not in CUdevice_attribute)")])  # fmt: skip
+                                                         "4711 (not in CUdevice_attribute)"),
+    ("cuMemCreate", "prop", {"address": "0x10", "value": {"type": 77, "location": {"type": 88, "id": 0}}},
+     "0x10 -> {type=77 (not in CUmemAllocationType), location={type=88 (not in CUmemLocationType), id=0}}"),
+    ("cuMemAdvise_v2", "location", {"type": -1, "id": 3}, "{type=-1 (not in CUmemLocationType), id=3}"),
+    ("cuMemSetAccess", "desc", [{"flags": 9}, None], "[{flags=9 (not in CUmemAccess_flags)}, (not known here)]"),
+])  # fmt: skip
 def test_a_value_of_a_parameter(symbol: str, name: str, data: Any, said: str) -> None:
     parameter = next(one for one in api.load().functions[symbol].parameters if one.name == name)
     assert text.value(data, parameter) == said

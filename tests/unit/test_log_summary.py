@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -29,6 +31,14 @@ def test_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "host to device  4096 [4.00 KiB]" in text and "device to host  4096 [4.00 KiB]" in text
     assert "cudaMalloc      1000" in text
     assert "main at a.c:3" in text and "(unwound)" in text
+
+
+def test_what_is_no_constant_is_told_as_in_the_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    wrong = {"ended": "", "end": 0.5, "status": -1, "result": -1}
+    path = write(tmp_path / "log", [call(1, "cuMemAlloc_v2", {"bytesize": 4}, **wrong)])
+    assert "= -1 (not in CUresult)" in run(capsys, "show", path)
+    assert re.search(r"^cuMemAlloc_v2 +\S+ +-1 \(not in CUresult\) +1$", run(capsys, "summary", path), re.MULTILINE)
+    assert json.loads(run(capsys, "summary", path, "--json"))["functions"][0]["failures"] == {"-1": 1}
 
 
 def test_a_summary_fits_a_screen(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ class FunctionSummary:
 
     def __init__(self) -> None:
         self.count = 0
-        self.failures: Counter[str] = Counter()
+        self.failures: Counter[str | int] = Counter()  # by constant, by a number that has none, "(why it ended)"
         self.times = array("d")
 
     def sorted_times(self) -> array[float]:
@@ -94,7 +94,7 @@ class Summary:
             self.last = call.end or 0.0
             row.times.append(self.last - call.start)
             if call.status:
-                row.failures[str(call.result)] += 1
+                row.failures[call.result if isinstance(call.result, int) else str(call.result)] += 1
         self.what_it_did(call)
 
     def what_it_did(self, call: Call) -> None:
@@ -187,7 +187,7 @@ def times(one: FunctionSummary) -> tuple[str, ...]:
 
 
 def other_texts(summary: Summary, writer: CallWriter, most: int | None) -> list[str]:
-    failures = [(name, layer, error, count) for (name, layer), one in summary.functions.items()
+    failures = [(name, layer, writer.result(name, error), count) for (name, layer), one in summary.functions.items()
                 for error, count in one.failures.most_common()]  # fmt: skip
     callers: Counter[str] = Counter()  # calls of one line return to several places
     for place, count in summary.callers.items():
