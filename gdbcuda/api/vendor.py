@@ -16,6 +16,7 @@ _LOADER = re.compile(r"ld[-.]|ld64")
 _VDSO = re.compile(r"linux-(vdso|gate)\.so|system-supplied DSO")  # the kernel's; the last is gdb's name
 _SANITIZERS = ("asan", "tsan", "ubsan", "lsan", "hwasan")
 _SANITIZER = re.compile(rf"lib({'|'.join(_SANITIZERS)}|clang_rt\.\w*san[\w.-]*)\.so")
+_LEAKS = re.compile(r"lib(?:clang_rt\.)?([al]san)\b")  # clang's: libclang_rt.asan-x86_64.so
 # What programs compute with: it makes calls of its own for what it was asked.
 _COMPUTE = re.compile(r"lib(cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|cutensor\w*|nccl|npp\w+|nvrtc|"
                       r"nvjpeg|nvinfer\w*|cufile|nvshmem\w*)(-[0-9a-f]{8})?\.so")  # fmt: skip
@@ -72,6 +73,12 @@ def is_loader(library: str) -> bool:
 def is_sanitizer(library: str) -> bool:
     """The runtime that gcc's or clang's -fsanitize links."""
     return bool(_SANITIZER.match(os.path.basename(library)))
+
+
+def leak_options(library: str) -> str:
+    """The variable that tells a sanitizer's runtime whether to look for leaks; "" where it does not."""
+    found = _LEAKS.match(os.path.basename(library))
+    return f"{found[1].upper()}_OPTIONS" if found else ""
 
 
 def is_vdso(library: str) -> bool:

@@ -278,5 +278,7 @@ def test_a_sanitizers_runtime_comes_first(local: Scenario, compile_c, sanitizer:
                      re.MULTILINE)  # fmt: skip
     assert re.search(rf"hook libsanitized.so is loaded, first in the search order behind lib{name}.so.\d$", text,
                      re.MULTILINE)  # fmt: skip
+    advice = "LeakSanitizer fails under a debugger, when the program ends: cuda-env ASAN_OPTIONS=detect_leaks=0"
+    assert (advice in text) == (sanitizer == "address")
     assert "Breakpoint 1  hook libsanitized.so  cuInit(" in text
     assert "hook-not-first" not in text and 'wrapper for running programs is ""' in text

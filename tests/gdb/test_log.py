@@ -304,6 +304,7 @@ def test_saved_is_what_was_kept(local: Scenario, tmp_path: Path) -> None:
     ("command", "message"),
     [
         ("cuda-log start cuNothing", "no function 'cuNothing'"),
+        ("cuda-log start all", "the hook library; all of them are '*'"),
         ("cuda-log start if bytesize > 1", "name those to record"),
         ("cuda-log start cuMemAlloc if nothing > 1", "bytesize"),
         ("cuda-log start --stack many", "--stack is a number, not 'many', for example: cuda-log start cudaMalloc"),

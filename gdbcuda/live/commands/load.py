@@ -86,7 +86,7 @@ def put_in(path: str, last: bool, there: str) -> str:
     lines = [describe(path), visible(f"check: {verdict(path)}"), adapter_line(path)]
     if not process.is_remote() or process.connection() == "extended-remote":
         preload.add(path, behind=last, there=there)
-        lines += [visible(load_remarks.in_front(path)), visible(load_remarks.reach())]
+        lines += map(visible, (load_remarks.in_front(path), load_remarks.leaks(path), load_remarks.reach()))
     layers.remember_hook(path)
     if process.is_alive():
         lines += in_process(path)

@@ -151,6 +151,7 @@ def look_for_names(path: str, version: tuple[int, ...], table: api.Table) -> boo
 def unknown(pattern: str, table: api.Table) -> NoReturn:
     near = [] if is_glob(pattern) else table.nearest(pattern) or nearest_own(pattern)
     hint = f"; did you mean {', '.join(near)}?" if near else ""
+    hint = "; all of them are '*'" if pattern in ("all", "any") else hint
     where = f"the API of CUDA {table.cuda} and NVML {table.nvml}"
     raise UserError(f"no function {pattern!r} in {where}, the program or the hook library{hint}")
 

@@ -6,11 +6,14 @@ import os
 
 import gdb
 
+from gdbcuda.api import vendor
 from gdbcuda.live import process
 from gdbcuda.live.placing import link
 from gdbcuda.live.preloading import preload
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import some
+
+NO_LEAKS = "detect_leaks=0"
 
 
 def in_front(path: str) -> str:
@@ -18,6 +21,16 @@ def in_front(path: str) -> str:
     found = [os.path.basename(one) for one in preload.runtimes(path)]
     are = "is" if len(found) == 1 else "are"
     return f"{some(found)} {are} preloaded in front of it: the library is built with -fsanitize" if found else ""
+
+
+def leaks(path: str) -> str:
+    """What ends the program with an error of its own under any debugger: leaks are looked for by ptrace."""
+    variable = next(filter(None, map(vendor.leak_options, preload.runtimes(path))), "")
+    options = (preload.environment(variable) or "") if variable else NO_LEAKS
+    wanted = ":".join(filter(None, [options, NO_LEAKS]))
+    if NO_LEAKS in options:
+        return ""
+    return f"LeakSanitizer fails under a debugger, when the program ends: cuda-env {variable}={wanted}"
 
 
 def reach() -> str:
