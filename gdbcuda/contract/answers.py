@@ -8,6 +8,8 @@ from typing import NamedTuple
 from gdbcuda import api
 from gdbcuda.contract.arguments import Arguments
 
+MARKS = "!*"  # of an argument that cannot be reached; of a call that was counted, with its thread
+
 
 class DriverCall(NamedTuple):
     """A call that has reached the stand-in. ``arguments``: the bytes of each, and of what it points to where that was
@@ -16,6 +18,11 @@ class DriverCall(NamedTuple):
     symbol: str
     arguments: list[tuple[bytes, bytes | None]]
     is_unwritable: bool = False
+
+
+def statuses(function: api.Function) -> dict[str, int]:
+    """By name; a status of several names is there under each."""
+    return dict(function.result.enum.values) if function.result.enum else {}
 
 
 def prescription(function: api.Function, given: Arguments, result: bytes, errno: int, is_written: bool = True) -> str:
@@ -31,8 +38,13 @@ def prescription(function: api.Function, given: Arguments, result: bytes, errno:
     return " ".join(words)
 
 
+def fails_once(symbol: str, nth: int, result: bytes) -> str:
+    """The value of the variable: that one call of the driver is refused, and not made."""
+    return f"{symbol} result={result.hex()} nth={nth}"
+
+
 def driver_calls(lines: Sequence[Sequence[str]]) -> list[DriverCall]:
-    return [DriverCall(words[0], [argument(word) for word in words[1:] if word != "!"], "!" in words[1:])
+    return [DriverCall(words[0], [argument(word) for word in words[1:] if word[0] not in MARKS], "!" in words[1:])
             for words in lines]  # fmt: skip
 
 

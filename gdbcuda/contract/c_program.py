@@ -17,6 +17,7 @@ BEGIN = """\
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +38,13 @@ READY = {  # what a case's program has called before, by API
 
 
 class ShownCall(NamedTuple):
-    """``answer``: what the stand-in is told to answer; ``arena``: where `Arguments` have their memory."""
+    """``answers``: what the stand-in is told to answer to the call, and to the one that another thread makes then if
+    there are two; ``arena``: where `Arguments` have their memory."""
 
     function: api.Function
     way: str
     given: Arguments
-    answer: str
+    answers: list[str]
     errno: int
     arena: int
 
@@ -79,13 +81,29 @@ def declared(call: ShownCall) -> Iterator[str]:
 
 
 def main(call: ShownCall) -> Iterator[str]:
-    function, names = call.function, [f"{one.name}_" for one in call.function.parameters]
+    function = call.function
+    if len(call.answers) > 1:
+        yield "static void *context, *library;\n"
+    yield from of_call(call)
     yield "int main(void)\n{"
     if call.way != LINKED:
         yield f'    {function.symbol} = dlsym(dlopen("{LIBRARY_OF[function.api]}", RTLD_LAZY), "{function.symbol}");'
     yield from (f"    {line}" for line in ready(call))
     yield from (f"    {line}" for line in pointers(call))
-    yield f'    setenv("GDBCUDA_STANDIN_ANSWER", {quoted(call.answer)}, 1);'
+    yield f'    called({quoted(call.answers[0])});'
+    for answer in call.answers[1:]:
+        yield from ("    pthread_t thread;", f"    pthread_create(&thread, NULL, called, {quoted(answer)});",
+                    "    pthread_join(thread, NULL);")  # fmt: skip
+    yield "    return 0;\n}"
+
+
+def of_call(call: ShownCall) -> Iterator[str]:
+    """The function that makes it, for any thread."""
+    function, names = call.function, [f"{one.name}_" for one in call.function.parameters]
+    yield "static void *called(void *answer)\n{"
+    if len(call.answers) > 1:
+        yield '    if (context)\n        ((int (*)())dlsym(library, "cuCtxSetCurrent"))(context);'
+    yield '    setenv("GDBCUDA_STANDIN_ANSWER", answer, 1);'
     yield f"    errno = {call.errno};"
     values = ", ".join(argument(call, index) for index in range(len(names)))
     yield f"    long result = (long){function.symbol}({values});"
@@ -93,14 +111,15 @@ def main(call: ShownCall) -> Iterator[str]:
     for name, parameter, pointee in zip(names, function.parameters, call.given.pointees):
         if pointee is not None and pointee.is_known:
             yield f'    show("{parameter.name}", {name}, sizeof {name});'
-    yield "    return 0;\n}"
+    yield "    return NULL;\n}\n"
 
 
 def ready(call: ShownCall) -> Iterator[str]:
     """A context, or NVML; found by name, so that nothing has to be declared."""
     lines = READY[call.function.api]
     if lines:
-        yield f'void *context, *library = dlopen("{LIBRARY_OF[call.function.api]}", RTLD_LAZY);'
+        declared = "" if len(call.answers) > 1 else "void *context, *"
+        yield f'{declared}library = dlopen("{LIBRARY_OF[call.function.api]}", RTLD_LAZY);'
     for line in lines:
         name, _, words = line.partition("(")
         yield f'((int (*)())dlsym(library, "{name}"))({words};'
@@ -154,5 +173,5 @@ def braces(raw: bytes) -> str:
 
 
 def quoted(text: str) -> str:
-    rows = [text[at : at + 100] for at in range(0, len(text), 100)]
+    rows = [text[at : at + 100].replace("\n", "\\n") for at in range(0, len(text), 100)]
     return "\n        ".join(f'"{row}"' for row in rows)

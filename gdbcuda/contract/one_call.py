@@ -9,7 +9,7 @@ from functools import partial
 from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
 from gdbcuda.contract import c_program
-from gdbcuda.contract.answers import DriverCall, driver_calls, prescription
+from gdbcuda.contract.answers import DriverCall, driver_calls, prescription, statuses
 from gdbcuda.contract.arguments import TEXT_AT, WORD, ArgumentMaker, Arguments, CallerMemory, meaningful, to_bytes
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.c_program import ShownCall
@@ -37,25 +37,30 @@ class OneCall:
         self.maker = ArgumentMaker(self.function, dice, program.arena)
         self.given: Arguments = self.maker.make()
         self.result, self.is_written = b"", True
+        self.failing = ""  # the answer before, with which a second thread's call is shown
         self.called: Called | None = None
         self.reached: list[DriverCall] = []
 
-    def made(self, status: int, is_written: bool = True) -> OneCall:
-        """The driver answers with that status, and has written its out-values if ``is_written``."""
+    def made(self, status: int, is_written: bool = True, fault: str = "", is_aside: bool = False) -> OneCall:
+        """The driver answers with that status, and has written its out-values if ``is_written``. ``fault``: what it
+        answers before that to some call; ``is_aside``: another thread calls."""
         self.result, self.is_written = self.prescribed(status), is_written
-        answer = prescription(self.function, self.given, self.result, ERRNO_AFTER, is_written)
+        usual = prescription(self.function, self.given, self.result, ERRNO_AFTER, is_written)
+        answer = "\n".join(filter(None, [fault, usual]))
         pokes = [f"poke {one.offset:x} {one.before.hex()}" for one in self.given.pointees if one and one.before]
         self.program.seen()
-        self.bench.last = partial(c_program.program, self.shown(answer))
+        self.bench.last = partial(c_program.program, self.shown(answer, is_aside))
         self.called = self.program.call(
             self.function.symbol, self.address, self.given.values, errno=ERRNO_BEFORE,
-            before=[self.program.set(ANSWER, answer), *pokes],
+            before=[self.program.set(ANSWER, answer), *pokes], is_aside=is_aside,
         )  # fmt: skip
         self.reached = driver_calls(self.program.seen())
         return self
 
-    def shown(self, answer: str) -> ShownCall:
-        return ShownCall(self.function, self.way, self.given, answer, ERRNO_BEFORE, self.program.arena)
+    def shown(self, answer: str, is_aside: bool) -> ShownCall:
+        answers = [self.failing, answer] if is_aside and self.failing else [answer]
+        self.failing = answer
+        return ShownCall(self.function, self.way, self.given, answers, ERRNO_BEFORE, self.program.arena)
 
     def found(self, what: str, example: str = "") -> Broken:
         """Something about this call."""
@@ -86,6 +91,11 @@ class OneCall:
     def is_passed_on(self) -> bool:
         assert self.called is not None
         return meaningful(self.function.result, self.called.result) == meaningful(self.function.result, self.result)
+
+    def no_status(self) -> Iterator[Broken]:
+        """A result that is none of the API's."""
+        if self.status not in statuses(self.function).values():
+            yield self.found(f"it returns what is not in {self.function.result.name}", f"it returns {self.got()}")
 
     def broken(self) -> list[Broken]:
         calls = self.calls

@@ -76,6 +76,7 @@ class Program:
     arena: int = 0
     versions: str = ""
     kept: dict[object, int] = field(default_factory=dict)  # addresses, the same in each copy
+    of_thread: list[str] = field(default_factory=list)  # commands that give the context to another thread
     copy: int = 0  # the process number of the copy that is told
     _answers: bytes = b""
     _seen_until: int = 0
@@ -158,20 +159,30 @@ class Program:
         """A context of device 0, and NVML. What is NULL is not called."""
         self.call_by_name("cuInit", bytes(4))
         if self.call_by_name("cuDevicePrimaryCtxRetain", self.arena.to_bytes(8, "little"), bytes(4)):
-            self.call_by_name("cuCtxSetCurrent", bytes.fromhex(self.tell("peek 0 8")[0].strip()))
+            context = self.tell("peek 0 8")[0].strip()
+            self.call_by_name("cuCtxSetCurrent", bytes.fromhex(context))
+            self.of_thread = [f"call cuCtxSetCurrent {self.by_name('cuCtxSetCurrent'):x} 0 {context}"]
         self.call_by_name("nvmlInit_v2")
 
-    def call_by_name(self, symbol: str, *arguments: bytes) -> Called | None:
+    def by_name(self, symbol: str) -> int:
+        """Its address in the first way that leads to one, else 0."""
         ways = [f"linked {symbol}", *(f"dlsym {library} {symbol}" for library in LIBRARIES)]
-        found = next((one.address for one in self.find(*ways) if one.address), 0)
+        return next((one.address for one in self.find(*ways) if one.address), 0)
+
+    def call_by_name(self, symbol: str, *arguments: bytes) -> Called | None:
+        found = self.by_name(symbol)
         return self.call(symbol, found, arguments) if found else None
 
     def call(
-        self, symbol: str, address: int, arguments: Sequence[bytes], *, errno: int = 0, before: Sequence[str] = ()
-    ) -> Called:
-        """``before``: commands that are told with it."""
+        self, symbol: str, address: int, arguments: Sequence[bytes], *, errno: int = 0, before: Sequence[str] = (),
+        is_aside: bool = False,
+    ) -> Called:  # fmt: skip
+        """``before``: commands that are told with it; ``is_aside``: by another thread."""
         words = " ".join(one.hex() for one in arguments)
-        *_, text = self.tell(*before, f"call {symbol} {address:x} {errno:x} {words}")
+        commands = [*before, f"call {symbol} {address:x} {errno:x} {words}"]
+        if is_aside:
+            commands = [f"aside {len(self.of_thread) + len(commands):x}", *self.of_thread, *commands]
+        *_, text = self.tell(*commands)
         result, after, *changes = text.split()
         pairs = (one.split(":") for one in changes)
         return Called(bytes.fromhex(result), int(after, 16), {int(at, 16): bytes.fromhex(new) for at, new in pairs})

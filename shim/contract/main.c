@@ -1,5 +1,6 @@
 #include "contract/contract.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,13 +52,16 @@ static void command_set(void)
     answer("ok\n");
 }
 
+static void command_aside(void);
+
 static const struct command {
     const char *name;
     void (*run)(void);
 } commands[] = {
-    {"call", command_call}, {"dlsym", command_dlsym}, {"dlvsym", command_dlvsym}, {"end", command_end},
-    {"fork", command_fork}, {"linked", command_linked}, {"open", command_open}, {"peek", command_peek},
-    {"poke", command_poke}, {"set", command_set}, {"watch", command_watch}, {"where", command_where},
+    {"aside", command_aside}, {"call", command_call}, {"dlsym", command_dlsym}, {"dlvsym", command_dlvsym},
+    {"end", command_end}, {"fork", command_fork}, {"linked", command_linked}, {"open", command_open},
+    {"peek", command_peek}, {"poke", command_poke}, {"set", command_set}, {"watch", command_watch},
+    {"where", command_where},
 };
 
 static void obey(char *line)
@@ -71,6 +75,34 @@ static void obey(char *line)
     answer("no such command: %s\n", name ? name : "");
 }
 
+static bool obey_next(void)
+{
+    static char *line;
+    static size_t size;
+    if (getline(&line, &size, asked) <= 0)
+        return false;
+    obey(line);
+    return true;
+}
+
+static void *obey_some(void *count)
+{
+    for (unsigned long left = *(unsigned long *)count; left && obey_next(); left--)
+        ;
+    return NULL;
+}
+
+/* COUNT: another thread obeys so many commands. */
+static void command_aside(void)
+{
+    pthread_t thread;
+    unsigned long count = next_number();
+    answer("ok\n");
+    if (pthread_create(&thread, NULL, obey_some, &count))
+        exit(3);
+    pthread_join(thread, NULL);
+}
+
 int main(int count, char **words)
 {
     int channel = count > 1 ? atoi(words[1]) : 0;
@@ -78,12 +110,10 @@ int main(int count, char **words)
     said = fdopen(channel, "w");
     if (!asked || !said)
         return 2;
-    char *line = NULL;
-    size_t size = 0;
     setvbuf(asked, NULL, _IONBF, 0); /* what is read ahead in one process would be lost to the other */
     arena_make();
     answer("ready %s %lx\n", contract_versions, (unsigned long)arena);
-    while (getline(&line, &size, asked) > 0)
-        obey(line);
+    while (obey_next())
+        ;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* How the wrong libraries of wrong/life come to the driver's function. */
+/* How the wrong libraries of the groups come to the driver's function. */
 #include <dlfcn.h>
 #include <stddef.h>
 

@@ -7,14 +7,17 @@ LOADING_PROGRAMS := dlsym_alloc nvml_dlopen deepbind
 PROGRAMS := $(DRIVER_PROGRAMS) $(LOADING_PROGRAMS) nvml_info runtime_alloc next_order static_program
 LIBRARIES := plain_plugin.so deepbind_plugin.so liborder_a.so liborder_b.so
 HOOKS := minimal_hook.so forgetful_hook.so region_hook.so quota_hook.so hook_first.so hook_second.so
-WRONG := $(patsubst sample/%.c,%.so,$(wildcard sample/wrong/*.c sample/wrong/*/*.c))
+WRONG := $(patsubst sample/%.c,%.so,$(wildcard sample/wrong/*.c))
+WRONG_IN_GROUPS := $(patsubst sample/%.c,%.so,$(wildcard sample/wrong/*/*.c))
 
 # cuGetProcAddress_v2 came with CUDA 12.
 ifneq ($(filter 11 11.%,$(CUDA)),)
 DRIVER_PROGRAMS := $(filter-out proc_address,$(DRIVER_PROGRAMS))
 PROGRAMS := $(filter-out proc_address,$(PROGRAMS))
 WRONG := $(filter-out wrong/version_ignored.so,$(WRONG))
+WRONG_IN_GROUPS := $(filter-out $(patsubst %,wrong/resolving/%.so,version_fixed flags_ignored calls_another turns),$(WRONG_IN_GROUPS))
 endif
+WRONG += $(WRONG_IN_GROUPS)
 
 SAMPLE := build/sample
 ALL += $(addprefix $(SAMPLE)/,$(LIBRARIES) $(HOOKS) $(WRONG) $(PROGRAMS) region_hook.so-gdbcuda.ini)
@@ -38,8 +41,8 @@ $(SAMPLE)/static_program: SAMPLE_FLAGS = -static
 $(SAMPLE)/hook_first.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_first"' -Wl,-Bsymbolic-functions
 $(SAMPLE)/hook_second.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_second"' -Wl,-Bsymbolic-functions
 
-$(addprefix $(SAMPLE)/,quota_hook.so $(filter wrong/books/% wrong/life/%,$(WRONG))): SAMPLE_FLAGS = -I.
-$(addprefix $(SAMPLE)/,quota_hook.so $(filter wrong/books/% wrong/life/%,$(WRONG))): SAMPLE_LIBRARIES = -ldl -lpthread
+$(addprefix $(SAMPLE)/,quota_hook.so $(WRONG_IN_GROUPS)): SAMPLE_FLAGS = -I.
+$(addprefix $(SAMPLE)/,quota_hook.so $(WRONG_IN_GROUPS)): SAMPLE_LIBRARIES = -ldl -lpthread
 
 # What makes each wrong library wrong, where it is the build and not the source.
 $(SAMPLE)/wrong/only_dlsym.so: SAMPLE_FLAGS = -O2 -g0 -fvisibility=hidden -s

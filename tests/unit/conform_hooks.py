@@ -10,6 +10,10 @@ from typing import Any
 
 from shim_support import ROOT, clean_environment
 
+from gdbcuda.compare.findings import Allowed
+from gdbcuda.shell.conform import cases as conform_cases
+from gdbcuda.shell.conform.options import ConformOptions
+
 BEGIN = """\
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,3 +53,11 @@ class ConformFiles:
     def broken(self, *words: str | Path) -> list[str]:
         """ "CASE: what is broken" of each, in order."""
         return sorted(f"{one['case']}: {one['broken']}" for one in self.data(*words)["broken"])
+
+
+def found_in(hook: Path, cases: list[str], environment: list[str], limit: int) -> list[str]:
+    """As `broken`, without a Python of its own."""
+    wanted = ConformOptions()
+    wanted.lib, wanted.only, wanted.env, wanted.limit = str(hook), cases, environment, limit
+    wanted.seconds, wanted.seed, wanted.real = 600, 1, False
+    return [one.line for one in conform_cases.run(wanted, Allowed.of_file(None)).found]

@@ -37,6 +37,12 @@ class MemoryFunctions:
         return [one for one in known if self.call(one, "block", "size")]
 
     @cached_property
+    def in_runs(self) -> list[api.Function]:
+        """Of the allocators with a release those that the hook library has; one where it has none."""
+        known = [one for one in self.allocators if self.releases(one)]
+        return [one for one in known if one.symbol in self.hooked] or known[:1]
+
+    @cached_property
     def numbers(self) -> list[api.Function]:
         """What tells how much memory there is, in the versions that the hook library defines; all where it has none."""
         known = [one for one in self.table.functions.values()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Callable
 
-from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
+from gdbcuda.contract.answers import statuses
 from gdbcuda.contract.arguments import is_size, to_bytes
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.one_call import OneCall, prepared
@@ -58,7 +58,7 @@ def each_status(call: OneCall) -> Iterator[Broken]:
     lost: dict[str, Broken] = {}
     for value, name in {value: name for name, value in statuses(call.function).items() if value}.items():
         call.made(value, is_written=False)
-        yield from no_status(call)
+        yield from call.no_status()
         if call.is_reached and not call.is_passed_on:
             lost[name] = call.found("", call.of_result())
         if call.is_reached:
@@ -77,7 +77,7 @@ def large_sizes(call: OneCall) -> Iterator[Broken]:
             continue
         for size in LARGE:
             call.given = usual.with_value(index, to_bytes(size, parameter.type.size))
-            yield from no_status(call.made(SUCCESS))
+            yield from call.made(SUCCESS).no_status()
 
 
 def null(index: int, call: OneCall) -> Iterator[Broken]:
@@ -96,13 +96,3 @@ def null(index: int, call: OneCall) -> Iterator[Broken]:
         yield call.found("the result is changed", call.of_result())
     if call.is_reached:
         yield from call.memory()
-
-
-def no_status(call: OneCall) -> Iterator[Broken]:
-    if call.status not in statuses(call.function).values():
-        yield call.found(f"it returns what is not in {call.function.result.name}", f"it returns {call.got()}")
-
-
-def statuses(function: api.Function) -> dict[str, int]:
-    assert function.result.enum is not None
-    return dict(function.result.enum.values)

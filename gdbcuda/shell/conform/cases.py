@@ -83,5 +83,6 @@ def built() -> str:
     where = places.clone_or_cache()
     if not places.built(PROGRAM):
         output.complain(f"gdbcuda: building the stand-in driver in {where}/shim/build ...")
+    if not places.built(PROGRAM) or folder.is_old(where, PROGRAM):
         folder.built(where, "contract")
     return str(where / "shim" / "build")

@@ -45,6 +45,15 @@ def taking_turns(build: Path) -> Iterator[None]:
         yield
 
 
+def is_old(folder: Path, made: str) -> bool:
+    """Whether a source of shim/, or the API table, is newer than what was made there: make looks which matter."""
+    then = (folder / "shim" / "build" / made).stat().st_mtime
+    shim = folder / "shim" if folder.resolve() == CLONE else PACKAGE / "shim"
+    made_here = {"build", "__pycache__"}
+    sources = (path for one in (shim, PACKAGE / "api") for path in one.rglob("*") if not made_here & {*path.parts})
+    return any(path.is_file() and path.stat().st_mtime > then for path in sources)
+
+
 def require_tools() -> None:
     missing = [name for name in NEEDED if not shutil.which(name)]
     if missing:

@@ -33,9 +33,12 @@ static size_t taken(void)
     return cuMemGetInfo_v2(&free, &total) ? 0 : total - free;
 }
 
-static int get(BLOCK *block)
+static int get(BLOCK *given)
 {
-    return ALLOCATE == 0;
+    BLOCK block = 0;
+    int has = ALLOCATE == 0;
+    *given = block;
+    return has;
 }
 
 static int give(BLOCK block)
@@ -80,11 +83,15 @@ static void ask_at_once(int is_first)
 static int all_at_once(void)
 {
     int status, failed = 0;
+    pid_t child[PROCESSES];
     for (int i = 0; i < PROCESSES; i++)
-        if (fork() == 0)
+        if ((child[i] = fork()) == 0)
             ask_at_once(i == 0);
-    for (int i = 0; i < PROCESSES; i++)
+    for (int i = 0; i < PROCESSES; i++) {
         failed |= wait(&status) < 0 || status != 0;
+        for (int j = 0; failed && j < PROCESSES; j++)
+            kill(child[j], SIGKILL); /* it would wait at the line for the one that is gone */
+    }
     printf("together %zu\n", shared->most);
     return failed;
 }

@@ -1,5 +1,6 @@
 /* WRONG: returns -1 for "refused", as C functions do; a CUresult has no such value.
-   Shows: the program prints an error that no table knows, or takes it for a success when it looks for known ones. */
+   Shows: the program prints an error that no table knows, or takes it for a success when it looks for known ones.
+   conform: status/cuMemAlloc_v2: a large size: it returns what is not in CUresult */
 #include <dlfcn.h>
 
 #include "gdbcuda_api.h"

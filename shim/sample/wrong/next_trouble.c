@@ -1,6 +1,8 @@
 /* WRONG: looks for the driver's function with RTLD_NEXT only, and never checks that it found one.
    Shows: test_alloc, linked against libcuda, works; dlsym_alloc, which loads libcuda by itself, crashes with a jump to
-   address 0: RTLD_NEXT sees what the program was started with, not what was loaded since. */
+   address 0: RTLD_NEXT sees what the program was started with, not what was loaded since.
+   conform: resolving/API names in other libraries: API functions are found in libc.so.6
+   conform: resolving/API names in other libraries: API functions are found in libm.so.6 */
 #include <dlfcn.h>
 #include <string.h>
 

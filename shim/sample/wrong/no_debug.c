@@ -1,5 +1,6 @@
 /* WRONG: built without -g. It works, and under gdb it is addresses only.
-   Shows: no .debug_info section; no source lines, no arguments, `break no_debug.c:15` finds nothing. */
+   Shows: no .debug_info section; no source lines, no arguments, `break no_debug.c:15` finds nothing.
+   conform: nothing, gdbcuda check says it */
 #include <dlfcn.h>
 #include <stdio.h>
 

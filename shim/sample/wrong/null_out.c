@@ -1,5 +1,6 @@
 /* WRONG: allocates into a variable of its own and forgets to write *dptr.
-   Shows: cuMemAlloc_v2 says CUDA_SUCCESS, the program's pointer is still NULL, and the *next* call fails. */
+   Shows: cuMemAlloc_v2 says CUDA_SUCCESS, the program's pointer is still NULL, and the *next* call fails.
+   conform: transparent/cuMemAlloc_v2: out-value dptr is not written */
 #include <dlfcn.h>
 
 #include "gdbcuda_api.h"

@@ -1,6 +1,7 @@
 /* WRONG: built as a release (-fvisibility=hidden, stripped), it exports dlsym and nothing else.
    Shows: programs that load libcuda by themselves get its cuMemAlloc_v2 (dlsym_alloc is refused blocks over 1 GiB);
-   programs linked straight against libcuda (test_alloc) pass it by, without a word. */
+   programs linked straight against libcuda (test_alloc) pass it by, without a word.
+   conform: nothing, gdbcuda check says it */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* WRONG: hooks cuMemAllocAsync and forgets cuMemAllocAsync_ptsz.
-   Shows: stream_alloc is refused 1 GiB + 1 on the default stream and gets it on the per-thread one. */
+   Shows: stream_alloc is refused 1 GiB + 1 on the default stream and gets it on the per-thread one.
+   conform: nothing, gdbcuda check says it */
 #include <dlfcn.h>
 
 #include "gdbcuda_api.h"

@@ -1,5 +1,6 @@
 /* WRONG: looks for the real dlsym with dlsym, which is itself.
-   Shows: the first dlsym of the program never comes back; it ends with SIGSEGV, the stack is full of dlsym. */
+   Shows: the first dlsym of the program never comes back; it ends with SIGSEGV, the stack is full of dlsym.
+   conform: start: a program does not begin with it */
 #include <dlfcn.h>
 
 void *dlsym(void *handle, const char *symbol)

@@ -1,6 +1,8 @@
 /* WRONG: its cuGetProcAddress_v2 ignores the version and the flags and answers with the newest suffix that it has.
    Shows: `echo cuMemAdvise 8000 0 | proc_address` gets cuMemAdvise_v2, which takes a CUmemLocation where the caller,
-   who asked for the interface of CUDA 8.0, passes an int. */
+   who asked for the interface of CUDA 8.0, passes an int.
+   conform: resolving/cuMemAdvise by cuGetProcAddress: cuGetProcAddress_v2 (linked) gives another function than the driver
+   conform: resolving/cuMemAdvise by cuGetProcAddress: cuGetProcAddress_v2 (linked) says otherwise than the driver whether there is such a function */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -17,9 +17,10 @@
  *         result=HEX errno=NUMBER  what is returned, and what errno is then; without a result the body runs
  *         write=ARGUMENT:HEX       bytes for where the argument points to
  *         delay=MICROSECONDS       so long the call takes
+ *         nth=NUMBER               that call alone, counted since the line is there; of one line
  *
  * The line of a call that is named there goes on with the bytes of each argument in hex, ":" and what it points to, "!"
- * where that cannot be read or written.
+ * where that cannot be read or written, "*" and the thread's number where it was counted.
  */
 #define SEEN "GDBCUDA_STANDIN_SEEN"
 #define ANSWER "GDBCUDA_STANDIN_ANSWER"
@@ -91,13 +92,27 @@ static size_t from_hex(const char *text, unsigned char *bytes, size_t most)
     return count;
 }
 
+/* Behind " WORD=" of that line, NULL where it is not there. */
+static const char *value_of(const char *words, const char *word)
+{
+    const char *at = strstr(words, word);
+    return at && at < words + strcspn(words, "\n") ? at + strlen(word) : NULL;
+}
+
+static bool is_counted_out(const char *words)
+{
+    static unsigned calls;
+    const char *nth = value_of(words, " nth=");
+    return nth && __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST) != strtoul(nth, NULL, 10);
+}
+
 /* "A WORD...\nB WORD...": the words behind that name, NULL where it is not there. */
 static const char *prescription(const char *name)
 {
     const char *text = getenv(ANSWER);
     size_t length = strlen(name);
     for (; text && *text; text = strchr(text, '\n'), text = text ? text + 1 : NULL)
-        if (strncmp(text, name, length) == 0 && strchr(" \n", text[length]))
+        if (strncmp(text, name, length) == 0 && strchr(" \n", text[length]) && !is_counted_out(text + length))
             return text + length;
     return NULL;
 }
@@ -141,6 +156,12 @@ static void write_out(const struct given *given, const char *words, struct line 
     free(held);
 }
 
+static void add_thread(struct line *line)
+{
+    char text[16];
+    add(line, text, (size_t)snprintf(text, sizeof text, " *%d", (int)gettid()));
+}
+
 static void put(struct line *line)
 {
     add(line, "\n", 1);
@@ -154,31 +175,30 @@ static void put(struct line *line)
 
 static void delay(const char *words)
 {
-    const char *at = strstr(words, " delay="), *end = words + strcspn(words, "\n");
-    unsigned microseconds;
-    if (at && at < end && sscanf(at, " delay=%u", &microseconds) == 1)
-        usleep(microseconds);
+    const char *microseconds = value_of(words, " delay=");
+    if (microseconds)
+        usleep((useconds_t)strtoul(microseconds, NULL, 10));
 }
 
 bool answered(const char *name, const struct given *given, void *result, size_t size)
 {
     struct line line = {0};
-    int before = errno, number;
-    const char *words = prescription(name), *at;
+    int before = errno;
+    const char *words = prescription(name);
     add(&line, name, strlen(name));
     if (words) {
         add_arguments(&line, given, words);
         delay(words);
     }
-    size_t end = words ? strcspn(words, "\n") : 0;
-    at = words ? strstr(words, " result=") : NULL;
-    bool is_prescribed = at && at < words + end;
-    if (is_prescribed) {
-        from_hex(at + strlen(" result="), result, size);
+    if (words && value_of(words, " nth="))
+        add_thread(&line);
+    const char *prescribed = words ? value_of(words, " result=") : NULL;
+    if (prescribed) {
+        from_hex(prescribed, result, size);
         write_out(given, words, &line);
     }
     put(&line);
-    at = is_prescribed ? strstr(words, " errno=") : NULL;
-    errno = at && at < words + end && sscanf(at, " errno=%d", &number) == 1 ? number : before;
-    return is_prescribed;
+    const char *number = prescribed ? value_of(words, " errno=") : NULL;
+    errno = number ? atoi(number) : before;
+    return prescribed;
 }

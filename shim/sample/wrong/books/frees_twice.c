@@ -1,5 +1,6 @@
 /* WRONG: gives back to the limit what the driver was asked to free, whether it was there or not.
-   Shows: a program that frees a block twice may have more than QUOTA afterwards. */
+   Shows: a program that frees a block twice may have more than QUOTA afterwards.
+   conform: books/cuMemAlloc_v2: a second cuMemFree_v2 of a block fails, and changes how much cuMemGetInfo_v2 says is used */
 #define OWN_ALLOC
 #define OWN_FREE
 #include "sample/quota.h"

@@ -1,5 +1,7 @@
 /* WRONG: looks whether there is room, and counts when the driver has answered: between the two another thread looks.
-   Shows: threads that ask at the same instant are granted more than QUOTA together. */
+   Shows: threads that ask at the same instant are granted more than QUOTA together.
+   conform: books/cuMemAlloc_v2 by 64 threads: 64 threads that call cuMemAlloc_v2 at the same instant are granted more than the limit
+   conform: books/processes: processes that ask at the same instant are granted more than the limit */
 #define OWN_ALLOC
 #include "sample/quota.h"
 

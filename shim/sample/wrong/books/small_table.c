@@ -1,6 +1,7 @@
 /* WRONG: has room for two blocks, and counts the third one all the same.
    Shows: a program that has three at a time never gets back what the third one took. So that nothing else is wrong, the
-   other ways to free a block are known, and a context of the program's own is refused. */
+   other ways to free a block are known, and a context of the program's own is refused.
+   conform: books/random: cuMemFree_v2 gives back a block, and cuMemGetInfo_v2 does not go back by what it has taken */
 #define MOST_BLOCKS 2
 #include "sample/quota.h"
 

@@ -1,5 +1,6 @@
 /* WRONG: tells programs that the device is as large as the limit, and passes on what the driver says is free.
-   Shows: cuMemGetInfo_v2 says that more is free than there is. */
+   Shows: cuMemGetInfo_v2 says that more is free than there is.
+   conform: books/cuMemAlloc_v2: after cuMemAlloc_v2 cuMemGetInfo_v2 says that more is free than there is */
 #define OWN_INFO
 #include "sample/quota.h"
 

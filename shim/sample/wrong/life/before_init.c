@@ -1,5 +1,6 @@
 /* WRONG: makes what its wrappers need when cuInit is called.
-   Shows: a program that asks for memory before cuInit, and would hear CUDA_ERROR_NOT_INITIALIZED, crashes. */
+   Shows: a program that asks for memory before cuInit, and would hear CUDA_ERROR_NOT_INITIALIZED, crashes.
+   conform: life/before-init: a program that makes calls before cuInit ends with SIGSEGV */
 #include <stdlib.h>
 
 #include "sample/next.h"

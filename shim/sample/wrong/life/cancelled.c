@@ -1,5 +1,6 @@
 /* WRONG: writes its log while it has a lock; write is where a thread that is cancelled ends.
-   Shows: after pthread_cancel of a thread in a call all others wait for ever. */
+   Shows: after pthread_cancel of a thread in a call all others wait for ever.
+   conform: life/thread-ends: a program whose threads end or are cancelled in calls does not end */
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 /* WRONG: where RTLD_NEXT finds nothing it takes what the loader has bound the name to, which is to be libcuda's.
-   Shows: opened with RTLD_DEEPBIND the name leads to the library itself, until the stack is full. */
+   Shows: opened with RTLD_DEEPBIND the name leads to the library itself, until the stack is full.
+   conform: life/dlopen-deepbind: a program that opens it with dlopen (deepbind) ends with SIGSEGV */
 #include <dlfcn.h>
 
 #include "gdbcuda_api.h"

@@ -1,5 +1,6 @@
 /* WRONG: gives up in its destructor what its wrappers need.
-   Shows: a library whose destructor runs later, and frees its memory, crashes at the end of the program. */
+   Shows: a library whose destructor runs later, and frees its memory, crashes at the end of the program.
+   conform: life/destructor: a program whose library makes calls in a destructor ends with SIGSEGV */
 #include <stdlib.h>
 
 #include "sample/next.h"

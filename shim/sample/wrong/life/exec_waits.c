@@ -1,5 +1,6 @@
 /* WRONG: waits until the process that its environment names as the owner has ended; the owner may be the parent.
-   Shows: a child that a program starts and waits for never begins. */
+   Shows: a child that a program starts and waits for never begins.
+   conform: life/fork-exec: a program whose child makes calls after fork and exec does not end */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

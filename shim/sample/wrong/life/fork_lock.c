@@ -1,5 +1,6 @@
 /* WRONG: does nothing about a lock that another thread has while one forks.
-   Shows: the child waits for a thread that it does not have. */
+   Shows: the child waits for a thread that it does not have.
+   conform: life/fork: a program whose child makes calls after fork does not end */
 #include <pthread.h>
 #include <signal.h>
 

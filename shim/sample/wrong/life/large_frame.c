@@ -1,5 +1,6 @@
 /* WRONG: has a large buffer on the stack of whoever calls.
-   Shows: a thread with a small stack, as servers have many, crashes in cuMemAlloc_v2. */
+   Shows: a thread with a small stack, as servers have many, crashes in cuMemAlloc_v2.
+   conform: life/small-stack: a program whose thread has a small stack ends with SIGSEGV */
 #include <stdio.h>
 
 #include "sample/next.h"

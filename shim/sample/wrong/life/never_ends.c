@@ -1,5 +1,6 @@
 /* WRONG: its destructor waits for its thread, which waits for nothing.
-   Shows: a program that is ready never ends. */
+   Shows: a program that is ready never ends.
+   conform: life/preload: a program that it is preloaded into does not end */
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,5 +1,7 @@
 /* WRONG: bears no second one of itself in a process, and not itself again after dlclose.
-   Shows: a program that loads it once more, by another path or again, is aborted. */
+   Shows: a program that loads it once more, by another path or again, is aborted.
+   conform: life/loaded-twice: a program that it is preloaded into twice, from two files ends with SIGABRT
+   conform: life/opened-again: a program that opens it with dlopen, closes it and opens it again ends with SIGABRT */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* WRONG: takes a lock that a signal handler of the same thread may want as well.
-   Shows: a handler that asks how much memory is free never returns, if it comes at a bad moment. */
+   Shows: a handler that asks how much memory is free never returns, if it comes at a bad moment.
+   conform: life/signal: a program whose signal handler asks how much memory is free does not end */
 #include <pthread.h>
 
 #include "sample/next.h"

@@ -1,5 +1,6 @@
 /* WRONG: starts a thread in the library's own code and leaves it alone.
-   Shows: a program that closes the library with dlclose crashes a moment later. */
+   Shows: a program that closes the library with dlclose crashes a moment later.
+   conform: life/closed: a program that calls the driver after dlclose of it ends with SIGSEGV */
 #include <pthread.h>
 #include <unistd.h>
 
