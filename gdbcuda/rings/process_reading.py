@@ -44,6 +44,8 @@ class ProcessReading:
         self.by_position: dict[tuple[int, int], Call] = {}  # by thread and the lower half of its place in the ring
         program = self.places.program
         self.note("process", program=program.file if program else "")
+        for name in sorted(asked.unseen()) if asked is not None else ():
+            self.note("unseen", name=name)
 
     def note(self, kind: str, **details: Any) -> None:
         self.log.note(kind, {**details, **self.key})

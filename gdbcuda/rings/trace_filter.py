@@ -19,6 +19,11 @@ class TraceFilter:
         self.undecided = 0
         self.bound: dict[str, condition.Condition | None] = {}
 
+    def unseen(self) -> set[str]:
+        """Base names of what hands out memory and takes it back: calls of theirs may be left out."""
+        allocators = (one for one in self.table.functions.values() if one.role == "alloc")
+        return {name for one in allocators for name in (one.base, *one.released_by)}
+
     def wants(self, known: RecordedFunction, one: Record) -> bool:
         asked = self.bind(known.function)
         if asked is None:

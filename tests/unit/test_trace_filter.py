@@ -12,6 +12,7 @@ from traced_programs import Trace, Traced, needs_recorder, trace
 from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.rings import trace_files
+from gdbcuda.shell.cli import main
 from gdbcuda.shell.trace.filters import filters
 
 __all__ = ["trace"]  # the fixture
@@ -59,6 +60,17 @@ def test_what_is_behind_a_pointer_is_asked_when_it_is_read(trace: Trace) -> None
 def test_what_hands_out_functions_is_followed_and_not_shown(trace: Trace) -> None:
     found = trace("runtime_alloc", options=("--filter", "bytesize > 0"))
     assert set(found.counts()) == {"cuMemAlloc_v2"}
+
+
+def test_what_is_not_freed_is_not_known_where_calls_are_left_out(
+    trace: Trace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """cuMemFree has no size: none of its calls is recorded."""
+    found = trace("runtime_alloc", options=("--filter", "bytesize > 0"))
+    assert main(["log", "memory", str(found.folder)]) == 0
+    shown = capsys.readouterr().out
+    assert "Unknown whether freed: " in shown and "not every call of cuMemFree " in shown
+    assert "Not freed" not in shown and "not freed" not in shown
 
 
 @pytest.mark.parametrize("hook", [HOOK, "sample/minimal_hook.so"])

@@ -148,6 +148,9 @@ def test_a_runtime_and_what_it_becomes(watch: Watch, shim: Path) -> None:
     ]  # fmt: skip
     assert calls[1]["parent"] == calls[0]["number"]
     assert calls[0]["caller"]["source"].startswith("runtime_alloc.c:")
+    line = [*GDBCUDA, "log", "memory", str(found.log)]
+    told = subprocess.run(line, cwd=ROOT, capture_output=True, text=True).stdout
+    assert "Unknown whether freed: " in told and "not every call of cudaFree" in told  # of which none was watched
 
 
 @pytest.mark.parametrize(

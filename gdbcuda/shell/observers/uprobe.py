@@ -13,6 +13,7 @@ from gdbcuda import condition as conditions
 from gdbcuda.calls.sinks import JsonLines
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.ledger import left_out
 from gdbcuda.log.where import Where
 from gdbcuda.observe import bpftrace_condition, bpftrace_text, needs, probes, targets, uprobe_log
 from gdbcuda.observe.bpftrace_run import TICK, Bpftrace
@@ -156,8 +157,10 @@ def watch(plan: Plan, path: str, program: HeldProgram | None) -> int:
         log = UprobeLog(plan.records, plan.table, JsonLines(path, head, output.complain), epoch)
         if program is not None:
             log.programs[program.pid] = os.path.realpath(places.on_path(plan.words[0]) or "")
+        named = [one.known.function for one in plan.probes]
+        if plan.wanted.function or plan.wanted.condition:
+            log.unseen = left_out({one.symbol for one in named}, plan.table, bool(plan.wanted.condition))
         if plan.why and plan.wanted.condition:
-            named = [one.known.function for one in plan.probes]
             log.where = Where(plan.wanted.condition, plan.table, log.notes, [named])
         status = follow(tracer, log, program, plan.wanted.pid)
         for seen in tracer.end():
