@@ -246,3 +246,11 @@ def test_a_gdb_that_cannot_says_why(working, tmp_path: Path) -> None:
         f"gdbcuda: process {program.pid} is not recorded: gdb could not put the recorder into it: "
         "Python Exception: no such thing\n"
     )
+
+
+@pytest.mark.parametrize("server", ["extended-remote | gdbserver --multi -", "remote | gdbserver --once - {}"])
+def test_files_are_kept_of_processes_of_this_machine_alone(local: Scenario, tmp_path: Path, server: str) -> None:
+    connect = "target " + server.format(local.sample("test_alloc"))
+    text = local.run(None, connect, f"cuda-log start --fast --keep {tmp_path / 'log'}", "kill", hook=None)
+    assert "--keep is of processes of this machine: there, type  gdbcuda trace -p PID" in text, text
+    assert not (tmp_path / "log").exists()

@@ -87,6 +87,8 @@ def cuda_log_start(wanted: StartOptions) -> str:
       cuda-log start cudaMalloc --stack 8 if size > 1M
       cuda-log start --memory --to calls.jsonl"""
     of_gpu = variables_for_gpu(wanted) if wanted.gpu else {}
+    if wanted.keep:
+        fast.require_this_machine()
     wish = make_wish(wanted)
     if wanted.fast:
         fast.require_possible(wish)

@@ -41,10 +41,14 @@ def require_possible(wish: RecordWish) -> None:
         require_process(wish)
 
 
+def require_this_machine() -> None:
+    """For files of the process: it writes them itself."""
+    if process.is_remote() or process.connection() == "extended-remote":
+        raise UserError("--keep is of processes of this machine: there, type  gdbcuda trace -p PID", page="log")
+
+
 def require_process(wish: RecordWish) -> None:
     why = detours.is_possible()
-    if not why and process.is_remote() and wish.folder:
-        raise UserError("--keep is of processes of this machine: there, type  gdbcuda trace -p PID", page="log")
     if not why and seccomp.is_confined():
         why = "the program confines itself with seccomp"
     if why:
