@@ -117,6 +117,15 @@ def test_a_recorder_that_is_left_is_ended_by_another_gdb(local: Scenario, workin
     program.goes_on()
 
 
+def test_no_recorder_is_left_at_the_far_end_of_a_link(local: Scenario, working, tmp_path: Path) -> None:
+    program = working()
+    start = f"cuda-log start --fast --keep {tmp_path / 'log'} cuMemAlloc"
+    link = f"target remote | gdbserver --once --attach - {program.pid}"
+    text = local.run(None, start, link, "cuda-log detach", "detach", hook=None)
+    assert "cuda-log detach: a recorder stays in processes of this machine: there, type  gdbcuda trace -p PID" in text
+    program.goes_on()
+
+
 def test_the_log_of_this_gdb_in_a_process_it_has_attached_to(local: Scenario, working) -> None:
     program = working()
     stops = ("tbreak cuMemFree_v2", "continue") * 6

@@ -51,6 +51,8 @@ def let_go() -> tuple[str, int]:
     if not isinstance(recorder, RingRecorder) or not recorder.wish.folder:
         raise UserError("the recorder's calls are in gdb alone; cuda-log start --fast --keep FOLDER keeps them",
                         page="log")  # fmt: skip
+    if process.is_remote():
+        raise UserError("a recorder stays in processes of this machine: there, type  gdbcuda trace -p PID", page="log")
     if lazily.is_loaded("gdbcuda.live.guarding.guards"):
         leaving.take_all_back()
     count = leave(recorder)
