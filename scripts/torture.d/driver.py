@@ -199,6 +199,12 @@ class Session:
             self.take_back()
             note("standing", places=places + in_table())
             self.look_at_code("deleted")
+        elif kind == "leaves":
+            self.ended = True
+            why = "gdb alone" if OURS == "plain" else run("cuda-log detach", harmless=True)
+            if why:
+                note("not left", text=why)
+                run("detach")
         elif kind in ("detaches", "kills", "quits"):
             self.ended = True
             if kind != "kills":  # quit moves no thread, detach moves those that are in a trampoline itself

@@ -124,7 +124,8 @@ def plan(build: Build, session: Session, tools: Tools, place: Place, pid: int, c
     return {
         "control": control, "here": str(HERE), "notes": str(place.notes), "out": str(place.out),
         "setup": setup(build, session, control), "begin": begin(build, session, tools, line, pid, control),
-        "before": session.before, "watches": [watch.plan() for watch in session.watches], "at": session.at,
+        "watches": [watch.plan(place.folder / "kept") for watch in session.watches],
+        "before": session.before, "at": session.at,
         "stops": session.stops, "last": session.last, "end": session.end, "again": AGAIN, "values": values(build),
         "mine": [str(build.library)], "bodies": bodies(build),
         "far": session.start in REMOTE,

@@ -184,16 +184,22 @@ class Run:
             if not self.control and any(note["kind"] == "deletes" for note in self.outcome.noted("end")):
                 self.compare_code([str(self.build.library), str(self.build.program)])
             self.release("hold")
-        elif self.gdb.poll() is not None:
-            self.compare_code([])
+        elif self.gdb.poll() is not None or self.has_detached():
+            if self.session.end != "leaves":  # there functions go on with the recorder
+                self.compare_code([])
             self.release("hold")
+
+    def has_detached(self) -> bool:
+        """A gdb may end only after its gdbserver, which waits for the program that it has started (16.3)."""
+        said = [note["what"] for note in self.outcome.notes]
+        return self.session.end in ("detaches", "leaves") and "exited" in said[said.index("end") :]
 
     def compare_code(self, only: list[str]) -> None:
         patched = [int(line.split()[2], 16) for line in read(self.place.out) if line.startswith("# patched ")]
         found = segments.changed(self.pid, only, segments.around(patched))
         if patched:  # a trampoline stays too, and its mprotect makes data look like code
             found = [one for one in found if not one.filling]
-        if self.session.is_in_process:  # what functions go on with stays there: threads may be in it
+        if self.session.stays_in_library:
             found = [one for one in found if os.path.basename(one.file) != segments.OUR_LIBRARY]
         inside = segments.places(self.pid, [pc for note in self.outcome.noted("standing") for pc in note["places"]])
         stay = [one for one in found if one.holds(inside) and (one.filling or one.have == END_OF_CALL)]

@@ -38,6 +38,12 @@ class Session:
         return self.end in ("exits", "reruns") and self.deed != "toggles"
 
     @property
+    def stays_in_library(self) -> bool:
+        """Behind gdb there is code of ours in our own library: calls may be on their way through it for as long as they
+        like. (`cuda-fail --after-call` returns into it.)"""
+        return self.is_in_process or any("--after-call" in one.cuda for one in self.watches)
+
+    @property
     def is_in_process(self) -> bool:
         """The recorder's library has to be there from the start on."""
         return any(one.kind == "ring" for one in self.watches)
@@ -233,6 +239,17 @@ def reruns(session: Session, build: Build, dice: random.Random) -> None:
     any_stop(session, dice)
     if session.start not in ("local", "multi"):
         session.start = dice.choice(["local", "multi"])
+
+
+@ends("leaves", "cuda-log detach at a random stop: gdb goes, the recorder in the process stays")
+def leaves(session: Session, build: Build, dice: random.Random) -> None:
+    any_stop(session, dice)
+    chosen = sorted(name for name in build.names[:4] if "stack" not in build.shape_words(name))
+    session.watches = [one for one in session.watches if one.on != "log"] + [watches.kept(chosen)]
+    session.before, session.deed = True, "nothing" if session.deed == "logs" else session.deed
+    session.at = session.at if session.deed != "nothing" else {}
+    if session.start not in ("local", "multi", "server"):
+        session.start = dice.choice(["local", "multi", "server"])
 
 
 @ends("killed", "somebody else kills the program, at a random time")

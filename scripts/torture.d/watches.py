@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 from building import SPECIALS, Build, symbols
@@ -14,6 +15,7 @@ from kinds import Registry
 CALLERS = ("alpha", "beta", "delta")
 RARE, SECOND, FAILS, OFTEN = 1, 2, 3, 4  # classes of sizes: torture.h counts the calls of each
 TERA = 1 << 40
+FOLDER = "{folder}"  # in a command: the run's own
 watches = Registry("watch")
 
 
@@ -36,8 +38,8 @@ class Watch:
     auto: bool = False  # with commands that go on
     also: list[str] = field(default_factory=list)  # more of gdb's commands
 
-    def plan(self) -> dict[str, Any]:
-        return asdict(self)
+    def plan(self, folder: Path) -> dict[str, Any]:
+        return asdict(self) | {"cuda": self.cuda.replace(FOLDER, str(folder))}
 
 
 @dataclass
@@ -269,6 +271,11 @@ def ring(build: Build, dice: random.Random, function: str) -> Watch | None:
     """(gdb alone has nothing in the process.)"""
     chosen = sorted(name for name in {function, *dice.sample(build.names, 2)} if "stack" not in build.shape_words(name))
     return Watch("", f"cuda-log start --fast {' '.join(chosen)}", "", chosen, on="log") if chosen else None
+
+
+def kept(functions: Sequence[str]) -> Watch:
+    """A recorder that can stay where gdb goes; it keeps its calls in a folder of the run's."""
+    return Watch("ring", f"cuda-log start --fast --keep {FOLDER} {' '.join(functions)}", "", list(functions), on="log")
 
 
 def unseen(build: Build, functions: Sequence[str]) -> str:

@@ -112,3 +112,10 @@ def test_what_gdb_alone_has_for_the_log_is_in_no_indirect_function(tmp_path: Pat
     assert "cuMemAlloc_v2" in watches.unseen(build, build.names)
     assert "cuMemCreate" not in watches.unseen(build, build.names)
     assert watches.unseen(build, ["cuMemCreate"]) == ""
+
+
+def test_a_recorder_that_is_left_keeps_its_calls_in_the_folder_of_the_run(tmp_path: Path) -> None:
+    watch = watches.kept(["cuMemAlloc_v2"])
+    planned = watch.plan(tmp_path / "kept")["cuda"]
+    assert planned == f"cuda-log start --fast --keep {tmp_path / 'kept'} cuMemAlloc_v2"
+    assert sessions.Session("local", "leaves", "nothing", [watch]).stays_in_library
