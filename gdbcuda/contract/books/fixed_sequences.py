@@ -14,6 +14,8 @@ from gdbcuda.contract.books.steps import BooksStep
 from gdbcuda.contract.registry import Broken
 from gdbcuda.ledger.effects import roles
 
+ODD = (1 << 20) - 1  # bytes
+
 
 class Given(NamedTuple):
     """A sequence, and over which driver."""
@@ -35,6 +37,8 @@ def sequences(player: Player, allocator: api.Function) -> Iterator[Given]:
         yield Given(freed.steps)
     if player.limit:
         yield over_the_limit(player, allocator)
+    if roles.kind_of(allocator) in ("device", "managed"):
+        yield of_odd_size(player, allocator)
     yield from refused_by_driver(player, allocator)
     if is_of_context(allocator):
         yield ended_with_context(player, allocator)
@@ -42,6 +46,14 @@ def sequences(player: Player, allocator: api.Function) -> Iterator[Given]:
         yield released_while_mapped(player, allocator)
         yield retained(player, allocator)
         yield imported(player, allocator)
+
+
+def of_odd_size(player: Player, allocator: api.Function) -> Given:
+    """Who counts whole MiB counts nothing."""
+    sequence = CallSequence(player.functions)
+    sequence.allocate(allocator, ODD)
+    sequence.give_back()
+    return Given(sequence.steps)
 
 
 def over_the_limit(player: Player, allocator: api.Function) -> Given:

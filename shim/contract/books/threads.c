@@ -9,10 +9,18 @@ static CUcontext context;
 static pthread_barrier_t line;
 static int rounds;
 static size_t size, granted, most;
+static int threads;
+enum { MOST = 64 };
+
 
 /* HELPERS */
 
 /* NUMBERS */
+
+static struct {
+    BLOCK block;
+    int has;
+} shared[MOST];
 
 static void step(int number, long result)
 {
@@ -20,9 +28,11 @@ static void step(int number, long result)
     numbers();
 }
 
-/* A round is what happens between three waits: all ask, all have been answered, all have given back. */
-static void *ask(void *is_first)
+/* A round is what happens between three waits: all ask, all have been answered, all have given back what the next thread
+   got. */
+static void *ask(void *number)
 {
+    int own = (int)(long)number, is_first = own == 0, next = (own + 1) % threads;
     cuCtxSetCurrent(context);
     for (int round = 0; round < rounds; round++) {
         BLOCK block = 0;
@@ -30,10 +40,13 @@ static void *ask(void *is_first)
         int has = ALLOCATE == 0;
         if (has)
             __atomic_fetch_add(&granted, size, __ATOMIC_SEQ_CST);
+        shared[own].block = block;
+        shared[own].has = has;
         pthread_barrier_wait(&line);
         if (is_first && granted > most)
             most = granted;
-        if (has)
+        block = shared[next].block;
+        if (shared[next].has)
             RELEASE;
         pthread_barrier_wait(&line);
         if (is_first)
@@ -44,9 +57,9 @@ static void *ask(void *is_first)
 
 int main(int count, char **told)
 {
-    int threads = count > 1 ? atoi(told[1]) : 8;
-    pthread_t thread[64];
+    pthread_t thread[MOST];
 
+    threads = count > 1 ? atoi(told[1]) : 8;
     rounds = count > 2 ? atoi(told[2]) : 200;
     size = count > 3 ? strtoull(told[3], NULL, 10) : 1 << 20;
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
@@ -55,10 +68,10 @@ int main(int count, char **told)
         nvmlDeviceGetHandleByIndex_v2(0, &device);
     step(0, 0);
     pthread_barrier_init(&line, NULL, (unsigned)threads);
-    for (int i = 1; i < threads; i++)
-        if (pthread_create(&thread[i], NULL, ask, NULL))
+    for (long i = 1; i < threads; i++)
+        if (pthread_create(&thread[i], NULL, ask, (void *)i))
             return 3;
-    ask(&line);
+    ask(NULL);
     for (int i = 1; i < threads; i++)
         pthread_join(thread[i], NULL);
     step(1, 0);
