@@ -212,3 +212,15 @@ def test_a_picture_of_it_is_not_blank(page: Path) -> None:
     raw = picture.read_bytes()
     assert struct.unpack(">II", raw[16:24]) == (1200, 900)
     assert len(set(zlib.decompress(b"".join(image_data(raw)))[::997])) > 8
+
+
+def test_long_names_of_cplusplus_are_short_in_tables(tmp_path: Path) -> None:
+    """Whole in the data, which the filter searches, and where the mouse rests on them."""
+    whole = f"at::Pool<{'std::pair<int, ' * 20}int{'>' * 20} >::grow(unsigned long)"
+    path = write(tmp_path / "log", [failed(1, "cudaMalloc", 2, "cudaErrorMemoryAllocation", caller=5)],
+                 {5: {"function": whole, "source": "pool.h:3"}})  # fmt: skip
+    page = tmp_path / "report.html"
+    assert cli.main(["log", "report", str(path), "-o", str(page)]) == 0
+    found = data_of(page)
+    assert found["short"] == {f"{whole} at pool.h:3": "at::Pool<...>::grow(unsigned long) at pool.h:3"}
+    assert found["errors"][0][-1] == f"{whole} at pool.h:3"

@@ -42,6 +42,7 @@ class LogReport:
         self.names: dict[str, int] = {}
         self.shapes: dict[str, int] = {}  # of the calls as C, without their numbers
         self.stacks: dict[tuple[str, ...], int] = {(): 0}  # the frames above the caller, outwards
+        self.short: dict[str, str] = {}  # long C++ names of places, as tables show them
         self.lines: dict[str, list[Any]] = {}  # of the sources, with their colours, by the place's name
         self.depths: dict[int, int] = {}  # by thread
         self.errors: list[Row] = []
@@ -92,6 +93,8 @@ class LogReport:
         if text and name not in self.lines and len(self.lines) < MOST_ROWS:
             shown = visible(text)[:LONGEST]
             self.lines[name] = [shown, classes(shape_of(shown))]
+        if (short := self.writer.short(name)) != name and len(self.short) < MOST_ROWS:
+            self.short[name] = short
         return name
 
     def stack(self, call: Call) -> int:
@@ -131,7 +134,7 @@ class LogReport:
             "files": [[str(one.get("file")), str(one.get("layer") or ""), str(one.get("build_id") or "")]
                       for one in self.log.notes.objects.values()],
         }  # fmt: skip
-        return {**found, "lines": self.lines}
+        return {**found, "lines": self.lines, "short": self.short}
 
     def figures(self) -> list[list[Any]]:
         """What to see first: a text, a number, a unit ("n", "s", "b"), where to look, and whether it is bad."""
