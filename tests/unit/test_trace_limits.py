@@ -14,7 +14,7 @@ import pytest
 from shim_support import ROOT, clean_environment
 from traced_programs import Traced, needs_recorder, traced
 
-from gdbcuda.shell.trace import memory_limit
+from gdbcuda.shell.trace import memory_limit, starting
 
 __all__ = ["traced"]  # the fixture
 pytestmark = needs_recorder
@@ -118,3 +118,9 @@ def test_rings_are_small_where_memory_is(monkeypatch: pytest.MonkeyPatch) -> Non
     assert memory_limit.fitting(100) == (100, "")
     monkeypatch.setattr(memory_limit, "limits", lambda pid: iter(()))
     assert memory_limit.fitting(262144) == (262144, "")
+
+
+def test_of_all_who_start_programs(monkeypatch: pytest.MonkeyPatch, shim: Path) -> None:
+    """gdbcuda ab starts them as well."""
+    monkeypatch.setattr(memory_limit, "limits", lambda pid: iter([60 << 20]))
+    assert starting.environment({}, None, 32768, [])[starting.LAST] == "128"

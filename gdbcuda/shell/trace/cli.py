@@ -93,8 +93,7 @@ def run(wanted: TraceOptions) -> int:
     if wanted.stack > MOST_CALLERS:
         raise UserError(f"--stack is {MOST_CALLERS} at most, not {wanted.stack}")
     environment = starting.environment(os.environ, wanted.hook, last, wanted.places)
-    fit, of_memory = memory_limit.fitting(last)
-    environment[starting.LAST] = str(fit)
+    _, of_memory = memory_limit.fitting(last)
     of_order = preloaded.remark(os.environ, wanted.hook) if wanted.preload else ""
     for remark in filter(None, [of_order, of_memory, *starting.remarks(words[0])]):
         output.complain(f"gdbcuda: {visible(remark)}")

@@ -13,6 +13,7 @@ from gdbcuda import elf
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.shell.inherited import signals_of_a_shell
+from gdbcuda.shell.trace import memory_limit
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import meant
@@ -38,7 +39,8 @@ def environment(own: Mapping[str, str], hook: str | None, last: int, where: Sequ
     for library in libraries:
         if re.search(r"[ :]", library):
             raise UserError(f"the loader takes no library whose path has a space or a colon: {library}")
-    return {**own, LAST: str(last), PLACES: ",".join(checked(where)),
+    fit, _ = memory_limit.fitting(last)
+    return {**own, LAST: str(fit), PLACES: ",".join(checked(where)),
             "LD_AUDIT": joined(tracer, own.get("LD_AUDIT", "")),
             "LD_PRELOAD": joined(*libraries, own.get("LD_PRELOAD", ""))}  # fmt: skip
 
