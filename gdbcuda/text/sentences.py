@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 def counted(number: int, thing: str) -> str:
@@ -10,10 +10,11 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
-def some(names: list[str], most: int = 6) -> str:
-    """ "a, b and c" of a short list, "a, b, c and 12 more" of a long one."""
+def some(names: list[str], most: int = 6, say: Callable[[str], str] = str) -> str:
+    """ "a, b and c" of a short list, "a, b, c and 12 more" of a long one; ``say`` words each that is shown."""
     if len(names) > most:
-        return ", ".join(names[:most]) + f" and {len(names) - most} more"
+        return ", ".join(map(say, names[:most])) + f" and {len(names) - most} more"
+    names = [*map(say, names)]
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
 
 

@@ -232,5 +232,7 @@ def other_exports(subject: Subject) -> Answer:
     api_like = set(subject.hooked) | {"dlsym", "dlvsym", "dlopen", "_init", "_fini"}
     own = (name for name, symbol in exported.items() if not symbol.is_version and not name.startswith("__"))
     names = sorted(name for name in own if name not in api_like and not subject.table.function(name))
-    shown = [shortened(demangled(name), LONGEST_NAME) for name in names]
-    return f"besides API functions {counted(len(names), 'exported symbol')}: {some(shown)}" if names else None
+    if not names:
+        return None
+    shown = some(names, say=lambda name: shortened(demangled(name), LONGEST_NAME))
+    return f"besides API functions {counted(len(names), 'exported symbol')}: {shown}"
