@@ -53,18 +53,19 @@ def compared(wanted: AbOptions, words: Sequence[str], given: Mapping[str, str], 
     with running.folder_for(wanted.output) as folder:
         stdin = running.own_input(folder)
         runs, sides = both(plans, folder, stdin)
-        is_unseen = wanted.way == AUTO and way != STOPS and Comparison(*sides).is_blind
-        if is_unseen and goes_past_the_loader(wanted.hook[-1]):
+        found = Comparison(*sides)
+        if found.is_blind and wanted.way == AUTO and way != STOPS and goes_past_the_loader(wanted.hook[-1]):
             hook = visible(os.path.basename(wanted.hook[-1]))
             output.complain(f"gdbcuda: recorded again by stops, for {hook} finds functions without asking the loader")
             plans = [replace(plan, way=STOPS) for plan in plans]
             runs, sides = both(plans, folder, stdin)
+            found = Comparison(*sides)
         unsteady: set[str] = set()
         if wanted.twice:
             again = running.run(with_limit(plans[0], runs[0]), os.path.join(folder, AGAIN), stdin)
-            found = differences(Comparison(sides[0], side(again)), (seen(runs[0], sides[0]), again.outcome))
-            unsteady = {one.kind for one in found}
-        return report(runs, sides, allowed, unsteady)
+            by_itself = differences(Comparison(sides[0], side(again)), (seen(runs[0], sides[0]), again.outcome))
+            unsteady = {one.kind for one in by_itself}
+        return report(runs, found, allowed, unsteady)
 
 
 def both(plans: Sequence[RunPlan], folder: str, stdin: str | None) -> tuple[list[RecordedRun], tuple[RunSide, RunSide]]:
@@ -143,10 +144,8 @@ def differences(found: Comparison, outcomes: tuple[Outcome, Outcome]) -> list[Di
     return [*of_run.differences(), *found.findings.differences()]
 
 
-def report(
-    runs: Sequence[RecordedRun], sides: tuple[RunSide, RunSide], allowed: Allowed, unsteady: set[str]
-) -> AbReport:
-    found = Comparison(*sides)
+def report(runs: Sequence[RecordedRun], found: Comparison, allowed: Allowed, unsteady: set[str]) -> AbReport:
+    sides = found.sides
     outcomes = seen(runs[0], sides[0]), seen(runs[1], sides[1])
     memory = costs.own_memory(found.extra, sides[1])
     costs.note_memory(memory, found.findings)
