@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gdbcuda.adapter.adapter_file import Adapter
@@ -61,16 +62,24 @@ def lasting(hook: str, adapter: Adapter) -> list[Account]:
     """Of the first device, and of all that have something in use; [] where the adapter has no books."""
     if not adapter.books and not adapter.limit_variable:
         return []
-    count = devices(hook, adapter)
     try:
-        used, limits = (of_devices(hook, adapter, name, count) for name in ("used", "limit"))
+        count = devices(hook, adapter)
     except UserError as problem:
         return [Account(hook, 0, error=str(problem))]
-    for_all = limit_by_environment(adapter)
-    found = [Account(hook, device, in_use, for_all if limit is None else limit)
-             for device, (in_use, limit) in enumerate(zip(used, limits))]  # fmt: skip
+    found = of_devices(hook, adapter, count)
     return [one for one in found if one.used or one.error or not one.device][:MOST_SHOWN]
 
 
-def of_devices(hook: str, adapter: Adapter, name: str, count: int) -> list[int | None]:
-    return [*evaluation.numbers(adapter.books[name], hook, count)] if name in adapter.books else [None] * count
+def of_devices(hook: str, adapter: Adapter, count: int) -> list[Account]:
+    """Read at once; one by one where a device among them cannot be read, which hides no other."""
+    try:
+        used = numbers(hook, adapter, "used", count)
+        limits = numbers(hook, adapter, "limit", count) or [limit_by_environment(adapter)] * count
+    except UserError:
+        return [of(hook, adapter, device) for device in range(count)]
+    return [Account(hook, device, *both) for device, both in enumerate(zip(used or [None] * count, limits))]
+
+
+def numbers(hook: str, adapter: Adapter, name: str, count: int) -> Sequence[int | None]:
+    """Empty where the adapter does not tell."""
+    return evaluation.numbers(adapter.books[name], hook, count) if name in adapter.books else []
