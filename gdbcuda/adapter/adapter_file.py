@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import re
 from collections.abc import Mapping
@@ -74,6 +73,10 @@ def found_beside(library: str) -> str:
 
 def read(path: str) -> Adapter:
     """UserError, one line, with the place of a mistake."""
+    try:
+        import configparser  # some gdbs are packed with a part of Python's library alone
+    except ImportError:
+        raise UserError("the Python here has no module configparser, which reads them", page="own-books") from None
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#",),
                                        inline_comment_prefixes=("#",), default_section="")  # fmt: skip
     parser.optionxform = str  # type: ignore[assignment,method-assign]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,10 @@ def test_it_lies_beside_the_library_or_what_a_link_leads_to(tmp_path: Path) -> N
     assert adapter_file.found_beside(str(link)) == f"{real}-gdbcuda.ini" == adapter_file.found_beside(str(real))
     (tmp_path / "libhook.so-gdbcuda.ini").touch()
     assert adapter_file.found_beside(str(link)) == f"{link}-gdbcuda.ini"
+
+
+def test_a_python_without_the_reader_of_ini_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gdb that is packed with a part of Python's library still loads the extension."""
+    monkeypatch.setitem(sys.modules, "configparser", None)
+    with pytest.raises(UserError, match="the Python here has no module configparser"):
+        adapter_file.read(str(tmp_path / "any.ini"))
