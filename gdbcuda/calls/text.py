@@ -75,6 +75,13 @@ def nameless(value: int, kind: api.Type) -> str:
     return f"{value} (not in {kind.name})"
 
 
+def returned(data: Any, function: api.Function | None) -> str:
+    """ "CUDA_ERROR_OUT_OF_MEMORY", "-1 (not in CUresult)", of a pointer "NULL"."""
+    if function is not None and function.result.enum and isinstance(data, int) and data:
+        return nameless(data, function.result)
+    return value(data) if data is not None else "NULL"
+
+
 def behind(data: Mapping[str, Any], parameter: api.Parameter | None) -> str:
     if data.get("unreadable"):
         return f"{data['address']} -> (unreadable)"
@@ -161,11 +168,7 @@ class CallWriter:
         return " = " + self.paint(shown, "error" if has_failed else "ok")
 
     def result(self, name: str, result: Any) -> str:
-        """ "CUDA_ERROR_OUT_OF_MEMORY", "-1 (not in CUresult)", of a pointer "NULL"."""
-        function = self.table.function(name)
-        if function is not None and function.result.enum and isinstance(result, int) and result:
-            return nameless(result, function.result)
-        return value(result) if result is not None else "NULL"
+        return returned(result, self.table.function(name))
 
     def short(self, name: str) -> str:
         """A C++ name in a line or a table."""

@@ -20,6 +20,12 @@ def test_pointers_differ_from_run_to_run(capsys: pytest.CaptureFixture[str], tmp
     assert diff_of(capsys, tmp_path, first, second) == "No difference in 4 calls of the program.\n"
 
 
+def test_a_result_that_is_no_constant(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first, second = ([call(0, "cuInit", status=wrong, result=wrong)] for wrong in (4242, -1))
+    text = diff_of(capsys, tmp_path, first, second)
+    assert "result is 4242 (not in CUresult) in the first, -1 (not in CUresult) in the second\n" in text
+
+
 def test_diff_finds_the_first_of_each_kind(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     first = [alloc_of(0, "0x100"), alloc_of(1, "0x110"), free_of(2, "0x100"), alloc_of(3, "0x1"), free_of(4, "0x110")]
     second = [alloc_of(0, "0x200"), alloc_of(1, "0x210", 65), free_of(2, "0x210"),

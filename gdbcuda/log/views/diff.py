@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.text import CallWriter, value
+from gdbcuda.calls.text import CallWriter, returned, value
 from gdbcuda.log.views.pairs import Pairs, UnlikeValue, unlike_values
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -134,9 +134,12 @@ def differences(ours: Call | None, theirs: Call | None, pairs: Pairs) -> Iterato
 def members(found: list[UnlikeValue], symbol: str) -> str:
     function = api.load().function(symbol)
     parameters = {p.name: p for p in function.parameters} if function is not None else {}
-    rows = (f"{name} is {shown(one, parameters.get(name))} in the first, "
-            f"{shown(other, parameters.get(name))} in the second" for _, name, one, other in found)  # fmt: skip
-    return "; ".join(rows)
+
+    def told(name: str, data: Any) -> str:
+        return returned(data, function) if name == "result" else shown(data, parameters.get(name))
+
+    return "; ".join(f"{name} is {told(name, one)} in the first, {told(name, other)} in the second"
+                     for _, name, one, other in found)  # fmt: skip
 
 
 def shown(data: Any, parameter: api.Parameter | None) -> str:
