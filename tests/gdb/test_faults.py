@@ -274,6 +274,15 @@ def test_files_that_are_none(local: Scenario, odd_files: Path) -> None:
         assert is_written or said.startswith(f"{command.removesuffix(' --to').removesuffix(' save')}"), (one, said)
 
 
+def test_a_program_that_is_rebuilt_and_run_again(local: Scenario, compile_c) -> None:
+    """gdb sets the hit counts back before there is a thread."""
+    program = compile_c("program", "int number = 1; void here(void) {} int main(void) { here(); return 0; }", "-g")
+    rebuilt = f"shell touch -d '+5 seconds' {program}"
+    text = local.run(program, "set confirm off", "break here", "RUN", rebuilt, "run", "info breakpoints", hook=None)
+    assert "has changed; re-reading symbols" in text
+    assert "breakpoint already hit 1 time" in text and "fault of gdbcuda" not in text, text
+
+
 def test_a_hook_library_that_is_rebuilt_meanwhile(local: Scenario, compile_c, tmp_path: Path) -> None:
     """Cut off, empty, gone: each command says so in one line."""
     hook = compile_c("libmine.so", "int cuInit(unsigned n) { return 0; }", "-shared")

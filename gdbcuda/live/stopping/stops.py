@@ -140,6 +140,8 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
 
 def moment() -> tuple[int, ...]:
     """The same for all the breakpoints that one instruction hits; in another call something is different."""
+    if gdb.selected_thread() is None:  # `run`, again: the counts begin at 0
+        return ()
     try:
         machine = call_registers.here()
         return call_registers.thread_number(), process.register(machine.stack_pointer), *machine.moment()
