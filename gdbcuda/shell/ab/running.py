@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -73,19 +73,24 @@ def to_its_end(
 ) -> Outcome:  # fmt: skip
     paths = [os.path.join(folder, name) for name in names]
 
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
     def in_child() -> None:
         signals_of_a_shell()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if kept:
             starting.keep_all(kept)
 
     with open(paths[0], "wb") as out, open(paths[1], "wb") as errors, given(stdin) as source:
         began = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, *ENDING))  # until somebody can end the program for it
         try:
             child = subprocess.Popen(words, env=dict(environment), stdin=source, stdout=out, stderr=errors,
                                      preexec_fn=in_child, start_new_session=True)  # fmt: skip
         except OSError as problem:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             raise UserError(f"cannot start {visible(words[0])}: {problem.strerror}") from None
-        status, memory, is_late = waited(child.pid, began + limit if limit else None)
+        status, memory, is_late = waited(child.pid, began + limit if limit else None, before)
         child.returncode = status
     texts = [contents(path) for path in paths]
     taken = time.monotonic() - began
@@ -101,12 +106,13 @@ def given(stdin: str | None) -> Iterator[BinaryIO | None]:
         yield source
 
 
-def waited(pid: int, deadline: float | None) -> tuple[int, int, bool]:
+def waited(pid: int, deadline: float | None, signals: Iterable[int]) -> tuple[int, int, bool]:
     """(status as wait says it, KiB of memory, whether it was too late). What ends us ends the program first."""
     is_late = False
     for number in ENDING:
         signal.signal(number, signal.default_int_handler)
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         while True:
             found, status, usage = os.wait4(pid, os.WNOHANG)
             if found:
