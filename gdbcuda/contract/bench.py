@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs.building import Workshop
 from gdbcuda.contract.program import Ended, LoadedPlace, Program, Start
 from gdbcuda.contract.showing_program import Shown
-from gdbcuda.contract.targets import DLSYM, LINKED, HookTarget, by_name, hooked, places
+from gdbcuda.contract.targets import DLSYM, LIBRARY_OF, LINKED, HookTarget, by_name, hooked, places
 
 
 @dataclass
@@ -36,6 +37,7 @@ class Bench:
     last: Shown | None = None  # the call that was made last
     ended: int = 0  # programs that did not end by themselves
     is_apart: bool = False
+    is_real: bool = False  # over the driver of this machine
 
     @cached_property
     def table(self) -> api.Table:
@@ -80,7 +82,18 @@ class Bench:
 
     @cached_property
     def workshop(self) -> Workshop:
-        return Workshop(Path(self.folder), Path(self.build) / "standin", self.hook, dict(self.settings))
+        return Workshop(Path(self.folder), Path(self.build) / "standin", self.hook, dict(self.settings),
+                        libraries=self.libraries)  # fmt: skip
+
+    @cached_property
+    def libraries(self) -> str:
+        """Where the loader looks first. The program of the cases is linked against libcudart, which a machine with a
+        driver need not have: the stand-in's is there then, and nobody calls it."""
+        if not self.is_real:
+            return f"{self.build}/standin"
+        runtime = os.path.join(self.folder, LIBRARY_OF["runtime"])
+        os.symlink(os.path.join(self.build, "standin", LIBRARY_OF["runtime"]), runtime)
+        return ":".join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), self.folder]))
 
     @property
     def templates(self) -> Path:
@@ -110,7 +123,7 @@ class Bench:
         return known
 
     def begun(self, start: Start) -> Program:
-        program = Program(start, self.build, tempfile.mkdtemp(dir=self.folder))
+        program = Program(start, self.build, tempfile.mkdtemp(dir=self.folder), self.libraries)
         if start.is_ready:
             program.prepare()
         return program

@@ -73,6 +73,7 @@ class Program:
     start: Start
     build: str
     folder: str
+    libraries: str  # as LD_LIBRARY_PATH
     arena: int = 0
     versions: str = ""
     kept: dict[object, int] = field(default_factory=dict)  # addresses, the same in each copy
@@ -99,7 +100,7 @@ class Program:
 
     def environment(self, own: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in own.items() if not name.startswith(("LD_", "GDBCUDA_", "CUDA_"))}
-        found = {**kept, **dict(self.start.settings), SEEN: self.seen_path, "LD_LIBRARY_PATH": f"{self.build}/standin"}
+        found = {**kept, **dict(self.start.settings), SEEN: self.seen_path, "LD_LIBRARY_PATH": self.libraries}
         if self.start.hook:
             found["LD_PRELOAD"] = self.start.hook
         return found

@@ -55,18 +55,20 @@ class Group(NamedTuple):
     name: str
     means: str
     cases: Callable[[Bench], Iterator[Case]]
+    is_prescribed: bool = False
 
 
 GROUPS: dict[str, Group] = {}
 _Cases = Callable[["Bench"], Iterator[Case]]
 
 
-def contract(name: str, *, means: str) -> Callable[[_Cases], _Cases]:
-    """Registers a function that makes the cases of a group. ``means``: what a hook library owes, in a line."""
+def contract(name: str, *, means: str, is_prescribed: bool = False) -> Callable[[_Cases], _Cases]:
+    """Registers a function that makes the cases of a group. ``means``: what a hook library owes, in a line;
+    ``is_prescribed``: the driver is told what to answer, which only the stand-in does."""
     assert name not in GROUPS, name
 
     def register(function: _Cases) -> _Cases:
-        GROUPS[name] = Group(name, means, function)
+        GROUPS[name] = Group(name, means, function, is_prescribed)
         return function
 
     return register

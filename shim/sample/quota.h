@@ -92,6 +92,31 @@ static void unlock_blocks(void)
     let_signals();
 }
 
+/* A region of its own has a lock of its own, which the child cannot give back: it is another process's. */
+static void before_fork(void)
+{
+    hold_signals();
+    if (region == &own)
+        pthread_mutex_lock(&own.lock);
+    pthread_mutex_lock(&blocks_lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&blocks_lock);
+    if (region == &own)
+        pthread_mutex_unlock(&own.lock);
+    let_signals();
+}
+
+static void in_child(void)
+{
+    pthread_mutex_unlock(&blocks_lock);
+    if (region == &own)
+        make_ready();
+    let_signals();
+}
+
 /* The kernel takes the lock of a file back when a process ends; close does not, for a mapping keeps the file open. */
 __attribute__((constructor)) static void open_region(void)
 {
@@ -108,7 +133,7 @@ __attribute__((constructor)) static void open_region(void)
         flock(file, LOCK_UN);
         close(file);
     }
-    pthread_atfork(lock_blocks, unlock_blocks, unlock_blocks);
+    pthread_atfork(before_fork, after_fork, in_child);
 }
 
 static void lock_region(void)

@@ -27,3 +27,8 @@ def test_a_library_that_is_reached_by_dlsym_alone(files: ConformFiles) -> None:
     assert files.broken(hook, "--only", "life/preload") == []
     report = files.data(hook, "--only", "books/cuMemAlloc_v2", "--limit", "1536m")
     assert "cuMemAlloc_v2 grants more than the limit" in [one["broken"] for one in report["broken"]]
+
+
+def test_a_lock_that_no_other_process_has_over_a_fork(files: ConformFiles) -> None:
+    """Without a region that is shared, the lock is the process's own."""
+    assert files.broken(files.shim / "sample/quota_hook.so", "--only", "life/fork") == []

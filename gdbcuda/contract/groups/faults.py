@@ -12,8 +12,10 @@ from gdbcuda.contract.failing.run import FailingRun
 from gdbcuda.contract.registry import Broken, Case, contract
 from gdbcuda.contract.targets import HookTarget
 
+MEANS = "the driver fails once, in any call of it: the program sees it, and all works as before then"
 
-@contract("faults", means="the driver fails once, in any call of it: the program sees it, and all works as before then")
+
+@contract("faults", means=MEANS, is_prescribed=True)
 def faults(bench: Bench) -> Iterator[Case]:
     for target in bench.targets:
         if can_fail(bench.table.functions[target.symbol]):

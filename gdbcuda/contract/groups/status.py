@@ -24,7 +24,10 @@ MOST_NAMES = 4
 Deed = Callable[[OneCall], Iterator[Broken]]
 
 
-@contract("status", means="each status is passed on, and no other; a call that fails writes nothing; NULL is no crash")
+MEANS = "each status is passed on, and no other; a call that fails writes nothing; NULL is no crash"
+
+
+@contract("status", means=MEANS, is_prescribed=True)
 def status(bench: Bench) -> Iterator[Case]:
     for target in bench.targets:
         function = bench.table.functions[target.symbol]

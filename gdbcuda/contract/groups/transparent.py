@@ -14,7 +14,8 @@ ROUNDS = 3
 SUCCESS = 0
 
 
-@contract("transparent", means="arguments, result, out-values and errno pass unchanged; nothing else is written")
+@contract("transparent", is_prescribed=True,
+          means="arguments, result, out-values and errno pass unchanged; nothing else is written")  # fmt: skip
 def transparent(bench: Bench) -> Iterator[Case]:
     for target in bench.targets:
         yield Case("transparent", bench.called(target), partial(passes_on, target))

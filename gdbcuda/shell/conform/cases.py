@@ -31,11 +31,21 @@ def run(wanted: ConformOptions, allowed: Allowed) -> ConformReport:
     hook = checked(str(wanted.lib))
     build = built()
     with bench(hook, build, wanted) as one, waiting.told("gdbcuda conform"):
+        if wanted.real:
+            need_driver(one)
         try:
             chosen = list(cases(one, wanted.only))
         except Ended as how:
             return runs.none(one, str(how))
         return runs.of(one, chosen, wanted.seconds, allowed)
+
+
+def need_driver(bench: Bench) -> None:
+    """`UserError` where a program does not begin without the hook library either."""
+    try:
+        bench.program(bench.bare)
+    except Ended as how:
+        raise UserError(f"--real needs a driver on this machine: a program {str(how).partition(' ')[2]}") from None
 
 
 def shown(wanted: ConformOptions) -> str:
@@ -49,7 +59,11 @@ def shown(wanted: ConformOptions) -> str:
 
 def cases(bench: Bench, patterns: list[str]) -> Iterator[Case]:
     """`UserError` for a glob that is of no case."""
-    made = [case for group in load_groups().values() for case in group.cases(bench)]
+    groups = [one for one in load_groups().values() if not (bench.is_real and one.is_prescribed)]
+    for group in load_groups().values():
+        if group not in groups:
+            bench.note(f"{group.name}: no driver but the stand-in answers as it is told")
+    made = [case for group in groups for case in group.cases(bench)]
     for pattern in patterns:
         names = {*load_groups(), *(case.about for case in made)}
         if pattern not in load_groups() and not any(case.matches(pattern) for case in made):
@@ -60,7 +74,8 @@ def cases(bench: Bench, patterns: list[str]) -> Iterator[Case]:
 @contextmanager
 def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
     made = tempfile.mkdtemp(prefix="gdbcuda-conform-")
-    one = Bench(hook, build, made, tuple(settings(wanted.env).items()), wanted.seed, wanted.limit)
+    one = Bench(hook, build, made, tuple(settings(wanted.env).items()), wanted.seed, wanted.limit,
+                is_real=wanted.real)  # fmt: skip
     try:
         yield one
     finally:

@@ -16,6 +16,7 @@ class ConformOptions(Coloured):
     seed: int = option(NUMBER, f"other arguments, in another order ({SEED})", default=SEED)
     env: list[str] = options(text("NAME=VALUE"), "a variable of the hook library's environment")
     limit: int = option(SIZE, "how much memory the hook library lets a process have in that environment", default=0)
+    real: bool = flag("over the driver of this machine: what needs prescribed answers is left out")
     allow: str | None = option(FILE, "what is meant, one a line")
     accept: str | None = option(FILE, "write such a file, which allows all that was found")
     json: bool = flag("for scripts: one JSON object")
