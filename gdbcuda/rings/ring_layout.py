@@ -107,12 +107,14 @@ CALL_BEGINS = int.from_bytes(b"\0\0\0\0\0cal", "little")
 
 # At PYTHON_SYMBOL: how a CPython in the process lays out its structs, as `cpython.layouts` names it. RUNTIME: its
 # _PyRuntime, 0 where there is none. FRAME, THROUGH: from the thread state to its frame. NAMES: of functions whose calls
-# get the Python that led to them.
+# get the Python that led to them. TOLD: where what belongs into PYTHON_STACKS is, in a process that has no folder, and
+# how many bytes were asked for of it; MOST_TOLD at most are there.
+PYTHON_SYMBOL, MOST_TOLD = "gdbcuda_python_v1", 16 << 20
 PYTHON_FIELDS = ("FRAME", "THROUGH", "PTHREAD", "KEY", "FRAME_SIZE", "PREVIOUS", "CODE", "POSITION", "OWNER",
                  "CODE_MASK", "CODE_START", "CODE_FILE", "CODE_NAME", "CODE_FIRST_LINE", "CODE_LINES",
                  "CODE_OBJECT_SIZE", "BYTES_SIZE", "BYTES_DATA", "TEXT_LENGTH", "TEXT_STATE", "TEXT_ASCII",
                  "TEXT_COMPACT", "STATE_SHIFT")  # fmt: skip
-PYTHON = offsets("RUNTIME", "VERSION", "SALT", "NAMES", "NAMES_SIZE", *PYTHON_FIELDS)
+PYTHON = offsets("RUNTIME", "VERSION", "SALT", "NAMES", "NAMES_SIZE", "TOLD", "TOLD_SIZE", *PYTHON_FIELDS)
 IS_PYTHON, MOST_PYTHON = 1 << 63, 128
 
 # The file of a trace folder with what these ids mean. A stack: MAGIC_STACK, its id, how many frames, and of each the
@@ -142,7 +144,7 @@ NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WOR
            "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "FRONT_OUT_WORDS", "RING_RECORD",
            "HAS_ARGUMENTS", "HAS_OUTS", "HAS_CALLERS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
            "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
-           "A_FILTER", "PAST_LIBC", "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON",
+           "A_FILTER", "PAST_LIBC", "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON", "MOST_TOLD",
            "MAGIC_STACK", "MAGIC_CODE")  # fmt: skip
 
 

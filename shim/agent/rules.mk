@@ -3,7 +3,7 @@
 
 AGENT_LIBRARY := build/libgdbcuda.so
 AGENT_BUILD := build/agent
-AGENT_SOURCES := agent/guards.S trace/files.c $(wildcard recorder/*.S recorder/*.c)
+AGENT_SOURCES := agent/guards.S trace/files.c trace/python.c $(wildcard recorder/*.S recorder/*.c)
 RING_LAYOUT := $(AGENT_BUILD)/ring_layout.h
 
 ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
@@ -20,4 +20,4 @@ $(RING_LAYOUT): ../gdbcuda/rings/ring_layout.py ../gdbcuda/files/word_layout.py
 	$(GENERATE) -m gdbcuda.rings.ring_layout > $@
 
 $(AGENT_LIBRARY): $(AGENT_SOURCES) $(wildcard recorder/*.h trace/*.h) $(RING_LAYOUT) agent/rules.mk
-	$(CC) $(AGENT_FLAGS) -Irecorder -shared -nostdlib -Wl,-z,noexecstack,-z,defs,-z,nodelete,--build-id -o $@ $(AGENT_SOURCES)
+	$(CC) $(AGENT_FLAGS) -Irecorder -Itrace -shared -nostdlib -Wl,-z,noexecstack,-z,defs,-z,nodelete,--build-id -o $@ $(AGENT_SOURCES)

@@ -66,7 +66,7 @@ static int may_be_python(const struct link_map *object)
 static void take(word *python, const word *words)
 {
     for (word i = 0; i < PYTHON_SIZE; i++)
-        if (i != PYTHON_NAMES && i != PYTHON_NAMES_SIZE && i != PYTHON_SALT)
+        if (i == PYTHON_RUNTIME || i == PYTHON_VERSION || i >= PYTHON_FRAME)
             python[i] = words[i];
 }
 

@@ -175,7 +175,7 @@ def test_a_file_that_is_cut_off_or_spoilt(trace: Trace, tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("--python-for", "cuMemAllocc", "--", "true"), "no function 'cuMemAllocc' in the API"),
-        (("--python", "-p", "1"), "--python is for a program that is started"),
+        (("--python-for", "cuMemAllocc", "-p", "1"), "no function 'cuMemAllocc' in the API"),
         (("--python", "--with", "strace", "--", "true"), "--python is for --with recorder"),
     ],
 )

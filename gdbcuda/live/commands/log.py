@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gdbcuda import condition as conditions
 from gdbcuda.command_line.argument_types import FILE, FOLDER, NUMBER
-from gdbcuda.command_line.options import Options, condition, flag, option, word, words
+from gdbcuda.command_line.options import Options, condition, flag, option, options, word, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.frames import condition_words
@@ -64,6 +64,8 @@ class StartOptions(Options):
     memory: bool = flag("what allocates, frees, copies and fills: all that cuda-memory needs")
     keep: str | None = option(FOLDER, "with --fast: the process keeps its calls in a new folder")
     last: int = option(NUMBER, "with --keep: of each thread the last N calls at least (8192)", default=0)
+    python: bool = flag("with --fast: the lines of Python that led to each call that makes memory")
+    python_for: list[str] = options(FUNCTION, "with --fast: the same for calls of these functions")
     gpu: bool = flag("with --keep: what the GPU does as well, from the next run on")
     fast: bool = flag("the process itself notes the calls, some 30 ns each, and is read where it stops")
     condition: str | None = condition(
@@ -94,6 +96,8 @@ def cuda_log_start(wanted: StartOptions) -> str:
         fast.require_possible(wish)
     elif wanted.keep or wanted.last:
         raise UserError("--keep and --last are of --fast", page="log")
+    elif wanted.python or wanted.python_for:
+        raise UserError("--python is of --fast: by stops every call has its lines of Python", page="python")
     is_at_entry = wanted.fast and process.is_alive() and come_in(wish)
     recorder = call_log.start(wish, wanted.to, wanted.fast, is_at_entry)
     preload.give(of_gpu)
@@ -130,6 +134,7 @@ def come_in(wish: RecordWish) -> bool:
 
 def make_wish(wanted: StartOptions) -> RecordWish:
     from gdbcuda.live.recording.footprint import RecordWish  # loaded when first used
+    from gdbcuda.shell.trace import python_names
 
     table = table_version.table()
     symbols = {f.symbol for pattern in wanted.function for f in table.find(pattern) or names.unknown(pattern, table)}
@@ -143,8 +148,9 @@ def make_wish(wanted: StartOptions) -> RecordWish:
     if condition is not None:
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
     folder = new_folder(wanted.keep) if wanted.keep else ""
+    of_python = python_names.wanted(wanted.python_for, table, wanted.python)
     return RecordWish(frozenset(symbols), wanted.places, wanted.callers, wanted.stack, condition, folder, wanted.last,
-                      releases)  # fmt: skip
+                      of_python, releases)  # fmt: skip
 
 
 def new_folder(path: str) -> str:

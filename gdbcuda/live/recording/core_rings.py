@@ -25,6 +25,7 @@ from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process.told_python import ToldPython
 from gdbcuda.live.recording.log_notes import LogNotes
 from gdbcuda.rings import ring_calls, trace_files
 from gdbcuda.rings.ring import Record, Ring, RingReader
@@ -34,6 +35,7 @@ from gdbcuda.rings.ring_layout import (
     MAGIC,
     MOST_ENTRIES,
     PROCESS,
+    PYTHON_SYMBOL,
     RING_HEADER,
     STATE_SYMBOL,
     TRACE,
@@ -62,6 +64,7 @@ def read_once(sinks: list[Sink], number: int) -> int:
 class CoreCalls(LogNotes):
     def __init__(self, library: Image, sinks: list[Sink]) -> None:
         super().__init__(RecordWish(frozenset()), sinks)
+        self.library = library
         self.memory, self.table = process.InferiorMemory(), table_version.table()
         state, trace = library.lookup(STATE_SYMBOL), library.lookup(TRACE_SYMBOL)
         if state is None or trace is None:
@@ -77,9 +80,21 @@ class CoreCalls(LogNotes):
         calls = self.calls(found, known, number)
         for back in {call.caller for call in calls if call.caller is not None}:
             self.place(code_places.caller(back))
+        self.name_python(calls)
         self.say_what_is_missing([one for one, _ in found], len(calls))
         self.pass_on(calls)
         return number + len(calls)
+
+    def name_python(self, calls: list[Call]) -> None:
+        words = self.library.lookup(PYTHON_SYMBOL)
+        if words is not None:
+            pythons = ToldPython(words.address, self.folder())
+            pythons.read({call.python for call in calls}, self.script)
+            pythons.name(calls)
+
+    def folder(self) -> str:
+        """Where its files are, "" for nowhere."""
+        return os.fsdecode(self.memory.read(self.trace, TRACE["PLACES"] * WORD).partition(b"\0")[0])
 
     def known(self) -> dict[int, RecordedFunction]:
         """By slot, as the process was told."""
@@ -118,7 +133,7 @@ class CoreCalls(LogNotes):
 
     def say_what_is_missing(self, rings: list[Ring], count: int) -> None:
         lost = sum(map(missing, rings))
-        folder = os.fsdecode(self.memory.read(self.trace, TRACE["PLACES"] * WORD).partition(b"\0")[0])
+        folder = self.folder()
         if lost:
             more = f" (gdbcuda log show {visible(folder)} has what is in its files)" if folder else ""
             console.write(f"gdbcuda: {count} calls are in the core file, {lost} are not, or were overwritten{more}\n")

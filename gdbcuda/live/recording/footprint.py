@@ -24,6 +24,7 @@ class RecordWish:
     condition: conditions.Condition | None = None
     folder: str = ""  # where the process itself keeps its calls, of each thread the last so many
     last: int = 0
+    python: frozenset[str] = frozenset()  # of these the process itself notes the lines of Python that led there
     releases: frozenset[str] = frozenset()  # of the functions those that nobody named: what these hand out goes back
 
     @property

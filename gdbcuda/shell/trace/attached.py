@@ -114,6 +114,14 @@ def ended_by_signals() -> Iterator[list[int]]:
             signal.signal(one, handler)
 
 
+def python_words(is_of_memory: bool, functions: Sequence[str]) -> Iterator[str]:
+    """For cuda-log start."""
+    if is_of_memory:
+        yield "--python"
+    for one in functions:
+        yield from ("--python-for", shlex.quote(one))
+
+
 def words_of(condition: str | None, where: Sequence[str], last: int, callers: int) -> Iterator[str]:
     """For cuda-log start."""
     if where:

@@ -120,19 +120,20 @@ def run(wanted: TraceOptions) -> int:
 
 
 def attach(wanted: TraceOptions, words: list[str]) -> int:
-    from gdbcuda.shell.trace import attached, memory_limit, starting
+    from gdbcuda import api
+    from gdbcuda.shell.trace import attached, memory_limit, python_names, starting
 
     if wanted.gpu:
         raise UserError("CUPTI comes in when a program initializes CUDA: --gpu is for a program that is started")
-    if wanted.python or wanted.python_for:
-        raise UserError("--python is for a program that is started: gdbcuda run, or cuda-log start --stack in gdb")
     if words or wanted.hook:
         raise UserError("-p PID is a process that runs: it takes neither a program nor --hook")
     places = [one for one in starting.checked(wanted.places) if one]
     last, of_memory = memory_limit.fitting(wanted.last or (AHEAD if wanted.all else LAST), int(wanted.pid or 0))
     if of_memory:
         output.complain(f"gdbcuda: {of_memory}")
-    start = list(attached.words_of(wanted.condition, places, last, wanted.stack))
+    python_names.wanted(wanted.python_for, api.load(), wanted.python)  # said before gdb is started
+    start = [*attached.python_words(wanted.python, wanted.python_for),
+             *attached.words_of(wanted.condition, places, last, wanted.stack)]  # fmt: skip
     folder = os.path.abspath(wanted.output or f"trace-{wanted.pid}-{time.strftime('%Y%m%d-%H%M%S')}")
     return attached.run(int(wanted.pid or 0), wanted.seconds, folder, start, wanted.all)
 

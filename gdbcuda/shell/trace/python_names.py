@@ -11,11 +11,16 @@ from gdbcuda.text.sentences import meant
 
 
 def packed(patterns: Sequence[str], table: api.Table, makes_memory: bool) -> bytes:
-    """One in each line. `UserError` for a pattern that no function has."""
+    """One in each line."""
+    return "".join(f"{name}\n" for name in sorted(wanted(patterns, table, makes_memory))).encode()
+
+
+def wanted(patterns: Sequence[str], table: api.Table, makes_memory: bool) -> frozenset[str]:
+    """`UserError` for a pattern that no function has."""
     found = {name for pattern in patterns for name in functions(pattern, table)}
     if makes_memory:
         found.update(one.symbol for one in table.functions.values() if hands_out_memory(one))
-    return "".join(f"{name}\n" for name in sorted(found)).encode()
+    return frozenset(found)
 
 
 def functions(pattern: str, table: api.Table) -> Iterator[str]:

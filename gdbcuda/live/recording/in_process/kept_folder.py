@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.errors import UserError
-from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.recording.in_process import slots
+from gdbcuda.live.recording.in_process.past_gdb import write, write_word
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.rings.ring_layout import (
     A_FUNCTION,
@@ -132,16 +132,3 @@ def append(path: str, at: int, raw: bytes) -> None:
         os.pwrite(file, raw, at)
     finally:
         os.close(file)
-
-
-def write(address: int, raw: bytes) -> None:
-    """Past gdb, which refuses when it has told that a thread goes on."""
-    memory = process.raw_memory()
-    if memory is None:
-        gdb.selected_inferior().write_memory(address, raw)
-    else:
-        memory.write(address, raw)
-
-
-def write_word(address: int, value: int) -> None:
-    write(address, value.to_bytes(WORD, "little"))

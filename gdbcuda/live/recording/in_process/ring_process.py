@@ -25,6 +25,7 @@ from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process import entry_plans, onward_code, recorded_guards, slots
 from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
 from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
+from gdbcuda.live.recording.in_process.told_python import ToldPython
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.trampoline import Trampoline
@@ -39,7 +40,8 @@ class RingProcess:
     """``known``: by slot; ``spots`` and ``patches``: of recorded functions, by address; ``left_alone``: the others, and
     why; ``fresh``: in objects that have just been loaded; ``threads``: gdb's numbers, by the kernel's; ``calls``: by
     ring; ``read``: what is not decoded yet; ``watches``: on calls that matter; ``far``: too far for a jump;
-    ``looked_at``: calls past libc that are watched; ``careful``: why it makes no system call, where none was seen."""
+    ``looked_at``: calls past libc that are watched; ``careful``: why it makes no system call, where none was seen;
+    ``python_for``: functions whose calls get their lines of Python, as ``pythons`` knows them."""
 
     number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
     known: dict[int, RecordedFunction] = field(default_factory=dict)
@@ -55,6 +57,8 @@ class RingProcess:
     far: list[PlannedEntry] = field(default_factory=list)
     looked_at: set[int] = field(default_factory=set)
     careful: str = ""
+    python_for: frozenset[str] = frozenset()
+    pythons: ToldPython = field(default_factory=ToldPython)
 
     def begin(self) -> bool:
         """False while the process has not loaded our library. What others have recorded is not told."""
@@ -119,7 +123,7 @@ class RingProcess:
     def tell_slot(self, number: int, spot: PlantingSpot, original: int, address: int = 0) -> None:
         function = table_version.table().functions[spot.symbol]
         self.known[number] = RecordedFunction(function, spot.layer, os.path.basename(spot.file))
-        slots.tell(number, self.known[number], original, address)
+        slots.tell(number, self.known[number], original, address, spot.symbol in self.python_for)
 
     def beside_guard(self, function: int) -> RecordedEntry | None:
         """Its calls go through a guard's trampoline, which sends them here; None where they are not recorded."""

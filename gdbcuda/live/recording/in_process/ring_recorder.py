@@ -82,6 +82,8 @@ class RingRecorder(LogNotes):
         if not state.begin():
             return False
         kept_folder.begin(state, self.wish.folder, self.wish.last, self.wish.stack)
+        state.python_for = self.wish.python
+        state.pythons.begin(state.python_for, self.wish.folder)
         return True
 
     def look_out(self, state: RingProcess) -> None:
@@ -132,10 +134,11 @@ class RingRecorder(LogNotes):
     def on_loaded(self) -> None:
         """Behind a load: no thread is in the new object yet."""
         state = self.processes()
+        state.pythons.begin(state.python_for, self.wish.folder)
         if state.watches is not None:
             sandboxes.look_out_past_libc(state)
         self.write_fresh()
-        if self.wish.folder and state.patches:  # nobody may stop it any more
+        if state.patches and not process.is_remote():  # nobody may stop it any more, and a core file has what it knows
             kept_folder.tell(state)
         if state.far and state.reader is not None and not seccomp.is_confined():
             near_pages.send_for(state, self.write_fresh)
@@ -183,6 +186,7 @@ class RingRecorder(LogNotes):
         for back in {one.back for _, records in found for one in records}:
             if ("place", back) not in self.noted():
                 self.place(code_places.caller(back))
+        state.pythons.read({one.callers[0] for _, records in found for one in records if one.callers}, self.script)
         for one, records in found:
             self.note_kernels(state, records)
             state.read.append((one, records))
@@ -209,6 +213,7 @@ class RingRecorder(LogNotes):
 
     def tell(self, state: RingProcess) -> None:
         calls, ended = state.decode(self.number, self.epoch, self.is_wanted)
+        state.pythons.name(calls)
         self.number += len(calls)
         self.pass_on(calls, ended)
 

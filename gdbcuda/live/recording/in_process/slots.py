@@ -121,9 +121,11 @@ def place(entries: Sequence[PlannedEntry]) -> list[Onward | str]:
     return made
 
 
-def tell(number: int, known: RecordedFunction, original: int, address: int = 0) -> None:
+def tell(number: int, known: RecordedFunction, original: int, address: int = 0, has_python: bool = False) -> None:
     """The process learns what the slot stands for, and what to call in its place."""
-    words = struct.pack(f"<{ring_layout.FUNCTION['SIZE']}Q", *known.words(original, address))
+    found = known.words(original, address)
+    found[ring_layout.FUNCTION["PYTHON"]] = int(has_python)
+    words = struct.pack(f"<{ring_layout.FUNCTION['SIZE']}Q", *found)
     detours.write(require(ring_layout.FUNCTIONS_SYMBOL) + number * len(words), words, prove=False)
 
 
