@@ -14,6 +14,8 @@ def test_the_verdict_is_shown_at_load(local: Scenario) -> None:
     assert "check: will be reached" in local.run("test_alloc")
     wrong = local.sample("wrong") / "only_dlsym.so"
     assert "check: will not be reached by this program" in local.run("test_alloc", hook=wrong)
+    unchecked = local.run("test_alloc", f"cuda-load {wrong} --unchecked", "cuda-check --quiet", hook=None)
+    assert "check: " not in unchecked and "will not be reached by this program" in unchecked
 
 
 @pytest.mark.parametrize(

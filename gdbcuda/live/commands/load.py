@@ -22,6 +22,7 @@ class LoadOptions(Options):
         text("PATH"), "its path on the machine of the program, if elsewhere (target extended-remote)"
     )
     adapter: str | None = option(FILE, "what only its author knows of it (default: LIB-gdbcuda.ini, beside it)")
+    unchecked: bool = flag("without a look at its build; cuda-check looks when it is asked")
     remove: bool = flag("take the library out again, from the next run on")
 
 
@@ -43,6 +44,7 @@ def cuda_load(wanted: LoadOptions) -> str:
     Examples:
       cuda-load ./libvgpu.so
       cuda-load ./libtrace.so --last
+      cuda-load ./libvgpu.so --unchecked
       cuda-load ./build/libvgpu.so --there /usr/local/vgpu/libvgpu.so
       cuda-load ./libtrace.so --remove"""
     from gdbcuda.live.books import adapters
@@ -56,7 +58,7 @@ def cuda_load(wanted: LoadOptions) -> str:
         raise UserError(f"--there names {there}: the library is known by its name, which is {os.path.basename(path)}")
     if wanted.adapter:
         adapters.name_for(path, wanted.adapter)
-    return put_in(path, wanted.last, there)
+    return put_in(path, wanted, there)
 
 
 def adapted(file: str) -> str:
@@ -82,10 +84,11 @@ def adapter_line(hook: str) -> str:
         return visible(f"adapter not read: {problem}")
 
 
-def put_in(path: str, last: bool, there: str) -> str:
-    lines = [describe(path), visible(f"check: {verdict(path)}"), adapter_line(path)]
+def put_in(path: str, wanted: LoadOptions, there: str) -> str:
+    verdict = "" if wanted.unchecked else visible(f"check: {verdict_on(path)}")
+    lines = [describe(path), verdict, adapter_line(path)]
     if not process.is_remote() or process.connection() == "extended-remote":
-        preload.add(path, behind=last, there=there)
+        preload.add(path, behind=wanted.last, there=there)
         lines += map(visible, (load_remarks.in_front(path), load_remarks.leaks(path), load_remarks.reach()))
     layers.remember_hook(path)
     if process.is_alive():
@@ -121,7 +124,7 @@ def describe(path: str) -> str:
     return visible(f"hook {os.path.basename(path)}: exports {exported}; {debug}")
 
 
-def verdict(path: str) -> str:
+def verdict_on(path: str) -> str:
     from gdbcuda.live.commands.check import report_on
 
     return report_on(path).verdict
