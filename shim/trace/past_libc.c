@@ -11,7 +11,30 @@
 #define MOST_READ (1ul << 26)
 #define MOST_EXACT (1ul << 18) /* in more code the two bytes are often something else */
 
+/* .eh_frame_hdr: version 1; 32-bit numbers from their own place, without a sign, and from the table's place */
+#define TABLE_FORM 0x3b031b01u
+
 typedef unsigned char byte;
+
+struct range {
+    word begin, end;
+};
+
+struct unwind_table {
+    unsigned form;
+    int records;
+    unsigned count;
+};
+
+struct unwind_entry {
+    int function, record; /* from the table's place */
+};
+
+struct unwind_record {
+    unsigned length, header;
+    int function; /* from this place */
+    unsigned size;
+};
 
 static const ElfW(Phdr) *program_parts;
 static word program_parts_count;
@@ -84,10 +107,32 @@ static int may_confine(const byte *begin, const byte *call, int is_exact)
     return is_exact && !is_known && is_followed_by_code(call + 2);
 }
 
-static int has_one(const byte *begin, const byte *end, int is_exact)
+/* Where functions are that a compiler has made, by the table for unwinding; everywhere, where there is none of the form
+ * that linkers write. What lies behind them may be data. */
+static struct range functions_of(const struct link_map *object, const ElfW(Phdr) *parts, word count)
+{
+    const struct range everywhere = {0, ~0ul};
+    word pid = (word)system_call(SYS_getpid, 0, 0, 0, 0, 0, 0), table = 0;
+    struct unwind_table head;
+    struct unwind_entry first, last;
+    struct unwind_record record;
+    for (word i = 0; i < count; i++)
+        if (parts[i].p_type == PT_GNU_EH_FRAME)
+            table = object->l_addr + parts[i].p_vaddr;
+    if (!table || !got(pid, &head, table, sizeof head) || head.form != TABLE_FORM || !head.count ||
+        !got(pid, &first, table + sizeof head, sizeof first) ||
+        !got(pid, &last, table + sizeof head + (head.count - 1) * sizeof last, sizeof last) ||
+        !got(pid, &record, table + (word)(long)last.record, sizeof record) ||
+        table + (word)(long)last.function != table + (word)(long)last.record + 8 + (word)(long)record.function)
+        return everywhere;
+    return (struct range){table + (word)(long)first.function, table + (word)(long)last.function + record.size};
+}
+
+static int has_one(const byte *begin, const byte *end, struct range functions, int is_exact)
 {
     for (const byte *at = begin; at + 4 <= end; at++)
-        if (at[0] == 0x0f && at[1] == 0x05 && may_confine(begin, at, is_exact))
+        if (at[0] == 0x0f && at[1] == 0x05 &&
+            may_confine(begin, at, is_exact && (word)at >= functions.begin && (word)at < functions.end))
             return 1;
     return 0;
 }
@@ -101,9 +146,10 @@ int may_confine_past_libc(const struct link_map *object)
             parts[i].p_filesz = 0;
         else
             size += parts[i].p_filesz;
+    const struct range functions = functions_of(object, parts, count);
     for (word i = 0; size <= MOST_READ && i < count; i++) {
         const byte *begin = (const byte *)(object->l_addr + parts[i].p_vaddr);
-        if (parts[i].p_filesz && has_one(begin, begin + parts[i].p_filesz, size <= MOST_EXACT))
+        if (parts[i].p_filesz && has_one(begin, begin + parts[i].p_filesz, functions, size <= MOST_EXACT))
             return 1;
     }
     return 0;

@@ -53,6 +53,16 @@ def test_a_program_that_confines_itself(
     assert (PAST_LIBC in found.log("show").stderr) == bool(past_libc)
 
 
+def test_bytes_of_data_are_no_system_call(trace: Trace, make: Make, tmp_path: Path) -> None:
+    """Tables of numbers lie beside the code where a linker makes one segment of both, as in many published wheels."""
+    (tmp_path / "table.c").write_text("""
+__attribute__((used)) const unsigned char table[] = {2, 0x24, 0x42, 0xc3, 0x0f, 0x05, 0xb8, 0xff, 0xfe, 0x3f, 1, 1};
+""")
+    found = trace(make("program", str(tmp_path / "table.c"), "-Wl,-z,noseparate-code"), "before")
+    assert (found.done.returncode, found.counts()["cuMemAlloc_v2"]) == (0, 1)
+    assert PAST_LIBC not in found.log("show").stderr
+
+
 def test_by_a_library_that_comes_later(trace: Trace, make: Make) -> None:
     plugin = make("plugin.so", "-DPAST_LIBC", "-DPLUGIN", "-shared", "-fPIC")
     found = trace(make("program"), str(plugin), "plugin", "before")

@@ -24,6 +24,15 @@ def raw(text: str) -> bytes:
         ("b8ca000000 89f8", True),
         ("b8ca000000 e800000000", True),
         ("", True),
+        ("41b8ca000000 4489c0", False),  # the same futex, kept in r8d for the calls that follow
+        ("bdca000000 89e8 be01000000", False),
+        ("bbca000000 e800000000 89d8", False),
+        ("41b8ca000000 e800000000 4489c0", True),  # r8 is lost in a call
+        ("41b8ca000000 eb07 e800000000 ebf2 4489c0", False),  # behind a part that jumps back
+        ("41b83d010000 4489c0", True),
+        ("41b8ca000000 4589c8 4489c0", True),
+        ("bdca000000 89e8 0f05 5d c3 89e8", False),  # behind a return in the middle
+        ("4489c0", True),  # what the caller wants
     ],
 )
 def test_by_the_number(before: str, may: bool) -> None:
