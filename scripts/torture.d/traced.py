@@ -148,7 +148,7 @@ def through_plt(build: Build) -> set[str]:
 def calls_of_program(run: Outcome) -> list[dict[str, str]]:
     """Of its own process, not of children; without those that a hook makes itself."""
     events = [json.loads(line) for line in run.log]
-    places = {(event["details"].get("pid"), event["details"]["address"]): event["details"]["function"]
+    places = {(event["details"].get("pid"), event["details"]["address"]): event["details"].get("function", "")
               for event in events if event.get("name") == "place"}  # fmt: skip
     pids = {int(line.split()[2]) for line in run.out if line.startswith("# ready ")}
     found = []
