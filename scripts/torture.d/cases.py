@@ -45,7 +45,7 @@ class Finding:
     @property
     def is_gdbs(self) -> bool:
         """gdb alone shows it too, or has never come so far that it could."""
-        shown = self.kind == judging.SERVERS or self.control_found > 0
+        shown = self.kind in judging.KNOWN or self.control_found > 0
         return shown or (self.control_worse > 0 and self.control_runs == 0)
 
 

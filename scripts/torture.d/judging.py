@@ -41,6 +41,9 @@ BROUGHT_LATE = re.compile(  # at a breakpoint, or by a signal; before its librar
 INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that it traces: without us as often
 SERVERS = "gdbserver"  # the kind of what it does without us as often: tests/decisions/links.md has both by hand
+LOADERS = "loader"  # the kind of what the loader does to any LD_AUDIT library: manual, page 19
+KNOWN = (SERVERS, LOADERS)  # shown and not counted
+STATIC_TLS = "cannot allocate memory in static TLS block"
 FORKS_FAULT = re.compile(r"pending_parent: Assertion|LWP -?\d+ suspended=-?\d+")  # of a thread that it has freed
 # A child that shares the program's memory and that nobody traces runs into breakpoints: without us as often. gdb takes
 # its breakpoints out of that memory, and gdbserver then strikes them off the parent's list. At the next vfork gdb stops
