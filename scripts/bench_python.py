@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import bench_training
-from bench_tools import ROOT, SHIM, gdb, medians_of
+from bench_tools import ROOT, SHIM, gdb, medians_of, with_extension
 
 FRAMES = 60
 PROGRAM = f"""
@@ -114,7 +113,7 @@ def recorded(program: Path, depth: int, function: str = "") -> float:
     with tempfile.TemporaryDirectory() as folder:
         options = ["--python-for", function] if function else []
         line = [sys.executable, "-m", "gdbcuda", "trace", "-o", f"{folder}/calls", *options, "--", PYTHON, str(program)]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "LD_LIBRARY_PATH": str(SHIM / "standin")}
+        environment = {**with_extension(), "LD_LIBRARY_PATH": str(SHIM / "standin")}
         done = subprocess.run([*line, str(depth)], env=environment, capture_output=True, text=True, check=True)
         return float(done.stdout)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import statistics
@@ -13,8 +12,8 @@ from pathlib import Path
 
 import bench_tracers
 from bench_guards import compile_c
+from bench_tools import with_extension
 
-ROOT = Path(__file__).resolve().parent.parent
 ROUNDS, CALLS, FEW = 7, 2_000_000, 100_000
 CLOCK, PLAIN = "two looks at the clock (rdtsc)", "plain"
 OTHER_WORK = "three calls and other work between them"
@@ -120,9 +119,8 @@ def lines(place: Path) -> dict[str, list[str]]:
 
 def nanoseconds(line: list[str], place: Path) -> float:
     shutil.rmtree(place / "trace", ignore_errors=True)
-    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": paths}
-    done = subprocess.run(line, cwd=place, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(line, cwd=place, env=with_extension(), capture_output=True, text=True, check=True,
+                          timeout=300)  # fmt: skip
     found = re.search(r"^([\d.]+)$", done.stdout, re.MULTILINE)
     assert found, done.stdout + done.stderr
     return float(found[1])

@@ -20,6 +20,12 @@ KEPT = {name: value for name, value in os.environ.items() if name not in UNWANTE
 ENVIRONMENT = {**KEPT, "LD_LIBRARY_PATH": str(SHIM / "standin"), "LC_ALL": "C.UTF-8"}
 
 
+def with_extension() -> dict[str, str]:
+    """The environment in which a python finds gdbcuda, beside what its own PYTHONPATH has."""
+    paths = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
 def gdb(*arguments: str) -> str:
     line = [GDB, "-nx", "-q", "-batch", *arguments]
     return subprocess.run(

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Callable
 
 from bench_gpu import has_driver
-from bench_tools import GDB, ROOT, SHIM
+from bench_tools import GDB, ROOT, SHIM, with_extension
 from bench_training_programs import AND_CALLS, WORK, Program, program, with_cupti
 
 from gdbcuda.files import places
@@ -150,7 +150,6 @@ def first(run: Program, way: Way, place: Path) -> float:
 def output_of(line: Sequence[str], more: dict[str, str], place: Path) -> str:
     shutil.rmtree(place / "trace", ignore_errors=True)
     (place / "trace").mkdir()
-    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return subprocess.run(line, cwd=place, env={**os.environ, "PYTHONPATH": paths, **more}, stdin=subprocess.DEVNULL,
+    return subprocess.run(line, cwd=place, env={**with_extension(), **more}, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
                           timeout=LONGEST).stdout  # fmt: skip
