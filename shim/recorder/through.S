@@ -28,6 +28,19 @@
     mov IN_FRAME(5), %r9
     .endm
 
+    /* With the registers that it was called with; those that it leaves are in the frame then. */
+    .macro call_original
+    mov IN_FRAME(2), %rdx
+    mov IN_FRAME(FRAME_R10), %r10
+    mov IN_FRAME(FRAME_R11), %r11
+    mov -8(%rbp), %rax
+    call *IN_FRAME(FRAME_ORIGINAL)
+    mov %rax, IN_FRAME(FRAME_RESULT)
+    mov %rdx, IN_FRAME(2)
+    mov %r10, IN_FRAME(FRAME_R10)
+    mov %r11, IN_FRAME(FRAME_R11)
+    .endm
+
     .text
     .globl gdbcuda_slots_v1
     .type gdbcuda_slots_v1, @function
@@ -123,17 +136,8 @@ gdbcuda_recorded_call:
     cmp $PAIR_EVERY, %rax
     ja look_at_clock
 go:
-    mov IN_FRAME(2), %rdx
-    mov IN_FRAME(FRAME_R10), %r10
-    mov IN_FRAME(FRAME_R11), %r11
-    mov -8(%rbp), %rax
-    call *IN_FRAME(FRAME_ORIGINAL)
-
+    call_original
     /* As gdbcuda_left, where there is nothing to note but the result and one word at most. */
-    mov %rax, IN_FRAME(FRAME_RESULT)
-    mov %rdx, IN_FRAME(2)
-    mov %r10, IN_FRAME(FRAME_R10)
-    mov %r11, IN_FRAME(FRAME_R11)
     cmpq $0, AT(STATE_CONFINED) + recorder_here(%rip)
     jne left
     mov IN_FRAME(FRAME_RING), %r10
@@ -241,16 +245,7 @@ entered:
     dec %rcx
     jnz 1b
 2:  others_back
-    mov IN_FRAME(2), %rdx
-    mov IN_FRAME(FRAME_R10), %r10
-    mov IN_FRAME(FRAME_R11), %r11
-    mov -8(%rbp), %rax
-    call *IN_FRAME(FRAME_ORIGINAL)
-
-    mov %rax, IN_FRAME(FRAME_RESULT)
-    mov %rdx, IN_FRAME(2)
-    mov %r10, IN_FRAME(FRAME_R10)
-    mov %r11, IN_FRAME(FRAME_R11)
+    call_original
     jmp left
     .cfi_endproc
     .size gdbcuda_recorded_call, . - gdbcuda_recorded_call
