@@ -123,7 +123,7 @@ static struct range functions_of(const struct link_map *object, const ElfW(Phdr)
         !got(pid, &first, table + sizeof head, sizeof first) ||
         !got(pid, &last, table + sizeof head + (head.count - 1) * sizeof last, sizeof last) ||
         !got(pid, &record, table + (word)(long)last.record, sizeof record) ||
-        table + (word)(long)last.function != table + (word)(long)last.record + 8 + (word)(long)record.function)
+        (unsigned)last.function != (unsigned)last.record + 8 + (unsigned)record.function)
         return everywhere;
     return (struct range){table + (word)(long)first.function, table + (word)(long)last.function + record.size};
 }
@@ -146,10 +146,11 @@ int may_confine_past_libc(const struct link_map *object)
             parts[i].p_filesz = 0;
         else
             size += parts[i].p_filesz;
-    const struct range functions = functions_of(object, parts, count);
+    const int is_exact = size <= MOST_EXACT;
+    const struct range functions = is_exact ? functions_of(object, parts, count) : (struct range){0, 0};
     for (word i = 0; size <= MOST_READ && i < count; i++) {
         const byte *begin = (const byte *)(object->l_addr + parts[i].p_vaddr);
-        if (parts[i].p_filesz && has_one(begin, begin + parts[i].p_filesz, functions, size <= MOST_EXACT))
+        if (parts[i].p_filesz && has_one(begin, begin + parts[i].p_filesz, functions, is_exact))
             return 1;
     }
     return 0;
