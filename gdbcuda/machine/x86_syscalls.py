@@ -59,8 +59,9 @@ def follows_its_number(code: bytes, at: int) -> bool:
 def number(before: list[Instruction]) -> int | None:
     """What rax is behind these instructions; None where that is not known."""
     for count, one in enumerate(before[: -MOST_BEFORE - 1 : -1], 1):
-        if loaded(one.raw, RAX) is not None:
-            return loaded(one.raw, RAX)
+        found = loaded(one.raw, RAX)
+        if found is not None:
+            return found
         if ZERO.fullmatch(one.raw):
             return 0
         copied = COPY.fullmatch(one.raw)
