@@ -16,7 +16,8 @@ NOTHING: Details = {}
 BEFORE = "before"  # as what was not seen: the calls before the recording began
 LOST = "lost"  # how many events a recorder has not told: {"events": 12}
 NONE = type(None)
-WORDS = ("function", "object", "layer", "source", "text", "name", "file", "demangled", "program", "build_id")
+WORDS = ("function", "object", "layer", "source", "text", "name", "file", "demangled", "program", "build_id",
+         "seen_by")
 NUMBERS = ("address", "thread", "inferior", "pid", "lwp")
 
 
@@ -62,6 +63,7 @@ class References:
         self.functions: dict[tuple[Process, int], Details] = {}  # that were handed out: their "names" and "object"
         self.kernels: dict[str, str] = {}  # readable name by mangled name
         self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
+        self.seen_by: dict[Process, str] = {}  # what is typed to record those too
 
     def add(self, kind: str, details: Details) -> None:
         """KeyError or TypeError for a line with something missing; kinds that we do not know are left out."""
@@ -83,6 +85,7 @@ class References:
             self.kernels[details["name"]] = details["demangled"]
         elif kind == "unseen":
             self.unseen.setdefault(process, set()).add(details["name"])
+            self.seen_by[process] = details.get("seen_by") or ""
         elif kind == "process":
             is_known = "image" in details and self.processes.get(process) == details
             self.processes[process] = details

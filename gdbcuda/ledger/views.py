@@ -86,8 +86,9 @@ def unknown_text(ledger: Ledger) -> str:
     if not found:
         return ""
     names = sorted({name for block in found for name in ledger.not_followed(block)})
-    return (f"\nUnknown whether freed: {total(found)}; not every call of {some(names)} was recorded "
-            "(cuda-log start --memory)")  # fmt: skip
+    way = ledger.notes.seen_by.get(found[0].call.process)
+    hint = f" ({way} records them)" if way else ""
+    return f"\nUnknown whether freed: {total(found)}; not every call of {some(names)} was recorded{hint}"
 
 
 def leaks(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:

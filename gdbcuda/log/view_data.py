@@ -73,4 +73,6 @@ def diff(found: Diff, writers: tuple[CallWriter, CallWriter]) -> Data:
 def divergence(one: Divergence, writers: tuple[CallWriter, CallWriter]) -> Data:
     both = zip((one.first, one.second), writers)
     calls = [None if each is None else data.call(each, writer) for each, writer in both]
-    return {"what": one.what, "thread": one.thread + 1, "how": one.detail, "first": calls[0], "second": calls[1]}
+    process, thread = (number + 1 for number in one.thread)
+    return {"what": one.what, "process": process, "thread": thread, "how": one.detail,
+            "first": calls[0], "second": calls[1]}  # fmt: skip

@@ -47,6 +47,7 @@ class UprobeLog:
         self.programs: dict[int, str] = {}  # of processes that we have started
         self.forked: dict[int, str] = {}  # by where its code is: a fork has it at the same place
         self.unseen: Iterable[str] = ()  # what the ledger must not conclude anything from
+        self.seen_by = ""  # what is typed to watch that too
         self.told: set[tuple[int, int]] = set()  # places and threads, by process
         self.hidden: set[int] = set()  # calls that ``where`` leaves out
         self.lost = self.written = 0
@@ -101,7 +102,7 @@ class UprobeLog:
         if (call.pid, 0) not in self.told:
             self.note(call.start, "process", {"program": code.program or event.comm, **process}, (call.pid, 0))
             for name in sorted(self.unseen):
-                self.note(call.start, "unseen", {"name": name, **process}, (call.pid, 0))
+                self.note(call.start, "unseen", {"name": name, "seen_by": self.seen_by, **process}, (call.pid, 0))
         if (call.pid, -call.lwp) not in self.told:
             details = {"thread": call.thread, "lwp": call.lwp, "name": event.comm, **process}
             self.note(call.start, "thread", details, (call.pid, -call.lwp))

@@ -45,7 +45,7 @@ class ProcessReading:
         program = self.places.program
         self.note("process", program=program.file if program else "")
         for name in sorted(asked.unseen()) if asked is not None else ():
-            self.note("unseen", name=name)
+            self.note("unseen", name=name, seen_by="gdbcuda trace without --filter")
 
     def note(self, kind: str, **details: Any) -> None:
         self.log.note(kind, {**details, **self.key})

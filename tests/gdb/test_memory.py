@@ -221,6 +221,8 @@ def test_a_recorder_of_some_calls_leaves_the_rest_unknown(scenario: Scenario, tm
     text = scenario.run("test_alloc", start, "RUN", "cuda-memory leaks")
     unknown = "Unknown whether freed: 3 blocks: device 4362076161 [4.06 GiB] in 3; not every call of cuMemFree"
     assert unknown in text and "ot freed" not in text
+    for told in (text, shell("log", "memory", "--view", "leaks", str(log))):
+        assert "(cuda-log start --memory alone records them)" in " ".join(told.split())
     assert unknown in shell("log", "memory", "--view", "leaks", str(log))
     shell("log", "report", str(log), "-o", str(page))
     assert "not freed, in 0 blocks" in page.read_text()

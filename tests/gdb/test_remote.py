@@ -290,3 +290,11 @@ def test_no_file_in_the_sysroot(local: Scenario, project: Path) -> None:
     advice = re.search(rf"set solib-search-path {project}/build", text)
     text = checked(local, project, advice[0], "cuda-check", sysroot=str(project / "bin"))
     assert "no-symbols" not in text
+
+
+def test_a_gdbserver_that_was_ended_is_no_fault_at_the_end(local: Scenario, ends: list[Any], tmp_path: Path) -> None:
+    """What is in its process can no longer be taken out, and need not."""
+    start = connect("tcp", local, local.sample("test_alloc"), ends, tmp_path)
+    guarded = ["cuda-break cuMemAlloc if bytesize > 1G", "continue", SERVER_ENDS]
+    text = gdb(local, "set sysroot /", *start, *guarded, program=local.sample("test_alloc"))
+    assert "hook libgdbcuda-hook.so  cuMemAlloc_v2(" in text and "failed:" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,20 @@ def test_diff_looks_at_outermost_calls_and_threads_apart(capsys: pytest.CaptureF
     assert "Differs in order" in diff_of(capsys, tmp_path, hooked, bare)  # threads are matched as they appear
     bare = [alloc_of(0, "0x900", thread=3, layer="driver"), call(1, "cuInit", thread=7, layer="driver")]
     assert "No difference in 2 calls" in diff_of(capsys, tmp_path, hooked, bare)
+
+
+def test_diff_tells_processes_from_threads(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Each has a first thread; that of a child is compared with the same child's, however their calls are mixed."""
+    parent, child = [call(0, "cuInit", pid=10), call(4, "cuInit", pid=10, thread=2)], alloc_of(2, "0x100", pid=20)
+    first = [*parent[:1], child, *parent[1:]]
+    grown = alloc_of(2, "0x900", 65, pid=40, thread=9)
+    second = [call(0, "cuInit", pid=30), call(1, "cuInit", pid=30, thread=5), grown]
+    text = diff_of(capsys, tmp_path, first, second)
+    assert "Differs in arguments, process 2, thread 1 of each log: bytesize is 64 in the first, 65" in text
+    assert "2 calls are alike" in text
+    paths = [str(write(tmp_path / name, calls)) for name, calls in (("a", first), ("b", second))]
+    found = json.loads(run(capsys, "diff", "--json", *paths))["first"]
+    assert [(one["process"], one["thread"]) for one in found] == [(2, 1)]
 
 
 def test_diff_says_null_for_null(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

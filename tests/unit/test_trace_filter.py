@@ -70,6 +70,7 @@ def test_what_is_not_freed_is_not_known_where_calls_are_left_out(
     assert main(["log", "memory", str(found.folder)]) == 0
     shown = capsys.readouterr().out
     assert "Unknown whether freed: " in shown and "not every call of cuMemFree " in shown
+    assert "(gdbcuda trace without --filter records them)" in shown
     assert "Not freed" not in shown and "not freed" not in shown
 
 

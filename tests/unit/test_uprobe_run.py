@@ -151,6 +151,7 @@ def test_a_runtime_and_what_it_becomes(watch: Watch, shim: Path) -> None:
     line = [*GDBCUDA, "log", "memory", str(found.log)]
     told = subprocess.run(line, cwd=ROOT, capture_output=True, text=True).stdout
     assert "Unknown whether freed: " in told and "not every call of cudaFree" in told  # of which none was watched
+    assert "(gdbcuda trace --with uprobe without --function records them)" in told
 
 
 @pytest.mark.parametrize(

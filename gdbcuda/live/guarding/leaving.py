@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Callable
 
+import gdb
+
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import sweep
 from gdbcuda.live.guarding.by_process import PROCESSES
@@ -28,10 +30,15 @@ def cuda_take_back() -> bool:
 
 
 def on_exiting(event: object) -> None:
-    """gdb ends. No thread is moved, for that is done by commands."""
-    take_away_all()
-    if process.is_alive() and not process.is_running():
-        clean()
+    """gdb ends. No thread is moved, for that is done by commands. A process that cannot be reached any more, as behind
+    a gdbserver that has gone, keeps what is in it."""
+    try:
+        take_away_all()
+        if process.is_alive() and not process.is_running():
+            clean()
+    except gdb.error:
+        if process.has_readable_stack():
+            raise
 
 
 def take_all_back() -> None:

@@ -45,7 +45,7 @@ from gdbcuda.live.process.raw import (
     unfollowed_children,
     writable_memory,
 )
-from gdbcuda.live.process.running import is_running, is_thread_running, pause, require_stopped
+from gdbcuda.live.process.running import has_readable_stack, is_running, is_thread_running, pause, require_stopped
 from gdbcuda.live.process.state import (
     REMOTE_PREFIX,
     connection,
@@ -84,6 +84,7 @@ __all__ = [
     "forget",
     "function_start",
     "has_lines",
+    "has_readable_stack",
     "images",
     "images_elsewhere",
     "in_own_code",

@@ -105,7 +105,7 @@ class LogNotes:
         """What the ledger must not conclude anything from."""
         left_out = ledger.left_out(self.wish.functions, table_version.table(), self.wish.is_some)
         for name in left_out | self.only_elsewhere():
-            self.note("unseen", name, {"name": name})
+            self.note("unseen", name, {"name": name, "seen_by": "cuda-log start --memory alone"})
         inferior = gdb.selected_inferior()
         if self.running.get(inferior.num) == IMAGE() or inferior.was_attached:
             self.note("unseen", BEFORE, {"name": BEFORE})

@@ -1,7 +1,7 @@
 """Two logs side by side: with and without the hook, or with two versions of it. Where does the program's story part?
 
-Each thread's outermost calls are compared in order, threads by the order in which they appear. Pointers and handles
-are compared by what handed them out, for their values differ from run to run.
+Each thread's outermost calls are compared in order: processes, and the threads of each, by the order in which they
+appear. Pointers and handles are compared by what handed them out, for their values differ from run to run.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import Process
 from gdbcuda.calls.text import CallWriter, returned, value
 from gdbcuda.log.views.pairs import Pairs, UnlikeValue, unlike_values
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 
 CONTEXT = 3
+Thread = tuple[int, int]  # the how many-th process of its log, the how many-th thread of it
 ORDER, END = "order", "length"
 
 
@@ -26,7 +28,7 @@ class Divergence(NamedTuple):
     """One of the calls is None at the end of a log; ``before`` are the calls of the first log in front of it."""
 
     what: str
-    thread: int
+    thread: Thread
     first: Call | None
     second: Call | None
     before: tuple[Call, ...]
@@ -38,28 +40,32 @@ class Divergence(NamedTuple):
 
 
 class Side:
-    """The outermost calls of one log, by thread; threads are counted as they appear."""
+    """The outermost calls of one log, by thread; processes and threads are counted as they appear."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.events = iter(events)
-        self.threads: dict[tuple[int, int], int] = {}
-        self.waiting: list[deque[Call]] = []
+        self.processes: dict[Process, dict[int, Thread]] = {}
+        self.waiting: dict[Thread, deque[Call]] = {}
         self.is_over = False
 
-    def pull(self) -> int | None:
+    def thread(self, call: Call) -> Thread:
+        threads = self.processes.setdefault(call.process, {})
+        if call.thread not in threads:
+            threads[call.thread] = [*self.processes].index(call.process), len(threads)
+        return threads[call.thread]
+
+    def pull(self) -> Thread | None:
         """Reads on to the next outermost call; the thread it is of."""
         for phase, call in self.events:
-            number = self.threads.setdefault((call.pid, call.thread), len(self.threads))
-            if number == len(self.waiting):
-                self.waiting.append(deque())
+            thread = self.thread(call)
             if phase != BEGIN and call.parent is None:
-                self.waiting[number].append(call)
-                return number
+                self.waiting.setdefault(thread, deque()).append(call)
+                return thread
         self.is_over = True
         return None
 
-    def queue(self, thread: int) -> deque[Call]:
-        return self.waiting[thread] if thread < len(self.waiting) else deque()
+    def queue(self, thread: Thread) -> deque[Call]:
+        return self.waiting.get(thread, deque())
 
 
 class Diff:
@@ -70,9 +76,10 @@ class Diff:
         self.firsts: dict[str, Divergence] = {}
         self.counts: Counter[str] = Counter()
         self.alike = 0
-        self.parted: set[int] = set()
-        self.before: dict[int, deque[Call]] = {}
-        self.pairs: dict[int, Pairs] = {}
+        self.parted: set[Thread] = set()
+        self.before: dict[Thread, deque[Call]] = {}
+        self.pairs: dict[Thread, Pairs] = {}
+        self.processes = 1
         self.after: tuple[Counter[str], Counter[str]] = Counter(), Counter()
 
     def feed(self, first: Iterable[Event], second: Iterable[Event]) -> Diff:
@@ -82,11 +89,12 @@ class Diff:
                 thread = side.pull()
                 if thread is not None:
                     self.compare(thread, sides, at_end=False)
-        for thread in range(max(len(side.waiting) for side in sides)):
+        for thread in sorted({thread for side in sides for thread in side.waiting}):
             self.compare(thread, sides, at_end=True)
+        self.processes = max(len(side.processes) for side in sides)
         return self
 
-    def compare(self, thread: int, sides: tuple[Side, Side], at_end: bool) -> None:
+    def compare(self, thread: Thread, sides: tuple[Side, Side], at_end: bool) -> None:
         first, second = (side.queue(thread) for side in sides)
         while thread not in self.parted and ((first and second) or (at_end and (first or second))):
             pair = [queue.popleft() if queue else None for queue in (first, second)]
@@ -96,7 +104,7 @@ class Diff:
                 counts.update(call.name for call in queue)
                 queue.clear()
 
-    def pair(self, thread: int, ours: Call | None, theirs: Call | None) -> None:
+    def pair(self, thread: Thread, ours: Call | None, theirs: Call | None) -> None:
         before = self.before.setdefault(thread, deque(maxlen=CONTEXT))
         found = list(differences(ours, theirs, self.pairs.setdefault(thread, Pairs())))
         self.alike += not found
@@ -153,21 +161,28 @@ def shown(data: Any, parameter: api.Parameter | None) -> str:
 def text(diff: Diff, writers: tuple[CallWriter, CallWriter]) -> str:
     if not diff.firsts:
         return f"No difference in {diff.alike} calls of the program."
-    parts = [one_text(one, diff.counts[one.what], writers)
+    parts = [one_text(one, diff.counts[one.what], diff.processes, writers)
              for one in sorted(diff.firsts.values(), key=lambda one: one.start)]  # fmt: skip
     counts = counts_text(diff)
     alike = f"{diff.alike} calls are alike."
     return "\n\n".join([*parts, alike, *([counts] if counts else [])])
 
 
-def one_text(found: Divergence, count: int, writers: tuple[CallWriter, CallWriter]) -> str:
+def one_text(found: Divergence, count: int, processes: int, writers: tuple[CallWriter, CallWriter]) -> str:
     many = f" (the first of {count})" if count > 1 else ""
-    lines = [f"Differs in {found.what}, thread {found.thread + 1} of each log{many}: {visible(found.detail)}"]
+    where = thread_text(found.thread, processes)
+    lines = [f"Differs in {found.what}, {where} of each log{many}: {visible(found.detail)}"]
     lines += [f"  {writers[0].line(call)}" for call in found.before]
     marks = writers[0].paint("-", "error"), writers[0].paint("+", "ok")
     lines += [f"{mark} {writer.line(call) if call is not None else '(the log ends)'}"
               for mark, call, writer in zip(marks, (found.first, found.second), writers)]  # fmt: skip
     return "\n".join(lines)
+
+
+def thread_text(thread: Thread, processes: int) -> str:
+    """ "thread 2", or "process 3, thread 1" where logs have several."""
+    process, number = (one + 1 for one in thread)
+    return f"process {process}, thread {number}" if processes > 1 else f"thread {number}"
 
 
 def counts_text(diff: Diff) -> str:

@@ -30,6 +30,10 @@ class ObserverOptions(Options):
     device: list[str] = options(text("GLOB"), "with strace: system calls on these files (default: /dev/nvidia*)")
     print: bool = flag("with uprobe: print the program for bpftrace, and watch nothing")
 
+    def narrowed_by(self) -> str:
+        """The options given that leave calls out."""
+        return " and ".join(OF_UPROBES[key] for key in ("function", "condition") if getattr(self, key))
+
     def of_others(self) -> str:
         """The first option given that the recorder does not have; "" for none."""
         own, theirs = vars(ObserverOptions), vars(type(self))  # what a derived class declares anew is for every way

@@ -159,6 +159,7 @@ def watch(plan: Plan, path: str, program: HeldProgram | None) -> int:
             log.programs[program.pid] = os.path.realpath(places.on_path(plan.words[0]) or "")
         named = [one.known.function for one in plan.probes]
         if plan.wanted.function or plan.wanted.condition:
+            log.seen_by = f"gdbcuda trace --with uprobe without {plan.wanted.narrowed_by()}"
             log.unseen = left_out({one.symbol for one in named}, plan.table, bool(plan.wanted.condition))
         if plan.why and plan.wanted.condition:
             log.where = Where(plan.wanted.condition, plan.table, log.notes, [named])
