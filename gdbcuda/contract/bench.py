@@ -15,8 +15,10 @@ from gdbcuda import api
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs.building import Workshop
 from gdbcuda.contract.program import Ended, LoadedPlace, Program, Start
-from gdbcuda.contract.showing_program import Shown
+from gdbcuda.contract.showing_program import HookSurroundings, Shown
 from gdbcuda.contract.targets import DLSYM, LIBRARY_OF, LINKED, HookTarget, by_name, hooked, places
+
+LIBRARY_PATH = "LD_LIBRARY_PATH"
 
 
 @dataclass
@@ -38,6 +40,7 @@ class Bench:
     ended: int = 0  # programs that did not end by themselves
     is_apart: bool = False
     is_real: bool = False  # over the driver of this machine
+    library_path: str = ""  # beside the user's own
 
     @cached_property
     def table(self) -> api.Table:
@@ -82,18 +85,28 @@ class Bench:
 
     @cached_property
     def workshop(self) -> Workshop:
-        return Workshop(Path(self.folder), Path(self.build) / "standin", self.hook, dict(self.settings),
-                        libraries=self.libraries)  # fmt: skip
+        return Workshop(Path(self.folder), self.standin, self.hook, self.libraries, dict(self.settings))
+
+    @property
+    def standin(self) -> Path:
+        return Path(self.build) / "standin"
 
     @cached_property
     def libraries(self) -> str:
-        """Where the loader looks first. The program of the cases is linked against libcudart, which a machine with a
-        driver need not have: the stand-in's is there then, and nobody calls it."""
+        """Where the loader looks. The program of the cases is linked against libcudart, which a machine with a driver
+        need not have: the stand-in's is there then, and nobody calls it."""
         if not self.is_real:
-            return f"{self.build}/standin"
+            return self.surroundings.libraries
         runtime = os.path.join(self.folder, LIBRARY_OF["runtime"])
-        os.symlink(os.path.join(self.build, "standin", LIBRARY_OF["runtime"]), runtime)
-        return ":".join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), self.folder]))
+        os.symlink(self.standin / LIBRARY_OF["runtime"], runtime)
+        return ":".join(filter(None, [self.surroundings.libraries, self.folder]))
+
+    @cached_property
+    def surroundings(self) -> HookSurroundings:
+        """The stand-in comes first, then what the user has, where libraries may be that the hook library needs."""
+        paths = ["" if self.is_real else str(self.standin), os.environ.get(LIBRARY_PATH, ""), self.library_path]
+        settings = tuple(f"{name}={value}" for name, value in self.settings)
+        return HookSurroundings(self.hook, str(self.standin), ":".join(filter(None, paths)), settings, self.is_real)
 
     @property
     def templates(self) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gdbcuda.contract.c_program import over_standin
+from gdbcuda.contract.showing_program import HookSurroundings
 from gdbcuda.contract.targets import LINKED
 
 BEGIN = """\
@@ -21,18 +22,18 @@ END = """\
 """
 
 
-def by_command(command: str, title: str, hook: str, build: str) -> str:
+def by_command(command: str, title: str, around: HookSurroundings) -> str:
     """``command`` is one of the program's (shim/contract/finding.c)."""
     way, *words = command.split()
     symbol = words[-1] if way == LINKED else words[1]
     before = f"extern char {symbol}[] __attribute__((weak));\n" if way == LINKED else ""
     found = symbol if way == LINKED else f"{way}({', '.join([handle(words[0]), *map(quoted, words[1:])])})"
     body = [f"{BEGIN}{before}", "int main(void)\n{", f"    void *found = {found};"]
-    return over_standin("\n".join([*body, END]), symbol, hook).shown(title, hook, build)
+    return over_standin("\n".join([*body, END]), symbol, title, around)
 
 
 def by_resolver(
-    resolver: str, library: str, way: str, arguments: Sequence[str], title: str, hook: str, build: str
+    resolver: str, library: str, way: str, arguments: Sequence[str], title: str, around: HookSurroundings
 ) -> str:
     """``arguments`` in C, of which &found is the place for the function and &how for how it was found."""
     lines = [
@@ -42,7 +43,7 @@ def by_resolver(
         f"    int status = {resolver}({', '.join(arguments)});",
         '    printf("status %d, how %d: ", status, how);',
     ]  # fmt: skip
-    return over_standin("\n".join([*lines, END]), resolver, hook).shown(title, hook, build)
+    return over_standin("\n".join([*lines, END]), resolver, title, around)
 
 
 def handle(library: str) -> str:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.contract.arguments import TEXT, TEXT_AT, WORD, Arguments
-from gdbcuda.contract.showing_program import NEEDED, ShowingProgram
+from gdbcuda.contract.program import SEEN
+from gdbcuda.contract.showing_program import NEEDED, HookSurroundings, ShowingProgram
 from gdbcuda.contract.targets import LIBRARY_OF, LINKED
 from gdbcuda.machine import abi
 
@@ -49,17 +50,18 @@ class ShownCall(NamedTuple):
     arena: int
 
 
-def program(call: ShownCall, title: str, hook: str, build: str) -> str:
+def program(call: ShownCall, title: str, around: HookSurroundings) -> str:
     text = "\n".join([BEGIN, *declared(call), *main(call)]) + "\n"
-    return over_standin(text, call.function.symbol, hook).shown(title, hook, build)
+    return over_standin(text, call.function.symbol, title, around)
 
 
-def over_standin(text: str, symbol: str, hook: str) -> ShowingProgram:
+def over_standin(text: str, symbol: str, title: str, around: HookSurroundings) -> str:
     """The stand-in says on the standard error which calls have reached it, and the bytes of the arguments of one whose
     answer is prescribed. It is linked against the driver, as is the program of the case: RTLD_NEXT finds nothing else.
     """
-    flags = (*NEEDED, "-w", f"-l:{LIBRARY_OF['runtime']}")
-    return ShowingProgram(text, symbol, (), ("GDBCUDA_STANDIN_SEEN=/dev/stderr",), (hook,), flags)
+    runtime, seen = ([], []) if around.is_real else ([f"-l:{LIBRARY_OF['runtime']}"], [f"{SEEN}=/dev/stderr"])
+    flags, environment = (*NEEDED, "-w", *runtime), (*around.settings, *seen)
+    return ShowingProgram(text, symbol, (), environment, (around.hook,), flags).shown(title, around)
 
 
 def declared(call: ShownCall) -> Iterator[str]:

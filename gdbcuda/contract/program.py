@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 PATIENCE = 10.0  # seconds for the answer to one command
 SEEN, ANSWER = "GDBCUDA_STANDIN_SEEN", "GDBCUDA_STANDIN_ANSWER"
+SEEN_IN_CASES = "GDBCUDA_CONTRACT_SEEN"  # where the program of a case has it
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 LONGEST = 1 << 22  # bytes of what a call has left behind
 
@@ -100,7 +101,8 @@ class Program:
 
     def environment(self, own: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in own.items() if not name.startswith(("LD_", "GDBCUDA_", "CUDA_"))}
-        found = {**kept, **dict(self.start.settings), SEEN: self.seen_path, "LD_LIBRARY_PATH": self.libraries}
+        seen = {SEEN: os.devnull, SEEN_IN_CASES: self.seen_path}
+        found = {**kept, **dict(self.start.settings), **seen, "LD_LIBRARY_PATH": self.libraries}
         if self.start.hook:
             found["LD_PRELOAD"] = self.start.hook
         return found

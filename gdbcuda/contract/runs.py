@@ -84,7 +84,7 @@ def shown(bench: Bench, case: Case) -> str:
     made = next((one for one in found if one.shown), None)
     if made is None or made.shown is None:
         raise UserError(f"{case.name}: {found[0].what}; there is no program that shows it")
-    return made.shown(f"{case.name} of {os.path.basename(bench.hook)}: {made.what}", bench.hook, bench.build)
+    return made.shown(f"{case.name} of {os.path.basename(bench.hook)}: {made.what}", bench.surroundings)
 
 
 def differences(case: Case, found: Iterable[Broken]) -> Iterator[Difference]:

@@ -17,7 +17,26 @@ LIBRARIES = ("-lcuda", "-lnvidia-ml", "-ldl", "-lpthread")
 NEEDED = ("-Wl,--no-as-needed",)  # what no symbol asks for
 LIBRARY, COPY = "-library.so", "copy-of-"
 CASE = "case"  # what the user is told to call it
-Shown = Callable[[str, str, str], str]  # as `ShowingProgram.shown`
+
+
+class HookSurroundings(NamedTuple):
+    """Of a hook library under test: ``standin`` is the folder that programs are linked against, ``libraries`` the
+    LD_LIBRARY_PATH that they run with, "" for none; ``settings`` of the environment, NAME=VALUE each; ``is_real``: over
+    the driver of this machine."""
+
+    hook: str
+    standin: str
+    libraries: str
+    settings: tuple[str, ...] = ()
+    is_real: bool = False
+
+    @property
+    def path(self) -> str:
+        """As it is typed."""
+        return f"LD_LIBRARY_PATH={shlex.quote(self.libraries)}" if self.libraries else ""
+
+
+Shown = Callable[[str, HookSurroundings], str]  # as `ShowingProgram.shown`
 
 
 class ShowingProgram(NamedTuple):
@@ -33,27 +52,27 @@ class ShowingProgram(NamedTuple):
     flags: tuple[str, ...] = ()
     has_library: bool = False
 
-    def shown(self, title: str, hook: str, build: str) -> str:
+    def shown(self, title: str, around: HookSurroundings) -> str:
         """With the lines in front that a person types."""
-        lines = [title, "", *(f"    {line}" for line in self.typed(f"{build}/standin")), "",
-                 "A session of gdb that stops in it:", "", f"    {self.session(build)}"]  # fmt: skip
+        lines = [title, "", *(f"    {line}" for line in self.typed(around)), "",
+                 "A session of gdb that stops in it:", "", f"    {self.session(around)}"]  # fmt: skip
         return "/* " + "\n".join(f"   {line}".rstrip() for line in lines).lstrip() + " */\n" + self.program
 
-    def typed(self, standin: str) -> Iterator[str]:
+    def typed(self, around: HookSurroundings) -> Iterator[str]:
         """To make it, and to run it."""
         for path in self.preload:
             if os.path.basename(path).startswith(COPY):
                 yield f"cp {self.preload[-1]} {os.path.basename(path)}"
-        yield from (shlex.join(words) for words, _ in gcc_lines(self, Path(CASE), standin))
+        yield from (shlex.join(words) for words, _ in gcc_lines(self, Path(CASE), around.standin))
         preload = f"LD_PRELOAD={shlex.quote(' '.join(map(nearby, self.preload)))}" if self.preload else ""
-        settings = [*map(quoted, self.environment), preload]
-        yield " ".join(filter(None, [f"LD_LIBRARY_PATH={standin}", *settings, f"./{CASE}", *self.arguments]))
+        settings = [around.path, *map(quoted, self.environment), preload]
+        yield " ".join(filter(None, [*settings, f"./{CASE}", *self.arguments]))
 
-    def session(self, build: str) -> str:
+    def session(self, around: HookSurroundings) -> str:
         commands = [*(f"cuda-load {nearby(path)}" for path in self.preload), f"cuda-break {self.symbol}", "run"]
         given = " ".join(f"-ex {shlex.quote(command)}" for command in commands)
-        settings = [f"LD_LIBRARY_PATH={build}/standin", *map(quoted, self.environment)]
-        return " ".join([*settings, f"gdbcuda gdb {given} --args ./{CASE}", *self.arguments])
+        settings = [around.path, *map(quoted, self.environment)]
+        return " ".join(filter(None, [*settings, f"gdbcuda gdb {given} --args ./{CASE}", *self.arguments]))
 
 
 def nearby(path: str) -> str:

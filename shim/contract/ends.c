@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static bool is_copy;
-static void tell_crashes(void);
+static void begin_case(void);
 
 /* The copy answers with its number; when it has ended, the first process says how. */
 void command_fork(void)
@@ -19,7 +19,7 @@ void command_fork(void)
     pid_t child = fork();
     if (child == 0) {
         is_copy = true;
-        tell_crashes();
+        begin_case();
         answer("%x\n", (unsigned)getpid());
     } else if (child < 0 || waitpid(child, &status, 0) < 0) {
         answer("no copy\n");
@@ -32,7 +32,7 @@ void command_fork(void)
 
 void command_watch(void)
 {
-    tell_crashes();
+    begin_case();
     answer("ok\n");
 }
 
@@ -84,4 +84,14 @@ static void tell_crashes(void)
     sigaltstack(&stack, NULL);
     for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaction(numbers[i], &action, NULL);
+}
+
+/* Only from here on it is written down what reaches the stand-in: the process that copies are made of has threads of the
+   hook library, whose calls are in no case. */
+static void begin_case(void)
+{
+    const char *seen = getenv("GDBCUDA_CONTRACT_SEEN");
+    tell_crashes();
+    if (seen)
+        setenv("GDBCUDA_STANDIN_SEEN", seen, 1);
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from conform_hooks import ConformFiles
+from conform_hooks import BEGIN, ConformFiles
 from shim_support import HOOK, SHIM
 
 from gdbcuda import api
@@ -21,11 +21,18 @@ INFO = "CUresult cuMemGetInfo_v2(size_t *f, size_t *t)"
 PADDED = f"{ALLOC} {{ return NEXT(cuMemAlloc_v2)(p, n + 512); }}"
 DROPPED = f"{COPY} {{ return NEXT(cuMemcpyHtoDAsync_v2)(d, s, n, 0); }}"
 PASSED_ON = f"{ALLOC} {{ return NEXT(cuMemAlloc_v2)(p, n); }}"
+WATCHES = f"""
+#include <pthread.h>
+static void *watch(void *unused) {{ size_t f, t; for (;;) {{ NEXT(cuMemGetInfo_v2)(&f, &t); usleep(20); }} }}
+CUresult cuInit(unsigned flags)
+{{ CUresult r = NEXT(cuInit)(flags); pthread_t own; if (!r) pthread_create(&own, NULL, watch, NULL); return r; }}
+{INFO} {{ return NEXT(cuMemGetInfo_v2)(f, t); }}"""
 RIGHT = {
     "passed_on": PASSED_ON,
     "own_place": f"{ALLOC} {{ CUdeviceptr own; CUresult r = NEXT(cuMemAlloc_v2)(&own, n); if (p && !r) *p = own; "
                  "return p ? r : NEXT(cuMemAlloc_v2)(p, n); }",
     "refused": f"{ALLOC} {{ return n > 1ul << 32 ? CUDA_ERROR_OUT_OF_MEMORY : NEXT(cuMemAlloc_v2)(p, n); }}",
+    "watches": WATCHES,
     "tried_again": f"{ALLOC} {{ CUresult r = NEXT(cuMemAlloc_v2)(p, n); "
                    "return r == CUDA_ERROR_OUT_OF_MEMORY ? NEXT(cuMemAlloc_v2)(p, n) : r; }",
 }  # fmt: skip
@@ -49,7 +56,8 @@ def files(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> ConformFiles:
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_passed_on_rightly(files: ConformFiles, name: str) -> None:
-    """As another pointer to the same, within a limit of its own, or at the second try."""
+    """As another pointer to the same, within a limit of its own, or at the second try; calls of a thread of the hook
+    library's own are no calls of the program."""
     groups = ("transparent", "status", "faults")
     chosen = [f"--only={one}" for one in (groups if name != "tried_again" else ("transparent", "faults"))]
     assert files.broken(files.hook(name, RIGHT[name]), *chosen) == []
@@ -82,6 +90,21 @@ def test_the_program_that_shows_it(files: ConformFiles, tmp_path: Path, hook: st
     shown = subprocess.run(f"{compiled} && {played}", shell=True, cwd=tmp_path / "case", capture_output=True, text=True)
     assert said in shown.stdout and ("Segmentation fault" in shown.stderr) == (hook == "status/null_crashes"), shown
     assert any("gdbcuda gdb -ex 'cuda-load" in line for line in lines)
+
+
+def test_a_library_that_it_is_linked_against_is_found(files: ConformFiles, tmp_path: Path) -> None:
+    """As the loader finds it for the user, or by --env; without it nothing can be said of the hook library."""
+    helper, hook = files.hook("helper", "int helper(void) { return 0; }"), tmp_path / "libneeds.so"
+    source = tmp_path / "needs.c"
+    source.write_text(f"{BEGIN}int helper(void);\n{PASSED_ON.replace('{', '{ helper();', 1)}\n")
+    own = [f"-L{helper.parent}", "-lhelper", "-ldl"]
+    subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-D_GNU_SOURCE", f"-I{files.shim}", "-o", hook, source, *own],
+                   check=True)  # fmt: skip
+    chosen, there = ("--only", "transparent/cuMemAlloc_v2"), str(helper.parent)
+    without = files.run(hook, *chosen)
+    assert without.returncode == 2 and "does not find libhelper.so, which the hook library needs" in without.stderr
+    assert files.run(hook, *chosen, LD_LIBRARY_PATH=there).returncode == 0
+    assert files.run(hook, *chosen, "--env", f"LD_LIBRARY_PATH={there}").returncode == 0
 
 
 def test_what_holds_is_not_shown(files: ConformFiles) -> None:

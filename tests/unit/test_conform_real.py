@@ -23,6 +23,23 @@ def test_groups_that_prescribe_answers_are_left_out(files: ConformFiles, shim: P
         assert f"{group}: no driver but the stand-in answers as it is told" in done.stdout
 
 
+@pytest.mark.parametrize("hook, case", [
+    ("resolving/nothing_found", "resolving/cuMemAllocAsync"), ("life/large_frame", "life/small-stack"),
+])  # fmt: skip
+def test_a_shown_program_is_run_over_it_too(
+    files: ConformFiles, shim: Path, tmp_path: Path, hook: str, case: str
+) -> None:
+    """Nothing of the stand-in is in the commands, but what the program is linked against."""
+    library, driver = shim / f"sample/wrong/{hook}.so", tmp_path / "driver"
+    driver.symlink_to(shim / "standin")
+    given = ("--show", case, "--env", "QUOTA=1m")
+    done = files.run(library, "--real", *given, LD_LIBRARY_PATH=str(driver))
+    lines = [line.strip() for line in done.stdout[: done.stdout.index("*/")].splitlines()]
+    assert f"LD_LIBRARY_PATH={driver} QUOTA=1m LD_PRELOAD={library} ./case" in lines, done.stderr
+    assert any(line.startswith(f"LD_LIBRARY_PATH={driver} QUOTA=1m gdbcuda gdb ") for line in lines)
+    assert not [line for line in lines if "standin" in line.lower() and "gcc" not in line]
+
+
 def test_without_a_driver_it_is_said(files: ConformFiles, shim: Path, tmp_path: Path) -> None:
     """No libcuda that the loader could load: one of another architecture, so to speak."""
     (tmp_path / "libcuda.so.1").write_text("none")

@@ -70,14 +70,14 @@ def indented(text: str, spaces: str, place: str) -> str:
 @dataclass
 class Workshop:
     """Where programs are built and run. ``hook`` is the library, ``settings`` its environment, ``patience`` seconds,
-    ``libraries`` the LD_LIBRARY_PATH of what runs, if it is not the stand-in's folder."""
+    ``libraries`` the LD_LIBRARY_PATH of what runs."""
 
     folder: Path
     standin: Path
     hook: str
+    libraries: str
     settings: Mapping[str, str] = field(default_factory=dict)
     patience: float = 10.0
-    libraries: str = ""
 
     def built(self, text: str) -> str:
         return self.compiled(ShowingProgram(text, ""))
@@ -93,7 +93,7 @@ class Workshop:
 
     def environment(self, with_hook: bool, more: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
-        kept["LD_LIBRARY_PATH"] = self.libraries or str(self.standin)
+        kept["LD_LIBRARY_PATH"] = self.libraries
         if with_hook:
             kept.update({"LD_PRELOAD": self.hook, **self.settings})
         return {**kept, **more}

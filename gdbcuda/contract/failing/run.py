@@ -18,6 +18,7 @@ from gdbcuda.contract.failing.run_judging import RunJudge
 from gdbcuda.contract.failing.run_output import ProgramCall
 from gdbcuda.contract.program import ANSWER, SEEN
 from gdbcuda.contract.registry import Broken
+from gdbcuda.contract.showing_program import HookSurroundings
 
 PATIENCE = 5.0  # seconds of a run: a lock that is left held is waited for
 MOST = 200  # calls that are refused, one a run
@@ -72,9 +73,9 @@ class FailingRun:
         answer = {ANSWER: fault.answer(self.bench.table)} if fault else {}
         return {SEEN: "/dev/stdout", **answer}
 
-    def shown(self, fault: DriverFault, title: str, hook: str, build: str) -> str:
+    def shown(self, fault: DriverFault, title: str, around: HookSurroundings) -> str:
         showing = self.bench.workshop.showing(self.text, self.allocator.symbol, more=self.environment(fault))
-        return showing.shown(title, hook, build)
+        return showing.shown(title, around)
 
     @cached_property
     def text(self) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from gdbcuda import elf
 from gdbcuda.compare.findings import Allowed
 from gdbcuda.contract import runs
-from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.bench import LIBRARY_PATH, Bench
 from gdbcuda.contract.program import Ended
 from gdbcuda.contract.registry import Case, load_groups
 from gdbcuda.contract.report import ConformReport
@@ -25,6 +25,7 @@ from gdbcuda.text import output, waiting
 from gdbcuda.text.sentences import meant
 
 PROGRAM = "contract/linked"
+MISSING = re.compile(r"error while loading shared libraries: ([^:]+): cannot open shared object file")
 
 
 def run(wanted: ConformOptions, allowed: Allowed) -> ConformReport:
@@ -36,8 +37,17 @@ def run(wanted: ConformOptions, allowed: Allowed) -> ConformReport:
         try:
             chosen = list(cases(one, wanted.only))
         except Ended as how:
+            need_libraries(str(how))
             return runs.none(one, str(how))
         return runs.of(one, chosen, wanted.seconds, allowed)
+
+
+def need_libraries(how: str) -> None:
+    """`UserError` where the loader does not find what the hook library needs: that is no fault of it."""
+    missing = MISSING.search(how)
+    if missing:
+        raise UserError(f"the loader does not find {missing[1]}, which the hook library needs: "
+                        "set LD_LIBRARY_PATH to the folder of it")  # fmt: skip
 
 
 def need_driver(bench: Bench) -> None:
@@ -54,6 +64,7 @@ def shown(wanted: ConformOptions) -> str:
         try:
             return runs.shown(one, next(iter(cases(one, [str(wanted.show)]))))
         except Ended as how:
+            need_libraries(str(how))
             raise UserError(f"a program does not begin with it: {how}") from None
 
 
@@ -74,8 +85,12 @@ def cases(bench: Bench, patterns: list[str]) -> Iterator[Case]:
 @contextmanager
 def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
     made = tempfile.mkdtemp(prefix="gdbcuda-conform-")
-    one = Bench(hook, build, made, tuple(settings(wanted.env).items()), wanted.seed, wanted.limit,
-                is_real=wanted.real)  # fmt: skip
+    given = settings(wanted.env)
+    if "LD_PRELOAD" in given:
+        raise UserError("--env LD_PRELOAD would take the place of the hook library: link it against the other one")
+    path = given.pop(LIBRARY_PATH, "")
+    one = Bench(hook, build, made, tuple(given.items()), wanted.seed, wanted.limit, is_real=wanted.real,
+                library_path=path)  # fmt: skip
     try:
         yield one
     finally:
