@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <link.h>
 
-#define NONE ((word)-1)
 #define MOST_CHAIN 100000
 
 struct tables {

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gradients
 import interpreters_here
 import pytest
 from scenario import GDB, ROOT, Scenario, execute
 
 SCRIPT = ROOT / "shim" / "sample" / "train.py"
 HERE = interpreters_here.found()
+NEWEST = max(HERE, key=lambda one: int(one[2:]))
 LINES = {text.strip(): number for number, text in enumerate(SCRIPT.read_text().splitlines(), 1)}
 ASKS = LINES["check(driver.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(size)))"]
 LOADS = LINES["self.weights = allocate(64 << 20)"]
@@ -79,7 +81,7 @@ def test_in_a_core_file(local: Scenario, tmp_path: Path) -> None:
     ],
 )
 def test_the_caller_may_be_any_frame_of_python(local: Scenario, words: str, sizes: list[int]) -> None:
-    version = "3.12" if "3.12" in HERE else max(HERE, key=lambda one: int(one[2:]))
+    version = "3.12" if "3.12" in HERE else NEWEST
     go_on = ["continue"] * max(len(sizes) - 1, 0)
     text = debugged(local, f"cuda-break cuMemAlloc {words}", "run", *go_on, "info breakpoints", version=version)
     found = [int(size) for size in re.findall(r"^Breakpoint 1  driver.*bytesize=(\d+)", text, re.MULTILINE)]
@@ -88,7 +90,7 @@ def test_the_caller_may_be_any_frame_of_python(local: Scenario, words: str, size
 
 def test_the_log_names_the_lines(local: Scenario, tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
-    version = max(HERE, key=lambda one: int(one[2:]))
+    version = NEWEST
     text = debugged(
         local, f"cuda-log start cuMemAlloc --stack 2 --to {log}", "run", "cuda-log show cuMemAlloc --stack --last 1",
         "echo ====\\n", "cuda-log show if caller in load_weights", "echo ====\\n", "cuda-memory leaks", version=version,
@@ -102,6 +104,20 @@ def test_the_log_names_the_lines(local: Scenario, tmp_path: Path) -> None:
     call = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
     assert call["python"] == {"function": "allocate", "object": str(SCRIPT), "line": ASKS, "layer": "app",
                               "source": f"train.py:{ASKS}"}  # fmt: skip
+
+
+@pytest.mark.parametrize("transport", ["local", "gdbserver"])
+def test_a_thread_that_makes_gradients(shim: Path, tmp_path: Path, transport: str) -> None:
+    """It runs no Python: the line that waits for them is told, and is the caller; its backtrace is its own."""
+    path = gradients.script(tmp_path, shim / "standin")
+    python, run = Path(HERE[NEWEST]).resolve(), "RUN" if transport == "gdbserver" else "run"
+    text = Scenario(shim, transport).run(
+        python, "cuda-break cuMemAlloc if caller in step", "cuda-log start cuMemAlloc", run, "bt", "continue",
+        "cuda-log show", hook=None, arguments=(str(path),))  # fmt: skip
+    line = f"called by steps.py:{gradients.WAITS} in step(), torch/autograd/graph.py:2 in _engine_run_backward()\n"
+    assert text.count("Breakpoint 1  driver") == 1 and line in text and "[python]" not in text
+    assert re.findall(r"bytesize=(\d+).* by (step|0x|worker)", text.partition("cuda-log: ")[0].rpartition("exited")[2]) == [
+        ("4096", "step"), ("8192", "worker"), ("12288", "worker")]  # fmt: skip
 
 
 def test_a_program_without_python_says_nothing_of_it(local: Scenario) -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gradients
 import interpreters_here
 import pytest
 from shim_support import ROOT
@@ -130,6 +131,19 @@ def test_views_have_the_lines(trace: Trace) -> None:
     assert f"allocate at train.py:{line}" in found.log("summary").stdout
     assert [one["name"] for one in found.calls("--if", "caller in load_weights")] == ["cuMemAlloc_v2"]
     assert f"train.py:{line}" in found.log("export", "--format", "chrome").stdout
+
+
+@pytest.mark.parametrize("version", HERE)
+def test_a_thread_that_makes_gradients(trace: Trace, shim: Path, tmp_path: Path, version: str) -> None:
+    """It runs no Python: the lines of the one thread that waits for them stand for it."""
+    path = gradients.script(tmp_path, shim / "standin")
+    found = trace(HERE[version], str(path), options=("--python",))
+    assert (found.done.returncode, found.done.stderr) == (0, "")
+    lines = {one["arguments"]["bytesize"]: frames_of(one)[:2] if "stack" in one else [] for one in found.calls()
+             if one["name"] == "cuMemAlloc_v2"}  # fmt: skip
+    graph = str(tmp_path / "site-packages" / "torch" / "autograd" / "graph.py")
+    waits = [[graph, 2, "_engine_run_backward"], [str(path), gradients.WAITS, "step"]]
+    assert lines == {4096: waits, 8192: [], 12288: []}
 
 
 def test_calls_of_other_functions(trace: Trace) -> None:

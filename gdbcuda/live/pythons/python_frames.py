@@ -47,7 +47,7 @@ class ScriptFrame(FrameDecorator):
 
 
 def with_python(shown: Iterator[FrameDecorator]) -> Iterator[FrameDecorator]:
-    runs = entered(thread_stacks.calling())
+    runs = entered(thread_stacks.own())
     for one in shown:
         yield scripted(one, runs.pop(0)) if runs and evaluates(one.inferior_frame(), runs[0]) else one
 

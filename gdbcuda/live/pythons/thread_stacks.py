@@ -10,6 +10,7 @@ import os
 
 import gdb
 
+from gdbcuda.cpython import autograd
 from gdbcuda.cpython.interpreters import Find, interpreter
 from gdbcuda.cpython.stacks import Interpreter, PythonFrame, PythonStack, ThreadState
 from gdbcuda.errors import Unreadable, UserError
@@ -46,10 +47,14 @@ def of_selected_thread() -> PythonStack:
     """Empty where the thread runs no Python, or none that is known."""
     if not process.is_alive() or not interpreters():  # asked at every recorded call
         return NOTHING
-    memory: Memory = PagedMemory(process.InferiorMemory()) if process.is_remote() else process.InferiorMemory()
+    memory = memory_here()
     stacks = [one.stack(memory, state) for one in interpreters() for state in states_here(one, memory)]
     stacks.sort(key=innermost_entry)
     return PythonStack([frame for one in stacks for frame in one.frames], all(one.is_whole for one in stacks))
+
+
+def memory_here() -> Memory:
+    return PagedMemory(process.InferiorMemory()) if process.is_remote() else process.InferiorMemory()
 
 
 def innermost_entry(stack: PythonStack) -> int:
@@ -74,9 +79,28 @@ def thread_pointer() -> int:
         return 0
 
 
-def calling() -> list[PythonFrame]:
-    """The frames that called what is shown; [] also where nothing can be read."""
+def own() -> list[PythonFrame]:
+    """The selected thread's; [] also where nothing can be read."""
     try:
         return of_selected_thread().frames
     except (gdb.error, Unreadable, UserError):
         return []
+
+
+def calling() -> list[PythonFrame]:
+    """The frames that called what is shown, or that wait in another thread for what this one does."""
+    try:
+        return own() or waiting()
+    except (gdb.error, Unreadable, UserError):
+        return []
+
+
+def waiting() -> list[PythonFrame]:
+    """[] also where two threads wait, and either may be meant."""
+    if not process.is_alive() or not interpreters():
+        return []
+    memory = memory_here()
+    stacks = [one.stack(memory, state).frames for one in interpreters() if states_here(one, memory)
+              for state in one.threads(memory)]  # fmt: skip
+    found = list(filter(autograd.is_waited_in, stacks))
+    return found[0] if len(found) == 1 else []

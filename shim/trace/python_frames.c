@@ -1,0 +1,141 @@
+/* The frames of Python of a thread, and whose frames they are to be: its own, or where it runs none of those that wait for
+ * what it does. PyTorch makes gradients in threads of its own; the line that asked for them waits in backward(). */
+#include "python.h"
+
+#define MOST_KEYS 32ul     /* of pthread_key_create, in the thread control block */
+#define KEYS_AT 0x310ul    /* glibc: struct pthread.specific_1stblock, each a number and a value */
+#define MOST_THREADS 1024ul
+#define MOST_POSITION (1ul << 30)
+#define OF_C 3             /* the owner of frames that only mark where C called the interpreter */
+
+/* gdbcuda/cpython/autograd.py has the same. */
+static const char *const waiting[][2] = {
+    {"_engine_run_backward", "/torch/autograd/graph.py"},
+    {"backward", "/torch/autograd/__init__.py"},
+    {"grad", "/torch/autograd/__init__.py"},
+};
+
+static word own(word offset)
+{
+    word found;
+    __asm__("mov %%fs:(%1), %0" : "=r"(found) : "r"(offset));
+    return found;
+}
+
+/* The thread state that Python keeps for this thread; 0 where there is none. */
+static word thread_state(struct python_reader *reader)
+{
+    const word *python = reader->python;
+    word key = python_word(reader, python[PYTHON_RUNTIME] + python[PYTHON_KEY]), number = key >> 32;
+    if (number >= MOST_KEYS || !(unsigned)key) /* it has not begun, or has ended */
+        return 0;
+    word state = own(KEYS_AT + number * 2 * sizeof(word) + sizeof(word));
+    return python_word(reader, state + python[PYTHON_PTHREAD]) == own(0x10) ? state : 0;
+}
+
+static word innermost(struct python_reader *reader, word state)
+{
+    const word *python = reader->python;
+    word place = state + python[PYTHON_FRAME];
+    if (python[PYTHON_THROUGH] != NONE)
+        place = python_word(reader, place) + python[PYTHON_THROUGH];
+    return python_word(reader, place);
+}
+
+static word code_of(const word *python, const char *frame)
+{
+    return word_at(frame, python[PYTHON_CODE]) & python[PYTHON_CODE_MASK];
+}
+
+static int is_marked_by_c(const word *python, const char *frame)
+{
+    return python[PYTHON_OWNER] != NONE && (unsigned char)frame[python[PYTHON_OWNER]] >= OF_C;
+}
+
+static int does_end(struct python_reader *reader, word object, const char *end, int is_whole)
+{
+    word kind, size = length(end);
+    struct iovec found = python_text(reader, object, &kind);
+    struct python_part part;
+    part.near = NONE;
+    if (kind != 1 || found.iov_len < size || (is_whole && found.iov_len != size))
+        return 0;
+    const char *seen = python_bytes(reader, (word)found.iov_base + found.iov_len - size, size, &part);
+    for (word i = 0; seen && i < size; i++)
+        if (seen[i] != end[i])
+            return 0;
+    return seen != 0;
+}
+
+/* The thread has called PyTorch's engine, and does nothing else meanwhile. */
+static int waits(struct python_reader *reader, word state)
+{
+    const word *python = reader->python;
+    struct python_part part;
+    part.near = NONE;
+    word at = innermost(reader, state);
+    const char *frame = at ? python_seen(reader, at, python[PYTHON_FRAME_SIZE], &part) : 0;
+    if (!frame || is_marked_by_c(python, frame))
+        return 0;
+    const char *code = python_seen(reader, code_of(python, frame), python[PYTHON_CODE_OBJECT_SIZE], &part);
+    if (!code)
+        return 0;
+    word name = word_at(code, python[PYTHON_CODE_NAME]), file = word_at(code, python[PYTHON_CODE_FILE]);
+    for (word i = 0; i < sizeof waiting / sizeof *waiting; i++)
+        if (does_end(reader, name, waiting[i][0], 1) && does_end(reader, file, waiting[i][1], 0))
+            return 1;
+    return 0;
+}
+
+/* The one that waits; 0 where none does, or where two do and either may be meant. */
+static word waiting_thread(struct python_reader *reader, word state)
+{
+    const word *python = reader->python;
+    word found = 0, interpreter = python_word(reader, python[PYTHON_RUNTIME] + python[PYTHON_INTERPRETERS]);
+    word one = interpreter ? python_word(reader, interpreter + python[PYTHON_THREADS]) : 0;
+    for (word i = 0; one && i < MOST_THREADS; i++, one = python_word(reader, one + python[PYTHON_NEXT]))
+        if (one != state && waits(reader, one)) {
+            if (found)
+                return 0;
+            found = one;
+        }
+    return found;
+}
+
+/* The code of each, then where it is in it; `codes` are where they are. `*frame` is 0 behind the thread's first. */
+static word frames_from(struct python_reader *reader, word *frame, word *frames, word *codes)
+{
+    const word *python = reader->python;
+    struct python_part of_frame, of_code;
+    of_frame.near = of_code.near = NONE;
+    word count = 0, previous;
+    for (word i = 0; *frame && i < 2 * MOST_PYTHON && count < MOST_PYTHON; i++, *frame = previous) {
+        const char *seen = python_seen(reader, *frame, python[PYTHON_FRAME_SIZE], &of_frame);
+        if (!seen)
+            break;
+        previous = word_at(seen, python[PYTHON_PREVIOUS]);
+        if (is_marked_by_c(python, seen))
+            continue;
+        word code = code_of(python, seen);
+        const char *seen_code = python_seen(reader, code, python[PYTHON_CODE_OBJECT_SIZE], &of_code);
+        if (!seen_code)
+            break;
+        word position = python_position(python, seen, code);
+        codes[count] = code;
+        frames[2 * count] = python_code_id(python, seen_code, code);
+        frames[2 * count++ + 1] = position < MOST_POSITION ? position : 0;
+    }
+    return count;
+}
+
+word python_frames(struct python_reader *reader, word *frames, word *codes)
+{
+    word state = thread_state(reader), frame = state ? innermost(reader, state) : 0;
+    word count = frames_from(reader, &frame, frames, codes);
+    if (count || frame || !state)
+        return count;
+    reader->is_own = 0;
+    word other = waiting_thread(reader, state);
+    frame = other ? innermost(reader, other) : 0;
+    return frames_from(reader, &frame, frames, codes);
+}
