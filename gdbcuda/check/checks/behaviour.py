@@ -37,13 +37,19 @@ def returns_minus_one(subject: Subject) -> Answer:
 
 
 def _minus_one_from(subject: Subject, symbol: elf.Symbol, deep: int) -> str:
-    """ "+0x1c", or " by its helper check_limit+0x1c", whose result the function returns; "" for neither."""
+    """ "+0x1c", " by its helper check_limit+0x1c", whose result the function returns, or "+0x1c by way of its helper
+    fail", which returns the -1 that it is given; "" for none."""
     code = subject.library.code
     at = code.returns_minus_one(symbol.value, symbol.size)
     if at is not None:
         return f"+{at:#x}"
-    helpers = (subject.functions.get(target) for target in code.returned_calls(symbol.value, symbol.size))
-    for helper in filter(None, helpers if deep else ()):
+    for target, call in code.returned_calls(symbol.value, symbol.size) if deep else ():
+        helper = subject.functions.get(target)
+        if helper is None:
+            continue
+        returned = code.arguments_returned(helper.value, helper.size)
+        if returned and returned & code.minus_ones_passed(symbol.value, symbol.size, call):
+            return f"+{call:#x} by way of its helper {helper.name}"
         found = _minus_one_from(subject, helper, deep - 1)
         if found:
             return found if found.startswith(" ") else f" by its helper {helper.name}{found}"

@@ -75,9 +75,19 @@ def constants_passed(code: bytes, at: int) -> Iterator[tuple[int, bool, int]]:
     return iter(())
 
 
-def returned_calls(code: bytes, at: int) -> Iterator[int]:
+def returned_calls(code: bytes, at: int) -> Iterator[tuple[int, int]]:
     """Not known for this machine."""
     return iter(())
+
+
+def arguments_returned(code: bytes) -> set[int]:
+    """Not known for this machine."""
+    return set()
+
+
+def minus_ones_passed(code: bytes, call: int) -> set[int]:
+    """Not known for this machine."""
+    return set()
 
 
 def unchecked_writes(code: bytes) -> set[int]:

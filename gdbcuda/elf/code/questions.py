@@ -39,8 +39,14 @@ class InstructionSet(Protocol):
     def compares_with_null(self, code: bytes) -> bool:
         """Whether any pointer is compared with NULL."""
 
-    def returned_calls(self, code: bytes, at: int) -> Iterator[int]:
-        """Where the calls lead whose result the function returns, and its jumps to elsewhere."""
+    def returned_calls(self, code: bytes, at: int) -> Iterator[tuple[int, int]]:
+        """Where the calls lead whose result the function returns, and its jumps to elsewhere; the offset of each."""
+
+    def arguments_returned(self, code: bytes) -> set[int]:
+        """Numbers of the 32-bit arguments that may be returned as they came."""
+
+    def minus_ones_passed(self, code: bytes, call: int) -> set[int]:
+        """Numbers of the 32-bit arguments that may be -1 of the call at this offset."""
 
     def unchecked_writes(self, code: bytes) -> set[int]:
         """Numbers of the pointer arguments that unoptimised code writes through before any test of theirs or of a
@@ -128,9 +134,18 @@ class FileCode:
         """Whether any pointer is compared with NULL; True where that cannot be known."""
         return not self._machine or self._machine.compares_with_null(self.bytes(address, size))
 
-    def returned_calls(self, address: int, size: int) -> set[int]:
-        """Addresses of what is called for the result that the function returns; {} where that is not seen."""
-        return set(self._machine.returned_calls(self.bytes(address, size), address)) if self._machine else set()
+    def returned_calls(self, address: int, size: int) -> list[tuple[int, int]]:
+        """Addresses of what is called for the result that the function returns, and the offsets of the calls; [] where
+        that is not seen."""
+        return list(self._machine.returned_calls(self.bytes(address, size), address)) if self._machine else []
+
+    def arguments_returned(self, address: int, size: int) -> set[int]:
+        """Numbers, from 0, of 32-bit arguments that the function may return as they came."""
+        return self._machine.arguments_returned(self.bytes(address, size)) if self._machine else set()
+
+    def minus_ones_passed(self, address: int, size: int, call: int) -> set[int]:
+        """Numbers, from 0, of 32-bit arguments that may be -1 of the call at this offset in the function."""
+        return self._machine.minus_ones_passed(self.bytes(address, size), call) if self._machine else set()
 
     def unchecked_writes(self, address: int, size: int) -> set[int]:
         """Numbers, from 0, of pointers that are written through and not tested for NULL; none of optimised code."""

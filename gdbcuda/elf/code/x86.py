@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 
+from gdbcuda.elf.code.x86_arguments import arguments_returned, minus_ones_passed, stored, unused_arguments
 from gdbcuda.elf.code.x86_results import minus_one_returned, returned_calls, signed
 
-__all__ = ["calls", "compares_with_null", "constants_passed", "minus_one_returned", "passes_minus_one",
-           "returned_calls", "stub_slot", "unchecked_writes", "unused_arguments"]  # fmt: skip
+__all__ = ["arguments_returned", "calls", "compares_with_null", "constants_passed", "minus_one_returned",
+           "minus_ones_passed", "passes_minus_one", "returned_calls", "stub_slot", "unchecked_writes",
+           "unused_arguments"]  # fmt: skip
 
 _BRANCH = re.compile(rb"(?=([\xe8\xe9]|\xff[\x15\x25])(.{4}))", re.DOTALL)
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(.{4})", re.DOTALL)
@@ -21,10 +23,6 @@ _NULL_TEST = re.compile(
     rb"|\x48\x83(?:\x7d.|[\xbd\x3d].{4})\0",
     re.DOTALL,
 )
-# mov ARGUMENT,disp(%rbp): [prefix] 89 modrm disp8 or disp32
-_STORE = re.compile(rb"([\x44\x48\x4c]?)\x89(?:([\x45\x4d\x55\x75\x7d])(.)|([\x85\x8d\x95\xb5\xbd])(.{4}))", re.DOTALL)
-_ARGUMENTS = {(0, 7): 0, (0, 6): 1, (0, 2): 2, (0, 1): 3, (1, 0): 4, (1, 1): 5}  # (REX.R, register): number
-_PROLOGUE = 160  # bytes in which arguments are put on the stack
 
 
 def calls(code: bytes, at: int) -> Iterator[tuple[int, bool]]:
@@ -76,7 +74,7 @@ def unchecked_writes(code: bytes) -> set[int]:
         return set()
     tested = _STATUS_TEST.search(code)
     seen = code[: tested.start()] if tested else code
-    return {number for number, place, end in _stored(code[:_PROLOGUE]) if _is_written_through(seen, place, end)}
+    return {number for number, place, end in stored(code) if _is_written_through(seen, place, end)}
 
 
 def _is_written_through(code: bytes, place: bytes, start: int) -> bool:
@@ -100,36 +98,3 @@ def _store_to(register: int) -> re.Pattern[bytes]:
     sources = b"".join(re.escape(bytes([source << 3 | register])) for source in range(8))
     stores = rb"(?:[\x88\x89][" + sources + rb"]|[\xc6\xc7]" + re.escape(bytes([register])) + rb")"
     return re.compile(_VALUE + rb"\x66?[\x44\x48\x4c]?" + stores, re.DOTALL)
-
-
-_NEAR_FRAME = frozenset(b"\x45\x4d\x55\x5d\x65\x6d\x75\x7d")  # modrm: disp8(%rbp) with any register
-_FAR_FRAME = frozenset(b"\x85\x8d\x95\x9d\xa5\xad\xb5\xbd")  # disp32(%rbp)
-
-
-def unused_arguments(code: bytes) -> set[int]:
-    """An argument whose place in the frame no instruction but the storing one names (as disp(%rbp))."""
-    if b"\x55\x48\x89\xe5" not in code[:32]:  # push %rbp; mov %rsp,%rbp
-        return set()
-    return {number for number, place, end in _stored(code[:_PROLOGUE]) if not _is_named(code, place, end)}
-
-
-@lru_cache(maxsize=4096)  # two checks ask it of each function
-def _stored(prologue: bytes) -> tuple[tuple[int, bytes, int], ...]:
-    """(argument, displacement, end of the instruction) of what the prologue puts on the stack."""
-    stored: dict[int, tuple[int, bytes, int]] = {}
-    for found in _STORE.finditer(prologue):
-        prefix, short, near, wide, far = found.groups()
-        extended = int(prefix in (b"\x44", b"\x4c"))
-        number = _ARGUMENTS.get((extended, (short or wide)[0] >> 3 & 7))
-        if number is not None and number not in stored:
-            stored[number] = number, near or far, found.end()
-    return tuple(stored.values())
-
-
-def _is_named(code: bytes, place: bytes, start: int) -> bool:
-    modrm = _NEAR_FRAME if len(place) == 1 else _FAR_FRAME
-    at = code.find(place, start + 1)
-    while at >= 0 and code[at - 1] not in modrm:
-        at = code.find(place, at + 1)
-    return at >= 0
-

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 # mov $-1,%eax; or $-1,%eax
-_MINUS_ONE = re.compile(rb"\xb8\xff{4}|\x83\xc8\xff")
-# -1 or something else by arithmetic: set%cc %al, perhaps movzbl %al,%eax, then neg %eax or one less (sub, add $-1, lea,
-# dec), or lea -1(,%rax,4); sbb %eax,%eax, perhaps not %eax; cmov of a register with -1 into %eax, or of another one
-# over the -1 in it
+MINUS_ONE = re.compile(rb"\xb8\xff{4}|\x83\xc8\xff")
+# -1 or something else by arithmetic: set%cc %al, perhaps and $1,%al and movzbl %al,%eax, then neg %eax or one less
+# (sub, add $-1, lea, dec); 0 - %ecx (or %edx) of movzbl %al,%ecx; lea -1(,%rax,4); sbb %eax,%eax, perhaps not %eax;
+# cmov of a register with -1 into %eax, or of another one over the -1 in it
 _COMPUTED_MINUS_ONE = re.compile(
-    rb"\x0f[\x90-\x9f]\xc0(?:\x0f\xb6\xc0)?(?:\xf7\xd8|\x83\xe8\x01|\x83\xc0\xff|\x8d\x40\xff|\xff\xc8)"
+    rb"\x0f[\x90-\x9f]\xc0(?:\x24\x01)?(?:\x0f\xb6\xc0)?(?:\xf7\xd8|\x83\xe8\x01|\x83\xc0\xff|\x8d\x40\xff|\xff\xc8)"
+    rb"|\x0f[\x90-\x9f]\xc0(?:\x24\x01)?\x0f\xb6(?:\xc8\x31\xc0\x29\xc8|\xd0\x31\xc0\x29\xd0)"
     rb"|\x0f[\x90-\x9f]\xc0[^\xe8]{0,12}?\x8d\x04[\x45\x85\xc5]\xff{4}(?:\x0f[\x40-\x4f][\xc0-\xc7])?"
     rb"|\x19\xc0(?:\xf7\xd0)?"
     rb"|\xb8\xff{4}[^\xe8]{0,24}?\x0f[\x40-\x4f][\xc1-\xc7]"
@@ -63,8 +64,9 @@ class KeptValue(NamedTuple):
 
 
 def in_frame(place: bytes) -> KeptValue:
-    """mov disp8(%rbp),%eax; mov %eax,disp8(%rbp) and movl $...,disp8(%rbp)"""
-    return KeptValue(b"\x8b\x45" + place, (b"\x89\x45" + place, b"\xc7\x45" + place))
+    """mov disp(%rbp),%eax; mov %eax,disp(%rbp) and movl $...,disp(%rbp), of 8 or 32 bits"""
+    at = (b"\x45" if len(place) == 1 else b"\x85") + place
+    return KeptValue(b"\x8b" + at, (b"\x89" + at, b"\xc7" + at))
 
 
 def in_register(number: int) -> KeptValue:
@@ -78,14 +80,14 @@ def in_register(number: int) -> KeptValue:
 
 def minus_one_returned(code: bytes) -> int | None:
     """Offset of what makes the -1; None where none is seen to be returned."""
-    for found in _MINUS_ONE.finditer(code):
+    for found in MINUS_ONE.finditer(code):
         if _is_result(code, found.end()) or _is_jump_to_return(code, found.end()):
             return found.start()
     for found in _COMPUTED_MINUS_ONE.finditer(code):
         if _is_result(code, found.end()):
             return found.start()
     for found in _KEPT_MINUS_ONE.finditer(code):
-        if _is_kept_to_return(code, _keeper(found), _after_jump(code, found.end())):
+        if is_kept_to_return(code, _keeper(found), after_jump(code, found.end())):
             return found.start()
     return next((found.start() for found in _ONE_LESS.finditer(code) if _is_less_than_zero(code, found)), None)
 
@@ -97,7 +99,7 @@ def _is_less_than_zero(code: bytes, found: re.Match[bytes]) -> bool:
         return False
     if found["loaded"]:
         return _is_result(code, found.end())
-    return _is_kept_to_return(code, in_frame(place), _after_jump(code, found.end()))
+    return is_kept_to_return(code, in_frame(place), after_jump(code, found.end()))
 
 
 def _holds_zero(code: bytes, place: bytes, at: int) -> bool:
@@ -109,10 +111,10 @@ def _holds_zero(code: bytes, place: bytes, at: int) -> bool:
 
 def _is_result(code: bytes, end: int) -> bool:
     """What is in %eax there is returned, at once or by way of the frame."""
-    place = _after_jump(code, end)
+    place = after_jump(code, end)
     if code[place : place + 2] != _TO_FRAME:
         return _is_return(code, place)
-    return _is_kept_to_return(code, in_frame(code[place + 2 : place + 3]), _after_jump(code, place + 3))
+    return is_kept_to_return(code, in_frame(code[place + 2 : place + 3]), after_jump(code, place + 3))
 
 
 def _keeper(found: re.Match[bytes]) -> KeptValue:
@@ -122,19 +124,19 @@ def _keeper(found: re.Match[bytes]) -> KeptValue:
     return in_register(low[0] & 7 if low else high[0] & 7 | 8)
 
 
-def returned_calls(code: bytes, at: int) -> Iterator[int]:
+def returned_calls(code: bytes, at: int) -> Iterator[tuple[int, int]]:
     for found in _CALL.finditer(code):
         operand, kept = found.groups()
-        if _is_returned(code, found.start() + 5) or (kept and _is_fetched_at_end(code, kept, found.start() + 8)):
-            yield at + found.start() + 5 + signed(operand)
+        if is_returned(code, found.start() + 5) or (kept and _is_fetched_at_end(code, kept, found.start() + 8)):
+            yield at + found.start() + 5 + signed(operand), found.start()
     for length in (2, 5):  # it ends with a jump to elsewhere
         last = max(0, len(code) - length)
-        target = _after_jump(code, last)
+        target = after_jump(code, last)
         if code[last : last + 1] == (b"\xeb" if length == 2 else b"\xe9") and not 0 <= target < len(code):
-            yield at + target
+            yield at + target, last
 
 
-def _is_kept_to_return(code: bytes, kept: KeptValue, start: int) -> bool:
+def is_kept_to_return(code: bytes, kept: KeptValue, start: int) -> bool:
     """By some way from there to the return on which nothing else is put there. The code is read as it stands, and from
     where its jumps on an outcome lead."""
     starts: list[int] = [start]
@@ -144,7 +146,7 @@ def _is_kept_to_return(code: bytes, kept: KeptValue, start: int) -> bool:
         if place in seen or not 0 <= place < len(code):
             continue
         seen.add(place)
-        end = _next_store(code, kept, place)
+        end = next_store(code, kept, place)
         if _is_fetched(code, kept, place, end):
             return True
         starts += [target for target in _conditional_targets(code, place, end) if target >= end]
@@ -157,10 +159,10 @@ def _conditional_targets(code: bytes, start: int, end: int) -> Iterator[int]:
         behind = found.start("jump") if found["jump"] else found.end()
         yield behind + signed(found["near"] or found["far"])
         if found["jump"]:
-            yield _after_jump(code, behind)
+            yield after_jump(code, behind)
 
 
-def _next_store(code: bytes, kept: KeptValue, start: int) -> int:
+def next_store(code: bytes, kept: KeptValue, start: int) -> int:
     return min((at for at in (code.find(store, start) for store in kept.stores) if at >= 0), default=len(code))
 
 
@@ -174,21 +176,21 @@ def _is_fetched(code: bytes, kept: KeptValue, start: int, end: int, moves: int =
 
 def _is_handed_on(code: bytes, end: int, moves: int) -> bool:
     """Returned, or moved to another place of the frame to be returned. (clang has one for all the returns.)"""
-    place = _after_jump(code, end)
+    place = after_jump(code, end)
     if not moves or code[place : place + 2] != _TO_FRAME:
-        return _is_returned(code, end)
-    kept, start = in_frame(code[place + 2 : place + 3]), _after_jump(code, place + 3)
-    return _is_fetched(code, kept, start, _next_store(code, kept, start), moves - 1)
+        return is_returned(code, end)
+    kept, start = in_frame(code[place + 2 : place + 3]), after_jump(code, place + 3)
+    return _is_fetched(code, kept, start, next_store(code, kept, start), moves - 1)
 
 
 def _is_fetched_at_end(code: bytes, place: bytes, start: int) -> bool:
     """From there on, or from where a jump for anything but 0 leads, and before something else is put there."""
     jump = _NOT_ZERO.match(code, start)
-    starts = [_after_jump(code, start)]
+    starts = [after_jump(code, start)]
     if jump and jump[1] == place:
         starts.append(max(0, jump.end() + signed(jump[2] or jump[3])))
     kept = in_frame(place)
-    return any(_is_fetched(code, kept, one, _next_store(code, kept, one)) for one in starts)
+    return any(_is_fetched(code, kept, one, next_store(code, kept, one)) for one in starts)
 
 
 def _is_jump_to_return(code: bytes, start: int) -> bool:
@@ -198,9 +200,9 @@ def _is_jump_to_return(code: bytes, start: int) -> bool:
     return any(_is_return(code, way) for way in ways)
 
 
-def _is_returned(code: bytes, end: int) -> bool:
+def is_returned(code: bytes, end: int) -> bool:
     """At once, or where it is not 0: test %eax,%eax, then jne to the return, or je over it."""
-    place = _after_jump(code, end)
+    place = after_jump(code, end)
     if code[end : end + 3] in (b"\x85\xc0\x74", b"\x85\xc0\x75"):
         place = end + 4 + (signed(code[end + 3 : end + 4]) if code[end + 2] == 0x75 else 0)
     return _is_return(code, place)
@@ -210,7 +212,7 @@ def _is_return(code: bytes, place: int) -> bool:
     return _EPILOGUE.match(code, max(0, place)) is not None
 
 
-def _after_jump(code: bytes, at: int) -> int:
+def after_jump(code: bytes, at: int) -> int:
     """Where an unconditional jump at ``at`` leads, else ``at``."""
     if code[at : at + 1] == b"\xeb":
         return at + 2 + signed(code[at + 1 : at + 2])
