@@ -242,9 +242,9 @@ def condition(
 # -- the same in another place: what it says is declared once
 
 
-def of_kind(declared: Any, kind: ArgumentType[Any]) -> Any:
+def of_kind(declared: Any, kind: ArgumentType[Any], many: bool = False) -> Any:
     """An option of that type; "--in" of a session knows its layers."""
-    return Option(kind, declared.help, declared.name, declared.default)
+    return Option(kind, declared.help, declared.name, declared.default, many=many)
 
 
 def as_words(declared: Any, kind: ArgumentType[T]) -> list[T]:

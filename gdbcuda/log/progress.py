@@ -67,6 +67,6 @@ def kind_of_output() -> str:
         return TERMINAL
     try:
         mode = os.fstat(sys.stdout.fileno()).st_mode
-    except OSError:  # it is none of the system's
+    except (OSError, AttributeError):  # it is none of the system's; gdb's has no descriptor
         return FILE
     return PIPE if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else FILE

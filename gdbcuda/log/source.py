@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Callable
 
 from gdbcuda import api
 from gdbcuda.calls import captures, reader
 from gdbcuda.calls.reader import Event, Log, LogFile
 from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
+from gdbcuda.log import select
 from gdbcuda.log.progress import Progress
 from gdbcuda.log.views import summary
 from gdbcuda.text.printable import visible
@@ -40,6 +41,11 @@ class LogSource:
             yield from captures.mark(self.file.events(self.log, progress if self.has_bar else None), reader.BEGIN)
         finally:
             progress.close()
+
+    def refuse_unknown(self, functions: Sequence[str]) -> None:
+        """`UserError`. (What a log of another program calls its functions nobody knows.)"""
+        if self.is_ours:
+            select.CallFilter(tuple(functions)).refuse_unknown(self.table)
 
     def problems(self) -> str:
         """What could not be read, for stderr."""

@@ -62,12 +62,10 @@ class Printer:
 def filtered(
     wanted: FilterOptions, sources: list[LogSource], out: Printer
 ) -> Iterator[tuple[LogSource, select.CallFilter]]:
-    """Each with what is wanted of it. (What a log of another program calls its functions nobody knows.)"""
+    """Each with what is wanted of it."""
     for source in out.each(sources):
-        chosen = select.CallFilter.of(wanted)
-        if source.is_ours:
-            chosen.refuse_unknown(source.table)
-        chosen = chosen.with_condition(wanted.condition, source.table, source.log.notes)
+        source.refuse_unknown(wanted.function)
+        chosen = select.CallFilter.of(wanted).with_condition(wanted.condition, source.table, source.log.notes)
         yield source, chosen
         if chosen.remark():
             output.finish()
@@ -167,6 +165,8 @@ def show_coverage(wanted: CoverageFilesOptions, sources: list[LogSource]) -> Non
 
 def show_diff(wanted: DiffOptions, sources: list[LogSource]) -> None:
     first, second = sources
+    for source in sources:
+        source.refuse_unknown(wanted.function)
     progress = Progress(first.file.size + second.file.size)  # they are read side by side
     sides = (select.within(one.events(progress), wanted.places, wanted.function) for one in (first, second))
     found = diff.Diff().feed(*sides)

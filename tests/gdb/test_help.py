@@ -52,6 +52,7 @@ SESSION = {
     "cuda-log stop": ["cuda-log start"],
     "cuda-log show": ["cuda-log start --in hook", "run"],
     "cuda-log save": ["cuda-log start --in hook", "run"],
+    "cuda-log diff": ["cuda-log start --to without.jsonl", "run", "cuda-log stop", "cuda-log save with.jsonl"],
     "cuda-log summary": ["cuda-log start --in hook", "run"],
     "cuda-dlsym": ["break main", "run"],
     "cuda-layers": ["break main", "run"],
@@ -228,7 +229,7 @@ def test_help_as_an_option(idle: IdleGdb) -> None:
     [
         ("cuda-dlsym brek", "no subcommand 'brek'; did you mean cuda-dlsym break? (there are answer, break, log)"),
         ("cuda-log strat 'cuMem*' --in hook", "no subcommand 'strat'; did you mean cuda-log start? (there are clear,"),
-        ("cuda-log xyz", "no subcommand 'xyz' (there are clear, detach, save, show, start, stop, summary)"),
+        ("cuda-log xyz", "no subcommand 'xyz' (there are clear, detach, diff, save, show, start, stop, summary)"),
     ],
 )
 def test_a_subcommand_that_is_none(idle: IdleGdb, typed: str, says: str) -> None:

@@ -10,8 +10,10 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import log_files
 import pytest
 from idle_gdb import IdleGdb
+from log_files import alloc_of, free_of
 from scenario import Scenario
 
 KINDS = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemsetD8_v2", "cuMemcpyDtoH_v2")
@@ -316,6 +318,9 @@ def test_saved_is_what_was_kept(local: Scenario, tmp_path: Path) -> None:
         ("cuda-log show cuMemAlloc fi bytesize == 3", "a condition begins with if, as in: cuda-log show if bytesize >"),
         ("cuda-log show cuMemAlocc", "did you mean cuMemAlloc?"),
         ("cuda-log show cuMemAlloc if bytesiz == 3", 'no parameter "bytesiz"; it has dptr, bytesize'),
+        ("cuda-log diff", "FIRST is required, for example: cuda-log diff without.jsonl"),
+        ("cuda-log diff /nothing", "cannot read /nothing: No such file"),
+        ("cuda-log diff /dev/null /dev/null --function cuMemAlocc", "did you mean cuMemAlloc?"),
         ("cuda-log summary if bytesiz == 3", "did you mean bytesize?"),
     ],
 )
@@ -327,6 +332,32 @@ def test_mistakes_are_one_line(not_started: IdleGdb, command: str, message: str)
 def test_help_and_nothing_recorded(local: Scenario) -> None:
     text = local.run(None, "cuda-log", "cuda-log show", hook=None, environment={"PATH": os.environ["PATH"]})
     assert "The recorder is off; 0 calls kept" in text and "Nothing is recorded: cuda-log start" in text
+
+
+def test_where_this_run_parts_from_another(scenario: Scenario, tmp_path: Path) -> None:
+    """As gdbcuda log diff says it of two files; the calls of the session stay as they are."""
+    without, hook, arguments = tmp_path / "without", scenario.sample("forgetful_hook.so"), ("1", "30")
+    start, diff = "cuda-log start 'cuMem*' --in hook,driver", f"cuda-log diff {without}"
+    scenario.run("threads", f"{start} --to {without}", "RUN", hook=None, arguments=arguments)
+    text = scenario.run(
+        "threads", diff, start, "RUN", "echo ==\\n", diff, "echo ==\\n", f"{diff} --in driver", "echo ==\\n",
+        f"{diff} --in driver --json", "echo ==\\n", "cuda-log show --tree --last 1", hook=hook, arguments=arguments,
+    )  # fmt: skip
+    before, alike, parted, as_json, tree = text.split("==\n")
+    assert "Nothing is recorded: cuda-log start" in before and "calls of the program." in alike
+    assert alike.startswith("No difference in "), alike
+    assert re.search(r"Differs in order, thread \d of each log: cuMemsetD8_v2 in the first, cuMem", parted), parted
+    assert json.loads(as_json)["differences"]["order"] == 1
+    _, outer, *inner = tree.splitlines()
+    assert " hook " in outer and inner and all(re.search(r" driver {5}", line) for line in inner), tree
+
+
+def test_two_files_at_the_prompt(not_started: IdleGdb, tmp_path: Path) -> None:
+    first, second = (log_files.write(tmp_path / str(size), [alloc_of(0, "0x10", size), free_of(1, "0x10")])
+                     for size in (64, 65))  # fmt: skip
+    assert "bytesize is 64 in the first, 65 in the second" in not_started.run(f"cuda-log diff {first} {second}")
+    some = f"cuda-log diff {first} {second} --function cuMemFree --function cuInit"
+    assert "No difference in 1 call of" in not_started.run(some)
 
 
 def test_a_string_is_kept_with_its_address(local: Scenario, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_diff_finds_the_first_of_each_kind(capsys: pytest.CaptureFixture[str], t
     assert "Differs in arguments, thread 1 of each log (the first of 2): bytesize is 64 in the first, 65" in text
     assert "result is CUDA_SUCCESS in the first, CUDA_ERROR_OUT_OF_MEMORY in the second\n" in text
     assert "Differs in order, thread 1 of each log: cuMemFree_v2 in the first, cuInit in the second\n" in text
-    assert "1 calls are alike" in text
+    assert "\nAlike: 1 call.\n" in text
     rows = [line.split() for line in text.splitlines()]
     assert ["cuInit", "0", "2", "2"] in rows and ["cuMemFree_v2", "1", "0", "-1"] in rows
 
@@ -94,7 +94,7 @@ def test_diff_tells_processes_from_threads(capsys: pytest.CaptureFixture[str], t
     second = [call(0, "cuInit", pid=30), call(1, "cuInit", pid=30, thread=5), grown]
     text = diff_of(capsys, tmp_path, first, second)
     assert "Differs in arguments, process 2, thread 1 of each log: bytesize is 64 in the first, 65" in text
-    assert "2 calls are alike" in text
+    assert "\nAlike: 2 calls.\n" in text
     paths = [str(write(tmp_path / name, calls)) for name, calls in (("a", first), ("b", second))]
     found = json.loads(run(capsys, "diff", "--json", *paths))["first"]
     assert [(one["process"], one["thread"]) for one in found] == [(2, 1)]
@@ -114,7 +114,7 @@ def test_diff_of_null_and_a_pointer_to_what_is_not_known(capsys: pytest.CaptureF
     texts = [diff_of(capsys, tmp_path, [call(0, "cuMemAlloc_v2", {"dptr": one, "bytesize": 64})],
                      [call(0, "cuMemAlloc_v2", {"dptr": {"address": "0x1"}, "bytesize": 64})])
              for one in (None, {"address": "0x2"})]  # fmt: skip
-    assert "dptr is NULL in the first, 0x1 in the second" in texts[0] and "No difference in 1 calls" in texts[1]
+    assert "dptr is NULL in the first, 0x1 in the second" in texts[0] and "No difference in 1 call of" in texts[1]
     outs = [{"pfn": {"address": "0x1", "value": one}} for one in (None, "0x5")]
     text = diff_of(capsys, tmp_path, *([call(0, "cuGetProcAddress_v2", {"symbol": "a"}, out=out)] for out in outs))
     assert "pfn is NULL in the first, 0x5 in the second" in text

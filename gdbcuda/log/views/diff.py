@@ -18,6 +18,7 @@ from gdbcuda.calls.text import CallWriter, returned, value
 from gdbcuda.log.views.pairs import Pairs, UnlikeValue, unlike_values
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
 
 CONTEXT = 3
 Thread = tuple[int, int]  # the how many-th process of its log, the how many-th thread of it
@@ -160,11 +161,11 @@ def shown(data: Any, parameter: api.Parameter | None) -> str:
 
 def text(diff: Diff, writers: tuple[CallWriter, CallWriter]) -> str:
     if not diff.firsts:
-        return f"No difference in {diff.alike} calls of the program."
+        return f"No difference in {counted(diff.alike, 'call')} of the program."
     parts = [one_text(one, diff.counts[one.what], diff.processes, writers)
              for one in sorted(diff.firsts.values(), key=lambda one: one.start)]  # fmt: skip
     counts = counts_text(diff)
-    alike = f"{diff.alike} calls are alike."
+    alike = f"Alike: {counted(diff.alike, 'call')}."
     return "\n\n".join([*parts, alike, *([counts] if counts else [])])
 
 
