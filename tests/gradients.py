@@ -1,4 +1,4 @@
-"""A script with gradients as PyTorch makes them: in a thread of their own, which Python knows and which runs none of it."""
+"""A script with gradients as PyTorch makes them: in a thread that Python knows, and that runs none of it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """PyTorch makes gradients in threads of its own, which run no Python: the line that asked for them waits in another.
 
-(torch/autograd: until 2.2 its __init__.py calls the engine, since 2.3 graph.py. shim/trace/python_frames.c has the same.)
+(torch/autograd: until 2.2 its __init__.py calls the engine, since 2.3 graph.py.
+shim/trace/python_frames.c has the same.)
 """
 
 from __future__ import annotations

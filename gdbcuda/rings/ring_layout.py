@@ -106,10 +106,10 @@ FILTER = offsets("CODE", "SIZE_OF_CODE", ("NAME", 14))
 CALL_BEGINS = int.from_bytes(b"\0\0\0\0\0cal", "little")
 
 # At PYTHON_SYMBOL: how a CPython in the process lays out its structs, as `cpython.layouts` names it. RUNTIME: its
-# _PyRuntime, 0 where there is none. FRAME, THROUGH: from the thread state to its frame; INTERPRETERS, THREADS, NEXT: from
-# _PyRuntime to the first interpreter, to its thread states and on. NAMES: of functions whose calls get the Python that
-# led to them. TOLD: where what belongs into PYTHON_STACKS is, in a process that has no folder, and how many bytes were
-# asked for of it; MOST_TOLD at most are there.
+# _PyRuntime, 0 where there is none. FRAME, THROUGH: from the thread state to its frame; INTERPRETERS, THREADS, NEXT:
+# from _PyRuntime to the first interpreter, to its thread states and on. NAMES: of functions whose calls get the Python
+# that led to them. TOLD: where what belongs into PYTHON_STACKS is, in a process that has no folder, and how many bytes
+# were asked for of it; MOST_TOLD at most are there.
 PYTHON_SYMBOL, MOST_TOLD = "gdbcuda_python_v1", 16 << 20
 PYTHON_FIELDS = ("FRAME", "THROUGH", "PTHREAD", "KEY", "FRAME_SIZE", "PREVIOUS", "CODE", "POSITION", "OWNER",
                  "CODE_MASK", "CODE_START", "CODE_FILE", "CODE_NAME", "CODE_FIRST_LINE", "CODE_LINES",
