@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -18,6 +20,8 @@ from gdbcuda.files.reading import PathOrBytes, Source, open_source
 
 _DF_1_PIE = 0x08000000
 _SHF_EXECINSTR = 4
+_LARGEST_KEPT = 8 << 20
+_MOST_KEPT = 16
 
 
 class Elf:
@@ -176,5 +180,31 @@ class Elf:
 
 
 def open_elf(path_or_bytes: PathOrBytes) -> Elf:
-    """The ELF file at a path, or in bytes. UserError, one line, when it is none or is corrupt."""
-    return Elf(open_source(path_or_bytes))
+    """The ELF file at a path, or in bytes. UserError, one line, when it is none or is corrupt.
+
+    A small file that has not changed is opened and read once: one command asks for the same hook library five times.
+    """
+    if isinstance(path_or_bytes, bytes):
+        return Elf(open_source(path_or_bytes))
+    path = os.fspath(path_or_bytes)
+    state = _state(path)
+    if not state:
+        return Elf(open_source(path))
+    file = _opened(path, state)
+    vars(file).pop("dwarf", None)  # it may be read only so often, for each who opens the file
+    return file
+
+
+def _state(path: str) -> tuple[int, ...]:
+    """It differs after each change. () for what is not kept: a file that cannot be asked, or takes much memory."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ()
+    own = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return own if found.st_size <= _LARGEST_KEPT else ()
+
+
+@functools.lru_cache(maxsize=_MOST_KEPT)
+def _opened(path: str, state: tuple[int, ...]) -> Elf:
+    return Elf(open_source(path))

@@ -6,6 +6,7 @@ reader is not used, because it follows counts and sizes of the file without a li
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from elftools.construct import ConstructError
@@ -25,13 +26,11 @@ class Records:
         self.source = source
         self.bits = bits
         self.endian = "<" if little_endian else ">"
-        make: Any = ELFStructs  # typed in some versions of pyelftools only
-        self.structs = make(little_endian=little_endian, elfclass=bits)
-        self.structs.create_basic_structs()
+        self.structs = _layouts(bits, little_endian)
 
     def know_machine(self, header: Record) -> None:
         """Names of section types, segment types and dynamic tags depend on the machine."""
-        self.structs.create_advanced_structs(_name(header.e_type), _name(header.e_machine))
+        self.structs = _layouts(self.bits, self.endian == "<", (_name(header.e_type), _name(header.e_machine)))
 
     def at(self, layout: str, offset: int, what: str) -> Record:
         """The record ``layout`` ("Elf_Shdr") at a file offset."""
@@ -48,6 +47,17 @@ class Records:
     def size(self, layout: str) -> int:
         """Bytes of one record."""
         return int(getattr(self.structs, layout).sizeof())
+
+
+@functools.lru_cache(maxsize=16)
+def _layouts(bits: int, little_endian: bool, of: tuple[str | None, str | None] | None = None) -> Any:
+    """Of all such files: pyelftools makes them anew each time, in 2 ms. ``of`` is a type of file and its machine."""
+    make: Any = ELFStructs  # typed in some versions of pyelftools only
+    structs = make(little_endian=little_endian, elfclass=bits)
+    structs.create_basic_structs()
+    if of:
+        structs.create_advanced_structs(*of)
+    return structs
 
 
 def _name(value: object) -> str | None:

@@ -226,6 +226,21 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, library: bytes) ->
         list(file.symtab)
 
 
+def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path, library: bytes) -> None:
+    path = tmp_path / "libx.so"
+    path.write_bytes(library)
+    file = elf.open(path)
+    assert elf.open(path) is file and elf.open(str(path)) is file
+    state = path.stat()
+    path.write_bytes(library[:4] + b"\x03" + library[5:])  # as long, and as old as it says
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    with pytest.raises(UserError, match="no ELF class 3"):
+        elf.open(path)
+    path.unlink()
+    with pytest.raises(UserError, match="no such file"):
+        elf.open(path)
+
+
 def test_a_core_file_is_said_to_be_one(tmp_path: Path) -> None:
     header = bytearray(64)
     header[:16] = b"\x7fELF\x02\x01\x01" + bytes(9)
