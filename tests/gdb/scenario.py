@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from forking_gdb import ForkingGdb, is_played_as_typed
 
 ROOT = Path(__file__).resolve().parents[2]
 GDB = os.environ.get("GDBCUDA_GDB", "gdb")
 SERVED = str(Path(__file__).parent / "served.py")
 NO_DEBUG_FILES = ["-iex", "set debug-file-directory"]
+EXTENSION = ["-x", str(ROOT / "gdbcuda.py")]
+ONE_THREAD = ["-iex", "maint set worker-threads 0"]  # others are not in the copy that a fork makes
 SECONDS = 120
 
 
@@ -57,7 +60,7 @@ class Scenario:
 
     ``in_full``: with what users have and most tests need not wait for: a gdbserver behind a pipe, the debug info of
     this machine's C library, where it is installed, and the check of our hook library's build, which says the same
-    each time of our samples. They take most of a scenario's time."""
+    each time of our samples, and in a gdb of its own. They take most of a scenario's time."""
 
     shim: Path
     place: str = "local"
@@ -88,7 +91,10 @@ class Scenario:
         if self.variables:  # a server gets them by its own wrapper
             words.append(f"set exec-wrapper env {' '.join(self.variables)}")
         words += [self.start(path, hook, arguments) if c == "RUN" else c for c in commands]
-        line = [GDB, "-nx", "-q", "-batch", *([] if self.in_full else NO_DEBUG_FILES), "-x", str(ROOT / "gdbcuda.py")]
+        forking = None if self.in_full or environment else forking_gdb(self.shim)
+        if forking and forking.environment == self.environment() and is_played_as_typed(words):
+            return checked(forking.play(words, path, arguments))
+        line = [GDB, "-nx", "-q", "-batch", *([] if self.in_full else NO_DEBUG_FILES), *EXTENSION]
         for word in words:
             line += ["-ex", word]
         line += ["--args", str(path), *arguments] if path else []
@@ -107,8 +113,20 @@ class Scenario:
         return f"python __import__('runpy').run_path({SERVED!r})['connect']({server}, {self.in_full})"
 
     def environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "GDBCUDA_", "PYTHON", "DEBUGINFOD_"))}
-        return kept | {"LD_LIBRARY_PATH": str(self.shim / "standin"), "LC_ALL": "C.UTF-8", "COLUMNS": "200"}
+        return environment(self.shim)
+
+
+def environment(shim: Path) -> dict[str, str]:
+    changing = ("LD_", "GDBCUDA_", "PYTHON", "PYTEST_", "DEBUGINFOD_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(changing)}
+    return kept | {"LD_LIBRARY_PATH": str(shim / "standin"), "LC_ALL": "C.UTF-8", "COLUMNS": "200"}
+
+
+@functools.cache
+def forking_gdb(shim: Path) -> ForkingGdb | None:
+    """None in cuda-gdb, which has threads of its own."""
+    line = [GDB, "-nx", "-q", "-batch", *NO_DEBUG_FILES, *ONE_THREAD, *EXTENSION]
+    return None if is_cuda_gdb() else ForkingGdb(line, environment(shim), SECONDS)
 
 
 def execute(line: list[str], environment: dict[str, str]) -> str:

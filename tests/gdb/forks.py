@@ -1,0 +1,65 @@
+"""Loaded into a gdb with the extension: for each list of commands a copy of this gdb, which plays them.
+
+What the extension imports is in the copy already; that is nearly half of what a scenario takes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import socket
+import sys
+from typing import Any
+
+import gdb
+
+import gdbcuda.api
+import gdbcuda.live
+from gdbcuda.live.host import lazily
+
+
+def serve(number: int, places: int) -> None:
+    """Returns in the copies alone. ``number`` is our end of a socket. Behind this gdb's command line says
+    ``test-command-1`` and so on: each is one of the commands, as if it had been said there."""
+    os.set_inheritable(number, False)
+    import_all()
+    with socket.socket(fileno=number) as end:
+        while True:
+            data, output, _, _ = socket.recv_fds(end, 1 << 17, 1)
+            if not data:
+                os._exit(0)
+            child = os.fork()
+            if not child:
+                break
+            os.close(output[0])
+            end.send(str(child).encode())
+            os.waitpid(child, 0)
+            end.send(b"over")
+    become(json.loads(data), output[0], places)
+
+
+def import_all() -> None:
+    """But what waits for its first use: handlers of events ask whether that is loaded."""
+    for module in pkgutil.walk_packages(gdbcuda.live.__path__, "gdbcuda.live."):
+        if module.name not in lazily.MODULES:
+            importlib.import_module(module.name)
+    for name in lazily.MODULES:
+        if not name.startswith("gdbcuda.live."):
+            sys.modules[name].__name__  # noqa: B018  (loads it)
+    gdbcuda.api.load()
+
+
+def become(wanted: dict[str, Any], output: int, places: int) -> None:
+    sys.stdout.flush()
+    for standard in (1, 2):
+        os.dup2(output, standard)
+    os.close(output)
+    if os.getcwd() != wanted["folder"]:
+        gdb.execute(f"cd {wanted['folder']}", to_string=True)
+    if wanted["program"]:
+        gdb.execute(f"file {wanted['program']}", to_string=True)
+        gdb.execute(f"set args {wanted['arguments']}")
+    commands = [*wanted["commands"], *[""] * (places - len(wanted["commands"]))]
+    for place, line in enumerate(commands, 1):
+        gdb.execute(f"define test-command-{place}\n{line}\nend")

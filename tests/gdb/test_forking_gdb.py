@@ -1,0 +1,80 @@
+"""A scenario in a copy of a gdb says what it says in a gdb of its own, and leaves nothing behind for the next one."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from forking_gdb import PLACES, ForkingGdb, is_played_as_typed
+from scenario import EXTENSION, GDB, NO_DEBUG_FILES, ONE_THREAD, Scenario, is_cuda_gdb
+
+pytestmark = pytest.mark.skipif(is_cuda_gdb(), reason="cuda-gdb has threads of its own: there is no copy of it")
+WORDS = ("cuda-break cuMemAlloc if bytesize > 1G", "run", "no-such-command", "cuda-log", "bt",
+         "info breakpoints", "show args", "pwd", "show environment", "cuda-check", "kill", "cuda-layers")  # fmt: skip
+
+
+@pytest.fixture
+def odd_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "it's a folder").mkdir()
+    monkeypatch.chdir(tmp_path / "it's a folder")
+
+
+def test_a_copy_says_what_a_gdb_of_its_own_says(local: Scenario, odd_folder: None) -> None:
+    said = []
+    for words in (WORDS, (*WORDS, *["echo"] * PLACES)):  # too many: that is a gdb of its own
+        text = local.run("test_alloc", *words, arguments=("3", "two words"))
+        said.append([line for line in text.splitlines() if not line.startswith(("COLUMNS=", "LINES=", "[Inferior 1"))])
+    assert said[0] == said[1]
+    assert "Breakpoint 1.2, " in "\n".join(said[0]) and 'Undefined command: "no-such-command".  Try "help".' in said[0]
+
+
+def test_the_next_copy_knows_nothing_of_it(local: Scenario) -> None:
+    local.run("test_alloc", "cuda-break cuMemAlloc", "set cuda-debug on", "python os = 5", "python import this", "run")
+    text = local.run(None, "info breakpoints", "show cuda-debug", "python print('os' in globals())", hook=None)
+    assert text.splitlines()[:1] == ["No breakpoints or watchpoints."] and text.endswith("off.\nFalse\n"), text
+
+
+@pytest.fixture
+def forking(local: Scenario):
+    made = ForkingGdb([GDB, "-nx", "-q", "-batch", *NO_DEBUG_FILES, *ONE_THREAD, *EXTENSION], local.environment(), 5)
+    yield made
+    made.stop()
+
+
+def test_a_copy_that_hangs_is_ended(forking: ForkingGdb) -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        forking.play(["python import time; print('asleep', flush=True); time.sleep(1000)"], None, ())
+    assert forking.play(["echo there\\n"], None, ()) == "there\n"
+
+
+def test_a_copy_that_dies_is_no_copy_for_the_next(forking: ForkingGdb) -> None:
+    assert forking.play(["echo here\\n", "python import os; os.abort()", "echo more\\n"], None, ()).startswith("here\n")
+    assert forking.play(["echo there\\n"], None, ()) == "there\n"
+
+
+def test_the_program_has_no_descriptor_of_it(local: Scenario) -> None:
+    """It sees those of a gdb of its own."""
+    listed = "python import os; print(sorted(os.listdir(f'/proc/{gdb.selected_inferior().pid}/fd')))"
+    asked = ("break main", "run", listed)
+    forked = local.run("test_alloc", *asked, hook=None).splitlines()[-1]
+    alone = local.run("test_alloc", *asked, hook=None, environment={"ALONE": "1"}).splitlines()[-1]
+    assert forked == alone and alone.startswith("['0', '1', '2'")
+
+
+@pytest.mark.parametrize("commands, is_played", [
+    (["run", "bt"], True), (["python print(1)"], True), ([""], True), (["commands 1"], False), (["python"], False),
+    (["python\nprint(1)\nend"], False), (["echo $argc"], False), (["complete cuda-break "], False),
+    (["bt"] * (PLACES + 1), False),
+])  # fmt: skip
+def test_what_a_copy_plays(commands: list[str], is_played: bool) -> None:
+    assert is_played_as_typed(commands) == is_played
+
+
+def test_smoke_is_in_a_gdb_of_its_own(local: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As users have it: one scenario of each kind."""
+    monkeypatch.setattr(ForkingGdb, "play", None)
+    whole = dataclasses.replace(local, in_full=True)
+    assert whole.run(None, f"python print({os.getpid()})", hook=None).endswith(f"{os.getpid()}\n")
