@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gdbcuda.api import vendor
 from gdbcuda.check.finding import Finding
 from gdbcuda.linkage import Linkage
-from gdbcuda.routes import collect, verdicts
+from gdbcuda.routes import answering, collect, verdicts
 from gdbcuda.routes.snapshot import ProcessSnapshot
 from gdbcuda.text.sentences import some
 
@@ -147,10 +147,13 @@ def by_other_ways(snapshot: ProcessSnapshot, hook: Linkage) -> Finding:
 
 
 def arriving(snapshot: ProcessSnapshot, file: str) -> list[str]:
-    """The functions of which a reference of the program or the runtime leads into that file."""
+    """The functions of which a reference of the program or the runtime, or an overwritten entry, leads into that
+    file."""
     callers = snapshot.in_layer("app", "runtime")
     routes = [route for one in callers for route in collect.references(snapshot, one, snapshot.api_names)]
-    return sorted({route.function for route in routes if route.reached is not None and route.reached.file == file})
+    found = {route.function for route in routes if route.reached is not None and route.reached.file == file}
+    entries = answering.by_entries(snapshot, snapshot.api_names)
+    return sorted(found | {entry.function for entry in entries if entry.reached.file == file})
 
 
 def is_stranger(snapshot: ProcessSnapshot, facts: Facts, one: Linkage) -> bool:

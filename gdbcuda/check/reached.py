@@ -74,9 +74,9 @@ class Routes:
 
     @property
     def through_proc_address(self) -> bool:
-        """The runtime gets the library's cuGetProcAddress; so too, perhaps, where a stripped library hides all."""
-        answers = any(name in self._subject.defined for name in RESOLVERS) or not self._subject.hidden_is_known
-        return self.runtime and "driver" in self.loaded and "dlsym" in self._exported and answers
+        """The runtime gets the library's cuGetProcAddress; so too, perhaps, where no name tells what dlsym answers."""
+        answers = any(name in self._subject.defined for name in RESOLVERS) or self._subject.answers_unknown
+        return self.runtime and "driver" in self.loaded and "dlsym" in self._exported and bool(answers)
 
     @property
     def perhaps(self) -> list[str]:
@@ -92,6 +92,7 @@ class Routes:
         if self.through_dlsym:
             ways.append("through dlsym (" + some([NAMES[api] for api in self.through_dlsym]) + ")")
         if self.through_proc_address:
-            perhaps = "" if self._subject.hidden_is_known else ", if it answers that: it is stripped"
+            unknown = self._subject.answers_unknown
+            perhaps = f", if it answers that: {unknown}" if unknown else ""
             ways.append(f"through cuGetProcAddress (the CUDA runtime asks{perhaps})")
         return ways

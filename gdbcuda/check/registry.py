@@ -96,7 +96,9 @@ def findings(subject: Subject, on: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _finding(each: Check, answer: Answered) -> Finding:
+    """A finding that is milder here than the check is has nothing fatal."""
+    severity = answer.severity or each.severity
     return Finding(
-        each.id, answer.severity or each.severity, answer.seen, answer.means or each.means,
-        answer.do or each.do, answer.verdict or each.verdict, each.fatal,
+        each.id, severity, answer.seen, answer.means or each.means,
+        answer.do or each.do, answer.verdict or each.verdict, each.fatal and severity == each.severity,
     )  # fmt: skip

@@ -128,6 +128,13 @@ class Subject:
         return self._defined_names is not None
 
     @cached_property
+    def answers_unknown(self) -> str:
+        """Why the names of its functions do not tell what its dlsym answers with; "" where they do."""
+        if not self.hidden_is_known:
+            return "it is stripped"
+        return "" if self.hooked or self.hidden else "its functions have other names"
+
+    @cached_property
     def defined(self) -> frozenset[str]:
         """Names of the functions that the hook library defines, exported or not, as far as can be known."""
         return frozenset(self.library.exported) | (self._defined_names or frozenset())

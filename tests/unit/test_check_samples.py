@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from elf_build import compiled
 from shim_support import Run
 
 from gdbcuda.check.file import check
@@ -114,6 +115,28 @@ def test_a_release_library_beside_its_programs_in_a_shell(
     assert ("-> nothing, for dlsym_alloc; for linked programs write" in " ".join(of_library.split())) == is_asked
     assert ("debug the other one" in " ".join(of_library.split())) != is_asked
     assert of_library.endswith("(only-dlsym)")
+
+
+HANDED_OUT = """
+static int granted(void **p, unsigned long n) { return p && n; }
+static int answers(const char *n, void **p) { *p = (void *)granted; return !n; }
+void *dlsym(void *h, const char *n) { return n[0] == 'c' ? (void *)answers : h; }
+"""
+
+
+@pytest.mark.parametrize(("flags", "why", "of_it"), [
+    ((), "its functions have other names", "what it answers with is not told by its functions' names"),
+    (("-s",), "it is stripped", "stripped, so what it hides cannot be told"),
+])  # fmt: skip
+def test_what_a_dlsym_hands_out_need_not_have_its_name(
+    shim: Path, tmp_path: Path, flags: tuple[str, ...], why: str, of_it: str
+) -> None:
+    """The runtime asks for cuGetProcAddress; that `answers` stands for it no name tells, nor that it does not."""
+    program = shim / "sample" / "runtime_alloc"
+    report = check(program, hook=compiled(tmp_path, HANDED_OUT, "-fvisibility=default", *flags))
+    assert report.verdict == "will be reached" and "not-reached" not in report.ids()
+    assert f"(the CUDA runtime asks, if it answers that: {why})" in str(report.findings)
+    assert of_it in str(check(tmp_path / "libhook.so", program=program).findings)
 
 
 @pytest.mark.parametrize("program", ["test_alloc", "dlsym_alloc", "runtime_alloc"])

@@ -100,6 +100,8 @@ def test_a_hook_without_names_is_not_told_to_be_found_by_name(process: RouteProc
     (arrives,) = loaded.findings(patched(process, {entry: ours}, *order), facts)
     assert arrives.id == "hook-by-other-ways" and arrives.seen.endswith("calls of the program lead there: cuInit")
     assert not arrives.verdict and not arrives.do
+    (asked_for,) = loaded.findings(patched(process, {process.address("driver", "cuMemAlloc_v2"): ours}, *order), facts)
+    assert asked_for.seen.endswith("lead there: cuMemAlloc_v2"), "no slot leads to it, and whoever asks gets there"
     (unknown,) = loaded.findings(patched(process, {}, *order), facts)
     assert "no slot of the program and no entry of the driver leads there" in unknown.seen
     assert unknown.verdict == "unknown whether calls arrive in the hook"

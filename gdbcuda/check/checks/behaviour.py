@@ -11,6 +11,8 @@ from gdbcuda.text.sentences import some
 _STATUS = {"CUresult", "cudaError_t", "nvmlReturn_t"}
 MOST_HELPERS = 3  # that return each other's result
 _RESOLVERS = {"cuGetProcAddress", "cuGetProcAddress_v2"}
+_NEXT_FINDS = ("RTLD_NEXT finds the real function in programs linked to the vendor's library; where the program loads "
+               "it (the CUDA runtime does) it finds nothing")  # fmt: skip
 
 
 def _hooks(subject: Subject) -> list[tuple[api.Function, elf.Symbol]]:
@@ -116,8 +118,7 @@ def version_ignored(subject: Subject) -> Answer:
 
 @check(
     "asks-next-only", "note", LIBRARY,
-    means="RTLD_NEXT finds the real function in programs linked to the vendor's library; where the program loads it "
-          "(the CUDA runtime does) it finds nothing, and NULL is called: a jump to address 0",
+    means=_NEXT_FINDS + ", and NULL is called: a jump to address 0",
     do="remember the pointers that dlsym and cuGetProcAddress returned, and check for NULL",
 )  # fmt: skip
 def asks_next_only(subject: Subject) -> Answer:
@@ -128,5 +129,5 @@ def asks_next_only(subject: Subject) -> Answer:
     blind = [f.symbol for f, s in found if not library.code.compares_with_null(s.value, s.size)]
     if blind and "dlsym" in library.exported:  # programs that load the driver come here too
         return Answered(f"{some(blind)} calls what RTLD_NEXT gives without looking at it", severity="warning")
-    names = some([f.symbol for f, _ in found])
-    return f"RTLD_NEXT is passed in {names}, and dlopen is not used" if found else None
+    seen = f"RTLD_NEXT is passed in {some([f.symbol for f, _ in found])}, and dlopen is not used"
+    return Answered(seen, means="" if blind else f"{_NEXT_FINDS}; the library tests for that") if found else None

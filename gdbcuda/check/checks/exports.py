@@ -124,8 +124,9 @@ def only_dlsym(subject: Subject) -> Answer:
     exported = subject.library.exported
     if "dlsym" not in exported or subject.hooked or subject.hidden:
         return None
-    stripped = "" if subject.hidden_is_known else "; stripped, so what it hides cannot be told"
-    seen = f"exports dlsym and no API function ({counted(len(exported), 'exported symbol')}){stripped}"
+    unknown = "what it answers with is not told by its functions' names"
+    unknown = unknown if subject.hidden_is_known else "stripped, so what it hides cannot be told"
+    seen = f"exports dlsym and no API function ({counted(len(exported), 'exported symbol')}); {unknown}"
     return Answered(seen, _unlinked_advice(subject), "", _unlinked_severity(subject), _unlinked_verdict(subject))
 
 

@@ -108,6 +108,9 @@ def dlsym_recursion(subject: Subject) -> Answer:
     )
 
 
+_CALLER_STAYS = "the loader sees who has called: the RUNPATH of the program and its libraries is searched as without it"
+
+
 @check(
     "dlopen-overridden", "warning", LIBRARY,
     means="the loader then takes this library for the caller: what a program or library finds by its own RUNPATH or "
@@ -117,8 +120,12 @@ def dlsym_recursion(subject: Subject) -> Answer:
 )  # fmt: skip
 def dlopen_overridden(subject: Subject) -> Answer:
     exported = subject.library.exported
-    found = [f"{name} at {exported[name].value:#x}" for name in ("dlopen", "dlmopen") if name in exported]
-    return f"exports {some(found)}" if found else None
+    found = [exported[name] for name in ("dlopen", "dlmopen") if name in exported]
+    called = [one for one in found if not subject.library.code.only_jumps_on(one.value, one.size)]
+    seen = f"exports {some([f'{one.name} at {one.value:#x}' for one in called or found])}"
+    if called or not found:
+        return seen if found else None
+    return Answered(f"{seen}; ends with a jump to the real one", "nothing", _CALLER_STAYS, "note")
 
 
 @check(

@@ -7,7 +7,7 @@ import re
 from gdbcuda.api.vendor import NAMES, api_of
 from gdbcuda.check.registry import ANY, LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
-from gdbcuda.text.sentences import some
+from gdbcuda.text.sentences import counted, some
 
 _GLIBC = re.compile(r"GLIBC_(\d+(?:\.\d+)+)$")
 _SIGNED_WORD = {64: 8, 32: 4}
@@ -102,7 +102,7 @@ def constructors(subject: Subject) -> Answer:
     if names:
         return f"{len(names)}: {some(names)}"
     # one entry is the compiler's own (frame_dummy)
-    return f"{count - 1} functions in .init_array" if count > 1 else None
+    return f"{counted(count - 1, 'function')} in .init_array" if count > 1 else None
 
 
 @check(

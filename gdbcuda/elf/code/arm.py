@@ -90,6 +90,11 @@ def minus_ones_passed(code: bytes, call: int) -> set[int]:
     return set()
 
 
+def only_jumps_on(code: bytes) -> bool:
+    """Not known for this machine."""
+    return False
+
+
 def unchecked_writes(code: bytes) -> set[int]:
     """Not known for this machine."""
     return set()

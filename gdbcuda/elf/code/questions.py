@@ -52,6 +52,9 @@ class InstructionSet(Protocol):
         """Numbers of the pointer arguments that unoptimised code writes through before any test of theirs or of a
         status."""
 
+    def only_jumps_on(self, code: bytes) -> bool:
+        """A jump through a register or a slot is in it, and no call through one."""
+
     def unused_arguments(self, code: bytes) -> set[int]:
         """Numbers of the integer arguments that unoptimised code puts on the stack and never looks at."""
 
@@ -150,6 +153,11 @@ class FileCode:
     def unchecked_writes(self, address: int, size: int) -> set[int]:
         """Numbers, from 0, of pointers that are written through and not tested for NULL; none of optimised code."""
         return self._machine.unchecked_writes(self.bytes(address, size)) if self._machine else set()
+
+    def only_jumps_on(self, address: int, size: int) -> bool:
+        """Whether it hands its call on by a jump, so that who is called sees its caller; False where that cannot be
+        known."""
+        return bool(self._machine and self._machine.only_jumps_on(self.bytes(address, size)))
 
     def unused_arguments(self, address: int, size: int) -> set[int]:
         """Numbers, from 0, of arguments that are never looked at; none of optimised code."""

@@ -10,7 +10,7 @@ from gdbcuda.elf.code.x86_arguments import arguments_returned, minus_ones_passed
 from gdbcuda.elf.code.x86_results import minus_one_returned, returned_calls, signed
 
 __all__ = ["arguments_returned", "calls", "compares_with_null", "constants_passed", "minus_one_returned",
-           "minus_ones_passed", "passes_minus_one", "returned_calls", "stub_slot", "unchecked_writes",
+           "minus_ones_passed", "only_jumps_on", "passes_minus_one", "returned_calls", "stub_slot", "unchecked_writes",
            "unused_arguments"]  # fmt: skip
 
 _BRANCH = re.compile(rb"(?=([\xe8\xe9]|\xff[\x15\x25])(.{4}))", re.DOTALL)
@@ -57,6 +57,14 @@ def constants_passed(code: bytes, at: int) -> Iterator[tuple[int, bool, int]]:
             end = made.start() + 7
             target = at + found.start() + len(opcode) + 4 + signed(operand)
             yield target, opcode[0] == 0xFF, at + end + signed(made[1] or made[2])
+
+
+# jmp *%REG or *disp(%rip), call *%REG or *disp(%rip)
+_JUMP_ON, _CALL_ON = re.compile(rb"\xff(?:[\xe0-\xe7]|\x25.{4})", re.DOTALL), re.compile(rb"\xff[\xd0-\xd7\x15]")
+
+
+def only_jumps_on(code: bytes) -> bool:
+    return _JUMP_ON.search(code) is not None and _CALL_ON.search(code) is None
 
 
 def compares_with_null(code: bytes) -> bool:

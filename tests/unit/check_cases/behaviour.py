@@ -87,5 +87,7 @@ def asks_next(folder: Path) -> Report:
     call = 'void *real = dlsym(RTLD_NEXT, "cuInit"); %s return ((int (*)(unsigned))real)(f);'
     source = NEXT + "int cuInit(unsigned f) { " + call + " }\n"
     assert "asks-next-only" in library(folder / "careful", source % "if (!real) return 3;" + DLSYM).ids("note")
+    tests_it = library(folder / "tests_it", source % "if (!real) return 3;").findings
+    assert "the library tests for that" in str(tests_it) and "NULL is called" not in str(tests_it)
     assert "asks-next-only" in library(folder / "careless", source % "" + DLSYM).ids("warning")
     return library(folder, source % "")

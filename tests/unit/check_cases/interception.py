@@ -37,6 +37,12 @@ def recursion(folder: Path) -> Report:
 
 @case("dlopen-overridden")
 def own_dlopen(folder: Path) -> Report:
+    real = 'typedef void *Open(const char *, int); Open *real = (Open *)dlsym(RTLD_NEXT, "dlopen");'
+    handed_on = f"{NEXT}{ALLOC}void *dlopen(const char *n, int f) {{ {real} return real(n, f); }}"
+    jumps = library(folder / "jumps", handed_on, "-O2")
+    assert "dlopen-overridden" in jumps.ids("note") and "ends with a jump to the real one" in str(jumps.findings)
+    for flags in (("-O0",), ("-O2", "-fno-optimize-sibling-calls")):
+        assert "dlopen-overridden" in library(folder / flags[-1], handed_on, *flags).ids("warning")
     return library(folder, ALLOC + "void *dlopen(const char *n, int f) { return n && f ? (void *)n : 0; }")
 
 
