@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Callable
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from gdbcuda.routes import route_table
 from gdbcuda.routes.collect import WRAP, Route, is_alloc
-from gdbcuda.routes.verdicts import ROLES, runtime
-from gdbcuda.text import render
-from gdbcuda.text.cplusplus import shortened
-from gdbcuda.text.printable import visible
-from gdbcuda.text.sentences import counted, short_paths
+from gdbcuda.routes.route_table import Paint
+from gdbcuda.routes.verdicts import runtime
+from gdbcuda.text.sentences import counted
 
 if TYPE_CHECKING:
-    from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
+    from gdbcuda.routes.snapshot import ProcessSnapshot
 
-MOST_ASKERS, MOST_NAMED, SCREEN = 2, 4, 40
-EACH = "A row with \"and N more\" stands for functions that are alike; cuda-route --unhooked '*' has a row for each."
-HEADERS = ("function", "asked by", "way", "reaches", "verdict", "why")
-Paint = Callable[[str, str], str]
-NAMES: Mapping[str, str] = {}
+MOST_NAMED, SCREEN = 4, 40  # names in a line, lines of a table
+# Where a table does not fit a screen, what is worse comes first in one that does.
+WORST_FIRST = ("wrong version", "wrong object", "driver", "other", "missing", "runtime", "real", "hooked")
+LAST_FOLDING = 4
 
 
 def is_past(snapshot: ProcessSnapshot, route: Route) -> bool:
@@ -41,47 +38,57 @@ def of_callers(routes: Sequence[Route]) -> list[Route]:
 
 def table(routes: Sequence[Route], paint: Paint, is_each: bool = True, is_wide: bool = False) -> str:
     """A row for each place; else one for all places of a function that lead to the same."""
-    short = str if is_wide else shortened
-    return written([[same] for same in places(routes, is_each)], paint, short)
+    return route_table.written([[same] for same in places(routes, is_each)], paint, is_wide)
 
 
-def folded_table(snapshot: ProcessSnapshot, routes: Sequence[Route], paint: Paint, is_wide: bool = False) -> str:
-    """A row for each function that hands out memory; where the rows do not fit a screen, one for all others that the
-    same objects ask for and that lead to the same object."""
-    short = str if is_wide else shortened
-    functions = places(routes, is_each=False)
-    if len(functions) <= SCREEN:
-        return written([[same] for same in functions], paint, short)
-    found: dict[object, list[list[Route]]] = {}
-    for same in functions:
-        first, who = same[0], frozenset(route.asker for route in same)
-        key = first if is_alloc(snapshot, first.function) else (who, whose(first.reached), first.verdict)
-        found.setdefault(key, []).append(same)
-    note = [EACH] if len(found) < len(functions) else []
-    return "\n".join([written(list(found.values()), paint, short), *note])
+def screenful(
+    snapshot: ProcessSnapshot, routes: Sequence[Route], paint: Paint, is_wide: bool = False
+) -> tuple[str, bool]:
+    """A row for each function; where these do not fit a screen, the first of the coarser tables that does. True if it
+    is one of them."""
+    functions, text = places(routes, is_each=False), ""
+    for at, rows in enumerate(foldings(snapshot, functions)):
+        if len(rows) <= SCREEN or at == LAST_FOLDING:
+            text = route_table.written(rows, paint, is_wide)
+            if text.count("\n") < SCREEN or at == LAST_FOLDING:
+                return text, at > 0
+    raise AssertionError
 
 
-def written(rows: Sequence[list[list[Route]]], paint: Paint, short: Callable[[str], str]) -> str:
-    there = [route for alike in rows for same in alike for route in same]
-    names = short_paths([*(route.asker for route in there), *(route.reached.file for route in there if route.reached)])
-    cells = [cells_of(alike, paint, short, names) for alike in rows]
-    headers = HEADERS if any(row[-1] for row in cells) else HEADERS[:-1]
-    return render.table([row[: len(headers)] for row in cells], headers, colour=paint("x", "ok") != "x")
+def foldings(snapshot: ProcessSnapshot, functions: list[list[Route]]) -> Iterator[list[list[list[Route]]]]:
+    """Tables whose rows are functions that are alike, each coarser than the one before. What is wrong, and what goes
+    past the hook and hands out memory, comes first, and stays a row of its own as long as it may."""
+    yield [[same] for same in functions]
+    sorted_functions = sorted(functions, key=lambda same: place_of(snapshot, same[0]))
+
+    def asked_alike(same: list[Route]) -> object:
+        return frozenset(route.asker for route in same), *reached_alike(same)
+
+    def reached_alike(same: list[Route]) -> tuple[object, ...]:
+        return where(same[0]), same[0].verdict
+
+    def judged_alike(same: list[Route]) -> tuple[object, ...]:
+        return where(same[0]), same[0].verdict.word
+
+    for key, is_apart in ((asked_alike, True), (reached_alike, True), (judged_alike, True), (judged_alike, False)):
+        found: dict[object, list[list[Route]]] = {}
+        for same in sorted_functions:
+            notable = is_notable(snapshot, same[0])
+            found.setdefault(same[0] if notable and is_apart else (notable, key(same)), []).append(same)
+        yield [sorted(alike, key=lambda same: len(same[0].function)) for alike in found.values()]
 
 
-def cells_of(
-    alike: list[list[Route]], paint: Paint, short: Callable[[str], str], names: Mapping[str, str] = NAMES
-) -> tuple[str, ...]:
-    """Of one function, or of several that are one row."""
-    same, first, more = [route for each in alike for route in each], alike[0][0], len(alike) - 1
-    there = paint(whose(first.reached), "dim") if more else reached(first.reached, paint, short, names)
-    name = paint(first.function, "function") + (f" and {more} more" if more else "")
-    verdict = paint(first.verdict.word, ROLES[first.verdict.word])
-    return name, askers(same, paint, names), short(ways(same)), there, verdict, first.verdict.why
+def where(route: Route) -> tuple[str, str]:
+    return (route.reached.layer, route.reached.file) if route.reached is not None else ("", "")
 
 
-def whose(there: Reached | None) -> str:
-    return f"{there.layer} {there.object}" if there is not None and there.file else "nothing"
+def is_notable(snapshot: ProcessSnapshot, route: Route) -> bool:
+    is_wrong = route.verdict.word.startswith("wrong")
+    return is_wrong or (is_past(snapshot, route) and is_alloc(snapshot, route.function))
+
+
+def place_of(snapshot: ProcessSnapshot, route: Route) -> tuple[bool, int]:
+    return not is_notable(snapshot, route), WORST_FIRST.index(route.verdict.word)
 
 
 def places(routes: Sequence[Route], is_each: bool) -> list[list[Route]]:
@@ -91,42 +98,6 @@ def places(routes: Sequence[Route], is_each: bool) -> list[list[Route]]:
         key = route if is_each else (route.function, route.reached, route.verdict)
         found.setdefault(key, []).append(route)
     return list(found.values())
-
-
-def askers(same: Sequence[Route], paint: Paint, names: Mapping[str, str] = NAMES) -> str:
-    found = list(dict.fromkeys(asker(route, paint, names) for route in same))
-    left = len(found) - MOST_ASKERS
-    return ", ".join(found[:MOST_ASKERS]) + (f" and {left} more" if left > 0 else "")
-
-
-def asker(route: Route, paint: Paint, names: Mapping[str, str] = NAMES) -> str:
-    """``names``: of the files, where two are called the same."""
-    file = visible(names.get(route.asker) or route.asker.rsplit("/", 1)[-1])
-    return f"{paint(route.asker_layer, 'layer-' + route.asker_layer)} {file}"
-
-
-def ways(same: Sequence[Route]) -> str:
-    """ "PLT, bound"; of several places "2 PLT, 4 pointers"."""
-    if len(same) == 1:
-        return way(same[0])
-    counts = Counter(route.way for route in same)
-    return ", ".join(f"{count} {kind}{'s' if kind == 'pointer' and count > 1 else ''}" if count > 1 else kind
-                     for kind, count in counts.items())  # fmt: skip
-
-
-def way(route: Route) -> str:
-    return f"{route.way}, {route.state}" if route.state else route.way
-
-
-def reached(
-    there: Reached | None, paint: Paint, short: Callable[[str], str] = str, names: Mapping[str, str] = NAMES
-) -> str:
-    if there is None:
-        return "nothing"
-    text = there.text
-    if there.file and names.get(there.file) == there.file:
-        text = text.replace(there.object, there.file, 1)
-    return paint(short(text), "layer-" + there.layer if there.layer else "dim")
 
 
 def head(snapshot: ProcessSnapshot, past: Sequence[Route]) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from gdbcuda.routes.report import Paint, reached
+from gdbcuda.routes.route_table import Paint, reached
 from gdbcuda.routes.shapes import OPEN_FLAGS, RTLD_NOLOAD
 from gdbcuda.routes.verdicts import ROLES, WORDS
 from gdbcuda.text import render

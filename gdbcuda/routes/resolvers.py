@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gdbcuda.routes import collect, report
+from gdbcuda.routes import collect, route_table
 from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
 from gdbcuda.text import render
 
 if TYPE_CHECKING:
     from gdbcuda.linkage import Linkage
     from gdbcuda.routes.collect import Route
-    from gdbcuda.routes.report import Paint
+    from gdbcuda.routes.route_table import Paint
 
 
 class Implementation(NamedTuple):
@@ -64,6 +64,6 @@ def shown_version(one: Implementation) -> str:
 
 
 def reference_table(routes: list[Route], paint: Paint) -> str:
-    rows = [(report.asker(route, paint), paint(route.function, "function"), report.way(route),
-             report.reached(route.reached, paint)) for route in routes]  # fmt: skip
+    rows = [(route_table.asker(route, paint), paint(route.function, "function"), route_table.way(route),
+             route_table.reached(route.reached, paint)) for route in routes]  # fmt: skip
     return render.table(rows, ("asked by", "function", "way", "reaches"), colour=paint("x", "ok") != "x")

@@ -184,6 +184,13 @@ def rows_of_cells(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def natural_width(rows: Sequence[Sequence[str]], headers: Sequence[str], without: Sequence[int] = ()) -> int:
+    """Columns that a table takes where nothing in it wraps; ``without`` some of its columns."""
+    titles = [title + HEADER_PADDING for title in headers]
+    widths = [max(map(visible_width, cells)) for at, cells in enumerate(zip(*rows, titles)) if at not in without]
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
 def without_columns(
     same: Sequence[int], cells: Sequence[Sequence[str]], headers: Sequence[str], *, colour: bool, width: int
 ) -> str:

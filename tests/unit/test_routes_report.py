@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import pytest
 from routes_process import RouteProcess, marked, plain, route, rows
 
-from gdbcuda.routes import collect, report, resolvers, verdicts
+from gdbcuda.routes import collect, report, resolvers, route_table, verdicts
 from gdbcuda.routes.collect import Route
-from gdbcuda.routes.snapshot import Reached
+from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
+from gdbcuda.routes.verdicts import Verdict
+from gdbcuda.text import render
 
 
 @pytest.fixture(scope="module")
@@ -84,21 +86,73 @@ def test_who_answers_by_name(process: RouteProcess) -> None:
     assert "<function>cuInit" in text and "<layer-driver>driver" in text
 
 
+def functions_of_driver(snapshot: ProcessSnapshot, count: int) -> list[str]:
+    """That hand out no memory."""
+    there = (name for name, one in snapshot.table.functions.items() if one.api == "driver")
+    return [name for name in there if not collect.is_alloc(snapshot, name)][:count]
+
+
 def test_what_goes_past_fits_a_screen(process: RouteProcess) -> None:
     """Functions that hand out memory stay rows of their own, and so does what another object asks for."""
     snapshot = process.snapshot("program", "driver")
-    others = [name for name, one in snapshot.table.functions.items() if one.api == "driver" and one.role != "alloc"]
-    found = [route(name) for name in ["cuMemAlloc_v2", "cuMemAllocHost_v2", *others[:50]]]
+    others = functions_of_driver(snapshot, 50)
+    found = [route(name) for name in ["cuMemAlloc_v2", "cuMemAllocHost_v2", *others]]
     elsewhere = found[40]._replace(asker="/lib/libcublas.so.13")
     found[40] = elsewhere
-    first, second, folded, apart, *rest = report.folded_table(snapshot, found, plain).splitlines()[2:]
-    assert (first.split()[0], second.split()[0]) == ("cuMemAlloc_v2", "cuMemAllocHost_v2")
-    assert folded.startswith(f"{others[0]} and 48 more") and "  driver driver.so  " in folded
+    text, is_folded = report.screenful(snapshot, found, plain)
+    first, second, folded, apart = text.splitlines()[2:]
+    assert is_folded and (first.split()[0], second.split()[0]) == ("cuMemAlloc_v2", "cuMemAllocHost_v2")
+    shortest = min((name for name in others if name != elsewhere.function), key=len)
+    assert folded.split("  ")[0] == f"{shortest} and 48 more" and "  driver driver.so  " in folded
     assert apart.startswith(f"{elsewhere.function} ") and f" driver.so {elsewhere.function} " in apart
-    assert folded.split("  ")[0] == f"{others[0]} and 48 more"
-    assert rest == [report.EACH] and "cuda-route --unhooked '*' has a row for each" in report.EACH
-    few = found[:40]
-    assert report.folded_table(snapshot, few, plain) == report.table(few, plain, is_each=False)
+    few = found[:36]
+    assert report.screenful(snapshot, few, plain) == (report.table(few, plain, is_each=False), False)
+
+
+def test_what_is_wrong_is_a_row_and_comes_first(process: RouteProcess) -> None:
+    """In the table of a large program, where all that is hooked is one row."""
+    snapshot = process.snapshot("program", "hook", "driver")
+    names = functions_of_driver(snapshot, 400)
+    found = [route(name, asker=f"/lib/lib{at % 60}.so", word="hooked", there="hook") for at, name in enumerate(names)]
+    found += [route("cuMemAlloc_v2"), route("cuCtxGetDevice")]
+    found[200] = wrong = route(names[200], word="wrong version", there="hook")
+    text, is_folded = report.screenful(snapshot, found, plain)
+    first = [row[0] for row in rows(text)[1:]]
+    assert is_folded and first[:3] == [wrong.function, "cuMemAlloc_v2", "cuCtxGetDevice"]
+    assert len(first) == 4 and first[3].endswith(" and 398 more")
+
+
+def test_any_number_of_objects_and_reasons_fits_a_screen(
+    process: RouteProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Allocations too are a row where there are too many."""
+    monkeypatch.setattr(report, "SCREEN", 20)
+    snapshot = process.snapshot("program", "driver")
+    allocating = [name for name in snapshot.table.functions if collect.is_alloc(snapshot, name)]
+    found = [route(name, asker=f"/lib/lib{at}.so")._replace(verdict=Verdict("driver", f"reason {at}"))
+             for at, name in enumerate([*allocating, *functions_of_driver(snapshot, 90)])]  # fmt: skip
+    assert len(allocating) > 20
+    text, is_folded = report.screenful(snapshot, found, plain)
+    (allocations, others) = rows(text)[1:]
+    assert is_folded and allocations[0].endswith(f" and {len(allocating) - 1} more") and "and 89 more" in others[0]
+    assert "reason" not in text
+
+
+def test_a_narrow_terminal_has_less_in_a_row(process: RouteProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no name is broken, where what can be told otherwise is left out."""
+    found = [route(name)._replace(verdict=Verdict("driver", "not in libvgpu.so, which has others of that name"))
+             for name in ("cuEGLStreamConsumerAcquireFrame", "cuMemAlloc_v2")]  # fmt: skip
+    monkeypatch.setattr(render, "screen", lambda: 80)
+    text = report.table(found, plain)
+    above, head, _, first, second = text.splitlines()
+    assert above == "In each row: why: not in libvgpu.so, which has others of that name"
+    assert head.split("  ")[0] == "function" and "verdict" in head
+    assert rows(first) == [["cuEGLStreamConsumerAcquireFrame", "app p", "PLT", "driver driver.so", "driver"]]
+    assert max(map(len, text.splitlines())) <= 80 and second.startswith("cuMemAlloc_v2 ")
+    longer = [one._replace(asker="/lib/libcusparseLt-12345678.so.0") for one in found]
+    assert rows(report.table(longer, plain))[1] == ["function", "asked by", "reaches"]
+    odd = longer[0]._replace(reached=Reached(4, ("cuMemFree_v2",), "/lib/driver.so", "driver"))
+    assert "cuMemFree_v2" in report.table([odd, longer[1]], plain) and text.count("cuMemAlloc_v2") == 1
 
 
 def test_the_line_above_what_goes_past(process: RouteProcess) -> None:
@@ -120,28 +174,28 @@ def test_the_line_above_what_goes_past(process: RouteProcess) -> None:
 
 def test_the_ways_of_one_row(process: RouteProcess) -> None:
     one, two = route("cuInit"), route("cuInit")._replace(way="pointer", state="in kept")
-    assert report.ways([two]) == "pointer, in kept"
-    assert report.ways([two._replace(state="")]) == "pointer"
-    assert report.ways([two, two]) == "2 pointers" and report.ways([two] * 3) == "3 pointers"
+    assert route_table.ways([two]) == "pointer, in kept"
+    assert route_table.ways([two._replace(state="")]) == "pointer"
+    assert route_table.ways([two, two]) == "2 pointers" and route_table.ways([two] * 3) == "3 pointers"
     many = [one._replace(way="PLT")] * 2 + [two]
-    assert report.ways(many) == "2 PLT, pointer"
+    assert route_table.ways(many) == "2 PLT, pointer"
 
 
 def test_askers_beyond_two_are_counted(process: RouteProcess) -> None:
     asked = [route("cuInit")._replace(asker=f"/lib/lib{name}.so") for name in "abcd"]
-    shown = [report.askers(asked[:count], plain) for count in (1, 2, 3, 4)]
+    shown = [route_table.askers(asked[:count], plain) for count in (1, 2, 3, 4)]
     assert shown == ["app liba.so", "app liba.so, app libb.so", "app liba.so, app libb.so and 1 more",
                      "app liba.so, app libb.so and 2 more"]  # fmt: skip
-    assert report.askers([asked[0], asked[0]], plain) == "app liba.so"
+    assert route_table.askers([asked[0], asked[0]], plain) == "app liba.so"
     far = route("cuInit")._replace(asker="/usr/local/lib/liba.so")
-    assert report.asker(far, marked) == "<layer-app>app liba.so"
+    assert route_table.asker(far, marked) == "<layer-app>app liba.so"
 
 
 def test_functions_that_were_folded_are_counted_in_the_colour_of_none_of_them(process: RouteProcess) -> None:
     alike = [[route("cuInit")], [route("cuDeviceGet")], [route("cuMemFree_v2")]]
-    name, _, _, there, verdict, _ = report.cells_of(alike, marked, str)
+    name, _, _, there, verdict, _ = route_table.cells_of(alike, marked, str)
     assert name == "<function>cuInit and 2 more" and there.startswith("<dim>driver ") and verdict == "<warning>driver"
-    assert report.cells_of(alike[:1], marked, str)[0] == "<function>cuInit"
+    assert route_table.cells_of(alike[:1], marked, str)[0] == "<function>cuInit"
 
 
 def test_what_takes_device_memory_comes_first(process: RouteProcess) -> None:

@@ -41,7 +41,8 @@ def cuda_route(wanted: RouteOptions) -> str:
     the program, the runtime or the hook has stored in its variables. While cuda-dlsym log is on, the answers
     of dlsym and cuGetProcAddress are added.
 
-    Places of one function that lead to the same are one row; --all has a row for each.
+    Places of one function that lead to the same are one row; --all has a row for each. Where the rows do not
+    fit a screen, functions that are alike are one; '*' has a row for each function.
 
     The verdicts: hooked; driver (past the hook); runtime; other; missing; wrong version; real (the hook's own
     way on).
@@ -61,13 +62,22 @@ def cuda_route(wanted: RouteOptions) -> str:
         return as_json(snapshot, shown, report.summary(snapshot, routes))
     if not shown:
         return "\n".join([nothing(wanted.function, wanted.unhooked), *core_files.advice()])
-    is_each = wanted.all or (wanted.function is not None and not names.is_glob(wanted.function))
+    return "\n".join([*shown_routes(snapshot, wanted, routes, shown), *core_files.advice()])
+
+
+def shown_routes(snapshot: ProcessSnapshot, wanted: RouteOptions, routes: list[Route], shown: list[Route]) -> list[str]:
+    """What is about all functions fits a screen."""
+    summary = report.summary(snapshot, routes)
     head = [report.head(snapshot, shown)] if wanted.unhooked else []
-    if wanted.unhooked and wanted.function is None and not wanted.all:
-        table = report.folded_table(snapshot, shown, stops.paint, wanted.wide)
-    else:
-        table = report.table(shown, stops.paint, is_each, wanted.wide)
-    return "\n".join([*head, table, report.summary(snapshot, routes), *core_files.advice()])
+    if wanted.function is not None or wanted.all:
+        is_each = wanted.all or not names.is_glob(str(wanted.function))
+        return [*head, report.table(shown, stops.paint, is_each, wanted.wide), summary]
+    table, is_folded = report.screenful(snapshot, shown, stops.paint, wanted.wide)
+    if not is_folded:
+        return [*head, table, summary]
+    options = "".join(f" {name}" for name, is_on in (("--app", wanted.app), ("--unhooked", wanted.unhooked)) if is_on)
+    each = f"A row with \"and N more\" stands for functions that are alike; cuda-route{options} '*' has a row for each."
+    return [summary, *head, table, each]
 
 
 def null_pointers(snapshot: ProcessSnapshot, wanted: RouteOptions) -> str:
