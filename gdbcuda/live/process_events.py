@@ -34,7 +34,7 @@ def on_new_thread(event: gdb.ThreadEvent) -> None:
     """The first thread of a process that gdb tells of: where gdbserver has attached to several, all are there already.
     (gdb adds the leader of a dying process a second time: that is no new one.)"""
     inferior = inferiors.of_event(event)
-    if (inferior.pid or len(inferiors.threads(inferior)) <= 1) and inferiors.begin_process(inferior):
+    if (inferior.pid or inferiors.new_thread(event).num == 1) and inferiors.begin_process(inferior):
         begin(inferior)
 
 

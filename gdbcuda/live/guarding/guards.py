@@ -39,7 +39,7 @@ from gdbcuda.live.guarding.renewing import SWITCHED_OFF, refresh, release_unneed
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.layers import own_prototypes
 from gdbcuda.live.patching import detours, mapped_pages, trampoline_space
-from gdbcuda.live.placing import inserted
+from gdbcuda.live.placing import inserted, letting_go
 from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.live.stopping import counting
 from gdbcuda.live.threads import positions
@@ -91,7 +91,7 @@ def want_same(made: gdb.Breakpoint, number: int) -> None:
 def add(made: gdb.Breakpoint, found: GuardFilter) -> None:
     ours.of(made.number).filter = found
     watch_or_not()
-    user_hooks.add_condition("hook-detach", "_cuda_take_back")  # gdb has no event in front of it
+    letting_go.watch()
     user_hooks.add("info hookpost-breakpoints", "commands.guards", "write_note")  # gdb's table cannot be told
     look_again([made.number])
 
@@ -137,11 +137,9 @@ def on_process(inferior: gdb.Inferior) -> None:
 
 def on_new_thread(event: gdb.ThreadEvent) -> None:
     """It has executed nothing yet."""
-    inferior = inferiors.of_event(event)
-    threads = inferiors.threads(inferior)
-    if len(threads) < 2 or inferior.num != gdb.selected_inferior().num:
+    newest = inferiors.new_thread(event)
+    if newest.num == 1 or inferiors.of_event(event).num != gdb.selected_inferior().num:
         return
-    newest = max(threads, key=lambda one: int(one.num))
     try:
         gdb_threads.on_new(newest)
     except NoDetour:

@@ -12,7 +12,7 @@ from gdbcuda.live.guarding.by_process import PROCESSES
 from gdbcuda.live.guarding.making import clean, remove
 from gdbcuda.live.host import console
 from gdbcuda.live.patching import counter_words, trampoline_space
-from gdbcuda.live.stopping.functions import function
+from gdbcuda.live.placing import letting_go
 from gdbcuda.live.threads import positions
 
 _stepping_out: list[bool] = []  # the stops are ours
@@ -20,13 +20,6 @@ _stepping_out: list[bool] = []  # the stops are ours
 
 def is_stepping_out() -> bool:
     return bool(_stepping_out)
-
-
-@function("_cuda_take_back")
-def cuda_take_back() -> bool:
-    """$_cuda_take_back(): takes all guards out of the process, so that detach may leave it alone; false."""
-    take_all_back()
-    return False
 
 
 def on_exiting(event: object) -> None:
@@ -69,3 +62,6 @@ def step_out(inside: Callable[[int], bool]) -> None:
         positions.step_out(inside)
     finally:
         _stepping_out.pop()
+
+
+letting_go.BEFORE.append(take_all_back)

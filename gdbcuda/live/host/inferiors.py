@@ -148,6 +148,15 @@ def of_event(event: gdb.ThreadEvent) -> gdb.Inferior:
     return found
 
 
+def new_thread(event: gdb.ThreadEvent) -> gdb.InferiorThread:
+    """The one that a new_thread event tells of. `threads` would ask the far end of a link: where the thread forks, the
+    child is in its list already, and gdb, which is about to hear of the fork, would take it for a process of its own.
+    (gdb's python/py-inferior.c: infpy_threads; gdb 10 gives the inferior.)"""
+    given: Any = event.inferior_thread
+    is_thread = isinstance(given, gdb.InferiorThread)
+    return given if is_thread else max(threads(given), key=lambda one: int(one.num))
+
+
 def threads(inferior: gdb.Inferior | None = None) -> tuple[gdb.InferiorThread, ...]:
     """Of the selected one, else. (gdb 13 fails where a thread that it does not know to be gone is among them.)"""
     for _ in range(MOST_TRIES):

@@ -85,7 +85,8 @@ def take_out() -> int:
     found, memory, place = patches(), process.writable_memory(), agent.symbol(LEFT_SYMBOL)
     if not found or memory is None or place is None:
         return 0
+    taken = taken_bytes.now()
     for one in found:
-        one.restore(memory)
+        one.restore(memory, taken)
     memory.write(place.address, bytes(WORD))
     return len(found)

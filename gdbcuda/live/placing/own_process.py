@@ -15,7 +15,7 @@ import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.placing import silence, unloading
+from gdbcuda.live.placing import letting_go, silence, unloading
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.threads import children
 
@@ -33,6 +33,7 @@ def confine(made: gdb.Breakpoint, address: int) -> None:
     attribute, but makes them all the same. They refuse it where a thread is named, which is of one process already.)"""
     owner = gdb.selected_inferior().num
     silence.wake(address)
+    letting_go.watch()
     _placed[made.number] = unloading.Placed(made, address, owner)
     if hasattr(made, "inferior") and made.thread is None:
         made.inferior = owner
@@ -94,3 +95,10 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
             tell(breakpoint.address, False)
     if gone is not None:
         gone.beside.discard(gone)
+
+
+def on_exiting(event: object) -> None:
+    """gdb ends, and lets what it has attached to go on."""
+    if process.is_alive() and not process.is_running():
+        for address in addresses():
+            children.take_out(address)

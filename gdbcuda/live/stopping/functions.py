@@ -18,6 +18,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import condition_words, frames
 from gdbcuda.live.layers import own_prototypes, table_version
+from gdbcuda.live.placing import letting_go
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.live.threads import children
@@ -189,3 +190,10 @@ def cuda_layer(address: gdb.Value | None = None) -> str:
     if address is None:
         return frames.place_of(gdb.selected_frame()).layer
     return layers.layer_of(int(address), process.symbol_of(int(address))[0])
+
+
+@function("_cuda_take_back")
+def cuda_take_back() -> bool:
+    """$_cuda_take_back(): takes what is ours out of the process, so that detach may leave it alone; false."""
+    letting_go.let_go()
+    return False

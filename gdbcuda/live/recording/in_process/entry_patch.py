@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import gdb
@@ -29,8 +30,9 @@ class EntryPatch:
         """Behind the first byte."""
         return range(self.address + 1, self.address + len(self.jump))
 
-    def write(self, memory: process.WritableMemory) -> None:
-        if self.change(memory, self.own, self.jump):
+    def write(self, memory: process.WritableMemory, taken: Set[int]) -> None:
+        """``taken``: where gdb may have breakpoints."""
+        if self.change(memory, self.own, self.jump, self.address in taken):
             self.be_written()
 
     def be_written(self) -> None:
@@ -42,16 +44,20 @@ class EntryPatch:
         self.is_written = False
         process.PATCHED().pop(self.address)
 
-    def restore(self, memory: process.WritableMemory) -> None:
+    def restore(self, memory: process.WritableMemory, taken: Set[int]) -> None:
         self.be_restored()
-        self.change(memory, self.jump, self.own)
+        self.change(memory, self.jump, self.own, self.address in taken)
 
-    def change(self, memory: process.WritableMemory, before: bytes, after: bytes) -> bool:
-        """If ``before`` is what is there; below a breakpoint of gdb's, which has to know."""
+    def change(self, memory: process.WritableMemory, before: bytes, after: bytes, is_taken: bool) -> bool:
+        """If ``before`` is what is there. Where gdb has a breakpoint, or thinks so, it has to know: a child that shares
+        the memory takes gdb's breakpoint with it, and gdb would put back some day what was below it. (gdb's infrun.c:
+        handle_inferior_event, detach_breakpoints.)"""
         try:
             there = memory.read(self.address, len(before))
-            if there == before:
+            if there == before and not is_taken:
                 memory.write(self.address, after)
+            elif there == before:
+                write_with_gdb(memory, self.address, after)
             elif there[0] == INT3 and there[1:] == before[1:] and is_below(self.address, before):
                 gdb.selected_inferior().write_memory(self.address, after)
             else:
@@ -59,6 +65,13 @@ class EntryPatch:
         except (Unreadable, gdb.error):
             self.is_foreign = True
         return not self.is_foreign
+
+
+def write_with_gdb(memory: process.WritableMemory, address: int, raw: bytes) -> None:
+    try:
+        gdb.selected_inferior().write_memory(address, raw)
+    except gdb.error:  # it has told that threads go on
+        memory.write(address, raw)
 
 
 def is_below(address: int, wanted: bytes) -> bool:

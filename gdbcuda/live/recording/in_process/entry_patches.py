@@ -31,16 +31,16 @@ def write_all(patches: Iterable[EntryPatch], taken: set[int], is_stepped: bool =
     if isinstance(memory, process.FarMemory):
         far_patches.write(memory, free, far_patches.standing(memory, free, is_stepped))
     elif memory is not None:
-        write_here(memory, free, is_stepped)
+        write_here(memory, free, taken, is_stepped)
     for one in waiting:
         one.has_run = not one.is_written
 
 
-def write_here(memory: process.RawMemory, free: Sequence[EntryPatch], is_stepped: bool) -> None:
+def write_here(memory: process.RawMemory, free: Sequence[EntryPatch], taken: set[int], is_stepped: bool) -> None:
     threads = where_they_stand(memory, {at for one in free for at in one.inside}) if free else None
     for one in free:
         if threads is not None and not threads.are_in(one.address, one.inside, is_stepped):
-            one.write(memory)
+            one.write(memory, taken)
 
 
 def where_they_stand(memory: process.RawMemory, wanted: set[int]) -> raw_stacks.WhereThreadsAre | None:
@@ -61,14 +61,14 @@ def write_fresh(patches: Iterable[EntryPatch], taken: set[int]) -> None:
         far_patches.write(memory, free)
     elif memory is not None:
         for one in free:
-            one.write(memory)
+            one.write(memory, taken)
 
 
-def restore_all(patches: Iterable[EntryPatch]) -> None:
+def restore_all(patches: Iterable[EntryPatch], taken: set[int]) -> None:
     memory, written = process.writable_memory(), [one for one in patches if one.is_written]
     if isinstance(memory, process.FarMemory):
         far_patches.restore(memory, written)
     elif memory is not None:
         for one in written:
             with suppress(OSError):
-                one.restore(memory)
+                one.restore(memory, taken)

@@ -159,7 +159,7 @@ class RingRecorder(LogNotes):
     def on_stop(self) -> None:
         state, self.stays_out, self.is_stepped = self.processes(), False, True
         if state.reader is not None:
-            entry_patches.restore_all(state.patches.values())
+            entry_patches.restore_all(state.patches.values(), taken_bytes.now())
             if state.watches is None and process.is_alive():
                 self.look_out(state)
             self.read(state)

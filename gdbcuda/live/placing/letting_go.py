@@ -1,0 +1,34 @@
+"""gdb lets the process go, and takes its breakpoints out of it, but not out of a child that it has not heard of yet.
+
+Such a child has what was in the process at its fork, and would end at the first breakpoint that it meets.
+(gdb's linux-nat.c: detach_one_lwp; remote.c: remote_detach_1.)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Callable
+
+from gdbcuda.live import process
+from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.prompt import user_hooks
+from gdbcuda.live.threads import children
+
+BEFORE: list[Callable[[], None]] = []  # what else is taken back then
+
+
+def watch() -> None:
+    user_hooks.add_condition("hook-detach", "_cuda_take_back")  # gdb has no event in front of it
+
+
+def let_go() -> None:
+    for take_back in BEFORE:
+        take_back()
+    if process.is_alive() and not process.is_running() and children.waiting():
+        for address in in_table():
+            children.take_out(address)
+
+
+def in_table() -> set[int]:
+    table = gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints")
+    return {int(at, 16) for at in re.findall(r"^-?\d.*?\b(0x[0-9a-f]{8,})", table, re.MULTILINE)}

@@ -1,0 +1,71 @@
+"""detach while threads fork: a child that gdb has not heard of yet runs as it does alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+FORKERS = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+static int forks, good, bad;
+static void *work(void *argument)
+{
+    unsigned long long place;
+    int status;
+    for (int i = 0; i < 12; i++) {
+        __atomic_fetch_add(&forks, 1, __ATOMIC_RELAXED);
+        pid_t child = fork();
+        if (!child) {
+            cuMemAlloc_v2(&place, 1);
+            _exit(40);
+        }
+        waitpid(child, &status, 0);
+        __atomic_fetch_add(WIFEXITED(status) && WEXITSTATUS(status) == 40 ? &good : &bad, 1, __ATOMIC_RELAXED);
+    }
+    return argument;
+}
+int main(int count, char **words)
+{
+    pthread_t thread[16];
+    for (int i = 0; i < 16; i++)
+        pthread_create(&thread[i], NULL, work, NULL);
+    while (__atomic_load_n(&forks, __ATOMIC_RELAXED) < 48)
+        ;
+    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGUSR2);
+    for (int i = 0; i < 16; i++)
+        pthread_join(thread[i], NULL);
+    FILE *told = fopen(words[1], "w");
+    fprintf(told, "good %d, bad %d\\n", good, bad);
+    return count + fclose(told);
+}
+"""
+HOOK = "int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize) { *dptr = bytesize; return 0; }"
+
+
+WATCHED = (["cuda-log start cuMemAlloc"], ["cuda-break cuMemAlloc if bytesize == 77"],
+           ["set cuda-guard off", "cuda-break cuMemAlloc if bytesize == 77"])  # fmt: skip
+
+
+@pytest.mark.parametrize("watched", WATCHED, ids=["log", "guard", "gdb tests"])
+def test_children_that_gdb_has_not_heard_of(scenario: Scenario, compile_c, tmp_path: Path, watched: list[str]) -> None:
+    """gdb alone leaves its breakpoints in them, and so it did ours: they died of SIGTRAP. And whoever asks a gdbserver
+    for threads where one forks has gdb take the child for a process of its own, in which it ends itself."""
+    hook = compile_c("libforkedhook.so", HOOK, "-shared")
+    program = compile_c("program", FORKERS, str(hook), "-pthread", f"-Wl,-rpath,{tmp_path}")
+    told = tmp_path / "told"
+    wait = f"shell for i in $(seq 300); do [ -s {told} ] && break; sleep 0.1; done; cat {told}"
+    for _ in range(3):
+        words = ("handle SIGUSR2 stop nopass", "tbreak main", "RUN", *watched, "continue", "detach", wait)
+        text = scenario.run(program, *words, hook=hook, arguments=(str(told),))
+        assert "good 192, bad 0" in text and "detached]" in text, text
+        assert "New inferior" not in text and "Remote communication error" not in text, text
+        told.unlink()

@@ -1,0 +1,70 @@
+"""cuda-log start --fast in a program whose children share its memory: they take gdb's breakpoints with them."""
+
+from __future__ import annotations
+
+import platform
+import re
+
+import pytest
+from scenario import Scenario
+from test_fast_log import lists_locations
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
+
+CLONES = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+int cuMemFree_v2(unsigned long long dptr);
+static int child(void *argument)
+{
+    (void)argument;
+    _exit(40);
+}
+int main(void)
+{
+    static char stack[1 << 16];
+    unsigned long long place = 0;
+    int status;
+    for (int i = 0; i < 4; i++) {
+        cuMemAlloc_v2(&place, 5);
+        waitpid(clone(child, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL), &status, __WALL);
+        raise(SIGUSR2);
+        cuMemAlloc_v2(&place, 7);
+    }
+    printf("came to its end with %llu\\n", place);
+    return 0;
+}
+"""
+HOOK = """
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize)
+{
+    *dptr = bytesize * 31;
+    return 0;
+}
+int cuMemFree_v2(unsigned long long dptr)
+{
+    return dptr == 77;
+}
+"""
+READ = ("python entry = int(gdb.parse_and_eval('(long)&cuMemAlloc_v2')); "
+        "print('shown', bytes(gdb.selected_inferior().read_memory(entry, 5)).hex())")  # fmt: skip
+
+
+def test_a_breakpoint_that_a_child_takes_along(local: Scenario, compile_c) -> None:
+    """gdb would put back what was below it: the first byte of a jump whose rest is gone. (In place: else gdb puts back
+    in the child, and so in the parent, what a displaced step executes. The guard keeps breakpoints in the process.)"""
+    if not lists_locations():
+        pytest.skip("this gdb does not tell where its breakpoints are while the program goes on: --fast says so")
+    hook = compile_c("libsharedhook.so", HOOK, "-shared", "-O1", "-fpatchable-function-entry=8")
+    program = compile_c("program", CLONES, str(hook))
+    words = ("set displaced-stepping off", "handle SIGUSR2 stop nopass", "cuda-break cuMemFree if dptr == 77",
+             "cuda-log start --fast cuMemAlloc", "tbreak main", "RUN", "break *cuMemAlloc_v2 if $rsi == 77", READ,
+             "continue", READ, "continue", READ, "delete", "continue", READ, "continue", "continue")  # fmt: skip
+    text = local.run(program, *words, hook=hook)
+    assert len(shown := re.findall("^shown (.*)", text, re.MULTILINE)) == 4 and len(set(shown)) == 1, text
+    assert "came to its end with 217" in text and "exited normally" in text, text
