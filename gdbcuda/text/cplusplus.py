@@ -40,10 +40,22 @@ def parts(name: str) -> tuple[str, str]:
     """The name and "(unsigned long)", which is "" where it has none."""
     text = TAG.sub("", name).replace(f"{UNNAMED}::", "").replace(UNNAMED, "")
     called_so = CALL_OPERATOR.search(text)
-    head, paren, rest = text[called_so.end() if called_so else 0 :].partition("(")
-    head = f"{text[: called_so.start()]}operator(){head}" if called_so else head
-    arguments = paren + rest[: rest.rfind(")") + 1]
+    rest = text[called_so.end() if called_so else 0 :]
+    at = arguments_at(rest)
+    head = f"{text[: called_so.start()]}operator(){rest[:at]}" if called_so else rest[:at]
+    arguments = rest[at : rest.rfind(")") + 1]
     return re.sub(r"\s*,\s*", ", ", head.strip()), re.sub(r"\s+", "", arguments)
+
+
+def arguments_at(text: str) -> int:
+    """Where they begin: what a template was made for may have brackets too, "Kernel<(Isa)16>::step(int)"."""
+    open_ones = 0
+    for at, letter in enumerate(text):
+        if letter == "(" and not open_ones:
+            return at
+        if letter in "<>()" and not is_of_operator(text, at):
+            open_ones += 1 if letter in BRACKETS else -1
+    return len(text)
 
 
 def called(name: str) -> str:

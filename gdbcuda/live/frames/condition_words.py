@@ -18,6 +18,8 @@ from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text import cplusplus
 
 MOST_SHOWN = 8
+PLT = "@plt"  # how gdb names what calls a function there
+FIRST_SIZE, FAR = 64, 1 << 24  # bytes of a function, where nothing is known of its end
 OPERATOR = r"(?:(?<=operator)|(?<=new)|(?<=delete))\s*(?:\(\)|\[\]|[-+*/%^&|~!=<>,]{1,3})"
 FUNCTION = re.compile(rf"[A-Za-z_~][\w:~<>, *&$]*(?:{OPERATOR})?(\([\w:<>, *&]*\))?")
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
@@ -72,14 +74,25 @@ def inlined_blocks(name: str) -> list[tuple[int, int]]:
 
 def is_named(start: int, name: str) -> bool:
     """Not what calls it in the PLT, and not a function into which the compiler has put it; an alias is."""
-    return cplusplus.is_called(process.symbol_of(start)[0], name) or (name, start) in symbols_of(start)
+    text = process.symbol_of(start)[0]
+    if text.endswith(PLT):
+        return False
+    return cplusplus.is_called(text, name) or (name, start) in symbols_of(start)
 
 
 def end_of(start: int) -> int:
-    """Where the next symbol begins: all that gdb calls by the name of this one."""
-    behind = [address for _, address in symbols_of(start) if address > start]
-    ends = [end for one in process.images() for low, end, _ in one.segments if low <= start < end]
-    return min([*behind, *ends], default=start)
+    """Where the next symbol begins: all that gdb calls by the name of this one. It is searched by halves, for gdb shows
+    a table of symbols only as a whole, and a framework's has 400,000."""
+    ends = (end for one in process.images() for low, end, _ in one.segments if low <= start < end)
+    limit = min(ends, default=start + FAR)
+    inside, size = start, FIRST_SIZE
+    while start + size < limit and process.function_start(start + size) == start:
+        inside, size = start + size, 2 * size
+    outside = min(start + size, limit)
+    while outside - inside > 1:
+        middle = (inside + outside) // 2
+        inside, outside = (middle, outside) if process.function_start(middle) == start else (inside, middle)
+    return outside
 
 
 def symbols_of(address: int) -> list[tuple[str, int]]:
