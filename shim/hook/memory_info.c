@@ -17,20 +17,20 @@ static size_t left_on(CUdevice device)
 HOOK CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {
     CUresult result = FORWARD(cuMemGetInfo_v2, free, total);
-    if (result == CUDA_SUCCESS && limit_bytes()) {
+    if (result == CUDA_SUCCESS && limit_bytes() && total) /* the driver takes NULL for either */
         *total = limit_total(*total);
+    if (result == CUDA_SUCCESS && limit_bytes() && free)
         *free = smaller(*free, left_on(current_device()));
-    }
     return result;
 }
 
 HOOK CUresult cuMemGetInfo(unsigned int *free, unsigned int *total)
 {
     CUresult result = FORWARD(cuMemGetInfo, free, total);
-    if (result == CUDA_SUCCESS && limit_bytes()) {
+    if (result == CUDA_SUCCESS && limit_bytes() && total)
         *total = (unsigned int)limit_total(*total);
+    if (result == CUDA_SUCCESS && limit_bytes() && free)
         *free = (unsigned int)smaller(*free, left_on(current_device()));
-    }
     return result;
 }
 

@@ -282,11 +282,13 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr)
 EXPORT CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {
     CUresult result = NEXT(cuMemGetInfo_v2)(free, total);
-    size_t taken = used();
-    if (result == CUDA_SUCCESS && limit() < *total) {
+    size_t taken = used(), left = taken < limit() ? limit() - taken : 0;
+    if (result != CUDA_SUCCESS || (total && *total <= limit()))
+        return result;
+    if (total)
         *total = limit();
-        *free = taken < limit() ? limit() - taken : 0;
-    }
+    if (free)
+        *free = left;
     return result;
 }
 #endif

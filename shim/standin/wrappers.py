@@ -17,6 +17,12 @@ CHECKS = {
     "RUNTIME_INIT": "need_driver()",
     "NVML": "need_init()",
 }
+STREAM = "hStream"
+NODE_TYPES = {"copy": "MEMCPY", "set": "MEMSET"}  # by role
+CAPTURING = """\
+bool is_captured(CUstream stream);
+CUresult capture_call(CUstream stream, CUgraphNodeType type, CUresult (*replay)(const void *), const void *kept,
+                      size_t size);"""
 SUCCESS = {"driver": "CUDA_SUCCESS", "runtime": "cudaSuccess", "nvml": "NVML_SUCCESS"}
 UNSUPPORTED = {
     "driver": "CUDA_ERROR_NOT_SUPPORTED",
@@ -37,10 +43,13 @@ def wrappers(library: Library) -> Iterator[str]:
     if library.name == "runtime":
         yield "cudaError_t note_error(cudaError_t error);\nbool use_per_thread_stream(bool use);"
     yield "const char *error_name(int code);"
+    if library.name == "driver":
+        yield CAPTURING
     for check in sorted({check for marker, check in CHECKS.items() if marker.lower().startswith(library.name)}):
         yield f"{STATUS_TYPES[library.name]} {check.replace('()', '(void)')};"
     for function in library.functions:
         body = library.body_of(function)
+        yield from replaying(function, body)
         lines = wrapper(library, function, body) if body else stub(library, function)
         yield "\n".join([f"EXPORT {function}", "{", *(f"    {line}" for line in (*prescribed(function), *lines)), "}"])
 
@@ -64,9 +73,12 @@ def wrapper(library: Library, function: api.Function, body: Body) -> Iterator[st
         yield f"{'' if function.result.kind == 'void' else 'return '}{call};"
         return
     check = CHECKS.get(body.marker)
+    kept = captured_arguments(function, body) if library.name == "driver" else ""
     per_thread = library.name == "runtime" and STREAM_SUFFIX.search(function.symbol)
     if per_thread:
         yield "bool before = use_per_thread_stream(true);"
+    if kept:
+        call = f"is_captured({STREAM}) ? {kept} : {call}"
     yield f"{STATUS_TYPES[library.name]} result = {check or call};"
     if check:
         yield f"if (result == {SUCCESS[library.name]})"
@@ -75,6 +87,36 @@ def wrapper(library: Library, function: api.Function, body: Body) -> Iterator[st
         yield "use_per_thread_stream(before);"
     yield trace_call(function, "result")
     yield f"return {'note_error(result)' if notes_error(library, body) else 'result'};"
+
+
+def is_capturable(function: api.Function, body: Body | None) -> bool:
+    """Work whose arguments are what they are also later: where it is put into a stream that is captured, it becomes a
+    node of a graph. What has structs for arguments does that by hand."""
+    stream = [p.name for p in function.parameters if p.type.name == "CUstream"]
+    by_value = not any(p.type.target is not None and p.type.target.kind == "struct" and p.name != STREAM
+                       and not p.type.opaque for p in function.parameters)  # fmt: skip
+    return body is not None and stream == [STREAM] and by_value and function.role in NODE_TYPES
+
+
+def replaying(function: api.Function, body: Body | None) -> Iterator[str]:
+    """The function that makes a captured call when its graph is launched."""
+    if body is None or not is_capturable(function, body):
+        return
+    kept = [p for p in function.parameters if p.name != STREAM]
+    members = " ".join(f"{declare(p.type.spelling, p.name)};" for p in kept)
+    arguments = ", ".join("NULL" if p.name == STREAM else f"given->{p.name}" for p in function.parameters)
+    yield f"struct kept_{function.symbol} {{ {members} }};"
+    yield f"static CUresult replay_{function.symbol}(const void *kept)\n{{"
+    yield f"    const struct kept_{function.symbol} *given = kept;\n    return do_{body.symbol}({arguments});\n}}"
+
+
+def captured_arguments(function: api.Function, body: Body) -> str:
+    if not is_capturable(function, body):
+        return ""
+    values = ", ".join(p.name for p in function.parameters if p.name != STREAM)
+    kept = f"struct kept_{function.symbol}"
+    return (f"capture_call({STREAM}, CU_GRAPH_NODE_TYPE_{NODE_TYPES[function.role]}, replay_{function.symbol}, "
+            f"&({kept}){{{values}}}, sizeof({kept}))")  # fmt: skip
 
 
 def notes_error(library: Library, body: Body) -> bool:

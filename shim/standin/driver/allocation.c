@@ -46,7 +46,7 @@ static size_t rounded(size_t bytes)
 
 static bool owns_pages(const struct allocation *allocation)
 {
-    return allocation->kind != MEMORY_REGISTERED && allocation->kind != MEMORY_MAPPED;
+    return allocation->kind != MEMORY_REGISTERED && allocation->kind != MEMORY_MAPPED && !allocation->graph_memory;
 }
 
 bool allocation_on_device(const struct allocation *allocation)
@@ -111,6 +111,8 @@ static void end(struct allocation *allocation)
     CUmemoryPool pool = handle_get(allocation->pool, HANDLE_POOL);
     if (pool)
         pool_count(pool, -(long long)allocation->charged);
+    if (allocation->graph_memory)
+        graph_memory_empty(allocation->graph_memory);
     if (owns_pages(allocation))
         arena_free((void *)allocation->entry.start, allocation->entry.size);
     free(allocation);

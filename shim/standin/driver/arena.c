@@ -30,7 +30,7 @@ bool arena_empty(void *at, size_t bytes)
     return found != MAP_FAILED && !madvise(at, bytes, MADV_DONTDUMP); /* gcore would write terabytes of nothing */
 }
 
-static bool fill(void *at, size_t bytes)
+bool arena_fill(void *at, size_t bytes)
 {
     return !mprotect(at, bytes, PROT_READ | PROT_WRITE) && !madvise(at, bytes, MADV_DODUMP);
 }
@@ -116,7 +116,7 @@ static bool more_small(void)
 {
     char *slab = take_large(NULL, STEP);
 
-    if (!slab || !fill(slab, STEP))
+    if (!slab || !arena_fill(slab, STEP))
         return false;
     if (next_small != end_small)
         put_gap(&small_gaps[(end_small - next_small) / ALIGNMENT], next_small, (size_t)(end_small - next_small));
@@ -159,7 +159,7 @@ void *arena_allocate(size_t bytes)
 {
     if (bytes >= SMALL) {
         void *found = arena_reserve(NULL, bytes);
-        if (!found || fill(found, rounded(bytes, PAGE)))
+        if (!found || arena_fill(found, rounded(bytes, PAGE)))
             return found;
         arena_release(found, bytes);
         return NULL;

@@ -105,15 +105,29 @@ DRIVER(cuMemcpy2D_v2)(const CUDA_MEMCPY2D *pCopy)
     return do_cuMemcpy2DUnaligned_v2(pCopy);
 }
 
+static CUresult copy_2d_later(const void *kept)
+{
+    return do_cuMemcpy2DUnaligned_v2(kept);
+}
+
+static CUresult copy_3d_later(const void *kept)
+{
+    return do_cuMemcpy3D_v2(kept);
+}
+
 DRIVER(cuMemcpy2DAsync_v2)(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
     TRY(stream_check(hStream));
+    if (pCopy && is_captured(hStream))
+        return capture_call(hStream, CU_GRAPH_NODE_TYPE_MEMCPY, copy_2d_later, pCopy, sizeof *pCopy);
     return do_cuMemcpy2DUnaligned_v2(pCopy);
 }
 
 DRIVER(cuMemcpy3DAsync_v2)(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 {
     TRY(stream_check(hStream));
+    if (pCopy && is_captured(hStream))
+        return capture_call(hStream, CU_GRAPH_NODE_TYPE_MEMCPY, copy_3d_later, pCopy, sizeof *pCopy);
     return do_cuMemcpy3D_v2(pCopy);
 }
 
@@ -136,5 +150,6 @@ DRIVER(cuMemcpy3DPeer)(const CUDA_MEMCPY3D_PEER *pCopy)
 DRIVER(cuMemcpy3DPeerAsync)(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
     TRY(stream_check(hStream));
+    RETURN_IF(is_captured(hStream), capture_refused(hStream));
     return do_cuMemcpy3DPeer(pCopy);
 }

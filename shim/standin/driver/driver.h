@@ -22,6 +22,9 @@ enum handle_kind {
     HANDLE_KERNEL,
     HANDLE_POOL,
     HANDLE_ARRAY,
+    HANDLE_GRAPH,
+    HANDLE_GRAPH_NODE,
+    HANDLE_GRAPH_EXEC,
 };
 
 struct handle {
@@ -76,6 +79,7 @@ void arena_free(void *at, size_t bytes);
 /* Addresses without memory, on a boundary of PHYSICAL_GRANULARITY; NULL where the wish, if any, cannot be met. */
 void *arena_reserve(const void *wish, size_t bytes);
 bool arena_release(void *at, size_t bytes); /* false where they are not of the arena */
+bool arena_fill(void *at, size_t bytes); /* memory for reserved addresses */
 bool arena_empty(void *at, size_t bytes); /* the addresses stay, the memory behind them goes */
 
 /* ---- memory (allocation.c) ---- */
@@ -100,6 +104,7 @@ struct allocation {
     size_t charged; /* bytes counted against the device */
     int sync_memops;
     struct physical *physical; /* of MEMORY_MAPPED */
+    struct graph_memory *graph_memory; /* NULL for what no graph has allocated */
 };
 
 CUresult allocate(enum memory_kind kind, size_t bytes, struct allocation **allocation);
@@ -158,6 +163,7 @@ struct CUstream_st {
     unsigned flags;
     int priority;
     unsigned long long id;
+    struct capture *capture; /* NULL while its work is done */
 };
 
 struct CUevent_st {
@@ -165,10 +171,41 @@ struct CUevent_st {
     unsigned flags;
     bool recorded;
     struct timespec at;
+    CUstream captured; /* it was recorded in this one, while that was captured */
 };
 
 CUresult stream_check(CUstream stream);
 CUresult event_check(CUevent event);
+
+/* ---- graphs (graph.c, graph_memory.c) and streams that become some (capture.c) ---- */
+
+typedef CUresult replay_work(const void *kept);
+
+/* `wanted.dptr` is where it is when there is any; `users` are nodes, and a block. */
+struct graph_memory {
+    CUDA_MEM_ALLOC_NODE_PARAMS wanted;
+    int users;
+};
+
+struct graph_memory *graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS *wanted);
+void graph_memory_hold(struct graph_memory *memory);
+void graph_memory_drop(struct graph_memory *memory);
+CUresult graph_memory_fill(struct graph_memory *memory);   /* makes a block of it */
+void graph_memory_empty(struct graph_memory *memory);      /* the block has ended */
+bool graph_memory_is_live(const struct graph_memory *memory);
+
+CUresult graph_add_call(CUgraph graph, CUgraphNodeType type, replay_work *replay, const void *kept, size_t size,
+                        CUgraphNode *made);
+CUresult graph_add_alloc(CUgraph graph, CUDA_MEM_ALLOC_NODE_PARAMS *wanted, CUgraphNode *made);
+CUresult graph_add_free(CUgraph graph, CUdeviceptr start, CUgraphNode *made);
+
+bool is_captured(CUstream stream);
+CUresult capture_refused(CUstream stream);
+CUresult not_while_capturing(void); /* what waits for the device */
+CUresult capture_call(CUstream stream, CUgraphNodeType type, replay_work *replay, const void *kept, size_t size);
+CUresult capture_alloc(CUstream stream, CUdevice device, size_t bytes, CUdeviceptr *start);
+CUresult capture_free(CUstream stream, CUdeviceptr start);
+CUresult capture_join(CUstream stream, CUstream other); /* that waits for a captured one */
 
 /* ---- code (code.c, code_ptx.c, code_elf.c, code_fatbin.c) ---- */
 

@@ -30,6 +30,7 @@ DRIVER(cuEventRecordWithFlags)(CUevent hEvent, CUstream hStream, unsigned int fl
     INVALID_IF(flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL);
     TRY(event_check(hEvent));
     TRY(stream_check(hStream));
+    hEvent->captured = is_captured(hStream) ? hStream : NULL;
     clock_gettime(CLOCK_MONOTONIC, &hEvent->at);
     hEvent->recorded = true;
     return CUDA_SUCCESS;

@@ -28,6 +28,26 @@ static CUresult check_arguments(const struct function *function, void **paramete
     return CUDA_SUCCESS;
 }
 
+struct launched {
+    CUfunction f;
+    struct shape shape;
+};
+
+static CUresult run(const void *kept)
+{
+    const struct launched *launched = kept;
+    const struct shape *shape = &launched->shape;
+    struct function *function = function_get(launched->f);
+
+    RETURN_IF(!function, CUDA_ERROR_INVALID_HANDLE);
+    unsigned long long count = __atomic_add_fetch(&function->launches, 1, __ATOMIC_RELAXED);
+    if (tracing)
+        trace("launch %llu of %s, grid %ux%ux%u, block %ux%ux%u, %u bytes shared", count, function->name,
+              shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0], shape->block[1], shape->block[2],
+              shape->shared);
+    return CUDA_SUCCESS;
+}
+
 static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream, void **parameters, void **extra)
 {
     struct function *function = function_get(f);
@@ -36,12 +56,10 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     TRY(stream_check(stream));
     TRY(check_shape(shape, function));
     TRY(check_arguments(function, parameters, extra));
-    unsigned long long count = __atomic_add_fetch(&function->launches, 1, __ATOMIC_RELAXED);
-    if (tracing)
-        trace("launch %llu of %s, grid %ux%ux%u, block %ux%ux%u, %u bytes shared", count, function->name,
-              shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0], shape->block[1], shape->block[2],
-              shape->shared);
-    return CUDA_SUCCESS;
+    struct launched launched = {f, *shape};
+    if (is_captured(stream))
+        return capture_call(stream, CU_GRAPH_NODE_TYPE_KERNEL, run, &launched, sizeof launched);
+    return run(&launched);
 }
 
 DRIVER(cuLaunchKernel)(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,

@@ -17,6 +17,7 @@ DRIVER(cuMemAlloc_v2)(CUdeviceptr *dptr, size_t bytesize)
     struct allocation *allocation;
 
     INVALID_IF(!dptr || !bytesize);
+    TRY(not_while_capturing());
     TRY(allocate(MEMORY_DEVICE, bytesize, &allocation));
     *dptr = allocation->entry.start;
     return CUDA_SUCCESS;
@@ -31,6 +32,7 @@ DRIVER(cuMemAllocPitch_v2)(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInByte
     INVALID_IF(ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16);
     size_t pitch = (WidthInBytes + PITCH - 1) / PITCH * PITCH;
     RETURN_IF(pitch < WidthInBytes || pitch > SIZE_MAX / 2 / Height, CUDA_ERROR_OUT_OF_MEMORY);
+    TRY(not_while_capturing());
     TRY(allocate(MEMORY_DEVICE, pitch * Height, &allocation));
     *dptr = allocation->entry.start;
     *pPitch = pitch;
@@ -43,6 +45,7 @@ DRIVER(cuMemAllocManaged)(CUdeviceptr *dptr, size_t bytesize, unsigned int flags
     struct allocation *allocation;
 
     INVALID_IF(!dptr || !bytesize || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST));
+    TRY(not_while_capturing());
     TRY(allocate(MEMORY_MANAGED, bytesize, &allocation));
     allocation->flags = flags;
     *dptr = allocation->entry.start;

@@ -114,6 +114,8 @@ DRIVER(cuMemAllocFromPoolAsync)(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool
     *dptr = 0;
     if (!bytesize)
         return CUDA_SUCCESS;
+    if (is_captured(hStream))
+        return capture_alloc(hStream, pool->device, bytesize, dptr);
     TRY(allocate(MEMORY_DEVICE, bytesize, &allocation));
     allocation->pool = pool;
     pool_count(pool, (long long)allocation->charged);
@@ -132,7 +134,7 @@ DRIVER(cuMemAllocAsync)(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 DRIVER(cuMemFreeAsync)(CUdeviceptr dptr, CUstream hStream)
 {
     TRY(stream_check(hStream));
-    return do_cuMemFree_v2(dptr);
+    return is_captured(hStream) ? capture_free(hStream, dptr) : do_cuMemFree_v2(dptr);
 }
 
 /* The setting that an attribute names, when it is one that takes an int. */

@@ -45,19 +45,21 @@ DRIVER(cuStreamDestroy_v2)(CUstream hStream)
 
 DRIVER(cuStreamQuery)(CUstream hStream)
 {
-    return stream_check(hStream);
+    TRY(stream_check(hStream));
+    return is_captured(hStream) ? capture_refused(hStream) : CUDA_SUCCESS;
 }
 
 DRIVER(cuStreamSynchronize)(CUstream hStream)
 {
-    return stream_check(hStream);
+    return do_cuStreamQuery(hStream);
 }
 
 DRIVER(cuStreamWaitEvent)(CUstream hStream, CUevent hEvent, unsigned int Flags)
 {
     INVALID_IF(Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL);
     TRY(stream_check(hStream));
-    return event_check(hEvent);
+    TRY(event_check(hEvent));
+    return capture_join(hStream, hEvent->captured);
 }
 
 DRIVER(cuStreamGetPriority)(CUstream hStream, int *priority)
@@ -102,38 +104,35 @@ DRIVER(cuStreamGetDevice)(CUstream hStream, CUdevice *device)
     return CUDA_SUCCESS;
 }
 
+struct host_call {
+    CUhostFn function;
+    void *data;
+};
+
+static CUresult call_host(const void *kept)
+{
+    const struct host_call *call = kept;
+
+    call->function(call->data);
+    return CUDA_SUCCESS;
+}
+
 DRIVER(cuLaunchHostFunc)(CUstream hStream, CUhostFn fn, void *userData)
 {
+    struct host_call call = {fn, userData};
+
     INVALID_IF(!fn);
     TRY(stream_check(hStream));
-    fn(userData);
-    return CUDA_SUCCESS;
+    if (is_captured(hStream))
+        return capture_call(hStream, CU_GRAPH_NODE_TYPE_HOST, call_host, &call, sizeof call);
+    return call_host(&call);
 }
 
 DRIVER(cuStreamAddCallback)(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
 {
     INVALID_IF(!callback || flags);
     TRY(stream_check(hStream));
+    RETURN_IF(is_captured(hStream), capture_refused(hStream));
     callback(hStream, CUDA_SUCCESS, userData);
-    return CUDA_SUCCESS;
-}
-
-/* Capturing is not supported, so no stream ever is. */
-DRIVER(cuStreamIsCapturing)(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-    INVALID_IF(!captureStatus);
-    TRY(stream_check(hStream));
-    *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-}
-
-DRIVER_INIT(cuThreadExchangeStreamCaptureMode)(CUstreamCaptureMode *mode)
-{
-    static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-
-    INVALID_IF(!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED);
-    CUstreamCaptureMode before = current;
-    current = *mode;
-    *mode = before;
     return CUDA_SUCCESS;
 }

@@ -67,6 +67,6 @@ check(driver.cuStreamSynchronize(stream))
 check(driver.cuModuleUnload(module))
 check(driver.cuMemFree(block))
 assert driver.cuMemFree(block)[0] == driver.CUresult.CUDA_ERROR_INVALID_VALUE
-assert driver.cuGraphCreate(0)[0] == driver.CUresult.CUDA_ERROR_NOT_SUPPORTED
+assert driver.cuGraphClone(driver.CUgraph(0))[0] == driver.CUresult.CUDA_ERROR_NOT_SUPPORTED
 check(driver.cuDevicePrimaryCtxRelease(device))
 print("all done")

@@ -1,5 +1,5 @@
 /* WRONG: reads an out-value without looking whether there is one.
-   Shows: a call with NULL, which the driver refuses, crashes.
+   Shows: a call with NULL, which the driver takes, crashes.
    conform: status/cuMemGetInfo_v2: NULL for total: it ends with SIGSEGV in cuMemGetInfo_v2 of null_crashes.so */
 #include "sample/next.h"
 
