@@ -48,6 +48,15 @@ def test_functions_that_are_named(local: Scenario) -> None:
     assert not re.search(r"cuMemAlloc_v2\(.*at train", text)
 
 
+@pytest.mark.parametrize("words, sizes", [
+    ("load_weights", [64 << 20]), (f"train.py:{STEPS}", [2000, 1000, 6000, 3000]), ("elsewhere.py", []),
+    ("elsewhere,load_weights", [64 << 20]), ("app", [64 << 20, 2000, 1000, 6000, 3000]),
+])  # fmt: skip
+def test_callers_are_lines_of_python_too(local: Scenario, words: str, sizes: list[int]) -> None:
+    text = ran(local, f"cuda-log start --fast cuMemAlloc --from {words}", "run", "cuda-log show cuMemAlloc")
+    assert [int(size) for size in re.findall(r"^#.*cuMemAlloc_v2\(.*bytesize=(\d+)", text, re.MULTILINE)] == sizes
+
+
 def test_out_of_a_core_file(local: Scenario, tmp_path: Path) -> None:
     """No stop came before: the process knows by itself what it has recorded."""
     core = tmp_path / "core"

@@ -149,6 +149,8 @@ def make_wish(wanted: StartOptions) -> RecordWish:
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
     folder = new_folder(wanted.keep) if wanted.keep else ""
     of_python = python_names.wanted(wanted.python_for, table, wanted.python)
+    if any(map(condition_words.is_like_script, wanted.callers)):
+        of_python |= symbols  # who calls is known by the lines alone
     return RecordWish(frozenset(symbols), wanted.places, wanted.callers, wanted.stack, condition, folder, wanted.last,
                       of_python, releases)  # fmt: skip
 

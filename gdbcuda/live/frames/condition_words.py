@@ -112,9 +112,14 @@ def is_from_script(words: Sequence[str]) -> bool:
 @process.until_objects_change
 def may_be_script(word: str) -> bool:
     """A function, module, file or line of Python: what is no layer and no object, where there is a Python to ask."""
-    if word in (*layers.LAYERS, "any") or not thread_stacks.interpreters():
+    if not is_like_script(word) or not thread_stacks.interpreters():
         return False
     return not any(layers.matches(word, "", one.name) for one in process.images() if one.name)
+
+
+def is_like_script(word: str) -> bool:
+    """No layer, library or member of a C++ class. Before the program runs nobody knows more."""
+    return word not in (*layers.LAYERS, "any") and ".so" not in word and "::" not in word
 
 
 class FrameSurroundings:

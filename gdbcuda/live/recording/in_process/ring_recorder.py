@@ -212,14 +212,17 @@ class RingRecorder(LogNotes):
             self.tell(state)
 
     def tell(self, state: RingProcess) -> None:
-        calls, ended = state.decode(self.number, self.epoch, self.is_wanted)
+        calls, ended = state.decode(self.number, self.epoch, lambda call: self.is_wanted(state, call))
         state.pythons.name(calls)
         self.number += len(calls)
         self.pass_on(calls, ended)
 
-    def is_wanted(self, call: Call) -> bool:
+    def is_wanted(self, state: RingProcess, call: Call) -> bool:
+        """(A call has the word for its stack of Python until that is named.)"""
         callers = self.wish.callers
-        return not callers or any(condition_words.is_from(code_places.caller(call.caller), word) for word in callers)
+        if not callers or state.pythons.is_from(call.python, callers):
+            return True
+        return any(condition_words.is_from(code_places.caller(call.caller), word) for word in callers)
 
     def pass_on(self, begun: Sequence[Call], ended: Iterable[Call]) -> None:
         rows = [(call.start, 0, call.number, call) for call in begun]

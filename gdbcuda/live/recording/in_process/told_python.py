@@ -27,11 +27,13 @@ from gdbcuda.rings.trace_python import PythonStacks
 
 
 class ToldPython:
-    """Of one process. ``sites``: by the word of a stack the place of the user's own line, and those of all lines."""
+    """Of one process. ``frames``: by the word of a stack. ``sites``: the place of the user's own line, and those of all
+    lines."""
 
     def __init__(self, words: int = 0, folder: str = "") -> None:
         """``words``: where the process keeps `ring_layout.PYTHON`, 0 where that is not known yet."""
         self.words, self.folder = words, folder
+        self.frames: dict[int, list[PythonFrame]] = {}
         self.sites: dict[int, tuple[int, list[int]]] = {}
 
     def begin(self, functions: Collection[str], folder: str) -> None:
@@ -55,9 +57,13 @@ class ToldPython:
             return
         stacks = PythonStacks(self.raw())
         for one in new:
-            frames = stacks.frames(one)
+            frames = self.frames[one] = stacks.frames(one)
             own = own_code.site(frames)
             self.sites[one] = place_of(own) if own is not None else 0, [place_of(frame) for frame in frames]
+
+    def is_from(self, stack: int, words: Iterable[str]) -> bool:
+        """A line of that stack is meant by one of the words."""
+        return any(own_code.is_meant(one, word) for one in self.frames.get(stack, ()) for word in words)
 
     def raw(self) -> bytes:
         with suppress(OSError):
