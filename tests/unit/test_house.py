@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -46,29 +48,42 @@ def imported(path: Path) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_only_live_imports_gdb(path: Path) -> None:
-    assert not {name for name in imported(path) if name == "gdb" or name.startswith(("gdb.", "gdbcuda.live"))}
+def found_in(paths: list[Path], wrong: Callable[[Path], Iterable[object]]) -> dict[str, list[object]]:
+    """What is wrong, by file. (A test for each file would take longer than what it does.)"""
+    return {str(path.relative_to(PACKAGE)): found for path in paths if (found := [*wrong(path)])}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_no_file_is_mapped(path: Path) -> None:
+def test_only_live_imports_gdb() -> None:
+    def wrong(path: Path) -> set[str]:
+        return {name for name in imported(path) if name == "gdb" or name.startswith(("gdb.", "gdbcuda.live"))}
+
+    assert found_in(CORE, wrong) == {}
+
+
+def test_no_file_is_mapped() -> None:
     """One that is rebuilt meanwhile would end gdb with SIGBUS (gdbcuda/files/reading.py)."""
-    assert "mmap" not in imported(path)
+    assert found_in(SOURCES, lambda path: imported(path) & {"mmap"}) == {}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_no_version_numbers_of_gdb(path: Path) -> None:
-    assert not [n for n in nodes(path) if isinstance(n, ast.Attribute) and n.attr in ("VERSION", "HOST_CONFIG")]
+def attributes(path: Path) -> Iterator[ast.Attribute]:
+    return (node for node in nodes(path) if isinstance(node, ast.Attribute))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_commands_of_gdb_are_executed_in_one_place(path: Path) -> None:
+def test_no_version_numbers_of_gdb() -> None:
+    def wrong(path: Path) -> Iterator[int]:
+        return (one.lineno for one in attributes(path) if one.attr in ("VERSION", "HOST_CONFIG"))
+
+    assert found_in(SOURCES, wrong) == {}
+
+
+def test_commands_of_gdb_are_executed_in_one_place() -> None:
     """That one refuses inside an event of gdb's: see gdbcuda/live/host/gdb_cli.py."""
-    if path.name == "gdb_cli.py":
-        return
-    named = [n for n in nodes(path) if isinstance(n, ast.Attribute) and n.attr == "execute"]
-    assert not [n for n in named if isinstance(n.value, ast.Name) and n.value.id == "gdb"]
+
+    def wrong(path: Path) -> Iterator[int]:
+        named = (one for one in attributes(path) if one.attr == "execute")
+        return (one.lineno for one in named if isinstance(one.value, ast.Name) and one.value.id == "gdb")
+
+    assert found_in([path for path in SOURCES if path.name != "gdb_cli.py"], wrong) == {}
 
 
 def module(path: Path) -> str:
@@ -94,14 +109,15 @@ def ours(path: Path) -> set[str]:
     return found - {""}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_room_imports_only_those_below_it(path: Path) -> None:
-    name = module(path)
-    if name in ("", "gdbcuda", "__main__"):
-        return
-    assert room(name), "it is in no room"
-    above = [one for one in ours(path) if ROOMS.index(room(one)) > ROOMS.index(room(name))]
-    assert not above
+def test_a_room_imports_only_those_below_it() -> None:
+    named = {name: path for name, path in MODULES.items() if name not in ("", "gdbcuda", "__main__")}
+    assert [name for name in named if not room(name)] == [], "in no room"
+
+    def wrong(path: Path) -> list[str]:
+        own = ROOMS.index(room(module(path)))
+        return [one for one in ours(path) if ROOMS.index(room(one)) > own]
+
+    assert found_in([*named.values()], wrong) == {}
 
 
 def test_no_file_imports_itself_through_others() -> None:

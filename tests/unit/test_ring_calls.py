@@ -97,11 +97,13 @@ def test_a_float_is_in_its_register() -> None:
     assert ring_calls.arguments(known.function, found) == [(0x99).to_bytes(8, "little"), struct.pack("<f", 1.5)]
 
 
-@pytest.mark.parametrize("symbol", sorted(TABLE.functions))
-def test_every_function_can_be_recorded(symbol: str) -> None:
-    known = RecordedFunction(TABLE.functions[symbol])
-    assert len(known.words(0)) == FUNCTION["SIZE"]
-    ring_calls.arguments(known.function, one(1, 0, 1, 2))
+def test_every_function_can_be_recorded() -> None:
+    for symbol, function in TABLE.functions.items():
+        try:
+            assert len(RecordedFunction(function).words(0)) == FUNCTION["SIZE"]
+            ring_calls.arguments(function, one(1, 0, 1, 2))
+        except Exception as fault:
+            raise AssertionError(symbol) from fault
 
 
 def test_a_ring_that_is_read_now_and_then() -> None:
