@@ -174,9 +174,39 @@ def started(line: list[str], shim: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(line, env=variables(shim), stderr=subprocess.PIPE, text=True, preexec_fn=hear)
 
 
-def test_a_process_that_runs(shim: Path, tmp_path: Path) -> None:
-    program = str(shim / "sample" / "threads")
-    target = subprocess.Popen([program, "2", "1000000000"], env=variables(shim), stdout=subprocess.DEVNULL)
+# Each of its threads calls 200 times a second: it leaves the machine to those who watch it.
+CALLING = """
+#include <pthread.h>
+#include <unistd.h>
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *), cuMemAlloc_v2(void **, size_t);
+int cuMemFree_v2(void *);
+static void *context;
+static void *allocate(void *unused) {
+    void *block;
+    for (cuCtxSetCurrent(context); !cuMemAlloc_v2(&block, 4096) && !cuMemFree_v2(block); usleep(5000)) ;
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    cuInit(0);
+    cuDevicePrimaryCtxRetain(&context, 0);
+    pthread_create(&thread, NULL, allocate, NULL);
+    allocate(NULL);
+    return 1;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def calling(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    program = str(tmp_path_factory.mktemp("calling") / "calling")
+    line = ["gcc", "-g", "-O1", "-x", "c", "-", "-o", program, f"-L{shim}/standin", "-lcuda", "-lpthread"]
+    subprocess.run(line, input=CALLING, text=True, check=True)
+    return program
+
+
+def test_a_process_that_runs(shim: Path, tmp_path: Path, calling: str) -> None:
+    target = subprocess.Popen([calling], env=variables(shim), stdout=subprocess.DEVNULL)
     log = tmp_path / "calls.jsonl"
     try:
         line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "--function", "cuMemAlloc",
@@ -223,11 +253,11 @@ def test_a_runtime_inside_a_program_without_a_name_for_others(shim: Path, tmp_pa
     assert [(call["layer"], call["arguments"]["size"]) for call in found.calls()] == [("runtime", 4242)]
 
 
-def test_another_mount_namespace(shim: Path, tmp_path: Path) -> None:
+def test_another_mount_namespace(shim: Path, tmp_path: Path, calling: str) -> None:
     """A process that has its library where we have nothing: it is found through /proc/PID/root."""
     there, log = tmp_path / "there", tmp_path / "calls.jsonl"
     there.mkdir()
-    script = f"mount --bind {shim}/standin {there} && exec {shim}/sample/threads 1 1000000000"
+    script = f"mount --bind {shim}/standin {there} && exec {calling}"
     environment = {**clean_environment(), "LD_LIBRARY_PATH": str(there)}
     target = subprocess.Popen(["unshare", "-m", "sh", "-c", script], env=environment, stdout=subprocess.DEVNULL)
     try:
