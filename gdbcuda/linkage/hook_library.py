@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable
-from typing import Callable
+from collections.abc import Iterable, Set
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files.reading import Source, open_source
@@ -68,31 +67,31 @@ class FileMemory:
         return next((row[3] for row in self.segments if row[0] == PT_DYNAMIC), 0)
 
 
-def exported_by_file(path: str, is_api: Callable[[str], bool]) -> frozenset[str]:
-    """The API functions by ``is_api``, and dlsym and dlvsym, that the shared object exports; none for what cannot be
+def exported_by_file(path: str, names: Set[str]) -> frozenset[str]:
+    """Functions of the API, by ``names``, and dlsym and dlvsym, that the shared object exports; none for what cannot be
     read, or becomes shorter meanwhile."""
     try:
         file = open_source(path)
         if file.read(0, len(ELF64), "its magic") != ELF64:
             return frozenset()
         memory = FileMemory(file)
-        return exported(Image(memory, path, 0, memory.dynamic()), is_api, IN_FILE)
+        return exported(Image(memory, path, 0, memory.dynamic()), names, IN_FILE)
     except (UserError, ValueError, struct.error, Unreadable):
         return frozenset()
 
 
-def exported(image: Image, is_api: Callable[[str], bool], largest: int = IN_MEMORY) -> frozenset[str]:
+def exported(image: Image, names: Set[str], largest: int = IN_MEMORY) -> frozenset[str]:
     """As `exported_by_file`; only some functions if the object's strings are more than ``largest`` bytes."""
-    found = Symbols(LoadedDynamic(image)).exported({*candidates(image, is_api, largest), *RESOLVERS, *OTHER_WAYS})
+    found = Symbols(LoadedDynamic(image)).exported({*candidates(image, names, largest), *RESOLVERS, *OTHER_WAYS})
     return frozenset() if is_runtime(image, found) else found
 
 
-def candidates(image: Image, is_api: Callable[[str], bool], largest: int) -> Iterable[str]:
+def candidates(image: Image, names: Set[str], largest: int) -> Iterable[str]:
     size = image.entries.get(DT_STRSZ, 0)
     if size > largest:
         return TELLTALES
     strings = image.memory.read(image.address(DT_STRTAB), size)
-    return {name for name in (text.decode() for text in set(API_NAME.findall(strings))) if is_api(name)}
+    return names & {text.decode() for text in API_NAME.findall(strings)}
 
 
 def is_runtime(image: Image, found: frozenset[str]) -> bool:

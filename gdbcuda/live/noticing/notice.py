@@ -9,7 +9,7 @@ at the next stop at the latest. The table is loaded for names that look like the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -122,22 +122,22 @@ def file_below(root: str, name: str) -> str:
 def exported_by_file(name: str) -> frozenset[str]:
     from gdbcuda.linkage import hook_library
 
-    return hook_library.exported_by_file(name, is_api)
+    return hook_library.exported_by_file(name, api_names())
 
 
 def exported_by_memory(image: Image | None) -> frozenset[str]:
     from gdbcuda.linkage import hook_library
 
     try:
-        return hook_library.exported(image, is_api) if image else frozenset()
+        return hook_library.exported(image, api_names()) if image else frozenset()
     except Unreadable:
         return frozenset()
 
 
-def is_api(name: str) -> bool:
+def api_names() -> Set[str]:
     from gdbcuda import api
 
-    return name in api.load().functions
+    return api.load().functions.keys()
 
 
 def replacing(answers: Iterable[Answering]) -> bool:
