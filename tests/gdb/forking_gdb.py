@@ -37,15 +37,16 @@ def quoted(argument: str) -> str:
 class ForkingGdb:
     """Started when it is first asked, and anew after a scenario that did not end."""
 
-    def __init__(self, line: list[str], environment: dict[str, str], seconds: float) -> None:
-        """``line`` starts gdb with the extension."""
-        self.line, self.environment, self.seconds = line, environment, seconds
+    def __init__(self, line: list[str], environment: dict[str, str], seconds: float, hook: Path) -> None:
+        """``line`` starts gdb with the extension; ``hook`` is the hook library of most scenarios."""
+        self.line, self.environment, self.seconds, self.hook = line, environment, seconds, hook
         self.end: socket.socket | None = None
         atexit.register(self.stop)
 
     def start(self) -> socket.socket:
         self.end, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        serve = f"python __import__('runpy').run_path({SERVE!r})['serve']({its.fileno()}, {PLACES})"
+        given = (its.fileno(), PLACES, str(self.hook))
+        serve = f"python __import__('runpy').run_path({SERVE!r})['serve']{given}"
         commands = [serve, *(f"test-command-{place}" for place in range(1, PLACES + 1))]
         words = [word for command in commands for word in ("-ex", command)]
         with its:

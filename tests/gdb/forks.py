@@ -15,15 +15,18 @@ from typing import Any
 import gdb
 
 import gdbcuda.api
+import gdbcuda.elf
 import gdbcuda.live
 from gdbcuda.live.host import lazily
 
 
-def serve(number: int, places: int) -> None:
+def serve(number: int, places: int, hook: str) -> None:
     """Returns in the copies alone. ``number`` is our end of a socket. Behind this gdb's command line says
-    ``test-command-1`` and so on: each is one of the commands, as if it had been said there."""
+    ``test-command-1`` and so on: each is one of the commands, as if it had been said there. ``hook`` is read: most
+    copies need it."""
     os.set_inheritable(number, False)
     import_all()
+    gdbcuda.elf.open(hook).hidden_functions  # noqa: B018
     with socket.socket(fileno=number) as end:
         while True:
             data, output, _, _ = socket.recv_fds(end, 1 << 17, 1)

@@ -126,7 +126,7 @@ def environment(shim: Path) -> dict[str, str]:
 def forking_gdb(shim: Path) -> ForkingGdb | None:
     """None in cuda-gdb, which has threads of its own."""
     line = [GDB, "-nx", "-q", "-batch", *NO_DEBUG_FILES, *ONE_THREAD, *EXTENSION]
-    return None if is_cuda_gdb() else ForkingGdb(line, environment(shim), SECONDS)
+    return None if is_cuda_gdb() else ForkingGdb(line, environment(shim), SECONDS, Scenario(shim).hook)
 
 
 def execute(line: list[str], environment: dict[str, str]) -> str:

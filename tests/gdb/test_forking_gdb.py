@@ -39,7 +39,8 @@ def test_the_next_copy_knows_nothing_of_it(local: Scenario) -> None:
 
 @pytest.fixture
 def forking(local: Scenario):
-    made = ForkingGdb([GDB, "-nx", "-q", "-batch", *NO_DEBUG_FILES, *ONE_THREAD, *EXTENSION], local.environment(), 5)
+    line = [GDB, "-nx", "-q", "-batch", *NO_DEBUG_FILES, *ONE_THREAD, *EXTENSION]
+    made = ForkingGdb(line, local.environment(), 5, local.hook)
     yield made
     made.stop()
 
