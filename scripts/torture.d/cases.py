@@ -26,6 +26,7 @@ from sessions import PER_BUILD, TRACED, Session
 
 CHILDREN_A_SECOND = 20  # at least
 LIMIT, TIMES_PLAIN = 25, 60  # seconds that a run may take, and times the plain run's besides
+BY_STOPS = 4  # times as long where each call of some functions is two stops: 60,000 calls are 100 seconds
 AGAIN, CONTROLS, MORE_CONTROLS = 2, 3, 12
 
 
@@ -41,12 +42,16 @@ class Finding:
     control_worse: int = 0  # so many ended in a way that says nothing about it
     about: str = ""
     folder: str = ""
+    watch: int = -1
 
     @property
     def is_gdbs(self) -> bool:
         """gdb alone shows it too, or has never come so far that it could."""
         shown = self.kind in judging.KNOWN or self.control_found > 0
         return shown or (self.control_worse > 0 and self.control_runs == 0)
+
+    def is_among(self, found: Sequence[Difference]) -> bool:
+        return any((one.kind, one.watch) == (self.kind, self.watch) for one in found)
 
 
 @dataclass
@@ -127,7 +132,8 @@ def play_case(work: Work, build: Build, session: Session, number: int, plain: Ou
     if found:
         (player.folder / "session").write_text(f"{session}\n{build}\n")
         findings = [
-            Finding(case, one.kind, one.text, about=f"{session}; {build}", folder=str(player.folder)) for one in found
+            Finding(case, one.kind, one.text, about=f"{session}; {build}", folder=str(player.folder),
+                    watch=one.watch) for one in found
         ]
         if work.control:
             for one in findings:
@@ -152,6 +158,7 @@ class Player:
         self.runs += 1
         folder = self.folder / f"{'control' if control else 'run'}-{self.runs}"
         limit = LIMIT + TIMES_PLAIN * self.plain.seconds
+        limit *= BY_STOPS if any(one.kind == "log" for one in self.session.watches) else 1
         if self.session.start in TRACED:
             outcome = traced.play(self.build, self.session, self.work.tools, folder, control, limit)
             return traced.differences(self.build, self.session, self.plain, outcome, control)
@@ -164,19 +171,19 @@ class Player:
     def confirm(self, findings: list[Finding]) -> None:
         """How often it shows again, and whether gdb's own breakpoints at the same places do the same."""
         for _ in range(AGAIN):
-            kinds = {one.kind for one in self.play(False)}
+            again = self.play(False)
             for finding in findings:
                 finding.runs += 1
-                finding.found += finding.kind in kinds
+                finding.found += finding.is_among(again)
         is_rare = self.gdb_fails_at_times or any(one.found < one.runs for one in findings)
         for _ in range(MORE_CONTROLS if is_rare else CONTROLS):
-            kinds = {one.kind for one in self.play(True)}
+            alone = self.play(True)
             for finding in findings:
-                if judging.says_nothing(finding.kind, kinds):
+                if judging.says_nothing(finding.kind, {one.kind for one in alone}):
                     finding.control_worse += 1
                 else:
                     finding.control_runs += 1
-                    finding.control_found += finding.kind in kinds
+                    finding.control_found += finding.is_among(alone)
             if all(finding.control_found for finding in findings):
                 break
 

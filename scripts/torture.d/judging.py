@@ -61,6 +61,7 @@ def what(line: str) -> str:
 class Difference:
     kind: str
     text: str
+    watch: int = -1  # the one that it is about, where it is about one: gdb alone has it too where it has it of the same
 
 
 COUNTS = frozenset(("hits", "arguments", "log"))  # kinds that are looked at where nothing else differs
@@ -216,10 +217,11 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
             hits -= sum(bool(value & SIBLING) for value in values)
         elif watch.on != "enter":
             hits = sum(int(number) in numbers[index] for number in BANNER.findall(run.text))
-        found += judge(watch, hits, values, wanted(watch, run), whole, control)
+        judged = judge(watch, hits, values, wanted(watch, run), whole, control)
         unread = [note["text"] for note in run.noted("unread") if note["watch"] == index and not control
                   and UNKNOWN not in note["text"]]  # fmt: skip
-        found += [Difference("arguments", f"{watch.cuda}: {text}") for text in unread[:1]]
+        judged += [Difference("arguments", f"{watch.cuda}: {text}") for text in unread[:1]]
+        found += [replace(one, watch=index) for one in judged]
     return found
 
 
@@ -272,9 +274,10 @@ def matches(watch: Watch, value: int) -> bool:
 def of_log(build: Build, session: Session, run: Outcome) -> list[Difference]:
     """The log has every call of its functions once, with its size; those that a hook makes itself are marked."""
     watch = next(watch for watch in session.watches if watch.on == "log")
-    has_begun = TOO_OLD not in run.text and not BROUGHT_LATE.search(run.text)
-    if watch.kind == "ring" and any(part.name == "clones" for part in build.parts):
-        return []  # gdb has taken its breakpoint at the end out of the memory of both, and the rings are not read there
+    said = "\n".join([run.text, *(note["text"] for note in run.noted("error"))])
+    has_begun = TOO_OLD not in said and not BROUGHT_LATE.search(said)
+    if any(part.name == "clones" for part in build.parts):
+        return []  # gdb takes its breakpoints out of the memory of both, as it does its user's: manual, page 19
     is_whole = has_begun and session.exact and session.end == "exits" and watch.exact and not run.noted("enough")
     if not is_whole:
         return []

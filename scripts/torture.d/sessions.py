@@ -40,8 +40,9 @@ class Session:
     @property
     def stays_in_library(self) -> bool:
         """Behind gdb there is code of ours in our own library: calls may be on their way through it for as long as they
-        like. (`cuda-fail --after-call` returns into it.)"""
-        return self.is_in_process or any("--after-call" in one.cuda for one in self.watches)
+        like. (`cuda-fail --after-call` returns into it, and what waits for calls that fail calls the function.)"""
+        words = ("--after-call", "--on error")
+        return self.is_in_process or any(word in one.cuda for one in self.watches for word in words)
 
     @property
     def is_in_process(self) -> bool:

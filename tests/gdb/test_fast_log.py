@@ -159,6 +159,15 @@ def test_through_gdbserver_it_says_how_the_library_comes_there(shim: Path) -> No
     assert f"This process has not libgdbcuda.so: {line}" in text, text
 
 
+def test_a_folder_that_no_far_process_writes_into(placed: Scenario, tmp_path: Path) -> None:
+    """The command may be typed before gdb is connected."""
+    words = (f"cuda-log start --fast --keep {tmp_path / 'kept'} --stack 3", "RUN", "continue", "cuda-log")
+    text = placed.run("test_alloc", *words)
+    is_far = placed.place == "gdbserver"
+    assert ("--keep is of processes of this machine" in text) == is_far and "calls kept" in text, text
+    assert bool(list((tmp_path / "kept").glob("*.process"))) != is_far and "exited normally" in text, text
+
+
 def test_a_gdbserver_that_starts_the_program_preloads_it(local: Scenario) -> None:
     server = "target extended-remote | gdbserver --multi -"
     there = f"set remote exec-file {local.sample('threads')}"

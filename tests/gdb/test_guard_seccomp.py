@@ -119,3 +119,23 @@ def test_past_libc(scenario: Scenario, compile_c, tmp_path: Path, how: str, flag
     words = (ON, SILENT, make, "RUN", "cuda-guards", "continue", "continue")
     text = scenario.run(program, *words, hook=hook, arguments=(how,))
     assert "program makes system calls past libc, by one of which" in text and "exited with code 07" in text, text
+
+
+CALLS_FIRST = """
+__asm__(".text; .globl cuGetProcAddress_v2; .type cuGetProcAddress_v2, @function\\n"
+        "cuGetProcAddress_v2: call answer\\n ret\\n .size cuGetProcAddress_v2, . - cuGetProcAddress_v2");
+__attribute__((visibility("hidden"), used)) int answer(void)
+{
+    return 0;
+}
+"""
+
+
+def test_what_stands_in_the_way_in_any_program_is_the_reason(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """Without the sandbox there would be no guard either."""
+    hook = compile_c("libguardhook.so", CALLS_FIRST, "-shared", "-O0")
+    program = compile_c("program", past_libc(CONFINES), "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    make = 'cuda-break cuGetProcAddress if symbol == "cuMem*"'
+    for words in ((make, "tbreak main", "RUN"), ("tbreak confined", "RUN", make)):
+        text = local.run(program, ON, SILENT, *words, "cuda-guards", hook=hook, arguments=("strict",))
+        assert "a call is among the function's first instructions" in text and "seccomp" not in text, text

@@ -60,3 +60,18 @@ def test_calls_are_not_compared_with_those_of_a_run_that_died(tmp_path: Path, al
     Dying(tmp_path, "x.", alone).confirm([finding])
     assert finding.control_worse == alone.count("d")
     assert finding.is_gdbs == is_gdbs
+
+
+class Missing(Scripted):
+    """Calls are missed of the watch of that number."""
+
+    def play(self, control: bool) -> list[Difference]:
+        watch = next(self.shows[control], ".")
+        return [Difference("hits", "", int(watch))] if watch.isdigit() else []
+
+
+@pytest.mark.parametrize(("alone", "is_gdbs"), [("1" * 12, True), ("0" * 12, False), ("001", True)])
+def test_what_gdb_alone_misses_of_another_breakpoint_is_no_excuse(tmp_path: Path, alone: str, is_gdbs: bool) -> None:
+    finding = Finding(0, "hits", "", watch=1)
+    Missing(tmp_path, "11", alone).confirm([finding])
+    assert finding.found == 3 and finding.is_gdbs == is_gdbs

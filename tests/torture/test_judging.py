@@ -108,6 +108,14 @@ def test_the_log(build: Build, sizes: list[tuple[int, int]], found: set[str]) ->
     assert kinds(build, watch, played(GOOD, log=log)) == found
 
 
+def test_a_recorder_that_has_not_begun_owes_no_calls(build: Build) -> None:
+    watch = Watch("ring", "cuda-log start --fast cuMemAlloc_v2", "", ["cuMemAlloc_v2"], on="log")
+    text = "cuda-log start: nothing to record: no library that is loaded has one of these functions"
+    said = {"what": "error", "command": watch.cuda, "text": text}
+    assert kinds(build, watch, played(GOOD, said)) == set()
+    assert kinds(build, watch, played(GOOD)) == {"log"}
+
+
 def test_changed_code_is_seen(build: Build) -> None:
     library = ctypes.CDLL(str(build.library))
     assert segments.changed(os.getpid(), [str(build.library)]) == []

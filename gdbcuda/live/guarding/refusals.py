@@ -64,11 +64,11 @@ def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
     refuse_what_cannot_be_shared(members)
     refuse_resolver(function, members)
     refuse_more_than_gdb_bears(state)
-    if any(one.asks_kernel for one in ours.filters(members)):
-        refuse_confined(state)
     if function in process.PATCHED() and function not in state.guards:
         raise NotNow("its calls are being recorded; there will be one after the next stop")
     found = detours.plan(function, next(iter(members.values())), trampoline_space.is_unwound(function))
+    if any(one.asks_kernel for one in ours.filters(members)):
+        refuse_confined(state)
     if found.stops_inside and standstill.stands_still():
         refuse_what_cannot_be_switched(members)
     refuse_other_breakpoints(found, others)

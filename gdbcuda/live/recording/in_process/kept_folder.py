@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import gdb
 
 from gdbcuda.errors import UserError
+from gdbcuda.live import process
+from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.recording.in_process import slots
@@ -30,6 +32,7 @@ from gdbcuda.rings.ring_layout import (
     TRACE_SYMBOL,
     WORD,
 )
+from gdbcuda.text.printable import visible
 
 LONGEST = (ENTRY["SIZE"] - ENTRY["TEXT"]) * WORD
 LONGEST_FOLDER = TRACE["PLACES"] * WORD
@@ -57,6 +60,17 @@ def require_seen(folder: str) -> None:
             os.chown(folder, owner, -1)
     except OSError as problem:
         raise UserError(f"the process cannot write into {folder} ({problem.strerror})") from None
+
+
+def here(folder: str) -> str:
+    """"" where gdb has been connected to another machine since the command was typed."""
+    if folder and process.is_remote():
+        console.write(
+            f"cuda-log: nothing is kept in {visible(folder)}: --keep is of processes of this machine. "
+            "(There, type  gdbcuda trace -p PID)\n"
+        )
+        return ""
+    return folder
 
 
 def begin(state: RingProcess, folder: str, last: int, callers: int) -> None:

@@ -81,9 +81,10 @@ class RingRecorder(LogNotes):
     def begin_in(self, state: RingProcess) -> bool:
         if not state.begin():
             return False
-        kept_folder.begin(state, self.wish.folder, self.wish.last, self.wish.stack)
+        folder = kept_folder.here(self.wish.folder)
+        kept_folder.begin(state, folder, self.wish.last, self.wish.stack)
         state.python_for = self.wish.python
-        state.pythons.begin(state.python_for, self.wish.folder)
+        state.pythons.begin(state.python_for, folder)
         return True
 
     def look_out(self, state: RingProcess) -> None:
