@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.locks import layouts
-from gdbcuda.locks.waits import OPERATION, WAITS_FOR_OWNER, WaitingCall
+from gdbcuda.locks.waits import OPERATION, PRIVATE, WAITS_FOR_OWNER, WaitingCall
 from gdbcuda.memory import Memory
 
 MUTEX, RWLOCK, SEMAPHORE = "mutex", "read-write lock", "semaphore"
@@ -29,7 +29,7 @@ NO_OWNER = {
     INNER: "a lock that malloc, stdio or the loader has of its own keeps no owner",
     WORD: "nothing is known of its owner",
 }
-WAITERS, PRIVATE = 0x80000000, 0x80  # bits of a robust mutex's word, of a futex call
+WAITERS = 0x80000000  # a bit of a robust mutex's word
 
 
 class Lock(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gdbcuda.locks.recognised import JOIN, Lock
 from gdbcuda.text.printable import visible_in_colour, visible_without_colour
@@ -34,13 +34,31 @@ class Holder:
     spot: StandingPlace = field(default_factory=StandingPlace)
     doing: str = ""
     hint: str = ""
+    waits: WaitElsewhere | None = None  # of one in another process
+
+    @property
+    def name(self) -> str:
+        return f"thread {self.thread}" if self.thread else self.label.partition(",")[0]
 
     def text(self) -> str:
-        return ", ".join(filter(None, [self.label, self.spot.text(), self.doing, self.hint]))
+        waits = f"which waits for the {self.waits.lock}, held by {self.waits.holder.name}" if self.waits else ""
+        return ", ".join(filter(None, [self.label, self.spot.text(), waits or self.doing, self.hint]))
 
     def data(self) -> dict[str, Any]:
         return {"number": self.number, "thread": self.thread or None, "state": self.state, "who": self.label,
-                "where": plain(self.spot.where), "doing": self.doing or None}  # fmt: skip
+                "where": plain(self.spot.where), "doing": self.doing or None,
+                "waits_for": self.waits.data() if self.waits else None}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WaitElsewhere:
+    """What a thread of another process waits for. ``lock``: "mutex at 0x7f00c0de in /tmp/region+0x8"."""
+
+    lock: str
+    holder: Holder
+
+    def data(self) -> dict[str, Any]:
+        return {"lock": self.lock, "held_by": self.holder.data()}
 
 
 @dataclass
@@ -80,21 +98,50 @@ class WaitingThread(LockState):
     number: int = 0
     spot: StandingPlace = field(default_factory=StandingPlace)
     call: str = ""
+    is_any: bool = False  # one of several that it waits for at once: it is in no circle
 
     def same(self) -> tuple[object, ...]:
         """Threads of which this is equal are shown together."""
         return self.lock, self.name, self.spot, self.call, tuple(self.holders), tuple(self.remarks)
 
 
-def circles(waiting: Sequence[WaitingThread]) -> Iterator[list[WaitingThread]]:
-    """Each circle of threads that wait for one another once; a thread that waits for itself is one."""
-    after = {one.number: [who.number for who in one.holders if who.thread] for one in waiting}
-    by_number, seen = {one.number: one for one in waiting}, set()
-    for start in after:
-        path = way_back(start, after)
+class CircleStep(NamedTuple):
+    """Who waits for which lock, and for whom therefore. ``thread``: gdb's number, 0 in another process."""
+
+    name: str
+    lock: str
+    after: tuple[int, ...]  # the kernel's numbers
+    thread: int = 0
+    itself: str = ""  # the lock as it is told where nobody else is in the circle
+
+
+def circles(waiting: Sequence[WaitingThread]) -> Iterator[list[CircleStep]]:
+    """Each circle of threads that wait for one another once; a thread that waits for itself is one. It may lead over
+    other processes."""
+    known, seen = steps(waiting), set()
+    for start in [one.number for one in waiting if one.number in known]:
+        path = way_back(start, {number: step.after for number, step in known.items()})
         if path and frozenset(path) not in seen:
             seen.add(frozenset(path))
-            yield [by_number[number] for number in path]
+            yield [known[number] for number in path]
+
+
+def steps(waiting: Sequence[WaitingThread]) -> dict[int, CircleStep]:
+    found: dict[int, CircleStep] = {}
+    for one in waiting:
+        if one.is_any:
+            continue
+        after = [who.number for who in one.holders if who.thread or who.waits]
+        found[one.number] = CircleStep(f"thread {one.thread}", one.short(), tuple(after), one.thread, one.lock_text())
+        for who in one.holders:
+            found.update(steps_elsewhere(who))
+    return found
+
+
+def steps_elsewhere(who: Holder) -> Iterator[tuple[int, CircleStep]]:
+    while who.waits is not None:
+        yield who.number, CircleStep(who.name, who.waits.lock, (who.waits.holder.number,))
+        who = who.waits.holder
 
 
 def way_back(start: int, after: Mapping[int, Iterable[int]]) -> list[int]:
@@ -128,13 +175,12 @@ def plain(where: str) -> str | None:
     return visible_without_colour(where) or None
 
 
-def deadlock(circle: Sequence[WaitingThread]) -> str:
+def deadlock(circle: Sequence[CircleStep]) -> str:
     if len(circle) == 1:
-        return f"Deadlock: thread {circle[0].thread} waits for the {circle[0].lock_text()}, which it has locked itself"
+        return f"Deadlock: {circle[0].name} waits for the {circle[0].itself}, which it has locked itself"
     following = [*circle[1:], circle[0]]
-    steps = [f"thread {one.thread} waits for thread {other.thread} ({one.short()})"
-             for one, other in zip(circle, following)]  # fmt: skip
-    return f"Deadlock: {', '.join(steps)}"
+    told = [f"{one.name} waits for {other.name} ({one.lock})" for one, other in zip(circle, following)]
+    return f"Deadlock: {', '.join(told)}"
 
 
 def lines(group: Sequence[WaitingThread]) -> list[str]:
@@ -145,7 +191,7 @@ def lines(group: Sequence[WaitingThread]) -> list[str]:
 
 def data(waiting: Sequence[WaitingThread]) -> dict[str, Any]:
     return {"waiting": [as_data(one) for one in waiting],
-            "deadlocks": [[one.thread for one in circle] for circle in circles(waiting)]}  # fmt: skip
+            "deadlocks": [[one.thread or one.name for one in circle] for circle in circles(waiting)]}  # fmt: skip
 
 
 def as_data(one: WaitingThread) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import gdb
@@ -16,7 +16,7 @@ from gdbcuda.live.locking.mapped_files import MappedFile
 from gdbcuda.live.locking.standing import Standing
 from gdbcuda.live.process import proc_files
 from gdbcuda.live.threads import positions
-from gdbcuda.locks import file_locks, recognised
+from gdbcuda.locks import file_locks, recognised, waits
 from gdbcuda.locks.file_locks import FileLock
 from gdbcuda.locks.recognised import CONDITION, JOIN, MUTEX, SEMAPHORE, Lock
 from gdbcuda.locks.report import Holder, WaitingThread
@@ -48,34 +48,37 @@ class WaitingProcess:
         return found if found is not None and found.is_shared else None
 
 
-def all_here() -> list[WaitingThread]:
+def all_here(whole: WaitingProcess) -> list[WaitingThread]:
     """Of the threads that stand still, in gdb's order."""
-    whole, found = WaitingProcess(), []
+    found: list[WaitingThread] = []
     with positions.same_thread():
         for thread, number in whole.threads:
             with suppress(gdb.error):  # it runs, or has just ended
                 thread.switch()
-                one = waiting_here(whole, int(thread.num), number)
-                found += [one] if one is not None else []
+                found += waiting_here(whole, int(thread.num), number)
     return found
 
 
-def waiting_here(whole: WaitingProcess, thread: int, number: int) -> WaitingThread | None:
-    """The selected thread; None where it waits for no lock."""
+def waiting_here(whole: WaitingProcess, thread: int, number: int) -> Iterator[WaitingThread]:
+    """The selected thread, for each lock that it waits for: at most one, but with futex_waitv."""
     found = standing.here()
-    if found.call is not None and found.call.is_futex:
-        lock = recognised.lock_of(found.call, whole.memory, found.functions, [*whole.named])
-        return of_lock(whole, lock, found, thread, number)
     if found.call is not None and found.call.is_file_lock:
-        return of_file(whole, found.call, found, thread, number)
-    return None
+        yield of_file(whole, found.call, found, thread, number)
+    elif found.call is not None:
+        calls = waits.each(found.call, whole.memory)
+        for call in calls:
+            lock = recognised.lock_of(call, whole.memory, found.functions, [*whole.named])
+            yield of_lock(whole, lock, found, thread, number, len(calls))
 
 
-def of_lock(whole: WaitingProcess, lock: Lock, found: Standing, thread: int, number: int) -> WaitingThread:
+def of_lock(
+    whole: WaitingProcess, lock: Lock, found: Standing, thread: int, number: int, count: int
+) -> WaitingThread:  # fmt: skip
+    """``count``: of all that it waits for at once."""
     who = having_lock(whole, lock)
     call = found.call.name if found.call else ""
-    said = remarks(lock, who, whole)
-    return WaitingThread(lock, lock_name(whole, lock), who, said, thread, number, found.spot, call)
+    said = [*remarks(lock, who, whole), *([f"one of {count}: any of them wakes it ({call})"] if count > 1 else [])]
+    return WaitingThread(lock, lock_name(whole, lock), who, said, thread, number, found.spot, call, count > 1)
 
 
 def having_lock(whole: WaitingProcess, lock: Lock) -> list[Holder]:
