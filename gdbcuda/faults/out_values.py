@@ -56,7 +56,8 @@ def out_parameter(function: api.Function, name: str) -> api.Parameter:
     known = {one.name: one for one in outs(function)}
     if name in known:
         return known[name]
-    there = f"; it writes {some([*known])}" if known else "; it writes nothing whose type is known"
+    unknown = " whose type is known" if any(one.type.kind == "pointer" for one in function.parameters) else ""
+    there = f"; it writes {some([*known])}" if known else f"; it writes nothing{unknown}"
     raise UserError(f"{function.symbol} does not write {name!r}{meant(name, known) or there}")
 
 
@@ -96,7 +97,8 @@ def encoded(out: str, kind: api.Type, value: str) -> bytes:
     if kind.kind in ("struct", "union", "array"):
         members = [one.name for one in fields(kind)]
         like = f"one of its members can be set: {some(members)}" if members else f"one element can be set, as {out}[0]"
-        raise UserError(f"{out} is a {kind.kind} ({kind.name}); {like}")
+        article = "an" if kind.kind == "array" else "a"
+        raise UserError(f"{out} is {article} {kind.kind} ({kind.name}); {like}")
     if kind.kind == "float" and kind.size in FRACTIONS:
         return struct.pack(FRACTIONS[kind.size], fraction(out, value))
     number, size = whole(out, kind, value), kind.size
@@ -113,15 +115,22 @@ def whole(out: str, kind: api.Type, value: str) -> int:
     try:
         number = bytes_of(value[is_negative:])
     except ValueError:
-        raise UserError(f"{value!r} is no value for {out} ({kind.spelling}){meant(value, names)}") from None
+        takes = meant(value, names) or f", which takes {wanted(kind)}"
+        raise UserError(f"{value!r} is no value for {out} ({kind.spelling}){takes}") from None
     return -number if is_negative else number
+
+
+def wanted(kind: api.Type) -> str:
+    if kind.enum is not None:
+        return f"a number or a constant: {some([*kind.enum.values], 4)}"
+    return "an address or NULL" if kind.kind == "pointer" else "a number, or a size like 2G"
 
 
 def fraction(out: str, value: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise UserError(f"{value!r} is no value for {out}, a fraction") from None
+        raise UserError(f"{value!r} is no value for {out}, which takes a number like 1.5") from None
 
 
 # -- what Tab offers

@@ -7,7 +7,8 @@ import re
 from gdbcuda.errors import UserError
 
 IF = re.compile(r"(?:^|\s)if(?=[\s(]|$)")
-ASSIGNED = re.compile(r"\s(\*?[A-Za-z_][\w.\[\]>-]*)\s*=\s*([^\s=]\S*)(?:\s+on\s+return(?=\s|$))?")
+ASSIGNED = re.compile(r"\s(\*?[A-Za-z_][\w.\[\]>-]*)\s*=\s*([^\s=,][^\s,]*),?(?:\s+on\s+return(?=\s|$))?")
+NO_FUNCTION = re.compile(r"\s*[A-Za-z_][\w.\[\]>-]*\s*=")
 WITH = re.compile(r"\swith(?:\s+(\S+)|\s*$)")
 
 
@@ -17,7 +18,7 @@ def status_as_option(text: str, example: str) -> str:
     if not text.strip() or "--with" in text:
         return text
     if not found or not found[-1][1]:
-        raise UserError(f"what the call returns is missing, for example: {example}")
+        raise UserError(f"'with STATUS', what the call returns, is missing, for example: {example}")
     return condition_last(text[: found[-1].start()], f"--with={found[-1][1]}", text[found[-1].end() :])
 
 
@@ -27,10 +28,23 @@ def value_as_option(text: str, example: str) -> str:
     found = ASSIGNED.search(head)
     if not text.strip() or "--to" in text:
         return text
+    if NO_FUNCTION.match(head):
+        raise UserError(f"the function that writes it is missing, for example: {example}")
     if found is None:
-        raise UserError(f"what is set to what is missing, for example: {example}")
+        raise UserError(f"'OUT = VALUE', what is set and to what, is missing, for example: {example}")
+    refuse_more(head[found.end() :], found[1])
     option = f"--to={found[1]}={found[2]}"
     return f"{head[: found.start()]} {option} {head[found.end() :]}" + (f" if {condition}" if condition else "")
+
+
+def refuse_more(text: str, out: str) -> None:
+    """What people write behind a value, and what has no meaning there."""
+    second = ASSIGNED.search(text)
+    if second is not None:
+        raise UserError(f"one value in one command: {second[1]} wants another one, with the same condition")
+    moment = re.match(r"\s+on\s+(\S+)", text)
+    if moment is not None:
+        raise UserError(f"{out} is set on return, when the call has written it, not on {moment[1]}")
 
 
 def condition_last(before: str, option: str, behind: str) -> str:

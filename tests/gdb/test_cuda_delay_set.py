@@ -205,10 +205,13 @@ def test_saved(local: Scenario, tmp_path: Path) -> None:
         ("cuda-delay cuMemAlloc", "TIME is required, for example: cuda-delay cuMemAlloc 5ms"),
         ("cuda-delay cuMemAlloc 5", "TIME is a time such as 5ms, 200us or 1s, not '5', for example: cuda-delay cuMem"),
         ("cuda-delay cuMemAlloc 2000000s", "longer than a minute"),
-        ("cuda-set cuMemGetInfo", "what is set to what is missing, for example: cuda-set cuMemGetInfo total = 2G"),
+        ("cuda-set cuMemGetInfo", "'OUT = VALUE', what is set and to what, is missing, for example: cuda-set"),
         ("cuda-set cuMemGetInfo totl = 2G on return", "did you mean total?"),
-        ("cuda-set cuMemGetInfo total = 2X on return", "'2X' is no value for total (size_t)"),
-        ("cuda-set total = 2G on return", "what is set to what is missing"),
+        ("cuda-set cuMemGetInfo total = 2X on return", "total (size_t), which takes a number, or a size like 2G"),
+        ("cuda-set total = 2G on return", "the function that writes it is missing, for example: cuda-set cuMemGetInfo"),
+        ("cuda-set cuMemGetInfo total = 2G on entry", "total is set on return, when the call has written it, not on"),
+        ("cuda-set cuMemGetInfo total = 2G, free = 1G on return", "one value in one command: free wants another one"),
+        ("cuda-set cuMemGetInfo total 2G on return", "'OUT = VALUE', what is set and to what, is missing"),
     ],
 )
 def test_mistakes(not_started, words: str, said: str) -> None:
