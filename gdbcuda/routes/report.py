@@ -38,7 +38,7 @@ def of_callers(routes: Sequence[Route]) -> list[Route]:
 
 def table(routes: Sequence[Route], paint: Paint, is_each: bool = True, is_wide: bool = False) -> str:
     """A row for each place; else one for all places of a function that lead to the same."""
-    return route_table.written([[same] for same in places(routes, is_each)], paint, is_wide)
+    return route_table.written([[same] for same in places(routes, is_each)], paint, is_wide, is_each)
 
 
 def screenful(

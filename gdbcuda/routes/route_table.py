@@ -36,12 +36,13 @@ NARROWER = (
 )
 
 
-def written(rows: Sequence[Row], paint: Paint, is_wide: bool) -> str:
+def written(rows: Sequence[Row], paint: Paint, is_wide: bool, is_whole: bool = False) -> str:
+    """``is_whole``: nothing is left out for a narrow terminal."""
     there = [route for alike in rows for same in alike for route in same]
     names = short_paths([*(route.asker for route in there), *(route.reached.file for route in there if route.reached)])
     short, width = str if is_wide else shortened, render.screen()
-    forms = [WIDEST, *(NARROWER if all(map(is_told_by_layer, there)) else NARROWER[:-1])]
-    for form in forms:
+    narrower = NARROWER if all(map(is_told_by_layer, there)) else NARROWER[:-1]
+    for form in (WIDEST, *(() if is_whole else narrower)):
         cells = [cells_of(alike, paint, short, names, form) for alike in rows]
         headers = form.columns if any(row[-1] for row in cells) else form.columns[:-1]
         cells = [row[: len(headers)] for row in cells]

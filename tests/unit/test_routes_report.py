@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -143,16 +144,19 @@ def test_a_narrow_terminal_has_less_in_a_row(process: RouteProcess, monkeypatch:
     found = [route(name)._replace(verdict=Verdict("driver", "not in libvgpu.so, which has others of that name"))
              for name in ("cuEGLStreamConsumerAcquireFrame", "cuMemAlloc_v2")]  # fmt: skip
     monkeypatch.setattr(render, "screen", lambda: 80)
-    text = report.table(found, plain)
+    text = report.table(found, plain, is_each=False)
     above, head, _, first, second = text.splitlines()
     assert above == "In each row: why: not in libvgpu.so, which has others of that name"
     assert head.split("  ")[0] == "function" and "verdict" in head
     assert rows(first) == [["cuEGLStreamConsumerAcquireFrame", "app p", "PLT", "driver driver.so", "driver"]]
     assert max(map(len, text.splitlines())) <= 80 and second.startswith("cuMemAlloc_v2 ")
     longer = [one._replace(asker="/lib/libcusparseLt-12345678.so.0") for one in found]
-    assert rows(report.table(longer, plain))[1] == ["function", "asked by", "reaches"]
+    assert rows(report.table(longer, plain, is_each=False))[1] == ["function", "asked by", "reaches"]
     odd = longer[0]._replace(reached=Reached(4, ("cuMemFree_v2",), "/lib/driver.so", "driver"))
-    assert "cuMemFree_v2" in report.table([odd, longer[1]], plain) and text.count("cuMemAlloc_v2") == 1
+    assert "cuMemFree_v2" in report.table([odd, longer[1]], plain, is_each=False) and text.count("cuMemAlloc_v2") == 1
+    whole = report.table(found[:1], plain)  # of a function that was named
+    assert re.search(r"^way +PLT$", whole, re.M) and "driver driver.so cuEGL" in whole
+
 
 
 def test_the_line_above_what_goes_past(process: RouteProcess) -> None:
