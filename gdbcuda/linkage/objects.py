@@ -28,6 +28,8 @@ class Linkages:
 
     def __init__(self, linkages: Iterable[Linkage]) -> None:
         self.all = [one for one in linkages if not vendor.is_vdso(one.image.name) and readable(one)]
+        self._scopes: dict[Linkage, list[Linkage]] = {}
+        self._of_startup: dict[tuple[str, str, bool], Found | None] = {}  # what each object's search begins with
 
     @cached_property
     def _by_name(self) -> dict[str, Linkage]:
@@ -63,6 +65,11 @@ class Linkages:
         """Where the object's references are looked for: the global scope, then what it was loaded with."""
         if linkage in self.startup:
             return self.startup
+        if linkage not in self._scopes:
+            self._scopes[linkage] = self._later_scope(linkage)
+        return self._scopes[linkage]
+
+    def _later_scope(self, linkage: Linkage) -> list[Linkage]:
         roots = self.all[len(self.startup) :]
         group = next((group for group in map(self.closure, roots) if linkage in group), [linkage])
         return [*self.startup, *(one for one in group if one not in self.startup)]
@@ -76,6 +83,14 @@ class Linkages:
         self, name: str, scope: Sequence[Linkage], version: str = "", exactly: bool = False
     ) -> Found | None:
         """The definition that the loader takes; ``exactly`` as dlvsym asks: with versions, no other one will do."""
+        ahead, key = len(self.startup), (name, version, exactly)
+        if not ahead or scope[:ahead] != self.startup:
+            return self._lookup(scope, *key)
+        if key not in self._of_startup:
+            self._of_startup[key] = self._lookup(self.startup, *key)
+        return self._of_startup[key] or self._lookup(scope[ahead:], *key)
+
+    def _lookup(self, scope: Sequence[Linkage], name: str, version: str, exactly: bool) -> Found | None:
         for one in scope:
             strict = exactly and one.symbols.versions.exist
             fitting = next((d for d in one.symbols.find(name) if fits(d, version, strict)), None)
