@@ -92,7 +92,7 @@ def read(path: str) -> Adapter:
 
 
 def text_of(path: str) -> str:
-    source = open_source(path)
+    source = open_source(path, "a hook library's file for gdbcuda")
     return source.read(0, min(source.size, LARGEST), "an adapter").decode(errors="replace")
 
 

@@ -58,15 +58,15 @@ class _File:
         os.close(self._descriptor)
 
 
-def open_source(path_or_bytes: PathOrBytes) -> Source:
-    """A Source over a regular file or over bytes. UserError, one line, for everything else."""
+def open_source(path_or_bytes: PathOrBytes, needed: str = "a shared library or a program") -> Source:
+    """A Source over a regular file or over bytes. UserError, one line, for everything else: what is ``needed``."""
     if isinstance(path_or_bytes, bytes):
         data = path_or_bytes
         return Source("<bytes>", len(data), lambda offset, size: data[offset : offset + size])
     path = os.fspath(path_or_bytes)
     try:
         # stat before open: opening a device can have effects, opening a FIFO can wait for ever
-        _require_regular(path, os.stat(path).st_mode)
+        _require_regular(path, os.stat(path).st_mode, needed)
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         file = _File(descriptor)
         status = os.fstat(descriptor)
@@ -75,7 +75,7 @@ def open_source(path_or_bytes: PathOrBytes) -> Source:
         raise UserError(f"{path}: {(error.strerror or str(error)).lower()}{link}") from None
     except ValueError as error:  # a NUL in the name
         raise UserError(f"{path!r}: {error}") from None
-    _require_regular(path, status.st_mode)
+    _require_regular(path, status.st_mode, needed)
     if status.st_size == 0:
         raise UserError(f"{path}: the file is empty")
     return Source(path, status.st_size, file.read_at)
@@ -90,8 +90,8 @@ _OTHER_KINDS = (
 )
 
 
-def _require_regular(path: str, mode: int) -> None:
+def _require_regular(path: str, mode: int, needed: str) -> None:
     if stat.S_ISREG(mode):
         return
     kind = next((text for test, text in _OTHER_KINDS if test(mode)), "not a regular file")
-    raise UserError(f"{path}: is {kind}; a shared library or a program is needed")
+    raise UserError(f"{path}: is {kind}; {needed} is needed")

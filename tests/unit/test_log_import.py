@@ -140,6 +140,11 @@ def test_what_is_no_trace_is_one_line(tmp_path: Path, text: str, told: str) -> N
     assert told in done.stderr and not log.exists()
 
 
+def test_a_folder_is_no_trace(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^cannot import .*: is a directory; the file of a trace is needed$"):
+        importing.read(str(tmp_path))
+
+
 def test_an_export_whose_tables_compute_for_ever(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "bad.sqlite") as made:
         made.execute("CREATE VIEW CUPTI_ACTIVITY_KIND_RUNTIME AS WITH RECURSIVE n(x) AS "

@@ -21,7 +21,7 @@ def read(path: str) -> TimedCalls:
     """`UserError`, one line, for what is no trace."""
     calls = TimedCalls()
     try:
-        source = open_source(path)
+        source = open_source(path, "the file of a trace")
         start = source.read(0, min(source.size, 4096), "its beginning")
         if start.startswith(nsys.MAGIC):
             nsys.read(path, calls)
