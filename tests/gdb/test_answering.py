@@ -147,3 +147,33 @@ def test_an_answer_of_cuGetProcAddress(scenario: Scenario, compile_c, log: str) 
         assert [how for *_, how in MADE.findall(text)] == [name]
         assert stops(text) == ["hook libgets.so own_alloc for"]
         assert re.search(rf"cuGetProcAddress_v2 of libgets.so +cuMemAlloc at \d+ +{asker} .* own_alloc +hooked", text)
+
+
+LATE = """
+#include <dlfcn.h>
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
+int cuMemAlloc_v2(unsigned long long *, unsigned long);
+int main(int count, char **words)
+{
+    void *context, *hook = dlopen(words[1], RTLD_NOW);
+    unsigned long long block;
+    cuInit(0), cuDevicePrimaryCtxRetain(&context, 0), cuCtxSetCurrent(context);
+    ((void (*)(void))dlsym(hook, "begin"))();
+    for (unsigned long bytes = 1; bytes < 4; bytes++)
+        cuMemAlloc_v2(&block, bytes << 12);
+    return count - 2;
+}
+"""
+
+
+def test_slots_that_are_rewritten_later_are_known_when_somebody_looks(scenario: Scenario, compile_c) -> None:
+    """As UCX does it. The library is none of the program's any more: the breakpoint and the log go to its code."""
+    begin = "__attribute__((constructor)) static void begin(void)"
+    library = compile_c("liblate.so", SLOTS.replace(begin, "void begin(void)"), "-shared")
+    program = compile_c("program", LATE, f"-L{scenario.shim}/standin", "-l:libcuda.so.1")
+    text = scenario.run(program, "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "RUN", "cuda-layers",
+                        "continue", "continue", "cuda-log show", hook=None, arguments=(str(library),))  # fmt: skip
+    assert MADE.findall(text) == [("2", "liblate.so", "own_alloc", "the slot of program leads there")]
+    assert stops(text) == ["driver libcuda.so.1", *["hook liblate.so own_alloc for"] * 2], text
+    recorded = re.findall(r"T1  (\w+) +cuMemAlloc_v2\(.*?bytesize=(\d+)", text)
+    assert recorded == [("driver", "4096"), ("hook", "8192"), ("driver", "8192"), ("hook", "12288")], text

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answering_hooks import ENTRIES, JUMPS, SLOTS
 from scenario import GDB, Scenario
 from test_log import KINDS, START, by_thread, calls_of_sample, events
 
@@ -346,3 +347,17 @@ def test_a_display_at_a_stop_shows_the_functions_own_instructions(placed: Scenar
     shown = re.findall(r"<cuMemAlloc_v2>:\s+(\w+)", text)
     assert len(shown) == 2 and len(set(shown)) == 1 and "jmp" not in shown, text
     assert re.search("[1-9]\\d* calls kept", text), text
+
+
+ALLOCATES = re.compile(r"T1  (\w+) +cuMemAlloc_v2\(.*?bytesize=(\d+)")
+
+
+@pytest.mark.parametrize("source", [SLOTS, ENTRIES.replace("JUMP", JUMPS[next(iter(JUMPS))])], ids=["slots", "entries"])
+def test_code_of_other_names_is_recorded(placed: Scenario, compile_c, source: str) -> None:
+    """From the first call on, and what overwrites the driver's entry finds the driver's own bytes there."""
+    hook = compile_c("libanswers.so", source, "-shared")
+    text = placed.run("test_alloc", "cuda-log start cuMemAlloc --fast", "RUN", "cuda-log show", "cuda-log", hook=hook)
+    sizes = [size for layer, size in ALLOCATES.findall(text) if layer == "hook"]
+    assert sizes == ["67108864", "1073741825", "3221225472"], text
+    assert re.search(r"by \d\d* jumps to the recorder in the process; (?!0)\d+ calls kept", text), text
+    assert " by 0 jumps" not in text

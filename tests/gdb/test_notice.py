@@ -211,3 +211,36 @@ def test_packets(shim: Path, compile_c) -> None:
               f"state.hooks.update(dict.fromkeys({{{str(hook)!r}}} & {{*process.search_order()}}, 'known unasked'))]")
     assert packets("/") == packets("/", silent)
     assert packets("target:") - packets("target:", silent) <= 4
+
+
+TWINS = """
+#include <dlfcn.h>
+#include <stdlib.h>
+int cuInit(unsigned);
+int main(int count, char **words)
+{
+    cuInit(0);
+    for (int n = 1; n < count; n++)
+        dlopen(words[n], RTLD_NOW);
+    for (int n = 1; n < count; n++)
+        ((int (*)(void *, unsigned long))dlsym(dlopen(words[n], RTLD_NOW), "cuMemAlloc_v2"))(words, n);
+    return 0;
+}
+"""
+
+
+def test_two_libraries_of_one_name_that_were_opened(scenario: Scenario, compile_c, tmp_path: Path) -> None:
+    """Each stop and each frame says which; by their handles both are reached, though by no name."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    source = "int cuMemAlloc_v2(void **block, unsigned long bytes) { return block && bytes ? 0 : 1; }"
+    twins = [compile_c(f"{folder}/libtwin.so", source, "-shared", name) for folder, name in
+             (("one", "-DNUMBER=1"), ("two", "-DNUMBER=2"))]  # fmt: skip
+    program = compile_c("program", TWINS, f"-L{scenario.shim}/standin", "-l:libcuda.so.1")
+    text = scenario.run(program, "cuda-break cuMemAlloc", "RUN", "bt 1", "continue", "bt 1", "cuda-check --quiet",
+                        hook=None, arguments=tuple(map(str, twins)))  # fmt: skip
+    assert re.findall(r"^Breakpoint 1  hook (\S+)  cuMemAlloc_v2\(", text, re.MULTILINE) == [*map(str, twins)], text
+    assert re.findall(r"#0  \[hook (\S+)\]", text) == [*map(str, twins)], text
+    for twin in twins:
+        said = f"{twin}: unknown whether it is reached by this program (reached-by-handle)"
+        assert said in text, text

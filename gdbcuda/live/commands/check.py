@@ -22,9 +22,11 @@ from gdbcuda.text.sentences import short_paths, some
 
 if TYPE_CHECKING:
     from gdbcuda.check.finding import Report
+    from gdbcuda.routes.snapshot import ProcessSnapshot
 
 PROGRAMS = ("pie", "executable")
 OTHERWISE = {"reached-otherwise", "other-way"}  # what the files alone leave open
+BY_NAME = {"not-reached"}  # concluded from names and a preload
 
 
 class CheckOptions(ReportOptions):
@@ -95,16 +97,28 @@ def settled(report: Report, path: str) -> Report:
     from gdbcuda.check.finding import Finding
     from gdbcuda.check.loaded import arriving
 
-    if not OTHERWISE & set(report.ids()) or not process.is_alive():
+    if not (OTHERWISE | BY_NAME) & set(report.ids()) or not process.is_alive():
         return report
-    answers: list[str] = []
+    answers, was_opened = [], False  # type: list[str], bool
     with suppress(UserError):  # the loader has not begun
-        answers = arriving(answer_search.notice_all(), path)
-    if answers:
+        snapshot = answer_search.notice_all()
+        answers, was_opened = arriving(snapshot, path), is_dlopened(snapshot, path)
+    if OTHERWISE & set(report.ids()) and answers:
         seen = f"{os.path.basename(path)} answers for {some(answers)} in this process"
         report.findings = [one for one in report.findings if one.id not in OTHERWISE]
         report.add(Finding("reached", "note", seen, "these calls of the program arrive in the hook library"))
+    if was_opened and not answers:
+        report.findings = [one for one in report.findings if one.id not in BY_NAME]
+        report.add(Finding("reached-by-handle", "warning", f"{os.path.basename(path)} came with dlopen",
+                           "no call by name arrives in it; who has its handle gets its functions from dlsym",
+                           "cuda-dlsym log on, before run, shows who asks for them",
+                           "unknown whether it is reached by this program"))  # fmt: skip
     return report
+
+
+def is_dlopened(snapshot: ProcessSnapshot, path: str) -> bool:
+    others = [one for one in snapshot.objects.all if one not in snapshot.objects.startup]
+    return any(layers.is_same_file(snapshot.file_of(one), path) for one in others)
 
 
 def report_on_process() -> Report:

@@ -8,6 +8,8 @@ nobody can be bound.
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Set
 from fnmatch import fnmatchcase
 
 from gdbcuda.api import vendor
@@ -117,5 +119,17 @@ def matches(wanted: str, layer: str, name: str) -> bool:
 
 
 def shown(layer: str, name: str) -> str:
-    """ "hook libvgpu.so"; an unknown place says so."""
-    return visible(f"{layer} {os.path.basename(name)}") if name else "unknown code"
+    """ "hook libvgpu.so", "hook one/libvgpu.so" where another object is called the same; an unknown place says so."""
+    return visible(f"{layer} {short(name)}") if name else "unknown code"
+
+
+def short(name: str) -> str:
+    base = os.path.basename(name)
+    return name if base in shared_names() else base
+
+
+@process.until_objects_change
+def shared_names() -> Set[str]:
+    """Names, without directory, that several loaded objects have."""
+    counts = Counter(os.path.basename(one.name) for one in process.images()) if process.is_alive() else {}
+    return {name for name, count in counts.items() if count > 1}

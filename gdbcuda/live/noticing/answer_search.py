@@ -112,7 +112,12 @@ def is_in_program() -> bool:
 def may_be_overwritten() -> bool:
     """A constructor may yet overwrite the vendor's functions, and through gdbserver nobody would see it: it shows what
     was there in front of a breakpoint, and writes that when it takes the breakpoint out."""
-    if not process.is_remote() or not PLACES().is_early:
+    return process.is_remote() and constructors_may_patch()
+
+
+def constructors_may_patch() -> bool:
+    """They have yet to run, and somebody here makes code writable."""
+    if not PLACES().is_early:
         return False
     try:
         return this_snapshot.now().may_be_patched
@@ -151,11 +156,13 @@ def answers(names: Set[str]) -> list[Answering]:
 
 def notice_all() -> ProcessSnapshot:
     """Whose code was put into slots and entries by now, of all functions? For who asks for layers and routes: what
-    was seen, whose memory is read already."""
+    was seen, whose memory is read already. Who waits for such code hears of it: its library is no longer the program's,
+    so a call that it passes on is none from the program."""
     snapshot = this_snapshot.now()
     with suppress(Unreadable):
         if notice.replacing(found(snapshot, snapshot.api_names)):
             return notice_all()
+    look()
     return snapshot
 
 

@@ -147,14 +147,6 @@ def clear() -> None:
     SESSION.ledgers = None if SESSION.recorder is None else SESSION.ledgers
 
 
-def save(path: str) -> int:
-    """Writes what is kept; how many calls that is."""
-    file = sinks.JsonLines(path, log_header.header())
-    SESSION.kept.replay(file)
-    file.close()
-    return len(SESSION.kept.calls)
-
-
 # -- events (connected in live/events.py) ---------------------------------------------------------------------
 
 
@@ -208,7 +200,13 @@ def on_learned(answer: Answering) -> None:
         SESSION.recorder.plant_answer(answer)
 
 
+def on_begun() -> None:
+    if isinstance(SESSION.recorder, RingRecorder):
+        SESSION.recorder.on_begun()
+
+
 answer_search.WANTED.append(wanted)
+answer_search.ON_BEGUN.append(on_begun)
 answering_code.ON_LEARNED.append(on_learned)
 
 

@@ -78,14 +78,14 @@ def remark(recorder: Recorder | RingRecorder) -> str:
     if recorder.lost:
         found.append(f"{recorder.lost} calls were overwritten before they were read.")
     found += [f"What pointers lead to, and threads that had made no call, are not recorded: {state.careful}."
-              for state in recorder.processes.all() or recorder.ended if state.careful]  # fmt: skip
+              for state in recorder.at_work() if state.careful]  # fmt: skip
     return "".join(f"\n{line}" for line in [*found, *left_out(recorder)])
 
 
 def left_out(recorder: RingRecorder) -> Iterator[str]:
     """The most frequent reason first."""
     names: dict[str, list[str]] = {}
-    for spot, why in recorder.left_alone():
+    for spot, why in (one for state in recorder.at_work() for one in state.left_alone.values()):
         names.setdefault(why, []).append(spot.symbol)
     total = recorder.places() + sum(map(len, names.values()))
     for why, those in sorted(names.items(), key=lambda one: -len(one[1])):

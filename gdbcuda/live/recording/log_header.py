@@ -7,7 +7,7 @@ from typing import Any
 import gdb
 
 from gdbcuda import __version__
-from gdbcuda.calls import record
+from gdbcuda.calls import record, sinks
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
@@ -17,6 +17,14 @@ from gdbcuda.live.layers import table_version, this_snapshot
 def header() -> dict[str, Any]:
     table = table_version.table()
     return record.header(table.cuda, table.nvml, process.strip_prefix(process.program()), __version__, objects())
+
+
+def save(kept: sinks.Kept, path: str) -> int:
+    """Writes what is kept; how many calls that is."""
+    file = sinks.JsonLines(path, header())
+    kept.replay(file)
+    file.close()
+    return len(kept.calls)
 
 
 def object_data(one: Linkage) -> dict[str, Any]:

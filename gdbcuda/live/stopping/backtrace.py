@@ -7,7 +7,6 @@ It is there as soon as a part of CUDA is, or a hook library; in any other progra
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Union
 
@@ -106,7 +105,7 @@ class UnreadableVariable(NamedTuple):
 def library(place: frames.CodePlace) -> str:
     """ " libvgpu.so"; of the layer "app" the program itself goes without saying."""
     is_program = place.layer == "app" and place.file == process.strip_prefix(process.program())
-    return "" if is_program else " " + os.path.basename(place.file)
+    return "" if is_program else f" {layers.short(place.file)}"
 
 
 def without_parameters(name: str | None) -> str | None:

@@ -15,9 +15,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from gdbcuda.live import process
+from gdbcuda.live.host import inferiors
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.recording.in_process import far_patches
 from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
-from gdbcuda.live.threads import raw_stacks
+from gdbcuda.live.threads import raw_stacks, standstill
 
 MOST_LOOKS, LOOKS_APART = 20, 0.005  # seconds
 
@@ -26,7 +28,7 @@ def write_all(patches: Iterable[EntryPatch], taken: set[int], is_stepped: bool =
     """The process is about to go on. ``taken``: addresses of breakpoints, and of bytes that others replace;
     ``is_stepped``: the user may step a thread that stands at an entry."""
     waiting = [one for one in patches if not one.is_written and not one.is_foreign]
-    free = [one for one in waiting if taken.isdisjoint(one.inside)]
+    free = [one for one in waiting if taken.isdisjoint(one.inside) and not are_kept_out()]
     memory = process.writable_memory()
     if isinstance(memory, process.FarMemory):
         far_patches.write(memory, free, far_patches.standing(memory, free, is_stepped))
@@ -55,7 +57,7 @@ def where_they_stand(memory: process.RawMemory, wanted: set[int]) -> raw_stacks.
 
 def write_fresh(patches: Iterable[EntryPatch], taken: set[int]) -> None:
     """Of an object that has just been loaded: no thread is in it."""
-    free = [one for one in patches if taken.isdisjoint(one.inside)]
+    free = [one for one in patches if taken.isdisjoint(one.inside) and not are_kept_out()]
     memory = process.writable_memory()
     if isinstance(memory, process.FarMemory):
         far_patches.write(memory, free)
@@ -72,3 +74,14 @@ def restore_all(patches: Iterable[EntryPatch], taken: set[int]) -> None:
         for one in written:
             with suppress(OSError):
                 one.restore(memory, taken)
+
+
+def are_kept_out() -> bool:
+    """A library that overwrites the vendor's entries in a constructor has to find the functions' own bytes there, and
+    may keep them."""
+    return answer_search.constructors_may_patch()
+
+
+def is_at_unseen_stop() -> bool:
+    """The user does not see it, and no event of gdb's ends it. (Where other threads run on, nothing is written.)"""
+    return process.is_thread_running() and (standstill.stands_still() or len(inferiors.threads()) == 1)

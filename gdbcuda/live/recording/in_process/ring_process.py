@@ -120,6 +120,11 @@ class RingProcess:
         self.patches[spot.address] = patch
         self.fresh.append(patch)
 
+    def leave(self, entry: int) -> None:
+        """To somebody else's jump."""
+        if entry in self.patches and not self.patches[entry].is_written:
+            self.patches[entry].is_foreign = True
+
     def tell_slot(self, number: int, spot: PlantingSpot, original: int, address: int = 0) -> None:
         function = table_version.table().functions[spot.symbol]
         self.known[number] = RecordedFunction(function, spot.layer, os.path.basename(spot.file))

@@ -36,7 +36,6 @@ from gdbcuda.live.recording.in_process import (
 )
 from gdbcuda.live.recording.in_process.ring_process import RingProcess, lost
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
-from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record
 from gdbcuda.routes.answering import Answering
@@ -64,7 +63,8 @@ class RingRecorder(LogNotes):
 
     def plant(self) -> None:
         super().plant()
-        self.lead_guards_here()
+        if not process.is_thread_running():
+            recorded_guards.make_again(self.processes().spots)
 
     def is_ready(self, linkage: Linkage) -> bool:
         """gdb says where the first lines of functions end, from their symbols."""
@@ -106,25 +106,29 @@ class RingRecorder(LogNotes):
 
     # -- guards on the same functions
 
-    def lead_guards_here(self) -> None:
-        if not process.is_thread_running():
-            recorded_guards.make_again(self.processes().spots)
-
     def beside_guard(self, function: int) -> RecordedEntry | None:
-        is_free = self.wish.condition is None
-        return self.processes().beside_guard(function) if is_free else None
+        return self.processes().beside_guard(function) if self.wish.condition is None else None
 
     def plant_answer(self, answer: Answering) -> None:
-        """Code of another name, in an object that has been looked at."""
-        owner = this_snapshot.objects().holder(answer.reached.address)
-        if owner is not None and answer.function in self.wish.functions and not process.is_thread_running():
-            self.plant_in(owner)
+        """Code of another name, in an object that has been looked at. An entry that leads there is no longer ours."""
+        self.processes().leave(answer.entry)
+        if answer.function in self.wish.functions:
+            for one in (*this_snapshot.objects().all, *this_snapshot.objects_elsewhere()):
+                if one.image.holds(answer.reached.address):
+                    self.plant_in(one)
+            self.on_begun()
+
+    def on_begun(self) -> None:
+        """The program is at its first instruction: the constructors have run, and what they left alone is ours."""
+        if entry_patches.is_at_unseen_stop():
+            self.on_continue()
+
+    def at_work(self) -> list[RingProcess]:
+        """Or what was, in the process that has ended last."""
+        return [state for state in self.processes.all() if state.reader is not None] or self.ended
 
     def places(self) -> int:
-        return sum(len(state.patches) for state in self.processes.all())
-
-    def left_alone(self) -> list[tuple[PlantingSpot, str]]:
-        return [one for state in self.processes.all() or self.ended for one in state.left_alone.values()]
+        return sum(len(state.patches) for state in self.at_work())
 
     def forget_unloaded(self, addresses: set[int]) -> None:
         super().forget_unloaded(addresses)
