@@ -12,8 +12,11 @@
 
 enum { THREADS = 3, CHILDREN = 60 };
 
+static int begun;
+
 static void *go_on(void *unused)
 {
+    __atomic_fetch_add(&begun, 1, __ATOMIC_SEQ_CST);
     for (;;)
         refused();
     return unused;
@@ -29,6 +32,8 @@ int main(void)
     loud = 0;
     for (int i = 0; i < THREADS; i++)
         pthread_create(&thread, NULL, go_on, NULL);
+    while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) < THREADS) /* a busy machine may take longer than all the forks */
+        usleep(100);
     for (int i = 0; i < CHILDREN; i++) {
         pid_t child = fork();
         if (child == 0) {
