@@ -168,8 +168,8 @@ def test_layers_are_asked_now(scenario: Scenario) -> None:
     skip_where_threads_cannot_be_held(text)
     limit, whole, ours = "2147483648 [2.00 GiB]", "17179869184 [16.00 GiB]", r"1140850689 \[1\.06 GiB\]"
     for asked in ("cuMemGetInfo_v2", "nvmlDeviceGetMemoryInfo"):
-        assert re.search(rf"{asked} +hook \S+ +{ours} +{re.escape(limit)} +{ours} +0$", text, re.MULTILINE)
-        assert re.search(rf"{asked} +driver \S+ +\d+ .*{re.escape(whole)} +{ours} +511$", text, re.MULTILINE)
+        assert re.search(rf"{asked} +hook \S+ +{ours} +{re.escape(limit)} +{ours} +0 +{ours}$", text, re.MULTILINE)
+        assert re.search(rf"{asked} +driver \S+ +\d+ .*{re.escape(whole)} +{ours} +511 +{ours}$", text, re.MULTILINE)
     kept = re.findall(r"(\d+) calls kept", text)
     assert len(kept) == 2 and kept[0] == kept[1] and 'execution is "replay"' in text
     assert "copied     the same came back" in text

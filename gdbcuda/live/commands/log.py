@@ -16,7 +16,7 @@ from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.placing import link
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt.command import command, need
-from gdbcuda.live.recording import call_log, fast, log_header
+from gdbcuda.live.recording import call_log, fast
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -254,5 +254,7 @@ def cuda_log_save(wanted: LogSaveOptions) -> str:
 
     Examples:
       cuda-log save calls.jsonl"""
+    from gdbcuda.live.recording import log_header  # loaded when first used
+
     count = log_header.save(call_log.SESSION.kept, wanted.file)
     return f"{count} calls written to {visible(wanted.file)}."

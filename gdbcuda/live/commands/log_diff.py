@@ -32,10 +32,10 @@ class LogDiffOptions(shared.WhichOptions, WideOptions):
 
 @command("cuda-log diff", LogDiffOptions)
 def cuda_log_diff(wanted: LogDiffOptions) -> str:
-    """Show where two logs part: without the hook library and with it, say.
+    """Show where two logs part.
 
-    Outermost calls are compared in order, thread by thread. Pointers and handles are compared by what handed
-    them out, for their values differ from run to run.
+    One of a run without the hook library, and one with it, say. Outermost calls are compared in order, thread by
+    thread. Pointers and handles are compared by what handed them out, for their values differ from run to run.
 
     Examples:
       cuda-log diff without.jsonl
