@@ -66,11 +66,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(wanted: TraceOptions) -> int:
-    """Becomes the program."""
-    from gdbcuda import api
-    from gdbcuda.gpu import gpu_recording
-    from gdbcuda.rings import trace_folder
-    from gdbcuda.shell.trace import filters, memory_limit, preloaded, python_names, starting
+    """Becomes the program, or stays beside it until it ends."""
+    from gdbcuda.shell.trace import preloaded
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
     if wanted.preload:
@@ -84,39 +81,63 @@ def run(wanted: TraceOptions) -> int:
         raise UserError(f"{wanted.of_others()} is for --with {UPROBE} or {STRACE}")
     if wanted.pid is not None:
         return attach(wanted, words)
+    require_program(wanted, words)
+    return record(wanted, words)
+
+
+def require_program(wanted: TraceOptions, words: list[str]) -> None:
     if wanted.seconds is not None:
         raise UserError("--for is with -p PID")
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
-    keeps_all = wanted.all or (wanted.gpu and not wanted.last)
-    last = wanted.last or (AHEAD if keeps_all else LAST)
     if wanted.stack > MOST_CALLERS:
         raise UserError(f"--stack is {MOST_CALLERS} at most, not {wanted.stack}")
+
+
+def record(wanted: TraceOptions, words: list[str]) -> int:
+    """Becomes the program, with the recorder in it. What it finds there is in the folder by then."""
+    from gdbcuda import api
+    from gdbcuda.gpu import gpu_recording
+    from gdbcuda.rings import trace_folder
+    from gdbcuda.shell.trace import filters, memory_limit, preloaded, python_names, starting
+
+    keeps_all = wanted.all or (wanted.gpu and not wanted.last)
+    last = wanted.last or (AHEAD if keeps_all else LAST)
     environment = starting.environment(os.environ, wanted.hook, last, wanted.places)
     _, of_memory = memory_limit.fitting(last)
     of_order = preloaded.remark(os.environ, wanted.hook) if wanted.preload else ""
     for remark in filter(None, [of_order, of_memory, *starting.remarks(words[0])]):
         output.complain(f"gdbcuda: {visible(remark)}")
-    asked = filters.filters(wanted.condition, api.load()) if wanted.condition else None
-    if asked is not None and asked.later:
-        output.complain(f"gdbcuda: of {asked.later} functions --filter is asked when the log is read ({asked.why})")
+    files: dict[str, bytes] = {}
+    if wanted.condition:
+        asked = filters.filters(wanted.condition, api.load())
+        if asked.later:
+            output.complain(f"gdbcuda: of {asked.later} functions --filter is asked when the log is read ({asked.why})")
+        files = {trace_folder.CONDITION: wanted.condition.encode(), trace_folder.FILTERS: asked.packed()}
     of_python = python_names.packed(wanted.python_for, api.load(), wanted.python)
+    if wanted.python or wanted.python_for:
+        files[trace_folder.PYTHON_NAMES] = of_python
     of_gpu = gpu_recording.environment(os.environ) if wanted.gpu else {}
-    folder = starting.new_folder(wanted.output, words[0])
+    path = made_folder(wanted, words[0], files)
+    if wanted.gpu:
+        environment.update(of_gpu, **{gpu_recording.FOLDER: path})
+    if keeps_all:
+        starting.keep_all(path)
+    return starting.become(words, {**environment, starting.STACK: str(wanted.stack), starting.FOLDER: path})
+
+
+def made_folder(wanted: TraceOptions, program: str, files: dict[str, bytes]) -> str:
+    """The new folder, with ``files`` by name in it, made once nothing is refused any more."""
+    from gdbcuda.shell.trace import starting
+
+    folder = starting.new_folder(wanted.output, program)
     if wanted.output is None:
         output.complain(f"gdbcuda: recording into {visible(folder)}")
     output.finish()
     path = os.path.abspath(folder)
-    if wanted.gpu:
-        environment.update(of_gpu, **{gpu_recording.FOLDER: path})
-    if asked is not None:
-        starting.write(path, trace_folder.CONDITION, str(wanted.condition).encode())
-        starting.write(path, trace_folder.FILTERS, asked.packed())
-    if wanted.python or wanted.python_for:
-        starting.write(path, trace_folder.PYTHON_NAMES, of_python)
-    if keeps_all:
-        starting.keep_all(path)
-    return starting.become(words, {**environment, starting.STACK: str(wanted.stack), starting.FOLDER: path})
+    for name, data in files.items():
+        starting.write(path, name, data)
+    return path
 
 
 def attach(wanted: TraceOptions, words: list[str]) -> int:
