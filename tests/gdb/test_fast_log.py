@@ -10,10 +10,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import log_files
 import pytest
 from answering_hooks import ENTRIES, JUMPS, SLOTS
 from scenario import GDB, Scenario
-from test_log import KINDS, START, by_thread, calls_of_sample, events
+from test_log import KINDS, START, by_thread, calls_of_sample
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
 FAST = START.replace("start", "start --fast")
@@ -47,7 +48,7 @@ def renamed(data: Any) -> Any:
 
 def told(path: Path) -> Any:
     """Of each call what both recorders have to say, in the order of the begins."""
-    found = events(path)
+    found = log_files.lines(path)
     ends = {event["op_id"]: event["details"] for event in found if event["phase"] == "E"}
     places = {event["details"]["address"]: event["details"] for event in found if event.get("name") == "place"}
     rows = [
@@ -78,7 +79,7 @@ def after_start(text: str) -> str:
 def test_every_call_of_every_thread(placed: Scenario, tmp_path: Path) -> None:
     log, arguments = tmp_path / "log", ("8", "2500")
     text = placed.run("threads", f"{FAST} --to {log}", "RUN", "cuda-log", arguments=arguments)
-    assert [[event["name"] for event in thread] for thread in by_thread(events(log))] == [
+    assert [[event["name"] for event in thread] for thread in by_thread(log_files.lines(log))] == [
         calls_of_sample(number, 2500) for number in range(8)
     ]
     assert "20000 calls kept" in text and "exited normally" in text, text
@@ -221,8 +222,9 @@ def test_every_call_of_every_thread_beside_a_guard(placed: Scenario, tmp_path: P
         "threads", stop, silent, f"{FAST} --to {log}", "tbreak main", "RUN", "continue", "info breakpoints",
         arguments=arguments,
     )  # fmt: skip
-    sizes = [one["details"]["bytesize"] for one in events(log) if one["phase"] == "B" and one["name"] == KINDS[0]]
-    assert [[event["name"] for event in thread] for thread in by_thread(events(log))] == [
+    found = log_files.lines(log)
+    sizes = [one["details"]["bytesize"] for one in found if one["phase"] == "B" and one["name"] == KINDS[0]]
+    assert [[event["name"] for event in thread] for thread in by_thread(found)] == [
         calls_of_sample(number, 1000) for number in range(8)
     ]
     assert f"already hit {sum(size > 65000 for size in sizes)} times" in text, text
@@ -311,7 +313,7 @@ def test_every_call_of_every_thread_in_pages_near_them(local: Scenario, tmp_path
     script.write_text(FAR)
     start = FAST.replace("--in hook", "--in driver")
     local.run("threads", f"source {script}", f"{start} --to {log}", "RUN", arguments=arguments)
-    names = [[event["name"] for event in thread] for thread in by_thread(events(log))]
+    names = [[event["name"] for event in thread] for thread in by_thread(log_files.lines(log))]
     assert [calls_of_sample(number, 1000) for number in range(8)] == names[-8:]
 
 
