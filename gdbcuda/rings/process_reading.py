@@ -13,7 +13,7 @@ from gdbcuda.calls.references import BEFORE
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.stacks import PythonFrame
 from gdbcuda.gpu.gpu_calls import POSITIONS
-from gdbcuda.rings import ring, ring_calls, trace_files
+from gdbcuda.rings import ring, ring_calls, ring_words, trace_files
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_functions import RecordedFunction
 from gdbcuda.rings.trace_files import Progress, RingFile, TracedProcess
@@ -126,7 +126,7 @@ def counted(records: list[Record], told: Progress) -> Iterator[Record]:
         yield one
 
 
-def with_rate(clock: ring.Words, rate: float) -> ring.Words:
+def with_rate(clock: ring_words.Words, rate: float) -> ring_words.Words:
     ticks, ns = clock[:2]
     return ticks, ns, ticks + ONE_SECOND, ns + round(ONE_SECOND * rate)
 

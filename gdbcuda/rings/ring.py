@@ -15,14 +15,11 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.memory import Memory
 from gdbcuda.rings.ring_layout import (
     FRONT,
-    HAS_ARGUMENTS,
-    HAS_CALLERS,
-    HAS_OUTS,
     MOST_FUNCTIONS,
+    MOST_RECORDS,
     MOST_RINGS,
     RECORD,
     REGISTERS,
-    REST,
     RING,
     RING_HEADER,
     STACK_WORDS,
@@ -30,13 +27,9 @@ from gdbcuda.rings.ring_layout import (
     VERSION,
     WORD,
 )
+from gdbcuda.rings.ring_words import PIECE, Words, more_words, place_of, spans, whole
 
-MOST_RECORDS = 1 << 24
-PIECE = 1 << 11  # records that are asked for at once: 2 MB
-FRONT_SIZE, REST_SIZE = FRONT["SIZE"] * WORD, REST["SIZE"] * WORD
-PARTS = HAS_ARGUMENTS | HAS_OUTS | HAS_CALLERS
-NO_REST = (0,) * REST["SIZE"]
-Words = tuple[int, ...]
+FRONT_SIZE = FRONT["SIZE"] * WORD
 
 
 class Record(NamedTuple):
@@ -131,24 +124,35 @@ class RingReader:
     def records(self, ring: Ring, positions: list[int], records: int) -> Iterable[tuple[int, Record | None]]:
         """Of these positions, as far as they are there; None for one that is about to be written."""
         at = ring.address + RING_HEADER * WORD
-        fronts = self.parts(at, FRONT["SIZE"], positions, records)
-        wanted = [position for position, front in fronts.items() if front[RECORD["FUNCTION"]] & PARTS]
-        rests = self.parts(at + records * FRONT_SIZE, REST["SIZE"], wanted, records)
+        fronts = self.fronts(at, positions, records)
+        mores = self.mores(at + records * FRONT_SIZE, {front[RECORD["FUNCTION"]] for front in fronts.values()}, records)
         for position, front in fronts.items():
-            one = record(whole(front, rests.get(position)), position)
+            one = record(whole(front, mores.get(front[RECORD["FUNCTION"]])), position)
             if one is not None or front[RECORD["POSITION"]] in (0, position - records):
                 yield position, one
 
-    def parts(self, address: int, size: int, positions: list[int], records: int) -> dict[int, Words]:
-        """Of each position its words of an array with `size` of them for a record, as far as they can be read."""
+    def fronts(self, address: int, positions: list[int], records: int) -> dict[int, Words]:
+        """Of each position, as far as they can be read."""
         found: dict[int, Words] = {}
         for start, count in runs(positions, records):
-            try:
-                raw = self.memory.read(address + (start - 1) % records * size * WORD, count * size * WORD)
-            except Unreadable:
-                continue
-            found.update(enumerate(struct.iter_unpack(f"<{size}Q", raw), start))
+            raw = self.there(address + (start - 1) % records * FRONT_SIZE, count * FRONT_SIZE)
+            found.update(enumerate(struct.iter_unpack(f"<{FRONT['SIZE']}Q", raw), start))
         return found
+
+    def mores(self, address: int, functions: Iterable[int], records: int) -> dict[int, Words]:
+        """What there is beside the fronts that have these FUNCTIONs, as far as it can be read."""
+        found: dict[int, Words] = {}
+        for start, end, them in spans(functions, records):
+            raw = self.there(address + start * WORD, (end - start) * WORD)
+            if raw:
+                found.update((one, more_words(raw, (place_of(one) - start) * WORD, one)) for one in them)
+        return found
+
+    def there(self, address: int, size: int) -> bytes:
+        try:
+            return self.memory.read(address, size)
+        except Unreadable:
+            return b""
 
 
 def runs(positions: list[int], records: int) -> Iterable[tuple[int, int]]:
@@ -163,20 +167,6 @@ def runs(positions: list[int], records: int) -> Iterable[tuple[int, int]]:
         start, count = one, 1
     if count:
         yield start, count
-
-
-def whole(front: Words, rest: Words | None) -> Words:
-    """The words of a record, of which in a ring there are a front and a rest; none of what is not the call's own."""
-    function, outs = front[RECORD["FUNCTION"]], front[FRONT["OUTS"] :]
-    if function & PARTS and rest is None:
-        return (0,) * RECORD["SIZE"]
-    words = rest if rest is not None and function & PARTS else NO_REST
-    if not function & HAS_OUTS:
-        words = words[: REST["OUTS"]] + outs + words[REST["OUTS"] + len(outs) :]
-    if not function & HAS_CALLERS:
-        words = words[: REST["CALLERS"]] + NO_REST[REST["CALLERS"] :]
-    start = RECORD["FUNCTION"]
-    return (*front[:start], function & ~PARTS, *front[start + 1 : FRONT["OUTS"]], *words)
 
 
 def record(words: Words, position: int) -> Record | None:

@@ -16,9 +16,10 @@ from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
 from gdbcuda.memory import DictMemory
 from gdbcuda.rings import ring
-from gdbcuda.rings.ring import Record, Ring, Words
+from gdbcuda.rings.ring import Record, Ring
 from gdbcuda.rings.ring_functions import RecordedFunction, recorded_words
 from gdbcuda.rings.ring_layout import IS_PYTHON, WORD
+from gdbcuda.rings.ring_words import Words
 
 NANOSECONDS = 1e9
 NOTHING = DictMemory({})

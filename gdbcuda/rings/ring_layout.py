@@ -9,12 +9,13 @@ from __future__ import annotations
 from gdbcuda.files.word_layout import offsets
 
 WORD = 8
-VERSION = 4
+VERSION = 5
 STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
 
 REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS = 6, 10, 8, 32, 32, 24  # of a record
 FRONT_OUT_WORDS = 2  # a value of one word
 MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS, MOST_INS = 1024, 4096, 8, 3
+MOST_RECORDS = 1 << 18  # of a ring: 160 MB
 SLOT_SIZE = 16  # bytes of code that a function's entry jumps to
 RING_HEADER = 4096 // WORD  # words in front of the records
 SEEN_AT, SEEN = 64, 64  # words in a ring's header and pairs of them: pages that its thread could read, and when
@@ -37,18 +38,20 @@ STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "AROUND",
 # PYTHON: 1 where CALLERS begin with the Python that led to the call.
 # MAKES_WORK: 1 where AROUND and BEHIND are told of its calls.
 # SHAPE: what of this a call has to look at, as the recorder finds it when the first one comes; 0 until then.
+# RECORDED, ROOM: found then as well: FUNCTION of a record, without its PLACE, and how many words of more it has.
 # What most calls need comes first, in one cache line.
-FUNCTION = offsets("ORIGINAL", "STACK", "SHAPE", "OUT_COUNT", ("OUTS", MOST_OUTS), "FLOATS", "IN_COUNT",
-                   ("INS", MOST_INS), "AFTER", "ADDRESS", "MAKES_WORK", "PYTHON", ("UNUSED", 3))  # fmt: skip
+FUNCTION = offsets("ORIGINAL", "SHAPE", "RECORDED", "ROOM", "STACK", "OUT_COUNT", ("OUTS", MOST_OUTS), "FLOATS",
+                   "IN_COUNT", ("INS", MOST_INS), "AFTER", "ADDRESS", "MAKES_WORK", "PYTHON", "UNUSED")  # fmt: skip
 IS_TEXT = 1 << 32
 NO_TICKS = 2
 
-# Of one thread. HEAD: records begun, ever. RECORDS is 0 where there is nothing yet: in the child of a fork, too.
+# Of one thread. HEAD: records begun, ever. MORE: words that these have taken beside their fronts, ever. RECORDS is 0
+# where there is nothing yet: in the child of a fork, too.
 # The clock pairs say what CLOCK_MONOTONIC was (nanoseconds) at which tick; LATER_NS is 0 while it is written.
 # BEFORE: what HEAD was when the ring was begun, which happens again where a debugger has set RECORDS to 0.
 # COPY: where these words are kept in a file, 0 for nowhere. (The records behind them are in the file themselves.)
-RING = offsets("RECORDS", "HEAD", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATER_TICKS", "LATER_NS", "COPY",
-               "BEFORE")  # fmt: skip
+RING = offsets("RECORDS", "HEAD", "MORE", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATER_TICKS", "LATER_NS",
+               "COPY", "BEFORE")  # fmt: skip
 
 # One call. POSITION is its number in the ring, from 1, and is written last at the entry; DONE is the same, written
 # last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS, INS: each its size
@@ -59,11 +62,17 @@ _OF_SOME = (("STACK", STACK_WORDS), ("FLOATS", FLOATS), ("OUTS", OUT_WORDS), ("I
             ("CALLERS", MOST_CALLERS))  # fmt: skip
 RECORD = offsets(*_OF_EACH, *_OF_SOME)
 
-# In a ring the fronts of all records come first, two cache lines each, then the rest of all: most calls only touch
-# their front. FUNCTION says there which parts of the rest are the call's own; OUTS are in front where they fit.
-FRONT, REST = offsets(*_OF_EACH, ("OUTS", FRONT_OUT_WORDS)), offsets(*_OF_SOME)
-RING_RECORD = FRONT["SIZE"] + REST["SIZE"]  # words of a ring for a record
-HAS_ARGUMENTS, HAS_OUTS, HAS_CALLERS = 1 << 32, 1 << 33, 1 << 34  # ARGUMENTS: of STACK, FLOATS and INS
+# In a ring the fronts of all records come first, two cache lines each: most calls only touch theirs. What else a call
+# has (STACK, FLOATS, OUTS, INS, CALLERS) is one behind the other in the words behind all fronts, from PLACE on, as many
+# of each as FUNCTION says. These words are MORE_ROOM for each record, and used again from their begin on: no call has
+# more, so of a record that is there it is there. The last one may reach past the end: whatever FUNCTION says, no more
+# than PAST_ROOM. With HAS_OUT its OUTS are the front's.
+FRONT = offsets(*_OF_EACH, ("OUTS", FRONT_OUT_WORDS))
+MORE_ROOM, PAST_ROOM = 64, 192
+RING_RECORD = FRONT["SIZE"] + MORE_ROOM  # words of a ring for a record
+
+# FUNCTION of a front: the function's number, the sizes, HAS_OUT, PLACE. Each begins at that bit.
+STACK_BIT, FLOATS_BIT, OUTS_BIT, INS_BIT, CALLERS_BIT, HAS_OUT_BIT, PLACE_BIT = 12, 16, 20, 26, 32, 37, 38
 
 # The file of a traced process: this, at RING_HEADER words its entries. TICKS, MONOTONIC and REALTIME are one moment.
 PROCESS = offsets("MAGIC", "VERSION", "PID", "PARENT", "TICKS", "MONOTONIC", "REALTIME")
@@ -126,10 +135,10 @@ TOLD = offsets("MAGIC", "ID", "VERSION", "LINE", "FILE_KIND", "FILE_SIZE", "NAME
 MAGIC_STACK, MAGIC_CODE = (int.from_bytes(one, "little") for one in (b"\0pystack", b"\0pycode\0"))
 
 # The frame of a call that is being recorded, upwards from the stack pointer: an odd number of words. WORDS: where the
-# function's are.
+# function's are. What each call needs comes last: the processor's instructions reach 128 bytes with the fewest bytes.
 FRAME = offsets(
-    ("REGISTERS", REGISTERS), "R10", "R11", "FUNCTION", "ORIGINAL", "STACK", "RING", "RECORD", "POSITION",
-    "RESULT", "WORDS", "UNUSED", ("FLOATS", FLOATS),
+    ("FLOATS", FLOATS), "STACK", ("REGISTERS", REGISTERS), "R10", "R11", "ORIGINAL", "RING", "RECORD", "POSITION",
+    "RESULT", "WORDS",
 )  # fmt: skip
 
 # At MAP_SYMBOL: pages that a thread is sent for. BACK: where it goes on. Of each an address, which becomes that of the
@@ -138,15 +147,16 @@ MOST_MAPS = 64
 MAP_SYMBOL, GO_MAP_SYMBOL, MAPPED_SYMBOL = "gdbcuda_map_v1", "gdbcuda_go_map_v1", "gdbcuda_mapped_v1"
 MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS), "PAGE_COUNT", ("PAGES", 2 * MOST_MAPS))
 
-PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRONT": FRONT, "REST": REST,
+PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRONT": FRONT,
          "FRAME": FRAME, "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT,
          "BESIDE": BESIDE, "PYTHON": PYTHON, "TOLD": TOLD}  # fmt: skip
 NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS", "MOST_RINGS",
-           "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "IS_TEXT", "NO_TICKS", "FRONT_OUT_WORDS", "RING_RECORD",
-           "HAS_ARGUMENTS", "HAS_OUTS", "HAS_CALLERS", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
-           "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
-           "A_FILTER", "PAST_LIBC", "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON", "MOST_TOLD",
-           "MAGIC_STACK", "MAGIC_CODE")  # fmt: skip
+           "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "MOST_RECORDS", "IS_TEXT", "NO_TICKS", "FRONT_OUT_WORDS",
+           "RING_RECORD", "MORE_ROOM", "PAST_ROOM", "STACK_BIT", "FLOATS_BIT", "OUTS_BIT", "INS_BIT", "CALLERS_BIT",
+           "HAS_OUT_BIT", "PLACE_BIT", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN", "NOT_READ", "MOST_MAPS",
+           "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER", "A_FILTER", "PAST_LIBC",
+           "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON", "MOST_TOLD", "MAGIC_STACK",
+           "MAGIC_CODE")  # fmt: skip
 
 
 def header() -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from gdbcuda.errors import UserError
-from gdbcuda.rings import ring
+from gdbcuda.rings import ring, ring_words
 from gdbcuda.rings.ring_layout import (
     A_FILTER,
     A_FOLDER,
@@ -21,19 +21,17 @@ from gdbcuda.rings.ring_layout import (
     AN_OBJECT,
     CALL_BEGINS,
     ENTRY,
-    FLOATS,
-    IN_WORDS,
+    FRONT,
     MAGIC,
-    MOST_CALLERS,
     MOST_ENTRIES,
     MOST_FUNCTIONS,
-    OUT_WORDS,
+    MOST_RECORDS,
     PAST_LIBC,
     PROCESS,
     RECORD,
     RING,
     RING_HEADER,
-    STACK_WORDS,
+    RING_RECORD,
     VERSION,
     WORD,
 )
@@ -41,8 +39,6 @@ from gdbcuda.rings.ring_layout import (
 HEADER, SIZE = RING_HEADER * WORD, ENTRY["SIZE"] * WORD
 TEXT = ENTRY["TEXT"] * WORD
 Progress = Callable[[int], None]  # told how many bytes have been read
-PARTS = (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS)
-NOTHING = (0,) * max(PARTS)
 OFTEN, PIECE = 1 << 10, 1 << 18  # records of a ring, and bytes of those that are kept, between two looks at the clock
 PIDS = 1 << 22  # Linux has no larger ones
 LARGEST_TIME = 1 << 62  # nanoseconds
@@ -124,7 +120,7 @@ class RingFile:
 
     lwp: int
     pid: int
-    clock: ring.Words
+    clock: ring_words.Words
     records: list[ring.Record]
     begun: int
     is_kept: bool = False
@@ -146,12 +142,26 @@ def untold(count: int) -> None:
     """Nobody wants to know how far the reading has come."""
 
 
-def ring_file(raw: bytes, told: Progress = untold) -> RingFile:
-    """`UserError` for what is no such file. ``told``: of each piece that has been read, in bytes."""
+def ring_file(raw: bytes, told: Progress = untold, again: bytes | None = None) -> RingFile:
+    """`UserError` for what is no such file. ``told``: of each piece that has been read, in bytes. ``again``: its
+    `fronts` as they were behind ``raw``, where a thread may have written meanwhile; what it has begun to overwrite
+    is left out."""
     head, records = header(raw)
     found = sorted(records_in(raw, records, told))
     begun = found[-1].position if found else 0
-    return made(head, [one for one in found if one.position > begun - records], begun)
+    found = [one for one in found if one.position > begun - records]
+    return made(head, found if again is None else still_there(found, records, again), begun)
+
+
+def fronts(raw: bytes) -> tuple[int, int]:
+    """(where they begin in the file of a ring, how many bytes they have)"""
+    _, records = header(raw)
+    return HEADER, min(records, (len(raw) - HEADER) // ring.FRONT_SIZE) * ring.FRONT_SIZE
+
+
+def still_there(found: list[ring.Record], records: int, again: bytes) -> list[ring.Record]:
+    positions = memoryview(again).cast("Q")[RECORD["POSITION"] :: FRONT["SIZE"]].tolist()
+    return [one for one in found if positions[(one.position - 1) % records] == one.position]
 
 
 def kept_file(raw: bytes, told: Progress = untold) -> RingFile:
@@ -165,17 +175,17 @@ def kept_file(raw: bytes, told: Progress = untold) -> RingFile:
     return made_of
 
 
-def header(raw: bytes) -> tuple[ring.Words, int]:
+def header(raw: bytes) -> tuple[ring_words.Words, int]:
     if len(raw) < HEADER:
         raise UserError("its beginning is missing")
     head = struct.unpack_from(f"<{RING['SIZE']}Q", raw)
     records = head[RING["RECORDS"]]
-    if not 0 < records <= ring.MOST_RECORDS or records & records - 1:
+    if not 0 < records <= MOST_RECORDS or records & records - 1:
         raise UserError("no ring of gdbcuda trace")
     return head, records
 
 
-def made(head: ring.Words, records: list[ring.Record], begun: int) -> RingFile:
+def made(head: ring_words.Words, records: list[ring.Record], begun: int) -> RingFile:
     clock = tuple(head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1])
     before = head[RING["BEFORE"]]
     here = [one for one in records if one.position > before]
@@ -184,22 +194,19 @@ def made(head: ring.Words, records: list[ring.Record], begun: int) -> RingFile:
 
 def records_in(raw: bytes, records: int, told: Progress) -> Iterator[ring.Record]:
     """Each that is where it belongs."""
-    count = min((len(raw) - HEADER) // ring.FRONT_SIZE, records)
-    for place, front in enumerate(words_at(raw, HEADER, ring.FRONT_SIZE, count)):
+    at, size = fronts(raw)
+    count = size // ring.FRONT_SIZE
+    for place, front in enumerate(struct.iter_unpack(f"<{FRONT['SIZE']}Q", memoryview(raw)[at : at + size])):
         if place % OFTEN == 0:
-            told(min(OFTEN, count - place) * (ring.FRONT_SIZE + ring.REST_SIZE))
+            told(min(OFTEN, count - place) * RING_RECORD * WORD)
         position = front[RECORD["POSITION"]]
         if not position or (position - 1) % records != place:
             continue
-        at = HEADER + records * ring.FRONT_SIZE + place * ring.REST_SIZE
-        one = ring.record(ring.whole(front, next(words_at(raw, at, ring.REST_SIZE, 1), None)), position)
+        function = front[RECORD["FUNCTION"]]
+        at = HEADER + records * ring.FRONT_SIZE + ring_words.place_of(function) * WORD
+        one = ring.record(ring_words.whole(front, ring_words.more_words(raw, at, function)), position)
         if one is not None:
             yield one
-
-
-def words_at(raw: bytes, at: int, size: int, count: int) -> Iterator[ring.Words]:
-    there = max(0, min(len(raw) - at, count * size)) // size * size
-    return struct.iter_unpack(f"<{size // WORD}Q", raw[at : at + there])
 
 
 def kept_records(raw: bytes, told: Progress) -> Iterator[ring.Record]:
@@ -212,7 +219,7 @@ def kept_records(raw: bytes, told: Progress) -> Iterator[ring.Record]:
         if found is None or end > len(raw):
             return
         words = struct.unpack_from(f"<{count}Q", raw, at + WORD)
-        one = ring.record(whole(words, found), words[RECORD["POSITION"]])
+        one = ring.record(ring_words.unpacked(words, found), words[RECORD["POSITION"]])
         if one is not None and one.position:
             yield one
         at = end
@@ -225,14 +232,4 @@ def kept_records(raw: bytes, told: Progress) -> Iterator[ring.Record]:
 def sizes(shape: int) -> tuple[int, ...] | None:
     """How many words each part of a record has; None for what is no record."""
     found = tuple(shape >> shift & 0xFF for shift in (0, 8, 16, 24, 32))
-    return None if shape >> 40 or any(size > most for size, most in zip(found, PARTS)) else found
-
-
-def whole(words: ring.Words, found: tuple[int, ...]) -> ring.Words:
-    """A record as it is in a ring."""
-    at = RECORD["STACK"]
-    parts = words[:at]
-    for size, most in zip(found, PARTS):
-        parts += words[at : at + size] + NOTHING[size:most]
-        at += size
-    return parts
+    return None if shape >> 40 or any(size > most for size, most in zip(found, ring_words.PARTS)) else found

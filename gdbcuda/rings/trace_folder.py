@@ -13,9 +13,9 @@ from gdbcuda.calls.reader import BEGIN, END, Event, Log
 from gdbcuda.calls.record import DIGITS, FORMAT, Call
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
-from gdbcuda.files.reading import open_source
+from gdbcuda.files.reading import Source, open_source
 from gdbcuda.gpu.gpu_file import gpu_file
-from gdbcuda.rings import ring, trace_files
+from gdbcuda.rings import ring_words, trace_files
 from gdbcuda.rings.process_reading import ProcessReading
 from gdbcuda.rings.ring_calls import NANOSECONDS
 from gdbcuda.rings.ring_layout import PYTHON_STACKS
@@ -39,14 +39,14 @@ class TraceFolder:
         self.path = path
         self.names = listed(path)
         self.problems: list[str] = []
-        self.processes = self.read_each(PROCESS, trace_files.process)
+        self.processes = self.read_each(PROCESS, lambda file: trace_files.process(all_of(file)))
         if {*self.names} <= {CONDITION, FILTERS, PYTHON_NAMES}:
             raise UserError(f"nothing was recorded into {path}: no call was made of a function that is recorded, "
                             "or the program could not write there", page="trace")  # fmt: skip
         if not self.processes:
             raise UserError(f"cannot read {path}: it is a folder without what gdbcuda trace writes"
                             f"{' (' + self.problems[0] + ')' if self.problems else ''}")  # fmt: skip
-        self.gpu_files = [one for _, one in self.read_each(OF_GPU, gpu_file)]
+        self.gpu_files = [one for _, one in self.read_each(OF_GPU, lambda file: gpu_file(all_of(file)))]
         of_threads = [name for name in self.names if any(one.fullmatch(name) for one in (RING, KEPT, OF_GPU))]
         self.size = sum(os.path.getsize(os.path.join(path, name)) for name in of_threads)
         self.began: int = min(one.monotonic for _, one in self.processes)
@@ -62,7 +62,7 @@ class TraceFolder:
                 "started": first.realtime / NANOSECONDS, "program": program, "cuda": table.cuda, "nvml": table.nvml,
                 "objects": []}  # fmt: skip
 
-    def read_each(self, names: re.Pattern[str], read: Callable[[bytes], Any]) -> list[tuple[str, Any]]:
+    def read_each(self, names: re.Pattern[str], read: Callable[[Source], Any]) -> list[tuple[str, Any]]:
         """(what its name begins with, what is in the file) of each that can be read."""
         found = []
         for name in self.names:
@@ -70,7 +70,7 @@ class TraceFolder:
             if matched is None:
                 continue
             try:
-                found.append((matched[1], read(contents(os.path.join(self.path, name)))))
+                found.append((matched[1], read(open_source(os.path.join(self.path, name)))))
             except UserError as problem:
                 self.problems.append(f"{name}: {str(problem).rpartition(': ')[2]}")
         return found
@@ -117,8 +117,8 @@ class TraceFolder:
 
     def rings(self, told: Progress) -> dict[str, list[RingFile]]:
         """By process. What is taken out of a ring is kept first, so that is read last."""
-        threads = dict(self.read_each(RING, lambda raw: trace_files.ring_file(raw, told)))
-        for thread, one in self.read_each(KEPT, lambda raw: trace_files.kept_file(raw, told)):
+        threads = dict(self.read_each(RING, lambda file: ring_of(file, told)))
+        for thread, one in self.read_each(KEPT, lambda file: trace_files.kept_file(all_of(file), told)):
             threads[thread] = threads[thread].joined(one) if thread in threads else one
         found: dict[str, list[RingFile]] = {}
         for thread, one in threads.items():
@@ -137,11 +137,20 @@ def listed(path: str) -> list[str]:
 
 
 def contents(path: str) -> bytes:
-    source = open_source(path)
+    return all_of(open_source(path))
+
+
+def all_of(source: Source) -> bytes:
     return source.read(0, source.size, "it")
 
 
-def nanoseconds_a_tick(clocks: Iterable[ring.Words]) -> float:
+def ring_of(source: Source, told: Progress) -> RingFile:
+    """What is made of it takes so long that a fast thread overwrites all: its file is read twice at once."""
+    raw = all_of(source)
+    return trace_files.ring_file(raw, told, source.read(*trace_files.fronts(raw), "it"))
+
+
+def nanoseconds_a_tick(clocks: Iterable[ring_words.Words]) -> float:
     """By the longest time between two looks at the clock: all processors of a machine count alike."""
     longest, rate = 0, 1.0
     for ticks, ns, later_ticks, later_ns in clocks:

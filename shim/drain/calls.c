@@ -51,20 +51,40 @@ static word *appended(word *to, const word *from, word count)
     return to + count;
 }
 
-void calls_add(struct drained *ring, const word *record, int has_returned)
+/* How many words of it a record has, or as many as it may have. */
+static word count_of(word function, word begin, word end, word most)
 {
-    struct shape shape = shape_of(ring->process, record[RECORD_FUNCTION]);
-    word outs = has_returned && !(int)record[RECORD_RESULT] ? shape.outs : 0, callers = 0;
-    while (callers < MOST_CALLERS && record[RECORD_CALLERS + callers])
-        callers++;
-    word *call = (word *)(ring->waiting + ring->waiting_size), *end = appended(call + 1, record, RECORD_STACK);
-    end = appended(end, record + RECORD_STACK, shape.stack);
-    end = appended(end, record + RECORD_FLOATS, shape.floats);
-    end = appended(end, record + RECORD_OUTS, outs);
-    end = appended(end, record + RECORD_INS, shape.ins);
-    end = appended(end, record + RECORD_CALLERS, callers);
-    call[0] = CALL_BEGINS | shape.stack | (word)shape.floats << 8 | outs << 16 | (word)shape.ins << 24 | callers << 32;
+    word found = function >> begin & ((1ul << (end - begin)) - 1);
+    return found < most ? found : most;
+}
+
+/* CALLERS end with a 0 where there are fewer. */
+static word callers_in(const word *callers, word room)
+{
+    word found = 0;
+    while (found < room && callers[found])
+        found++;
+    return found;
+}
+
+void calls_add(struct drained *ring, const struct call *call, int has_returned)
+{
+    word function = call->front[FRONT_FUNCTION], is_in_front = function >> HAS_OUT_BIT & 1;
+    word stack = count_of(function, STACK_BIT, FLOATS_BIT, STACK_WORDS);
+    word floats = count_of(function, FLOATS_BIT, OUTS_BIT, FLOATS);
+    word room = count_of(function, OUTS_BIT, INS_BIT, OUT_WORDS), ins = count_of(function, INS_BIT, CALLERS_BIT, IN_WORDS);
+    const word *more_outs = call->more + stack + floats, *callers = more_outs + room + ins;
+    word caller_count = callers_in(callers, count_of(function, CALLERS_BIT, HAS_OUT_BIT, MOST_CALLERS));
+    const word *outs = is_in_front ? call->front + FRONT_OUTS : more_outs;
+    word out_count = has_returned && !(int)call->front[FRONT_RESULT] ? (is_in_front ? FRONT_OUT_WORDS : room) : 0;
+    word *begin = (word *)(ring->waiting + ring->waiting_size), *end = appended(begin + 1, call->front, FRONT_OUTS);
+    end = appended(end, call->more, stack + floats);
+    end = appended(end, outs, out_count);
+    end = appended(end, more_outs + room, ins);
+    end = appended(end, callers, caller_count);
+    begin[0] = CALL_BEGINS | stack | floats << 8 | out_count << 16 | ins << 24 | caller_count << 32;
+    begin[1 + FRONT_FUNCTION] = count_of(function, 0, STACK_BIT, MOST_FUNCTIONS);
     if (!has_returned)
-        call[1 + RECORD_DONE] = 0;
-    ring->waiting_size += (word)((char *)end - (char *)call);
+        begin[1 + FRONT_DONE] = 0;
+    ring->waiting_size += (word)((char *)end - (char *)begin);
 }

@@ -10,45 +10,36 @@
 #define LONGEST_NAME 64
 #define MOST_OPEN 64 /* calls of a thread inside each other whose returns are waited for */
 
-struct shape {
-    unsigned char is_known, stack, floats, outs, ins;
-};
-
-/* A file PID-NUMBER.process, and what is known of its functions. */
-struct traced_process {
-    struct traced_process *following;
-    char name[LONGEST_NAME]; /* without what is behind the dot */
-    struct shape shapes[MOST_FUNCTIONS];
+/* As it is in a ring: what it has beside its front is one behind the other. */
+struct call {
+    word front[FRONT_SIZE], more[RECORD_SIZE];
 };
 
 /* The calls of one thread go from its ring to a file, which is sound up to SIZE. */
 struct drained {
     struct drained *following;
-    struct traced_process *process;
     char name[LONGEST_NAME];
     pid_t pid;
     const word *ring;
     word records, next; /* the position that is read next; calls before it may be open, */
     word skipped_to;    /* and where the last ones that were left out end */
-    word open_count, open[MOST_OPEN][RECORD_SIZE];
+    word open_count;
+    struct call open[MOST_OPEN];
     int calls, is_over;
     word size, waiting_size;
     char *waiting;
 };
 
 /* rings.c */
-struct drained *ring_opened(const char *file_name, struct traced_process *process);
+struct drained *ring_opened(const char *file_name);
 int drain(struct drained *ring); /* whether there was anything */
 void drain_last(struct drained *ring); /* its process has ended */
 
 /* calls.c */
 int calls_created(const struct drained *ring);
 int calls_have_room(const struct drained *ring);
-void calls_add(struct drained *ring, const word *record, int has_returned);
+void calls_add(struct drained *ring, const struct call *call, int has_returned);
 int calls_write(struct drained *ring);
-
-/* functions.c */
-struct shape shape_of(struct traced_process *process, word function);
 
 /* processes.c */
 void process_seen(pid_t pid);

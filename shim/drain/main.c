@@ -17,7 +17,6 @@
 
 int folder;
 static struct drained *rings;
-static struct traced_process *processes;
 
 void name_with(char *to, const char *name, const char *ending)
 {
@@ -30,32 +29,13 @@ static int ends_in(const char *name, const char *ending)
     return size > wanted && size < LONGEST_NAME && !strcmp(name + size - wanted, ending);
 }
 
-/* Of "70-1-71.ring" it is "70-1". */
-static struct traced_process *process_of(const char *ring)
-{
-    char name[LONGEST_NAME] = "";
-    memcpy(name, ring, strcspn(ring, "."));
-    char *last = strrchr(name, '-');
-    if (last)
-        *last = 0;
-    struct traced_process *one = processes;
-    while (one && strcmp(one->name, name))
-        one = one->following;
-    if (one || !(one = calloc(1, sizeof *one)))
-        return one;
-    strcpy(one->name, name);
-    one->following = processes;
-    return processes = one;
-}
-
 static void see_ring(const char *file_name)
 {
     size_t size = strcspn(file_name, ".");
     for (struct drained *one = rings; one; one = one->following)
         if (strlen(one->name) == size && !strncmp(one->name, file_name, size))
             return;
-    struct traced_process *process = process_of(file_name);
-    struct drained *made = process ? ring_opened(file_name, process) : 0;
+    struct drained *made = ring_opened(file_name);
     if (made) {
         process_seen(made->pid);
         made->following = rings;

@@ -25,13 +25,13 @@ static const word *mapped(const char *file_name, word *records)
     if (file >= 0)
         close(file);
     int is_sound = *records && *records <= MOST_RECORDS && !(*records & (*records - 1)) &&
-                   (word)about.st_size >= HEADER + *records * RING_RECORD * sizeof(word);
+                   (word)about.st_size >= ring_size(*records);
     if (found && !is_sound)
         munmap((void *)found, (size_t)about.st_size);
     return is_sound ? found : 0;
 }
 
-struct drained *ring_opened(const char *file_name, struct traced_process *process)
+struct drained *ring_opened(const char *file_name)
 {
     word records;
     const word *found = mapped(file_name, &records);
@@ -39,7 +39,7 @@ struct drained *ring_opened(const char *file_name, struct traced_process *proces
     char *waiting = ring ? malloc(1 << 20) : 0;
     if (!waiting)
         return 0;
-    *ring = (struct drained){.process = process, .ring = found, .records = records, .waiting = waiting,
+    *ring = (struct drained){.ring = found, .records = records, .waiting = waiting,
                              .next = found[RING_BEFORE] + 1, .pid = (pid_t)strtol(file_name, 0, 10)};
     memcpy(ring->name, file_name, (size_t)(strrchr(file_name, '.') - file_name));
     ring->calls = calls_created(ring);
@@ -56,9 +56,10 @@ static const word *place(const struct drained *ring, word position)
     return ring->ring + RING_HEADER + index_of(ring, position) * FRONT_SIZE;
 }
 
-static const word *rest_of(const struct drained *ring, word position)
+static const word *more_of(const struct drained *ring, word function)
 {
-    return ring->ring + RING_HEADER + ring->records * FRONT_SIZE + index_of(ring, position) * REST_SIZE;
+    word at = function >> PLACE_BIT & (ring->records * MORE_ROOM - 1);
+    return ring->ring + RING_HEADER + ring->records * FRONT_SIZE + at;
 }
 
 static word seen(const word *at)
@@ -67,65 +68,66 @@ static word seen(const word *at)
 }
 
 /* 0 where another call has taken its place. A call that returns while it is copied has returned, or not. */
-static int copied(const struct drained *ring, word position, word *to)
+static int copied(const struct drained *ring, word position, struct call *to)
 {
     const word *from = place(ring, position);
     word before = seen(from + FRONT_POSITION), done = seen(from + FRONT_DONE);
-    word parts = from[FRONT_FUNCTION];
-    memcpy(to, from, FRONT_OUTS * sizeof(word));
-    if (parts & (HAS_ARGUMENTS | HAS_OUTS | HAS_CALLERS))
-        memcpy(to + RECORD_STACK, rest_of(ring, position), REST_SIZE * sizeof(word));
-    if (!(parts & HAS_OUTS))
-        memcpy(to + RECORD_OUTS, from + FRONT_OUTS, FRONT_OUT_WORDS * sizeof(word));
-    if (!(parts & HAS_CALLERS))
-        to[RECORD_CALLERS] = 0;
-    to[RECORD_FUNCTION] = (unsigned)parts;
-    to[RECORD_DONE] = done;
+    memcpy(to->front, from, sizeof to->front);
+    word function = to->front[FRONT_FUNCTION];
+    if (function >> STACK_BIT & ((1ul << (HAS_OUT_BIT - STACK_BIT)) - 1))
+        memcpy(to->more, more_of(ring, function), sizeof to->more);
+    to->front[FRONT_DONE] = done;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return before == position && seen(from + FRONT_POSITION) == position;
+}
+
+static int has_returned(const struct call *call)
+{
+    return call->front[FRONT_DONE] == call->front[FRONT_POSITION];
 }
 
 /* The calls that were open: those that have returned, and those whose place is taken or whose process has ended. */
 static void look_again(struct drained *ring, int is_over)
 {
-    word kept = 0, record[RECORD_SIZE];
+    word kept = 0;
+    struct call call;
     for (word i = 0; i < ring->open_count; i++) {
-        word position = ring->open[i][RECORD_POSITION];
-        int is_there = copied(ring, position, record), has_returned = is_there && record[RECORD_DONE] == position;
-        if (calls_have_room(ring) && (has_returned || !is_there || is_over))
-            calls_add(ring, is_there ? record : ring->open[i], has_returned);
+        int is_there = copied(ring, ring->open[i].front[FRONT_POSITION], &call), is_done = is_there && has_returned(&call);
+        if (calls_have_room(ring) && (is_done || !is_there || is_over))
+            calls_add(ring, is_there ? &call : &ring->open[i], is_done);
         else
-            memmove(ring->open[kept++], ring->open[i], sizeof record);
+            memmove(&ring->open[kept++], &ring->open[i], sizeof call);
     }
     ring->open_count = kept;
 }
 
-static void take(struct drained *ring, const word *record)
+static void take(struct drained *ring, const struct call *call)
 {
-    int has_returned = record[RECORD_DONE] == record[RECORD_POSITION];
-    if (has_returned || ring->open_count == MOST_OPEN)
-        calls_add(ring, record, has_returned);
+    if (has_returned(call) || ring->open_count == MOST_OPEN)
+        calls_add(ring, call, has_returned(call));
     else
-        memcpy(ring->open[ring->open_count++], record, RECORD_SIZE * sizeof(word));
+        ring->open[ring->open_count++] = *call;
 }
 
 /* Of what was left out last what is still there. */
 static void take_skipped(struct drained *ring)
 {
-    word record[RECORD_SIZE], first = ring->skipped_to - ring->records / LEFT_OUT;
+    struct call call;
+    word first = ring->skipped_to - ring->records / LEFT_OUT;
     for (word position = first; position < ring->skipped_to; position++)
-        if (copied(ring, position, record) && (calls_have_room(ring) || calls_write(ring)))
-            take(ring, record);
+        if (copied(ring, position, &call) && (calls_have_room(ring) || calls_write(ring)))
+            take(ring, &call);
     ring->skipped_to = 0;
 }
 
 static word step(struct drained *ring)
 {
-    word record[RECORD_SIZE], there = seen(place(ring, ring->next) + FRONT_POSITION);
+    struct call call;
+    word there = seen(place(ring, ring->next) + FRONT_POSITION);
     if (there < ring->next)
         return 0;
-    if (there == ring->next && copied(ring, there, record)) {
-        take(ring, record);
+    if (there == ring->next && copied(ring, there, &call)) {
+        take(ring, &call);
         return ring->next++;
     }
     there = seen(place(ring, ring->next) + FRONT_POSITION);
@@ -160,7 +162,7 @@ void drain_last(struct drained *ring)
         name_with(name, ring->name, ".ring");
         unlinkat(folder, name, 0);
     }
-    munmap((void *)ring->ring, HEADER + ring->records * RING_RECORD * sizeof(word));
+    munmap((void *)ring->ring, ring_size(ring->records));
     close(ring->calls);
     free(ring->waiting);
     ring->is_over = 1;

@@ -1,7 +1,7 @@
 # gdbcuda-drain: what gdbcuda trace --all starts beside the program.
 
 DRAIN := build/gdbcuda-drain
-DRAIN_SOURCES := $(wildcard drain/*.c) trace/named.c $(TRACE_BUILD)/functions.c
+DRAIN_SOURCES := $(wildcard drain/*.c)
 
 ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 ALL += $(DRAIN)

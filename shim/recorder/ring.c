@@ -56,7 +56,7 @@ void ring_look_at_clock(word *ring)
 /* A child that is forked gets zeros, and so an empty ring of its own. */
 static word *mapped(word records)
 {
-    word size = (RING_HEADER + records * RING_RECORD) * sizeof(word);
+    word size = ring_size(records);
     word at = (word)system_call(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (word)-1, 0);
     if (at >= FAILED)
@@ -84,9 +84,15 @@ static void begin(word *ring, word records)
     ring[RING_RECORDS] = records;
 }
 
+static word records_wanted(void)
+{
+    word wanted = gdbcuda_recorder_v1[STATE_RECORDS];
+    return wanted < MOST_RECORDS ? wanted : MOST_RECORDS;
+}
+
 static word *made(void)
 {
-    word *state = gdbcuda_recorder_v1, records = state[STATE_RECORDS];
+    word *state = gdbcuda_recorder_v1, records = records_wanted();
     word number = __atomic_fetch_add(&state[STATE_COUNT], 1, __ATOMIC_SEQ_CST);
     word *ring = number < MOST_RINGS ? mapped(records) : 0;
     if (!ring)
@@ -108,7 +114,7 @@ word *ring_made(void)
     if (ring != BUSY && !confined) {
         gdbcuda_ring = BUSY;
         if (wiped)
-            begin(wiped, gdbcuda_recorder_v1[STATE_RECORDS]);
+            begin(wiped, records_wanted());
         ring = wiped ? wiped : made();
         gdbcuda_ring = ring ? ring : BUSY;
         if (ring)

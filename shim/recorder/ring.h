@@ -15,6 +15,12 @@ extern word gdbcuda_functions_v1[MOST_FUNCTIONS * FUNCTION_SIZE];
 extern __thread word *gdbcuda_ring __attribute__((tls_model("initial-exec"), visibility("hidden")));
 #define BUSY ((word *)1) /* the ring is being made: a signal handler must not make another one */
 
+/* Bytes. */
+static inline word ring_size(word records)
+{
+    return (RING_HEADER + records * RING_RECORD + PAST_ROOM) * sizeof(word);
+}
+
 /* Makes the calling thread's; 0 where there is none, which is counted. */
 word *ring_made(void);
 

@@ -13,30 +13,30 @@
 
     /* Those beside rdx, r10 and r11. */
     .macro keep_others
-    mov %rdi, IN_FRAME(0)
-    mov %rsi, IN_FRAME(1)
-    mov %rcx, IN_FRAME(3)
-    mov %r8, IN_FRAME(4)
-    mov %r9, IN_FRAME(5)
+    mov %rdi, IN_FRAME(FRAME_REGISTERS)
+    mov %rsi, IN_FRAME(FRAME_REGISTERS + 1)
+    mov %rcx, IN_FRAME(FRAME_REGISTERS + 3)
+    mov %r8, IN_FRAME(FRAME_REGISTERS + 4)
+    mov %r9, IN_FRAME(FRAME_REGISTERS + 5)
     .endm
 
     .macro others_back
-    mov IN_FRAME(0), %rdi
-    mov IN_FRAME(1), %rsi
-    mov IN_FRAME(3), %rcx
-    mov IN_FRAME(4), %r8
-    mov IN_FRAME(5), %r9
+    mov IN_FRAME(FRAME_REGISTERS), %rdi
+    mov IN_FRAME(FRAME_REGISTERS + 1), %rsi
+    mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
+    mov IN_FRAME(FRAME_REGISTERS + 4), %r8
+    mov IN_FRAME(FRAME_REGISTERS + 5), %r9
     .endm
 
     /* With the registers that it was called with; those that it leaves are in the frame then. */
     .macro call_original
-    mov IN_FRAME(2), %rdx
+    mov IN_FRAME(FRAME_REGISTERS + 2), %rdx
     mov IN_FRAME(FRAME_R10), %r10
     mov IN_FRAME(FRAME_R11), %r11
     mov -8(%rbp), %rax
     call *IN_FRAME(FRAME_ORIGINAL)
     mov %rax, IN_FRAME(FRAME_RESULT)
-    mov %rdx, IN_FRAME(2)
+    mov %rdx, IN_FRAME(FRAME_REGISTERS + 2)
     mov %r10, IN_FRAME(FRAME_R10)
     mov %r11, IN_FRAME(FRAME_R11)
     .endm
@@ -62,6 +62,7 @@ gdbcuda_slots_v1:
     .size gdbcuda_slots_v1, . - gdbcuda_slots_v1
 
     .type gdbcuda_recorded_call, @function
+    .balign 64
 gdbcuda_recorded_call:
     .cfi_startproc
     .cfi_def_cfa_offset 16
@@ -73,12 +74,11 @@ gdbcuda_recorded_call:
     lea 8(%rsp), %rbp
     .cfi_def_cfa %rbp, 16
     sub $(FRAME_SIZE * 8), %rsp
-    mov %rax, IN_FRAME(FRAME_FUNCTION)
-    mov %rdx, IN_FRAME(2)
+    mov %rdx, IN_FRAME(FRAME_REGISTERS + 2)
     mov %r10, IN_FRAME(FRAME_R10)
     mov %r11, IN_FRAME(FRAME_R11)
 
-    /* As gdbcuda_entered, where of a call only registers are noted and its thread has a ring. */
+    /* As gdbcuda_entered, where of a call only words are noted and its thread has a ring. */
     mov gdbcuda_ring@gottpoff(%rip), %r10
     mov %fs:(%r10), %r10
     imul $AT(FUNCTION_SIZE), %rax, %rax
@@ -91,41 +91,45 @@ gdbcuda_recorded_call:
     or AT(STATE_CALLERS) + recorder_here(%rip), %rdx
     or AT(STATE_AROUND) + recorder_here(%rip), %rdx
     jnz entered
-    mov AT(FUNCTION_SHAPE)(%r11), %rdx
-    test $IS_PLAIN, %dl
+    testb $IS_PLAIN, AT(FUNCTION_SHAPE)(%r11)
     jz entered
+    mov AT(RING_RECORDS)(%r10), %rdx
+    dec %rdx
+    js entered
     mov AT(FUNCTION_ORIGINAL)(%r11), %rax
     mov %rax, IN_FRAME(FRAME_ORIGINAL)
-    mov AT(RING_RECORDS)(%r10), %r11
-    dec %r11
-    js entered
     mov $1, %eax
     xadd %rax, AT(RING_HEAD)(%r10)
-    and %rax, %r11
-    shl $FRONT_SIZE_BITS, %r11
-    lea AT(RING_HEADER)(%r10, %r11), %r11
+    mov %rdx, IN_FRAME(FRAME_RESULT)
+    and %rax, %rdx
+    shl $FRONT_SIZE_BITS, %rdx
+    lea AT(RING_HEADER)(%r10, %rdx), %rdx
     inc %rax
-    movq $0, AT(FRONT_POSITION)(%r11)
-    movq $0, AT(FRONT_DONE)(%r11)
-    movq $0, AT(FRONT_OUTS)(%r11)
     mov %rax, IN_FRAME(FRAME_POSITION)
     mov %r10, IN_FRAME(FRAME_RING)
-    mov %r11, IN_FRAME(FRAME_RECORD)
-    shr $OUTS_BIT, %rdx
-    shl $OUTS_BIT, %rdx
-    or IN_FRAME(FRAME_FUNCTION), %rdx
-    mov %rdx, AT(FRONT_FUNCTION)(%r11)
-    mov 8(%rbp), %rdx
-    mov %rdx, AT(FRONT_BACK)(%r11)
-    lea 16(%rbp), %rdx
-    mov %rdx, AT(FRONT_TOP)(%r11)
-    mov IN_FRAME(2), %rdx
-    mov %rdi, AT(FRONT_REGISTERS)(%r11)
-    mov %rsi, AT(FRONT_REGISTERS + 1)(%r11)
-    mov %rdx, AT(FRONT_REGISTERS + 2)(%r11)
-    mov %rcx, AT(FRONT_REGISTERS + 3)(%r11)
-    mov %r8, AT(FRONT_REGISTERS + 4)(%r11)
-    mov %r9, AT(FRONT_REGISTERS + 5)(%r11)
+    mov %rdx, IN_FRAME(FRAME_RECORD)
+    xor %eax, %eax
+    mov %rax, AT(FRONT_POSITION)(%rdx)
+    mov %rax, AT(FRONT_DONE)(%rdx)
+    mov %rax, AT(FRONT_OUTS)(%rdx)
+    mov AT(FUNCTION_RECORDED)(%r11), %rax
+    mov %rax, AT(FRONT_FUNCTION)(%rdx)
+    mov 8(%rbp), %rax
+    mov %rax, AT(FRONT_BACK)(%rdx)
+    lea 16(%rbp), %rax
+    mov %rax, AT(FRONT_TOP)(%rdx)
+    mov IN_FRAME(FRAME_REGISTERS + 2), %rax
+    mov %rdi, AT(FRONT_REGISTERS)(%rdx)
+    mov %rsi, AT(FRONT_REGISTERS + 1)(%rdx)
+    mov %rax, AT(FRONT_REGISTERS + 2)(%rdx)
+    mov %rcx, AT(FRONT_REGISTERS + 3)(%rdx)
+    mov %r8, AT(FRONT_REGISTERS + 4)(%rdx)
+    mov %r9, AT(FRONT_REGISTERS + 5)(%rdx)
+    cmpq $0, AT(FUNCTION_ROOM)(%r11)
+    mov %rdx, %rax
+    jne has_more
+begun:
+    mov %rax, %r11
     rdtsc
     shl $32, %rdx
     or %rdx, %rax
@@ -160,13 +164,20 @@ go:
     jnz left
     testb $HAS_PLAIN_OUT, AT(FUNCTION_SHAPE)(%rax)
     jz done
-    mov %rcx, IN_FRAME(3)
-    mov %r8, IN_FRAME(4)
-    mov %r9, IN_FRAME(5)
+    mov %rcx, IN_FRAME(FRAME_REGISTERS + 3)
+    mov %r8, IN_FRAME(FRAME_REGISTERS + 4)
+    mov %r9, IN_FRAME(FRAME_REGISTERS + 5)
     mov AT(FUNCTION_OUTS)(%rax), %eax
     movzbl %al, %ecx
     shr $8, %eax
     mov AT(FRONT_REGISTERS)(%r11, %rcx, 8), %rcx
+    lea -1(%rcx, %rax), %r8
+    mov %rcx, %r9
+    xor %rbp, %r9
+    xor %rbp, %r8
+    or %r8, %r9
+    shr $PAGE_BITS, %r9
+    jz written /* as in most calls: beside the return address */
     mov %rcx, %r9
     shr $PAGE_BITS, %r9
     mov %r9d, %r8d
@@ -181,6 +192,7 @@ go:
     shr $PAGE_BITS, %r8
     cmp %r9, %r8
     jne not_seen
+written:
     mov %rax, AT(FRONT_OUTS)(%r11)
     cmp $4, %eax
     je 1f
@@ -188,14 +200,14 @@ go:
     jmp 2f
 1:  mov (%rcx), %ecx
 2:  mov %rcx, AT(FRONT_OUTS + 1)(%r11)
-    mov IN_FRAME(3), %rcx
-    mov IN_FRAME(4), %r8
-    mov IN_FRAME(5), %r9
+    mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
+    mov IN_FRAME(FRAME_REGISTERS + 4), %r8
+    mov IN_FRAME(FRAME_REGISTERS + 5), %r9
 done:
     mov IN_FRAME(FRAME_POSITION), %rax
     mov %rax, AT(FRONT_DONE)(%r11)
 back:
-    mov IN_FRAME(2), %rdx
+    mov IN_FRAME(FRAME_REGISTERS + 2), %rdx
     mov IN_FRAME(FRAME_R10), %r10
     mov IN_FRAME(FRAME_R11), %r11
     mov IN_FRAME(FRAME_RESULT), %rax
@@ -208,6 +220,49 @@ back:
     ret
     .cfi_restore_state
 
+    /* What the call has on the stack goes to the function and into the record. So many words are nearly always there, and
+     * whoever counts them guesses wrong. */
+has_more:
+    mov AT(FUNCTION_ROOM)(%r11), %rdx
+    xadd %rdx, AT(RING_MORE)(%r10)
+    mov IN_FRAME(FRAME_RESULT), %r11 /* records - 1 */
+    inc %r11
+    shl $FRONT_SIZE_BITS, %r11
+    lea AT(RING_HEADER)(%r10, %r11), %r10 /* behind the fronts */
+    shr $(FRONT_SIZE_BITS - MORE_ROOM_BITS), %r11
+    dec %r11
+    and %r11, %rdx
+    lea (%r10, %rdx, 8), %r11
+    mov IN_FRAME(FRAME_RING), %r10
+    shl $PLACE_BIT, %rdx
+    or %rdx, AT(FRONT_FUNCTION)(%rax)
+    sub $AT(PLAIN_STACK + PLAIN_STACK % 2), %rsp
+    lea 16 + AT(PLAIN_STACK) - 1(%rbp), %rdx
+    xor %rbp, %rdx
+    shr $PAGE_BITS, %rdx
+    jnz at_end_of_page
+    .set index, 0
+    .rept PLAIN_STACK
+    mov 16 + AT(index)(%rbp), %rdx
+    mov %rdx, AT(index)(%rsp)
+    mov %rdx, AT(index)(%r11)
+    .set index, index + 1
+    .endr
+    jmp begun
+
+at_end_of_page:
+    mov %rcx, IN_FRAME(FRAME_REGISTERS + 3)
+    mov IN_FRAME(FRAME_WORDS), %rcx
+    mov AT(FUNCTION_STACK)(%rcx), %rcx
+    jrcxz 2f
+1:  mov 8(%rbp, %rcx, 8), %rdx
+    mov %rdx, -8(%rsp, %rcx, 8)
+    mov %rdx, -8(%r11, %rcx, 8)
+    dec %rcx
+    jnz 1b
+2:  mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
+    jmp begun
+
 look_at_clock:
     keep_others
     mov %r10, %rdi
@@ -216,9 +271,9 @@ look_at_clock:
     jmp go
 
 not_seen:
-    mov IN_FRAME(3), %rcx
-    mov IN_FRAME(4), %r8
-    mov IN_FRAME(5), %r9
+    mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
+    mov IN_FRAME(FRAME_REGISTERS + 4), %r8
+    mov IN_FRAME(FRAME_REGISTERS + 5), %r9
 left:
     keep_others
     lea IN_FRAME(0), %rdi

@@ -330,7 +330,7 @@ static void forget(word *ring, word size)
 
 void ring_keep(word *ring, word records)
 {
-    word size = records * RING_RECORD * sizeof(word);
+    word size = ring_size(records) - HEADER_SIZE;
     if (ring[RING_COPY])
         CALL(munmap, ring[RING_COPY], HEADER_SIZE);
     if (ring[RING_COPY] && !gdbcuda_trace.folder[0])

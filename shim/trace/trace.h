@@ -7,8 +7,6 @@
 #include "dlsym.h"
 #include "ring.h"
 
-#define MOST_RECORDS (1ul << 18) /* of a ring: 240 MB */
-
 struct api_function {
     const char *name;
     unsigned short stack, floats, makes_work;

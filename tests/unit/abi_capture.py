@@ -87,7 +87,7 @@ static void put_rings(void) {
   put_memory(state, STATE_SIZE * 8);
   for (uint64_t i = 0; i < gdbcuda_recorder_v1[STATE_COUNT]; i++) {
     uint64_t *ring = (uint64_t *)gdbcuda_recorder_v1[STATE_RINGS + i];
-    put_memory((uint64_t)ring, (RING_HEADER + ring[RING_RECORDS] * RECORD_SIZE) * 8);
+    put_memory((uint64_t)ring, (RING_HEADER + ring[RING_RECORDS] * RING_RECORD + PAST_ROOM) * 8);
   }
 }
 """

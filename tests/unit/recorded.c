@@ -17,11 +17,17 @@
 extern uint64_t gdbcuda_recorder_v1[], gdbcuda_functions_v1[];
 extern char gdbcuda_slots_v1[];
 
-enum { ADD, OUT, OUTER, JUMPS, FAILS, NOTHING };
+enum { ADD, OUT, OUTER, JUMPS, FAILS, NOTHING, LAUNCH };
 
 static long add(long a, long b, long c, long d, long e, long f, double x, long g, long h, long i)
 {
     return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + (long)(7 * x) + 8 * g + 9 * h + 10 * i;
+}
+
+/* Words on the stack, and nothing else beside the registers. */
+static long launch(long a, long b, long c, long d, long e, long f, long g, long h, long i)
+{
+    return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i;
 }
 
 static int out(uint64_t *to, uint64_t value)
@@ -38,6 +44,7 @@ static int fails(uint64_t *to)
 }
 
 static __typeof__(&add) call_add;
+static __typeof__(&launch) call_launch;
 static __typeof__(&out) call_out;
 static __typeof__(&fails) call_fails;
 
@@ -94,6 +101,21 @@ static void threads(int count)
         pthread_create(&made[i], NULL, work, (void *)(i * 1000000));
     for (int i = 0; i < count; i++)
         pthread_join(made[i], NULL);
+}
+
+static void launch_below(long used)
+{
+    volatile char below[used];
+    below[0] = 9;
+    long got = call_launch(used, 2, 3, 4, 5, 6, 7, -used, below[0]);
+    check(got == launch(used, 2, 3, 4, 5, 6, 7, -used, 9), "what came back");
+}
+
+/* From every place of a page, and of the one below it. */
+static void launches(void)
+{
+    for (long used = 16; used <= 8192; used += 16)
+        launch_below(used);
 }
 
 static void jump_over(void)
@@ -167,8 +189,9 @@ static void *step_by_step(void *unused)
     trap_on();
     long got = call_add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9);
     call_out(&found, 5);
+    got += call_launch(1, 2, 3, 4, 5, 6, 7, 8, 9);
     trap_off();
-    check(got == add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9), "what came back");
+    check(got == add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9) + launch(1, 2, 3, 4, 5, 6, 7, 8, 9), "what came back");
     return NULL;
 }
 
@@ -190,8 +213,9 @@ static void calls_in_handler(void)
     trap_on();
     long got = call_add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9);
     call_out(&found, 5);
+    got += call_launch(1, 2, 3, 4, 5, 6, 7, 8, 9);
     trap_off();
-    check(got == add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9) && found == 5, "what came back");
+    check(got == add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9) + launch(1, 2, 3, 4, 5, 6, 7, 8, 9) && found == 5, "what came back");
     fprintf(stderr, "%ld\n", instructions);
 }
 
@@ -249,6 +273,7 @@ int main(int count, char **words)
     call_out = slot(OUT, out, 0, 0, 1, 0 | sizeof(uint64_t) << 8);
     call_outer = slot(OUTER, outer, 0, 0, 0, 0);
     call_jumps = slot(JUMPS, jumps, 0, 0, 0, 0);
+    call_launch = slot(LAUNCH, launch, 3, 0, 0, 0);
     call_fails = slot(FAILS, fails, 0, 0, 1, 0 | sizeof(uint64_t) << 8);
     gdbcuda_recorder_v1[STATE_RECORDS] = strtoul(words[2], NULL, 0);
     calls = count > 4 ? strtol(words[4], NULL, 0) : 1;
@@ -256,6 +281,8 @@ int main(int count, char **words)
         threads(atoi(words[3]));
     else if (!strcmp(what, "jump"))
         jump_over();
+    else if (!strcmp(what, "launches"))
+        launches();
     else if (!strcmp(what, "fork"))
         fork_child();
     else if (!strcmp(what, "handler"))
@@ -275,7 +302,7 @@ int main(int count, char **words)
     write_all(state, STATE_SIZE * 8);
     for (uint64_t i = 0; i < gdbcuda_recorder_v1[STATE_COUNT] && i < MOST_RINGS; i++) {
         uint64_t *ring = (uint64_t *)gdbcuda_recorder_v1[STATE_RINGS + i];
-        write_all((uint64_t)ring, (RING_HEADER + ring[RING_RECORDS] * RING_RECORD) * 8);
+        write_all((uint64_t)ring, (RING_HEADER + ring[RING_RECORDS] * RING_RECORD + PAST_ROOM) * 8);
     }
     return 0;
 }

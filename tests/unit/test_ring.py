@@ -13,12 +13,26 @@ from ring_memory import reader
 from shim_support import OLDER_LIBC
 
 from gdbcuda.errors import UserError
-from gdbcuda.memory import DictMemory
+from gdbcuda.memory import DictMemory, Memory
 from gdbcuda.rings import ring
-from gdbcuda.rings.ring_layout import FRONT, NOT_READ, RING, RING_RECORD, STATE, VERSION, WORD
+from gdbcuda.rings.ring_layout import (
+    CALLERS_BIT,
+    FRONT,
+    HAS_OUT_BIT,
+    INS_BIT,
+    MORE_ROOM,
+    NOT_READ,
+    PAST_ROOM,
+    PLACE_BIT,
+    RING,
+    STACK_BIT,
+    STATE,
+    VERSION,
+    WORD,
+)
 
 HERE = Path(__file__).resolve().parent
-ADD, OUT, OUTER, JUMPS, FAILS, NOTHING = range(6)
+ADD, OUT, OUTER, JUMPS, FAILS, NOTHING, LAUNCH = range(7)
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
 Run = Callable[..., bytes]
 
@@ -80,6 +94,15 @@ def test_what_a_call_wrote_is_read_when_it_succeeded(recorded: Run) -> None:
     assert added.words[:9] == (1, 2, 3, 4, 5, 6, 7, 8, 9)
 
 
+def test_words_on_the_stack_from_every_place_of_a_page(recorded: Run) -> None:
+    ((thread, records),) = reader(recorded("launches", 64)).read()
+    assert thread.lost == 512 - 64
+    assert [(one.words[0], *map(signed, one.words[6:10])) for one in records] == [
+        (16 * at, 7, -16 * at, 9, 0) for at in range(449, 513)]  # fmt: skip
+    ((_, records),) = reader(recorded("launches", 512)).read()
+    assert [(one.words[0], signed(one.words[7])) for one in records] == [(16 * at, -16 * at) for at in range(1, 513)]
+
+
 def test_a_call_that_longjmp_leaves_has_no_return(recorded: Run) -> None:
     ((_, records),) = reader(recorded("jump", 64)).read()
     assert [(one.function, one.left is None) for one in records] == [(JUMPS, True), (OUTER, False), (OUT, False)]
@@ -108,15 +131,17 @@ def test_a_signal_handler_may_call_at_any_instruction(recorded: Run, capfd: pyte
     ((thread, records),) = one.read()
     instructions = int(capfd.readouterr().err)
     assert thread.lost == 0 and all(record.left is not None for record in records)
-    assert len(records) + one.missed == instructions + 2
+    assert len(records) + one.missed == instructions + 3
     assert one.missed > 0  # while the ring was made
     assert [record.function for record in records].count(ADD) == 1
+    assert [record.words[:9] for record in records if record.function == LAUNCH] == [tuple(range(1, 10))]
     assert {record.outs[:2] for record in records if record.function == OUT} == {(8, 7), (8, 5)}
 
 
 # -- the reader alone
 
 STATE_AT, RING_AT = 0x10000, 0x20000
+NO_MORE: dict[int, int] = {}
 
 
 def state(**fields: int) -> bytes:
@@ -126,7 +151,8 @@ def state(**fields: int) -> bytes:
     return struct.pack(f"<{len(words)}Q", *words)
 
 
-def ring_bytes(records: int, head: int, *calls: dict[str, int]) -> bytes:
+def ring_bytes(records: int, head: int, *calls: dict[str, int], more: dict[int, int] = NO_MORE) -> bytes:
+    """``more``: words behind all fronts."""
     front = [0] * ring.RING_HEADER
     front[RING["RECORDS"]], front[RING["HEAD"]] = records, head
     found = struct.pack(f"<{len(front)}Q", *front)
@@ -135,11 +161,23 @@ def ring_bytes(records: int, head: int, *calls: dict[str, int]) -> bytes:
         for name, value in call.items():
             words[FRONT[name]] = value
         found += struct.pack(f"<{len(words)}Q", *words)
-    return found.ljust((ring.RING_HEADER + 4 * RING_RECORD) * WORD, b"\0")
+    behind = [more.get(at, 0) for at in range(4 * MORE_ROOM + PAST_ROOM)]
+    return found.ljust((ring.RING_HEADER + 4 * FRONT["SIZE"]) * WORD, b"\0") + struct.pack(f"<{len(behind)}Q", *behind)
 
 
 def of_bytes(raw: bytes, **fields: int) -> ring.RingReader:
     return ring.RingReader(DictMemory({STATE_AT: state(**fields), RING_AT: raw}), STATE_AT)
+
+
+class Asked:
+    """Memory that knows how many bytes it was asked for."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory, self.sizes = memory, list[int]()
+
+    def read(self, address: int, size: int) -> bytes:
+        self.sizes.append(size)
+        return self.memory.read(address, size)
 
 
 def positions(one: ring.RingReader) -> list[int]:
@@ -174,8 +212,39 @@ def test_a_head_that_lies_costs_no_time() -> None:
     assert positions(one) == []
 
 
-def test_a_function_that_cannot_be_is_none() -> None:
-    assert positions(of_bytes(ring_bytes(4, 1, {"POSITION": 1, "FUNCTION": 1 << 40}))) == []
+@pytest.mark.parametrize("function", [11 << STACK_BIT, 33 << INS_BIT, 25 << CALLERS_BIT, (1 << 64) - 1])
+def test_more_than_a_call_can_have_is_none(function: int) -> None:
+    assert positions(of_bytes(ring_bytes(4, 1, {"POSITION": 1, "FUNCTION": function}))) == []
+
+
+@pytest.mark.parametrize("place", [4 * MORE_ROOM, (1 << 26) - 1])
+def test_what_is_beside_no_record_is_not_read(place: int) -> None:
+    function = 5 | 2 << STACK_BIT | place << PLACE_BIT
+    assert positions(of_bytes(ring_bytes(4, 1, {"POSITION": 1, "FUNCTION": function}))) == []
+
+
+def test_what_a_call_has_beside_its_front() -> None:
+    """Also where it reaches past the end of all."""
+    last = 4 * MORE_ROOM - 1
+    calls = [
+        {"POSITION": 1, "FUNCTION": 5 | 2 << STACK_BIT | 1 << INS_BIT | 3 << CALLERS_BIT | last << PLACE_BIT},
+        {"POSITION": 2, "FUNCTION": 6, "DONE": 2, "OUTS": 8},
+        {"POSITION": 3, "FUNCTION": 7 | 1 << STACK_BIT | 1 << HAS_OUT_BIT | 7 << PLACE_BIT, "DONE": 3, "OUTS": 8},
+    ]
+    more = {last: 1, last + 1: 2, last + 2: 3, last + 3: 4, last + 4: 5, 7: 9}
+    one = of_bytes(ring_bytes(4, 3, *calls, more=more))
+    ((_, (first, second, third)),) = one.read()
+    assert (first.function, first.words[6:9], first.ins[:2], first.callers) == (5, (1, 2, 0), (3, 0), (4, 5))
+    assert (second.function, second.words[6:], second.outs) == (6, (0,) * 10, (0,) * 32)
+    assert (third.function, third.words[6:8], third.outs[:2]) == (7, (9, 0), (8, 0))
+
+
+def test_what_calls_have_is_asked_for_at_once() -> None:
+    calls = [{"POSITION": at, "FUNCTION": 5 | 2 << STACK_BIT | (at * 7) << PLACE_BIT} for at in (1, 2, 3, 4)]
+    one = of_bytes(ring_bytes(4, 4, *calls))
+    one.memory = memory = Asked(one.memory)
+    assert positions(one) == [1, 2, 3, 4]
+    assert memory.sizes[2:-1] == [4 * FRONT["SIZE"] * WORD, (3 * 7 + 2) * WORD]  # between the headers
 
 
 def test_another_layout_is_refused() -> None:

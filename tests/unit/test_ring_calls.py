@@ -11,7 +11,7 @@ from gdbcuda.calls import record
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record, Ring
 from gdbcuda.rings.ring_functions import RecordedFunction
-from gdbcuda.rings.ring_layout import FUNCTION, REGISTERS, STACK_WORDS
+from gdbcuda.rings.ring_layout import FUNCTION, MORE_ROOM, MOST_CALLERS, REGISTERS, STACK_WORDS, WORD
 
 TABLE = api.load()
 RING = Ring(0x1000, lwp=7, pid=6, clock=(1000, 5_000_000_000, 3000, 5_000_001_000))  # two ticks a nanosecond
@@ -125,3 +125,11 @@ def test_what_is_not_told_any_more() -> None:
     thread.abandon(0.5, record.STILL_OPEN)
     assert thread.ended == [begun[1], begun[0]] and (begun[0].end, begun[0].ended) == (1.0, record.STILL_OPEN)
     assert not thread.open and not thread.waiting
+
+
+def test_no_call_has_more_than_a_record_has_room_for() -> None:
+    """Where many had, the words of a record that is there would be those of later ones."""
+    for one in (RecordedFunction(function) for function in TABLE.functions.values()):
+        found = one.words(0)
+        pointees = sum(1 + -(-size // WORD) for _, size in [*one.outs, *one.ins])
+        assert found[FUNCTION["STACK"]] + found[FUNCTION["FLOATS"]] + pointees + MOST_CALLERS <= MORE_ROOM, one

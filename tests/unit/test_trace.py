@@ -18,7 +18,7 @@ from shim_support import HOOK, OLDER_LIBC, SHIM, Run, clean_environment
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
 from gdbcuda.rings import trace_files
-from gdbcuda.shell.trace import starting
+from gdbcuda.rings.ring_layout import MOST_RECORDS
 
 __all__ = ["trace", "traced"]  # the fixtures
 REQUESTS = "cuMemAlloc 3020 0\ncuMemAlloc 2000 0\ncuNoSuch 13000 0\ncuMemcpyAsync 7000 2\ncuGetProcAddress 12000 0\n"
@@ -260,7 +260,7 @@ def test_where_there_is_no_room_the_program_goes_on(trace: Trace, traced: Path) 
 
 def test_in_a_small_address_space_rings_are_small(trace: Trace, traced: Path) -> None:
     limits = {resource.RLIMIT_AS: 110 << 20}
-    found = trace(traced, "exit", "7", limits=limits, options=("--last", str(starting.MOST)))
+    found = trace(traced, "exit", "7", limits=limits, options=("--last", str(MOST_RECORDS)))
     (ring,) = found.folder.glob("*.ring")
     assert (found.done.returncode, found.done.stderr) == (7, "") and ring.stat().st_size < 1 << 19
     assert found.counts()["cuDeviceGet"] > 0

@@ -20,13 +20,19 @@ from gdbcuda.rings.ring_layout import (
     A_FOLDER,
     A_FUNCTION,
     AN_OBJECT,
+    CALLERS_BIT,
     ENTRY,
     FRONT,
+    HAS_OUT_BIT,
     MAGIC,
+    MORE_ROOM,
+    OUTS_BIT,
+    PAST_ROOM,
+    PLACE_BIT,
     PROCESS,
-    REST,
     RING,
     RING_HEADER,
+    STACK_BIT,
     VERSION,
     WORD,
 )
@@ -70,7 +76,7 @@ def ring(*records: dict[str, int], size: int = 4, lwp: int = 71, began: int = 5 
     places = {(one["POSITION"] - 1) % size: words(FRONT, **one) for one in records}
     empty = bytes(FRONT["SIZE"] * WORD)
     fronts = b"".join(places.get(at, empty) for at in range(size))
-    return head.ljust(RING_HEADER * WORD, b"\0") + fronts + bytes(size * REST["SIZE"] * WORD)
+    return head.ljust(RING_HEADER * WORD, b"\0") + fronts + bytes((size * MORE_ROOM + PAST_ROOM) * WORD)
 
 
 def call(position: int, function: int, entered: int, left: int, top: int = 0x7000, **more: int) -> dict[str, int]:
@@ -118,6 +124,13 @@ def test_what_is_written_while_it_is_read_is_left_out() -> None:
     assert found.records[1].left is None and found.lost == 2
 
 
+def test_what_is_overwritten_behind_its_front_while_it_is_read_is_left_out() -> None:
+    """The front was read, and then the next lap took its words of the stack."""
+    before, after = (ring(call(1, 1, 1, 2), call(at, 1, 1, 2), call(3, 1, 1, 2)) for at in (2, 6))
+    found = trace_files.ring_file(before, again=after[4096 : 4096 + 4 * 128])
+    assert [one.position for one in found.records] == [1, 3] and found.lost == 1
+
+
 @pytest.mark.parametrize(
     "raw, why",
     [(b"", "it is empty"), (b"x" * 8, "its beginning is missing"), (b"x" * 5000, "not written by gdbcuda trace"),
@@ -154,7 +167,9 @@ def test_a_ring_without_its_process_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(150))
 def test_any_bytes_make_a_log_or_one_line(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    first = ring(call(1, 0, 1000, 9000, OUTS=8), call(2, 1, 2000, 0, 0x6000), call(3, 7, 9, 8))
+    more = 2 << STACK_BIT | 3 << OUTS_BIT | 2 << CALLERS_BIT | dice.randrange(4 * MORE_ROOM) << PLACE_BIT
+    first = ring(call(1, 0 | 1 << HAS_OUT_BIT, 1000, 9000, OUTS=8), call(2, 1 | more, 2000, 0, 0x6000),
+                 call(3, 7, 9, 8), call(4, 1 | more, 2000, 3000))  # fmt: skip
     second = ring(call(1, 1, 5, 6), lwp=72)
     files = {"_70_1_process": process(*PROGRAM), "_70_1_71_ring": first, "_70_1_72_ring": second}
     for name, raw in files.items():

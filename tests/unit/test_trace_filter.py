@@ -12,6 +12,7 @@ from traced_programs import Trace, Traced, needs_recorder, trace
 from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.rings import trace_files
+from gdbcuda.rings.ring_layout import A_FILTER, RING_HEADER, WORD
 from gdbcuda.shell.cli import main
 from gdbcuda.shell.trace.filters import filters
 
@@ -89,8 +90,8 @@ def test_a_system_without_pages_to_execute(trace: Trace, tmp_path: Path) -> None
     """The process records all, and the reader asks: what the filters' file has is no code here."""
     found = trace("test_alloc", options=("--filter", "bytesize > 1G"))
     for path in found.folder.glob("*.process"):
-        without_marks = path.read_bytes().replace(b"\5" + bytes(7), b"\0" * 8)
-        path.write_bytes(without_marks)
+        raw, at = path.read_bytes(), RING_HEADER * WORD
+        path.write_bytes(raw[:at] + raw[at:].replace(A_FILTER.to_bytes(WORD, "little"), bytes(WORD)))
     (found.folder / "condition").write_text("bytesize > 2G")
     assert [call["arguments"]["bytesize"] for call in found.calls()] == [3 << 30]
 

@@ -111,10 +111,10 @@ def test_what_is_no_limit(tmp_path: Path, text: str) -> None:
 
 
 def test_rings_are_small_where_memory_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """976 bytes a call: of 60 MiB a 256th is 240 KiB, which 128 calls fit into."""
+    """640 bytes a call: of 60 MiB a 256th is 240 KiB, which 256 calls fit into."""
     monkeypatch.setattr(memory_limit, "limits", lambda pid: iter([8 << 30, 60 << 20]))
-    said = "memory is limited to 60 MiB here: of each thread the last 128 calls are kept"
-    assert memory_limit.fitting(8192) == (128, said)
+    said = "memory is limited to 60 MiB here: of each thread the last 256 calls are kept"
+    assert memory_limit.fitting(8192) == (256, said)
     assert memory_limit.fitting(100) == (100, "")
     monkeypatch.setattr(memory_limit, "limits", lambda pid: iter(()))
     assert memory_limit.fitting(262144) == (262144, "")
@@ -123,4 +123,4 @@ def test_rings_are_small_where_memory_is(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_of_all_who_start_programs(monkeypatch: pytest.MonkeyPatch, shim: Path) -> None:
     """gdbcuda ab starts them as well."""
     monkeypatch.setattr(memory_limit, "limits", lambda pid: iter([60 << 20]))
-    assert starting.environment({}, None, 32768, [])[starting.LAST] == "128"
+    assert starting.environment({}, None, 32768, [])[starting.LAST] == "256"

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gdbcuda import elf
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.rings.ring_layout import MOST_RECORDS
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.shell.trace import memory_limit
 from gdbcuda.text import output
@@ -21,7 +22,6 @@ from gdbcuda.text.sentences import meant
 FOLDER, LAST, PLACES = "GDBCUDA_TRACE", "GDBCUDA_TRACE_LAST", "GDBCUDA_TRACE_IN"
 STACK = "GDBCUDA_TRACE_STACK"
 LAYERS = ("app", "runtime", "hook", "driver")
-MOST = 1 << 18  # calls of a thread, as shim/trace/trace.h has it
 TELLS_OF_ALL = (2, 35)  # glibc: older ones bind functions at the start without a word
 CANNOT_BE_STARTED, NOT_FOUND = 126, 127  # as shells and env say it
 
@@ -31,8 +31,8 @@ def environment(own: Mapping[str, str], hook: str | None, last: int, where: Sequ
     tracer = places.built(places.TRACER)
     if not tracer:
         raise UserError(f"{places.TRACER} is not built: gdbcuda demo or make -C shim does it, on x86-64")
-    if last > MOST:
-        raise UserError(f"--last is {MOST} at most, not {last}")
+    if last > MOST_RECORDS:
+        raise UserError(f"--last is {MOST_RECORDS} at most, not {last}")
     if hook is not None and not os.path.isfile(hook):
         raise UserError(f"cannot read {hook}: no such file")
     libraries = [tracer, *([os.path.abspath(hook)] if hook else [])]
