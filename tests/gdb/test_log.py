@@ -217,6 +217,7 @@ def test_the_files_are_known_by_their_build_ids(scenario: Scenario, tmp_path: Pa
         ("cuda-log start if bytesize > 1", "name those to record"),
         ("cuda-log start cuMemAlloc if nothing > 1", "bytesize"),
         ("cuda-log start --stack many", "--stack is a number, not 'many', for example: cuda-log start cudaMalloc"),
+        ("cuda-log start --fast --keep /tmp/none --last 262145", "--last is 262144 at most, not 262145"),
         ("cuda-log start --to /proc/none", "cannot write"),
         ("cuda-log start --to /dev/full", "cannot write /dev/full: No space left on device"),
         ("cuda-log stop", "no recorder is at work"),

@@ -31,6 +31,8 @@ def require_possible(wish: RecordWish) -> None:
         raise UserError("--stack needs the debugger at each call, or --keep: leave --fast out, or --stack", page="log")
     if wish.stack > ring_layout.MOST_CALLERS:
         raise UserError(f"with --fast --stack is {ring_layout.MOST_CALLERS} at most, not {wish.stack}", page="log")
+    if wish.last > ring_layout.MOST_RECORDS:
+        raise UserError(f"--last is {ring_layout.MOST_RECORDS} at most, not {wish.last}", page="log")
     if wish.condition is not None:
         for tree in wish.condition.trees.values():
             if any(isinstance(one, IN_GDB) for one in typed.nodes(tree)):
