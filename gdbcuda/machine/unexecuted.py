@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.free_ranges import ALIGN
-from gdbcuda.machine.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86_write import JUMP_SIZE
 
 PADDING = 15  # in front of a function, at most: they are aligned to 16

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gdbcuda.machine.x86_read import PREFIXES, Instruction
+from gdbcuda.elf.code.x86_read import PREFIXES, Instruction
 from gdbcuda.machine.x86_write import RSP
 
 Body = Sequence[tuple[int, Instruction]]  # with their addresses

@@ -13,9 +13,9 @@ from machine import SIZE, Machine
 
 from gdbcuda import condition
 from gdbcuda.condition.machine_code import translate
+from gdbcuda.elf.code.x86_read import instructions
 from gdbcuda.machine import abi, detour, trampoline, unexecuted
 from gdbcuda.machine.unexecuted import NearbyBytes
-from gdbcuda.machine.x86_read import instructions
 from gdbcuda.machine.x86_write import jump
 
 AT = 0x7F0000001000

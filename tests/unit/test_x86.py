@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gdbcuda.elf.code import x86_read
 from gdbcuda.errors import UserError
-from gdbcuda.machine import x86_read
 from gdbcuda.machine.x86_write import R10, RAX, RSI, RSP, At, Code, CodeConstant, jump
 
 LINE = re.compile(r"\s+[0-9a-f]+:\t((?:[0-9a-f]{2} )+)\s*\t?(.*)")

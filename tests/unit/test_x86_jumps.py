@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from gdbcuda.elf.code.x86_read import Instruction, decode
 from gdbcuda.machine import x86_jumps
-from gdbcuda.machine.x86_read import Instruction, decode
 
 LOADED, JUMP = "488b0510000000", "ffe0"  # mov pointer(%rip),%rax; jmp *%rax
 

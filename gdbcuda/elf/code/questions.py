@@ -49,8 +49,7 @@ class InstructionSet(Protocol):
         """Numbers of the 32-bit arguments that may be -1 of the call at this offset."""
 
     def unchecked_writes(self, code: bytes) -> set[int]:
-        """Numbers of the pointer arguments that unoptimised code writes through before any test of theirs or of a
-        status."""
+        """Numbers of the pointer arguments that are written through without a test of theirs or of a status."""
 
     def only_jumps_on(self, code: bytes) -> bool:
         """A jump through a register or a slot is in it, and no call through one."""
@@ -151,7 +150,7 @@ class FileCode:
         return self._machine.minus_ones_passed(self.bytes(address, size), call) if self._machine else set()
 
     def unchecked_writes(self, address: int, size: int) -> set[int]:
-        """Numbers, from 0, of pointers that are written through and not tested for NULL; none of optimised code."""
+        """Numbers, from 0, of pointers that are written through and not tested for NULL, as far as that is seen."""
         return self._machine.unchecked_writes(self.bytes(address, size)) if self._machine else set()
 
     def only_jumps_on(self, address: int, size: int) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
-from gdbcuda.elf.code.x86_arguments import arguments_returned, minus_ones_passed, stored, unused_arguments
+from gdbcuda.elf.code.x86_arguments import arguments_returned, minus_ones_passed, unused_arguments
 from gdbcuda.elf.code.x86_results import minus_one_returned, returned_calls, signed
+from gdbcuda.elf.code.x86_writes import unchecked_writes
 
 __all__ = ["arguments_returned", "calls", "compares_with_null", "constants_passed", "minus_one_returned",
            "minus_ones_passed", "only_jumps_on", "passes_minus_one", "returned_calls", "stub_slot", "unchecked_writes",
@@ -69,40 +69,3 @@ def only_jumps_on(code: bytes) -> bool:
 
 def compares_with_null(code: bytes) -> bool:
     return _NULL_TEST.search(code) is not None
-
-
-# mov disp(%rbp),%reg: REX.W 8b modrm disp; perhaps a load of what is written; then a store to (%reg)
-_LOAD = re.compile(rb"\x48\x8b(?:([\x45\x4d\x55\x75\x7d])(.)|([\x85\x8d\x95\xb5\xbd])(.{4}))", re.DOTALL)
-_VALUE = rb"(?:[\x48\x4c]?(?:\x0f[\xb6\xb7])?\x8b?[\x45\x4d\x55\x75\x7d].)?"
-_STATUS_TEST = re.compile(rb"(?<!\x48)\x83\x7d.\0|\x85\xc0", re.DOTALL)  # cmpl $0,disp8(%rbp); test %eax,%eax
-
-
-def unchecked_writes(code: bytes) -> set[int]:
-    if b"\x55\x48\x89\xe5" not in code[:32]:  # push %rbp; mov %rsp,%rbp
-        return set()
-    tested = _STATUS_TEST.search(code)
-    seen = code[: tested.start()] if tested else code
-    return {number for number, place, end in stored(code) if _is_written_through(seen, place, end)}
-
-
-def _is_written_through(code: bytes, place: bytes, start: int) -> bool:
-    """Before any test of the pointer: cmpq $0,disp(%rbp), or test %reg,%reg behind a load."""
-    for found in _LOAD.finditer(code, start):
-        near, short, far, wide = found.groups()
-        if (short or wide) != place:
-            continue
-        register = (near or far)[0] >> 3 & 7
-        if code.startswith(bytes([0x48, 0x85, 0xC0 | register << 3 | register]), found.end()):  # test %reg,%reg
-            return False
-        if _store_to(register).match(code, found.end()):
-            compared = b"\x48\x83" + (b"\x7d" if short else b"\xbd") + place + b"\0"
-            return compared not in code[: found.start()]
-    return False
-
-
-@cache
-def _store_to(register: int) -> re.Pattern[bytes]:
-    """mov %any,(%reg) of 1 to 8 bytes, or an immediate: modrm without displacement."""
-    sources = b"".join(re.escape(bytes([source << 3 | register])) for source in range(8))
-    stores = rb"(?:[\x88\x89][" + sources + rb"]|[\xc6\xc7]" + re.escape(bytes([register])) + rb")"
-    return re.compile(_VALUE + rb"\x66?[\x44\x48\x4c]?" + stores, re.DOTALL)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import gdb
 
+from gdbcuda.elf.code.x86_read import UnknownInstruction, instructions
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.faults.effects import Delay, Fail, Replace
 from gdbcuda.faults.fault_code import SECOND
@@ -27,7 +28,6 @@ from gdbcuda.live.placing import unloading
 from gdbcuda.live.stopping import injections
 from gdbcuda.live.threads.call_registers import current_stack_pointer, result_register, thread_number
 from gdbcuda.machine import abi
-from gdbcuda.machine.x86_read import UnknownInstruction, instructions
 
 KEPT = {
     "x86-64": ("rbx", "rbp", *(f"r{number}" for number in range(12, 16))),

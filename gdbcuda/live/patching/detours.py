@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import gdb
 
+from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
@@ -14,7 +15,6 @@ from gdbcuda.machine import detour, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import ALIGN
 from gdbcuda.machine.unexecuted import LONGEST_NOP, PADDING, NearbyBytes, begins_with_nop, is_all_filling
-from gdbcuda.machine.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86_write import jump
 
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry

@@ -1,0 +1,191 @@
+"""Pointers that x86-64 code writes through, on some way through it, without a test of theirs anywhere.
+
+An argument is followed through registers and places on the stack, as far as mov goes. Whatever else looks at it counts
+as its test, and so does a branch behind a call that it was passed to: that may be the call's status. (System V ABI for
+x86-64, section 3.2; Intel SDM, volume 2.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Union
+
+from gdbcuda.elf.code.x86_read import PREFIXES, Instruction, UnknownInstruction, decode, has_operand, is_bare
+
+_ARGUMENTS = (7, 6, 2, 1, 8, 9)  # rdi, rsi, rdx, rcx, r8, r9
+_LOST_BY_CALLS = (0, 1, 2, 6, 7, 8, 9, 10, 11)
+_STACK = (4, 5)  # rsp, rbp
+_IMPLIED = (0, 1, 2, 6, 7)  # registers that instructions without operands mean
+_STORES = frozenset((
+    b"\x88", b"\x89", b"\xc6", b"\xc7",
+    b"\x0f\x11", b"\x0f\x13", b"\x0f\x17", b"\x0f\x29", b"\x0f\x7f", b"\x0f\xd6",  # of vector registers
+))  # fmt: skip
+_LOADS = frozenset((b"\x8a", b"\x8b", b"\x63", b"\x8d", b"\x0f\xb6", b"\x0f\xb7", b"\x0f\xbe", b"\x0f\xbf"))
+_MOVES = (b"\x88", b"\x89", b"\xc6", b"\xc7")
+_CLEARS = (b"\x31", b"\x33", b"\x29", b"\x2b")  # xor and sub of a register with itself
+_NOTHING = frozenset((b"\x0f\x1e", b"\x0f\x1f"))  # endbr64, nop
+# the field is part of these opcodes
+_GROUPS = frozenset(b"\x80\x81\x83\xc0\xc1\xc6\xc7\xd0\xd1\xd2\xd3\xf6\xf7\xfe\xff")
+_ADD = 16  # the first of such a group: behind all registers
+_NEAR = 4096  # bytes: page 0 is mapped nowhere
+_STEPS = 1000  # of all ways through a function together
+
+Place = Union[int, tuple[int, int]]  # a register; what is so far from where rsp or rbp points
+
+
+class _Operands(NamedTuple):
+    """``field`` and ``register``: numbers of registers, -1 for none. ``memory``: its base and displacement."""
+
+    opcode: bytes
+    wide: bool
+    field: int = -1
+    register: int = -1
+    memory: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class _State:
+    """What is known where a way has come to. ``passed``: arguments that some call may have looked at; ``doubted``:
+    those of them that a branch, perhaps on its status, came behind."""
+
+    held: Mapping[Place, int]
+    passed: frozenset[int] = frozenset()
+    doubted: frozenset[int] = frozenset()
+    is_shared: bool = False  # the address of something on the stack was made
+
+    def without(self, *places: Place) -> _State:
+        gone = {place for place in self.held if place in places or (isinstance(place, tuple) and place[0] in places)}
+        return replace(self, held={place: one for place, one in self.held.items() if place not in gone})
+
+    def with_copy(self, source: Place, target: Place) -> _State:
+        left = self.without(target)
+        return replace(left, held={**left.held, target: self.held[source]}) if source in self.held else left
+
+    def called(self) -> _State:
+        seen = self.held.values() if self.is_shared else (self.held[one] for one in _ARGUMENTS if one in self.held)
+        return replace(self.without(*_LOST_BY_CALLS), passed=self.passed | {*seen})
+
+    def sharing(self, base: int) -> _State:
+        """Of an address made of that register."""
+        return replace(self, is_shared=self.is_shared or (base in _STACK and base not in self.held))
+
+    def key(self) -> tuple[object, ...]:
+        return frozenset(self.held.items()), self.passed, self.doubted, self.is_shared
+
+
+@dataclass
+class _Walk:
+    code: bytes
+    written: set[int] = field(default_factory=set)
+    tested: set[int] = field(default_factory=set)
+
+    def all_ways(self) -> None:
+        ways = [(0, _State({register: number for number, register in enumerate(_ARGUMENTS)}))]
+        seen: set[tuple[object, ...]] = set()
+        while ways and len(seen) < _STEPS:
+            at, state = ways.pop()
+            if (at, state.key()) in seen or not 0 <= at < len(self.code):
+                continue
+            seen.add((at, state.key()))
+            try:
+                ways += self.step(at, decode(self.code, at), state)
+            except UnknownInstruction:
+                continue
+
+    def step(self, at: int, found: Instruction, state: _State) -> list[tuple[int, _State]]:
+        end = at + len(found.raw)
+        if found.kind == "call":
+            return [(end, state.called())]
+        if found.kind == "branch":
+            behind = replace(state, doubted=state.passed)
+            return [(end, behind), (end + (found.distance or 0), behind)]
+        if found.kind:
+            return [(end + found.distance, state)] if found.kind == "jump" and found.distance is not None else []
+        return [(end, self.after(_operands(found.raw), state))]
+
+    def after(self, one: _Operands, state: _State) -> _State:
+        if one.opcode in _NOTHING:
+            return state
+        if one.field < 0:
+            return self.bare(one, state)
+        if one.opcode in _STORES and one.memory:
+            return self.stored(one, one.memory, state)
+        if one.opcode in (b"\x89", b"\x8b") and one.wide:
+            source, target = (one.field, one.register) if one.opcode == b"\x89" else (one.register, one.field)
+            copied = state.with_copy(source if source >= 0 else one.memory or -1, target)
+            return copied.sharing(source) if target not in _STACK else copied
+        if one.opcode in _LOADS:
+            base = one.memory[0] if one.memory and one.opcode == b"\x8d" else -1  # lea: of a member
+            return state.with_copy(base, one.field).sharing(base)
+        if one.opcode in (b"\x81", b"\x83") and one.wide and one.field == _ADD:  # a member's address
+            return state
+        if one.opcode in _MOVES:
+            return state.without(one.register)
+        if one.opcode in _CLEARS and one.field == one.register:
+            return state.without(one.field)
+        return self.looked_at(state, one.field, one.register, one.memory or -1)
+
+    def stored(self, one: _Operands, memory: tuple[int, int], state: _State) -> _State:
+        base, displacement = memory
+        is_whole = one.opcode == b"\x89" and one.wide
+        if base in _STACK and base not in state.held:  # rbp may be a register as others
+            return state.with_copy(one.field, memory) if is_whole else state.without(memory)
+        if base in state.held and 0 <= displacement < _NEAR:
+            self.written |= {state.held[base]} - state.doubted
+        if is_whole and one.field in state.held:  # others can look at it there
+            return replace(state, passed=state.passed | {state.held[one.field]})
+        return state
+
+    def looked_at(self, state: _State, *places: Place) -> _State:
+        self.tested |= {state.held[place] for place in places if place in state.held}
+        return state.without(*places)
+
+    def bare(self, one: _Operands, state: _State) -> _State:
+        """Without operands behind the opcode: a register is part of it, or it means some."""
+        first = one.opcode[0]
+        if first < 0x40 or first in (0xA8, 0xA9):  # rax with a number
+            return self.looked_at(state, 0)
+        if 0x50 <= first <= 0x57:  # push
+            return state.without(4)
+        if 0x58 <= first <= 0x5F:  # pop
+            return state.without(4, one.register)
+        if 0xB0 <= first <= 0xBF:  # mov of a number
+            return state.without(one.register)
+        return state.without(*(_STACK if first == 0xC9 else _IMPLIED), one.register)  # leave
+
+
+def unchecked_writes(code: bytes) -> set[int]:
+    walk = _Walk(code)
+    walk.all_ways()
+    return walk.written - walk.tested
+
+
+def _operands(raw: bytes) -> _Operands:
+    at = next(at for at, byte in enumerate(raw) if byte not in PREFIXES)
+    rex = raw[at] if raw[at] & 0xF0 == 0x40 else 0
+    at += bool(rex)
+    size = 2 if raw[at] == 0x0F else 1
+    opcode, rest = raw[at : at + size], raw[at + size :]
+    if raw[at] in (0xC4, 0xC5, 0x62) or opcode in (b"\x0f\x38", b"\x0f\x3a") or (size == 2 and is_bare(opcode[1])):
+        raise UnknownInstruction("vectors, cpuid and their like")
+    if size == 1 and not has_operand(opcode[0]):
+        return _Operands(opcode, bool(rex & 8), register=opcode[-1] & 7 | (rex & 1) << 3)
+    mode, register, base = rest[0] >> 6, rest[0] >> 3 & 7 | (rex & 4) << 1, rest[0] & 7
+    register += _ADD if size == 1 and opcode[0] in _GROUPS else 0
+    if mode == 3:
+        return _Operands(opcode, bool(rex & 8), register, base | (rex & 1) << 3)
+    return _Operands(opcode, bool(rex & 8), register, memory=_memory(rest, mode, base, rex))
+
+
+def _memory(rest: bytes, mode: int, base: int, rex: int) -> tuple[int, int] | None:
+    """None with an index, and for what is named by its place."""
+    behind = 1
+    if base == 4:
+        base, behind = rest[1] & 7, 2
+        if rest[1] >> 3 & 7 != 4 or rex & 2:
+            return None
+    if mode == 0 and base == 5:
+        return None
+    displacement = int.from_bytes(rest[behind : behind + (0, 1, 4)[mode]], "little", signed=True)
+    return base | (rex & 1) << 3, displacement
