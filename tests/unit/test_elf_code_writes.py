@@ -22,6 +22,7 @@ int tested(z *f, z *t) { real(f, t); if (f) *f = 1; if (t != 0) *t = 2; return 0
 int refused(z *f, z *t) { if (!f || !t) return 1; *f = 1; *t = 2; return 0; }
 int forwarded(z *f, z *t) { int e = real(f, t); if (e) return e; *f = 1; *t = 2; return 0; }
 int by_boolean(z *f) { if (!try(f)) return 2; *f = 1; return 0; }
+int if_there(z *f) { int r = some ? real(f, 0) : 500; if (!r) *f = 1; return r; }
 int both(z *f, z *t) { if (f && t) { *f = 1; *t = 2; } return 0; }
 int remembered(z *f) { bool is = f; real(f, 0); if (is) *f = 1; return 0; }
 int related(z *f) { if (some && !f) return 1; real(0, 0); if (some) *f = 1; return 0; }

@@ -77,10 +77,15 @@ class _State:
 @dataclass
 class _Walk:
     code: bytes
-    written: set[int] = field(default_factory=set)
+    written: set[tuple[int, int]] = field(default_factory=set)  # offsets of instructions, with the argument
+    doubted: set[tuple[int, int]] = field(default_factory=set)  # the same, where some way to them makes it so
     tested: set[int] = field(default_factory=set)
 
-    def all_ways(self) -> None:
+    def unchecked(self) -> set[int]:
+        return {number for _, number in self.written - self.doubted} - self.tested if self.all_ways() else set()
+
+    def all_ways(self) -> bool:
+        """Whether there were not too many."""
         ways = [(0, _State({register: number for number, register in enumerate(_ARGUMENTS)}))]
         seen: set[tuple[object, ...]] = set()
         while ways and len(seen) < _STEPS:
@@ -92,6 +97,7 @@ class _Walk:
                 ways += self.step(at, decode(self.code, at), state)
             except UnknownInstruction:
                 continue
+        return not ways
 
     def step(self, at: int, found: Instruction, state: _State) -> list[tuple[int, _State]]:
         end = at + len(found.raw)
@@ -102,15 +108,15 @@ class _Walk:
             return [(end, behind), (end + (found.distance or 0), behind)]
         if found.kind:
             return [(end + found.distance, state)] if found.kind == "jump" and found.distance is not None else []
-        return [(end, self.after(_operands(found.raw), state))]
+        return [(end, self.after(at, _operands(found.raw), state))]
 
-    def after(self, one: _Operands, state: _State) -> _State:
+    def after(self, at: int, one: _Operands, state: _State) -> _State:
         if one.opcode in _NOTHING:
             return state
         if one.field < 0:
             return self.bare(one, state)
         if one.opcode in _STORES and one.memory:
-            return self.stored(one, one.memory, state)
+            return self.stored(at, one, one.memory, state)
         if one.opcode in (b"\x89", b"\x8b") and one.wide:
             source, target = (one.field, one.register) if one.opcode == b"\x89" else (one.register, one.field)
             copied = state.with_copy(source if source >= 0 else one.memory or -1, target)
@@ -126,13 +132,14 @@ class _Walk:
             return state.without(one.field)
         return self.looked_at(state, one.field, one.register, one.memory or -1)
 
-    def stored(self, one: _Operands, memory: tuple[int, int], state: _State) -> _State:
+    def stored(self, at: int, one: _Operands, memory: tuple[int, int], state: _State) -> _State:
         base, displacement = memory
         is_whole = one.opcode == b"\x89" and one.wide
         if base in _STACK and base not in state.held:  # rbp may be a register as others
             return state.with_copy(one.field, memory) if is_whole else state.without(memory)
         if base in state.held and 0 <= displacement < _NEAR:
-            self.written |= {state.held[base]} - state.doubted
+            number = state.held[base]
+            (self.doubted if number in state.doubted else self.written).add((at, number))
         if is_whole and one.field in state.held:  # others can look at it there
             return replace(state, passed=state.passed | {state.held[one.field]})
         return state
@@ -156,9 +163,7 @@ class _Walk:
 
 
 def unchecked_writes(code: bytes) -> set[int]:
-    walk = _Walk(code)
-    walk.all_ways()
-    return walk.written - walk.tested
+    return _Walk(code).unchecked()
 
 
 def _operands(raw: bytes) -> _Operands:
