@@ -29,7 +29,7 @@ class ConformReport:
     found: list[Difference] = field(default_factory=list)
     allowed: list[Difference] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
-    not_run: int = 0
+    not_run: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)  # what is not tried
     seconds: float = 0.0
 
@@ -48,7 +48,7 @@ def verdict(report: ConformReport) -> str:
     failed = len({one.about for one in report.found})
     says = f"breaks its contract in {failed} of" if failed else "keeps its contract in all"
     meant = f"; {counted(len(report.allowed), 'finding')} allowed" if report.allowed else ""
-    late = f"; for {report.not_run} more there was no time (--seconds)" if report.not_run else ""
+    late = f"; for {len(report.not_run)} more there was no time (--seconds)" if report.not_run else ""
     cases = counted(len(report.ran), "case")
     return f"{visible(report.hook)} {says} {cases}{meant}{late}. {duration(report.seconds)}, seed {report.seed}."
 
@@ -89,9 +89,11 @@ def not_tried(remarks: Iterable[str]) -> str:
 
 
 def by_group(report: ConformReport) -> str:
-    cases, broken = Counter(map(group_of, report.ran)), failing(report.found)
-    rows = [(name, count, broken[name]) for name, count in sorted(cases.items())]
-    return render.table(rows, ["group", "cases", "broken"])
+    cases, late = Counter(map(group_of, report.ran)), Counter(map(group_of, report.not_run))
+    broken = failing(report.found)
+    rows = [(name, cases[name], broken[name], late[name]) for name in sorted({*cases, *late})]
+    width = 4 if late else 3
+    return render.table([row[:width] for row in rows], ["group", "cases", "broken", "no time"][:width])
 
 
 def failing(found: Iterable[Difference]) -> Counter[str]:
@@ -110,7 +112,7 @@ def groups_text(groups: Iterable[Group]) -> str:
 def data(report: ConformReport) -> dict[str, Any]:
     return {
         "hook": report.hook, "seed": report.seed, "status": report.status, "seconds": report.seconds,
-        "cases": report.ran, "not_run": report.not_run,
+        "cases": report.ran, "not_run": len(report.not_run),
         "broken": [of_finding(one) for one in report.found],
         "allowed": [of_finding(one) for one in report.allowed],
         "not_seen": report.unused, "not_tried": report.remarks,

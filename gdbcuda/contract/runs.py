@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gdbcuda.compare.findings import Allowed, Difference
 from gdbcuda.contract.bench import Bench
@@ -19,9 +19,9 @@ STARTING = "start"
 def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed) -> ConformReport:
     report = ConformReport(os.path.basename(bench.hook), bench.seed)
     began = time.monotonic()
-    for case in mixed(bench, chosen):
+    for case in in_turns(shuffled(bench, chosen)):
         if time.monotonic() - began > seconds:
-            report.not_run += 1
+            report.not_run.append(case.name)
             continue
         report.ran.append(case.name)
         for one in differences(case, broken(bench, case)):
@@ -43,16 +43,32 @@ def none(bench: Bench, why: str) -> ConformReport:
     return report
 
 
-def mixed(bench: Bench, cases: Sequence[Case]) -> Iterable[Case]:
-    """Those of each group spread over the whole, in an order of the seed: if the time is up, each had its share."""
+def shuffled(bench: Bench, cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Those of each group in an order of the seed."""
     by_group: dict[str, list[Case]] = {}
     for case in cases:
         by_group.setdefault(case.group, []).append(case)
-    placed: list[tuple[float, Case]] = []
     for name, group in by_group.items():
         bench.dice(name).shuffle(group)
-        placed += [((index + 0.5) / len(group), case) for index, case in enumerate(group)]
-    return [case for _, case in sorted(placed, key=lambda one: one[0])]
+    return by_group
+
+
+def in_turns(by_group: dict[str, list[Case]], clock: Callable[[], float] = time.monotonic) -> Iterator[Case]:
+    """The next is of the group that has had the least time: if the time is up, each had its share.
+
+    Cases of one group take a hundred times as long as those of another, and may be a hundred times as many.
+    """
+    waiting = {name: iter(cases) for name, cases in by_group.items()}
+    spent = dict.fromkeys(waiting, 0.0)
+    while spent:
+        name = min(spent, key=spent.__getitem__)
+        case = next(waiting[name], None)
+        if case is None:
+            del spent[name]
+            continue
+        began = clock()
+        yield case
+        spent[name] += clock() - began
 
 
 def broken(bench: Bench, case: Case) -> list[Broken]:

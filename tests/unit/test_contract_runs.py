@@ -1,0 +1,42 @@
+"""Which case is next, and what is said of those for which there was no time."""
+
+from __future__ import annotations
+
+from gdbcuda.contract import report
+from gdbcuda.contract.registry import Case
+from gdbcuda.contract.report import ConformReport
+from gdbcuda.contract.runs import in_turns
+
+NUMBERS = {"books": 30, "resolving": 1000, "status": 20}
+SECONDS = {"books": 4.0, "resolving": 0.1, "status": 0.2}
+
+
+def cases(group: str, count: int) -> list[Case]:
+    return [Case(group, f"cuMemAlloc {number}", lambda _: ()) for number in range(count)]
+
+
+def test_a_group_of_many_cases_takes_no_time_of_the_others() -> None:
+    """`resolving` has hundreds, and one of `books` takes long: those of `status` come before the time is up."""
+    spent, ran = [0.0], []
+    for case in in_turns({name: cases(name, count) for name, count in NUMBERS.items()}, lambda: sum(spent)):
+        if sum(spent) > 14.0:
+            break
+        spent.append(SECONDS[case.group])
+        ran.append(case.group)
+    assert ran.count("status") == NUMBERS["status"]
+    assert ran.count("books") == 2 and 38 <= ran.count("resolving") <= 42
+
+
+def test_every_case_has_its_turn() -> None:
+    by_group = {name: cases(name, count) for name, count in NUMBERS.items()}
+    assert [*in_turns({})] == []
+    assert {id(one) for one in in_turns(by_group)} == {id(one) for group in by_group.values() for one in group}
+
+
+def test_what_there_was_no_time_for_is_told_by_group() -> None:
+    one = ConformReport("hook.so", 1, ran=["status/cuInit"], not_run=["books/cuMemAlloc_v2", "status/cuMemFree_v2"])
+    assert "for 2 more there was no time" in report.text(one, False)
+    rows = [line.split() for line in report.by_group(one).splitlines()]
+    assert rows[2:] == [["books", "0", "0", "1"], ["status", "1", "0", "1"]]
+    one.not_run.clear()
+    assert "no time" not in report.text(one, False)
