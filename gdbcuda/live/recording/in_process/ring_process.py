@@ -17,9 +17,9 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.layers import table_version
-from gdbcuda.live.patching import agent
+from gdbcuda.live.patching import agent, own_instructions
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
-from gdbcuda.live.placing import link
+from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording import planting
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process import entry_plans, onward_code, recorded_guards, slots
@@ -86,12 +86,15 @@ class RingProcess:
         with link.as_it_is():
             self.add(entries)
 
-    def inherit(self, parent: RingProcess) -> None:
+    def inherit(self, parent: RingProcess, child: gdb.Inferior) -> None:
         """As a child that is forked: its memory is a copy, in which the rings are empty."""
         if parent.reader is not None:
             self.reader = RingReader(parent.reader.memory, parent.reader.state)
         self.known, self.spots = dict(parent.known), dict(parent.spots)
         self.patches = {at: replace(one) for at, one in parent.patches.items()}
+        written = [one for one in self.patches.values() if one.is_written]
+        process.PATCHED.of(child).update({one.address: one.own for one in written})
+        own_instructions.inherit(child, {one.address: (one.jump, one.own) for one in written})
 
     def confine(self, how: int = 1) -> None:
         """The recorder makes no system call from now on, or records nothing."""
@@ -142,6 +145,13 @@ class RingProcess:
             self.tell_slot(matching, spot, made.matching)
 
         return RecordedEntry((slots.address_of(passing), slots.address_of(matching)), tell)
+
+    def has_lost_objects(self) -> bool:
+        """Jumps are no breakpoints, by which `placing.unloading` would have told."""
+        places = list(self.spots)
+        if not unloading.have_been_twins():  # an object goes as a whole
+            places = list({spot.file: at for at, spot in self.spots.items()}.values())
+        return len(unloading.still_there({at: at for at in places})) < len(places)
 
     def forget_unloaded(self) -> None:
         known = {*self.patches, *self.left_alone, *self.looked_at}

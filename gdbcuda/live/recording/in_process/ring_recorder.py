@@ -23,7 +23,7 @@ from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
-from gdbcuda.live.patching import own_instructions, trampoline_space
+from gdbcuda.live.patching import trampoline_space
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process import (
@@ -98,11 +98,7 @@ class RingRecorder(LogNotes):
         """If it is a fork, it has the jumps of the process that it was forked from."""
         parents = [one for one in self.processes.all() if one.number != inferior.num] or self.ended
         if inferiors.is_forked(inferior) and parents:
-            state = self.processes.of(inferior)
-            state.inherit(parents[-1])
-            written = [one for one in state.patches.values() if one.is_written]
-            process.PATCHED.of(inferior).update({one.address: one.own for one in written})
-            own_instructions.inherit(inferior, {one.address: (one.jump, one.own) for one in written})
+            self.processes.of(inferior).inherit(parents[-1], inferior)
 
     # -- guards on the same functions
 
@@ -137,8 +133,10 @@ class RingRecorder(LogNotes):
     # -- the program goes on, and stops
 
     def on_loaded(self) -> None:
-        """Behind a load: no thread is in the new object yet."""
+        """Behind a load, in which no thread is in the new object yet, or an unload."""
         state = self.processes()
+        if state.has_lost_objects():
+            self.forget_unloaded(set())
         state.pythons.begin(state.python_for, self.wish.folder)
         if state.watches is not None:
             sandboxes.look_out_past_libc(state)
