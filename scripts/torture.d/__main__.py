@@ -87,7 +87,7 @@ def arguments() -> argparse.Namespace:
     add("--list", action="store_true", help="print the kinds")
     add("--gdb", default="gdb", help="a gdb of scripts/matrix by its name, or any gdb's path")
     add("--control", action="store_true", help="only gdb, without the extension: what it gets wrong by itself")
-    add("--quick", action="store_true", help="do not repeat what was found, nor try it without the extension")
+    add("--quick", action="store_true", help="do not repeat what was found; try it once without the extension")
     add("--extension", type=Path, default=ROOT / "gdbcuda.py", help="what gdb sources (default: gdbcuda.py)")
     add("--jobs", type=int, default=os.cpu_count(), help="cases at a time (default: as many as processors)")
     add("--keep", type=Path, help="the folder for what a finding leaves (default: a new one)")

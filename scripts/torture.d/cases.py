@@ -28,6 +28,7 @@ CHILDREN_A_SECOND = 20  # at least
 LIMIT, TIMES_PLAIN = 25, 60  # seconds that a run may take, and times the plain run's besides
 BY_STOPS = 4  # times as long where each call of some functions is two stops: 60,000 calls are 100 seconds
 AGAIN, CONTROLS, MORE_CONTROLS = 2, 3, 12
+QUICK_CONTROLS = 1
 
 
 @dataclass
@@ -79,7 +80,7 @@ class Work:
     tools: Tools
     folder: Path
     until: float  # on the monotonic clock: no case begins later
-    confirm: bool = True
+    confirm: bool = True  # else what was found is only tried without us
     alone: Kind | None = None  # the only part
     control: bool = False  # without us from the first
 
@@ -140,6 +141,8 @@ def play_case(work: Work, build: Build, session: Session, number: int, plain: Ou
                 one.runs, one.found, one.control_runs, one.control_found = 0, 0, 1, 1
         elif work.confirm:
             player.confirm(findings)
+        else:
+            player.try_alone(findings, CONTROLS if player.gdb_fails_at_times else QUICK_CONTROLS)
         result.findings += findings
     else:
         shutil.rmtree(player.folder)
@@ -176,7 +179,11 @@ class Player:
                 finding.runs += 1
                 finding.found += finding.is_among(again)
         is_rare = self.gdb_fails_at_times or any(one.found < one.runs for one in findings)
-        for _ in range(MORE_CONTROLS if is_rare else CONTROLS):
+        self.try_alone(findings, MORE_CONTROLS if is_rare else CONTROLS)
+
+    def try_alone(self, findings: list[Finding], times: int) -> None:
+        """Under gdb without us, until it has shown all of them."""
+        for _ in range(times):
             alone = self.play(True)
             for finding in findings:
                 if judging.says_nothing(finding.kind, {one.kind for one in alone}):

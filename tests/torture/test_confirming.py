@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import cases
 import pytest
 from building import Build
-from cases import Finding, Player, Work
+from cases import Finding, Player, Result, Work
 from judging import Difference
 from lines import Tools
 from playing import Outcome
@@ -75,3 +76,15 @@ def test_what_gdb_alone_misses_of_another_breakpoint_is_no_excuse(tmp_path: Path
     finding = Finding(0, "hits", "", watch=1)
     Missing(tmp_path, "11", alone).confirm([finding])
     assert finding.found == 3 and finding.is_gdbs == is_gdbs
+
+
+@pytest.mark.parametrize("alone", ["x", "."])
+def test_a_quick_run_asks_gdb_alone_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: str) -> None:
+    """Else all that gdb alone does in that program would be told as ours."""
+    player = Scripted(tmp_path, "x", alone)
+    player.work = replace(player.work, confirm=False)
+    monkeypatch.setattr(cases, "Player", lambda *about: player)
+    result = Result()
+    cases.play_case(player.work, player.build, player.session, 0, player.plain, result)
+    (finding,) = result.findings
+    assert (finding.runs, finding.control_runs, finding.is_gdbs) == (1, 1, alone == "x")
