@@ -35,7 +35,8 @@ class ConformReport:
 
     @property
     def status(self) -> int:
-        return int(bool(self.found))
+        """Of the process: 2 where no case was run."""
+        return int(bool(self.found)) if self.ran else 2
 
 
 def text(report: ConformReport, is_all: bool) -> str:
@@ -45,6 +46,9 @@ def text(report: ConformReport, is_all: bool) -> str:
 
 
 def verdict(report: ConformReport) -> str:
+    if not report.ran:
+        why = "there was no time (--seconds)" if report.not_run else "none could be"
+        return f"No case of {visible(report.hook)} was run: {why}."
     failed = len({one.about for one in report.found})
     says = f"breaks its contract in {failed} of" if failed else "keeps its contract in all"
     meant = f"; {counted(len(report.allowed), 'finding')} allowed" if report.allowed else ""

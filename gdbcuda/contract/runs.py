@@ -23,8 +23,13 @@ def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed) -
         if time.monotonic() - began > seconds:
             report.not_run.append(case.name)
             continue
+        try:
+            found = broken(bench, case)
+        except UserError as why:
+            bench.note(f"{case.name}: {why}")
+            continue
         report.ran.append(case.name)
-        for one in differences(case, broken(bench, case)):
+        for one in differences(case, found):
             (report.allowed if allowed.holds(one) else report.found).append(one)
     if not bench.targets:
         report.ran.append(STARTING)

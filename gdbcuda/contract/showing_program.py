@@ -105,4 +105,11 @@ def compiled(shown: ShowingProgram, program: Path, standin: str) -> None:
     for words, _ in gcc_lines(shown, program, standin):
         done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode:
-            raise UserError(f"gcc has failed: {visible(done.stderr.strip().splitlines()[0])} ({program}.c)")
+            raise UserError(f"gcc has failed: {visible(complaint(done.stderr))} ({program}.c)")
+
+
+def complaint(errors: str) -> str:
+    """What it fails of: the linker warns first of all that it does not find, and collect2 comes last."""
+    lines = errors.strip().splitlines() or ["it says nothing"]
+    grave = [line for line in lines if "warning: " not in line]
+    return (grave or lines)[0]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
-from conform_hooks import ConformFiles
+from conform_hooks import BEGIN, ConformFiles
 from shim_support import HOOK
 
 
@@ -32,3 +33,16 @@ def test_a_library_that_is_reached_by_dlsym_alone(files: ConformFiles) -> None:
 def test_a_lock_that_no_other_process_has_over_a_fork(files: ConformFiles) -> None:
     """Without a region that is shared, the lock is the process's own."""
     assert files.broken(files.shim / "sample/quota_hook.so", "--only", "life/fork") == []
+
+
+def test_the_linker_is_asked_for_no_more_than_the_loader(files: ConformFiles, tmp_path: Path) -> None:
+    """What the hook library needs is where the loader will look, and a name that it never calls need not be there."""
+    source, hook = tmp_path / "needs.c", tmp_path / "libneeds.so"
+    source.write_text(f"""{BEGIN}int nobody_has_it(void);
+int never(void) {{ return cudaFree(0) + nobody_has_it(); }}
+CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {{ return NEXT(cuMemAlloc_v2)(p, n); }}
+""")
+    own = [f"-I{files.shim}", files.shim / "standin/libcudart.so.12", "-ldl"]
+    subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", hook, source, *own], check=True)
+    report = files.data(hook, "--only", "life/linked", "--only", "life/preload")
+    assert report["broken"] == [] and sorted(report["cases"]) == ["life/linked", "life/preload"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gdbcuda.contract import report
 from gdbcuda.contract.registry import Case
 from gdbcuda.contract.report import ConformReport
 from gdbcuda.contract.runs import in_turns
+from gdbcuda.contract.showing_program import complaint
 
 NUMBERS = {"books": 30, "resolving": 1000, "status": 20}
 SECONDS = {"books": 4.0, "resolving": 0.1, "status": 0.2}
@@ -40,3 +43,19 @@ def test_what_there_was_no_time_for_is_told_by_group() -> None:
     assert rows[2:] == [["books", "0", "0", "1"], ["status", "1", "0", "1"]]
     one.not_run.clear()
     assert "no time" not in report.text(one, False)
+
+
+def test_where_no_case_was_run_nothing_is_kept() -> None:
+    one = ConformReport("hook.so", 1, not_run=["status/cuInit"])
+    assert one.status == 2
+    assert report.text(one, False).startswith("No case of hook.so was run: there was no time (--seconds).")
+
+
+@pytest.mark.parametrize("errors, said", [
+    ("ld: warning: libx.so, needed by hook.so, not found\nld: undefined reference to `y'\ncollect2: error\n",
+     "ld: undefined reference to `y'"),
+    ("ld: warning: executable stack\n", "ld: warning: executable stack"),
+    ("", "it says nothing"),
+])  # fmt: skip
+def test_what_gcc_fails_of(errors: str, said: str) -> None:
+    assert complaint(errors) == said

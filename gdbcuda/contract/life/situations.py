@@ -90,11 +90,17 @@ class Stage:
         if situation.loaded == OPENED:
             arguments = (hook if with_hook else DRIVER, *arguments)
         preload = {PRELOADED: (hook,), TWICE: (self.copy(), hook)}.get(situation.loaded, ()) if with_hook else ()
-        flags = (*NEEDED, hook) if situation.loaded == LINKED and with_hook else ()
+        flags = self.linking if situation.loaded == LINKED and with_hook else ()
         return ShowingProgram(
             self.text(situation.template), work.used(self.functions)[0][0].symbol, arguments,
             self.workshop.variables({}) if with_hook else (), preload, flags, situation.has_library,
         )  # fmt: skip
+
+    @property
+    def linking(self) -> tuple[str, ...]:
+        """The linker looks where the loader will, and leaves to the loader what nobody defines."""
+        return (*NEEDED, f"-Wl,-rpath-link,{self.workshop.libraries}", "-Wl,--allow-shlib-undefined",
+                self.workshop.hook)  # fmt: skip
 
     def run(self, plan: ShowingProgram, patience: float) -> Ran:
         more = dict(one.split("=", 1) for one in plan.environment)

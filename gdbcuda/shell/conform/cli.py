@@ -54,7 +54,7 @@ def run(wanted: ConformOptions) -> int:
         return tell_program(wanted, cases.shown(wanted))
     report = cases.run(wanted, Allowed.of_file(wanted.allow))
     tell(wanted, report)
-    return 0 if wanted.accept else report.status
+    return 0 if wanted.accept and report.ran else report.status
 
 
 def tell_program(wanted: ConformOptions, program: str) -> int:
