@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from shim_support import Run, build_shim, clean_environment
+
+# What a shell starts behind `&` ignores Ctrl-C, and so does all that it starts: there tests would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from scenario import GDB, ROOT
 
-pytestmark = pytest.mark.xdist_group("wheel")  # one worker builds and installs it, not each
-
 BEHIND = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
