@@ -41,4 +41,4 @@ def shown(address: int, known: Details) -> Data:
     if known.get("script"):
         return {name: known.get(name) for name in ("function", "object", "line", "layer", "source")}
     found = {"address": hex(address)} | {name: known.get(name) for name in ("function", "object", "layer", "source")}
-    return found | ({"text": known["text"]} if known.get("text") else {})
+    return found | {name: known[name] for name in ("text", "offset") if known.get(name)}

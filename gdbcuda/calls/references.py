@@ -18,7 +18,7 @@ LOST = "lost"  # how many events a recorder has not told: {"events": 12}
 NONE = type(None)
 WORDS = ("function", "object", "layer", "source", "text", "name", "file", "demangled", "program", "build_id",
          "seen_by")
-NUMBERS = ("address", "thread", "inferior", "pid", "lwp")
+NUMBERS = ("address", "offset", "thread", "inferior", "pid", "lwp")
 
 
 def process_of(details: Details) -> Process:

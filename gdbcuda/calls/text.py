@@ -183,7 +183,7 @@ class CallWriter:
         return f"{place} through {os.path.basename(file)}" if vendor.is_compute_library(file) else place
 
     def place(self, process: Process, address: int) -> str:
-        """ "main at a.c:30", "sum in libsum.so", or the address."""
+        """ "main at a.c:30", "sum in libsum.so", "libsum.so+0x1330", or the address."""
         return named(self.notes.place(process, address), address)
 
     def source_text(self, process: Process, address: int) -> str:
@@ -196,6 +196,8 @@ def named(place: Details, address: int) -> str:
     if place.get("source"):
         return f"{name} at {place['source']}"
     file = str(place.get("object", "")).rsplit("/", 1)[-1]
+    if file and not place.get("function") and place.get("offset"):
+        return f"{file}+{place['offset']:#x}"  # the same in every run
     return f"{name} in {file}" if file and name else name
 
 

@@ -138,7 +138,8 @@ class ProcessCode:
     def place(self, address: int, file: str, path: str, at: int) -> dict[str, Any]:
         """``at``: as the file's own symbols count."""
         code = self.files[path]
-        known = {"function": code.function(at), "source": str(code.sources([at]).get(at) or "")}
+        known: dict[str, Any] = {"function": code.function(at), "source": str(code.sources([at]).get(at) or "")}
+        known |= {} if known["function"] else {"offset": at + 1}
         return {"address": address, "object": file, "layer": self.files.layer(file),
                 **{name: text for name, text in known.items() if text}}  # fmt: skip
 

@@ -95,7 +95,9 @@ class CodeOfProcess:
         sources = file.sources(offsets.values())
         for address, offset in offsets.items():
             source = sources.get(offset)
-            known = {"function": file.function(offset), "source": str(source or ""), "text": file.text_of(source)}
+            name, text = file.function(offset), file.text_of(source)
+            distance = 0 if name else address - one.address
+            known = {"function": name, "source": str(source or ""), "text": text, "offset": distance}
             yield {"address": address, **{name: found for name, found in known.items() if found},
                    "object": self.path(one), "layer": self.layer(one)}  # fmt: skip
 

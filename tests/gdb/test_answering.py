@@ -76,6 +76,15 @@ def test_an_answer_of_dlsym(scenario: Scenario, compile_c, flags: tuple[str, ...
     assert re.search(r"cuMemAlloc_v2  app dlsym_alloc  dlsym, request #1  hook libasked.so.*  hooked", text)
 
 
+def test_a_caller_without_a_name(scenario: Scenario, compile_c) -> None:
+    """It is at an offset in its file, the same in every run, where it stops and in the log."""
+    hook = compile_c("libasked.so", BY_DLSYM, "-shared", "-fvisibility=hidden", "-O0", "-s")
+    text = scenario.run("dlsym_alloc", "cuda-log start cuMemAlloc", "cuda-break cuMemAlloc --in driver", "RUN",
+                        "cuda-log show", hook=hook)  # fmt: skip
+    stop, line = re.findall(r"called by (\S+ \S+), thread 1|driver   cuMemAlloc_v2\(.*  by (.*)", text)[0:2]
+    assert re.fullmatch(r"hook libasked.so\+0x[0-9a-f]{3,5}", stop[0]) and f"hook {line[1]}" == stop[0], text
+
+
 @pytest.mark.parametrize("guard", ["auto", "off"])
 @pytest.mark.parametrize("count, sizes", [
     ("nth == 2", [(1 << 30) + 1]), ("every 2", [(1 << 30) + 1]), ("after 1", [(1 << 30) + 1, 3 << 30])

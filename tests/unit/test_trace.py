@@ -122,6 +122,16 @@ def test_places_have_what_stands_in_their_line(trace: Trace, shim: Path, tmp_pat
     assert '"source":"one.c:4"' in of_later and '"text"' not in of_later
 
 
+def test_a_place_without_a_name_is_an_offset(trace: Trace, shim: Path, tmp_path: Path) -> None:
+    """Of a stripped program: the same in every run, and what objdump shows."""
+    source, program = tmp_path / "one.c", tmp_path / "stripped"
+    source.write_text("int cuInit(unsigned);\nint main(void)\n{\n    return cuInit(0);\n}\n")
+    subprocess.run(["gcc", "-s", "-o", program, source, f"-L{shim}/standin", "-lcuda"], check=True)
+    at = re.search(r"  by stripped\+0x([0-9a-f]+)$", trace(program).log("show").stdout.rstrip())
+    listing = subprocess.run(["objdump", "-d", program], capture_output=True, text=True, check=True).stdout
+    assert at is not None and re.search(rf"call .*<cuInit@plt>\n *{at[1]}:", listing)
+
+
 def test_every_call_of_every_thread(trace: Trace) -> None:
     found = trace("threads", "8", "2500")
     lines = found.done.stdout.splitlines()

@@ -9,6 +9,7 @@ import gdb
 
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import frames
+from gdbcuda.live.layers import this_snapshot
 
 
 @process.until_objects_change
@@ -46,5 +47,7 @@ def name_of(frame: gdb.Frame) -> str:
 
 def details(place: frames.CodePlace) -> dict[str, Any]:
     """What a log keeps of it."""
-    return {"address": place.address, "function": place.function, "object": place.file, "layer": place.layer,
-            "source": place.source}  # fmt: skip
+    known = {"address": place.address, "function": place.function, "object": place.file, "layer": place.layer,
+             "source": place.source}  # fmt: skip
+    base = this_snapshot.base_of(place.address) if place.file and not place.function else 0
+    return known | ({"offset": place.address - base} if base else {})

@@ -75,9 +75,11 @@ def caller_text(call: frames.FrameCall) -> str:
 
 
 def place_text(place: frames.CodePlace) -> str:
-    """ "app load() at train.c:15", "hook libvgpu.so add_chunk()"."""
-    called = cplusplus.shortened(cplusplus.called(place.function)) if place.function else f"{place.address:#x}"
-    name = visible(called)
+    """ "app load() at train.c:15", "hook libvgpu.so add_chunk()", "hook libvgpu.so+0x13330"."""
+    if not place.function:
+        known = offset(place)
+        return f"{where(place)}{known}" if known.startswith("+") else f"{where(place)} {known}"
+    name = visible(cplusplus.shortened(cplusplus.called(place.function)))
     at = visible(f" at {place.source}") if place.source else ""
     is_program = place.layer == "app" and place.file == process.strip_prefix(process.program())
     owner = paint("app", "layer-app") if is_program else where(place)
