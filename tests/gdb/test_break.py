@@ -70,6 +70,7 @@ def test_a_release_build_is_seen_in_what_it_answers_with(scenario: Scenario, com
     assert "librelease.so hides what it defines: this stops in what it answers dlsym with)\n" in text
     assert re.search(r"Breakpoint 2  hook librelease\.so \+0x\w+ for  cuMemAlloc_v2\(.*\n +called by app", text)
     assert "Breakpoint 3: cuMemFree_v2 in driver libcuda.so.1 (librelease.so hides what it defines: this" in text
+    assert text.count("what it answers dlsym with from now on)\n") == 1
 
 
 def test_a_hidden_function_of_the_hook_is_in_the_hook(local: Scenario) -> None:

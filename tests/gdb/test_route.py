@@ -319,3 +319,14 @@ def test_places_of_one_function_that_lead_to_the_same_are_one_row(scenario: Scen
     assert len(merged) == 1 and re.search(r"app stores +PLT, 2 pointers +driver libcuda.so.1 cuMemAlloc_v2", merged[0])
     assert len([line for line in each if "app stores" in line]) == len(named) == 3
     assert json_text[0].count('"function": "cuMemAlloc_v2"') == 3
+
+
+def test_what_nothing_refers_to_by_name(scenario: Scenario) -> None:
+    """A library that came with dlopen has it all the same."""
+    text = scenario.run("dlsym_alloc", "cuda-break cuMemAlloc --in driver", "RUN", "cuda-route cuMemFree", "cuda-route",
+                        "cuda-route --app cuMemAlloc", "cuda-route cudaMalloc", hook=None)  # fmt: skip
+    asked = "What is asked of dlsym shows with  cuda-dlsym log on, before the run.\n"
+    assert f"Nothing in this process refers to cuMemFree by name; libcuda.so.1 has it.\n{asked}" in text
+    assert f"Nothing in this process refers to the CUDA and NVML API by name.\n{asked}" in text
+    assert f"Nothing in the program refers to cuMemAlloc by name; libcuda.so.1 has it.\n{asked}" in text
+    assert "Nothing in this process refers to cudaMalloc, and no loaded object defines it.\n" in text

@@ -43,6 +43,12 @@ def wanted_names(snapshot: ProcessSnapshot, pattern: str | None) -> frozenset[st
     raise AssertionError
 
 
+def defining(snapshot: ProcessSnapshot, function: str) -> list[str]:
+    """Base names of the objects that have it, in the search order of the program or not."""
+    wanted = wanted_names(snapshot, function)
+    return [snapshot.name_of(one) for one in snapshot.objects.all if any(one.symbols.find(name) for name in wanted)]
+
+
 def exported_by_ours(snapshot: ProcessSnapshot, glob: str) -> frozenset[str]:
     """What the hook libraries export beside the API: their own functions are asked for like others."""
     exported = {name for hook in snapshot.hooks for known in hook.symbols.by_address.values() for name in known}

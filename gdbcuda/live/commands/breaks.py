@@ -200,7 +200,8 @@ def why_not(hooks: list[str]) -> str:
     """Why a breakpoint without --in is not in the hook."""
     hiding = [path for path in hooks if names.hides_all(path)]
     if hiding:
-        return f"{base_names(hiding)} hides what it defines: this stops in what it answers dlsym with"
+        since = " from now on" if any(map(presence.is_here, hiding)) else ""
+        return f"{base_names(hiding)} hides what it defines: this stops in what it answers dlsym with{since}"
     return f"{base_names(hooks)} does not define it; this is the outermost that does"
 
 

@@ -15,10 +15,14 @@ from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import report
 from gdbcuda.text.json_text import json_text
+from gdbcuda.text.sentences import some
 
 if TYPE_CHECKING:
     from gdbcuda.routes.collect import Route
     from gdbcuda.routes.snapshot import ProcessSnapshot
+
+
+ASKED = "What is asked of dlsym shows with  cuda-dlsym log on, before the run."
 
 
 class RouteOptions(WideOptions):
@@ -61,7 +65,7 @@ def cuda_route(wanted: RouteOptions) -> str:
     if wanted.json:
         return as_json(snapshot, shown, report.summary(snapshot, routes))
     if not shown:
-        return "\n".join([nothing(wanted.function, wanted.unhooked), *core_files.advice()])
+        return "\n".join([nothing(snapshot, wanted), *core_files.advice()])
     return "\n".join([*shown_routes(snapshot, wanted, routes, shown), *core_files.advice()])
 
 
@@ -95,14 +99,20 @@ def null_pointers(snapshot: ProcessSnapshot, wanted: RouteOptions) -> str:
     return "\n".join([report.table(found, stops.paint), summary])
 
 
-def nothing(pattern: str | None, unhooked: bool) -> str:
-    if unhooked:
+def nothing(snapshot: ProcessSnapshot, wanted: RouteOptions) -> str:
+    pattern = wanted.function
+    if wanted.unhooked:
         return "Nothing goes past the hook."
+    where = "the program" if wanted.app else "this process"
     if pattern and names.is_glob(pattern):
-        return f"Nothing refers to {pattern} by name yet; what a new reference would find: --all"
-    what = f"{pattern}, and no loaded object defines it" if pattern else \
-        "the CUDA and NVML API by name; what it asks dlsym for shows with cuda-dlsym log on"  # fmt: skip
-    return f"Nothing in this process refers to {what}."
+        return f"Nothing in {where} refers to {pattern} by name yet; what a new reference would find: --all"
+    if pattern is None:
+        return f"Nothing in {where} refers to the CUDA and NVML API by name.\n{ASKED}"
+    having = routes_here.defining(snapshot, pattern)
+    if not having:
+        return f"Nothing in {where} refers to {pattern}, and no loaded object defines it."
+    have = "has" if len(having) == 1 else "have"
+    return f"Nothing in {where} refers to {pattern} by name; {some(having)} {have} it.\n{ASKED}"
 
 
 def as_json(snapshot: ProcessSnapshot, routes: list[Route], summary: str) -> str:
