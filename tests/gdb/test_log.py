@@ -217,7 +217,6 @@ def test_the_files_are_known_by_their_build_ids(scenario: Scenario, tmp_path: Pa
         ("cuda-log start if bytesize > 1", "name those to record"),
         ("cuda-log start cuMemAlloc if nothing > 1", "bytesize"),
         ("cuda-log start --stack many", "--stack is a number, not 'many', for example: cuda-log start cudaMalloc"),
-        ("cuda-log start --fast --keep /tmp/none --last 262145", "--last is 262144 at most, not 262145"),
         ("cuda-log start --to /proc/none", "cannot write"),
         ("cuda-log start --to /dev/full", "cannot write /dev/full: No space left on device"),
         ("cuda-log stop", "no recorder is at work"),
@@ -234,6 +233,11 @@ def test_the_files_are_known_by_their_build_ids(scenario: Scenario, tmp_path: Pa
 def test_mistakes_are_one_line(not_started: IdleGdb, command: str, message: str) -> None:
     text = not_started.run(command)
     assert message in text and len(text.strip().splitlines()) == 1, text
+
+
+def test_what_is_refused_leaves_no_folder(not_started: IdleGdb, tmp_path: Path) -> None:
+    text = not_started.run(f"cuda-log start --fast --keep {tmp_path}/kept --last 262145")
+    assert "--last is 262144 at most, not 262145" in text and not any(tmp_path.iterdir()), text
 
 
 def test_help_and_nothing_recorded(local: Scenario) -> None:

@@ -98,6 +98,8 @@ def cuda_log_start(wanted: StartOptions) -> str:
         raise UserError("--keep and --last are of --fast", page="log")
     elif wanted.python or wanted.python_for:
         raise UserError("--python is of --fast: by stops every call has its lines of Python", page="python")
+    if wish.folder:
+        make_folder(wish.folder)
     is_at_entry = wanted.fast and process.is_alive() and come_in(wish)
     recorder = call_log.start(wish, wanted.to, wanted.fast, is_at_entry)
     preload.give(of_gpu)
@@ -147,7 +149,7 @@ def make_wish(wanted: StartOptions) -> RecordWish:
     condition = parsed(wanted.condition, wanted.function, symbols) if wanted.condition else None
     if condition is not None:
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
-    folder = new_folder(wanted.keep) if wanted.keep else ""
+    folder = os.path.abspath(wanted.keep) if wanted.keep else ""
     of_python = python_names.wanted(wanted.python_for, table, wanted.python)
     if any(map(condition_words.is_like_script, wanted.callers)):
         of_python |= symbols  # who calls is known by the lines alone
@@ -155,10 +157,10 @@ def make_wish(wanted: StartOptions) -> RecordWish:
                       of_python, releases)  # fmt: skip
 
 
-def new_folder(path: str) -> str:
+def make_folder(path: str) -> None:
     from gdbcuda.shell.trace import starting
 
-    return os.path.abspath(starting.new_folder(path, ""))
+    starting.new_folder(path, "")
 
 
 def registers_code(function: Function) -> bool:
