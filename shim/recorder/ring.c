@@ -1,5 +1,6 @@
 #include "ring.h"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -107,20 +108,43 @@ void ring_give_up(void)
     gdbcuda_ring = BUSY;
 }
 
+/* What the processor itself sends cannot wait: it would end the program. */
+#define BIT(signal) (1ul << ((signal) - 1))
+#define OF_PROCESSOR (BIT(SIGTRAP) | BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGSYS))
+
+static word change_mask(int how, word mask)
+{
+    word before = 0;
+    system_call(SYS_rt_sigprocmask, (word)how, (word)&mask, (word)&before, sizeof mask, 0, 0);
+    return before;
+}
+
+/* Or one that a signal handler has made meanwhile. */
+static word *made_or_found(void)
+{
+    word *ring = gdbcuda_ring;
+    if (ring == BUSY || (ring && ring[RING_RECORDS]))
+        return ring == BUSY ? 0 : ring;
+    gdbcuda_ring = BUSY;
+    if (ring)
+        begin(ring, records_wanted());
+    else
+        ring = made();
+    gdbcuda_ring = ring ? ring : BUSY;
+    if (!ring && ring_failed)
+        ring_failed();
+    return ring;
+}
+
+/* A file of some megabytes takes milliseconds: the calls of signal handlers would have no ring meanwhile. */
 word *ring_made(void)
 {
-    word *ring = gdbcuda_ring, confined = gdbcuda_recorder_v1[STATE_CONFINED];
-    word *wiped = ring > BUSY ? ring : 0;
-    if (ring != BUSY && !confined) {
-        gdbcuda_ring = BUSY;
-        if (wiped)
-            begin(wiped, records_wanted());
-        ring = wiped ? wiped : made();
-        gdbcuda_ring = ring ? ring : BUSY;
+    if (gdbcuda_ring != BUSY && !gdbcuda_recorder_v1[STATE_CONFINED]) {
+        word before = change_mask(SIG_BLOCK, ~OF_PROCESSOR);
+        word *ring = made_or_found();
+        change_mask(SIG_SETMASK, before);
         if (ring)
             return ring;
-        if (ring_failed)
-            ring_failed();
     }
     __atomic_fetch_add(&gdbcuda_recorder_v1[STATE_MISSED], 1, __ATOMIC_RELAXED);
     return 0;

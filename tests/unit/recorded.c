@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -139,7 +140,8 @@ static void fork_child(void)
     check(status == 0, "the child's ring");
 }
 
-static long instructions, lost;
+static volatile long instructions;
+static long lost;
 static void *outermost;
 static void at_instruction(int signal, siginfo_t *info, void *context)
 {
@@ -195,15 +197,19 @@ static void *step_by_step(void *unused)
     return NULL;
 }
 
+static void call_out_always(void)
+{
+    uint64_t found;
+    instructions++;
+    call_out(&found, 7);
+}
+
 /* At every instruction from the moment that a ring is being made, a signal handler makes a recorded call itself. */
 static void call_out_too(int signal)
 {
-    uint64_t found;
     (void)signal;
-    if (!gdbcuda_recorder_v1[STATE_COUNT])
-        return;
-    instructions++;
-    call_out(&found, 7);
+    if (gdbcuda_recorder_v1[STATE_COUNT])
+        call_out_always();
 }
 
 static void calls_in_handler(void)
@@ -216,6 +222,27 @@ static void calls_in_handler(void)
     got += call_launch(1, 2, 3, 4, 5, 6, 7, 8, 9);
     trap_off();
     check(got == add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9) + launch(1, 2, 3, 4, 5, 6, 7, 8, 9) && found == 5, "what came back");
+    fprintf(stderr, "%ld\n", instructions);
+}
+
+/* The next signal comes soon, also while this one's call makes the ring. */
+static void again_soon(int signal)
+{
+    static const struct itimerval soon = {{0, 0}, {0, 10}};
+    (void)signal;
+    if (instructions < 20) {
+        setitimer(ITIMER_REAL, &soon, NULL);
+        call_out_always();
+    }
+}
+
+static void calls_in_timer(void)
+{
+    struct sigaction action = {.sa_handler = again_soon, .sa_flags = SA_NODEFER};
+    sigaction(SIGALRM, &action, NULL);
+    again_soon(0);
+    while (instructions < 20)
+        ;
     fprintf(stderr, "%ld\n", instructions);
 }
 
@@ -285,6 +312,8 @@ int main(int count, char **words)
         launches();
     else if (!strcmp(what, "fork"))
         fork_child();
+    else if (!strcmp(what, "timer"))
+        calls_in_timer();
     else if (!strcmp(what, "handler"))
         calls_in_handler();
     else if (!strcmp(what, "exit"))

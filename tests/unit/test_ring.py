@@ -138,6 +138,15 @@ def test_a_signal_handler_may_call_at_any_instruction(recorded: Run, capfd: pyte
     assert {record.outs[:2] for record in records if record.function == OUT} == {(8, 7), (8, 5)}
 
 
+def test_calls_of_signals_while_a_ring_is_made(recorded: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    """They wait for it: that takes so long that a timer's signal comes meanwhile."""
+    one = reader(recorded("timer", 4096))
+    ((_, records),) = one.read()
+    handled = int(capfd.readouterr().err)
+    assert one.missed == 0
+    assert sum(record.outs[:2] == (8, 7) for record in records) == handled >= 20
+
+
 # -- the reader alone
 
 STATE_AT, RING_AT = 0x10000, 0x20000
