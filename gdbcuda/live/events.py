@@ -13,7 +13,7 @@ from gdbcuda.live import breakpoints, process, process_events, welcome
 from gdbcuda.live.breaking import answering_stops, recursion, saving
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.dlsym import request_log, request_stops
-from gdbcuda.live.host import gdb_cli, inferiors, interrupts
+from gdbcuda.live.host import breakpoint_table, gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
 from gdbcuda.live.noticing import answer_search, hooks_without_names, notice
 from gdbcuda.live.placing import loader_watch, own_process, unloading
@@ -49,7 +49,11 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "clear_objfiles": (process.forget, backtrace.on_clear_objfiles, process_events.on_clear_objfiles),
     "free_objfile": (process.forget,),
     "new_inferior": (inferiors.added,),
-    "new_thread": (process_events.on_new_thread, if_loaded("guarding.guards", "on_new_thread")),
+    "new_thread": (
+        breakpoint_table.on_new_thread,
+        process_events.on_new_thread,
+        if_loaded("guarding.guards", "on_new_thread"),
+    ),
     "exited": (
         presence.on_exit,
         process_events.on_exit,
@@ -66,6 +70,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         children.forget,
     ),
     "stop": (
+        breakpoint_table.on_stop,
         process.on_stop,
         if_loaded("recording.call_log", "before_stop"),
         children.forget,

@@ -10,7 +10,7 @@ import re
 from typing import Callable
 
 from gdbcuda.live import process
-from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host import breakpoint_table
 from gdbcuda.live.prompt import user_hooks
 from gdbcuda.live.threads import children
 
@@ -30,5 +30,6 @@ def let_go() -> None:
 
 
 def in_table() -> set[int]:
-    table = gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints")
+    """(At a stop no thread has ended since.)"""
+    table = breakpoint_table.text() or ""
     return {int(at, 16) for at in re.findall(r"^-?\d.*?\b(0x[0-9a-f]{8,})", table, re.MULTILINE)}

@@ -13,7 +13,7 @@ from typing import Callable
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
-from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host import breakpoint_table, gdb_cli
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import inserted
 from gdbcuda.live.threads import standstill
@@ -64,8 +64,9 @@ def may_go(address: int) -> bool:
 
 
 def is_alone(address: int) -> bool:
-    table = gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints")
-    return len(set(re.findall(rf"^(-?\d+)\b.*\b0x0*{address:x}\b", table, re.MULTILINE))) <= 1
+    """False where gdb cannot say."""
+    table = breakpoint_table.text()
+    return table is not None and len(set(re.findall(rf"^(-?\d+)\b.*\b0x0*{address:x}\b", table, re.MULTILINE))) <= 1
 
 
 def put(address: int, is_met: bool) -> None:

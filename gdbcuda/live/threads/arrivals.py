@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from gdbcuda.live import process
-from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host import breakpoint_table
 from gdbcuda.live.threads import call_registers
 
 
@@ -20,13 +20,13 @@ def is_met_again(asked_last: dict[int, tuple[int, ...]]) -> bool:
     thread = call_registers.thread_number()
     before, now = asked_last.get(thread), registers()
     asked_last[thread] = now
-    return before == now and is_resumed_at(now[0])
+    return before == now and is_resumed_at(now[0], if_unknown=False)
 
 
 def registers() -> tuple[int, ...]:
     return (process.register("pc"), call_registers.current_stack_pointer(), *call_registers.here().moment())
 
 
-def is_resumed_at(pc: int) -> bool:
-    table = gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints")
-    return bool(re.search(rf"step resume .* 0x0*{pc:x}\b", table))
+def is_resumed_at(pc: int, if_unknown: bool = True) -> bool:
+    table = breakpoint_table.text()
+    return if_unknown if table is None else bool(re.search(rf"step resume .* 0x0*{pc:x}\b", table))
