@@ -13,8 +13,13 @@ import gdb
 
 from gdbcuda.live.host import gdb_cli, inferiors
 
-# That gdb holds to be there since its last stop.
-_threads: list[gdb.InferiorThread] = [thread for one in gdb.inferiors() for thread in inferiors.threads(one)]
+
+def listed() -> list[gdb.InferiorThread]:
+    return [thread for one in gdb.inferiors() for thread in inferiors.threads(one)]
+
+
+_threads = listed()  # that gdb held to be there at its last stop, and all since
+_are_untold: list[bool] = []  # where anything is in it
 
 
 def on_new_thread(event: gdb.ThreadEvent) -> None:
@@ -22,14 +27,13 @@ def on_new_thread(event: gdb.ThreadEvent) -> None:
     given: Any = event.inferior_thread
     if isinstance(given, gdb.InferiorThread):
         _threads.append(given)
+    else:
+        _are_untold[:] = [True]
 
 
 def on_stop(event: gdb.StopEvent) -> None:
-    """gdb is about to delete what belongs to threads that have ended."""
-    _threads[:] = filter(gdb.InferiorThread.is_valid, _threads)
-    current = inferiors.selected_thread()
-    if current is not None and current not in _threads:
-        _threads.append(current)
+    """gdb is about to delete what belongs to threads that have ended. (To list them may ask the far end of a link.)"""
+    _threads[:] = listed() if _are_untold else filter(gdb.InferiorThread.is_valid, _threads)
 
 
 def text() -> str | None:
