@@ -10,4 +10,4 @@ POOLED = {1: "allocate from pool", 2: "free to pool"}
 POOLS = {1: "pool created", 2: "pool destroyed", 3: "pool trimmed"}
 UNIFIED = {1: "migrate HtoD", 2: "migrate DtoH", 3: "page faults of the CPU", 4: "page faults of the GPU",
            5: "thrashing", 6: "throttling", 7: "remote map", 8: "migrate DtoD"}  # fmt: skip
-COPY, FILL = "copy", "fill"
+COPY, FILL, GRAPH = "copy", "fill", "graph"

@@ -109,6 +109,63 @@ def test_what_nsys_exports(tmp_path: Path) -> None:
     assert kernel["thread"] == copied["thread"] != outer["thread"]
 
 
+def of_two_processes(path: Path) -> None:
+    """As nsys 2024 writes it of torchrun with graphs, each process with the same numbers."""
+    with sqlite3.connect(path) as made:
+        made.executescript("""
+            CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+            CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
+            CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);
+            CREATE TABLE TARGET_INFO_GPU (vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (correlationId INTEGER, nameId INTEGER NOT NULL, start INTEGER
+                NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER, returnValue INTEGER
+                NOT NULL, callchainId INTEGER);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT
+                NULL, contextId INTEGER NOT NULL, greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId
+                INTEGER, globalPid INTEGER, mangledName INTEGER);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER
+                NOT NULL, contextId INTEGER NOT NULL, greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId
+                INTEGER, globalPid INTEGER, graphId INTEGER, graphExecId INTEGER);
+            INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'cudaGraphLaunch_v10000'), (3, '_Z3addPi'),
+                (4, 'pt_main_thread');
+            INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1784597271000000000, '', '');
+        """)
+        for pid, at in ((100, 1000), (200, 2000)):
+            of_process = 1 << 48 | pid << 24
+            made.execute("INSERT INTO ThreadNames VALUES (4, 20, ?)", (of_process + pid,))
+            made.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, 0, ?, 0, NULL)",
+                             [(5, 1, at, at + 100, of_process + pid), (6, 2, at + 200, at + 300, of_process + pid)])
+            made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 1, NULL, 7, 5, ?, 3)",
+                         (at + 50, at + 150, of_process))  # fmt: skip
+            made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (?, ?, 0, 1, 0, 7, 6, ?, 42, 43)",
+                         (at + 250, at + 900, of_process))  # fmt: skip
+
+
+def test_what_nsys_exports_of_two_processes_with_graphs(tmp_path: Path) -> None:
+    of_two_processes(tmp_path / "report.sqlite")
+    done, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
+    assert done.returncode == 0, done.stderr
+    calls = shown(log)
+    by_number = {one["number"]: one for one in calls}
+    causes = [(one["name"], one["pid"], by_number[one["arguments"]["call"]]) for one in calls if one["layer"] == "gpu"]
+    assert [(name, pid, cause["name"], cause["pid"]) for name, pid, cause in causes] == [
+        ("_Z3addPi", pid, "cudaLaunchKernel", pid) if is_kernel else ("graph", pid, "cudaGraphLaunch", pid)
+        for pid in (100, 200) for is_kernel in (True, False)]  # fmt: skip
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert lines[0]["started"] == pytest.approx(1784597271, abs=1)
+    names = {one["details"]["pid"]: one["details"]["name"] for one in lines
+             if one.get("name") == "thread" and one["details"]["lwp"]}  # fmt: skip
+    assert names == {100: "pt_main_thread", 200: "pt_main_thread"}
+    on_gpu = subprocess.run([*GDBCUDA, "log", "gpu", str(log)], capture_output=True, text=True, cwd=ROOT).stdout
+    assert on_gpu.startswith("2 kernels, 2 graphs\nGPU 0: 0.85 us from its first work to its last, busy 88 %"), on_gpu
+
+
+def test_a_report_that_was_not_exported(tmp_path: Path) -> None:
+    (tmp_path / "report.nsys-rep").write_bytes(b"\x7fQD\0" * 100)
+    with pytest.raises(UserError, match=r"nsys export --type sqlite  makes of it$"):
+        importing.read(str(tmp_path / "report.nsys-rep"))
+
+
 def test_our_own_export_comes_back(tmp_path: Path) -> None:
     _, log = imported(tmp_path, "trace.jsonl", LINES)
     exported = subprocess.run([*GDBCUDA, "log", "export", str(log)], capture_output=True, text=True, cwd=ROOT).stdout

@@ -76,7 +76,7 @@ def add(one: dict[str, Any], took: Any, calls: TimedCalls, is_ours: bool) -> Non
     call = calls.add(one.get("name"), start / MICROSECONDS, end, (pid, tid), layer=layer,
                      details=given, status=status)  # fmt: skip
     if call is not None:
-        calls.link(given.get("correlation"), call)
+        calls.link(given.get("correlation"), call, process=0)  # what the GPU does has the device for a process
 
 
 def lane(one: dict[str, Any], calls: TimedCalls) -> tuple[int, int]:

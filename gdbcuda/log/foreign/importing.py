@@ -15,6 +15,7 @@ from gdbcuda.log.foreign.timed_calls import TimedCalls
 
 LARGEST = 4 << 30  # bytes of JSON, which is read as a whole
 PIECE = 64 << 20
+REPORTS = (".nsys-rep", ".qdrep")
 
 
 def read(path: str) -> TimedCalls:
@@ -25,6 +26,8 @@ def read(path: str) -> TimedCalls:
         start = source.read(0, min(source.size, 4096), "its beginning")
         if start.startswith(nsys.MAGIC):
             nsys.read(path, calls)
+        elif path.endswith(REPORTS):
+            raise UserError("a report that nsys alone reads: import what  nsys export --type sqlite  makes of it")
         elif is_lines(start):
             begin_end.read(LogFile(path).chunks(), calls)
         else:

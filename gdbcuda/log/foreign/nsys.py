@@ -1,7 +1,9 @@
-"""What ``nsys export --type sqlite`` writes: calls of the runtime and the driver, kernels, copies and fills on the GPU.
+"""What ``nsys export --type sqlite`` writes: calls of the runtime and the driver, kernels, copies, fills and graphs on
+the GPU. (Nsight Systems User Guide: "SQLite Schema Reference".)
 
 Times are nanoseconds. A ``globalTid`` has the process in bits 24 to 47 and the thread below. Runtime functions have
-the version behind their names that they came with: cudaMalloc_v3020.
+the version behind their names that they came with: cudaMalloc_v3020. Tables come when there is something in them, and
+each version has other columns.
 """
 
 from __future__ import annotations
@@ -13,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from gdbcuda.errors import UserError
-from gdbcuda.gpu.gpu_words import COPIES
+from gdbcuda.gpu import gpu_words
 from gdbcuda.log.foreign.timed_calls import GPU, TimedCalls
 
 MAGIC = b"SQLite format 3\0"
 NANOSECONDS = 1e9
 RUNTIME, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "StringIds"
-KERNEL, MEMCPY, MEMSET = (f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET"))
+KERNEL, MEMCPY, MEMSET, GRAPH = (f"CUPTI_ACTIVITY_KIND_{one}" for one in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
+THREADS, BEGIN = "ThreadNames", "TARGET_INFO_SESSION_START_TIME"
 VERSION = re.compile(r"_v\d{4,5}$")
 LANE_BITS, DEVICES = 24, 1 << 20
 SHAPE = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
@@ -45,21 +48,30 @@ class Export:
         self.strings: dict[Any, Any] = {}
 
     def read(self) -> None:
-        if not self.tables & {RUNTIME, KERNEL, MEMCPY, MEMSET}:
+        if not self.tables & {RUNTIME, KERNEL, MEMCPY, MEMSET, GRAPH}:
             raise UserError(f"no export of nsys: it has no table {RUNTIME}, nor one of kernels or copies")
         self.strings = {row.get("id"): row.get("value") for row in self.rows(STRINGS)}
+        for row in self.rows(BEGIN):
+            self.calls.begin(row.get("utcEpochNs"))
+        for row in self.rows(THREADS):
+            self.calls.lane_names[lane_of(row.get("globalTid"))] = str(self.strings.get(row.get("nameId")) or "")
         for row in self.rows(RUNTIME):
             self.call(row)
+        self.read_gpu()
+
+    def read_gpu(self) -> None:
         for row in self.rows(KERNEL):
-            name = self.strings.get(row.get("demangledName")) or self.strings.get(row.get("shortName")) or "kernel"
+            names = (self.strings.get(row.get(one)) for one in ("demangledName", "shortName", "mangledName"))
             shape = [row.get(one) for one in SHAPE]
             more = {"grid": shape[:3], "block": shape[3:], "registers": row.get("registersPerThread"),
                     "shared": row.get("dynamicSharedMemory")}  # fmt: skip
-            self.on_gpu(name, row, more)
+            self.on_gpu(next(filter(None, names), "kernel"), row, more)
         for row in self.rows(MEMCPY):
-            self.on_gpu(f"copy {COPIES.get(row.get('copyKind') or 0, '?')}", row, {"bytes": row.get("bytes")})
+            self.on_gpu(f"copy {gpu_words.COPIES.get(row.get('copyKind') or 0, '?')}", row, {"bytes": row.get("bytes")})
         for row in self.rows(MEMSET):
             self.on_gpu("fill", row, {"bytes": row.get("bytes"), "value": row.get("value")})
+        for row in self.rows(GRAPH):  # in the place of its kernels, unless nsys was asked for --cuda-graph-trace=node
+            self.on_gpu(gpu_words.GRAPH, row, {"graph": row.get("graphId")})
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         if table in self.tables:
@@ -71,8 +83,7 @@ class Export:
     def call(self, row: dict[str, Any]) -> None:
         name, where = self.strings.get(row.get("nameId")), row.get("globalTid")
         name = VERSION.sub("", name) if isinstance(name, str) else name
-        lane = (where >> LANE_BITS & 0xFFFFFF, where & 0xFFFFFF) if type(where) is int and where >= 0 else (0, 0)
-        call = self.calls.add(name, *times(row), lane, status=row.get("returnValue"))
+        call = self.calls.add(name, *times(row), lane_of(where), status=row.get("returnValue"))
         if call is not None:
             self.calls.link(row.get("correlationId"), call)
 
@@ -82,13 +93,17 @@ class Export:
         if type(device) is not int or type(stream) is not int or not 0 <= device < DEVICES or stream < 0:
             self.calls.problems["an event with something missing"] += 1
             return
-        process = pid >> LANE_BITS & 0xFFFFFF if type(pid) is int and pid >= 0 else 0
-        lane = process, -1 - (device + DEVICES * stream)
+        lane = lane_of(pid)[0], -1 - (device + DEVICES * stream)
         details = {key: value for key, value in more.items() if value is not None}
         call = self.calls.add(name, *times(row), lane, layer=GPU, details=details)
         if call is not None:
             self.calls.lane_names[lane] = f"GPU {device} stream {stream}"
             self.calls.link(row.get("correlationId"), call)
+
+
+def lane_of(where: Any) -> tuple[int, int]:
+    """Process and thread."""
+    return (where >> LANE_BITS & 0xFFFFFF, where & 0xFFFFFF) if type(where) is int and where >= 0 else (0, 0)
 
 
 def times(row: dict[str, Any]) -> tuple[Any, Any]:

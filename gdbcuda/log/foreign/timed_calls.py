@@ -33,7 +33,8 @@ class TimedCalls:
         self.lanes: dict[Lane, int] = {}
         self.lane_names: dict[Lane, str] = {}
         self.lane_words: dict[str, int] = {}  # of traces that name lanes by words
-        self.links: dict[int, list[Call]] = {}
+        self.links: dict[tuple[int, int], list[Call]] = {}  # by process, each of which has its own numbers
+        self.epoch = 0.0
         self.problems: Counter[str] = Counter()
 
     def add(self, name: Any, start: Any, end: Any, lane: tuple[Any, Any], *, layer: str = "",
@@ -70,10 +71,15 @@ class TimedCalls:
             return {}
         return details
 
-    def link(self, correlation: Any, call: Call) -> None:
+    def begin(self, nanoseconds: Any) -> None:
+        """CLOCK_REALTIME where the times are 0, as far as the trace says."""
+        if type(nanoseconds) is int and 0 <= nanoseconds < LARGEST:
+            self.epoch = nanoseconds / 1e9
+
+    def link(self, correlation: Any, call: Call, process: int | None = None) -> None:
         """Work on the GPU gets the number of the call that it comes from, once there are numbers."""
         if type(correlation) is int and correlation:
-            self.links.setdefault(correlation, []).append(call)
+            self.links.setdefault((call.pid if process is None else process, correlation), []).append(call)
 
     def write(self, path: str, program: str) -> int:
         """As a log that begins at 0. How many calls there are."""
@@ -88,7 +94,8 @@ class TimedCalls:
                 if call.layer == GPU and causes:
                     call.arguments = {**call.arguments, "call": causes[-1]}
         head = record.header(self.table.cuda, self.table.nvml, program, __version__)
-        sink = JsonLines(path, {**head, "clock": "of the trace that was imported", "started": 0.0})
+        started = self.epoch and self.epoch + began
+        sink = JsonLines(path, {**head, "clock": "of the trace that was imported", "started": started})
         for (pid, lane), number in self.lanes.items():
             details = {"thread": number, "lwp": max(lane, 0), "inferior": 0, "pid": pid,
                        "name": self.lane_names.get((pid, lane), "")}  # fmt: skip

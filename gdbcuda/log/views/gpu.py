@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gdbcuda.calls.data import Data
 from gdbcuda.calls.text import duration
 from gdbcuda.log.views.gpu_rows import GpuRows
-from gdbcuda.log.views.gpu_work import COPY, FILL, KERNEL, WAIT, GpuOfLog
+from gdbcuda.log.views.gpu_work import COPY, FILL, GRAPH, KERNEL, WAIT, GpuOfLog
 from gdbcuda.text import cplusplus, render
 from gdbcuda.text.sentences import counted
 from gdbcuda.text.units import human
@@ -16,7 +16,7 @@ from gdbcuda.text.units import human
 FEW = 15  # rows of a table
 NONE = "No work of a GPU in this log: gdbcuda trace --gpu records it."
 TOLD_NOTHING = "No work of a GPU in this log: CUPTI was asked and told of none."
-PLURALS = {KERNEL: "kernel", COPY: "copy", FILL: "fill", WAIT: "wait"}
+PLURALS = {KERNEL: "kernel", GRAPH: "graph", COPY: "copy", FILL: "fill", WAIT: "wait"}
 
 
 def text(found: GpuOfLog, is_wide: bool = False) -> str:
@@ -29,7 +29,7 @@ def text(found: GpuOfLog, is_wide: bool = False) -> str:
 
 def head(found: GpuOfLog, rows: GpuRows) -> str:
     counts = Counter(one.kind for one in found.work)
-    said = [count_of(kind, counts[kind]) for kind in (KERNEL, COPY, FILL, WAIT) if counts[kind]]
+    said = [count_of(kind, counts[kind]) for kind in PLURALS if counts[kind]]
     lines = [", ".join(said) + without_call(rows)]
     names = {f"GPU {number}": name for one in found.notes.gpus.values() for number, name in one["devices"].items()}
     for one in rows.by_device():

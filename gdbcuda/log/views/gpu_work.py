@@ -14,7 +14,8 @@ from gdbcuda.gpu.causing import names_work
 from gdbcuda.gpu.gpu_calls import BESIDE, GPU
 
 KERNEL, COPY, FILL, WAIT, OTHER = "kernel", "copy", "fill", "wait", "other"
-RUNS = (KERNEL, COPY, FILL)
+GRAPH = gpu_words.GRAPH  # as a whole: its kernels are not told
+RUNS = (KERNEL, COPY, FILL, GRAPH)
 STARTS = {COPY: (gpu_words.COPY, "memcpy"), FILL: (gpu_words.FILL, "memset")}
 STREAM = " stream "
 
@@ -116,6 +117,8 @@ def kind(call: Call) -> str:
     """Of a record of ours, of nsys, or of PyTorch's profiler."""
     if isinstance(call.arguments.get("grid"), list):
         return KERNEL
+    if call.name == GRAPH:
+        return GRAPH
     name = call.name.lower()
     found = next((one for one, starts in STARTS.items() if name.startswith(starts)), OTHER)
     return WAIT if found == OTHER and call.name in gpu_words.WAITS.values() else found

@@ -16,7 +16,7 @@ from gdbcuda.text.printable import visible
 
 LETTERS = {"alloc": "A", "free": "F", "copy": "C", "set": "S", "launch": "K", "stream": "s", "event": "e",
            "module": "m", "library": "m", "context": "c", "init": "i", "device": "d", "memory-info": "q"}  # fmt: skip
-ON_GPU = {gpu_work.KERNEL: "K", gpu_work.COPY: "C", gpu_work.FILL: "S", gpu_work.WAIT: "w"}
+ON_GPU = {gpu_work.KERNEL: "K", gpu_work.COPY: "C", gpu_work.FILL: "S", gpu_work.GRAPH: "K", gpu_work.WAIT: "w"}
 OTHER, FAILED, IDLE = "o", "!", "."
 NAMES = {"A": "allocate", "F": "free", "C": "copy", "S": "fill", "K": "launch", "s": "stream", "e": "event",
          "m": "module", "c": "context", "i": "init", "d": "device", "q": "memory query", "w": "wait",
