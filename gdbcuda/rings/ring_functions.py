@@ -22,7 +22,7 @@ from gdbcuda.rings.ring_layout import (
     WORD,
 )
 
-LARGEST_OUT, LARGEST_IN, LONGEST_TEXT = 64, 192, 119  # bytes; no struct is as large as a text
+LARGEST_OUT, LARGEST_IN, LONGEST_TEXT = 256, 200, 119  # bytes; no struct is as large as a text
 integers = abi.convention("x86-64").integers
 xmm = abi.convention("x86-64").floats
 

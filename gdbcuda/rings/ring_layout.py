@@ -12,7 +12,7 @@ WORD = 8
 VERSION = 5
 STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
 
-REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS = 6, 10, 8, 32, 32, 24  # of a record
+REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS = 6, 10, 8, 35, 32, 24  # of a record
 FRONT_OUT_WORDS = 2  # a value of one word
 MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS, MOST_INS = 1024, 4096, 8, 3
 MOST_RECORDS = 1 << 18  # of a ring: 160 MB

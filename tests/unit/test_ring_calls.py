@@ -8,9 +8,11 @@ import pytest
 
 from gdbcuda import api
 from gdbcuda.calls import record
+from gdbcuda.ledger.effects import roles
+from gdbcuda.machine import abi
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record, Ring
-from gdbcuda.rings.ring_functions import RecordedFunction
+from gdbcuda.rings.ring_functions import RecordedFunction, word_index
 from gdbcuda.rings.ring_layout import FUNCTION, MORE_ROOM, MOST_CALLERS, REGISTERS, STACK_WORDS, WORD
 
 TABLE = api.load()
@@ -133,3 +135,16 @@ def test_no_call_has_more_than_a_record_has_room_for() -> None:
         found = one.words(0)
         pointees = sum(1 + -(-size // WORD) for _, size in [*one.outs, *one.ins])
         assert found[FUNCTION["STACK"]] + found[FUNCTION["FLOATS"]] + pointees + MOST_CALLERS <= MORE_ROOM, one
+
+
+def test_a_record_has_all_that_the_ledger_reads() -> None:
+    """A block that comes in a struct, as a node of a graph does, and the extents of a copy."""
+    changing = [one for one in TABLE.functions.values() if (role := roles.role(one)) and role.what in roles.CHANGES]
+    for function in changing:
+        recorded = RecordedFunction(function)
+        there = {index for index, _ in [*recorded.outs, *recorded.ins]}
+        for parameter, place in zip(function.parameters, abi.locate(function)):
+            target = parameter.type.target
+            is_struct = target and target.kind in ("struct", "union") and not target.incomplete
+            if target and parameter.length is None and (is_struct or parameter.direction != "in"):
+                assert word_index(place.pieces[0]) in there, (function.symbol, parameter.name)
