@@ -94,6 +94,10 @@ class References:
             self.programs[process] += not is_known
             self.started += not is_known
 
+    def apart(self) -> float | None:
+        """Seconds that the times of a GPU and those of calls may be apart; None where nobody has told."""
+        return max((float(one["uncertainty"]) / 1e9 for one in self.gpus.values()), default=None)
+
     def frames(self, process: Process, address: int) -> Iterator[Details]:
         """The place, and those that the compiler has put its code into."""
         place = self.place(process, address)

@@ -135,6 +135,13 @@ def test_summary_and_timeline_tell_it_apart(capsys: pytest.CaptureFixture[str], 
     assert lane.index("K") < lane.index("C")
 
 
+def test_every_view_of_both_says_how_far_the_clocks_are_apart(capsys: pytest.CaptureFixture[str], log: Path) -> None:
+    said, page = "times of the GPU and of the calls are 0.08 us apart at most", log.with_suffix(".html")
+    run(capsys, "report", log, "-o", page)
+    assert said in page.read_text() and said in run(capsys, "timeline", log)
+    assert json.loads(run(capsys, "export", log))["otherData"] == {"clocks": said}
+
+
 def test_arrows_go_from_the_call_to_its_work(capsys: pytest.CaptureFixture[str], log: Path) -> None:
     events = json.loads(run(capsys, "export", log))["traceEvents"]
     ends = {one["id"]: one for one in events if one["name"] == "runs" and one["ph"] == "f"}

@@ -14,6 +14,7 @@ from gdbcuda.calls import record
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
+from gdbcuda.log.views.gpu_work import clocks_apart
 from gdbcuda.log.views.trace_events import PROCESS_NAME, process_name, trace_events
 
 
@@ -39,7 +40,8 @@ def chrome(parts: Sequence[Part], file: Writable) -> None:
     for line in all_events(parts):
         file.write(separator + json.dumps(line, separators=(",", ":")))
         separator = ",\n"
-    file.write("\n]}\n")
+    apart = ", ".join(sorted({clocks_apart(part.log.notes) for part in parts} - {""}))
+    file.write("\n]" + (f',"otherData":{json.dumps({"clocks": apart})}' if apart else "") + "}\n")
 
 
 def all_events(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:

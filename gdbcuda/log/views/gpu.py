@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gdbcuda.calls.data import Data
 from gdbcuda.calls.text import duration
 from gdbcuda.log.views.gpu_rows import GpuRows
-from gdbcuda.log.views.gpu_work import COPY, FILL, GRAPH, KERNEL, WAIT, GpuOfLog
+from gdbcuda.log.views.gpu_work import COPY, FILL, GRAPH, KERNEL, WAIT, GpuOfLog, clocks_apart
 from gdbcuda.text import cplusplus, render
 from gdbcuda.text.sentences import counted
 from gdbcuda.text.units import human
@@ -42,10 +42,8 @@ def head(found: GpuOfLog, rows: GpuRows) -> str:
 
 
 def clocks(found: GpuOfLog, rows: GpuRows) -> list[str]:
-    known = [float(one["uncertainty"]) for one in found.notes.gpus.values()]
-    early = rows.early()
-    said = [f"Times of the GPU and of the calls are {duration(max(known) / 1e9)} apart at most, as far as CUPTI's own "
-            f"clock can be told."] if known else []  # fmt: skip
+    apart, early = clocks_apart(found.notes), rows.early()
+    said = [f"T{apart[1:]}, as far as CUPTI's own clock can be told."] if apart else []
     if early:
         said.append(f"{counted(len(early), 'piece')} of work began up to {duration(max(early))} before the call: "
                     f"so far the clocks may be wrong.")  # fmt: skip

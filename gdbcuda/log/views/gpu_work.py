@@ -9,6 +9,7 @@ from typing import Any
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import Process, References
+from gdbcuda.calls.text import duration
 from gdbcuda.gpu import gpu_words
 from gdbcuda.gpu.causing import names_work
 from gdbcuda.gpu.gpu_calls import BESIDE, GPU
@@ -46,6 +47,12 @@ class Work:
     @property
     def seconds(self) -> float:
         return self.end - self.start
+
+
+def clocks_apart(notes: References) -> str:
+    """What every view says that shows both; "" where nothing is known of it."""
+    apart = notes.apart()
+    return "" if apart is None else f"times of the GPU and of the calls are {duration(apart)} apart at most"
 
 
 class GpuOfLog:

@@ -18,6 +18,7 @@ from gdbcuda.ledger import Ledgers
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.views import leaked
 from gdbcuda.log.views.drawn_calls import DrawnCalls, Row
+from gdbcuda.log.views.gpu_work import clocks_apart
 from gdbcuda.log.views.summary import Summary
 from gdbcuda.text.highlight import classes, shape_of, style_sheet
 from gdbcuda.text.printable import visible
@@ -166,6 +167,7 @@ class LogReport:
                  f"gdbcuda {header['version']}" if header.get("version") else "",
                  f"{drawn} of the {self.summary.total} calls are drawn, spread over all of the time, and all errors"
                  if drawn < self.summary.total else "",
+                 clocks_apart(self.log.notes),
                  f"{counted(lost, 'line')} could not be read" if lost else ""]  # fmt: skip
         return "; ".join(filter(None, parts))
 

@@ -79,7 +79,8 @@ class Timeline:
         legend += [f"{FAILED}=failed"] if FAILED in seen else []
         named = [f"T{thread} is {name}" for thread, name in self.names().items()]
         said = f"{duration(self.step)} a column; {', '.join(legend)}, {IDLE}=nothing"
-        return render.rows_of_cells([*rows, ("", said), *([("", ", ".join(named))] if named else [])])
+        below = [said, ", ".join(named), gpu_work.clocks_apart(self.notes)]
+        return render.rows_of_cells([*rows, *(("", one) for one in below if one)])
 
     def names(self) -> dict[int, str]:
         """Of lanes that are no threads."""
