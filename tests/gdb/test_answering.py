@@ -76,6 +76,18 @@ def test_an_answer_of_dlsym(scenario: Scenario, compile_c, flags: tuple[str, ...
     assert re.search(r"cuMemAlloc_v2  app dlsym_alloc  dlsym, request #1  hook libasked.so.*  hooked", text)
 
 
+@pytest.mark.parametrize("flags", [(), ("-O2", "-s")], ids=["hidden", "stripped"])
+def test_what_is_asked_for_later_in_a_process_that_runs(scenario: Scenario, compile_c, flags: tuple[str, ...]) -> None:
+    """Nothing is loaded from there on; its dlsym is watched all the same, for a breakpoint and for the log."""
+    hook = compile_c("libasked.so", BY_DLSYM, "-shared", "-fvisibility=hidden", *flags)
+    begun = ("break use_first_device", "RUN")
+    text = scenario.run("dlsym_alloc", *begun, "cuda-break cuMemAlloc", "continue", hook=hook)
+    assert len(stops(text)) == 1 and "called by app allocate() at dlsym_alloc.c:" in text
+    log = scenario.run("dlsym_alloc", *begun, "cuda-log start cuMemAlloc", "delete", "continue", "cuda-log show",
+                       hook=hook)  # fmt: skip
+    assert re.search(r"T1  hook +cuMemAlloc_v2\(.*\n.*T1  driver +cuMemAlloc_v2\(", log)
+
+
 def test_a_caller_without_a_name(scenario: Scenario, compile_c) -> None:
     """It is at an offset in its file, the same in every run, where it stops and in the log."""
     hook = compile_c("libasked.so", BY_DLSYM, "-shared", "-fvisibility=hidden", "-O0", "-s")

@@ -135,13 +135,20 @@ def the_same(names: frozenset[str]) -> frozenset[str]:
     return names
 
 
+def get_ready() -> None:
+    """What looks on by breakpoints has its own. Where many stay in the process, gdb would write all for each of them:
+    they come first."""
+    if wanted() and process.is_alive():
+        for tell in ON_LOOK:
+            tell()
+
+
 def look() -> None:
     """What answers now."""
     names = wanted()
     if not names:
         return
-    for tell in ON_LOOK:
-        tell()
+    get_ready()
     with suppress(UserError, Unreadable):  # the loader has not begun
         for answer in [*answers(names), *wrapped(names)]:
             answering_code.learn(answer)

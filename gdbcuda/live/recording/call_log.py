@@ -104,6 +104,7 @@ def start(
     SESSION.recorder = recorder
     for inferior in gdb.inferiors():
         with inferiors.selected(inferior):
+            answer_search.get_ready()
             recorder.plant()
     answer_search.want()
     return recorder
