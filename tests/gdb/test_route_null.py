@@ -74,3 +74,11 @@ def test_no_debug_info_is_not_no_null(scenario: Scenario, compile_c, tmp_path: P
     text = scenario.run(program, "break main", "RUN", "cuda-route --null", hook=hook)
     assert "unknown: gdb has no debug info of libkeeps.so that tells of its pointers (build it with -g)" in text
     assert "No NULL" not in text
+
+
+def test_pointers_of_other_names_are_not_taken_for_no_debug_info(scenario: Scenario, compile_c) -> None:
+    program = compile_c("program", "int main(void) { return 0; }")
+    hook = compile_c("libother.so", "static void *real; void *dlsym(void *h, const char *n) { return n ? real : h; }",
+                     "-shared")  # fmt: skip
+    text = scenario.run(program, "break main", "RUN", "cuda-route --null", hook=hook)
+    assert "unknown: no pointer of libother.so, and no function around one, is named after one of the API\n" in text

@@ -41,10 +41,11 @@ def variables(file: str) -> tuple[HookVariable, ...]:
     return (*of_files(objfile), *of_functions(this_snapshot.symbol_table(objfile.filename)))
 
 
-def is_told_of(file: str) -> bool:
-    """Has gdb debug info of some function of the API in the object?"""
-    functions = (address for name, address in this_snapshot.symbol_table(file) if OF_THE_API.search(name))
-    return any(gdb.find_pc_line(address).symtab is not None for address in functions)
+def is_told_of(file: str, of_the_api: bool = True) -> bool:
+    """Has gdb debug info of some function, of the API or not, in the object?"""
+    functions = this_snapshot.symbol_table(file)
+    wanted = (address for name, address in functions if OF_THE_API.search(name) or not of_the_api)
+    return any(gdb.find_pc_line(address).symtab is not None for address in wanted)
 
 
 def of_files(objfile: gdb.Objfile) -> Iterator[HookVariable]:

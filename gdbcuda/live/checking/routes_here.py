@@ -126,9 +126,13 @@ def null_pointers(snapshot: ProcessSnapshot, function: str | None = None) -> lis
 def no_null_pointers(snapshot: ProcessSnapshot) -> str:
     """What can be said where none was found: nothing, without debug info."""
     silent = [file for file in map(snapshot.file_of, snapshot.hooks) if not hook_variables.is_told_of(file)]
-    if silent:
-        which = ", ".join(visible(os.path.basename(file)) for file in silent)
+    named = [file for file in silent if hook_variables.is_told_of(file, of_the_api=False)]
+    if silent and named != silent:
+        which = ", ".join(visible(os.path.basename(file)) for file in silent if file not in named)
         return f"unknown: gdb has no debug info of {which} that tells of its pointers (build it with -g)"
+    if named:
+        which = ", ".join(visible(os.path.basename(file)) for file in named)
+        return f"unknown: no pointer of {which}, and no function around one, is named after one of the API"
     return "No NULL among the hook's pointers that its debug info tells of."
 
 

@@ -96,7 +96,8 @@ class StaticFunctions:
 
     def __init__(self, file: str, objfile: gdb.Objfile | None) -> None:
         self.objfile = objfile
-        found = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", minimal_symbols(file), re.MULTILINE)
+        known_as = (objfile.filename if objfile is not None else None) or file  # to gdb, which may say target:
+        found = re.findall(r"^\[ *\d+\] [Ttf] (0x[0-9a-f]+) (\S+)", minimal_symbols(known_as), re.MULTILINE)
         self.rows = [(name, int(address, 16)) for address, name in found]
         self.by_name = dict(self.rows)
 
