@@ -49,8 +49,10 @@ class Routes:
 
     @cached_property
     def not_hooked(self) -> list[str]:
-        """Functions that it calls by name, of an API that the library is about, and goes past."""
-        past = {n: f for n, f in self._called.items() if f.api in self.apis and n not in self.by_name}
+        """Functions that it calls by name, and that go past a library which is about functions; the runtime's only
+        where it is about those: they lead to the driver's."""
+        about = self.apis | {"driver", "nvml"} if self.apis else set()
+        past = {n: f for n, f in self._called.items() if f.api in about and n not in self.by_name}
         return [name for name in important_first(past) if name not in self.hidden]
 
     @cached_property

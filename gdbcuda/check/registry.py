@@ -96,9 +96,10 @@ def findings(subject: Subject, on: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _finding(each: Check, answer: Answered) -> Finding:
-    """A finding that is milder here than the check is has nothing fatal."""
+    """A finding that is milder here than the check is has nothing fatal, and not the check's verdict."""
     severity = answer.severity or each.severity
+    is_as_said = severity == each.severity
     return Finding(
         each.id, severity, answer.seen, answer.means or each.means,
-        answer.do or each.do, answer.verdict or each.verdict, each.fatal and severity == each.severity,
+        answer.do or each.do, answer.verdict or (each.verdict if is_as_said else ""), each.fatal and is_as_said,
     )  # fmt: skip

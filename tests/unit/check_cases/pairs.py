@@ -80,7 +80,10 @@ def linked_past_dlsym(folder: Path) -> Report:
 
 @case("called-not-hooked")
 def called_not_hooked(folder: Path) -> Report:
-    return pair(folder, linked_program(folder, CALLER), FREE)
+    program = linked_program(folder, CALLER)
+    of_another_api = pair(folder, program, NEXT + DLSYM + "int nvmlShutdown(void) { return 0; }")
+    assert "called-not-hooked" in of_another_api.ids("note")
+    return pair(folder, program, FREE)
 
 
 @case("loaded-past-hook")
