@@ -239,6 +239,7 @@ def test_clones_that_share_memory(local: Scenario, compile_c, tmp_path: Path) ->
     words = ("set displaced-stepping off", ON, SILENT, "cuda-break cuMemAlloc if bytesize == 5")
     text = local.run(program, *words, "ignore 1 100000", "RUN", hook=hook)
     assert "good 300, wrong 0" in text and "exited normally" in text, text
+    assert text.count("takes its breakpoints out of both, and misses calls until the next stop\n") == 1, text
 
 
 VFORKS_ALONE = """

@@ -28,7 +28,8 @@ from gdbcuda.live.guarding.by_process import (
     wanted_by,
 )
 from gdbcuda.live.guarding.refusals import NotNow, OfOne, counting_ones, everywhere
-from gdbcuda.live.host import inferiors
+from gdbcuda.live.host import console, inferiors
+from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import detours, trampoline_space
 from gdbcuda.live.placing import inserted
 from gdbcuda.live.stopping import counting
@@ -37,6 +38,10 @@ from gdbcuda.machine import trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
 
 GUARDS = "guards"  # who wants breakpoints to stay in the process
+MISSES = """gdbcuda: the program makes a child that shares its memory (clone, CLONE_VM): gdb
+  takes its breakpoints out of both, and misses calls until the next stop
+"""
+HAS_TOLD: PerInferior[list[bool]] = PerInferior(list)  # of such a child
 
 
 def settle(function: int, members: dict[int, int], others: list[gdb.Breakpoint]) -> None:
@@ -92,6 +97,7 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
         state.look_out(forks.WAYS, on_fork)
     if ways := forks.ways_of_sharing():
         state.look_out(ways, on_sharing)
+        state.look_out(forks.SHARING_WAYS, tell_of_sharing)
 
 
 def on_confined() -> None:
@@ -122,6 +128,13 @@ def on_sharing() -> None:
     for guard in list(PROCESSES().guards.values()):
         refuse(guard.members, forks.REASON, is_for_now=True)
         remove(guard)
+
+
+def tell_of_sharing() -> None:
+    """gdb says nothing of it, and shows its breakpoints as if they were there."""
+    if not HAS_TOLD():
+        HAS_TOLD().append(True)
+        console.write(MISSES)
 
 
 def are_forks_seen() -> bool:
