@@ -111,8 +111,9 @@ class ProcessReading:
         return "runtime" if found == "app" and function.api == "runtime" else found  # linked into it
 
     def say_what_is_missing(self, one: RingFile, known: dict[int, RecordedFunction]) -> None:
-        if one.lost:
+        if one.lost or one.is_cut:
             self.note("unseen", name=BEFORE)
+        if one.lost and not one.is_cut:  # which is told of the file
             self.log.problems[TOO_FAST if one.is_kept else OVERWRITTEN] += one.lost
         nameless = sum(record.function not in known for record in one.records)
         if nameless:

@@ -116,7 +116,8 @@ def entries_in(raw: bytes) -> Iterator[tuple[int, tuple[int, int, int, int, str]
 @dataclass
 class RingFile:
     """Of a thread. ``clock``: as `ring.Ring` has it. ``records`` in the order of their entries, ``begun``: how many
-    there were since the ring was begun; ``is_kept``: somebody has tried to keep all of them."""
+    there were since the ring was begun; ``is_kept``: somebody has tried to keep all of them; ``is_cut``: of those
+    that are kept only the first were read."""
 
     lwp: int
     pid: int
@@ -124,6 +125,7 @@ class RingFile:
     records: list[ring.Record]
     begun: int
     is_kept: bool = False
+    is_cut: bool = False
 
     @property
     def lost(self) -> int:
@@ -135,7 +137,7 @@ class RingFile:
         both.update((one.position, one) for one in [*self.records, *kept.records] if one.left is not None)
         records = [both[position] for position in sorted(both)]
         clock = max(self.clock, kept.clock, key=lambda one: one[-1])
-        return RingFile(self.lwp, self.pid, clock, records, max(self.begun, kept.begun), True)
+        return RingFile(self.lwp, self.pid, clock, records, max(self.begun, kept.begun), True, kept.is_cut)
 
 
 def untold(count: int) -> None:

@@ -13,7 +13,7 @@ from gdbcuda.calls.reader import BEGIN, END, Event, Log
 from gdbcuda.calls.record import DIGITS, FORMAT, Call
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError
-from gdbcuda.files.reading import Source, open_source
+from gdbcuda.files.reading import LARGEST_PIECE, Source, open_source
 from gdbcuda.gpu.gpu_file import gpu_file
 from gdbcuda.rings import ring_words, trace_files
 from gdbcuda.rings.process_reading import ProcessReading
@@ -118,8 +118,10 @@ class TraceFolder:
     def rings(self, told: Progress) -> dict[str, list[RingFile]]:
         """By process. What is taken out of a ring is kept first, so that is read last."""
         threads = dict(self.read_each(RING, lambda file: ring_of(file, told)))
-        for thread, one in self.read_each(KEPT, lambda file: trace_files.kept_file(all_of(file), told)):
+        for thread, one in self.read_each(KEPT, lambda file: kept_of(file, told)):
             threads[thread] = threads[thread].joined(one) if thread in threads else one
+            if one.is_cut:
+                self.problems.append(f"{thread}.calls: of its calls only the first {LARGEST_PIECE >> 20} MiB are read")
         found: dict[str, list[RingFile]] = {}
         for thread, one in threads.items():
             found.setdefault(thread.rpartition("-")[0], []).append(one)
@@ -142,6 +144,13 @@ def contents(path: str) -> bytes:
 
 def all_of(source: Source) -> bytes:
     return source.read(0, source.size, "it")
+
+
+def kept_of(source: Source, told: Progress) -> RingFile:
+    """A long run's may be larger than what there is memory for."""
+    found = trace_files.kept_file(source.read(0, min(source.size, LARGEST_PIECE), "it"), told)
+    found.is_cut = source.size > LARGEST_PIECE
+    return found
 
 
 def ring_of(source: Source, told: Progress) -> RingFile:

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
+from gdbcuda.calls.reader import BEGIN, Log
+from gdbcuda.rings import trace_folder
+
 __all__ = ["trace", "traced"]  # the fixtures
 FEW = ("--all", "--last", "1000")
 pytestmark = needs_recorder
@@ -89,6 +92,18 @@ def test_no_room_on_the_disk(trace: Trace, traced: Path) -> None:
     assert found.done.returncode == 20000 % 256
     kept = sum(found.counts().values())
     assert 1024 <= kept < 20001 and kept + dropped(found) == 20001
+
+
+def test_more_calls_than_there_is_memory_for(trace: Trace, traced: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the begin are read, and it is said that there are more."""
+    found = trace(traced, "exit", "20000", options=("--all", "--last", "32768"))
+    wait_for_helper(found)
+    monkeypatch.setattr(trace_folder, "LARGEST_PIECE", 1 << 20)
+    log = Log()
+    calls = [call for phase, call in trace_folder.TraceFolder(str(found.folder)).events(log) if phase == BEGIN]
+    assert 1000 < len(calls) < 20001 and calls[0].name == "cuInit"
+    (said,) = log.problems
+    assert re.fullmatch(r"[\d-]+\.calls: of its calls only the first 1 MiB are read", said)
 
 
 def missing(found: Traced) -> int:
