@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gdbcuda.routes.route_table import Paint, reached
@@ -15,14 +15,42 @@ from gdbcuda.text.printable import visible
 if TYPE_CHECKING:
     from gdbcuda.routes.requests import Request
 
+MOST_ALIKE = 4  # requests of a recursion that are shown, the last one among them
 HEADERS = ("#", "resolver", "asked for", "asked by", "answer", "verdict", "why")
 STREAMS = {1: "legacy stream", 2: "per-thread stream"}  # CUdriverProcAddress_flags
 
 
 def table(requests: Sequence[Request], paint: Paint) -> str:
-    rows = [(r.number, resolver(r), asked_for(r, paint), asker(r, paint), answer(r, paint),
-             paint(r.verdict.word, ROLES.get(r.verdict.word, "dim")), why(r)) for r in requests]  # fmt: skip
+    rows: list[tuple[object, ...]] = []
+    for alike in recursions(requests):
+        left_out = len(alike) - MOST_ALIKE if len(alike) > MOST_ALIKE + 1 else 0
+        rows += [row(r, paint) for r in (alike[: MOST_ALIKE - 1] if left_out else alike)]
+        if left_out:
+            more = paint(f"{left_out:,} more of these, each in the one before", "dim")
+            rows += [("", "...", more, "", "", "", ""), row(alike[-1], paint)]
     return render.table(rows, HEADERS, colour=paint("x", "ok") != "x")
+
+
+def row(one: Request, paint: Paint) -> tuple[object, ...]:
+    verdict = one.verdict.word
+    return (one.number, resolver(one), asked_for(one, paint), asker(one, paint), answer(one, paint),
+            paint(verdict, ROLES.get(verdict, "dim")), why(one))  # fmt: skip
+
+
+def recursions(requests: Sequence[Request]) -> Iterator[list[Request]]:
+    """Runs of the same question from the same place with the same outcome, each asked while the one before was."""
+    alike: list[Request] = []
+    for one in requests:
+        if alike and not (one.inside == alike[-1].number and question(one) == question(alike[-1])):
+            yield alike
+            alike = []
+        alike.append(one)
+    yield from [alike] if alike else []
+
+
+def question(one: Request) -> tuple[object, ...]:
+    return (one.resolver, one.owner, one.name, one.handle, one.version, one.flags, one.asker, one.returned,
+            one.result)  # fmt: skip
 
 
 def resolver(request: Request) -> str:

@@ -280,3 +280,15 @@ def test_texts_of_what_has_no_name() -> None:
     one = request(1, name="")
     one.handle_text, one.version, one.flags = "", 12000, 2
     assert request_report.asked_for(one, lambda text, role: text) == '"" at 12000, per-thread stream'
+
+
+def test_a_recursion_is_folded() -> None:
+    """Thousands of the same question, each asked in answering the one before; another question is a row of its own."""
+    asked = [dataclasses.replace(request(1000, "dlsym"), number=number) for number in range(1, 5007)]
+    deeper = [dataclasses.replace(one, inside=one.number - 1) for one in asked[6:]]
+    other = dataclasses.replace(request(1000), number=5007, inside=5006)
+    numbers = [row[0] for row in rows(request_report.table([*deeper, other], plain))]
+    assert numbers == ["#", "7", "8", "9", "...", "5006", "5007"]
+    assert "4,996 more of these, each in the one before" in request_report.table(deeper, plain)
+    assert len(rows(request_report.table(asked[:29], plain))) == 30  # with the head: one after another
+    assert len(rows(request_report.table(deeper[:5], plain))) == 6
