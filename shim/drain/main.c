@@ -17,6 +17,7 @@
 
 int folder;
 static struct drained *rings;
+static int is_incomplete; /* a ring's file is being made: the folder does not change when it is complete */
 
 void name_with(char *to, const char *name, const char *ending)
 {
@@ -29,18 +30,20 @@ static int ends_in(const char *name, const char *ending)
     return size > wanted && size < LONGEST_NAME && !strcmp(name + size - wanted, ending);
 }
 
-static void see_ring(const char *file_name)
+/* Whether it is one. */
+static int see_ring(const char *file_name)
 {
     size_t size = strcspn(file_name, ".");
     for (struct drained *one = rings; one; one = one->following)
         if (strlen(one->name) == size && !strncmp(one->name, file_name, size))
-            return;
+            return 1;
     struct drained *made = ring_opened(file_name);
     if (made) {
         process_seen(made->pid);
         made->following = rings;
         rings = made;
     }
+    return made != 0;
 }
 
 static int has_changed(void)
@@ -60,9 +63,10 @@ static int has_changed(void)
 static void look_into_folder(void)
 {
     DIR *all = fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    is_incomplete = 0;
     for (struct dirent *one; all && (one = readdir(all));) {
         if (ends_in(one->d_name, ".ring"))
-            see_ring(one->d_name);
+            is_incomplete |= !see_ring(one->d_name);
         if (ends_in(one->d_name, ".process"))
             process_seen(atoi(one->d_name));
     }
@@ -105,7 +109,7 @@ int main(int count, char **words)
     leave_starter(words[1]);
     for (struct timespec pause = {0, SHORTEST};; nanosleep(&pause, 0)) {
         int is_last = all_have_ended(words[1]);
-        if (is_last || has_changed())
+        if (has_changed() || is_incomplete || is_last)
             look_into_folder();
         long longer = 2 * pause.tv_nsec < LONGEST ? 2 * pause.tv_nsec : LONGEST;
         pause.tv_nsec = drain_all() ? SHORTEST : longer;

@@ -16,6 +16,7 @@ from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
 from gdbcuda.calls.reader import BEGIN, Log
 from gdbcuda.rings import trace_folder
+from gdbcuda.rings.ring_layout import PAST_ROOM, RING, RING_HEADER, RING_RECORD, WORD
 
 __all__ = ["trace", "traced"]  # the fixtures
 FEW = ("--all", "--last", "1000")
@@ -104,6 +105,24 @@ def test_more_calls_than_there_is_memory_for(trace: Trace, traced: Path, monkeyp
     assert 1000 < len(calls) < 20001 and calls[0].name == "cuInit"
     (said,) = log.problems
     assert re.fullmatch(r"[\d-]+\.calls: of its calls only the first 1 MiB are read", said)
+
+
+def test_a_ring_whose_file_is_long_in_the_making(shim: Path, tmp_path: Path) -> None:
+    """Of hundreds of megabytes: the helper sees it while it has no records yet, and nothing tells when it has."""
+    with subprocess.Popen(["sleep", "30"]) as program:
+        ring = tmp_path / f"{program.pid}-1-{program.pid}.ring"
+        ring.write_bytes(bytes((RING_HEADER + RING_RECORD + PAST_ROOM) * WORD))
+        subprocess.run([str(shim / "gdbcuda-drain"), str(tmp_path), str(program.pid)], check=True)
+        time.sleep(0.2)  # ten times as long as it looks at a folder that has just changed
+        with ring.open("r+b") as file:
+            file.seek(RING["RECORDS"] * WORD)
+            file.write((1).to_bytes(WORD, "little"))
+        until = time.monotonic() + 10
+        while not ring.with_suffix(".calls").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        is_seen = ring.with_suffix(".calls").exists()
+        program.kill()
+    assert is_seen
 
 
 def missing(found: Traced) -> int:
