@@ -10,7 +10,9 @@ import select
 import signal
 import socket
 import subprocess
+import tempfile
 import time
+import warnings
 from pathlib import Path
 
 SERVE = str(Path(__file__).parent / "forks.py")
@@ -49,16 +51,27 @@ class ForkingGdb:
         serve = f"python __import__('runpy').run_path({SERVE!r})['serve']{given}"
         commands = [serve, *(f"test-command-{place}" for place in range(1, PLACES + 1))]
         words = [word for command in commands for word in ("-ex", command)]
+        self.said = tempfile.TemporaryFile()
         with its:
             self.running = subprocess.Popen(
-                [*self.line, *words], env=self.environment, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL
-            )
+                [*self.line, *words], env=self.environment, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL,
+                stdout=self.said, stderr=subprocess.STDOUT,
+            )  # fmt: skip
         return self.end
+
+    def stop_if_ended(self) -> None:
+        """Between two scenarios, which is nobody's scenario's fault, and is to be seen in the summary."""
+        if self.end is not None and self.running.poll() is not None:
+            self.said.seek(0)
+            words = self.said.read()[-2000:].decode(errors="replace")
+            warnings.warn(f"a gdb that makes copies has ended, status {self.running.returncode}: {words}", stacklevel=1)
+            self.stop()
 
     def play(self, commands: list[str], program: Path | None, arguments: tuple[str, ...]) -> str:
         """All that gdb and its program print, and whoever has their output after them."""
         wanted = {"commands": commands, "program": str(program or ""), "arguments": " ".join(map(quoted, arguments)),
                   "folder": os.getcwd()}  # fmt: skip
+        self.stop_if_ended()
         end = self.end or self.start()
         output, its = os.pipe()
         with open(output, "rb", buffering=0):

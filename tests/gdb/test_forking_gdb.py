@@ -56,6 +56,14 @@ def test_a_copy_that_dies_is_no_copy_for_the_next(forking: ForkingGdb) -> None:
     assert forking.play(["echo there\\n"], None, ()) == "there\n"
 
 
+def test_one_that_has_ended_is_told_of_and_made_anew(forking: ForkingGdb) -> None:
+    assert forking.play(["echo here\\n"], None, ()) == "here\n"
+    forking.running.kill()
+    forking.running.wait()
+    with pytest.warns(UserWarning, match="has ended, status -9: "):
+        assert forking.play(["echo there\\n"], None, ()) == "there\n"
+
+
 def test_the_program_has_no_descriptor_of_it(local: Scenario) -> None:
     """It sees those of a gdb of its own."""
     listed = "python import os; print(sorted(os.listdir(f'/proc/{gdb.selected_inferior().pid}/fd')))"

@@ -155,7 +155,10 @@ def in_other_namespace(address: int) -> tuple[str, str, int]:
 
 def base_of(address: int) -> int:
     """Where the object was loaded whose code is there, in whatever namespace; 0 where nobody knows."""
-    holder = objects().holder(address)
+    try:
+        holder = objects().holder(address)
+    except UserError:  # the loader has not begun, or there is none
+        return 0
     return holder.image.base if holder is not None else in_other_namespace(address)[2]
 
 
