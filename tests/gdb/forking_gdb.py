@@ -51,7 +51,7 @@ class ForkingGdb:
         serve = f"python __import__('runpy').run_path({SERVE!r})['serve']{given}"
         commands = [serve, *(f"test-command-{place}" for place in range(1, PLACES + 1))]
         words = [word for command in commands for word in ("-ex", command)]
-        self.said = tempfile.TemporaryFile()
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115  (closed in stop)
         with its:
             self.running = subprocess.Popen(
                 [*self.line, *words], env=self.environment, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL,
@@ -100,4 +100,5 @@ class ForkingGdb:
         if self.end is not None:
             self.end.close()
             self.running.wait()
+            self.said.close()
             self.end = None
