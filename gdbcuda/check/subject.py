@@ -152,10 +152,17 @@ class Subject:
 
     @cached_property
     def _defined_names(self) -> frozenset[str] | None:
-        """From .symtab here or in the debug file, else from the debug info; None where all are gone."""
-        if self.file is not self.library:
-            return _names_in(self.library)
-        return _names_in(self.file) or (_names_in(self.debug_file) if self.debug_file else None)
+        return self._names_of(self.library)
+
+    @cached_property
+    def program_functions(self) -> frozenset[str] | None:
+        """Names of the functions that the program defines; None where those that it does not export are gone."""
+        return self._names_of(self.program)
+
+    def _names_of(self, file: elf.Elf) -> frozenset[str] | None:
+        """From .symtab of the file or of its debug file, else from the debug info; None where all are gone."""
+        debug_file = self.debug_file if file is self.file else next(elf.debug_files(file, self.root.directory), None)
+        return _names_in(file) or (_names_in(debug_file) if debug_file else None)
 
 
 def _names_in(file: elf.Elf) -> frozenset[str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 
 from gdbcuda.api.vendor import NAMES
 from gdbcuda.check.registry import PROGRAM, Answer, check
@@ -95,9 +96,28 @@ def cuda_linked(subject: Subject) -> Answer:
           "libraries are not wrapped",
 )  # fmt: skip
 def wrapped(subject: Subject) -> Answer:
-    symbols = (symbol.name for symbol in subject.program.symtab.defined() if symbol.name.startswith(WRAPPER))
-    names = sorted(name for name in (one[len(WRAPPER) :] for one in symbols) if name in subject.table.functions)
+    names = sorted(name for name in _wrapped_names(subject) if name in subject.table.functions)
     return f"linked with --wrap for {some(names)}" if names else None
+
+
+@check(
+    "wrap-unknown", "note", PROGRAM,
+    means="where it is, its own calls go to functions of its own first, and their names are gone",
+)  # fmt: skip
+def wrap_unknown(subject: Subject) -> Answer:
+    if subject.program_functions is not None or not _has_calls_to_wrap(subject) or any(_wrapped_names(subject)):
+        return None
+    return "stripped: whether it is linked with --wrap is unknown"
+
+
+def _wrapped_names(subject: Subject) -> Iterator[str]:
+    names = {*(subject.program_functions or ()), *subject.program.exported}
+    return (name[len(WRAPPER) :] for name in names if name.startswith(WRAPPER))
+
+
+def _has_calls_to_wrap(subject: Subject) -> bool:
+    by_name = any(name in subject.table.functions for name in subject.program.undefined)
+    return by_name or subject.uses.static_runtime
 
 
 @check(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,18 @@ def wrapped(folder: Path) -> Report:
     (finding,) = (one for one in report.findings if one.id == "wrapped")
     assert finding.seen == "linked with --wrap for cuMemAlloc_v2"
     return report
+
+
+@case("wrap-unknown")
+def stripped_wrapped(folder: Path) -> Report:
+    path = linked_program(folder, CALLER + "int __wrap_cuMemAlloc_v2(void) { return 0; }")
+    debug = folder / "program.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", path, debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", path], check=True)
+    with_debug_file = check(path)
+    assert "wrapped" in with_debug_file.ids() and "wrap-unknown" not in with_debug_file.ids()
+    debug.unlink()
+    return check(path)
 
 
 @case("no-cuda")
