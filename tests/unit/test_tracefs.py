@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from shim_support import OLDER_LIBC, ROOT, clean_environment
+from watched_shim import shim as shim
 
 from gdbcuda import api
 from gdbcuda.observe import needs, tracefs_run, tracefs_text

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from shim_support import ROOT, clean_environment
+from watched_shim import shim as shim
 
 from gdbcuda import api, condition
 from gdbcuda.observe import bpftrace_condition, needs

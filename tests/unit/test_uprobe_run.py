@@ -15,6 +15,7 @@ from typing import Any, Callable
 
 import pytest
 from shim_support import HOOK, OLDER_LIBC, ROOT, clean_environment
+from watched_shim import shim as shim
 
 from gdbcuda.observe import needs
 
