@@ -21,11 +21,12 @@ ATTACHED, REMOTE = ("attach", "attach_server"), ("server", "multi", "attach_serv
 
 @dataclass(frozen=True)
 class Tools:
-    """Whose gdb, and what it sources."""
+    """Whose gdb, and what it sources. ``spared``: children of whoever plays that no run has begun."""
 
     gdb: str
     gdbserver: str
     extension: Path
+    spared: frozenset[int] = frozenset()
 
     def line(self, control: bool) -> list[str]:
         return [self.gdb, "-nx", "-q", "-iex", "set confirm off", *([] if control else ["-x", str(self.extension)])]

@@ -3,6 +3,7 @@ its memory, the time that it takes."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -234,7 +235,7 @@ class Run:
         for pid in (*descendants(self.gdb.pid), self.gdb.pid) if self.outcome.stuck else ():
             send(pid, signal.SIGKILL)
         self.outcome.left = [] if self.outcome.stuck else self.leftovers(3)
-        for pid in {*mine(self.place.out), *descendants(os.getpid())}:  # a gdbserver names no file and outlives gdb
+        for pid in {*mine(self.place.out), *self.children()}:  # a gdbserver names no file and outlives gdb
             send(pid, signal.SIGKILL)
         self.gdb.wait()
         if self.parent is not None:
@@ -249,14 +250,20 @@ class Run:
             time.sleep(0.05)
         return [f"process {pid} is left over: {stuck.state(pid)}" for pid in found]
 
+    def children(self) -> list[int]:
+        """Ours, theirs, and those that were adopted; they may have ended."""
+        return descendants(os.getpid(), self.tools.spared)
+
     def reap_all(self) -> None:
         self.reap()
-        try:
-            while (done := os.waitpid(-1, os.WNOHANG))[0]:
-                status = os.waitstatus_to_exitcode(done[1])
-                if done[0] == self.pid:
-                    self.outcome.status = status
-                for one in filter(None, (self.gdb, self.parent)):
-                    one.returncode = status if one.pid == done[0] else one.returncode
-        except ChildProcessError:
-            pass
+        for pid in self.children():
+            with contextlib.suppress(ChildProcessError):  # it is somebody else's child still
+                done, status = os.waitpid(pid, os.WNOHANG)
+                if done:
+                    self.has_ended(pid, os.waitstatus_to_exitcode(status))
+
+    def has_ended(self, pid: int, status: int) -> None:
+        if pid == self.pid:
+            self.outcome.status = status
+        for one in filter(None, (self.gdb, self.parent)):
+            one.returncode = status if one.pid == pid else one.returncode

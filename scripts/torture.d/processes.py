@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+from collections.abc import Container
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def adopt_orphans() -> None:
+def adopt_orphans(is_on: bool = True) -> None:
     """Programs that gdb has left alone become children of this process, so that their exit status can be had."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(is_on), 0, 0, 0)
 
 
 def send(pid: int, number: int) -> None:
@@ -37,12 +38,13 @@ def below(folder: Path) -> list[int]:
     return with_text(os.fsencode(folder) + b"/")
 
 
-def descendants(pid: int) -> list[int]:
-    """A gdb that is killed leaves its gdbserver."""
+def descendants(pid: int, spared: Container[int] = ()) -> list[int]:
+    """A gdb that is killed leaves its gdbserver. Without those ``spared``, and what is below them."""
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            found += [one for child in map(int, task.read_text().split()) for one in (child, *descendants(child))]
+            children = [child for child in map(int, task.read_text().split()) if child not in spared]
+            found += [one for child in children for one in (child, *descendants(child))]
     return found
 
 

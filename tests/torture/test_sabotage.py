@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -127,6 +129,15 @@ def extension(folder: Path, sabotage: str) -> Path:
 def test_nothing_is_found_where_nothing_is_wrong(torture: Torture, watch: Watch, tmp_path: Path, end: str) -> None:
     last = 0 if end == "exits" else 2
     assert torture.play(extension(tmp_path, ""), session(watch, end, last=last)) == {}
+
+
+def test_processes_that_no_run_has_begun_go_on(torture: Torture, watch: Watch, tmp_path: Path) -> None:
+    """Other tests' gdbs wait for their next question."""
+    with subprocess.Popen(["sleep", "600"]) as waiting:
+        assert torture.play(extension(tmp_path, ""), session(watch, "exits")) == {}
+        assert waiting.poll() is None
+        waiting.kill()
+        assert waiting.wait() == -signal.SIGKILL, "whoever has started it hears how it ended"
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,13 @@ class Torture:
         self.build, self.plain, self.folder = build, plain, folder
 
     def play(self, extension: Path, session: Session) -> dict[str, str]:
-        processes.adopt_orphans()
-        gdb = os.environ.get("GDBCUDA_GDB", "gdb")
-        tools = Tools(gdb, shutil.which("gdbserver") or "gdbserver", extension)
+        """The processes of other tests, which this one's worker has started, go on."""
+        gdb, others = os.environ.get("GDBCUDA_GDB", "gdb"), frozenset(processes.descendants(os.getpid()))
+        tools = Tools(gdb, shutil.which("gdbserver") or "gdbserver", extension, others)
         work = cases.Work(1, 0, [0], tools, self.folder, float("inf"))
         player = cases.Player(work, self.build, session, self.plain, self.folder.name)
-        return {one.kind: one.text for one in player.play(False)}
+        processes.adopt_orphans()
+        try:
+            return {one.kind: one.text for one in player.play(False)}
+        finally:
+            processes.adopt_orphans(False)
