@@ -6,7 +6,7 @@ import os
 import random
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from pathlib import Path
 from gdbcuda import api
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs.building import Workshop
+from gdbcuda.contract.named_files import NamedFiles
 from gdbcuda.contract.program import Ended, LoadedPlace, Program, Start
 from gdbcuda.contract.showing_program import HookSurroundings, Shown
 from gdbcuda.contract.targets import DLSYM, LIBRARY_OF, LINKED, HookTarget, by_name, hooked, places
@@ -41,6 +42,9 @@ class Bench:
     is_apart: bool = False
     is_real: bool = False  # over the driver of this machine
     library_path: str = ""  # beside the user's own
+
+    def __post_init__(self) -> None:
+        self.files = NamedFiles([value for _, value in self.settings])
 
     @cached_property
     def table(self) -> api.Table:
@@ -128,6 +132,16 @@ class Bench:
         """The same ones for a case of that name in each run with this seed."""
         return random.Random(f"{self.seed} {name}")
 
+    def renew(self) -> None:
+        """For the next case: a file that the environment names is as it was, and programs that have it begin again."""
+        if not self.files.is_changed:
+            return
+        self.close()
+        self.files.restore()
+        with suppress(Ended):  # then the case says so
+            self.program(self.usual)
+        self.files.begins()
+
     def program(self, start: Start) -> Program:
         """`Ended` where it does not even begin."""
         known = self.programs.get(start)
@@ -165,3 +179,4 @@ class Bench:
     def close(self) -> None:
         for program in self.programs.values():
             program.stop()
+        self.programs.clear()

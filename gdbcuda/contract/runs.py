@@ -91,6 +91,7 @@ def broken(bench: Bench, case: Case) -> list[Broken]:
 
 def tried(bench: Bench, case: Case) -> list[Broken]:
     bench.last = None
+    bench.renew()
     try:
         return list(case.run(bench))
     except Ended as how:

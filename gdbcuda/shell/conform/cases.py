@@ -95,6 +95,7 @@ def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
         yield one
     finally:
         one.close()
+        one.files.restore()
         shutil.rmtree(made, ignore_errors=True)
 
 
