@@ -14,7 +14,11 @@
 #include "gdbcuda_api.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define NEXT(name) ((__typeof__(&name))next_function(#name))
+#define NEXT(name)                                                                                                     \
+    __extension__({                                                                                                    \
+        static void *next;                                                                                             \
+        (__typeof__(&name))next_function(#name, &next);                                                                \
+    })
 #define UNUSED __attribute__((unused))
 
 enum { MOST_PROCESSES = 128 };
@@ -44,11 +48,21 @@ static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
 #define LOCK_KIND PTHREAD_MUTEX_ROBUST
 #endif
 
-/* A program that loads this library by itself has the driver nowhere behind it. */
-static void *next_function(const char *name)
+/* A program that loads this library by itself has the driver nowhere behind it. dlsym has a lock: a handler that comes to
+   it while its thread is in it would wait for itself, so it is asked once and no signal comes meanwhile. */
+static void *next_function(const char *name, void **known)
 {
-    void *next = dlsym(RTLD_NEXT, name);
-    return next ? next : dlsym(dlopen("libcuda.so.1", RTLD_LAZY), name);
+    void *next = __atomic_load_n(known, __ATOMIC_ACQUIRE);
+    if (!next) {
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        next = dlsym(RTLD_NEXT, name);
+        next = next ? next : dlsym(dlopen("libcuda.so.1", RTLD_LAZY), name);
+        __atomic_store_n(known, next, __ATOMIC_RELEASE);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    return next;
 }
 
 static void make_ready(void)
