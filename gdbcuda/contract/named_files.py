@@ -1,7 +1,7 @@
 """Files that the hook library's environment names, such as a region that processes share.
 
 A case may leave one with a lock held, or with the share of a process that it has killed. The next case finds each file
-as it was before the first one.
+as it was before the first one. A log is text, and its reader wants it: text stays.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class NamedFiles:
 
     @property
     def is_changed(self) -> bool:
-        return self.now() != self.before
+        return any(data != self.before[path] and not is_text(data) for path, data in self.now().items())
 
     def restore(self) -> None:
         for path, data in self.first.items():
@@ -63,6 +63,10 @@ def may_be_region(path: str) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST
 
 
+def is_text(data: bytes | None) -> bool:
+    return bool(data) and b"\0" not in (data or b"")
+
+
 def contents(path: str) -> bytes | None:
     """None where no file of that name can be read."""
     with suppress(OSError):
@@ -74,7 +78,8 @@ def contents(path: str) -> bytes | None:
 
 def put_back(path: str, data: bytes | None) -> None:
     """What is as it was is not written. A file that was there stays the same file."""
-    if contents(path) == data:
+    found = contents(path)
+    if found == data or is_text(found):
         return
     if data is None:
         os.unlink(path)

@@ -12,7 +12,7 @@ from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.named_files import SHARED_MEMORY, NamedFiles, paths
 from gdbcuda.contract.registry import Broken, Case
 
-SPOILT = b"a process that was killed has this lock"
+SPOILT = b"a process that was killed has this lock\0"
 
 
 def test_a_file_that_was_not_there_goes(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_a_file_that_was_not_there_goes(tmp_path: Path) -> None:
     assert not region.exists() and not files.is_changed
 
 
-@pytest.mark.parametrize("left", [b"", b"short", SPOILT])
+@pytest.mark.parametrize("left", [b"", b"short\0", SPOILT])
 def test_a_file_that_was_there_is_the_same_file_again(tmp_path: Path, left: bytes) -> None:
     region = tmp_path / "region"
     region.write_bytes(b"as it was before")
@@ -35,6 +35,18 @@ def test_a_file_that_was_there_is_the_same_file_again(tmp_path: Path, left: byte
     assert files.is_changed
     files.restore()
     assert region.read_bytes() == b"as it was before" and region.stat().st_ino == number
+
+
+@pytest.mark.parametrize("before", [None, b"yesterday\n"])
+def test_a_log_is_kept(tmp_path: Path, before: bytes | None) -> None:
+    log = tmp_path / "hook.log"
+    if before:
+        log.write_bytes(before)
+    files = NamedFiles([str(log)])
+    log.write_bytes((before or b"") + b"allocated 5 bytes\n")
+    assert not files.is_changed
+    files.restore()
+    assert log.read_bytes().endswith(b"allocated 5 bytes\n")
 
 
 def test_what_is_no_file_is_left_alone(tmp_path: Path) -> None:
