@@ -1,11 +1,9 @@
 #include "ring.h"
 
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 
-#define FAILED ((word)-4095)
 #define FIRST_PAIRS_APART 20000 /* ns */
 
 #define EXPORTED __attribute__((visibility("protected")))
@@ -17,6 +15,7 @@ extern word functions_here[MOST_FUNCTIONS * FUNCTION_SIZE]
     __attribute__((alias("gdbcuda_functions_v1"), visibility("hidden")));
 EXPORTED word gdbcuda_left_v1[LEFT_SIZE]; /* gdb's own */
 __thread word *gdbcuda_ring __attribute__((tls_model("initial-exec"))); /* no function of libc finds it */
+static __thread word room __attribute__((tls_model("initial-exec")));    /* how many records it has memory for */
 
 long system_call(long number, word a, word b, word c, word d, word e, word f)
 {
@@ -54,21 +53,6 @@ void ring_look_at_clock(word *ring)
         ring_told_time(ring);
 }
 
-/* A child that is forked gets zeros, and so an empty ring of its own. */
-static word *mapped(word records)
-{
-    word size = ring_size(records);
-    word at = (word)system_call(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (word)-1, 0);
-    if (at >= FAILED)
-        return 0;
-    if (system_call(SYS_madvise, at, size, MADV_WIPEONFORK, 0, 0, 0)) {
-        system_call(SYS_munmap, at, size, 0, 0, 0, 0);
-        return 0;
-    }
-    return (word *)at;
-}
-
 static void begin(word *ring, word records)
 {
     ring[RING_BEFORE] = ring[RING_HEAD];
@@ -95,9 +79,10 @@ static word *made(void)
 {
     word *state = gdbcuda_recorder_v1, records = records_wanted();
     word number = __atomic_fetch_add(&state[STATE_COUNT], 1, __ATOMIC_SEQ_CST);
-    word *ring = number < MOST_RINGS ? mapped(records) : 0;
+    word *ring = number < MOST_RINGS ? ring_mapped(&records) : 0;
     if (!ring)
         return 0;
+    room = records;
     begin(ring, records);
     __atomic_store_n(&state[STATE_RINGS + number], (word)ring, __ATOMIC_SEQ_CST);
     return ring;
@@ -127,7 +112,7 @@ static word *made_or_found(void)
         return ring == BUSY ? 0 : ring;
     gdbcuda_ring = BUSY;
     if (ring)
-        begin(ring, records_wanted());
+        begin(ring, room);
     else
         ring = made();
     gdbcuda_ring = ring ? ring : BUSY;

@@ -32,6 +32,10 @@ static inline word *ring_here(void)
     return ring;
 }
 
+/* room.c. Memory for so many records or fewer, which are written there; 0 where there is none. */
+word *ring_mapped(word *records);
+word room_to_spare(void); /* bytes that something else of ours may map */
+
 /* The calling thread records nothing any more. */
 void ring_give_up(void);
 

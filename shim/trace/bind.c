@@ -3,7 +3,6 @@
 #include "python.h"
 
 #include <link.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #define ASKED __attribute__((visibility("default")))
@@ -43,17 +42,6 @@ static void python_begin(void)
     gdbcuda_python_v1[PYTHON_SALT] = ticks_now(); /* other processes write of other code at the same address */
 }
 
-/* Of an address space that is limited (ulimit -v) a ring takes no more than a small part: the rest is the program's. */
-#define PART 256
-static word fitting(word records)
-{
-    struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY};
-    system_call(SYS_getrlimit, RLIMIT_AS, (word)&most, 0, 0, 0, 0);
-    while (records > 1 && most.rlim_cur != RLIM_INFINITY && records * RING_RECORD * sizeof(word) > most.rlim_cur / PART)
-        records >>= 1;
-    return records;
-}
-
 /* Before anything of the program is loaded. */
 __attribute__((constructor)) static void start(int count, char **words, char **environment)
 {
@@ -64,7 +52,7 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
     while (records < wanted && records < MOST_RECORDS)
         records <<= 1;
     if (wanted)
-        gdbcuda_recorder_v1[STATE_RECORDS] = fitting(records);
+        gdbcuda_recorder_v1[STATE_RECORDS] = records;
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
     filters_begin(&gdbcuda_trace);
     python_begin();

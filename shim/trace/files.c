@@ -257,7 +257,7 @@ static word entries_mapped(const struct trace *trace)
     long file = CALL(open, path.text, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (FAILED(file))
         return 0;
-    if (has_room(file, size))
+    if (room_to_spare() >= size && has_room(file, size))
         at = (word)CALL(mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     CALL(close, file);
     return FAILED(at) ? 0 : at;

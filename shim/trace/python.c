@@ -83,7 +83,7 @@ static int append_to_file(const struct iovec *parts, word count)
 static word told_area(void)
 {
     word found = __atomic_load_n(&gdbcuda_python_v1[PYTHON_TOLD], __ATOMIC_ACQUIRE);
-    if (found)
+    if (found || room_to_spare() < MOST_TOLD)
         return found;
     word made = (word)system_call(SYS_mmap, 0, MOST_TOLD, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (word)-1, 0);

@@ -92,6 +92,15 @@ def test_every_call_of_every_thread(placed: Scenario, tmp_path: Path) -> None:
     assert "20000 calls kept" in text and "exited normally" in text, text
 
 
+@pytest.mark.parametrize("which", ["as", "data"])
+def test_a_program_with_little_room_keeps_it(placed: Scenario, compile_c, shim: Path, which: str) -> None:
+    """The stacks of 16 threads, and 24 MB; rings beside them."""
+    source = (Path(__file__).parents[1] / "little_room.c").read_text()
+    program = compile_c("little_room", source, f"-L{shim}/standin", "-lcuda", "-pthread")
+    text = placed.run(program, "cuda-log start --fast --in driver", "RUN", "cuda-log", arguments=(which, "16"))
+    assert "exited normally" in text and "641 calls kept" in text, text
+
+
 def test_at_a_stop_all_is_as_without(placed: Scenario) -> None:
     """The functions have their own bytes, frames and callers are the program's, and stepping goes where it would."""
     words = (

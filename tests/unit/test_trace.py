@@ -276,15 +276,6 @@ def test_in_a_small_address_space_rings_are_small(trace: Trace, traced: Path) ->
     assert found.counts()["cuDeviceGet"] > 0
 
 
-def test_a_program_with_little_address_space_keeps_it(trace: Trace, shim: Path) -> None:
-    """Stacks of 8 MB for each of its threads, and rings beside them."""
-    words = ("-c", f"import os, resource; resource.setrlimit(resource.RLIMIT_AS, ({130 << 20},) * 2); "
-                   f"os.execv({str(shim / 'sample/threads')!r}, ['threads', '8', '100'])")  # fmt: skip
-    found = trace(sys.executable, *words)
-    assert found.done.returncode == 0 and found.done.stdout.count("100 calls: ") == 8, found.done
-    assert len({call["lwp"] for call in found.calls("--last", "0")}) >= 8
-
-
 def test_a_folder_that_has_gone(shim: Path, traced: Path, tmp_path: Path) -> None:
     library = shim / "libgdbcuda-trace.so"
     variables = {"LD_AUDIT": str(library), "LD_PRELOAD": str(library), "LD_LIBRARY_PATH": str(shim / "standin")}

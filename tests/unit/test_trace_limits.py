@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from shim_support import ROOT, clean_environment
+from shim_support import OLDER_LIBC, ROOT, clean_environment
 from traced_programs import Traced, needs_recorder, traced
 
 from gdbcuda.shell.trace import memory_limit, starting
@@ -52,6 +52,18 @@ def test_no_memory_can_be_mapped(shim: Path, traced: Path, refusing: Path, tmp_p
     assert re.search(r"no room for (its|their) calls", said) and said.count("thread") < 50
     for process, first in re.findall(r"thread (\d+) of process (\d+):", said):
         assert process == first  # in each child one thread has called, its own
+
+
+@pytest.mark.parametrize("which", ["as", "data"])
+def test_a_program_with_little_room_keeps_it(shim: Path, tmp_path: Path, which: str) -> None:
+    """The stacks of 64 threads, and 4 % more; rings beside them."""
+    program = str(tmp_path / "little_room")
+    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", program, HERE.parent / "little_room.c",
+                    f"-L{shim}/standin", "-lcuda", "-pthread", *OLDER_LIBC], check=True)  # fmt: skip
+    alone = run(shim, tmp_path, program, which, "64").done
+    found = run(shim, tmp_path / "calls", *tracing(tmp_path / "calls"), program, which, "64")
+    assert (alone.returncode, found.done.returncode, found.done.stderr) == (0, 0, "")
+    assert found.log("summary").stdout.startswith("2561 calls of 2 functions in 65 threads")
 
 
 def on_small_disk(shim: Path, place: Path, size: str, *then: str) -> str:

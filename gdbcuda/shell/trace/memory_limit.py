@@ -1,7 +1,7 @@
 """How many calls of a thread there is room for where memory is limited: the program's share stays its own.
 
 Pages of a ring's file count as memory of the control group, and a program that has none left is killed. So a ring takes
-a small part, as of a limited address space. (Linux, Documentation/admin-guide: cgroup-v2, cgroup-v1/memory)
+a small part. (Linux, Documentation/admin-guide: cgroup-v2, cgroup-v1/memory; of address space: shim/recorder/room.c)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from gdbcuda.rings.ring_layout import RING_RECORD, WORD
 
-PART = 256  # as shim/trace/bind.c has it
+PART = 256
 ROOT = "/sys/fs/cgroup"
 LARGEST = 1 << 60  # version 1 says "none" by a number about this
 
