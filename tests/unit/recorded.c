@@ -200,7 +200,7 @@ static void *step_by_step(void *unused)
 static void call_out_always(void)
 {
     uint64_t found;
-    instructions++;
+    __atomic_fetch_add(&instructions, 1, __ATOMIC_RELAXED); /* the next signal may come in between */
     call_out(&found, 7);
 }
 
