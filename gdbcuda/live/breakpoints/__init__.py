@@ -17,7 +17,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.breakpoints import locations, ours
+from gdbcuda.live.breakpoints import locations, ours, uprobes
 from gdbcuda.live.breakpoints.locations import Location
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import gdb_cli, inferiors
@@ -190,6 +190,7 @@ def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Break
         if place.enabled != wanted:
             switch(breakpoint, place, wanted)
             place.enabled = wanted
+    uprobes.tell(breakpoint, places)
 
 
 def is_anothers(place: Location) -> bool:

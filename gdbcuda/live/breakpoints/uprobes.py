@@ -1,0 +1,60 @@
+"""Breakpoints where a uprobe is: the kernel takes every int3 there for its own, and no debugger hears of it.
+
+The uprobe's own int3 is in the memory of each process that has the file mapped, whichever process is watched.
+(Linux: kernel/events/uprobes.c, uprobe_pre_sstep_notifier, handle_swbp.)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+
+import gdb
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import process
+from gdbcuda.live.breakpoints.locations import Location
+from gdbcuda.live.host import console, inferiors
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.text.printable import visible
+
+INT3 = b"\xcc"
+SAID: PerInferior[set[tuple[int, int]]] = PerInferior(set)  # breakpoint and address
+
+
+def tell(breakpoint: gdb.Breakpoint, places: Sequence[Location]) -> None:
+    """Of the places of one inferior. Once in a process."""
+    inferior = inferiors.numbered(places[0].inferior) if places else None
+    if inferior is not None and inferior.pid:
+        with inferiors.selected(inferior):
+            tell_of_selected(breakpoint.number, [one for one in places if one.enabled])
+
+
+def tell_of_selected(number: int, places: Sequence[Location]) -> None:
+    """One that cannot be looked at now is not the selected one."""
+    selected = gdb.selected_inferior().num
+    for place in (one for one in places if one.inferior == selected and (number, one.address) not in SAID()):
+        if is_at(place.address):
+            SAID().add((number, place.address))
+            console.write(text(number, visible(place.function), visible(os.path.basename(place.file))))
+
+
+def is_at(address: int) -> bool:
+    """An int3 that is neither gdb's, which reads what is below its own, nor ours nor the file's. (Over a link nobody
+    knows what the file has.)"""
+    with suppress(Unreadable):
+        return (
+            process.connection() == "native"
+            and process.original_code(address, 1) == INT3
+            and process.differs_from_file(address, 1)
+        )
+    return False
+
+
+def text(number: int, function: str, file: str) -> str:
+    return (
+        f"Breakpoint {number} does not stop in {function} of {file}: an int3 that\n"
+        "is not gdb's is there. If it is a uprobe's (bpftrace, perf, gdbcuda trace --with\n"
+        "uprobe), the kernel keeps the stops: end what watches, and run again.\n"
+    )
