@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gdbcuda.routes.route_table import Paint, reached
@@ -15,19 +16,21 @@ from gdbcuda.text.printable import visible
 if TYPE_CHECKING:
     from gdbcuda.routes.requests import Request
 
-MOST_ALIKE = 4  # requests of a recursion that are shown, the last one among them
+MOST_ALIKE = 3  # times that one question of a recursion is shown before the last
 HEADERS = ("#", "resolver", "asked for", "asked by", "answer", "verdict", "why")
 STREAMS = {1: "legacy stream", 2: "per-thread stream"}  # CUdriverProcAddress_flags
 
 
 def table(requests: Sequence[Request], paint: Paint) -> str:
     rows: list[tuple[object, ...]] = []
-    for alike in recursions(requests):
-        left_out = len(alike) - MOST_ALIKE if len(alike) > MOST_ALIKE + 1 else 0
-        rows += [row(r, paint) for r in (alike[: MOST_ALIKE - 1] if left_out else alike)]
-        if left_out:
-            more = paint(f"{left_out:,} more of these, each in the one before", "dim")
-            rows += [("", "...", more, "", "", "", ""), row(alike[-1], paint)]
+    for is_repeated, some in groupby(requests, lambda one: one.repeated > MOST_ALIKE):
+        shown = alike = list(some)
+        left_out = len(alike) - len(last_ones(alike)) if is_repeated else 0
+        if left_out > 1:
+            more = paint(f"{left_out:,} more of these, each deeper in the stack", "dim")
+            rows.append(("", "...", more, "", "", "", ""))
+            shown = last_ones(alike)
+        rows += [row(one, paint) for one in shown]
     return render.table(rows, HEADERS, colour=paint("x", "ok") != "x")
 
 
@@ -37,19 +40,13 @@ def row(one: Request, paint: Paint) -> tuple[object, ...]:
             paint(verdict, ROLES.get(verdict, "dim")), why(one))  # fmt: skip
 
 
-def recursions(requests: Sequence[Request]) -> Iterator[list[Request]]:
-    """Runs of the same question from the same place with the same outcome, each asked while the one before was."""
-    alike: list[Request] = []
-    for one in requests:
-        if alike and not (one.inside == alike[-1].number and question(one) == question(alike[-1])):
-            yield alike
-            alike = []
-        alike.append(one)
-    yield from [alike] if alike else []
+def last_ones(requests: Sequence[Request]) -> list[Request]:
+    """The last request of each question from one place with one outcome: in a cycle several take turns."""
+    return sorted({question(one): one for one in requests}.values(), key=lambda one: one.number)
 
 
 def question(one: Request) -> tuple[object, ...]:
-    return (one.resolver, one.owner, one.name, one.handle, one.version, one.flags, one.asker, one.returned,
+    return (one.thread, one.resolver, one.owner, one.name, one.handle, one.version, one.flags, one.asker, one.returned,
             one.result)  # fmt: skip
 
 

@@ -151,7 +151,7 @@ def table(
     be narrower than `NARROWEST`, what is the same in each row stands above. Where that is not enough, each row becomes
     lines of its own, title and cell. None: as wide as it is."""
     width = screen() if width == SCREEN else width
-    numeric = [all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(headers))]
+    numeric = [is_numeric([row[i] for row in rows]) for i in range(len(headers))]
     shown = visible_in_colour if colour else visible_without_colour
     cells = [["\n".join(map(shown, str(cell).split("\n") if lines else [str(cell)])) for cell in row] for row in rows]
     if width is not None:
@@ -173,6 +173,12 @@ def table(
         return columns([titles, *cells], numeric)
     sides = ["right" if number else "left" for number in numeric] if cells else None
     return str(tabulate(cells, titles, tablefmt="simple", disable_numparse=True, colalign=sides))
+
+
+def is_numeric(cells: Sequence[object]) -> bool:
+    """Numbers, and perhaps rows without one."""
+    filled = [cell for cell in cells if cell != ""]
+    return bool(filled) and all(isinstance(cell, (int, float)) for cell in filled)
 
 
 def rows_of_cells(rows: Sequence[Sequence[str]]) -> str:

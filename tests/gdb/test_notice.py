@@ -45,6 +45,12 @@ def test_it_is_the_hook_layer(scenario: Scenario) -> None:
     assert f"Breakpoint 2  hook {scenario.hook.name}  cuMemAlloc_v2(" in text
 
 
+def test_it_is_checked_when_the_process_has_ended_too(scenario: Scenario, compile_c) -> None:
+    mine = compile_c("libmine.so", HOOK, "-shared")
+    text = run(scenario, "test_alloc", mine, "continue", "cuda-check --quiet")
+    assert re.search(r"^libmine.so: will be reached", text[text.index("exited ") :], re.MULTILINE)
+
+
 def test_behind_another_preloaded_library(scenario: Scenario, compile_c) -> None:
     """In the log too: gdb tells of the first library when the loader has mapped both."""
     hook = """

@@ -181,6 +181,18 @@ def test_a_function_that_dlsym_hands_out_to_itself(local: Scenario, facade: tupl
     assert f"Recursion: the stack is used up by one cycle, innermost last: {cycle}" in text
 
 
+def test_the_log_names_the_answer_that_leads_back(local: Scenario, facade: tuple[Path, Path], compile_c) -> None:
+    """The resolver is not on the stack any more; and of all its rows the first and last are shown."""
+    program, hook = facade
+    compile_c("libfacade.so", FACADE.replace("{\n", "{\n    static int turns; if (turns++ == 110) return 0;\n", 1),
+              "-shared", "-Wl,-rpath,$ORIGIN")  # fmt: skip
+    text = local.run(program, "cuda-dlsym log on", "run", "cuda-dlsym log show", hook=hook)
+    asked = "hook libwrong.so dlsym asked for engine_create in libengine.so"
+    answered = f"  {asked} answers with app libfacade.so engine_create\n"
+    assert answered in text[text.index("each time deeper in the stack") : text.index("exited ")]
+    assert "more of these, each deeper in the stack" in text and text.count("libengine.so has its own") < 10
+
+
 WALKS = """
 int cuInit(unsigned); int cuDeviceGet(int *, int);
 __attribute__((noinline)) static int walk(int n) { return n ? cuInit(0) + walk(n - 1) : 0; }

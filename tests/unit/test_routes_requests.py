@@ -283,12 +283,21 @@ def test_texts_of_what_has_no_name() -> None:
 
 
 def test_a_recursion_is_folded() -> None:
-    """Thousands of the same question, each asked in answering the one before; another question is a row of its own."""
-    asked = [dataclasses.replace(request(1000, "dlsym"), number=number) for number in range(1, 5007)]
-    deeper = [dataclasses.replace(one, inside=one.number - 1) for one in asked[6:]]
-    other = dataclasses.replace(request(1000), number=5007, inside=5006)
-    numbers = [row[0] for row in rows(request_report.table([*deeper, other], plain))]
-    assert numbers == ["#", "7", "8", "9", "...", "5006", "5007"]
-    assert "4,996 more of these, each in the one before" in request_report.table(deeper, plain)
-    assert len(rows(request_report.table(asked[:29], plain))) == 30  # with the head: one after another
-    assert len(rows(request_report.table(deeper[:5], plain))) == 6
+    """Thousands of the same questions, each deeper in the stack than before; another one is a row of its own."""
+    book = Book()
+    for depth in range(5000):
+        entered(book, request(0x1000000 - 0x100 * depth, "cudnnCreate"), request(0x1000000 - 0x100 * depth, "dlopen"))
+    entered(book, request(0x1000))
+    shown = request_report.table(book.requests, plain)
+    numbers = [row[0] for row in rows(shown)]
+    assert numbers == ["#", "1", "2", "3", "4", "5", "6", "...", "9999", "10000", "10001"]
+    assert "9,992 more of these, each deeper in the stack" in shown
+    assert shown.splitlines()[2].startswith("    1  dlsym of ")
+
+
+def test_questions_one_after_another_are_no_recursion() -> None:
+    book = Book()
+    for _ in range(29):
+        entered(book, request(0x1000))
+        book.leave(1, 0x1000)
+    assert len(rows(request_report.table(book.requests, plain))) == 30  # with the head

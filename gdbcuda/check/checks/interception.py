@@ -7,6 +7,7 @@ from gdbcuda.api.vendor import api_of
 from gdbcuda.check.other_ways import offers_names, other_ways
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
+from gdbcuda.check.way_back import Search
 from gdbcuda.text.sentences import some
 
 _PRIVATE = ("_dl_sym", "_dl_vsym", "__libc_dlsym", "__libc_dlopen_mode", "_dl_open")
@@ -106,6 +107,19 @@ def dlsym_recursion(subject: Subject) -> Answer:
         means="it can hand out its own functions only, or finds itself",
         severity="warning",
     )
+
+
+@check(
+    "dlsym-cycle", "warning", LIBRARY,
+    means="that dlsym is this library's again: where nothing ends it, the first request never comes back (SIGSEGV, a "
+          "stack full of dlsym)",
+    do="get real functions there with dlvsym, or let a flag of the thread end the second turn",
+)  # fmt: skip
+def dlsym_cycle(subject: Subject) -> Answer:
+    if "dlsym" not in subject.library.exported:
+        return None
+    way = Search(subject.library, list(subject.libraries.found.values())).way_back()
+    return f"{way[0]} calls {', which calls '.join([*way[1:], 'dlsym'])}" if way else None
 
 
 _CALLER_STAYS = "the loader sees who has called: the RUNPATH of the program and its libraries is searched as without it"

@@ -11,7 +11,7 @@ from gdbcuda.command_line.argument_types import FILE
 from gdbcuda.command_line.options import optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import table_version
+from gdbcuda.live.layers import noticed, table_version
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
@@ -61,9 +61,11 @@ def cuda_check(wanted: CheckOptions) -> str:
 def session_files() -> list[str]:
     """A library that was noticed on another machine, or in a core file, need not be here: then the process alone
     tells. A program that is linked with --wrap needs no hook library: it is checked alone."""
-    hooks = layers.hooks()
-    if hooks:
-        return [file for hook in hooks if (file := file_here(hook))]
+    is_alive = process.is_alive()
+    hooks = layers.hooks() or ([] if is_alive else noticed.SEEN())
+    files = [file for hook in hooks if (file := file_here(hook))]
+    if files or (hooks and is_alive):
+        return files
     program = local_program()
     if program and any(answer_search.wrappers(table_version.table().symbols)):
         return [program]

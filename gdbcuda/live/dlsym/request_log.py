@@ -143,7 +143,17 @@ def tell_recursion(request: requests.Request) -> None:
     LOG().told_recursion = True
     asked = visible(f"{request.resolver} of {request.owner.rsplit('/', 1)[-1]}")
     said = cycles.ever_deeper(asked, request.repeated, request.thread)
-    console.write(f"{said}\n  (it goes on; set cuda-recursion-limit {MOST_REPEATED} stops the next run there)\n")
+    more = [*handed_to_itself(), f"(it goes on; set cuda-recursion-limit {MOST_REPEATED} stops the next run there)"]
+    console.write("".join(f"{line}\n" for line in [said, *(f"  {one}" for one in more)]))
+
+
+def handed_to_itself() -> list[str]:
+    """Whose wrong answer led back: the resolver has returned, so the stack does not show it."""
+    for one in reversed(LOG().book.requests):
+        if one.verdict.word == "wrong object" and one.repeated > 1 and one.answer is not None:
+            asked = f"{layers.shown(one.owner_layer, one.owner)} {one.resolver} asked for {one.name}"
+            return [visible(f"{asked} in {one.handle_text} answers with {one.answer.text}")]
+    return []
 
 
 # -- on and off -----------------------------------------------------------------------------------------------

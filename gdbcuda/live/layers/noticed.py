@@ -23,6 +23,7 @@ class NoticedObjects:
 
 
 STATE: PerInferior[NoticedObjects] = PerInferior(NoticedObjects)
+SEEN: PerInferior[list[str]] = PerInferior(list, kept=True)  # stays when the process has ended
 LOOKS: list[Callable[[NoticedObjects], None]] = []  # asks what is mapped and was not asked yet
 
 

@@ -21,7 +21,7 @@ from gdbcuda.linkage.hook_library import NAMED_IN, OTHER_WAYS
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers.noticed import LOOKS, STATE, NoticedObjects
+from gdbcuda.live.layers.noticed import LOOKS, SEEN, STATE, NoticedObjects
 from gdbcuda.live.process import variables
 from gdbcuda.live.prompt import settings
 from gdbcuda.text.printable import visible
@@ -93,6 +93,7 @@ def keep(state: NoticedObjects, name: str, exported: frozenset[str]) -> None:
     exported = frozenset(one for one in exported if one not in NAMED_IN or is_in_variable(name, NAMED_IN[one]))
     if exported:
         state.hooks[name] = exported
+        SEEN().append(name)
         if not process.is_remote():  # there what was read costs packets, and `look` comes before layers are asked
             process.forget()
         tell(name, exported)

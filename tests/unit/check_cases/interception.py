@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from check_cases.building import ALLOC, DLSYM, NEXT, case, library
+from elf_build import compiled
+
+from check_cases.building import ALLOC, DEBUG, DLSYM, NEXT, case, library
+from gdbcuda.check.file import check
 from gdbcuda.check.finding import Report
 
 
@@ -37,6 +40,22 @@ def recursion(folder: Path) -> Report:
     mild = library(folder, harmless)
     assert mild.ids("warning").count("dlsym-recursion") == 1 and mild.verdict == LINKED
     return report
+
+
+@case("dlsym-cycle")
+def cycle_through_another(folder: Path) -> Report:
+    """Straight and by a helper of either; a second library that does not ask dlsym is no cycle."""
+    asks = 'void *dlsym(void *, const char *); static void *name(void) { return dlsym(0, "x"); } int say(void) '
+    tell = "int say(void); static int tell(void) { return say(); }"
+    source = NEXT + ALLOC + tell + DLSYM.replace("*n) {", "*n) { tell();")
+    reports = []
+    for body in ("{ return name() != 0; }", "{ return !name; }"):
+        where = folder / str(len(reports))
+        second = compiled(where, asks + body, "-Wl,-soname,libsay.so", *DEBUG, name="libsay.so", source_name="say.c")
+        hook = compiled(where, source, *DEBUG, str(second), f"-Wl,-rpath,{where}")
+        reports.append(check(hook))
+    assert "dlsym-cycle" not in reports[1].ids()
+    return reports[0]
 
 
 @case("dlopen-overridden")
