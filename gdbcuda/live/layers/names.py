@@ -149,6 +149,8 @@ def look_for_names(path: str, version: tuple[int, ...], table: api.Table) -> boo
 
 
 def unknown(pattern: str, table: api.Table) -> NoReturn:
+    if matching_own(pattern) if is_glob(pattern) else is_own(pattern):
+        raise UserError(f"{pattern!r}: of the program or the hook library, no API function; cuda-break stops there")
     near = [] if is_glob(pattern) else table.nearest(pattern) or nearest_own(pattern)
     hint = f"; did you mean {', '.join(near)}?" if near else ""
     hint = "; all of them are '*'" if pattern in ("all", "any") else hint
