@@ -19,7 +19,8 @@ from gdbcuda.observe import needs
 
 pytestmark = [pytest.mark.skipif(bool([*needs.missing()]), reason="; ".join(needs.missing())),
               pytest.mark.skipif(not needs.has_bpftrace(), reason="no bpftrace")]  # fmt: skip
-SAID = "Breakpoint 1 does not stop in cuMemAlloc_v2 of libcuda.so.1: an int3 that\nis not gdb's is there."
+WHY = "libcuda.so.1:\nan int3 that is not gdb's is there."
+SAID = f"Breakpoint 1 does not stop in cuMemAlloc_v2 of {WHY}"
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,13 @@ def test_in_a_process_that_is_there(local: Scenario, watched: Path) -> None:
     assert text.count(SAID.replace("1 ", "2 ", 1)) == 1 and "Breakpoint 3 does not" not in text, text
 
 
+def test_of_a_log_by_stops(local: Scenario, watched: Path) -> None:
+    text = played(local, watched, "cuda-log start cuMemAlloc cuMemFree", "run", "cuda-log")
+    assert text.count(f"Not recorded are calls of cuMemAlloc and cuMemAlloc_v2 of {WHY}") == 1, text
+    assert "3 calls kept" in text, text
+
+
 def test_not_where_nobody_watches(local: Scenario, shim: Path, tmp_path: Path) -> None:
-    text = played(local, Path(shutil.copy(shim / "standin" / "libcuda.so.1", tmp_path)), "cuda-break cuMemAlloc", "run")
+    text = played(local, Path(shutil.copy(shim / "standin" / "libcuda.so.1", tmp_path)), "cuda-log start",
+                  "cuda-break cuMemAlloc", "run")  # fmt: skip
     assert "is not gdb's" not in text and re.search("^Breakpoint 1, ", text, re.MULTILINE), text

@@ -7,7 +7,7 @@ The uprobe's own int3 is in the memory of each process that has the file mapped,
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import gdb
@@ -18,8 +18,15 @@ from gdbcuda.live.breakpoints.locations import Location
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import some
 
 INT3 = b"\xcc"
+MOST_NAMED = 4
+WHY = """
+an int3 that is not gdb's is there. If it is a uprobe's (bpftrace, perf,
+gdbcuda trace --with uprobe), the kernel keeps the stops: end what watches, and
+run the program again.
+"""
 SAID: PerInferior[set[tuple[int, int]]] = PerInferior(set)  # breakpoint and address
 
 
@@ -53,8 +60,12 @@ def is_at(address: int) -> bool:
 
 
 def text(number: int, function: str, file: str) -> str:
-    return (
-        f"Breakpoint {number} does not stop in {function} of {file}: an int3 that\n"
-        "is not gdb's is there. If it is a uprobe's (bpftrace, perf, gdbcuda trace --with\n"
-        "uprobe), the kernel keeps the stops: end what watches, and run again.\n"
-    )
+    return f"Breakpoint {number} does not stop in {function} of {file}:{WHY}"
+
+
+def tell_of_calls(file: str, functions: Mapping[int, str]) -> None:
+    """Of those, by their addresses, that a log by stops is to have."""
+    kept = [name for address, name in functions.items() if is_at(address)]
+    if kept:
+        of = visible(f"{some(kept, MOST_NAMED)} of {os.path.basename(file)}")
+        console.write(f"Not recorded are calls of {of}:{WHY}")

@@ -24,6 +24,7 @@ from gdbcuda.cpython.stacks import PythonFrame, entered
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.breaking.answering_stops import bytes_kept
+from gdbcuda.live.breakpoints import uprobes
 from gdbcuda.live.frames import code_places, condition_words, frames
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
@@ -200,10 +201,13 @@ class Recorder(LogNotes):
                 state.jumps[address] = Jump(self, address, name)
 
     def plant_functions(self, linkage: Linkage, state: RecordedProcess) -> None:
+        planted = dict[int, str]()
         for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
             function = table_version.table().function(spot.symbol)
             if function is not None and spot.address not in state.entries:
                 state.entries[spot.address] = FunctionEntry(self, spot, function)
+                planted[spot.address] = spot.symbol
+        uprobes.tell_of_calls(this_snapshot.file_of(linkage), planted)
 
     def plant_answer(self, answer: Answering) -> None:
         """In an object that has its breakpoints already."""
