@@ -72,6 +72,19 @@ def test_how_busy_it_was(capsys: pytest.CaptureFixture[str], log: Path) -> None:
     assert one["overlap"] == near((170 - 80) + (180 - 171) + (191 - 181)) and one["beside"] == near(90)
 
 
+def test_of_which_process_a_gpu_is(capsys: pytest.CaptureFixture[str], log: Path) -> None:
+    """Each process numbers those that it sees from 0."""
+    other = kernel(11, "scale(float*)", 300, 310, 6)
+    other.pid = 8
+    append(log, write(log.with_name("other"), [other]).read_text().partition("\n")[2])
+    append(log, notes("GPU 0 stream 7").replace('"thread": 2', '"thread": 6').replace('"pid": 7', '"pid": 8'))
+    text, found = run(capsys, "gpu", log), data(capsys, log)
+    assert "GPU 0 of process 7 (NVIDIA H200): 131 us" in text and "GPU 0 of process 8 (NVIDIA H200): 10 us" in text
+    assert "GPU 0 stream 7 of process 7" in text and "GPU 0 stream 7 of process 8" in text
+    assert [(one["pid"], one["device"]) for one in found["devices"]] == [(7, "GPU 0"), (8, "GPU 0")]
+    assert {one["pid"] for one in found["streams"]} == {7, 8}
+
+
 def test_by_stream(capsys: pytest.CaptureFixture[str], log: Path) -> None:
     streams = {one["stream"]: one for one in data(capsys, log)["streams"]}
     assert set(streams) == {"GPU 0 stream 7", "GPU 0 stream 13", "GPU 0 stream 14"}

@@ -120,6 +120,16 @@ def test_which_call_makes_which_system_calls(shim: Path, tmp_path: Path) -> None
 
 
 @needs_strace
+def test_a_process_that_runs_is_watched_for_a_time(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "1000"]) as target:
+        try:
+            done, log = strace(tmp_path, "-p", str(target.pid), "--for", "0.5s")
+            assert done.returncode == 0 and log.exists() and target.poll() is None, done.stderr
+        finally:
+            target.kill()
+
+
+@needs_strace
 @pytest.mark.parametrize(
     "words, told",
     [((), "strace watches one of"), (("--", "no-such-program"), "no such program"), (("-p", "4194303"), "no process"),

@@ -225,6 +225,19 @@ def test_a_process_that_runs(shim: Path, tmp_path: Path, calling: str) -> None:
     assert {call["caller"]["function"] for call in calls} == {"allocate"}
 
 
+def test_a_process_that_runs_is_watched_for_a_time(shim: Path, tmp_path: Path, calling: str) -> None:
+    log = tmp_path / "calls.jsonl"
+    with subprocess.Popen([calling], env=variables(shim), stdout=subprocess.DEVNULL) as target:
+        try:
+            line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "--function", "cuMemAlloc",
+                    "--for", "1s", "-o", str(log)]  # fmt: skip
+            told = started(line, shim).communicate(timeout=100)[1]
+            assert "watching for 1 s" in told and target.poll() is None, told
+        finally:
+            target.kill()
+    assert Watched(subprocess.CompletedProcess([], 0), log).calls("--last", "50")
+
+
 def test_every_process_that_uses_a_library(shim: Path, tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     library = Path(shutil.copy(shim / "standin" / "libcuda.so.1", tmp_path))  # the other one has other tests' calls

@@ -31,14 +31,20 @@ def head(found: GpuOfLog, rows: GpuRows) -> str:
     counts = Counter(one.kind for one in found.work)
     said = [count_of(kind, counts[kind]) for kind in PLURALS if counts[kind]]
     lines = [", ".join(said) + without_call(rows)]
-    names = {f"GPU {number}": name for one in found.notes.gpus.values() for number, name in one["devices"].items()}
+    names = {(pid, f"GPU {number}"): name for (_, pid), one in found.notes.gpus.items()
+             for number, name in one["devices"].items()}  # fmt: skip
     for one in rows.by_device():
-        name = f" ({names[one.device]})" if one.device in names else ""
+        name = of_process(one.pid, rows) + (f" ({names[key]})" if (key := (one.pid, one.device)) in names else "")
         overlap, beside = share(one.overlap, one.span), share(one.beside, one.span)
         lines.append(f"{one.device}{name}: {duration(one.span)} from its first work to its last, busy "
                      f"{share(one.busy, one.span)}, idle {duration(one.span - one.busy)}, more than one at a time "
                      f"{overlap}, copies beside kernels {beside}")  # fmt: skip
     return "\n".join([*lines, *clocks(found, rows)])
+
+
+def of_process(pid: int, rows: GpuRows) -> str:
+    """" of process 4711" where there are several: each numbers the GPUs that it may use from 0."""
+    return f" of process {pid}" if len({one.process for one in rows.runs}) > 1 else ""
 
 
 def clocks(found: GpuOfLog, rows: GpuRows) -> list[str]:
@@ -79,7 +85,7 @@ def by_name(rows: GpuRows, is_wide: bool) -> str:
 
 def by_stream(rows: GpuRows) -> str:
     found = rows.by_stream()
-    cells = [(one.stream, one.pieces, duration(one.busy), duration(one.idle), time(one.gap)) for one in found[:FEW]]
+    cells = [(one.stream + of_process(one.pid, rows), one.pieces, duration(one.busy), duration(one.idle), time(one.gap)) for one in found[:FEW]]
     return render.table(cells, ("stream", "pieces", "busy", "idle between", "longest gap")) + more(found, found[:FEW])
 
 

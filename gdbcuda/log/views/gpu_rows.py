@@ -31,6 +31,7 @@ class NamedWork(NamedTuple):
 class StreamRow(NamedTuple):
     """``idle``: between its first and its last piece of work, ``gap`` the longest of it."""
 
+    pid: int
     stream: str
     pieces: int
     busy: float
@@ -41,6 +42,7 @@ class StreamRow(NamedTuple):
 class DeviceRow(NamedTuple):
     """``overlap``: when two or more pieces ran, ``beside``: a copy beside a kernel."""
 
+    pid: int
     device: str
     pieces: int
     span: float
@@ -103,21 +105,21 @@ class GpuRows:
 
     def by_stream(self) -> list[StreamRow]:
         rows = []
-        for (_, stream), some in grouped(self.runs, self.stream).items():
+        for ((_, pid), stream), some in grouped(self.runs, self.stream).items():
             times = union([(one.start, one.end) for one in some])
             gaps = [later[0] - earlier[1] for earlier, later in zip(times, times[1:])]
-            rows.append(StreamRow(stream, len(some), length(times), sum(gaps), max(gaps, default=0.0)))
+            rows.append(StreamRow(pid, stream, len(some), length(times), sum(gaps), max(gaps, default=0.0)))
         return rows
 
     def by_device(self) -> list[DeviceRow]:
         rows = []
         groups = grouped(self.runs, lambda one: (one.process, self.found.device(one.lane)))
-        for (_, device), some in groups.items():
+        for ((_, pid), device), some in groups.items():
             times = [(one.start, one.end) for one in some]
             copies, kernels = (union([(one.start, one.end) for one in some if (one.kind == KERNEL) is is_kernel])
                                for is_kernel in (False, True))  # fmt: skip
             busy = union(times)
-            rows.append(DeviceRow(device, len(some), busy[-1][1] - busy[0][0], length(busy), overlap(times),
+            rows.append(DeviceRow(pid, device, len(some), busy[-1][1] - busy[0][0], length(busy), overlap(times),
                                   length(copies) + length(kernels) - length(union(copies + kernels))))  # fmt: skip
         return rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gdbcuda.command_line.argument_types import FILE, NUMBER, one_of, text
+from gdbcuda.command_line.argument_types import FILE, NUMBER, TIME, one_of, text
 from gdbcuda.command_line.options import Options, flag, option, options
 
 RECORDER, UPROBE, STRACE = "recorder", "uprobe", "strace"
@@ -22,6 +22,7 @@ class ObserverOptions(Options):
     pid: int | None = option(
         NUMBER, "with uprobe and strace: watch a process that runs, and what it starts", "--pid", short="-p"
     )
+    seconds: float | None = option(TIME, "with -p and --all-of: so long (default: until Ctrl-C)", "--for")
     all_of: list[str] = options(FILE, "with uprobe: watch every process that calls LIB, those of later too", "--all-of")
     function: list[str] = options(text("FUNCTION"), "with uprobe: these functions alone: symbols, base names, globs")
     condition: str | None = option(text("COND"), "with uprobe: only calls for which COND holds; as far as it can be "

@@ -48,7 +48,8 @@ def run(wanted: ObserverOptions, words: Sequence[str], hook: str | None, log: st
     head = {**record.header(newest.cuda, newest.nvml, words[0] if words else "", __version__),
             "clock": "realtime, of the kernel", "started": epoch / strace_lines.NANOSECONDS}  # fmt: skip
     calls = SystemCalls(epoch, process_of, wanted.device or strace_lines.DEVICES)
-    return follow(command(wanted, words, hook), calls, JsonLines(path, head, output.complain), path, not words)
+    line, sink = command(wanted, words, hook), JsonLines(path, head, output.complain)
+    return follow(line, calls, sink, path, not words, wanted.seconds)
 
 
 def command(wanted: ObserverOptions, words: Sequence[str], hook: str | None) -> list[str]:
@@ -58,7 +59,9 @@ def command(wanted: ObserverOptions, words: Sequence[str], hook: str | None) -> 
     return line + (["-p", str(wanted.pid)] if wanted.pid else ["--seccomp-bpf", "--", *words])
 
 
-def follow(line: list[str], calls: SystemCalls, sink: JsonLines, path: str, is_attached: bool) -> int:
+def follow(line: list[str], calls: SystemCalls, sink: JsonLines, path: str, is_attached: bool,
+           seconds: float | None) -> int:  # fmt: skip
+    """Until the program has ended, or the time is over, or Ctrl-C."""
     reader, writer = os.pipe()
     output.finish()
     ours = [*line[:1], "-o", f"/dev/fd/{writer}", *line[1:]]
@@ -69,12 +72,14 @@ def follow(line: list[str], calls: SystemCalls, sink: JsonLines, path: str, is_a
             if is_attached and tracer.poll() is None:  # else the program has got it, and decides
                 tracer.send_signal(signal.SIGINT)
 
-        before = {one: signal.signal(one, pass_on) for one in (signal.SIGINT, signal.SIGTERM)}
+        before = {one: signal.signal(one, pass_on) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
+        signal.setitimer(signal.ITIMER_REAL, seconds or 0)
         with open(reader, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
             told: set[int] = set()
             for text in lines:
                 write(calls, text, sink, told)
         status = tracer.wait()
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for one, handler in before.items():
             signal.signal(one, handler)
     sink.close()

@@ -163,7 +163,7 @@ def watch(plan: Plan, path: str, program: HeldProgram | None) -> int:
             log.unseen = left_out({one.symbol for one in named}, plan.table, bool(plan.wanted.condition))
         if plan.why and plan.wanted.condition:
             log.where = Where(plan.wanted.condition, plan.table, log.notes, [named])
-        status = follow(tracer, log, program, plan.wanted.pid)
+        status = follow(tracer, log, program, plan.wanted)
         for seen in tracer.end():
             log.add(seen)
         log.close()
@@ -171,20 +171,22 @@ def watch(plan: Plan, path: str, program: HeldProgram | None) -> int:
     return status
 
 
-def follow(tracer: Bpftrace | Tracefs, log: UprobeLog, program: HeldProgram | None, pid: int | None) -> int:
-    """Until the program has ended, or the process, or Ctrl-C."""
+def follow(tracer: Bpftrace | Tracefs, log: UprobeLog, program: HeldProgram | None, wanted: ObserverOptions) -> int:
+    """Until the program has ended, or the process, or the time is over, or Ctrl-C."""
     if program is not None:
         program.release()
     else:
-        output.complain("gdbcuda: watching; Ctrl-C ends it, and leaves the processes as they are")
+        how_long = "" if wanted.seconds is None else f" for {wanted.seconds:g} s"
+        output.complain(f"gdbcuda: watching{how_long}; Ctrl-C ends it, and leaves the processes as they are")
+    end = float("inf") if wanted.seconds is None else time.monotonic() + wanted.seconds
     with Interrupted() as interrupted:
-        while not tracer.has_ended and not interrupted.is_set:
+        while not tracer.has_ended and not interrupted.is_set and time.monotonic() < end:
             for seen in tracer.read(TICK):
                 log.add(seen)
             if program is not None and program.poll() is not None:
                 return program.status or 0
-            if pid and not os.path.isdir(f"/proc/{pid}"):
-                output.complain(f"gdbcuda: process {pid} has ended")
+            if wanted.pid and not os.path.isdir(f"/proc/{wanted.pid}"):
+                output.complain(f"gdbcuda: process {wanted.pid} has ended")
                 return 0
     if tracer.has_ended:
         output.complain(f"gdbcuda: the watching ended: {visible(tracer.complaint())}")

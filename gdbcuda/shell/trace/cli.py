@@ -39,10 +39,12 @@ _EXAMPLES = (
 )
 
 
+PROGRAMS_END = "--for is with -p PID: a program that is started is recorded until it ends"
+
+
 class TraceOptions(ObserverOptions):
     pid: int | None = option(NUMBER, "record a process that runs: gdb puts the recorder in, and takes it out", "--pid",
                              short="-p")  # fmt: skip
-    seconds: float | None = option(TIME, "with -p: so long (default: until Ctrl-C)", "--for")
     preload: bool = flag("by the loader alone: no gdb, no ptrace; says what that changes for other preloaded libraries")
     hook: str | None = option(FILE, "preload this hook library into the program")
     output: str | None = option(text("FOLDER"), "a new folder for what is recorded", short="-o")
@@ -74,6 +76,8 @@ def run(wanted: TraceOptions) -> int:
         preloaded.require_start(wanted)
     elif wanted.way == AUTO:
         observers.choose(wanted, words)
+    if wanted.seconds is not None and words:
+        raise UserError(PROGRAMS_END)
     if wanted.way not in (RECORDER, AUTO):
         require_no_recorder(wanted)
         return observers.run(wanted, words, wanted.hook, wanted.output)
@@ -86,8 +90,6 @@ def run(wanted: TraceOptions) -> int:
 
 
 def require_program(wanted: TraceOptions, words: list[str]) -> None:
-    if wanted.seconds is not None:
-        raise UserError("--for is with -p PID")
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
     if wanted.stack > MOST_CALLERS:
@@ -162,7 +164,7 @@ def attach(wanted: TraceOptions, words: list[str]) -> int:
 def require_no_recorder(wanted: TraceOptions) -> None:
     """What only the library in the program can do."""
     given = {"--all": wanted.all, "--last": wanted.last, "--stack": wanted.stack, "--in": wanted.places,
-             "--for": wanted.seconds, "--gpu": wanted.gpu, "--python": wanted.python,
+             "--gpu": wanted.gpu, "--python": wanted.python,
              "--python-for": wanted.python_for}
     for name in (name for name, value in given.items() if value):
         raise UserError(f"{name} is for --with {RECORDER}, not for --with {wanted.way}")
