@@ -67,9 +67,10 @@ def filtered(
         source.refuse_unknown(wanted.function)
         chosen = select.CallFilter.of(wanted).with_condition(wanted.condition, source.table, source.log.notes)
         yield source, chosen
-        if chosen.remark():
+        apart = "" if out.as_json else gpu_work.clocks_apart(source.log.notes)
+        for remark in filter(None, (chosen.remark(), apart)):
             output.finish()
-            output.complain(visible(f"gdbcuda: {source.path}: {chosen.remark()}"))
+            output.complain(visible(f"gdbcuda: {source.path}: {remark}"))
 
 
 def latest(rows: Iterable[T], count: int) -> Iterable[T]:

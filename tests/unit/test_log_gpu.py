@@ -10,6 +10,7 @@ import pytest
 from log_files import append, call, run, write
 
 from gdbcuda.calls.record import Call
+from gdbcuda.shell import cli
 
 MICRO = 1e-6
 
@@ -152,6 +153,10 @@ def test_every_view_of_both_says_how_far_the_clocks_are_apart(capsys: pytest.Cap
     said, page = "times of the GPU and of the calls are 0.08 us apart at most", log.with_suffix(".html")
     run(capsys, "report", log, "-o", page)
     assert said in page.read_text() and said in run(capsys, "timeline", log)
+    for view in ("show", "tree", "summary"):
+        assert cli.main(["log", view, str(log)]) == 0
+        assert capsys.readouterr().err == f"gdbcuda: {log}: {said}\n"
+        assert cli.main(["log", view, "--json", str(log)]) == 0 and not capsys.readouterr().err
     assert json.loads(run(capsys, "export", log))["otherData"] == {"clocks": said}
 
 

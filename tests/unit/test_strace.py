@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -110,8 +111,9 @@ def test_which_call_makes_which_system_calls(shim: Path, tmp_path: Path) -> None
     (cost,) = [row for row in view("kernel", calls, log) if row["system_calls"]]
     assert (cost["function"], cost["layer"], cost["calls"], cost["ioctls"], cost["system_calls"]) == (
         "cuMemAlloc_v2", "hook", 3, 6, 7)  # fmt: skip
-    subprocess.run([*GDBCUDA, "log", "kernel", "-o", str(joined), str(calls), str(log)], cwd=ROOT, check=True,
-                   capture_output=True)  # fmt: skip
+    told = subprocess.run([*GDBCUDA, "log", "kernel", "-o", str(joined), str(calls), str(log)], cwd=ROOT, check=True,
+                          capture_output=True, text=True).stdout  # fmt: skip
+    assert re.search(r"None of them ends after the call|\d of them end up to \S+ [mun]?s after the call", told)
     found = view("tree", joined)
     control = next(call for call in found if call["name"] == "NV_ESC_RM_CONTROL")
     parent = next(call for call in found if call["number"] == control["parent"])

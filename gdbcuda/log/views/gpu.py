@@ -43,7 +43,7 @@ def head(found: GpuOfLog, rows: GpuRows) -> str:
 
 
 def of_process(pid: int, rows: GpuRows) -> str:
-    """" of process 4711" where there are several: each numbers the GPUs that it may use from 0."""
+    """ " of process 4711" where there are several: each numbers the GPUs that it may use from 0."""
     return f" of process {pid}" if len({one.process for one in rows.runs}) > 1 else ""
 
 
@@ -85,7 +85,10 @@ def by_name(rows: GpuRows, is_wide: bool) -> str:
 
 def by_stream(rows: GpuRows) -> str:
     found = rows.by_stream()
-    cells = [(one.stream + of_process(one.pid, rows), one.pieces, duration(one.busy), duration(one.idle), time(one.gap)) for one in found[:FEW]]
+    cells = [
+        (one.stream + of_process(one.pid, rows), one.pieces, duration(one.busy), duration(one.idle), time(one.gap))
+        for one in found[:FEW]
+    ]
     return render.table(cells, ("stream", "pieces", "busy", "idle between", "longest gap")) + more(found, found[:FEW])
 
 

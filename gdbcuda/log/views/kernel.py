@@ -149,6 +149,17 @@ def renumber(calls: list[Call]) -> None:
             call.depth = calls[call.parent].depth + 1 if call.parent is not None else 0
 
 
+def clocks(joined: Joined) -> str:
+    """How far the clocks of the logs may be apart, by what cannot be."""
+    late = [call.end - around.end for call in joined.calls if call.layer == KERNEL and call.parent is not None
+            and call.end is not None and (around := joined.calls[call.parent]).end is not None]  # fmt: skip
+    late = [one for one in late if one > 0]
+    if not late:
+        return "None of them ends after the call that made it: the clocks of the logs agree so far."
+    return (f"{len(late)} of them end up to {duration(max(late))} after the call that made them: "
+            f"so far the clocks of the logs may be apart.")  # fmt: skip
+
+
 def text(joined: Joined) -> str:
     total = [call for call in joined.calls if call.layer == KERNEL]
     if not total:
@@ -162,5 +173,6 @@ def text(joined: Joined) -> str:
              duration(one.seconds)) for one in joined.rows() if one.system_calls]  # fmt: skip
     kinds = [(name, len(some), sum(one.failed for one in some) or "", duration(sum(one.seconds or 0 for one in some)))
              for name, some in sorted(names.items(), key=lambda item: -len(item[1]))]  # fmt: skip
+    head += f".\n{clocks(joined)}" if any(call.parent is not None for call in total) else ""
     return "\n\n".join([head, render.table(rows, TITLES),
                         render.table(kinds, ("system call", "calls", "failed", "in the kernel"))])  # fmt: skip

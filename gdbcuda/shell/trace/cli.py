@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any
 
-from gdbcuda.command_line.argument_types import FILE, NUMBER, TIME, text
+from gdbcuda.command_line.argument_types import FILE, NUMBER, text
 from gdbcuda.command_line.options import flag, option, options, rest
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
@@ -164,7 +164,6 @@ def attach(wanted: TraceOptions, words: list[str]) -> int:
 def require_no_recorder(wanted: TraceOptions) -> None:
     """What only the library in the program can do."""
     given = {"--all": wanted.all, "--last": wanted.last, "--stack": wanted.stack, "--in": wanted.places,
-             "--gpu": wanted.gpu, "--python": wanted.python,
-             "--python-for": wanted.python_for}
+             "--gpu": wanted.gpu, "--python": wanted.python, "--python-for": wanted.python_for}  # fmt: skip
     for name in (name for name, value in given.items() if value):
         raise UserError(f"{name} is for --with {RECORDER}, not for --with {wanted.way}")
