@@ -18,3 +18,7 @@ class Unreadable(Exception):
         super().__init__(f"cannot read {size} bytes at {address:#x}")
         self.address = address
         self.size = size
+
+
+class NotRecorded(Unreadable):
+    """A recording does not have it: whether the program could read it is not known."""

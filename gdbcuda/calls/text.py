@@ -83,8 +83,8 @@ def returned(data: Any, function: api.Function | None) -> str:
 
 
 def behind(data: Mapping[str, Any], parameter: api.Parameter | None) -> str:
-    if data.get("unreadable"):
-        return f"{data['address']} -> (unreadable)"
+    if "unreadable" in data:
+        return f"{data['address']} -> ({'unreadable' if data['unreadable'] else 'not recorded'})"
     if "value" not in data:
         return str(data["address"])
     found = data["value"]

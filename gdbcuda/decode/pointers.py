@@ -9,11 +9,12 @@ from gdbcuda import api
 from gdbcuda.decode import special
 from gdbcuda.decode.text import ELEMENT_LIMIT, STRING_LIMIT, Decoded, address, binary, quoted
 from gdbcuda.decode.values import DEPTH, Hints, elements, shower
-from gdbcuda.errors import Unreadable
+from gdbcuda.errors import NotRecorded, Unreadable
 from gdbcuda.memory import Memory, read_string
 
 STRUCT_LIMIT = 16 << 10  # bytes that are read of a struct; the API's largest have 100 KB, of arrays
-NOT_YET, NOT_WRITTEN, UNREADABLE = "(not written yet)", "(not written)", "(unreadable)"
+NOT_YET, NOT_WRITTEN = "(not written yet)", "(not written)"
+UNREADABLE, NOT_RECORDED = "(unreadable)", "(not recorded)"
 
 
 class Moment(NamedTuple):
@@ -69,8 +70,8 @@ def behind(value: int, look: Content, moment: Moment) -> Decoded:
     at = f"{value:#x}"
     try:
         found = look(value, moment)
-    except Unreadable:
-        return unreadable(value)
+    except Unreadable as problem:
+        return unreadable(value, problem)
     return Decoded(f"{at} -> {found.text}", {"address": at, "value": found.data}) if found else address(value)
 
 
@@ -80,12 +81,15 @@ def string(value: int, moment: Moment) -> Decoded:
         return address(0)
     try:
         return text_at(value, moment.memory)
-    except Unreadable:
-        return unreadable(value)
+    except Unreadable as problem:
+        return unreadable(value, problem)
 
 
-def unreadable(value: int) -> Decoded:
-    return Decoded(f"{value:#x} -> {UNREADABLE}", {"address": f"{value:#x}", "unreadable": True})
+def unreadable(value: int, problem: Unreadable | None = None) -> Decoded:
+    """Of what is not recorded, "unreadable" is not known: None."""
+    is_left_out = isinstance(problem, NotRecorded)
+    data = {"address": f"{value:#x}", "unreadable": None if is_left_out else True}
+    return Decoded(f"{value:#x} -> {NOT_RECORDED if is_left_out else UNREADABLE}", data)
 
 
 def is_readable(value: int, memory: Memory) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from gdbcuda.errors import Unreadable
+from gdbcuda.errors import NotRecorded, Unreadable
 
 ADDRESSES = 1 << 64
 PAGE = 4096  # the smallest page of any machine we know: no readable byte range ends inside one
@@ -38,6 +38,23 @@ class DictMemory:
         return found
 
 
+class RecordedMemory(DictMemory):
+    """What a recording kept of a program's memory. ``unreadable``: addresses that it could not read; where it did not
+    look it says `NotRecorded`."""
+
+    def __init__(self, segments: Mapping[int, bytes], unreadable: Collection[int] = ()) -> None:
+        super().__init__(segments)
+        self.unreadable = unreadable
+
+    def read(self, address: int, size: int) -> bytes:
+        try:
+            return super().read(address, size)
+        except Unreadable:
+            if address in self.unreadable:
+                raise
+            raise NotRecorded(address, size) from None
+
+
 def read_string(memory: Memory, address: int, limit: int) -> tuple[bytes, bool]:
     """The bytes at ``address`` up to a NUL, at most ``limit`` of them, and whether the NUL was seen.
 
@@ -50,6 +67,7 @@ def read_string(memory: Memory, address: int, limit: int) -> tuple[bytes, bool]:
         at = address + len(text)
         chunk = _read_some(memory, at, min(PIECE, PAGE - at % PAGE, limit + 1 - len(text)))
         if not chunk and not text:
+            memory.read(address % ADDRESSES, 1)  # which says why
             raise Unreadable(address, 1)
         end = chunk.find(b"\0")
         if end >= 0 or not chunk:

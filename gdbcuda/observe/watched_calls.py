@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from gdbcuda import api, decode
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.memory import DictMemory
+from gdbcuda.memory import RecordedMemory
 from gdbcuda.observe.bpftrace_events import Entered, Left
 from gdbcuda.observe.bpftrace_text import TEXT_SIZE, ProbeRecord
 from gdbcuda.rings.ring_functions import LONGEST_TEXT, recorded_words
@@ -53,7 +53,7 @@ class Decoder:
         return event.words[self.record.words.index(index)]
 
     def memory(self, event: Entered, wanted: Sequence[tuple[int, int]], words: Sequence[int],
-               texts: str) -> DictMemory:  # fmt: skip
+               texts: str) -> RecordedMemory:  # fmt: skip
         """What was behind pointers. (A NULL is read as zeros.)"""
         count = sum(size == LONGEST_TEXT for _, size in wanted)
         found, left, left_texts = {}, list(words), texts.split("|", max(count - 1, 0))
@@ -67,7 +67,7 @@ class Decoder:
             address = self.pointer(event, index)
             if address and len(raw):
                 found[address] = raw
-        return DictMemory(found)
+        return RecordedMemory(found)
 
     def begin(self, event: Entered, call: Call) -> None:
         given = self.memory(event, self.record.ins, event.words[len(self.record.words) :], event.texts)

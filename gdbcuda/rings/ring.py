@@ -189,7 +189,8 @@ def callers(words: Words) -> Words:
 
 
 def pointees(words: Words, sizes: Iterable[int]) -> tuple[bytes | None, ...]:
-    """Each of the sizes that the recorder was told, a text as far as it is there; None where nothing could be read."""
+    """Each of the sizes that the recorder was told, a text as far as it is there; None where nothing could be read, and
+    no bytes where the recorder did not look."""
     found: list[bytes | None] = []
     at = 0
     for size in sizes:
@@ -197,6 +198,6 @@ def pointees(words: Words, sizes: Iterable[int]) -> tuple[bytes | None, ...]:
         if at + 1 + count > len(words):
             break
         raw = b"".join(word.to_bytes(WORD, "little") for word in words[at + 1 : at + 1 + count])
-        found.append(raw[: words[at]] if 0 < words[at] <= size else None)
+        found.append(raw[: words[at]] if words[at] <= size else None)
         at += 1 + count
     return tuple(found)

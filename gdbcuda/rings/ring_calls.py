@@ -14,7 +14,7 @@ from typing import Any, cast
 from gdbcuda import api, decode
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.memory import DictMemory
+from gdbcuda.memory import RecordedMemory
 from gdbcuda.rings import ring
 from gdbcuda.rings.ring import Record, Ring
 from gdbcuda.rings.ring_functions import RecordedFunction, recorded_words
@@ -22,7 +22,7 @@ from gdbcuda.rings.ring_layout import IS_PYTHON, WORD
 from gdbcuda.rings.ring_words import Words
 
 NANOSECONDS = 1e9
-NOTHING = DictMemory({})
+NOTHING = RecordedMemory({})
 OF_CALL = vars(Call)  # its slots
 Recorded = tuple[RecordedFunction, Record, api.Table]
 UNNUMBERED = -1  # a call that nobody was told of
@@ -39,21 +39,22 @@ def joined(words: Words, places: Iterable[tuple[int, int]]) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def written(known: RecordedFunction, one: Record) -> DictMemory:
+def written(known: RecordedFunction, one: Record) -> RecordedMemory:
     """What the call has left behind its pointers."""
     return behind(one, one.outs, known.outs)
 
 
-def given(known: RecordedFunction, one: Record) -> DictMemory:
+def given(known: RecordedFunction, one: Record) -> RecordedMemory:
     """What was behind its pointers when it began."""
     return behind(one, one.ins, known.ins)
 
 
-def behind(one: Record, words: Words, wanted: list[tuple[int, int]]) -> DictMemory:
+def behind(one: Record, words: Words, wanted: list[tuple[int, int]]) -> RecordedMemory:
     if not wanted:
         return NOTHING
     values = ring.pointees(words, [size for _, size in wanted])
-    return DictMemory({one.words[index]: raw for (index, _), raw in zip(wanted, values) if raw is not None})
+    told = {one.words[index]: raw for (index, _), raw in zip(wanted, values)}
+    return RecordedMemory({at: raw for at, raw in told.items() if raw}, [at for at, raw in told.items() if raw is None])
 
 
 def out_data(known: RecordedFunction, one: Record, table: api.Table) -> dict[str, Any]:

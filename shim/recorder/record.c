@@ -105,7 +105,9 @@ static word ask_kernel(word *ring, word *to, word from, word size, word is_text,
 
 static word peek(word *ring, word *to, word from, word size, word is_text, const word *back, word ticks, word lasts)
 {
-    if (!from || gdbcuda_recorder_v1[STATE_CONFINED])
+    if (gdbcuda_recorder_v1[STATE_CONFINED])
+        return 0; /* nobody looks */
+    if (!from)
         return NOT_READ;
     if (!is_readable(ring, from, size, back, ticks, lasts))
         return ask_kernel(ring, to, from, size, is_text, ticks);

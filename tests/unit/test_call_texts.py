@@ -105,6 +105,7 @@ def test_the_outcome(more: dict[str, Any], said: str) -> None:
         ("word", "word"),
         ([1, None], "[1, (not known here)]"),
         ({"address": "0x10", "unreadable": True}, "0x10 -> (unreadable)"),
+        ({"address": "0x10", "unreadable": None}, "0x10 -> (not recorded)"),
         ({"address": "0x10"}, "0x10"),
         ({"address": "0x10", "value": None}, "0x10 -> NULL"),
         ({"address": "0x10", "value": 7}, "0x10 -> 7"),

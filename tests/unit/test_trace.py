@@ -262,6 +262,14 @@ def test_a_program_that_confines_itself_is_not_ended_for_our_system_calls(
     assert found.counts()["cuDeviceGet"] == 1000  # there is no clock any more
 
 
+def test_what_is_not_recorded_is_not_said_to_be_unreadable(trace: Trace) -> None:
+    """The name that cuGetErrorName answers with is behind a pointer that is behind one."""
+    found = trace("families")
+    texts = [call["out"]["pStr"]["value"] for call in found.calls("--last", "0") if call["name"] == "cuGetErrorName"]
+    assert texts and all(text["unreadable"] is None for text in texts)
+    assert re.search(r"pStr=\w+ -> \w+ -> \(not recorded\)", found.log("show", "--last", "0").stdout)
+
+
 def test_where_there_is_no_room_the_program_goes_on(trace: Trace, traced: Path) -> None:
     found = trace(traced, "exit", "7", limits={resource.RLIMIT_FSIZE: 100_000}, options=("--last", "1000"))
     assert (found.done.returncode, found.done.stderr) == (7, "")
