@@ -13,7 +13,7 @@ from gdbcuda.contract.registry import Broken, Case, contract
 
 @contract("life", means="it bears forks, signals, threads that end, small stacks, any way to be loaded, and kill -9")
 def life(bench: Bench) -> Iterator[Case]:
-    stage = Stage(bench.workshop, bench.memory_functions, bench.templates / "life")
+    stage = Stage(bench.workshop, bench.memory_functions, bench.templates / "life", bench.note)
     for situation in SITUATIONS:
         yield Case("life", situation.name, partial(of_situation, stage, situation))
     yield Case("life", "killed", partial(killed, stage))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -65,11 +65,12 @@ SITUATIONS = (
 
 @dataclass
 class Stage:
-    """Where situations are played; ``templates`` is where the C programs are."""
+    """Where situations are played; ``templates`` has the C programs, ``note`` takes what could not be tried."""
 
     workshop: Workshop
     functions: MemoryFunctions
     templates: Path
+    note: Callable[[str], None]
 
     def text(self, template: str) -> str:
         found = (self.templates / template).read_text()
@@ -79,6 +80,9 @@ class Stage:
         """Nothing where the program does the same with the hook library as without."""
         began = time.monotonic()
         without = self.run(self.plan(situation, False), LONGEST)
+        if without.status:
+            self.note(f"life/{situation.name} is not tried: its program {without.ending} without the hook library too")
+            return
         patience = SHORTEST + TIMES_ALONE * (time.monotonic() - began)
         plan = self.plan(situation, True)
         what, example = difference(self.run(plan, patience), without)
@@ -133,8 +137,8 @@ class Stage:
 
 
 def difference(with_it: Ran, without: Ran) -> tuple[str, str]:
-    """What a person would say of it, and an example; "" where there is none, or where the driver alone fails."""
-    if without.status or with_it == without:
+    """What a person would say of it, and an example; "" where there is none."""
+    if with_it == without:
         return "", ""
     if with_it.status:
         said = with_it.output.splitlines()[-1:]

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 /* DECLARATIONS */
 
@@ -10,7 +11,7 @@
 
 /* WORK */
 
-enum { THREADS = 3, CHILDREN = 60 };
+enum { THREADS = 3, CHILDREN = 60, SECONDS = 10 };
 
 static int begun;
 
@@ -26,6 +27,7 @@ int main(void)
 {
     pthread_t thread;
     int status = 0, failed = 0;
+    time_t end;
 
     CALL(cuInit)(0);
     refused();
@@ -34,7 +36,8 @@ int main(void)
         pthread_create(&thread, NULL, go_on, NULL);
     while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) < THREADS) /* a busy machine may take longer than all the forks */
         usleep(100);
-    for (int i = 0; i < CHILDREN; i++) {
+    end = time(NULL) + SECONDS; /* there its own threads leave the forks little time */
+    for (int i = 0; i < CHILDREN && time(NULL) < end; i++) {
         pid_t child = fork();
         if (child == 0) {
             refused();
