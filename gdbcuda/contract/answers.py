@@ -25,9 +25,14 @@ def statuses(function: api.Function) -> dict[str, int]:
     return dict(function.result.enum.values) if function.result.enum else {}
 
 
-def prescription(function: api.Function, given: Arguments, result: bytes, errno: int, is_written: bool = True) -> str:
-    """The value of the variable: that ``function`` answers so, and writes what is in ``given``."""
-    words = [function.symbol, f"result={result.hex()}", f"errno={errno}"]
+def prescription(
+    function: api.Function, given: Arguments, result: bytes, errno: int | None, is_written: bool = True
+) -> str:
+    """The value of the variable: that ``function`` answers so, and writes what is in ``given``. ``errno`` is None where
+    it is left alone."""
+    words = [function.symbol, f"result={result.hex()}"]
+    if errno is not None:
+        words.append(f"errno={errno}")
     for index, pointee in enumerate(given.pointees):
         if pointee is None:
             continue

@@ -36,16 +36,21 @@ class OneCall:
         self.function = bench.table.functions[symbol]
         self.maker = ArgumentMaker(self.function, dice, program.arena)
         self.given: Arguments = self.maker.make()
-        self.result, self.is_written = b"", True
+        self.result, self.is_written, self.errno = b"", True, ERRNO_AFTER
         self.failing = ""  # the answer before, with which a second thread's call is shown
         self.called: Called | None = None
         self.reached: list[DriverCall] = []
 
-    def made(self, status: int, is_written: bool = True, fault: str = "", is_aside: bool = False) -> OneCall:
+    def made(
+        self, status: int, is_written: bool = True, fault: str = "", is_aside: bool = False, sets_errno: bool = True
+    ) -> OneCall:  # fmt: skip
         """The driver answers with that status, and has written its out-values if ``is_written``. ``fault``: what it
-        answers before that to some call; ``is_aside``: another thread calls."""
+        answers before that to some call; ``is_aside``: another thread calls; ``sets_errno``: the driver does, else it
+        leaves errno as the program has it."""
         self.result, self.is_written = self.prescribed(status), is_written
-        usual = prescription(self.function, self.given, self.result, ERRNO_AFTER, is_written)
+        self.errno = ERRNO_AFTER if sets_errno else ERRNO_BEFORE
+        errno = ERRNO_AFTER if sets_errno else None
+        usual = prescription(self.function, self.given, self.result, errno, is_written)
         answer = "\n".join(filter(None, [fault, usual]))
         pokes = [f"poke {one.offset:x} {one.before.hex()}" for one in self.given.pointees if one and one.before]
         self.program.seen()
@@ -134,10 +139,13 @@ class OneCall:
         assert self.called is not None
         if not self.is_passed_on:
             yield self.found("the result is changed", self.of_result())
-        if self.called.errno != ERRNO_AFTER:
-            said = f"the driver leaves {ERRNO_AFTER}, the program finds {self.called.errno}"
-            yield self.found("errno is changed", said)
+        yield from self.of_errno()
         yield from self.memory()
+
+    def of_errno(self) -> Iterator[Broken]:
+        if self.called and self.called.errno != self.errno:
+            said = f"the driver leaves {self.errno}, the program finds {self.called.errno}"
+            yield self.found("errno is changed", said)
 
     def of_result(self) -> str:
         return f"the driver gives {status_text(self.function, self.result)}, the program gets {self.got()}"

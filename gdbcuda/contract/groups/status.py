@@ -19,6 +19,7 @@ from gdbcuda.text.sentences import some
 SUCCESS = 0
 INVALID = {"driver": "CUDA_ERROR_INVALID_VALUE", "runtime": "cudaErrorInvalidValue",
            "nvml": "NVML_ERROR_INVALID_ARGUMENT"}  # fmt: skip
+ADDRESS = "CUdeviceptr"  # which C has for a number
 LARGE = (1 << 31, 1 << 40, (1 << 64) - 1)  # bytes: beyond some limit
 MOST_NAMES = 4
 Deed = Callable[[OneCall], Iterator[Broken]]
@@ -40,6 +41,8 @@ def of_function(target: HookTarget, bench: Bench) -> Iterator[Broken]:
     for index, parameter in enumerate(bench.table.functions[target.symbol].parameters):
         if parameter.type.kind in ("pointer", "array"):
             deeds.append((f"NULL for {parameter.name}", partial(null, index)))
+        elif parameter.type.name == ADDRESS:
+            deeds.append((f"0 for {parameter.name}", partial(null, index)))
     for what, deed in deeds:
         yield from (one._replace(what=f"{what}: {one.what}") for one in apart(deed, target, bench))
 
@@ -65,6 +68,7 @@ def each_status(call: OneCall) -> Iterator[Broken]:
         if call.is_reached and not call.is_passed_on:
             lost[name] = call.found("", call.of_result())
         if call.is_reached:
+            yield from call.of_errno()
             yield from call.memory()
     if lost:
         is_all = len(lost) == len(set(statuses(call.function).values())) - 1
@@ -73,14 +77,16 @@ def each_status(call: OneCall) -> Iterator[Broken]:
 
 
 def large_sizes(call: OneCall) -> Iterator[Broken]:
-    """A limit may refuse them, in the words of the API."""
-    usual = call.given
+    """A limit may refuse them, in the words of the API; what is not refused reaches the driver as it is."""
+    usual, known = call.given, {one.what for one in call.made(SUCCESS).broken()}
     for index, parameter in enumerate(call.function.parameters):
         if not is_size(parameter) or parameter.name in call.maker.counts:
             continue
         for size in LARGE:
             call.given = usual.with_value(index, to_bytes(size, parameter.type.size))
             yield from call.made(SUCCESS).no_status()
+            if call.is_reached:
+                yield from (one for one in call.on_the_way_down(call.calls) if one.what not in known)
 
 
 def null(index: int, call: OneCall) -> Iterator[Broken]:
