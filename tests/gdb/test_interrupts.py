@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import select
+import subprocess
 
 import pytest
-from scenario import ROOT, Scenario, is_cuda_gdb_11_8
+from scenario import GDB, ROOT, Scenario, is_cuda_gdb_11_8
 from terminal import SECONDS, Typist
 
 BUSY = """
@@ -184,6 +185,14 @@ def test_one_that_comes_while_an_object_of_ours_goes(local: Scenario, tmp_path) 
     assert "Traceback" not in shown and "gdbcuda-hook.so: " not in shown and ("Quit" in shown or "Interrupt" in shown)
     assert "gdbcuda-hook.so: " in one.type(f"cuda-check --quiet {local.hook}")
     one.end()
+
+
+def test_one_that_comes_while_gdb_ends(local: Scenario) -> None:
+    """As SIGTERM is given to Python: gdb ends it and itself, and nobody is there to take it."""
+    ending = "python import threading, _thread; threading._register_atexit(_thread.interrupt_main)"
+    line = [GDB, "-nx", "-batch", "-ex", f"source {ROOT}/gdbcuda.py", "-ex", ending]
+    done = subprocess.run(line, env=local.environment(), capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in done.stdout + done.stderr and "interrupt_main" not in done.stderr, done
 
 
 IMPATIENT = "python from gdbcuda.text import waiting; waiting.PATIENCE = 0.01"

@@ -11,6 +11,8 @@ until the handlers are done, the signal waits outside of the process.
 One that comes while a module of ours loads would leave half a module for the rest of the session, for those that load
 when they are first used (`lazily`) are loaded once; in a ``__del__`` Python would drop it, and say so with a traceback.
 It is raised where that is over: in the code that was waiting for it, by a trace function. (sys.settrace, frame.f_trace)
+
+Where it comes while Python ends it is dropped: Python would say so with a traceback.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from typing import Any, Callable, TypeVar
 T = TypeVar("T")
 STDERR = 2
 OURS = frozenset(("gdbcuda",))
+ENDING = frozenset(("threading",))
 IMPORTING = frozenset(("importlib", "_frozen_importlib", "_frozen_importlib_external"))
 _putting_off: set[CodeType] = set()
 _put_off: list[int] = []
@@ -37,6 +40,8 @@ def listen() -> None:
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         there = interruptible(frame)
+        if is_end_of_python(frame):
+            return
         if is_in_event(frame) and not _put_off:
             _put_off.append(number)
         elif not callable(before):
@@ -54,6 +59,15 @@ def listen() -> None:
 def is_in_event(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code in _putting_off:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def is_end_of_python(frame: FrameType | None) -> bool:
+    """gdb is being ended (by SIGTERM, which it gives to Python as a Ctrl-C): nobody is there any more to take it."""
+    while frame is not None:
+        if frame.f_code.co_name == "_shutdown" and is_of(frame, ENDING):
             return True
         frame = frame.f_back
     return False
