@@ -11,16 +11,27 @@
 
 /* WORK */
 
-enum { THREADS = 3, CHILDREN = 60, SECONDS = 10 };
+enum { THREADS = 3, CHILDREN = 60, SECONDS = 4 };
 
-static int begun;
+static int begun, rounds;
 
 static void *go_on(void *unused)
 {
     __atomic_fetch_add(&begun, 1, __ATOMIC_SEQ_CST);
-    for (;;)
+    for (;;) {
         refused();
+        __atomic_fetch_add(&rounds, 1, __ATOMIC_SEQ_CST);
+    }
     return unused;
+}
+
+/* On a busy machine they may all stand still over many forks, each of which would find the same. */
+static void let_them_go_on(void)
+{
+    int before = __atomic_load_n(&rounds, __ATOMIC_SEQ_CST);
+    do
+        usleep(100);
+    while (__atomic_load_n(&rounds, __ATOMIC_SEQ_CST) == before);
 }
 
 int main(void)
@@ -38,6 +49,7 @@ int main(void)
         usleep(100);
     end = time(NULL) + SECONDS; /* there its own threads leave the forks little time */
     for (int i = 0; i < CHILDREN && time(NULL) < end; i++) {
+        let_them_go_on();
         pid_t child = fork();
         if (child == 0) {
             refused();
