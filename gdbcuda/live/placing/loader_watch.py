@@ -3,8 +3,8 @@
 gdb asks them after it has read the loader's list and set its own breakpoints again, which without probes it also does
 where a load begins: what its events about objects have begun (`guarding.guards.on_objfile`) ends there, before anything
 runs. In gdb's events about objects and breakpoints it is in the middle of that. Internal, for they never stop.
-(glibc's probes in elf/rtld.c, dl-open.c and dl-close.c, and _dl_debug_state where the loader has none: gdb's own
-places, so they cost a link no packets.)
+(glibc's probes in elf/rtld.c, dl-open.c and dl-close.c, and _dl_debug_state where the loader has none, which is called
+where a load begins and where it ends: gdb's own places, so they cost a link no packets.)
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Callable
 import gdb
 
 from gdbcuda.api import vendor
+from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.prompt import safely
 
@@ -45,6 +46,8 @@ class LoaderBreakpoint(gdb.Breakpoint):
             _coming_again.discard(thread)
             return False
         gdb_cli.catch_up()
+        if self.spec == NO_PROBES and process.is_load_beginning():
+            return False
         for action in sorted(_wanted, key=_wanted.__getitem__):
             action()
         return False

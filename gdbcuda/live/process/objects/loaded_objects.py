@@ -25,6 +25,7 @@ from gdbcuda.memory.pages import PagedMemory
 
 PF_X = 1
 MOST_NAMESPACES = 16  # as glibc has (DL_NNS)
+R_STATE, RT_ADD = 24, 1  # <link.h>, struct r_debug
 
 
 @until_objects_change
@@ -53,6 +54,16 @@ def images_elsewhere() -> list[list[Image]]:
             start = struct.unpack("<Q", memory.read(debug + 8, 8))[0]
             found.append([one for one in image.link_maps(memory, start) if one.name])
     return found
+
+
+def is_load_beginning() -> bool:
+    """Does the loader say that it will change its list, and has not yet? False where nobody knows, and over a link,
+    which it would cost a packet."""
+    first = images()[:1] if not is_remote() else []
+    debug = first[0].entries.get(image.DT_DEBUG, 0) if first else 0
+    with suppress(Unreadable):
+        return bool(debug) and struct.unpack("<i", InferiorMemory().read(debug + R_STATE, 4))[0] == RT_ADD
+    return False
 
 
 def lasting_images() -> Iterator[Image]:
