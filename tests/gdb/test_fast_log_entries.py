@@ -1,0 +1,98 @@
+"""cuda-log start --fast and what stands at a function's entry: no room for a jump, no lines, code of other names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import log_files
+import pytest
+from answering_hooks import ENTRIES, JUMPS, SLOTS
+from scenario import Scenario
+from test_fast_log import FAST, after_start, told
+from test_fast_log import _new_enough as _new_enough
+from test_fast_log import placed as placed
+from test_fast_log import pytestmark as pytestmark
+from test_fast_log_processes import SEGV
+from test_log import by_thread, calls_of_sample
+
+FAR = """python
+import gdbcuda.live.recording.in_process.onward_code as one
+from gdbcuda.machine.detour import NoDetour
+near = one.build
+def build(entry, at, area):
+    if "libcuda" in entry.spot.file or "libnvidia-ml" in entry.spot.file:
+        raise NoDetour(one.TOO_FAR)
+    return near(entry, at, area)
+one.build = build
+end
+"""
+
+
+@pytest.mark.parametrize("program", ["test_alloc", "nvml_dlopen", "fork_exec"])
+def test_functions_that_no_jump_reaches(placed: Scenario, tmp_path: Path, program: str) -> None:
+    """As where libraries of gigabytes lie between: what they go on with is in pages near them."""
+    near, far, script = tmp_path / "near", tmp_path / "far", tmp_path / "far.gdb"
+    script.write_text(FAR)
+    alone = placed.run(program, f"cuda-log start --fast --to {near}", "RUN")
+    text = placed.run(program, f"source {script}", f"cuda-log start --fast --to {far}", "RUN", "cuda-log")
+    assert sum(row[2] == "driver" for row in told(near)) >= 4
+    assert told(far) == told(near)
+    assert "Not recorded" not in text and after_start(text).startswith(after_start(alone).splitlines()[0]), text
+
+
+def test_every_call_of_every_thread_in_pages_near_them(local: Scenario, tmp_path: Path) -> None:
+    log, script, arguments = tmp_path / "log", tmp_path / "far.gdb", ("8", "1000")
+    script.write_text(FAR)
+    start = FAST.replace("--in hook", "--in driver")
+    local.run("threads", f"source {script}", f"{start} --to {log}", "RUN", arguments=arguments)
+    names = [[event["name"] for event in thread] for thread in by_thread(log_files.lines(log))]
+    assert [calls_of_sample(number, 1000) for number in range(8)] == names[-8:]
+
+
+NO_LINES = """
+int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return 0;
+}
+"""
+
+
+def test_a_function_without_lines_whose_frame_gdb_knows(placed: Scenario, compile_c) -> None:
+    """As a vendor's are: gdb's own breakpoint would be among the bytes of the jump, and then there is none."""
+    hook = compile_c("libframe.so", NO_LINES, "-shared", "-O2", "-fno-omit-frame-pointer", "-g0")
+    source = SEGV.replace("*(volatile int *)NULL = 1;", "")
+    program = compile_c("program", source, str(placed.shim / "standin/libcuda.so.1"))
+    words = ("cuda-log start --fast --in hook", "tbreak main", "RUN")
+    text = placed.run(program, *words, "continue", "cuda-log", hook=hook)
+    assert "30 calls kept" in text and "exited normally" in text, text
+    text = placed.run(program, *words, "break cuDeviceGet", "continue", "delete", "continue", "cuda-log", hook=hook)
+    assert "hit Breakpoint" in text or "Breakpoint 2" in text, text
+    assert "exited normally" in text, text
+    text = placed.run(program, *words, "advance cuDeviceGet", "info symbol $pc", "continue", "cuda-log", hook=hook)
+    assert "libframe.so" in text and "exited normally" in text, text
+
+
+def test_a_display_at_a_stop_shows_the_functions_own_instructions(placed: Scenario) -> None:
+    """gdb shows displays before it tells us of the stop, our jump is still there; and gdb remembers code that it has
+    read."""
+    looks = ("display/i cuMemAlloc_v2", "tbreak exit", "continue", "x/i cuMemAlloc_v2", "cuda-log")
+    text = placed.run("test_alloc", "cuda-log start --fast cuMemAlloc", "tbreak main", "RUN", *looks)
+    shown = re.findall(r"<cuMemAlloc_v2>:\s+(\w+)", text)
+    assert len(shown) == 2 and len(set(shown)) == 1 and "jmp" not in shown, text
+    assert re.search("[1-9]\\d* calls kept", text), text
+
+
+ALLOCATES = re.compile(r"T1  (\w+) +cuMemAlloc_v2\(.*?bytesize=(\d+)")
+
+
+@pytest.mark.parametrize("source", [SLOTS, ENTRIES.replace("JUMP", JUMPS[next(iter(JUMPS))])], ids=["slots", "entries"])
+def test_code_of_other_names_is_recorded(placed: Scenario, compile_c, source: str) -> None:
+    """From the first call on, and what overwrites the driver's entry finds the driver's own bytes there."""
+    hook = compile_c("libanswers.so", source, "-shared")
+    text = placed.run("test_alloc", "cuda-log start cuMemAlloc --fast", "RUN", "cuda-log show", "cuda-log", hook=hook)
+    sizes = [size for layer, size in ALLOCATES.findall(text) if layer == "hook"]
+    assert sizes == ["67108864", "1073741825", "3221225472"], text
+    assert re.search(r"by \d\d* jumps to the recorder in the process; (?!0)\d+ calls kept", text), text
+    assert " by 0 jumps" not in text

@@ -1,0 +1,64 @@
+"""cuda-log start --fast beside what becomes of the process: detached, forked, crashed, run again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from scenario import Scenario
+from test_fast_log import _new_enough as _new_enough
+from test_fast_log import after_start
+from test_fast_log import placed as placed
+from test_fast_log import pytestmark as pytestmark
+
+
+def test_what_is_detached_goes_on_as_it_was(placed: Scenario, tmp_path: Path) -> None:
+    text = placed.run("test_alloc", "cuda-log start --fast", "tbreak copy_there_and_back", "RUN", "detach",
+                     "shell sleep 0.5", "cuda-log show --last 1")  # fmt: skip
+    assert "freed      16384 MiB free" in text and "cuMemGetInfo_v2" in text, text
+
+
+def test_the_children_of_a_fork(placed: Scenario) -> None:
+    alone = placed.run("fork_exec", "RUN")
+    fast = placed.run("fork_exec", "cuda-log start --fast", "RUN", "cuda-log")
+    assert after_start(fast)
+    lines = [line for line in alone.splitlines() if line.startswith(("parent", "child", "exec"))]
+    assert lines and all(line in fast for line in lines), fast
+
+
+def test_the_child_that_gdb_follows(placed: Scenario) -> None:
+    text = placed.run("fork_exec", "cuda-log start --fast", "set follow-fork-mode child", "RUN", "cuda-log show")
+    assert re.search(r"#\d+ .* hook +cu\w+\(", text), text
+
+
+SEGV = """
+#include <stddef.h>
+int cuInit(unsigned);
+int cuDeviceGet(int *, int);
+int main(void)
+{
+    int device;
+    cuInit(0);
+    for (int i = 0; i < 30; i++)
+        cuDeviceGet(&device, 0);
+    *(volatile int *)NULL = 1;
+    return 0;
+}
+"""
+
+
+def test_the_last_calls_before_the_crash(placed: Scenario, compile_c, tmp_path: Path) -> None:
+    program = compile_c("crash", SEGV, str(placed.shim / "standin/libcuda.so.1"))
+    text = placed.run(program, "cuda-log start --fast --in hook", "RUN")
+    assert re.search(r"the last calls of thread 1:\n(#\d+ .* hook +cuDeviceGet\(.*\n){10}", text), text
+
+
+def test_run_again(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-log start --fast cuMemAlloc --in hook", "RUN", "RUN", "cuda-log")
+    assert "12 calls kept" in text, text  # three blocks, allocated and freed, twice
+
+
+def test_an_old_gdb_says_what_it_lacks(local: Scenario) -> None:
+    old = "python import gdbcuda.live.breakpoints.locations as one; one.LISTS = False"
+    text = local.run("test_alloc", old, "cuda-log start --fast")
+    assert "--fast needs a gdb that tells where breakpoints are" in text, text
