@@ -33,6 +33,7 @@ BETWEEN_COMMANDS = (
 )
 HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "new_objfile": (
+        breakpoint_table.on_change,
         process.forget,
         unloading.sweep,
         loader_watch.on_objfile,
@@ -46,9 +47,14 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         if_loaded("recording.call_log", "on_objfile"),
         inferiors.on_objfile,
     ),
-    "clear_objfiles": (process.forget, backtrace.on_clear_objfiles, process_events.on_clear_objfiles),
-    "free_objfile": (process.forget,),
-    "new_inferior": (inferiors.added,),
+    "clear_objfiles": (
+        breakpoint_table.on_change,
+        process.forget,
+        backtrace.on_clear_objfiles,
+        process_events.on_clear_objfiles,
+    ),
+    "free_objfile": (breakpoint_table.on_change, process.forget),
+    "new_inferior": (breakpoint_table.on_change, inferiors.added),
     "new_thread": (
         breakpoint_table.on_new_thread,
         process_events.on_new_thread,
@@ -100,7 +106,11 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         *BETWEEN_COMMANDS,
     ),
     "inferior_call": (if_loaded("guarding.guards", "on_call"),),
-    "breakpoint_created": (breakpoints.on_created, if_loaded("guarding.breakpoint_events", "on_created")),
+    "breakpoint_created": (
+        breakpoint_table.on_change,
+        breakpoints.on_created,
+        if_loaded("guarding.breakpoint_events", "on_created"),
+    ),
     "breakpoint_modified": (
         own_process.on_modified,
         stops.on_modified,
@@ -111,6 +121,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         if_loaded("guarding.breakpoint_events", "on_modified"),
     ),
     "breakpoint_deleted": (
+        breakpoint_table.on_change,
         own_process.on_deleted,
         ours.on_deleted,
     ),

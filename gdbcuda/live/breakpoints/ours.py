@@ -98,8 +98,8 @@ class WantedGuards:
 
 class CallCount:
     """``number`` of calls that its condition has let through; while ``address`` is set the process itself counts in the
-    8 bytes there. ``word``: those that it may count in. ``asked_last``: by thread, the registers of the call that the
-    condition was asked about last."""
+    8 bytes there. ``word``: those that it may count in. ``asked_last``: by thread, gdb's stop and the registers of the
+    call that the condition was asked about last."""
 
     def __init__(self) -> None:
         self.number = 0

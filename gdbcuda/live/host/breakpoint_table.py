@@ -2,16 +2,21 @@
 
 A breakpoint of a thread that has ended stays in the table until gdb's next stop, whether gdb or the user has made it.
 Who prints the table meanwhile, in a condition say, ends gdb: it looks for the thread by its number, and finds none.
-(gdb's breakpoint.c: print_one_breakpoint_location, remove_threaded_breakpoints, breakpoint_auto_delete.)
+Its rows can be counted then: gdb asks of each whether it is the one that is wanted, and prints none.
+(gdb's breakpoint.c: breakpoint_1, print_one_breakpoint_location, remove_threaded_breakpoints, breakpoint_auto_delete.)
 """
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from typing import Any
 
 import gdb
 
 from gdbcuda.live.host import gdb_cli, inferiors
+
+NOBODYS_NUMBER = -(1 << 31)
 
 
 def listed() -> list[gdb.InferiorThread]:
@@ -20,6 +25,9 @@ def listed() -> list[gdb.InferiorThread]:
 
 _threads = listed()  # that gdb held to be there at its last stop, and all since
 _are_untold: list[bool] = []  # where anything is in it
+_lasting: list[int] = []  # how many rows there are without a momentary one, where that is known
+_asked = [0]
+_stops = [0]
 
 
 def on_new_thread(event: gdb.ThreadEvent) -> None:
@@ -33,11 +41,55 @@ def on_new_thread(event: gdb.ThreadEvent) -> None:
 
 def on_stop(event: gdb.StopEvent) -> None:
     """gdb is about to delete what belongs to threads that have ended. (To list them may ask the far end of a link.)"""
+    on_change()
+    _stops[0] += 1
     _threads[:] = listed() if _are_untold else filter(gdb.InferiorThread.is_valid, _threads)
+
+
+def stops() -> int:
+    """How often gdb has deleted its momentary ones."""
+    return _stops[0]
+
+
+def on_change(event: object = None) -> None:
+    """Rows that last may come and go, as with a library that is loaded."""
+    _lasting.clear()
+
+
+def is_printable() -> bool:
+    return all(map(gdb.InferiorThread.is_valid, _threads))
 
 
 def text() -> str | None:
     """For a condition that is asked, or where nothing can go on. None: gdb cannot print it before its next stop."""
-    if not all(map(gdb.InferiorThread.is_valid, _threads)):
-        return None
-    return gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints")
+    return gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints") if is_printable() else None
+
+
+def count_what_lasts() -> None:
+    """For `has_momentary`, as long as the table can be printed. (A momentary breakpoint has the number 0.)"""
+    if len(_threads) > 1 and not _lasting and not re.search(r"^0\s", text() or "0 ", re.MULTILINE):
+        _lasting.append(rows())
+
+
+def has_momentary() -> bool:
+    """Does gdb have one that it has made for a step, a signal handler or the like? False where that is not known."""
+    return bool(_lasting) and rows() > _lasting[0]
+
+
+def rows() -> int:
+    """Each is counted as often as gdb asks."""
+    _asked[0] = 0
+    with suppress(gdb.error):  # a language that calls no function so
+        gdb_cli.execute_where_nothing_goes_on("maintenance info breakpoints $_cuda_no_number()")
+    return _asked[0]
+
+
+class NoNumber(gdb.Function):
+    """$_cuda_no_number(): a number that no breakpoint has."""
+
+    def invoke(self, *arguments: gdb.Value) -> int:
+        _asked[0] += 1
+        return NOBODYS_NUMBER
+
+
+NoNumber("_cuda_no_number")

@@ -1,32 +1,66 @@
 """A call that gdb meets twice at one instruction, and asks a breakpoint's condition about twice.
 
 Where a signal comes while gdb steps a thread off a breakpoint, gdb plants a *high-priority step resume* breakpoint at
-the same address, lets the handler run, and stops there once more. (gdb's infrun.c: handle_signal_stop.)
+the same address, lets the handler run, and stops there once more. Where another thread stops meanwhile, gdb deletes
+that one, and the thread comes to the user's alone. (gdb's infrun.c: handle_signal_stop,
+delete_just_stopped_threads_infrun_breakpoints.)
 """
 
 from __future__ import annotations
 
 import re
+import struct
 
+from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
-from gdbcuda.live.host import breakpoint_table
+from gdbcuda.live.host import breakpoint_table, inferiors
 from gdbcuda.live.threads import call_registers
+
+SIGNAL_FRAMES = (1 << 14, 1 << 12)  # bytes: with AVX-512 and AMX registers; where the stack has no more
 
 
 def is_met_again(asked_last: dict[int, tuple[int, ...]]) -> bool:
-    """Has the condition been asked about the selected thread's call before? ``asked_last``: by thread, the registers of
-    the call that it was asked about last, which tell it from others. (Those of two calls may be the same. gdb's table,
-    which costs more, tells them apart.)"""
-    thread = call_registers.thread_number()
-    before, now = asked_last.get(thread), registers()
-    asked_last[thread] = now
-    return before == now and is_resumed_at(now[0], if_unknown=False)
+    """Has the condition been asked about the selected thread's call before? ``asked_last``: by thread, gdb's stop and
+    the registers of the call that it was asked about last. (Those of two calls may be the same. gdb's table, which
+    costs more, tells them apart: where only its rows can be counted, one row more will be this thread's.)"""
+    breakpoint_table.count_what_lasts()
+    thread, stop = call_registers.thread_number(), breakpoint_table.stops()
+    pc, stack, *rest = registers()
+    asked_before, *before = asked_last.get(thread, (stop,))
+    asked_last[thread] = stop, pc, stack, *rest
+    if before != [pc, stack, *rest]:
+        return False
+    return is_resumed_here(pc) or (asked_before != stop and was_interrupted(pc, stack))
 
 
 def registers() -> tuple[int, ...]:
     return (process.register("pc"), call_registers.current_stack_pointer(), *call_registers.here().moment())
 
 
-def is_resumed_at(pc: int, if_unknown: bool = True) -> bool:
+def is_resumed_here(pc: int) -> bool:
+    """The selected thread. (Another one may be resumed at the same function.)"""
+    table, thread = breakpoint_table.text(), inferiors.thread_label(call_registers.thread_number())
+    if table is None:
+        return breakpoint_table.has_momentary()
+    return bool(re.search(resumed_at(pc) + rf".*\n(?:\t.*\n)*?\tstop only in thread {thread}$", table, re.MULTILINE))
+
+
+def is_resumed_at(pc: int) -> bool:
+    """Any thread. True where gdb cannot say."""
     table = breakpoint_table.text()
-    return if_unknown if table is None else bool(re.search(rf"step resume .* 0x0*{pc:x}\b", table))
+    return table is None or bool(re.search(resumed_at(pc), table))
+
+
+def resumed_at(pc: int) -> str:
+    return rf"step resume .* 0x0*{pc:x}\b"
+
+
+def was_interrupted(pc: int, stack: int) -> bool:
+    """Is below the stack what the kernel has kept of the thread for a signal's handler? (Linux's struct sigcontext has
+    the stack pointer and the program counter side by side, on x86-64 and on aarch64.)"""
+    for size in SIGNAL_FRAMES:
+        try:
+            return struct.pack("<QQ", stack, pc) in process.InferiorMemory().read(stack - size, size)
+        except Unreadable:
+            continue
+    return False
