@@ -116,6 +116,52 @@ def test_physical_memory_lives_as_long_as_its_last_mapping() -> None:
     assert live == [GRANULE] * 5 + [0]
 
 
+def imported(*, is_importer_first: bool) -> CallSequence:
+    """A block and its importer, each given back."""
+    sequence = CallSequence(FUNCTIONS)
+    held = sequence.allocate(TABLE.functions["cuMemCreate"], GRANULE)
+    importer = sequence.import_(held)
+    for one in (importer, held) if is_importer_first else (held, importer):
+        sequence.free(one, TABLE.functions["cuMemRelease"])
+    return sequence
+
+
+@pytest.mark.parametrize(
+    ("is_importer_first", "said", "expected"),
+    [
+        (True, [0, 1, 1, 1, 0], []),
+        (False, [0, 1, 1, 1, 0], []),  # as a driver does
+        (False, [0, 1, 1, 0, 0], []),  # as who does not know of what it is
+        (True, [0, 1, 2, 1, 0],
+         ["cuMemImportFromShareableHandle takes no memory, and cuMemGetInfo_v2 says that more is used",
+          "after cuMemRelease memory is held still, and cuMemGetInfo_v2 says that less is used"]),
+        (True, [0, 1, 1, 0, 0],
+         ["after cuMemRelease memory is held still, and cuMemGetInfo_v2 says that less is used",
+          "cuMemRelease gives back a block, and cuMemGetInfo_v2 does not go back by what it has taken"]),
+        (False, [0, 2, 2, 1, 0],
+         ["cuMemRelease gives back a block, and cuMemGetInfo_v2 does not go back by what it has taken"]),
+        (False, [0, 1, 1, 1, 1], ["all is given back, and cuMemGetInfo_v2 does not return to the start"]),
+    ],
+)  # fmt: skip
+def test_an_imported_handle(is_importer_first: bool, said: list[int], expected: list[str]) -> None:
+    rows = [(0, used(granules * GRANULE)) for granules in said]
+    assert judged(imported(is_importer_first=is_importer_first), *rows) == expected
+
+
+def test_who_maps_what_was_imported_keeps_it_for_the_driver_alone() -> None:
+    sequence, model = CallSequence(FUNCTIONS), Model()
+    held = sequence.allocate(TABLE.functions["cuMemCreate"], GRANULE)
+    sequence.map(sequence.import_(held))
+    sequence.free(held, TABLE.functions["cuMemRelease"])
+    for step in sequence.steps:
+        model.made(step)
+    assert model.live == 0 and model.memory
+    sequence.give_back()
+    for step in sequence.steps[4:]:
+        model.made(step)
+    assert not model.memory
+
+
 def test_a_context_takes_its_blocks_and_no_physical_memory() -> None:
     sequence, model = CallSequence(FUNCTIONS), Model()
     sequence.begin_context()

@@ -45,7 +45,7 @@ def sequences(player: Player, allocator: api.Function) -> Iterator[Given]:
     if roles.kind_of(allocator) == "physical":
         yield released_while_mapped(player, allocator)
         yield retained(player, allocator)
-        yield imported(player, allocator)
+        yield from imported(player, allocator)
 
 
 def of_odd_size(player: Player, allocator: api.Function) -> Given:
@@ -100,11 +100,16 @@ def retained(player: Player, allocator: api.Function) -> Given:
     return Given(sequence.steps)
 
 
-def imported(player: Player, allocator: api.Function) -> Given:
-    sequence = CallSequence(player.functions)
-    sequence.import_(sequence.allocate(allocator, GRANULE))
-    sequence.give_back()
-    return Given(sequence.steps)
+def imported(player: Player, allocator: api.Function) -> Iterator[Given]:
+    """The importer lets go first, or last."""
+    for is_first in (True, False):
+        sequence = CallSequence(player.functions)
+        held = sequence.allocate(allocator, GRANULE)
+        importer = sequence.import_(held)
+        release = player.functions.releases(allocator)[-1]
+        for one in (importer, held) if is_first else (held, importer):
+            sequence.free(one, release, again=True)
+        yield Given(sequence.steps)
 
 
 def way_past(player: Player, allocator: api.Function) -> Broken | None:

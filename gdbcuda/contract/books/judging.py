@@ -12,6 +12,7 @@ from gdbcuda.text.units import human
 
 OVER = "grants more than the limit"
 RELEASING = (steps.FREE, steps.UNMAP, steps.END)
+HANDING_ON = (steps.MAP, steps.RETAIN, steps.IMPORT)  # of memory that is held already
 LOOSE = 2 << 20  # bytes by which two functions may differ for each block: one may round where the other does not
 
 
@@ -50,7 +51,7 @@ class Judge:
             yield from unsound(step, now)
             yield from self.after(step, before, now)
             before = now
-        if not self.model.live and before.number == len(self.written):
+        if not self.model.memory and before.number == len(self.written):
             yield from self.left_over(before)
 
     def after(self, step: BooksStep, before: Observed, now: Observed) -> Iterator[Wrong]:
@@ -93,9 +94,23 @@ class Judge:
                 yield Wrong(now.number, f"{step.symbol} hands out memory, and {name} says that less is used", example)
             elif step.what in RELEASING and by > 0:
                 yield Wrong(now.number, f"{step.symbol} gives memory back, and {name} says that more is used", example)
-            elif step.what == steps.FREE and grown and by != -(taken := self.cost.get((step.block, name), -by)):
+            elif step.what in HANDING_ON and by > 0:
+                yield Wrong(now.number, f"{step.symbol} takes no memory, and {name} says that more is used", example)
+            elif by < 0 and not grown and self.is_held_still():
+                yield Wrong(now.number, f"after {step.symbol} memory is held still, and {name} says that less is used",
+                            example)  # fmt: skip
+            elif step.what == steps.FREE and grown and by not in (-(taken := self.cost.get((step.block, name), -by)),
+                                                                  *self.where_importers_keep_it()):
                 yield Wrong(now.number, f"{step.symbol} gives back a block, and {name} does not go back by what it has "
                             "taken", f"{size_of(step)}: {more(taken)} used then, {more(by)} now")  # fmt: skip
+
+    def is_held_still(self) -> bool:
+        """By a handle or a mapping that nobody has imported."""
+        return self.model.dropped is not None and self.model.dropped.holders > 0
+
+    def where_importers_keep_it(self) -> tuple[int, ...]:
+        """Whether it is used then, the hook library cannot know."""
+        return (0,) if self.model.dropped is not None and self.model.dropped.importers else ()
 
     def uncounted(self, step: BooksStep, now: Observed) -> Iterator[Wrong]:
         """With a limit, the hook library's own numbers hold all that is live."""

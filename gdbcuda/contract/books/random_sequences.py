@@ -12,7 +12,7 @@ from gdbcuda import api
 from gdbcuda.contract.books.judging import Wrong
 from gdbcuda.contract.books.playing import USUAL, Driver, Player
 from gdbcuda.contract.books.sequences import GRANULE, CallSequence
-from gdbcuda.contract.books.steps import RETAIN, BooksStep
+from gdbcuda.contract.books.steps import IMPORT, RETAIN, BooksStep
 from gdbcuda.ledger.effects import roles
 
 MOST_STEPS = 14
@@ -86,8 +86,8 @@ class Searcher:
         if sequence.blocks:
             held = sequence.blocks[choose(len(sequence.blocks))]
             releases = self.player.functions.releases(held.allocator)
-            retained = any(step.what == RETAIN for step in sequence.steps)  # the same handle twice: again is right then
-            sequence.free(held, releases[choose(len(releases))], choose(4) == 3 and not retained)
+            is_twice = any(step.what in (RETAIN, IMPORT) for step in sequence.steps)  # one handle: again is right then
+            sequence.free(held, releases[choose(len(releases))], choose(4) == 3 and not is_twice)
 
     def map(self, sequence: CallSequence, choose: Choose) -> None:
         physical = [one for one in sequence.blocks if one.is_physical]

@@ -105,18 +105,20 @@ class CallSequence:
         self.places.remove(place)
         self.add(steps.UNMAP, f"unmap(place{place.block}, {place.size})", "cuMemUnmap", place.block, place.size)
 
-    def retain(self, place: Held) -> None:
-        self.other_handle(place, steps.RETAIN, "cuMemRetainAllocationHandle",
-                          "cuMemRetainAllocationHandle(&block{new}, (void *)place{old})")  # fmt: skip
+    def retain(self, place: Held) -> Held:
+        return self.other_handle(place, steps.RETAIN, "cuMemRetainAllocationHandle",
+                                 "cuMemRetainAllocationHandle(&block{new}, (void *)place{old})")  # fmt: skip
 
-    def import_(self, held: Held) -> None:
-        self.other_handle(held, steps.IMPORT, "cuMemImportFromShareableHandle", "import(&block{new}, block{old})")
+    def import_(self, held: Held) -> Held:
+        return self.other_handle(held, steps.IMPORT, "cuMemImportFromShareableHandle",
+                                 "import(&block{new}, block{old})")  # fmt: skip
 
-    def other_handle(self, of: Held, what: str, symbol: str, call: str) -> None:
+    def other_handle(self, of: Held, what: str, symbol: str, call: str) -> Held:
         held = Held(of.allocator, self.next(), of.size)
         self.blocks.append(held)
         self.add(what, call.format(new=held.block, old=of.block), symbol, held.block, of.size, of.block,
                  f"{block_type(of.allocator)} block{held.block} = 0;")  # fmt: skip
+        return held
 
     def begin_context(self) -> None:
         self.context = self.next()

@@ -59,48 +59,67 @@ def told(step: BooksStep) -> str:
 
 @dataclass
 class LiveMemory:
-    """Bytes of a block, and how many handles and mappings keep them; they end with ``context``, unless it is 0."""
+    """Bytes of a block, and how many handles and mappings keep them; they end with ``context``, unless it is 0.
+    ``importers``: those handles and mappings that came by an import."""
 
     size: int
     holders: int = 1
     context: int = 0
+    importers: int = 0
+
+
+class Owner(NamedTuple):
+    """Of a handle or a mapping: its memory, by the block that this was handed out as."""
+
+    memory: int
+    is_importer: bool = False
 
 
 @dataclass
 class Model:
-    """What is live, by what the calls have answered. An imported handle holds nothing here: that it is another one of
-    the same memory the driver alone knows."""
+    """What is live, by what the calls have answered. An imported handle keeps memory, too: but that it is of memory
+    which is counted already, the driver alone knows. So what only importers keep is not said to be live."""
 
     memory: dict[int, LiveMemory] = field(default_factory=dict)  # by the block that it was handed out as
-    owner: dict[tuple[str, int], int] = field(default_factory=dict)  # of handles and mappings: their memory
+    owners: dict[tuple[str, int], Owner] = field(default_factory=dict)  # of handles and mappings
+    dropped: LiveMemory | None = None  # what the last step has given back a handle or a mapping of
 
     @property
     def live(self) -> int:
-        return sum(one.size for one in self.memory.values())
+        return sum(one.size for one in self.memory.values() if one.holders)
 
     def made(self, step: BooksStep) -> None:
         """A step that has succeeded."""
+        self.dropped = None
         if step.what == ALLOCATE:
             self.memory[step.block] = LiveMemory(step.size, 1, step.context)
-            self.owner["block", step.block] = step.block
+            self.owners["block", step.block] = Owner(step.block)
         elif step.what == MAP:
-            self.hold("place", step.block, "block", step.of)
+            self.hold("place", step.block, self.owners.get(("block", step.of)))
         elif step.what == RETAIN:
-            self.hold("block", step.block, "place", step.of)
+            self.hold("block", step.block, self.owners.get(("place", step.of)))
+        elif step.what == IMPORT:
+            self.hold("block", step.block, self.owners.get(("block", step.of)), is_importer=True)
         elif step.what in (FREE, UNMAP):
             self.drop("place" if step.what == UNMAP else "block", step.block)
         elif step.what == END:
             self.memory = {block: one for block, one in self.memory.items() if one.context != step.block}
 
-    def hold(self, kind: str, block: int, of_kind: str, of: int) -> None:
-        memory = self.owner.get((of_kind, of))
-        if memory in self.memory:
-            self.owner[kind, block] = memory
-            self.memory[memory].holders += 1
+    def hold(self, kind: str, block: int, of: Owner | None, is_importer: bool = False) -> None:
+        if of is None or of.memory not in self.memory:
+            return
+        owner = self.owners[kind, block] = Owner(of.memory, is_importer or of.is_importer)
+        memory = self.memory[of.memory]
+        memory.holders += not owner.is_importer
+        memory.importers += owner.is_importer
 
     def drop(self, kind: str, block: int) -> None:
-        memory = self.owner.pop((kind, block), None)
-        if memory in self.memory:
-            self.memory[memory].holders -= 1
-            if not self.memory[memory].holders:
-                del self.memory[memory]
+        owner = self.owners.pop((kind, block), None)
+        memory = self.memory.get(owner.memory) if owner else None
+        if owner is None or memory is None:
+            return
+        self.dropped = memory
+        memory.holders -= not owner.is_importer
+        memory.importers -= owner.is_importer
+        if not memory.holders and not memory.importers:
+            del self.memory[owner.memory]

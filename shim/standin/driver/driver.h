@@ -126,8 +126,9 @@ struct physical {
     CUmemAllocationProp properties;
     size_t size, charged;
     int file;
-    int users;   /* every handle and every mapping */
+    int users;   /* every handle, every mapping, every importer */
     int handles; /* of users: those that were not released yet */
+    struct physical *exporter; /* NULL: it was created here, or another process has it */
 };
 
 bool physical_granular(size_t size);

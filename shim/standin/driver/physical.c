@@ -55,6 +55,8 @@ void physical_drop(struct physical *physical)
     registry_take(&physicals, physical->entry.start, NULL, NULL);
     device_uncharge(physical->properties.location.id, physical->charged);
     close(physical->file);
+    if (physical->exporter)
+        physical_drop(physical->exporter);
     free(physical);
 }
 
@@ -143,6 +145,40 @@ DRIVER_INIT(cuMemExportToShareableHandle)(void *shareableHandle, CUmemGenericAll
     return CUDA_SUCCESS;
 }
 
+static bool of_file(const struct entry *entry, const void *wanted)
+{
+    const struct physical *physical = (const struct physical *)entry;
+    const struct stat *file = wanted;
+    struct stat own;
+
+    return physical->users && !physical->exporter && !fstat(physical->file, &own) && own.st_ino == file->st_ino &&
+           own.st_dev == file->st_dev;
+}
+
+/* What this process has made lives until its importers have let go, too. */
+static struct physical *hold_exporter(const struct stat *file)
+{
+    pthread_mutex_lock(&lock);
+    struct physical *exporter = (struct physical *)registry_any(&physicals, of_file, file);
+    if (exporter)
+        exporter->users++;
+    pthread_mutex_unlock(&lock);
+    return exporter;
+}
+
+static CUresult import(CUmemGenericAllocationHandle *handle, struct physical imported)
+{
+    struct stat status;
+
+    INVALID_IF(fstat(imported.file, &status) || !physical_granular((size_t)status.st_size));
+    imported.size = (size_t)status.st_size;
+    imported.exporter = hold_exporter(&status);
+    CUresult result = physical_new(handle, imported);
+    if (result != CUDA_SUCCESS && imported.exporter)
+        physical_drop(imported.exporter);
+    return result;
+}
+
 /* The memory is charged to the process that made it. */
 DRIVER_INIT(cuMemImportFromShareableHandle)(CUmemGenericAllocationHandle *handle, void *osHandle,
                                             CUmemAllocationHandleType shHandleType)
@@ -150,14 +186,12 @@ DRIVER_INIT(cuMemImportFromShareableHandle)(CUmemGenericAllocationHandle *handle
     struct physical imported = {.properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                                .requestedHandleTypes = shHandleType,
                                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}}};
-    struct stat status;
 
     INVALID_IF(!handle);
     RETURN_IF(shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, CUDA_ERROR_NOT_SUPPORTED);
     imported.file = dup((int)(intptr_t)osHandle);
     INVALID_IF(imported.file < 0);
-    imported.size = fstat(imported.file, &status) ? 0 : (size_t)status.st_size;
-    CUresult result = physical_granular(imported.size) ? physical_new(handle, imported) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = import(handle, imported);
     if (result != CUDA_SUCCESS)
         close(imported.file);
     return result;

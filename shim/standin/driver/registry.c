@@ -102,3 +102,15 @@ struct entry *registry_take_any(struct registry *registry, registry_match *match
     pthread_mutex_unlock(&registry->lock);
     return taken;
 }
+
+struct entry *registry_any(struct registry *registry, registry_match *match, const void *argument)
+{
+    struct entry *found = NULL;
+
+    pthread_mutex_lock(&registry->lock);
+    for (size_t at = registry->count; at > 0 && !found; at--)
+        if (match(registry->entries[at - 1], argument))
+            found = registry->entries[at - 1];
+    pthread_mutex_unlock(&registry->lock);
+    return found;
+}

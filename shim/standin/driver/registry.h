@@ -35,4 +35,7 @@ struct entry *registry_take(struct registry *registry, uintptr_t start, registry
 /* Takes out any one entry that `match` accepts; NULL when there is none left. */
 struct entry *registry_take_any(struct registry *registry, registry_match *match, const void *argument);
 
+/* Any one entry that `match` accepts, or NULL. */
+struct entry *registry_any(struct registry *registry, registry_match *match, const void *argument);
+
 #endif

@@ -155,6 +155,38 @@ static void mapped_twice(void)
     OK(cuMemAddressFree(room, 2 * unit));
 }
 
+static size_t in_use(void)
+{
+    size_t free_bytes, total;
+
+    OK(cuMemGetInfo_v2(&free_bytes, &total));
+    return total - free_bytes;
+}
+
+/* It takes no memory, and keeps that of which it is. */
+static void imported(void)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemGenericAllocationHandle handle, other;
+    size_t before = in_use(), unit;
+    int file;
+
+    OK(cuMemGetAllocationGranularity(&unit, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    OK(cuMemCreate(&handle, unit, &prop, 0));
+    OK(cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    OK(cuMemImportFromShareableHandle(&other, (void *)(size_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    EXPECT(in_use() == before + unit);
+    OK(cuMemRelease(handle));
+    EXPECT(cuMemRelease(handle) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(in_use() == before + unit);
+    OK(cuMemRelease(other));
+    EXPECT(in_use() == before);
+    EXPECT(cuMemImportFromShareableHandle(&other, (void *)(size_t)1000, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) ==
+           CUDA_ERROR_INVALID_VALUE);
+}
+
 int main(void)
 {
     CUcontext context;
@@ -172,6 +204,7 @@ int main(void)
     rows_of_device();
     slices_of_array();
     mapped_twice();
+    imported();
     OK(cuMemGetInfo_v2(&after, &total));
     EXPECT(before == after);
     OK(cuCtxDestroy_v2(context));
