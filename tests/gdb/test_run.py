@@ -78,6 +78,12 @@ def test_a_rank_that_dies_is_told_with_its_lines_of_python(local: Scenario, torc
     assert re.search(rf"\[python\] step \(\) at \S*workers.py:{dies}\n", done.stderr)
 
 
+def test_a_thread_of_one_of_several_processes_is_called_as_gdb_calls_it(local: Scenario) -> None:
+    done = run(local, "--memory", "--", "sh", "-c", "sh -c 'kill -SEGV $$; :'; exit 0")
+    threads = re.findall(r"cuda-log: SIGSEGV in thread (\S+), which has made no recorded call", done.stderr)
+    assert threads and set(threads) <= {"2.1", "3.1"}, done.stderr
+
+
 @pytest.mark.parametrize("how", ["spawn", "fork"])
 def test_workers_of_multiprocessing(local: Scenario, workers: Path, how: str) -> None:
     done = run(local, "--ranks", "--", PYTHON, workers, how)

@@ -19,7 +19,7 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console
-from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.host.inferiors import PerInferior, thread_label
 from gdbcuda.live.layers import names, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.prompt import settings
@@ -187,7 +187,7 @@ def counted_cycle() -> str:
     if not itself and name in RESOLVERS:
         return cycles.ever_deeper(f"{where} {name}", last.depth, thread)
     way = itself_text(itself) if itself else " -> ".join(by_levels(levels, watched))
-    return f"Recursion: {where} {name} is nested {last.depth} deep on thread {thread}: {way}"
+    return f"Recursion: {where} {name} is nested {last.depth} deep on thread {thread_label(thread)}: {way}"
 
 
 def itself_text(cycle: list[frames.CodePlace]) -> str:

@@ -234,10 +234,11 @@ def on_stop(event: gdb.StopEvent) -> None:
 
 def last_words(name: str) -> str:
     thread = gdb.selected_thread()
+    called = f"thread {inferiors.thread_label(thread.num)}"
     mine = [call for call in SESSION.kept.calls if call.thread == thread.global_num][-LAST_CALLS:]
     if not mine:
-        return f"cuda-log: {name} in thread {thread.num}, which has made no recorded call\n"
-    return f"cuda-log: the last calls of thread {thread.num}:\n{lines(mine)}\n"
+        return f"cuda-log: {name} in {called}, which has made no recorded call\n"
+    return f"cuda-log: the last calls of {called}:\n{lines(mine)}\n"
 
 
 def lines(calls: list[Call]) -> str:

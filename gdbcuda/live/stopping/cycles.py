@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gdbcuda.live.frames import frames
+from gdbcuda.live.host import inferiors
 from gdbcuda.live.stopping import stops
 from gdbcuda.text import cplusplus
 from gdbcuda.text.printable import visible
@@ -82,4 +83,5 @@ def ever_deeper(asked: str, times: int, thread: int) -> str:
     """What a resolver answers may be a way back to its caller: it has returned, and the caller is in itself."""
     cycle = at_its_top()
     callers = f", by the cycle {text(cycle)}" if cycle else ""
-    return f"Recursion: {asked} was asked {times} times on thread {thread}, each time deeper in the stack{callers}"
+    name = inferiors.thread_label(thread)
+    return f"Recursion: {asked} was asked {times} times on thread {name}, each time deeper in the stack{callers}"
