@@ -162,6 +162,53 @@ def test_what_nsys_exports_of_two_processes_with_graphs(tmp_path: Path) -> None:
         assert f"\nGPU 0 of process {pid}: 0.85 us from its first work to its last, busy 88 %" in on_gpu, on_gpu
 
 
+def of_memory(path: Path, events: list[tuple[str, int, int, int, int]], more: str = "") -> None:
+    """As nsys writes it with --cuda-memory-usage=true: (function, address, bytes, device, 0 or 1 for a release)."""
+    names = sorted({name for name, *_ in events})
+    with sqlite3.connect(path) as made:
+        made.executescript("""
+            CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER
+                NOT NULL, globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT
+                NULL, callchainId INTEGER);
+            CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId
+                INTEGER NOT NULL, contextId INTEGER NOT NULL, address INTEGER NOT NULL, pc INTEGER NOT NULL, bytes
+                INTEGER NOT NULL, memKind INTEGER NOT NULL, memoryOperationType INTEGER NOT NULL, name TEXT,
+                correlationId INTEGER);
+        """)
+        made.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(names))
+        for number, (name, address, size, device, operation) in enumerate(events):
+            at, process = 1000 * number, 4711 << 24
+            made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 0, ?, ?, ?, 0, NULL)",
+                         (at, at + 500, process + 4712, number + 5, names.index(name)))  # fmt: skip
+            made.execute("INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (?, ?, ?, 1, ?, 0, ?, 2, ?, NULL, ?)",
+                         (at + 100, process, device, address, size, operation, number + 5))  # fmt: skip
+        made.executescript(more)
+
+
+def test_the_memory_that_nsys_knows_of(tmp_path: Path) -> None:
+    of_memory(tmp_path / "report.sqlite", [
+        ("cudaMalloc_v3020", 0x7F0000000000, 1 << 30, 0, 0), ("cudaMallocPitch_v3020", 0x7F0100000000, 1 << 20, 1, 0),
+        ("cudaMallocArray_v3020", 0x7F0200000000, 65536, 0, 0), ("cudaMallocAsync_v11020", 0x7F0300000000, 512, 0, 0),
+        ("cudaFree_v3020", 0x7F0000000000, 1 << 30, 0, 1), ("cuMemFree_v2", 0x7F0300000000, 512, 0, 1)],
+        "UPDATE CUDA_GPU_MEMORY_USAGE_EVENTS SET correlationId = 99 WHERE bytes = 512")  # fmt: skip
+    done, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
+    assert "2 x memory that no call of the trace hands out or takes back" in done.stderr
+    text = subprocess.run([*GDBCUDA, "log", "memory", "--view", "live", "--json", str(log)], capture_output=True,
+                          text=True, cwd=ROOT).stdout  # fmt: skip
+    found = json.loads(text)
+    assert [(one["address"], one["bytes"], one["kind"], one["device"]) for one in found["live"]] == [
+        ("0x7f0100000000", 1 << 20, "device", 1), ("0x7f0200000000", 65536, "array", 0)]  # fmt: skip
+    assert found["peak"]["bytes"] == (1 << 30) + (1 << 20) + 65536 and found["problems"] == []
+
+
+def test_an_export_of_nsys_without_its_memory_says_so(tmp_path: Path) -> None:
+    of_memory(tmp_path / "report.sqlite", [("cudaMalloc_v3020", 4096, 4096, 0, 0)] * 3,
+              "DROP TABLE CUDA_GPU_MEMORY_USAGE_EVENTS")  # fmt: skip
+    done, _ = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
+    assert "3 x an allocation without its size, which nsys has with --cuda-memory-usage=true" in done.stderr
+
+
 def test_a_report_that_was_not_exported(tmp_path: Path) -> None:
     (tmp_path / "report.nsys-rep").write_bytes(b"\x7fQD\0" * 100)
     with pytest.raises(UserError, match=r"nsys export --type sqlite  makes of it$"):
@@ -219,7 +266,9 @@ def strange(dice: random.Random) -> Any:
 def test_broken_files_are_read_or_refused(tmp_path: Path) -> None:
     dice, trace = random.Random(16), tmp_path / "trace"
     export_of_nsys(tmp_path / "report.sqlite")
-    raws = [LINES.encode(), json.dumps(TORCH).encode(), (tmp_path / "report.sqlite").read_bytes()]
+    of_memory(tmp_path / "memory.sqlite", [("cudaMalloc", 4096, 4096, 0, 0), ("cudaFree", 4096, 4096, 0, 1)])
+    raws = [LINES.encode(), json.dumps(TORCH).encode()]
+    raws += [(tmp_path / name).read_bytes() for name in ("report.sqlite", "memory.sqlite")]
     for _ in range(400):
         raw = bytearray(dice.choice(raws))
         for _ in range(dice.randrange(1, 6)):

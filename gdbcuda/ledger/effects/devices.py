@@ -35,7 +35,9 @@ class Devices:
             stack.append(number(arguments.get("device")) if base == SET_DEVICE else device)
 
     def of(self, call: Call, function: api.Function) -> int | None:
-        """Where the block of this call is."""
+        """Where the block of this call is. (``device`` is no parameter: a trace of somebody else's tells it.)"""
+        if isinstance(call.arguments.get("device"), int):
+            return number(call.arguments["device"])
         location = behind(behind(call.arguments.get("prop")).get("location"))  # cuMemCreate
         if str(location.get("type")) == "CU_MEM_LOCATION_TYPE_DEVICE":
             return number(location.get("id"))

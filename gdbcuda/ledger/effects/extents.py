@@ -13,6 +13,7 @@ from gdbcuda.ledger.effects.roles import GRAPH_ALLOC, GRAPH_NODE, number
 
 Data = Mapping[str, Any]
 SHAPES = frozenset({"extent", "desc", "pAllocateArray", "pMipmappedArrayDesc"})  # parameters
+BYTES = "bytes"  # what a trace of somebody else's tells, instead of arguments
 EXTERNAL = ("bufferDesc", "mipmapDesc")  # parameters that say which part of another API's memory is mapped
 FORMATS = {"CU_AD_FORMAT_HALF": 2, "CU_AD_FORMAT_FLOAT": 4}  # bytes of a channel
 
@@ -36,7 +37,7 @@ def size(function: api.Function, call: Call) -> int:
     pitch = number(call.out.get("pPitch", call.out.get("pitch")))
     if pitch:
         return pitch * number(arguments.get("Height", arguments.get("height")))
-    return number(arguments.get(size_parameter(function)))
+    return number(arguments.get(size_parameter(function), arguments.get(BYTES)))
 
 
 @cache

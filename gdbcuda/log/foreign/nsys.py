@@ -1,5 +1,5 @@
-"""What ``nsys export --type sqlite`` writes: calls of the runtime and the driver, kernels, copies, fills and graphs on
-the GPU. (Nsight Systems User Guide: "SQLite Schema Reference".)
+"""What ``nsys export --type sqlite`` writes: calls of the runtime and the driver, the memory that they hand out,
+kernels, copies, fills and graphs on the GPU. (Nsight Systems User Guide: "SQLite Schema Reference".)
 
 Times are nanoseconds. A ``globalTid`` has the process in bits 24 to 47 and the thread below. Runtime functions have
 the version behind their names that they came with: cudaMalloc_v3020. Tables come when there is something in them, and
@@ -16,6 +16,7 @@ from typing import Any
 
 from gdbcuda.errors import UserError
 from gdbcuda.gpu import gpu_words
+from gdbcuda.log.foreign import nsys_memory
 from gdbcuda.log.foreign.timed_calls import GPU, TimedCalls
 
 MAGIC = b"SQLite format 3\0"
@@ -35,7 +36,7 @@ def read(path: str, calls: TimedCalls) -> None:
             Export(connection, calls).read()
         finally:
             connection.close()
-    except (sqlite3.Error, OverflowError) as problem:
+    except (sqlite3.Error, OverflowError, UnicodeDecodeError) as problem:  # the last: of a name that is none
         raise UserError(f"no export of nsys: {problem}") from None
 
 
@@ -58,6 +59,17 @@ class Export:
         for row in self.rows(RUNTIME):
             self.call(row)
         self.read_gpu()
+        self.read_memory()
+
+    def read_memory(self) -> None:
+        """(Some memory no call asks for, such as a module's variables.)"""
+        if nsys_memory.TABLE not in self.tables:
+            functions = map(self.calls.table.function, (call.name for call in self.calls.calls))
+            self.calls.problems[nsys_memory.WITHOUT] += sum(map(nsys_memory.is_allocation, functions))
+        for row in self.rows(nsys_memory.TABLE):
+            call = self.calls.cause(lane_of(row.get("globalPid"))[0], row.get("correlationId"))
+            if call is None or not nsys_memory.tell(self.calls.table.function(call.name), call, row):
+                self.calls.problems["memory that no call of the trace hands out or takes back"] += 1
 
     def read_gpu(self) -> None:
         for row in self.rows(KERNEL):

@@ -81,6 +81,11 @@ class TimedCalls:
         if type(correlation) is int and correlation:
             self.links.setdefault((call.pid if process is None else process, correlation), []).append(call)
 
+    def cause(self, process: int, correlation: Any) -> Call | None:
+        """The call that events with this number come from."""
+        linked = self.links.get((process, correlation), []) if type(correlation) is int else []
+        return next((call for call in reversed(linked) if call.layer != GPU), None)
+
     def write(self, path: str, program: str) -> int:
         """As a log that begins at 0. How many calls there are."""
         began = min((call.start for call in self.calls), default=0.0)
