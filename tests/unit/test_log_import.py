@@ -109,6 +109,19 @@ def test_what_nsys_exports(tmp_path: Path) -> None:
     assert kernel["thread"] == copied["thread"] != outer["thread"]
 
 
+def test_what_nsys_exports_with_a_table_of_the_driver(tmp_path: Path) -> None:
+    export_of_nsys(tmp_path / "report.sqlite")
+    _, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
+    with sqlite3.connect(tmp_path / "report.sqlite") as made:
+        made.executescript("""
+            CREATE TABLE CUPTI_ACTIVITY_KIND_DRIVER AS SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE nameId = 2;
+            DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE nameId = 2;
+        """)
+    (tmp_path / "other").mkdir()
+    _, other = imported(tmp_path / "other", "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
+    assert shown(log) == shown(other)
+
+
 def of_two_processes(path: Path) -> None:
     """As nsys 2024 writes it of torchrun with graphs, each process with the same numbers."""
     with sqlite3.connect(path) as made:

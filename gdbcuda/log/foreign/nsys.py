@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from gdbcuda.log.foreign.timed_calls import GPU, TimedCalls
 
 MAGIC = b"SQLite format 3\0"
 NANOSECONDS = 1e9
-RUNTIME, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "StringIds"
+# The driver's calls are among the runtime's in most versions, and have a table of their own in others.
+RUNTIME, DRIVER, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER", "StringIds"
 KERNEL, MEMCPY, MEMSET, GRAPH = (f"CUPTI_ACTIVITY_KIND_{one}" for one in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
 THREADS, BEGIN = "ThreadNames", "TARGET_INFO_SESSION_START_TIME"
 VERSION = re.compile(r"_v\d{4,5}$")
@@ -49,14 +51,14 @@ class Export:
         self.strings: dict[Any, Any] = {}
 
     def read(self) -> None:
-        if not self.tables & {RUNTIME, KERNEL, MEMCPY, MEMSET, GRAPH}:
+        if not self.tables & {RUNTIME, DRIVER, KERNEL, MEMCPY, MEMSET, GRAPH}:
             raise UserError(f"no export of nsys: it has no table {RUNTIME}, nor one of kernels or copies")
         self.strings = {row.get("id"): row.get("value") for row in self.rows(STRINGS)}
         for row in self.rows(BEGIN):
             self.calls.begin(row.get("utcEpochNs"))
         for row in self.rows(THREADS):
             self.calls.lane_names[lane_of(row.get("globalTid"))] = str(self.strings.get(row.get("nameId")) or "")
-        for row in self.rows(RUNTIME):
+        for row in chain(self.rows(RUNTIME), self.rows(DRIVER)):
             self.call(row)
         self.read_gpu()
         self.read_memory()
