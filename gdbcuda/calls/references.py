@@ -18,6 +18,7 @@ LOST = "lost"  # how many events a recorder has not told: {"events": 12}
 NONE = type(None)
 WORDS = ("function", "object", "layer", "source", "text", "name", "file", "demangled", "program", "build_id",
          "seen_by")
+LONGEST = 1e11  # seconds
 NUMBERS = ("address", "offset", "thread", "inferior", "pid", "lwp")
 
 
@@ -41,6 +42,11 @@ def require_gpu(details: Details) -> None:
         raise TypeError(details)
 
 
+def require_seconds(number: Any) -> None:
+    if type(number) not in (int, float) or not 0 <= number < LONGEST:
+        raise TypeError(number)
+
+
 def is_sound(details: Any) -> bool:
     return (
         isinstance(details, dict)
@@ -60,6 +66,7 @@ class References:
         self.started = 0  # all of them together
         self.objects: dict[tuple[Process, str], Details] = {}  # by process and file name
         self.gpus: dict[Process, Details] = {}  # which there are, and how far the times of their work may be wrong
+        self.clocks_apart = 0.0  # seconds, at least: those of the logs that this one was joined from
         self.functions: dict[tuple[Process, int], Details] = {}  # that were handed out: their "names" and "object"
         self.kernels: dict[str, str] = {}  # readable name by mangled name
         self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
@@ -78,6 +85,9 @@ class References:
         elif kind == "gpu":
             require_gpu(details)
             self.gpus[process] = details
+        elif kind == "clocks":
+            require_seconds(details["apart"])
+            self.clocks_apart = details["apart"]
         elif kind == "function":
             require_names(details)
             self.functions[process, details["address"]] = details

@@ -15,7 +15,9 @@ import pytest
 from shim_support import OLDER_LIBC, ROOT, clean_environment
 from traced_programs import needs_recorder
 
+from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.sinks import JsonLines
 from gdbcuda.observe import ioctls
 from gdbcuda.observe.strace_lines import SystemCalls
 
@@ -119,6 +121,28 @@ def test_which_call_makes_which_system_calls(shim: Path, tmp_path: Path) -> None
     parent = next(call for call in found if call["number"] == control["parent"])
     assert (parent["layer"], parent["name"], parent["depth"] + 1) == ("hook", "cuMemAlloc_v2", control["depth"])
     assert control["pid"] == parent["pid"] and parent["caller"]["function"] == "allocate_buffer"
+
+
+def write_log(path: Path, name: str, layer: str, start: float, end: float) -> None:
+    call = Call(0, name, start, 1)
+    call.layer, call.lwp, call.pid, call.end, call.ended, call.object = layer, 71, 71, end, "", ""
+    sink = JsonLines(str(path), {**record.header("13.0", "13.0", "train", "1"), "started": 1e9})
+    sink.note(0.0, "thread", {"thread": 1, "lwp": 71, "pid": 71, "inferior": 0})
+    sink.entry(call)
+    sink.exit(call)
+    sink.close()
+
+
+@pytest.mark.parametrize("end, remark", [(0.0012, "are 200 us apart at least\n"), (0.0009, "")])
+def test_every_view_of_a_joined_log_says_how_far_its_clocks_are_apart(tmp_path: Path, end: float, remark: str) -> None:
+    calls, kernel, joined = (tmp_path / name for name in ("calls.jsonl", "kernel.jsonl", "joined.jsonl"))
+    write_log(calls, "cuInit", "hook", 0.0, 0.001)
+    write_log(kernel, "NV_ESC_RM_CONTROL", "kernel", 0.0005, end)
+    subprocess.run([*GDBCUDA, "log", "kernel", "-o", str(joined), str(calls), str(kernel)], cwd=ROOT, check=True,
+                   capture_output=True)  # fmt: skip
+    for name in ("show", "tree", "summary"):
+        done = subprocess.run([*GDBCUDA, "log", name, str(joined)], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 0 and done.stderr.endswith(remark) and bool(done.stderr) == bool(remark), name
 
 
 @needs_strace

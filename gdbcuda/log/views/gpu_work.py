@@ -52,7 +52,10 @@ class Work:
 def clocks_apart(notes: References) -> str:
     """What every view says that shows both; "" where nothing is known of it."""
     apart = notes.apart()
-    return "" if apart is None else f"times of the GPU and of the calls are {duration(apart)} apart at most"
+    said = [] if apart is None else [f"times of the GPU and of the calls are {duration(apart)} apart at most"]
+    if notes.clocks_apart:
+        said.append(f"times of system calls and of the others are {duration(notes.clocks_apart)} apart at least")
+    return ", ".join(said)
 
 
 class GpuOfLog:

@@ -107,6 +107,7 @@ class Joined:
         sink = JsonLines(path, {**header, "started": self.began})
         for kind, details in self.notes:
             sink.note(0.0, kind, details)
+        sink.note(0.0, "clocks", {"apart": max(late(self), default=0.0), "inferior": 0, "pid": 0})
         for call in {call.thread: call for call in self.calls}.values():
             sink.note(0.0, "thread", {"thread": call.thread, "lwp": call.lwp, "pid": call.pid, "inferior": 0})
         for is_end, call in in_order(self.calls):
@@ -149,14 +150,19 @@ def renumber(calls: list[Call]) -> None:
             call.depth = calls[call.parent].depth + 1 if call.parent is not None else 0
 
 
+def late(joined: Joined) -> list[float]:
+    """By how many seconds system calls end after the call that made them, which cannot be."""
+    ends = [(call.end, joined.calls[call.parent].end) for call in joined.calls
+            if call.layer == KERNEL and call.parent is not None]  # fmt: skip
+    return [own - outer for own, outer in ends if own is not None and outer is not None and own > outer]
+
+
 def clocks(joined: Joined) -> str:
-    """How far the clocks of the logs may be apart, by what cannot be."""
-    late = [call.end - around.end for call in joined.calls if call.layer == KERNEL and call.parent is not None
-            and call.end is not None and (around := joined.calls[call.parent]).end is not None]  # fmt: skip
-    late = [one for one in late if one > 0]
-    if not late:
+    """How far the clocks of the logs may be apart."""
+    found = late(joined)
+    if not found:
         return "None of them ends after the call that made it: the clocks of the logs agree so far."
-    return (f"{len(late)} of them end up to {duration(max(late))} after the call that made them: "
+    return (f"{len(found)} of them end up to {duration(max(found))} after the call that made them: "
             f"so far the clocks of the logs may be apart.")  # fmt: skip
 
 
