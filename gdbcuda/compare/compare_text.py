@@ -125,25 +125,33 @@ def junit(report: AbReport) -> str:
     return junit_suite(f"gdbcuda ab {report.program}", report.labels[1], names, report.found)
 
 
-def junit_suite(title: str, suite: str, names: Sequence[str], found: Iterable[Difference]) -> str:
-    """``names`` of all cases; a case has failed where something was ``found`` about it."""
+def junit_suite(
+    title: str, suite: str, names: Sequence[str], found: Iterable[Difference], skipped: Sequence[str] = ()
+) -> str:
+    """``names`` of all cases; a case has failed where something was ``found`` about it. For those that were ``skipped``
+    there was no time."""
     failed: dict[str, list[Difference]] = {}
     for one in found:
         failed.setdefault(one.about, []).append(one)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>',
-             f'<testsuite name={quoted(title)} tests="{len(names)}" '
-             f'failures="{len(failed)}" errors="0" skipped="0">']  # fmt: skip
+             f'<testsuite name={quoted(title)} tests="{len(names) + len(skipped)}" '
+             f'failures="{len(failed)}" errors="0" skipped="{len(skipped)}">']  # fmt: skip
     for name in names:
         lines += case(name, suite, failed.get(name, []))
+    for name in skipped:
+        lines += [f"{head(name, suite)}>", '    <skipped message="there was no time (--seconds)"/>', "  </testcase>"]
     return "\n".join([*lines, "</testsuite>", ""])
 
 
 def case(name: str, suite: str, found: Iterable[Difference]) -> list[str]:
     texts = [visible(one.text()) for one in found]
-    head = f"  <testcase classname={quoted(suite)} name={quoted(name)}"
     if not texts:
-        return [f"{head}/>"]
-    return [f"{head}>", f"    <failure message={quoted('; '.join(texts))}/>", "  </testcase>"]
+        return [f"{head(name, suite)}/>"]
+    return [f"{head(name, suite)}>", f"    <failure message={quoted('; '.join(texts))}/>", "  </testcase>"]
+
+
+def head(name: str, suite: str) -> str:
+    return f"  <testcase classname={quoted(suite)} name={quoted(name)}"
 
 
 def quoted(text: str) -> str:

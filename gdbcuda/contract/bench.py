@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import tempfile
@@ -42,6 +43,7 @@ class Bench:
     is_apart: bool = False
     is_real: bool = False  # over the driver of this machine
     library_path: str = ""  # beside the user's own
+    until: float = math.inf  # of the monotonic clock: a case that is long ends then
 
     def __post_init__(self) -> None:
         self.files = NamedFiles([value for _, value in self.settings])

@@ -36,11 +36,12 @@ class Broken(NamedTuple):
 
 class Case(NamedTuple):
     """``about`` is the API function, or what else it is about; ``run`` may let `program.Ended` through, for a crash or
-    a hang is a finding."""
+    a hang is a finding. One that ``is_long`` comes after the others of its group, and ends by `Bench.until`."""
 
     group: str
     about: str
     run: Callable[[Bench], Iterable[Broken]]
+    is_long: bool = False
 
     @property
     def name(self) -> str:

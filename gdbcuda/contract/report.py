@@ -116,7 +116,7 @@ def groups_text(groups: Iterable[Group]) -> str:
 def data(report: ConformReport) -> dict[str, Any]:
     return {
         "hook": report.hook, "seed": report.seed, "status": report.status, "seconds": report.seconds,
-        "cases": report.ran, "not_run": len(report.not_run),
+        "cases": report.ran, "not_run": report.not_run,
         "broken": [of_finding(one) for one in report.found],
         "allowed": [of_finding(one) for one in report.allowed],
         "not_seen": report.unused, "not_tried": report.remarks,
@@ -128,4 +128,4 @@ def of_finding(one: Difference) -> dict[str, Any]:
 
 
 def junit(report: ConformReport) -> str:
-    return junit_suite(f"gdbcuda conform {report.hook}", report.hook, report.ran, report.found)
+    return junit_suite(f"gdbcuda conform {report.hook}", report.hook, report.ran, report.found, report.not_run)

@@ -19,10 +19,12 @@ STARTING = "start"
 def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed) -> ConformReport:
     report = ConformReport(os.path.basename(bench.hook), bench.seed)
     began = time.monotonic()
-    for case in in_turns(shuffled(bench, chosen)):
-        if time.monotonic() - began > seconds:
+    for case, groups in in_turns(shuffled(bench, chosen)):
+        now, end = time.monotonic(), began + seconds
+        if now > end:
             report.not_run.append(case.name)
             continue
+        bench.until = now + (end - now) / groups
         try:
             found = broken(bench, case)
         except UserError as why:
@@ -49,17 +51,21 @@ def none(bench: Bench, why: str) -> ConformReport:
 
 
 def shuffled(bench: Bench, cases: Iterable[Case]) -> dict[str, list[Case]]:
-    """Those of each group in an order of the seed."""
+    """Those of each group in an order of the seed, long ones last."""
     by_group: dict[str, list[Case]] = {}
     for case in cases:
         by_group.setdefault(case.group, []).append(case)
     for name, group in by_group.items():
         bench.dice(name).shuffle(group)
+        group.sort(key=lambda case: case.is_long)
     return by_group
 
 
-def in_turns(by_group: dict[str, list[Case]], clock: Callable[[], float] = time.monotonic) -> Iterator[Case]:
-    """The next is of the group that has had the least time: if the time is up, each had its share.
+def in_turns(
+    by_group: dict[str, list[Case]], clock: Callable[[], float] = time.monotonic
+) -> Iterator[tuple[Case, int]]:
+    """The next is of the group that has had the least time: if the time is up, each had its share. With it, how many
+    groups have cases left.
 
     Cases of one group take a hundred times as long as those of another, and may be a hundred times as many.
     """
@@ -72,7 +78,7 @@ def in_turns(by_group: dict[str, list[Case]], clock: Callable[[], float] = time.
             del spent[name]
             continue
         began = clock()
-        yield case
+        yield case, len(spent)
         spent[name] += clock() - began
 
 

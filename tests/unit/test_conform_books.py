@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -71,6 +72,12 @@ def test_without_hypothesis_it_is_said(files: ConformFiles, tmp_path: Path, shim
     done = files.run(shim / HOOK, "--only", "books/random", PYTHONPATH=str(tmp_path))
     assert done.returncode == 0
     assert "pip install 'gdbcuda[conform]' brings hypothesis" in " ".join(done.stdout.split())
+
+
+def test_random_sequences_end_with_the_time(files: ConformFiles, shim: Path) -> None:
+    done = files.run(shim / HOOK, "--only", "books/random", "--seconds", "1")
+    assert done.returncode == 0
+    assert re.search(r"books/random: its time was up after \d+ sequences? \(--seconds\)", " ".join(done.stdout.split()))
 
 
 def test_the_program_shows_it_alone(files: ConformFiles, tmp_path: Path) -> None:

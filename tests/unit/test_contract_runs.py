@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 
 from gdbcuda.contract import report
@@ -21,7 +23,7 @@ def cases(group: str, count: int) -> list[Case]:
 def test_a_group_of_many_cases_takes_no_time_of_the_others() -> None:
     """`resolving` has hundreds, and one of `books` takes long: those of `status` come before the time is up."""
     spent, ran = [0.0], []
-    for case in in_turns({name: cases(name, count) for name, count in NUMBERS.items()}, lambda: sum(spent)):
+    for case, _ in in_turns({name: cases(name, count) for name, count in NUMBERS.items()}, lambda: sum(spent)):
         if sum(spent) > 14.0:
             break
         spent.append(SECONDS[case.group])
@@ -33,11 +35,25 @@ def test_a_group_of_many_cases_takes_no_time_of_the_others() -> None:
 def test_every_case_has_its_turn() -> None:
     by_group = {name: cases(name, count) for name, count in NUMBERS.items()}
     assert [*in_turns({})] == []
-    assert {id(one) for one in in_turns(by_group)} == {id(one) for group in by_group.values() for one in group}
+    assert {id(one) for one, _ in in_turns(by_group)} == {id(one) for group in by_group.values() for one in group}
+
+
+def test_how_many_groups_share_the_time_that_is_left() -> None:
+    spent = [0.0]
+    by_group = {"books": cases("books", 3), "status": cases("status", 1)}
+    seen = []
+    for case, groups in in_turns(by_group, lambda: sum(spent)):
+        spent.append(1.0)
+        seen.append((case.group, groups))
+    assert seen == [("books", 2), ("status", 2), ("books", 2), ("books", 1)]
 
 
 def test_what_there_was_no_time_for_is_told_by_group() -> None:
     one = ConformReport("hook.so", 1, ran=["status/cuInit"], not_run=["books/cuMemAlloc_v2", "status/cuMemFree_v2"])
+    assert report.data(one)["not_run"] == one.not_run
+    late = ElementTree.fromstring(report.junit(one).partition("?>")[2])
+    assert [case.get("name") for case in late if case.find("skipped") is not None] == one.not_run
+    assert (late.get("tests"), late.get("skipped")) == ("3", "2")
     assert "for 2 more there was no time" in report.text(one, False)
     rows = [line.split() for line in report.by_group(one).splitlines()]
     assert rows[2:] == [["books", "0", "0", "1"], ["status", "1", "0", "1"]]

@@ -71,6 +71,7 @@ class Player:
                        self.functions.is_by_dlsym)  # fmt: skip
 
     def program(self, sequence: Sequence[BooksStep]) -> str:
+        """For people: the same calls, and nothing else."""
         variables, calls = steps.as_c(sequence)
         return self.text("sequence.c", helpers=sequences.helpers(self.functions, sequence), variables=variables,
                          numbers=numbers.asking(self.functions.numbers), steps=calls)  # fmt: skip
@@ -91,13 +92,10 @@ class Player:
                          numbers=numbers.asking(self.functions.numbers),
                          calls=sequences.told_calls(self.functions))  # fmt: skip
 
-    def wrongs(self, sequence: Sequence[BooksStep], driver: Driver = USUAL, is_told: bool = False) -> list[Wrong]:
-        """``is_told``: without a program of its own, which takes longer to build than to run."""
+    def wrongs(self, sequence: Sequence[BooksStep], driver: Driver = USUAL) -> list[Wrong]:
+        """Played by the program that can be told all: one of its own takes longer to build than to run."""
         self.played += 1
-        if is_told:
-            words = [self.workshop.built(self.told), *map(steps.told, sequence)]
-        else:
-            words = [self.workshop.built(self.program(sequence))]
+        words = [self.workshop.built(self.told), *map(steps.told, sequence)]
         found = self.judged(sequence, words, driver, True)
         if not found:
             return []

@@ -38,6 +38,7 @@ class Searcher:
     end: float
     known: set[str] = field(default_factory=set)
     smallest: FoundSequence | None = None
+    count: int = 0  # of sequences
 
     @property
     def is_over(self) -> bool:
@@ -51,6 +52,7 @@ class Searcher:
         """Whether the sequence shows nothing new."""
         if self.is_over:
             return True
+        self.count += 1
         memory = self.size // 4 * 3 // GRANULE * GRANULE if self.player.limit and choose(2) else 0
         sequence = CallSequence(self.player.functions)
         for _ in range(1 + choose(MOST_STEPS)):
@@ -59,7 +61,7 @@ class Searcher:
         return self.judged(sequence.steps, Driver(memory))
 
     def judged(self, steps: Sequence[BooksStep], driver: Driver) -> bool:
-        new = [one for one in self.player.wrongs(steps, driver, is_told=True)[:1] if one.what not in self.known]
+        new = [one for one in self.player.wrongs(steps, driver)[:1] if one.what not in self.known]
         if new and (self.smallest is None or len(steps) <= len(self.smallest.steps)):
             self.smallest = FoundSequence(new[0], list(steps), driver)
         return not new
@@ -129,7 +131,7 @@ def without_needless_blocks(player: Player, found: FoundSequence) -> FoundSequen
     """hypothesis makes choices small, and not always the sequence."""
     for block in {step.block for step in found.steps}:
         fewer = [step for step in found.steps if block not in (step.block, step.of)]
-        wrong = next(iter(player.wrongs(fewer, found.driver, is_told=True)), None)
+        wrong = next(iter(player.wrongs(fewer, found.driver)), None)
         if wrong and wrong.what == found.wrong.what:
             found = FoundSequence(wrong, fewer, found.driver)
     return found

@@ -12,6 +12,7 @@ from gdbcuda.contract.books import at_once, fixed_sequences, random_sequences
 from gdbcuda.contract.books.playing import Player
 from gdbcuda.contract.books.random_sequences import Searcher
 from gdbcuda.contract.registry import Broken, Case, contract
+from gdbcuda.text.sentences import counted
 
 SECONDS = 60  # that random sequences may take
 NO_LIMIT = "books: without --limit SIZE nothing is asked about a limit"
@@ -26,7 +27,7 @@ def books(bench: Bench) -> Iterator[Case]:
         yield Case("books", one.symbol, partial(of_allocator, player, one))
         for count in at_once.SHARES:
             yield Case("books", f"{one.symbol} by {count} threads", partial(by_threads, player, one, count))
-    yield Case("books", "random", partial(at_random, player))
+    yield Case("books", "random", partial(at_random, player), is_long=True)
     usual = next((one for one in functions.allocators if one.symbol in functions.hooked), functions.allocators[0])
     yield Case("books", "processes", partial(by_processes, player, usual))
     yield Case("books", "killed", partial(if_there, player, usual, at_once.killed))
@@ -72,8 +73,20 @@ def at_random(player: Player, bench: Bench) -> Iterator[Broken]:
     """Ways that a fixed sequence has shown to be uncounted would be found again and again: they are left out."""
     if not random_sequences.has_hypothesis():
         bench.note(f"books: {random_sequences.NO_HYPOTHESIS}")
-    sound = [one for one in player.driver_has if not any(fixed_sequences.faults(player, one))]
-    searcher = Searcher(player, sound, time.monotonic() + SECONDS)
-    while sound and (fault := random_sequences.search(searcher, bench.dice("books random").randrange(1 << 32))):
+    searcher = Searcher(player, [], min(time.monotonic() + SECONDS, bench.until))
+    searcher.allocators = list(sound(player, searcher))
+    while searcher.allocators and (fault := random_sequences.search(searcher, seed(bench))):
         searcher.known.add(fault.wrong.what)
         yield fixed_sequences.shown(player, fault.wrong, fault.steps, fault.driver)
+    if searcher.is_over:
+        bench.note(f"books/random: its time was up after {counted(searcher.count, 'sequence')} (--seconds)")
+
+
+def seed(bench: Bench) -> int:
+    return bench.dice("books random").randrange(1 << 32)
+
+
+def sound(player: Player, searcher: Searcher) -> Iterator[api.Function]:
+    for one in player.driver_has:
+        if not searcher.is_over and not any(fixed_sequences.faults(player, one)):
+            yield one
