@@ -8,7 +8,8 @@ x86-64, section 3.2; Intel SDM, volume 2.)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple, Union
 
 from gdbcuda.elf.code.x86_read import PREFIXES, Instruction, UnknownInstruction, decode, has_operand, is_bare
@@ -44,8 +45,7 @@ class _Operands(NamedTuple):
     memory: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(NamedTuple):
     """What is known where a way has come to. ``passed``: arguments that some call may have looked at; ``doubted``:
     those of them that a branch, perhaps on its status, came behind."""
 
@@ -55,23 +55,24 @@ class _State:
     is_shared: bool = False  # the address of something on the stack was made
 
     def without(self, *places: Place) -> _State:
-        gone = {place for place in self.held if place in places or (isinstance(place, tuple) and place[0] in places)}
-        return replace(self, held={place: one for place, one in self.held.items() if place not in gone})
+        gone = [place for place in self.held if place in places or (isinstance(place, tuple) and place[0] in places)]
+        left = {place: one for place, one in self.held.items() if place not in gone}
+        return self._replace(held=left) if gone else self
 
     def with_copy(self, source: Place, target: Place) -> _State:
         left = self.without(target)
-        return replace(left, held={**left.held, target: self.held[source]}) if source in self.held else left
+        return left._replace(held={**left.held, target: self.held[source]}) if source in self.held else left
 
     def called(self) -> _State:
         seen = self.held.values() if self.is_shared else (self.held[one] for one in _ARGUMENTS if one in self.held)
-        return replace(self.without(*_LOST_BY_CALLS), passed=self.passed | {*seen})
+        return self.without(*_LOST_BY_CALLS)._replace(passed=self.passed | {*seen})
 
     def sharing(self, base: int) -> _State:
         """Of an address made of that register."""
-        return replace(self, is_shared=self.is_shared or (base in _STACK and base not in self.held))
+        return self._replace(is_shared=True) if base in _STACK and base not in self.held else self
 
     def key(self) -> tuple[object, ...]:
-        return frozenset(self.held.items()), self.passed, self.doubted, self.is_shared
+        return (frozenset(self.held.items()), *self[1:])
 
 
 @dataclass
@@ -90,9 +91,10 @@ class _Walk:
         seen: set[tuple[object, ...]] = set()
         while ways and len(seen) < _STEPS:
             at, state = ways.pop()
-            if (at, state.key()) in seen or not 0 <= at < len(self.code):
+            here = at, state.key()
+            if here in seen or not 0 <= at < len(self.code):
                 continue
-            seen.add((at, state.key()))
+            seen.add(here)
             try:
                 ways += self.step(at, decode(self.code, at), state)
             except UnknownInstruction:
@@ -104,7 +106,7 @@ class _Walk:
         if found.kind == "call":
             return [(end, state.called())]
         if found.kind == "branch":
-            behind = replace(state, doubted=state.passed)
+            behind = state._replace(doubted=state.passed)
             return [(end, behind), (end + (found.distance or 0), behind)]
         if found.kind:
             return [(end + found.distance, state)] if found.kind == "jump" and found.distance is not None else []
@@ -141,7 +143,7 @@ class _Walk:
             number = state.held[base]
             (self.doubted if number in state.doubted else self.written).add((at, number))
         if is_whole and one.field in state.held:  # others can look at it there
-            return replace(state, passed=state.passed | {state.held[one.field]})
+            return state._replace(passed=state.passed | {state.held[one.field]})
         return state
 
     def looked_at(self, state: _State, *places: Place) -> _State:
@@ -166,6 +168,7 @@ def unchecked_writes(code: bytes) -> set[int]:
     return _Walk(code).unchecked()
 
 
+@lru_cache(maxsize=4096)  # compilers write few others
 def _operands(raw: bytes) -> _Operands:
     at = next(at for at, byte in enumerate(raw) if byte not in PREFIXES)
     rex = raw[at] if raw[at] & 0xF0 == 0x40 else 0
