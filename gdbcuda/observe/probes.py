@@ -57,14 +57,19 @@ class Probe(NamedTuple):
         return f'"{self.file.path}":{where}'
 
 
+def launches(table: api.Table) -> frozenset[str]:
+    """What nvcc makes of <<<>>>: no function of the headers, and nothing else tells of kernels."""
+    return frozenset(one.symbol for one in table.extras.values() if one.role == "launch")
+
+
 def places(file: elf.Elf, table: api.Table) -> dict[str, Place]:
     """The API functions that a file implements, by symbol: exported ones, and those of a runtime inside a program."""
-    found = {}
+    found, known = {}, table.functions.keys() | launches(table)
     for symbol, one in file.exported.items():
-        if one.is_function and symbol in table.functions:
+        if one.is_function and symbol in known:
             found[symbol] = Place(symbol, one.value, None)
     for symbol, one in file.hidden_functions.items():
-        if symbol in table.functions and one.size:
+        if symbol in known and one.size:
             found[symbol] = Place(symbol, one.value, file.addresses.room(one.value)[0])
     return found
 
@@ -91,11 +96,16 @@ class Choice:
     def takes(self, symbol: str) -> bool:
         if self.wanted:
             return any(name in (symbol, api.base_name(symbol)) or fnmatchcase(symbol, name) for name in self.wanted)
-        return symbol in self.used or (self.table.functions[symbol].api in self.apis and self.is_main(symbol))
+        return symbol in self.used or (self.function(symbol).api in self.apis and self.is_main(symbol))
+
+    def function(self, symbol: str) -> api.Function:
+        found = self.table.function(symbol)
+        assert found is not None, "places are of the table's functions"
+        return found
 
     def is_main(self, symbol: str) -> bool:
         """Of several versions the newest."""
-        function = self.table.functions[symbol]
+        function = self.function(symbol)
         if function.role not in MAIN or RARE.search(symbol) or symbol.endswith(api.STREAM_SUFFIXES):
             return False
         return function.api != "driver" or symbol == self.table.proc_address(function.base, sys.maxsize)
@@ -103,7 +113,7 @@ class Choice:
     def probes(self, files: Iterable[tuple[WatchedFile, elf.Elf]]) -> list[Probe]:
         """`UserError` where there is nothing to watch, or too much."""
         opened = [(watched, file, places(file, self.table)) for watched, file in files]
-        named = {self.table.functions[one].api for one in self.used}
+        named = {self.function(one).api for one in self.used}
         self.apis = {"driver"} - named if "runtime" in named else {"driver", "runtime", "nvml"} if not named else set()
         chosen = [one for watched, file, found in opened for one in self.of_file(watched, file, found)]
         if len(chosen) > MOST:
@@ -118,7 +128,7 @@ class Choice:
         names = sorted(filter(self.takes, found), key=lambda name: (name not in self.used, *api_order(name)))
         seen: set[int] = set()
         for name in names:
-            place, function = found[name], self.table.functions[name]
+            place, function = found[name], self.function(name)
             if place.address not in seen:
                 seen.add(place.address)
                 yield RecordedFunction(function, layer(watched, file, function), watched.short), watched, place

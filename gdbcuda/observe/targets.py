@@ -11,7 +11,7 @@ from gdbcuda.api import vendor
 from gdbcuda.check.uses import Uses
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
-from gdbcuda.observe.probes import WatchedFile
+from gdbcuda.observe.probes import WatchedFile, launches
 from gdbcuda.observe.process_code import DELETED, mappings, outside
 
 USUAL = ("libcuda.so.1", "libnvidia-ml.so.1", "libcudart.so.13", "libcudart.so.12")  # that programs load by themselves
@@ -35,7 +35,7 @@ class Target:
         """What vendors' libraries and hook libraries call below them is not the program's doing."""
         is_program = file.kind in ("pie", "executable")
         if is_program or not (vendor.layer_of(file.path) or file.exported.keys() & table.functions.keys()):
-            self.used.update(name for name in file.undefined if name in table.functions)
+            self.used.update(name for name in file.undefined if name in table.functions or name in launches(table))
             self.used.update(named_in(file, table))
 
 

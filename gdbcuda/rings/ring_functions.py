@@ -27,6 +27,16 @@ integers = abi.convention("x86-64").integers
 xmm = abi.convention("x86-64").floats
 
 
+def recorded_symbols(table: api.Table) -> set[str]:
+    """Of all functions that recorders note where nobody names some: OpenGL's and what nvcc makes of <<<>>> as well."""
+    return set(table.functions) | {one.symbol for one in table.extras.values() if not registers_code(one)}
+
+
+def registers_code(function: api.Function) -> bool:
+    """What nvcc's start-up code calls: 50,000 times before PyTorch's first line, and nobody has written one of them."""
+    return function.role == "module" and function.symbol.startswith("__cuda")
+
+
 @dataclass(frozen=True)
 class RecordedFunction:
     """What a slot stands for."""

@@ -206,6 +206,13 @@ word asker_at(word address)
     return trace_object(THERE(gdbcuda_trace), address);
 }
 
+/* By the first letter: of the API, dlsym and dladdr, prctl, syscall. */
+static int may_be_ours(const char *name)
+{
+    return name[0] == 'c' || name[0] == 'n' || name[0] == 'd' || name[0] == 'p' || name[0] == 's' ||
+           (name[0] == '_' && name[1] == '_' && name[2] == 'c');
+}
+
 /* Every reference of every object comes by here. */
 ASKED uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from, uintptr_t *to, unsigned *flags,
                              const char *name)
@@ -214,7 +221,7 @@ ASKED uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from,
     if (*from == *to)
         return symbol->st_value;
     word told = tells_of_end_and_others(name, symbol->st_value);
-    if (told != symbol->st_value || (name[0] != 'c' && name[0] != 'n' && name[0] != 'd' && name[0] != 'p' && name[0] != 's'))
+    if (told != symbol->st_value || !may_be_ours(name))
         return told;
     if (trace_is_system(THERE(gdbcuda_trace), *to))
         return name[0] == 'd' ? answers_for_recorded(name, symbol->st_value) : tells_of_seccomp(name, symbol->st_value);

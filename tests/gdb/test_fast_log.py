@@ -13,6 +13,7 @@ from typing import Any
 
 import log_files
 import pytest
+from launching import LAUNCH, compile_launching
 from scenario import GDB, Scenario
 from test_log import KINDS, START, WITHOUT_AVX512, by_thread, calls_of_sample
 
@@ -247,3 +248,11 @@ def test_every_call_of_every_thread_beside_a_guard(
     ]
     assert f"already hit {sum(size > 65000 for size in sizes)} times" in text, text
     assert set(re.findall("thread .*checksum .*", alone)) == set(re.findall("thread .*checksum .*", text))
+
+
+def test_a_launch_is_recorded_as_by_stops(shim: Path, tmp_path: Path) -> None:
+    program, stops, fast = compile_launching(shim, tmp_path), tmp_path / "stops", tmp_path / "fast"
+    for to, how in ((stops, ""), (fast, "--fast")):
+        Scenario(shim).run(program, f"cuda-log start {how} --in runtime --to {to}", "RUN")
+    assert [row[4] for row in told(fast)] == LAUNCH
+    assert [row[:8] for row in told(fast)] == [row[:8] for row in told(stops)]

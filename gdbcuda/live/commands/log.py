@@ -17,10 +17,10 @@ from gdbcuda.live.placing import link
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.recording import call_log, fast
+from gdbcuda.rings.ring_functions import recorded_symbols
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
-    from gdbcuda.api import Function
     from gdbcuda.live.recording.footprint import RecordWish
 
 
@@ -145,7 +145,7 @@ def make_wish(wanted: StartOptions) -> RecordWish:
 
         symbols |= {f.symbol for f in table.functions.values() if ledger.matters(f)}
     releases = frozenset() if wanted.callers or wanted.condition else unnamed_releases(symbols)
-    symbols = symbols | releases or {f.symbol for f in table.find("*") if not registers_code(f)}
+    symbols = symbols | releases or recorded_symbols(table)
     condition = parsed(wanted.condition, wanted.function, symbols) if wanted.condition else None
     if condition is not None:
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}
@@ -161,11 +161,6 @@ def make_folder(path: str) -> None:
     from gdbcuda.shell.trace import starting
 
     starting.new_folder(path, "")
-
-
-def registers_code(function: Function) -> bool:
-    """What nvcc's start-up code calls: 50,000 times before PyTorch's first line, and nobody has written one of them."""
-    return function.role == "module" and function.symbol.startswith("__cuda")
 
 
 def unnamed_releases(symbols: set[str]) -> frozenset[str]:

@@ -99,9 +99,9 @@ class CoreCalls(LogNotes):
     def known(self) -> dict[int, RecordedFunction]:
         """By slot, as the process was told."""
         functions = trace_files.process(self.process_file()).functions
-        return {slot: RecordedFunction(self.table.functions[one.name], layers.layer_of(one.address, one.name),
+        return {slot: RecordedFunction(function, layers.layer_of(one.address, one.name),
                                        os.path.basename(one.object.file if one.object else ""))
-                for slot, one in functions.items() if one.name in self.table.functions}  # fmt: skip
+                for slot, one in functions.items() if (function := self.table.function(one.name))}  # fmt: skip
 
     def process_file(self) -> bytes:
         """As the recorder would write it."""

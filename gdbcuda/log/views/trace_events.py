@@ -67,7 +67,7 @@ class Causes:
 
     def begin(self, call: Call) -> None:
         if call.name not in self.names:
-            function = self.writer.table.functions.get(call.name)
+            function = self.writer.table.function(call.name)
             self.names[call.name] = call.layer != GPU and function is not None and makes_work(function)
         if self.names[call.name]:
             self.known[call.number] = call

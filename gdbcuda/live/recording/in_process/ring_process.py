@@ -73,9 +73,8 @@ class RingProcess:
         """The entries of an object's functions that are to be recorded, and why others are left alone."""
         if self.reader is not None:
             slots.heed_earlier(self.reader)
-        known = table_version.table().functions
         spots = [spot for spot in planting.spots(linkage, wish.functions, wish.places)
-                 if spot.symbol in known and spot.address not in self.patches]  # fmt: skip
+                 if spot.address not in self.patches]  # fmt: skip
         entries = []
         for spot, found in entry_plans.plans(linkage, spots):
             try:
@@ -129,7 +128,8 @@ class RingProcess:
             self.patches[entry].is_foreign = True
 
     def tell_slot(self, number: int, spot: PlantingSpot, original: int, address: int = 0) -> None:
-        function = table_version.table().functions[spot.symbol]
+        function = table_version.table().function(spot.symbol)
+        assert function is not None, "only functions of the table are recorded"
         self.known[number] = RecordedFunction(function, spot.layer, os.path.basename(spot.file))
         slots.tell(number, self.known[number], original, address, spot.symbol in self.python_for)
 
