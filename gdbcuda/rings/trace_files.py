@@ -177,11 +177,17 @@ def kept_file(raw: bytes, told: Progress = untold) -> RingFile:
     return made_of
 
 
+class NotBegun(UserError):
+    """The process ended while the ring was made: the thread had recorded nothing."""
+
+
 def header(raw: bytes) -> tuple[ring_words.Words, int]:
     if len(raw) < HEADER:
         raise UserError("its beginning is missing")
     head = struct.unpack_from(f"<{RING['SIZE']}Q", raw)
     records = head[RING["RECORDS"]]
+    if not records:
+        raise NotBegun("no call was recorded in it yet")
     if not 0 < records <= MOST_RECORDS or records & records - 1:
         raise UserError("no ring of gdbcuda trace")
     return head, records

@@ -71,6 +71,8 @@ class TraceFolder:
                 continue
             try:
                 found.append((matched[1], read(open_source(os.path.join(self.path, name)))))
+            except trace_files.NotBegun:
+                continue
             except UserError as problem:
                 self.problems.append(f"{name}: {str(problem).rpartition(': ')[2]}")
         return found

@@ -153,6 +153,12 @@ def test_a_trace_without_a_call(tmp_path: Path, names: tuple[str, ...]) -> None:
         TraceFolder(str(tmp_path))
 
 
+def test_a_ring_that_was_being_made_when_the_process_ended(tmp_path: Path) -> None:
+    """A crash in the first call of another thread: nothing is missing."""
+    calls, log = read(folder(tmp_path / "t", _70_1_process=process(*PROGRAM), _70_1_71_ring=bytes(9000)))
+    assert not calls and not +log.problems
+
+
 def test_a_ring_that_is_none_is_said(tmp_path: Path) -> None:
     calls, log = read(folder(tmp_path / "t", _70_1_process=process(*PROGRAM), _70_1_71_ring=b"y" * 9000))
     assert not calls and "70-1-71.ring: no ring of gdbcuda trace" in log.problems
