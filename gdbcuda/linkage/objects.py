@@ -27,7 +27,7 @@ class Linkages:
     """The objects in search order, the program first. ``linkages`` are reused where the caller has kept them."""
 
     def __init__(self, linkages: Iterable[Linkage]) -> None:
-        self.all = [one for one in linkages if not vendor.is_vdso(one.image.name) and readable(one)]
+        self.all = [one for one in linkages if one.is_there or is_there(one)]
         self._scopes: dict[Linkage, list[Linkage]] = {}
         self._of_startup: dict[tuple[str, str, bool], Found | None] = {}  # what each object's search begins with
 
@@ -123,9 +123,10 @@ def fits(definition: Definition, version: str, strict: bool) -> bool:
     return not strict and (not definition.version or (not version and definition.default))
 
 
-def readable(linkage: Linkage) -> bool:
-    """An object that is half unmapped is as good as not there."""
+def is_there(linkage: Linkage) -> bool:
+    """An object that is half unmapped is as good as not there, and the vdso defines nothing that is looked for."""
     try:
-        return linkage.dynamic.needed is not None
+        linkage.is_there = not vendor.is_vdso(linkage.image.name) and linkage.dynamic.needed is not None
     except Unreadable:
         return False
+    return linkage.is_there

@@ -40,6 +40,7 @@ class Linkage:
 
     def __init__(self, image: Image) -> None:
         self.image, self.dynamic = image, LoadedDynamic(image)
+        self.is_there = False  # that is not known yet
 
     def __repr__(self) -> str:
         return f"<Linkage {self.image.name or 'program'}>"

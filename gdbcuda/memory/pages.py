@@ -27,12 +27,14 @@ class PagedMemory:
             raise Unreadable(address, size)
         first, last = address // PAGE, (address + size - 1) // PAGE
         try:
-            self._fetch(first, last)
+            if first != last or first not in self.pages:
+                self._fetch(first, last)
         except Unreadable:
             return self.memory.read(address, size)
+        start = address % PAGE
         if first == last:
-            return self.pages[first][address % PAGE :][:size]
-        return b"".join(self.pages[page] for page in range(first, last + 1))[address % PAGE :][:size]
+            return self.pages[first][start : start + size]
+        return b"".join(self.pages[page] for page in range(first, last + 1))[start : start + size]
 
     def _fetch(self, first: int, last: int) -> None:
         """Every run of pages that is not here yet in one read."""

@@ -59,7 +59,7 @@ def references(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> li
 
 def references_where(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str], is_wanted: Wanted) -> list[Route]:
     slots = asker.slots(names)
-    values = slot_values(snapshot.memory, slots)
+    values = slot_values(snapshot.memory, slots) if slots else {}
     found = [(slot, values[slot.address]) for slot in slots if slot.address in values]
     return [reference(snapshot, asker, *one) for one in found if is_wanted(snapshot, asker, *one)]
 

@@ -11,6 +11,8 @@ import os
 from collections import Counter
 from collections.abc import Set
 from fnmatch import fnmatchcase
+from functools import lru_cache, partial
+from typing import Callable, NamedTuple
 
 from gdbcuda.api import vendor
 from gdbcuda.live import process
@@ -59,17 +61,30 @@ def other_hooks() -> list[str]:
     return [one for one in noticed.hooks() if not is_named(one)] if _hooks else []
 
 
+class MeantFile(NamedTuple):
+    """A hook library's, as it was named or noticed. ``real``: what it links to; ``is_here``: the process has that very
+    file, and another library of the same name is another one."""
+
+    named: str
+    real: str
+    is_here: bool
+
+    def covers(self, loaded: str) -> bool:
+        return is_very(loaded, self) or (not self.is_here and is_same_base(loaded, self))
+
+
 def is_named(loaded: str) -> bool:
-    return any(is_meant(loaded, named) for named in _hooks)
+    return any(meant(one).covers(loaded) for one in _hooks)
 
 
-def is_meant(loaded: str, named: str) -> bool:
-    """Another library of the same name is another one, where the very file is loaded."""
-    return is_very(loaded, named) or (is_same_file(loaded, named) and not is_here_itself(named))
+@process.until_objects_change
+def meant(named: str) -> MeantFile:
+    found = MeantFile(named, behind_links(named), False)
+    return found._replace(is_here=any(is_very(loaded, found) for loaded in process.shared_objects()))
 
 
-def is_very(loaded: str, named: str) -> bool:
-    return loaded in (named, behind_links(named))
+def is_very(loaded: str, file: MeantFile) -> bool:
+    return loaded in (file.named, file.real)
 
 
 @process.until_objects_change
@@ -77,24 +92,35 @@ def behind_links(path: str) -> str:
     return os.path.realpath(path)
 
 
-@process.until_objects_change
-def is_here_itself(named: str) -> bool:
-    return any(is_very(loaded, named) for loaded in process.shared_objects())
-
-
 def is_same_file(loaded: str, named: str) -> bool:
     """By name, a link's or its target's: the loaded file may be on another machine, so no inode is compared."""
-    return os.path.basename(loaded) in (os.path.basename(named), os.path.basename(behind_links(named)))
+    return is_same_base(loaded, MeantFile(named, behind_links(named), False))
+
+
+def is_same_base(loaded: str, file: MeantFile) -> bool:
+    return os.path.basename(loaded) in (os.path.basename(file.named), os.path.basename(file.real))
+
+
+def layer_of_object(name: str) -> str:
+    """Layer of a file name as gdb shows it; "" for the empty name (no object there)."""
+    return layer_teller()(name) if name else ""
+
+
+def layer_teller() -> Callable[[str], str]:
+    """`layer_of_object`, for many names in one go."""
+    return partial(layer_beside, hooks=meant_hooks(len(noticed.known())))
 
 
 @process.until_objects_change
-def layer_of_object(name: str) -> str:
-    """Layer of a file name as gdb shows it; "" for the empty name (no object there)."""
-    if not name:
-        return ""
-    if is_named(name) or any(is_meant(name, hook) for hook in noticed.hooks()):
-        return "hook"
-    return vendor.layer_of(name) or "app"
+def meant_hooks(count: int) -> tuple[MeantFile, ...]:
+    """``count``: of those that are noticed, as long as no more are."""
+    return tuple(meant(one) for one in dict.fromkeys((*_hooks, *noticed.hooks())))
+
+
+@lru_cache(maxsize=1 << 14)
+def layer_beside(name: str, hooks: tuple[MeantFile, ...]) -> str:
+    """Beside the same hook libraries a file stays what it is, whatever else is loaded."""
+    return "hook" if any(one.covers(name) for one in hooks) else vendor.layer_of(name) or "app"
 
 
 def layer_of(address: int, function: str = "") -> str:

@@ -27,6 +27,11 @@ SEEN: PerInferior[list[str]] = PerInferior(list, kept=True)  # stays when the pr
 LOOKS: list[Callable[[NoticedObjects], None]] = []  # asks what is mapped and was not asked yet
 
 
+def known() -> dict[str, frozenset[str]]:
+    """Those that were found until now."""
+    return STATE().hooks
+
+
 def hooks() -> list[str]:
     state = STATE()
     for look in LOOKS:

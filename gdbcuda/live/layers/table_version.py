@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 
 from gdbcuda import api
 from gdbcuda.live import process
@@ -16,14 +17,21 @@ def table() -> api.Table:
     chosen = settings.value("cuda-version")
     cuda = None if chosen == "auto" else chosen
     nvml = None
-    for name in map(os.path.basename, process.shared_objects()):
-        runtime = re.match(r"libcudart\.so\.(\d+)(?:\.(\d+))?", name)
-        if runtime and cuda is None:
-            cuda = f"{runtime.group(1)}.{runtime.group(2)}" if runtime.group(2) else newest_of(runtime.group(1))
-        driver = re.match(r"libnvidia-ml\.so\.(\d{3})\.", name)
-        if driver:  # 575 is CUDA 12.9's driver
-            nvml = "12.9" if int(driver.group(1)) <= 575 else None
+    for name in process.shared_objects():
+        found = told_by(name)
+        cuda, nvml = cuda or found[0], nvml if found[1] is None else found[1] or None
     return api.load(cuda=cuda, nvml=nvml)
+
+
+@lru_cache(maxsize=1 << 14)
+def told_by(file: str) -> tuple[str | None, str | None]:
+    """Of CUDA and of NVML; None of a library that tells nothing, and "" for the newest one."""
+    name = os.path.basename(file)
+    runtime = re.match(r"libcudart\.so\.(\d+)(?:\.(\d+))?", name)
+    if runtime:
+        return f"{runtime.group(1)}.{runtime.group(2)}" if runtime.group(2) else newest_of(runtime.group(1)), None
+    driver = re.match(r"libnvidia-ml\.so\.(\d{3})\.", name)
+    return None, ("12.9" if int(driver.group(1)) <= 575 else "") if driver else None
 
 
 def newest_of(major: str) -> str:

@@ -64,6 +64,18 @@ def layer_of(linkage: Linkage) -> str:
     return layers.layer_of_object(file_of(linkage)) or "app"
 
 
+def layer_teller() -> Callable[[Linkage], str]:
+    """`layer_of`, for many in one go."""
+    tell, program = layers.layer_teller(), process.strip_prefix(process.program())
+    return lambda linkage: tell(linkage.image.name or program) if linkage.image.name or program else "app"
+
+
+def hooks() -> list[Linkage]:
+    """Those of `now`, for less."""
+    layer = layer_teller()
+    return [one for one in objects().all if layer(one) == "hook"]
+
+
 def symbol_at(address: int) -> str:
     """gdb's name for exactly this address: what stands in a symbol table or in debug info."""
     name, distance = process.symbol_of(address)
@@ -166,7 +178,7 @@ def now() -> ProcessSnapshot:
     """The process at this stop: pointers and slots are read anew."""
     memory = PagedMemory(process.InferiorMemory())
     found = ProcessSnapshot(
-        objects(), memory, table_version.table(), layer_of, file_of, symbol_at, is_hidden, variable_at,
+        objects(), memory, table_version.table(), layer_teller(), file_of, symbol_at, is_hidden, variable_at,
         code_readers(), in_other_namespace,
     )
     searched = {file_of(one) for one in found.objects.all}

@@ -55,6 +55,8 @@ class EntryPlaces:
             self.entry.delete()
 
 
+# by program, where it is, and the names that were looked for
+WRAPPERS: PerInferior[dict[tuple[str, int, frozenset[str]], list[tuple[str, int]]]] = PerInferior(dict)
 PLACES: PerInferior[EntryPlaces] = PerInferior(EntryPlaces, EntryPlaces.end)
 
 
@@ -182,6 +184,14 @@ def wrapped(names: Set[str]) -> Iterator[Answering]:
 
 
 def wrappers(names: Set[str]) -> Iterator[tuple[str, int]]:
+    """What is loaded changes nothing of the program's own."""
+    asked = process.program(), process.auxiliary().get("AT_ENTRY", 0), frozenset(names)
+    if asked not in WRAPPERS():
+        WRAPPERS()[asked] = [*found_wrappers(names)]
+    yield from WRAPPERS()[asked]
+
+
+def found_wrappers(names: Set[str]) -> Iterator[tuple[str, int]]:
     """A lookup costs less than the whole table of a large program, but through gdbserver packets."""
     if len(names) > FEW or process.is_remote():
         known = this_snapshot.static_functions(process.program())

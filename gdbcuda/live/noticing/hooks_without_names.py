@@ -106,7 +106,7 @@ def plant() -> None:
 def plant_indirect() -> None:
     """What has been asked before is seen in the slots."""
     with suppress(UserError, Unreadable):  # the loader has not begun
-        found = [hook.symbols.defined(answer_search.wanted()) for hook in this_snapshot.now().hooks]
+        found = [hook.symbols.defined(answer_search.wanted()) for hook in this_snapshot.hooks()]
         for one in (one for names in found for versions in names.values() for one in versions):
             if one.is_indirect and one.address not in PLACES().entries:
                 PLACES().entries[one.address] = WayEntry(one.address, INDIRECT, one.name)
