@@ -89,8 +89,33 @@ def trace_without(trace: Trace, found: Traced) -> str:
     return said
 
 
-def test_a_program_that_is_killed_leaves_what_was_handed_over(trace: Trace, cupti: str, shim: Path) -> None:
-    line = [str(shutil.which("timeout")), "-s", "KILL", "1", str(shim / "sample" / "threads"), "2", "100000000"]
+BURSTS = """
+#include "driver_sample.h"
+#include <unistd.h>
+int main(void)
+{
+    CUdeviceptr block;
+    char bytes[64] = "";
+    use_first_device();
+    must("cuMemAlloc_v2", cuMemAlloc_v2(&block, sizeof bytes));
+    for (;; usleep(10000))
+        for (int i = 0; i < 50; i++)
+            must("cuMemcpyHtoD_v2", cuMemcpyHtoD_v2(block, bytes, sizeof bytes));
+}
+"""
+
+
+def built(shim: Path, program: Path, source: str) -> str:
+    program.with_suffix(".c").write_text(source)
+    gcc = ["gcc", "-g", "-Wall", "-Werror", "-D_GNU_SOURCE", f"-I{shim}", f"-I{SHIM}/sample", "-rdynamic"]
+    subprocess.run([*gcc, "-o", program, program.with_suffix(".c"), f"-L{shim}/standin", "-lcuda"], check=True)
+    return str(program)
+
+
+def test_a_program_that_is_killed_leaves_what_was_handed_over(
+    trace: Trace, cupti: str, shim: Path, tmp_path: Path
+) -> None:
+    line = [str(shutil.which("timeout")), "-s", "KILL", "1", built(shim, tmp_path / "bursts", BURSTS)]
     found = trace(*line, options=("--gpu",), LD_PRELOAD=cupti)
     assert found.done.returncode == -9
     works = [call for call in found.calls("--in", "gpu") if call["name"] == "fake::worked(float)"]
@@ -150,12 +175,10 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size)
 
 
 def test_a_call_that_was_left_causes_nothing_more(trace: Trace, cupti: str, shim: Path, tmp_path: Path) -> None:
-    (tmp_path / "left.c").write_text(LEFT)
     (tmp_path / "leaves.c").write_text(LEAVES)
-    gcc = ["gcc", "-g", "-Wall", "-Werror", "-D_GNU_SOURCE", f"-I{shim}", f"-I{SHIM}/sample"]
-    hook, program = str(tmp_path / "leaves.so"), str(tmp_path / "left")
+    hook, program = str(tmp_path / "leaves.so"), built(shim, tmp_path / "left", LEFT)
+    gcc = ["gcc", "-g", "-Wall", "-Werror", "-D_GNU_SOURCE", f"-I{shim}"]
     subprocess.run([*gcc, "-shared", "-fPIC", "-o", hook, str(tmp_path / "leaves.c")], check=True)
-    subprocess.run([*gcc, "-rdynamic", "-o", program, f"{program}.c", f"-L{shim}/standin", "-lcuda"], check=True)
     found = gpu(trace, cupti, program, "", "--hook", hook)
     assert found.done.returncode == 0
     assert [cause for _, cause in on_gpu(found)] == ["cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemsetD8_v2"]
