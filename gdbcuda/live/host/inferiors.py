@@ -61,14 +61,14 @@ class PerInferior(Generic[T]):
 
 def forget_ended(number: int) -> None:
     """The inferior's process is no more."""
-    for one in list(_all):
+    for one in tuple(_all):
         if not one._kept:
             one.forget(number)
 
 
 def forget_all(number: int) -> None:
     """Another process is in the inferior, or the inferior is removed."""
-    for one in list(_all):
+    for one in tuple(_all):
         one.forget(number)
 
 
