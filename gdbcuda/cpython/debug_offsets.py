@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from gdbcuda.cpython.layouts import Layout
+from gdbcuda.cpython.layouts import NOWHERE, Layout
 
 COOKIE = b"xdebugpy"
 SIZE = {(3, 13): 584, (3, 14): 760}  # bytes of the whole table
@@ -36,6 +36,7 @@ def layout(table: bytes, version: tuple[int, int]) -> Layout:
         words[at[name] :] for name in ("runtime", "interpreter", "thread", "frame", "code")
     )
     is_free_threaded = bool(words[2])
+    has_copies = is_free_threaded and version >= (3, 14)
     return Layout(
         version, interpreters=runtime[2], interpreter_next=interpreter[2], interpreter_threads=interpreter[3],
         thread_next=thread[2], thread_pthread=thread[5], thread_native=thread[6], frame_of=(thread[4],),
@@ -45,6 +46,6 @@ def layout(table: bytes, version: tuple[int, int]) -> Layout:
         bytes_size=words[at["bytes"] + 1], bytes_data=words[at["bytes"] + 2],
         text_state=words[at["text"] + 1], text_length=words[at["text"] + 2], text_ascii=words[at["text"] + 3],
         text_compact=words[at["text"] + 3] + 16,
-        state_shift=8 if is_free_threaded and version >= (3, 14) else 2, thread_key=THREAD_KEYS[version],
-        code_mask=CODE_MASKS[version],
+        state_shift=8 if has_copies else 2, thread_key=THREAD_KEYS[version], code_mask=CODE_MASKS[version],
+        frame_copy=frame[7] if has_copies else NOWHERE, code_copies=code[10] if has_copies else NOWHERE,
     )  # fmt: skip

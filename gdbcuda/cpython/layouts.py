@@ -14,7 +14,8 @@ NOWHERE = -1  # this version has no such field
 class Layout(NamedTuple):
     """``thread_key``: where ``_PyRuntime`` has the thread-specific data of a thread's own state, a Py_tss_t.
     ``frame_of``: the offsets that lead from a thread state to its innermost frame, each but the last read as a
-    pointer. ``frame_size`` bytes of a frame hold all that is asked of it."""
+    pointer. ``frame_size`` bytes of a frame hold all that is asked of it. ``frame_copy``: which of the code's copies it
+    runs, ``code_copies``: where these are (free-threaded 3.14: each thread has one)."""
 
     version: tuple[int, int]
     interpreters: int
@@ -47,11 +48,13 @@ class Layout(NamedTuple):
     state_shift: int = 2  # of the kind; the bits "compact" and "ascii" are above it
     thread_key: int = NOWHERE
     code_mask: int = -1  # the bits of the frame's pointer to its code that are the address
+    frame_copy: int = NOWHERE
+    code_copies: int = NOWHERE
 
     @property
     def code_size(self) -> int:
         """Bytes of a code object that hold all that is asked of it."""
-        return max(self.code_qualified_name, self.code_name, self.code_lines) + 8
+        return max(self.code_qualified_name, self.code_name, self.code_lines, self.code_copies) + 8
 
 
 SHAPES = {  # of strings and bytes

@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 NO_LINE = 128  # 3.10: this piece of code has none
+INSTRUCTION = 2  # bytes
 
 
 def line_at(version: tuple[int, int], table: bytes, first: int, position: int) -> int | None:
-    """``position``: bytes from the start of the code. None: that piece of code has no line."""
+    """``position``: bytes from the start of the code. None: that piece of code has no line, or it is none of this
+    code's. Of a frame that has not begun it is before the start, by one instruction."""
+    if position < -INSTRUCTION:
+        return None
     if version >= (3, 11):
         return by_locations(table, first, position)
     return by_ranges(table, first, position) if version == (3, 10) else by_steps(table, first, position)
@@ -40,7 +44,7 @@ def by_ranges(table: bytes, line: int, position: int) -> int | None:
         end += size
         if end > position:
             return None if step == NO_LINE else line
-    return line
+    return None
 
 
 def by_locations(table: bytes, line: int, position: int) -> int | None:
@@ -52,7 +56,7 @@ def by_locations(table: bytes, line: int, position: int) -> int | None:
         end += 2 * ((head & 7) + 1)
         if end > position:
             return None if kind == 15 else line
-    return line
+    return None
 
 
 def step_of(kind: int, data: Iterator[int]) -> int:

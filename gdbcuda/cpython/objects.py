@@ -42,16 +42,19 @@ def bytes_at(memory: Memory, layout: Layout, address: int) -> bytes:
 
 
 class PythonCode(NamedTuple):
-    """A code object. ``start``: where its bytecode begins, 0 where positions are counted from there."""
+    """A code object. ``start``: where its bytecode begins. ``copies``: where it says where its copies do, or 0. (struct
+    _PyCodeArray: how many, then the address of each; the first is that of the code object's own.)"""
 
     file: str
     function: str
     first_line: int
     lines: bytes
     start: int
+    copies: int = 0
 
     def line(self, version: tuple[int, int], position: int) -> int | None:
-        return line_at(version, self.lines, self.first_line, position - self.start)
+        """``position``: bytes from the start of its bytecode, or of a copy of that."""
+        return line_at(version, self.lines, self.first_line, position)
 
 
 class CodeObjects:
@@ -64,7 +67,7 @@ class CodeObjects:
     def at(self, memory: Memory, address: int) -> PythonCode:
         """`Unreadable` where none is."""
         head = memory.read(address, self.size)
-        key = address, head[16:]  # (the first words are the count of references and the type)
+        key = address, head[self.layout.bytes_size :]  # (before it are the counts of references and the type)
         if key not in self.known:
             self.known[key] = self.read(memory, address, head)
         return self.known[key]
@@ -78,4 +81,5 @@ class CodeObjects:
             half(head, one.code_first_line),
             bytes_at(memory, one, word(head, one.code_lines)),
             0 if one.code_start == NOWHERE else address + one.code_start,
+            0 if one.code_copies == NOWHERE else word(head, one.code_copies),
         )

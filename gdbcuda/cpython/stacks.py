@@ -114,19 +114,31 @@ class Interpreter:
         code = self.codes.at(memory, word(data, one.frame_code) & one.code_mask)
         if code.first_line == 0 and owner != OF_GENERATOR and one.version >= (3, 13):
             return  # what calls an __init__ is a frame too
-        found.append(PythonFrame(code.file, self.line(code, data), code.function))
+        found.append(PythonFrame(code.file, self.line(memory, code, data), code.function))
         if one.version == (3, 11) and data[one.frame_owner - 1]:  # is_entry
             mark(found, address)
 
-    def line(self, code: PythonCode, data: bytes) -> int | None:
+    def line(self, memory: Memory, code: PythonCode, data: bytes) -> int | None:
         one = self.layout
         if one.frame_line == NOWHERE:
-            return code.line(one.version, word(data, one.frame_position))
+            start = self.start(memory, code, data)
+            return None if start is None else code.line(one.version, word(data, one.frame_position) - start)
         is_kept = half(data, one.frame_line) if one.version == (3, 10) else word(data, one.frame_trace)
         if is_kept:
             return half(data, one.frame_line)
         unit = 2 if one.version == (3, 10) else 1
         return code.line(one.version, unit * half(data, one.frame_position))
+
+    def start(self, memory: Memory, code: PythonCode, data: bytes) -> int | None:
+        """Where the bytecode that the frame runs begins. None where there is no such copy."""
+        which = 0 if self.layout.frame_copy == NOWHERE else half(data, self.layout.frame_copy)
+        if not which:
+            return code.start
+        with suppress(Unreadable):
+            if 0 < which < MOST_THREADS:
+                copies = memory.read(code.copies, 8 * (which + 2))
+                return word(copies, 8 * (which + 1)) if which < word(copies, 0) else None
+        return None
 
 
 def mark(found: list[PythonFrame], address: int) -> None:

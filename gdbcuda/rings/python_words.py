@@ -35,6 +35,7 @@ def fields(one: Layout) -> dict[str, int]:
         "TEXT_LENGTH": one.text_length, "TEXT_STATE": one.text_state, "TEXT_ASCII": one.text_ascii,
         "TEXT_COMPACT": one.text_compact, "STATE_SHIFT": one.state_shift,
         "INTERPRETERS": one.interpreters, "THREADS": one.interpreter_threads, "NEXT": one.thread_next,
+        "COPY": one.frame_copy, "COPIES": one.code_copies,
     }  # fmt: skip
 
 

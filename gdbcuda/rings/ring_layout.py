@@ -123,13 +123,13 @@ PYTHON_SYMBOL, MOST_TOLD = "gdbcuda_python_v1", 16 << 20
 PYTHON_FIELDS = ("FRAME", "THROUGH", "PTHREAD", "KEY", "FRAME_SIZE", "PREVIOUS", "CODE", "POSITION", "OWNER",
                  "CODE_MASK", "CODE_START", "CODE_FILE", "CODE_NAME", "CODE_FIRST_LINE", "CODE_LINES",
                  "CODE_OBJECT_SIZE", "BYTES_SIZE", "BYTES_DATA", "TEXT_LENGTH", "TEXT_STATE", "TEXT_ASCII",
-                 "TEXT_COMPACT", "STATE_SHIFT", "INTERPRETERS", "THREADS", "NEXT")  # fmt: skip
+                 "TEXT_COMPACT", "STATE_SHIFT", "INTERPRETERS", "THREADS", "NEXT", "COPY", "COPIES")  # fmt: skip
 PYTHON = offsets("RUNTIME", "VERSION", "SALT", "NAMES", "NAMES_SIZE", "TOLD", "TOLD_SIZE", *PYTHON_FIELDS)
-IS_PYTHON, MOST_PYTHON = 1 << 63, 128
+IS_PYTHON, MOST_PYTHON, NOWHERE_KNOWN = 1 << 63, 128, 1 << 30
 
 # The file of a trace folder with what these ids mean. A stack: MAGIC_STACK, its id, how many frames, and of each the
-# id of its code and where it is in it. Code: this, then the file's and the function's name, characters of KIND bytes,
-# and the table of its lines; sizes are bytes.
+# id of its code and where it is in it, NOWHERE_KNOWN where that is not known. Code: this, then the file's and the
+# function's name, characters of KIND bytes, and the table of its lines; sizes are bytes.
 PYTHON_STACKS = "stacks.python"
 TOLD = offsets("MAGIC", "ID", "VERSION", "LINE", "FILE_KIND", "FILE_SIZE", "NAME_KIND", "NAME_SIZE", "LINES_SIZE")
 MAGIC_STACK, MAGIC_CODE = (int.from_bytes(one, "little") for one in (b"\0pystack", b"\0pycode\0"))
@@ -155,8 +155,8 @@ NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WOR
            "RING_RECORD", "MORE_ROOM", "PAST_ROOM", "STACK_BIT", "FLOATS_BIT", "OUTS_BIT", "INS_BIT", "CALLERS_BIT",
            "HAS_OUT_BIT", "PLACE_BIT", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN", "NOT_READ", "MOST_MAPS",
            "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER", "A_FILTER", "PAST_LIBC",
-           "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON", "MOST_TOLD", "MAGIC_STACK",
-           "MAGIC_CODE")  # fmt: skip
+           "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON", "NOWHERE_KNOWN", "MOST_TOLD",
+           "MAGIC_STACK", "MAGIC_CODE")  # fmt: skip
 
 
 def header() -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 from gdbcuda.cpython.line_tables import line_at
 from gdbcuda.cpython.objects import KINDS
 from gdbcuda.cpython.stacks import PythonFrame
-from gdbcuda.rings.ring_layout import MAGIC_CODE, MAGIC_STACK, MOST_PYTHON, TOLD, WORD
+from gdbcuda.rings.ring_layout import MAGIC_CODE, MAGIC_STACK, MOST_PYTHON, NOWHERE_KNOWN, TOLD, WORD
 
 HEADS = {MAGIC_STACK: 3, MAGIC_CODE: TOLD["SIZE"]}  # words
 MOST_BYTES = 1 << 21  # of one entry
@@ -24,9 +24,12 @@ class ToldCode:
         self.version = head[TOLD["VERSION"]] >> 8, head[TOLD["VERSION"]] & 255
 
     def frame(self, position: int) -> PythonFrame:
-        first = self.head[TOLD["LINE"]]
-        return PythonFrame(self.file, line_at(self.version, self.lines, first, position * UNIT.get(self.version, 1)),
-                           self.name)  # fmt: skip
+        return PythonFrame(self.file, self.line(position), self.name)
+
+    def line(self, position: int) -> int | None:
+        if position == NOWHERE_KNOWN:
+            return None
+        return line_at(self.version, self.lines, self.head[TOLD["LINE"]], position * UNIT.get(self.version, 1))
 
     @property
     def is_frame(self) -> bool:

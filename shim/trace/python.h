@@ -47,7 +47,8 @@ static inline word word_at(const char *from, word offset)
 const char *python_bytes(struct python_reader *reader, word from, word size, struct python_part *part);
 const char *python_seen(struct python_reader *reader, word from, word size, struct python_part *part);
 word python_word(struct python_reader *reader, word from);
-word python_position(const word *python, const char *frame, word code);
+/* Bytes from the start of the bytecode (3.10: of two), NOWHERE_KNOWN where it is not there. */
+word python_position(struct python_reader *reader, const char *frame, word code);
 /* Where the characters of a str are, and of how many bytes each is one. */
 struct iovec python_text(struct python_reader *reader, word object, word *kind);
 struct iovec python_table(struct python_reader *reader, word object);

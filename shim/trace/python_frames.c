@@ -5,7 +5,6 @@
 #define MOST_KEYS 32ul     /* of pthread_key_create, in the thread control block */
 #define KEYS_AT 0x310ul    /* glibc: struct pthread.specific_1stblock, each a number and a value */
 #define MOST_THREADS 1024ul
-#define MOST_POSITION (1ul << 30)
 #define OF_C 3             /* the owner of frames that only mark where C called the interpreter */
 
 /* gdbcuda/cpython/autograd.py has the same. */
@@ -120,10 +119,9 @@ static word frames_from(struct python_reader *reader, word *frame, word *frames,
         const char *seen_code = python_seen(reader, code, python[PYTHON_CODE_OBJECT_SIZE], &of_code);
         if (!seen_code)
             break;
-        word position = python_position(python, seen, code);
         codes[count] = code;
         frames[2 * count] = python_code_id(python, seen_code, code);
-        frames[2 * count++ + 1] = position < MOST_POSITION ? position : 0;
+        frames[2 * count++ + 1] = python_position(reader, seen, code);
     }
     return count;
 }

@@ -11,6 +11,7 @@
 #define USER (1ul << 47)
 #define MOST_TABLE (1ul << 20)
 #define MOST_NAME 1024ul
+#define INSTRUCTION 2 /* bytes */
 
 static word pages[1 << PAGES_BITS];
 
@@ -72,12 +73,29 @@ word python_word(struct python_reader *reader, word from)
     return seen ? word_at(seen, 0) : 0;
 }
 
-word python_position(const word *python, const char *frame, word code)
+/* Where the bytecode that the frame runs begins: in the code object, or in this thread's copy of it. 0: not known. */
+static word start_of(struct python_reader *reader, const char *frame, word code)
 {
-    word found = word_at(frame, python[PYTHON_POSITION] & ~7ul);
-    if (python[PYTHON_CODE_START] != NONE)
-        return found - code - python[PYTHON_CODE_START];
-    return python[PYTHON_POSITION] & 4 ? found >> 32 : (unsigned)found;
+    const word *python = reader->python;
+    unsigned which = python[PYTHON_COPY] == NONE ? 0 : (unsigned)word_at(frame, python[PYTHON_COPY]);
+    if (!which)
+        return code + python[PYTHON_CODE_START];
+    word copies = python_word(reader, code + python[PYTHON_COPIES]);
+    return which < python_word(reader, copies) ? python_word(reader, copies + (1 + which) * sizeof(word)) : 0;
+}
+
+word python_position(struct python_reader *reader, const char *frame, word code)
+{
+    const word *python = reader->python;
+    word at = word_at(frame, python[PYTHON_POSITION] & ~7ul);
+    long found = (int)(python[PYTHON_POSITION] & 4 ? at >> 32 : at);
+    if (python[PYTHON_CODE_START] != NONE) {
+        word start = start_of(reader, frame, code);
+        found = start ? (long)(at - start) : NOWHERE_KNOWN;
+    }
+    if (found < 0 && found >= -INSTRUCTION) /* a frame that has not begun */
+        return 0;
+    return found < 0 || found > NOWHERE_KNOWN ? NOWHERE_KNOWN : (word)found;
 }
 
 struct iovec python_text(struct python_reader *reader, word object, word *kind)

@@ -14,17 +14,19 @@ from typing import NamedTuple
 
 import interpreters_here
 import pytest
-from interpreters_here import MINORS
+from interpreters_here import MINORS, WITHOUT_GIL
 from process_memory import AT_PHDR, AT_PHNUM, ProcessMemory, auxiliary
 
 from gdbcuda.cpython.interpreters import interpreter
+from gdbcuda.cpython.layouts import KNOWN
+from gdbcuda.cpython.objects import PythonCode
 from gdbcuda.cpython.stacks import Interpreter, PythonStack
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import image
 from gdbcuda.memory import DictMemory
 
 PROGRAM = Path(__file__).resolve().parent / "python_stacks.py"
-HERE = interpreters_here.found()
+HERE = {**interpreters_here.found(), **interpreters_here.without_gil()}
 
 
 class Standing(NamedTuple):
@@ -52,7 +54,7 @@ def read_interpreter(memory: ProcessMemory, pid: int) -> Interpreter:
     return found
 
 
-@pytest.fixture(scope="module", params=[f"3.{minor}" for minor in MINORS])
+@pytest.fixture(scope="module", params=[*(f"3.{minor}" for minor in MINORS), *WITHOUT_GIL])
 def standing(request: pytest.FixtureRequest) -> Iterator[Standing]:
     if request.param not in HERE:
         pytest.skip(f"no Python {request.param} on this machine")
@@ -112,6 +114,32 @@ def test_damaged_memory_gives_less_and_no_fault(standing: Standing) -> None:
             stacks = [fresh.stack(memory, one) for one in fresh.threads(memory)]
             cut += any(not one.is_whole for one in stacks)
     assert cut
+
+
+@pytest.mark.parametrize(
+    ("which", "position", "line"),
+    [
+        (0, 0x3100, 41),
+        (0, 0x3102, 42),
+        (0, 0x30FE, 41),  # it has not begun
+        (0, 0x3104, None),  # behind its end
+        (0, 0x30FC, None),
+        (0, 0x5002, None),  # in a copy that is not the frame's
+        (1, 0x5002, 42),
+        (1, 0x3102, None),
+        (2, 0x5002, None),  # there is no such copy
+        (-1, 0x5002, None),
+    ],
+)
+def test_a_line_is_told_of_the_bytecode_that_the_frame_runs(which: int, position: int, line: int | None) -> None:
+    """Without GIL each thread has a copy of it, since 3.14. What lies in none has no line rather than the next one."""
+    layout = KNOWN[(3, 12)]._replace(version=(3, 14), frame_copy=8, code_copies=16)
+    code = PythonCode("train.py", "step", 41, bytes([0xE8, 0, 0xE8, 2]), 0x3100, 0x4000)  # two instructions
+    memory = DictMemory({0x4000: struct.pack("<4Q", 2, 0x3100, 0x5000, 0x3100)})
+    frame = bytearray(layout.frame_size)
+    struct.pack_into("<i", frame, 8, which)
+    struct.pack_into("<Q", frame, layout.frame_position, position)
+    assert Interpreter(0x1000, layout).line(memory, code, bytes(frame)) == line
 
 
 def test_another_version_is_not_guessed_at() -> None:

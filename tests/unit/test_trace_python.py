@@ -21,6 +21,7 @@ from gdbcuda.rings.trace_python import PythonStacks
 __all__ = ["trace"]  # the fixture
 pytestmark = needs_recorder
 HERE = interpreters_here.found()
+EVERY = {**HERE, **interpreters_here.without_gil()}
 ANY = next(iter(HERE.values()))
 PROGRAM = """
 import ctypes, functools, json, os, sys, threading, traceback
@@ -108,9 +109,9 @@ def frames_of(call: dict[str, Any]) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("options", [(), ("--all",)])
-@pytest.mark.parametrize("version", HERE)
+@pytest.mark.parametrize("version", EVERY)
 def test_as_python_itself_says(trace: Trace, tmp_path: Path, version: str, options: tuple[str, ...]) -> None:
-    found = trace(HERE[version], str(script(tmp_path)), options=("--python", *options), PYTHONWARNINGS="ignore")
+    found = trace(EVERY[version], str(script(tmp_path)), options=("--python", *options), PYTHONWARNINGS="ignore")
     assert (found.done.returncode, found.done.stderr) == (0, "")
     child, parent = map(json.loads, found.done.stdout.splitlines())
     calls = [one for one in found.calls() if one["name"] == "cuMemAlloc_v2"]
