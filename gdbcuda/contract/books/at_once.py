@@ -17,7 +17,7 @@ from gdbcuda.contract.registry import Broken
 from gdbcuda.text.units import human
 
 SHARES = {2: 60, 8: 30, 64: 10}  # threads, and how many percent of the limit each asks for: not all may have them
-ROUNDS = {2: 300, 8: 100, 64: 30}
+ROUNDS = {2: 600, 8: 100, 64: 30}
 ROOM = 16  # times the limit: the device that all of them fit into
 SECONDS_BACK = 5.0  # in which the share of a dead process has to be back
 SECONDS_NEXT = 1.0  # in which a process has to do its work that comes after a killed one

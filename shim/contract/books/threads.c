@@ -10,8 +10,8 @@ static pthread_barrier_t line;
 static int rounds;
 static size_t size, granted, most;
 static int threads;
-enum { MOST = 64 };
-
+enum { MOST = 64, LONGEST_SPIN = 20000 };
+static long arrived;
 
 /* HELPERS */
 
@@ -28,6 +28,16 @@ static void step(int number, long result)
     numbers();
 }
 
+/* A barrier wakes threads one after the other, microseconds apart: a look at the limit is over by then. Who is awake waits
+   for the others without sleeping, if they come soon. */
+static void start_together(int round)
+{
+    long all = (round + 1L) * threads;
+    __atomic_fetch_add(&arrived, 1, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < LONGEST_SPIN && __atomic_load_n(&arrived, __ATOMIC_ACQUIRE) < all; i++)
+        ;
+}
+
 /* A round is what happens between three waits: all ask, all have been answered, all have given back what the next thread
    got. */
 static void *ask(void *number)
@@ -37,6 +47,7 @@ static void *ask(void *number)
     for (int round = 0; round < rounds; round++) {
         BLOCK block = 0;
         pthread_barrier_wait(&line);
+        start_together(round);
         int has = ALLOCATE == 0;
         if (has)
             __atomic_fetch_add(&granted, size, __ATOMIC_SEQ_CST);
