@@ -160,7 +160,11 @@ const hook = [...$("keys").children].find(one => one.textContent === "hook");
 const shown = () => [$("functions").tBodies[0].rows.length, $("errors").tBodies[0].rows.length];
 hook.click(); said.off = [hook.className, ...shown()]; hook.click(); said.on = shown();
 const failed = [...$("keys").children].find(one => one.textContent === "failed");
-failed.click(); said.not_failed = shown(); failed.click();
+$("errors").tBodies[0].rows[0].click();
+failed.click(); said.not_failed = shown();
+const marked = String(drawn()); press("Escape"); said.unmarked = marked === String(drawn());
+failed.click(); $("errors").tBodies[0].rows[0].click(); press("ArrowUp"); failed.click(); press("ArrowDown");
+said.passed_by = $("call").textContent; failed.click();
 const pixels = lanes.getContext("2d").getImageData(0, 0, lanes.width, lanes.height).data;
 said.colours = new Set(new Uint32Array(pixels.buffer)).size;
 document.title = "said:" + JSON.stringify(said);
@@ -192,7 +196,8 @@ def test_in_a_browser(page: Path) -> None:
     assert said["error"].endswith("\n  from load_model at model.c:7") and said["down"] == said["error"]
     assert said["none"] == "" and said["up"].startswith("#3 cuMemFree_v2(") and said["moved"]
     assert said["off"] == ["off", 0, 0] and said["on"] == [1, 1], "what has failed is of its layer as well"
-    assert said["not_failed"] == [1, 0]
+    assert said["not_failed"] == [1, 0] and said["unmarked"], "a call that is not shown is not marked"
+    assert said["passed_by"].startswith("#3 cuMemFree_v2("), "keys pass by what is not shown"
 
 
 def image_data(png: bytes) -> Iterator[bytes]:
