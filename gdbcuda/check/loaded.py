@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from gdbcuda.api import vendor
 from gdbcuda.check.finding import Finding
+from gdbcuda.files import places
 from gdbcuda.linkage import Linkage
 from gdbcuda.routes import answering, collect, verdicts
 from gdbcuda.routes.snapshot import ProcessSnapshot
 from gdbcuda.text.sentences import some
 
+OWN = (places.AGENT, places.TRACER)  # they export nothing that a program looks for
 PRELOAD_AGAIN = "start it through cuda-load, which leaves the rest of the environment alone"
 
 
@@ -115,7 +117,7 @@ def in_place(snapshot: ProcessSnapshot, facts: Facts, hook: Linkage) -> Finding:
                        "functions called by name are never looked for in it",
                        f"preload it: cuda-load {snapshot.file_of(hook)}",
                        "the hook is inert for calls by name")  # fmt: skip
-    before = startup[1 : startup.index(hook)]
+    before = [one for one in startup[1 : startup.index(hook)] if base(snapshot.file_of(one)) not in OWN]
     strangers = [snapshot.name_of(one) for one in before if is_stranger(snapshot, facts, one)]
     place = f"{name} is mapped at {hook.image.base:#x}"
     if strangers:

@@ -60,7 +60,8 @@ def references(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> li
 def references_where(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str], is_wanted: Wanted) -> list[Route]:
     slots = asker.slots(names)
     values = slot_values(snapshot.memory, slots) if slots else {}
-    found = [(slot, values[slot.address]) for slot in slots if slot.address in values]
+    found = [(slot, snapshot.recorded.get(values[slot.address], values[slot.address]))
+             for slot in slots if slot.address in values]  # fmt: skip
     return [reference(snapshot, asker, *one) for one in found if is_wanted(snapshot, asker, *one)]
 
 
@@ -110,7 +111,8 @@ def pointers(snapshot: ProcessSnapshot, asker: Linkage, names: Set[str]) -> list
     cuGetProcAddress, and a hook library's own way to the real functions."""
     own = {slot.address for slot in asker.slots(snapshot.api_names)}
     found = []
-    for address, value in words(snapshot, asker):
+    for address, stored in words(snapshot, asker):
+        value = snapshot.recorded.get(stored, stored)
         known = snapshot.functions.get(value)
         if known and address not in own and not asker.image.holds(value) and not names.isdisjoint(known):
             found.append(pointer(snapshot, asker, address, next(n for n in known if n in names), value))

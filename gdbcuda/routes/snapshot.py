@@ -12,6 +12,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Definition, Linkage, Linkages
 from gdbcuda.machine import entry_jump
 from gdbcuda.memory import Memory
+from gdbcuda.routes import recorder_slots
 from gdbcuda.text.sentences import short_paths
 
 LOADERS_RESOLVERS = ("dlsym", "dlvsym", "__libc_dlsym", "_dl_sym")
@@ -126,10 +127,16 @@ class ProcessSnapshot:
         """Every API function that the hook, the runtime and the driver export, by address."""
         return self.definitions(self.api_names, self.in_layer("hook", *VENDORS))
 
+    @cached_property
+    def recorded(self) -> dict[int, int]:
+        """What our own recorder has put in the place of functions: it calls just these, so they are what is reached."""
+        return recorder_slots.stands_for(self.objects, self.memory)
+
     def reached(self, address: int, is_final: bool = False) -> Reached | None:
         """The code there, behind the jump of an overwritten entry unless the address ``is_final``; None for NULL."""
         if not address:
             return None
+        address = self.recorded.get(address, address)
         address = address if is_final else self.behind_patch(address)
         holder = self.objects.holder(address)
         if holder is None:
