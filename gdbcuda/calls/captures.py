@@ -19,6 +19,11 @@ BEGINS, ENDS, RECORDS, WAITS = "StreamBeginCapture", "StreamEndCapture", "EventR
 Handle = tuple[Process, str]
 
 
+def bounds(symbol: str) -> bool:
+    """A function that begins or ends a capture: a log without it cannot tell a captured call."""
+    return BEGINS in symbol or ENDS in symbol
+
+
 class Captures:
     """``streams`` and ``events``: those of captures that go on, with the stream that each capture began with."""
 

@@ -94,6 +94,36 @@ def test_the_programs_own_memory_is_no_freed_block(scenario: Scenario, shim: Pat
     assert re.search(r"cuMemcpy .*\b50\b", text), text
 
 
+CAPTURES = """
+typedef void *handle;
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(handle *, int), cuCtxSetCurrent(handle);
+int cuStreamCreate(handle *, unsigned), cuStreamBeginCapture_v2(handle, int), cuStreamEndCapture(handle, handle *);
+int cuMemAllocAsync(unsigned long long *, unsigned long, handle);
+int main(void)
+{
+    unsigned long long block;
+    handle context, stream, graph;
+    cuInit(0);
+    cuDevicePrimaryCtxRetain(&context, 0);
+    cuCtxSetCurrent(context);
+    cuStreamCreate(&stream, 0);
+    cuMemAllocAsync(&block, 1000, stream);
+    cuStreamBeginCapture_v2(stream, 0);
+    cuMemAllocAsync(&block, 2000, stream);
+    cuStreamEndCapture(stream, &graph);
+    cuMemAllocAsync(&block, 3000, stream);
+    return 0;
+}
+"""
+
+
+def test_what_goes_into_a_graph_is_told_of_memory_too(scenario: Scenario, shim: Path, compile_c) -> None:
+    program = compile_c("captures", CAPTURES, f"-L{shim}/standin", "-lcuda")
+    text = scenario.run(program, "cuda-log start --memory", "RUN", "cuda-log show cuMemAllocAsync", hook=None)
+    shown = re.findall(r"cuMemAllocAsync\(.*bytesize=(\d+).*= CUDA_SUCCESS( captured by 0x)?", text)
+    assert shown == [("1000", ""), ("2000", " captured by 0x"), ("3000", "")], text
+
+
 ONLY_ALLOCATES = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -142,8 +142,9 @@ def make_wish(wanted: StartOptions) -> RecordWish:
     symbols = {f.symbol for pattern in wanted.function for f in table.find(pattern) or names.unknown(pattern, table)}
     if wanted.memory:
         from gdbcuda import ledger
+        from gdbcuda.calls import captures
 
-        symbols |= {f.symbol for f in table.functions.values() if ledger.matters(f)}
+        symbols |= {f.symbol for f in table.functions.values() if ledger.matters(f) or captures.bounds(f.symbol)}
     releases = frozenset() if wanted.callers or wanted.condition else unnamed_releases(symbols)
     symbols = symbols | releases or recorded_symbols(table)
     condition = parsed(wanted.condition, wanted.function, symbols) if wanted.condition else None
