@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from gdbcuda.calls.text import duration
-from gdbcuda.compare.compare_text import AbReport, costs, signed, verdict
+from gdbcuda.compare.compare_text import AbReport, costs, left_out, signed, verdict
 from gdbcuda.compare.findings import Difference
 from gdbcuda.text.printable import visible
 
@@ -33,7 +33,7 @@ def page(report: AbReport) -> str:
         f"<p{role}>{text(verdict(report))}</p>",
         listed("What the program sees", seen), listed("What the driver is asked", asked),
         listed("Allowed", report.allowed),
-        *(f"<p>{text(line)}</p>" for line in costs(report).splitlines()),
+        *(f"<p>{text(line)}</p>" for line in (left_out(report) + "\n" + costs(report)).splitlines() if line),
         table("Time of a call", ("function", *NUMBERS[1:]), [[text(cell) for cell in row] for row in times]),
     ]  # fmt: skip
     title = f"<title>gdbcuda ab {text(report.program)}</title>"

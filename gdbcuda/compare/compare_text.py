@@ -40,6 +40,7 @@ class AbReport:
     memory: OwnMemory
     unused: list[str] = field(default_factory=list)
     is_blind: bool = False
+    left_out: list[str] = field(default_factory=list)  # kinds that differ between runs without the hook library
 
     @property
     def status(self) -> int:
@@ -49,7 +50,8 @@ class AbReport:
 def text(report: AbReport, is_all: bool) -> str:
     seen, asked = ([one for one in report.found if one.is_drivers == is_it] for is_it in (False, True))
     parts = [verdict(report), listed("What the program sees", seen, is_all),
-             listed("What the driver is asked", asked, is_all), BLIND if report.is_blind else "", costs(report),
+             listed("What the driver is asked", asked, is_all), BLIND if report.is_blind else "",
+             left_out(report), costs(report),
              timed(report.times, is_all), unused(report.unused)]  # fmt: skip
     return "\n\n".join(filter(None, parts))
 
@@ -72,6 +74,12 @@ def listed(title: str, found: Sequence[Difference], is_all: bool) -> str:
             lines.append(f"      {visible(one.example)}")
     more = len(found) - len(shown)
     return "\n".join([*lines, *([f"  ... and {more} more: --all"] if more else [])])
+
+
+def left_out(report: AbReport) -> str:
+    """So that nobody takes for the same what was not compared."""
+    kinds = [f"  {visible(one)}" for one in report.left_out]
+    return "\n".join([f"Left out, for it differs {report.labels[0]} too", *kinds]) if kinds else ""
 
 
 def costs(report: AbReport) -> str:
@@ -107,7 +115,7 @@ def data(report: AbReport) -> dict[str, Any]:
                  for label, one, calls in zip(report.labels, report.outcomes, report.calls)],
         "differences": [of_difference(one) for one in report.found],
         "allowed": [of_difference(one) for one in report.allowed],
-        "not_seen": report.unused,
+        "not_seen": report.unused, "left_out": report.left_out,
         "device_memory": report.memory._asdict(),
         "times": [one._asdict() for one in report.times],
     }  # fmt: skip

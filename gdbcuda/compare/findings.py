@@ -14,6 +14,7 @@ from gdbcuda.files import user_files
 MOST_VALUES = 4  # different pairs of values that are a line each
 ANYTHING = "*"
 OUTPUTS = ("stdout", "stderr")
+CALL = re.compile(r"call (added|dropped|reordered) ")
 
 
 class Difference(NamedTuple):
@@ -28,7 +29,10 @@ class Difference(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Without the values, which may be others each time; of an output without the second run's line."""
+        """Without the values, which may be others each time; of an output without the second run's line. Who has more
+        calls may be the other one each time."""
+        if CALL.match(self.line):
+            return f"number and order of calls: {self.about}"
         return self.line.partition(" -> ")[0] if self.about in OUTPUTS else self.line.partition(": ")[0]
 
     def text(self) -> str:

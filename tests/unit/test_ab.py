@@ -23,6 +23,26 @@ COUNTING = """
 #include "gdbcuda_api.h"
 int main(void) { cuInit(0), cuMemFree_v2(1); printf("%d\\n", getpid() ^ 123456789); }
 """
+# So many questions in each of its runs.
+VARYING = """
+#include <stdio.h>
+#include "gdbcuda_api.h"
+int main(int count, char **words)
+{
+    int runs[] = {QUESTIONS}, number = 0;
+    char path[4096];
+    snprintf(path, sizeof path, "%s.run", words[0]);
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%d", &number) == 1)
+        fclose(file);
+    fprintf(file = fopen(path, "w"), "%d", number + 1);
+    fclose(file);
+    cuInit(0);
+    for (int i = 0, version; i < runs[number]; i++)
+        cuDriverGetVersion(&version);
+    return 0;
+}
+"""
 MISSING = "stdout line missing: pid (pid): 0 1 0x…, took … ms, "
 FOUND = {
     "right": {},
@@ -228,6 +248,30 @@ def test_what_differs_without_a_hook_as_well(files: AbFiles) -> None:
     line, said = files.differences("--hook", hook, program=program)
     assert line.startswith("stdout line: 12") and said == "stderr line added: freed"
     assert files.differences("--hook", hook, "--twice", program=program) == {said: 1}
+
+
+@pytest.mark.parametrize(
+    ("questions", "again", "expected"),
+    [
+        ("2, 3, 2", [], ["call added cuDriverGetVersion"]),
+        ("2, 3, 1", ["--twice"], []),  # by itself it calls less often then, with the hook library more often
+        ("2, 3, 2", ["--twice"], ["call added cuDriverGetVersion"]),
+        ("2, 3, 2, 4", ["--repeat", "2"], []),
+    ],
+)
+def test_calls_that_differ_by_chance(files: AbFiles, questions: str, again: list[str], expected: list[str]) -> None:
+    program = files.built("varying", VARYING.replace("QUESTIONS", questions), f"-L{files.shim}/standin", "-lcuda")
+    program.with_name("varying.run").unlink(missing_ok=True)
+    found = files.data("--hook", files.hook("right"), *again, program=program)
+    assert [one["difference"] for one in found["differences"] if one["about"] != "hook library"] == expected
+    assert found["left_out"] == ([] if expected else ["number and order of calls: cuDriverGetVersion"])
+
+
+def test_what_is_left_out_is_said(files: AbFiles, tmp_path: Path) -> None:
+    program = files.built("counting", COUNTING, f"-L{files.shim}/standin", "-lcuda")
+    done = files.ab("--hook", files.hook("right"), "--twice", "--report", tmp_path / "page.html", program=program)
+    assert re.search(r"Left out, for it differs without it too\n  stdout line: \d+\n", done.stdout), done.stdout
+    assert "Left out, for it differs without it too" in (tmp_path / "page.html").read_text()
 
 
 def test_by_stops(files: AbFiles) -> None:

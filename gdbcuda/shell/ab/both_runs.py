@@ -61,10 +61,10 @@ def compared(wanted: AbOptions, words: Sequence[str], given: Mapping[str, str], 
             runs, sides = both(plans, folder, stdin)
             found = Comparison(*sides)
         unsteady: set[str] = set()
-        if wanted.twice:
-            again = running.run(with_limit(plans[0], runs[0]), os.path.join(folder, AGAIN), stdin)
+        for number in range(wanted.repeat or int(wanted.twice)):
+            again = running.run(with_limit(plans[0], runs[0]), os.path.join(folder, f"{AGAIN}{number or ''}"), stdin)
             by_itself = differences(Comparison(sides[0], side(again)), (seen(runs[0], sides[0]), again.outcome))
-            unsteady = {one.kind for one in by_itself}
+            unsteady.update(one.kind for one in by_itself)
         return report(runs, found, allowed, unsteady)
 
 
@@ -149,7 +149,9 @@ def report(runs: Sequence[RecordedRun], found: Comparison, allowed: Allowed, uns
     outcomes = seen(runs[0], sides[0]), seen(runs[1], sides[1])
     memory = costs.own_memory(found.extra, sides[1])
     costs.note_memory(memory, found.findings)
-    all_found = [one for one in differences(found, outcomes) if one.kind not in unsteady]
+    every = differences(found, outcomes)
+    all_found = [one for one in every if one.kind not in unsteady]
+    left_out = sorted({one.kind for one in every} & unsteady)
     meant = [one for one in all_found if allowed.holds(one)]
     names = Counter(one.ours.name for one in found.both)
     labels = [label(one.plan) for one in runs]
@@ -158,7 +160,7 @@ def report(runs: Sequence[RecordedRun], found: Comparison, allowed: Allowed, uns
     return AbReport(
         os.path.basename(runs[0].plan.words[0]), (labels[0], labels[1]), outcomes,
         (sides[0].count(), sides[1].count()), names, [one for one in all_found if one not in meant], meant,
-        costs.times(found.both), memory, allowed.unused, found.is_blind,
+        costs.times(found.both), memory, allowed.unused, found.is_blind, left_out,
     )  # fmt: skip
 
 

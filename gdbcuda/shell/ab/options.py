@@ -19,6 +19,7 @@ class AbOptions(Coloured):
     junit: str | None = option(FILE, "write a report for CI")
     report: str | None = option(FILE, "write a page of HTML")
     twice: bool = flag("run the first twice: what differs there as well, the hook library has not changed")
+    repeat: int = option(NUMBER, "as --twice, with so many runs more", default=0)
     limit: float | None = option(TIME, "so long a run may take (default: the second ten times the first and a minute)",
                                  "--timeout")  # fmt: skip
     way: str = option(one_of(AUTO, RECORDER, STOPS), "how calls are recorded (default: by the recorder where it works)",
