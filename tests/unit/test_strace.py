@@ -66,6 +66,7 @@ def test_numbers_without_a_name_stay_numbers() -> None:
     assert ioctls.name(0x5401, "/dev/pts/0") == "ioctl 0x5401"
     assert ioctls.name(9999, "/dev/nvidia-uvm") == "UVM ioctl 9999"
     assert ioctls.name(0xC0104629, "/dev/nvidia3") == "NV_ESC_RM_FREE"
+    assert ioctls.name(0xC23046D7, "/dev/nvidia0") == "NV_ESC_NUMA_INFO"  # of driver 580 on an H100
 
 
 def test_lines_that_are_anything() -> None:
