@@ -44,9 +44,12 @@ def is_meant(frame: PythonFrame, word: str) -> bool:
 
 
 def is_in_module(frame: PythonFrame, word: str) -> bool:
-    """ "torch.nn" means torch/nn.py and what is in torch/nn/."""
+    """ "torch.nn" means torch/nn.py and what is in torch/nn/. Where the user's own packages begin only sys.path knows:
+    of those two names in a row are enough."""
     path = word.replace(".", "/")
-    return f"{short_file(frame).removesuffix('.py')}/".startswith(f"{path}/")
+    if f"{short_file(frame).removesuffix('.py')}/".startswith(f"{path}/"):
+        return True
+    return "." in word and is_own(frame) and f"/{path}/" in f"{frame.file.removesuffix('.py')}/"
 
 
 def text(frame: PythonFrame) -> str:
