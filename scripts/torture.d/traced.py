@@ -126,7 +126,7 @@ def of_calls(build: Build, session: Session, run: Outcome) -> list[Difference]:
     names = build.names if not parts & UNSURE else []
     found = [Difference("log", f"{recorded[name]} calls of {name} recorded, of {made[name]}")
              for name in names if recorded[name] > made[name]]  # fmt: skip
-    if session.start == "traced" and not parts & CONFINED and "were overwritten" not in run.text:
+    if session.start == "traced" and not parts & CONFINED and "overwritten" not in run.text:
         is_late = build.way == "late"
         plt = through_plt(build)
         # The first is the one that "patches" overwrites: in a program at a fixed place that is its own PLT's entry.
