@@ -17,7 +17,7 @@ from gdbcuda.live.placing import link
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt.command import command, need
 from gdbcuda.live.recording import call_log, fast
-from gdbcuda.rings.ring_functions import recorded_symbols
+from gdbcuda.rings import ring_functions
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def make_wish(wanted: StartOptions) -> RecordWish:
 
         symbols |= {f.symbol for f in table.functions.values() if ledger.matters(f) or captures.bounds(f.symbol)}
     releases = frozenset() if wanted.callers or wanted.condition else unnamed_releases(symbols)
-    symbols = symbols | releases or recorded_symbols(table)
+    symbols = symbols | releases or ring_functions.recorded_symbols(table)
     condition = parsed(wanted.condition, wanted.function, symbols) if wanted.condition else None
     if condition is not None:
         symbols = {symbol for symbol in symbols if condition.fits(symbol)}

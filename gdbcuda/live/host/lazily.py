@@ -27,6 +27,7 @@ MODULES = (
     "gdbcuda.manual.pages",
     "gdbcuda.manual.plain",
     "gdbcuda.manual.search",
+    "gdbcuda.rings.ring_functions",
     "gdbcuda.live.guarding.guards",
     "gdbcuda.live.guarding.lost_stacks",
     "gdbcuda.live.recording.call_log",
