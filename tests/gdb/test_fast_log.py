@@ -196,7 +196,7 @@ def test_a_gdbserver_that_starts_the_program_preloads_it(local: Scenario) -> Non
 def test_what_a_far_machine_lacks_is_one_line(local: Scenario) -> None:
     program = f"import os; os.execv({str(local.sample('threads'))!r}, ['threads', '1', '100000000'])"
     hide = "python import gdbcuda.live.process as one; one.is_there = lambda name: False"
-    start = f"python import subprocess; p = subprocess.Popen(['python3', '-c', {program!r}])"
+    start = f"python import subprocess; p = subprocess.Popen(['env', '-u', 'PYTHONHOME', 'python3', '-c', {program!r}])"
     attach = "python import time; time.sleep(1); gdb.execute(f'target remote | gdbserver --once --attach - {p.pid}')"
     words = (hide, start, attach, "cuda-log start --fast", "kill", "python p.wait()")
     text = local.run("threads", *words, hook=None)

@@ -23,10 +23,10 @@ def odd_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_copy_says_what_a_gdb_of_its_own_says(local: Scenario, odd_folder: None) -> None:
-    said = []
+    said, own = [], ("COLUMNS=", "LINES=", "PWD=", "[Inferior 1")  # the third: of a gdb that a shell starts
     for words in (WORDS, (*WORDS, *["echo"] * PLACES)):  # too many: that is a gdb of its own
         text = local.run("test_alloc", *words, arguments=("3", "two words"))
-        said.append([line for line in text.splitlines() if not line.startswith(("COLUMNS=", "LINES=", "[Inferior 1"))])
+        said.append([line for line in text.splitlines() if not line.startswith(own)])
     assert said[0] == said[1]
     assert "Breakpoint 1.2, " in "\n".join(said[0]) and 'Undefined command: "no-such-command".  Try "help".' in said[0]
 
@@ -34,7 +34,7 @@ def test_a_copy_says_what_a_gdb_of_its_own_says(local: Scenario, odd_folder: Non
 def test_the_next_copy_knows_nothing_of_it(local: Scenario) -> None:
     local.run("test_alloc", "cuda-break cuMemAlloc", "set cuda-debug on", "python os = 5", "python import this", "run")
     text = local.run(None, "info breakpoints", "show cuda-debug", "python print('os' in globals())", hook=None)
-    assert text.splitlines()[:1] == ["No breakpoints or watchpoints."] and text.endswith("off.\nFalse\n"), text
+    assert text.startswith("No breakpoints") and text.endswith("off.\nFalse\n"), text
 
 
 @pytest.fixture
