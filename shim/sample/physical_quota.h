@@ -16,11 +16,7 @@ EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     size_t bytes = forget(handle);
     CUresult result = NEXT(cuMemRelease)(handle);
-    if (bytes && result == CUDA_SUCCESS)
-        give_back(bytes);
-    else if (bytes)
-        remember(handle, bytes);
-    return result;
+    return released(result, handle, bytes);
 }
 
 EXPORT CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,

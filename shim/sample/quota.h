@@ -268,6 +268,16 @@ static UNUSED CUresult counted(CUresult result, uint64_t address, size_t bytes)
     return result;
 }
 
+/* What the driver has said to a release of `bytes` that were forgotten already. */
+static UNUSED CUresult released(CUresult result, uint64_t address, size_t bytes)
+{
+    if (bytes && result == CUDA_SUCCESS)
+        give_back(bytes);
+    else if (bytes)
+        remember(address, bytes);
+    return result;
+}
+
 #ifndef OWN_ALLOC
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
@@ -284,11 +294,7 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
     size_t bytes = forget(dptr);
     CUresult result = NEXT(cuMemFree_v2)(dptr);
-    if (bytes && result == CUDA_SUCCESS)
-        give_back(bytes);
-    else if (bytes)
-        remember(dptr, bytes);
-    return result;
+    return released(result, dptr, bytes);
 }
 #endif
 

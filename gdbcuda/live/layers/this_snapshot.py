@@ -61,7 +61,7 @@ def file_of(linkage: Linkage) -> str:
 
 
 def layer_of(linkage: Linkage) -> str:
-    return layers.layer_of_object(file_of(linkage)) or "app"
+    return layer_teller()(linkage)
 
 
 def layer_teller() -> Callable[[Linkage], str]:

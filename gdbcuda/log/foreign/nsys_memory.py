@@ -18,7 +18,7 @@ OPERATIONS = {0: roles.ALLOC, 1: roles.FREE}  # of its table ENUM_CUDA_DEV_MEM_E
 
 def tell(function: api.Function | None, call: Call, row: Mapping[str, Any]) -> bool:
     """Gives the call's arguments what is known of them. False where the call does no such thing."""
-    role = roles.role(function) if function is not None else None
+    role = role_of(function)
     address, size = row.get("address"), row.get("bytes")
     is_sound = all(type(one) is int and 0 <= one < 1 << 63 for one in (address, size))
     if role is None or not is_sound or OPERATIONS.get(row.get("memoryOperationType", -1)) != role.what:
@@ -33,8 +33,12 @@ def tell(function: api.Function | None, call: Call, row: Mapping[str, Any]) -> b
 
 
 def is_allocation(function: api.Function | None) -> bool:
-    role = roles.role(function) if function is not None else None
+    role = role_of(function)
     return role is not None and role.what == roles.ALLOC
+
+
+def role_of(function: api.Function | None) -> roles.Role | None:
+    return roles.role(function) if function is not None else None
 
 
 def size_name(function: api.Function) -> str:

@@ -13,11 +13,11 @@ from typing import Any
 from gdbcuda import __version__, api
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import LONGEST
 from gdbcuda.calls.sinks import JsonLines, in_order
 from gdbcuda.errors import UserError
 
 GPU = "gpu"
-LATEST = 1e11  # seconds
 LONGEST_NAME = 4096
 MOST = 20_000_000  # calls: what a machine has memory for
 LARGEST = 1 << 63
@@ -120,7 +120,7 @@ def is_sound(name: Any, start: Any, end: Any, lane: tuple[Any, Any]) -> bool:
     return (
         isinstance(name, str)
         and bool(name)
-        and all(type(one) in (int, float) and abs(one) < LATEST and math.isfinite(one) for one in times)
+        and all(type(one) in (int, float) and abs(one) < LONGEST and math.isfinite(one) for one in times)
         and all(type(one) is int and abs(one) < LARGEST for one in lane)
     )
 

@@ -91,26 +91,30 @@ struct entry *registry_take(struct registry *registry, uintptr_t start, registry
     return taken;
 }
 
+/* The number behind that of the last entry that `match` accepts, or 0. Call with the registry locked. */
+static size_t behind_any(struct registry *registry, registry_match *match, const void *argument)
+{
+    size_t at = registry->count;
+
+    while (at > 0 && !match(registry->entries[at - 1], argument))
+        at--;
+    return at;
+}
+
 struct entry *registry_take_any(struct registry *registry, registry_match *match, const void *argument)
 {
-    struct entry *taken = NULL;
-
     pthread_mutex_lock(&registry->lock);
-    for (size_t at = registry->count; at > 0 && !taken; at--)
-        if (match(registry->entries[at - 1], argument))
-            taken = take_at(registry, at - 1);
+    size_t at = behind_any(registry, match, argument);
+    struct entry *taken = at ? take_at(registry, at - 1) : NULL;
     pthread_mutex_unlock(&registry->lock);
     return taken;
 }
 
 struct entry *registry_any(struct registry *registry, registry_match *match, const void *argument)
 {
-    struct entry *found = NULL;
-
     pthread_mutex_lock(&registry->lock);
-    for (size_t at = registry->count; at > 0 && !found; at--)
-        if (match(registry->entries[at - 1], argument))
-            found = registry->entries[at - 1];
+    size_t at = behind_any(registry, match, argument);
+    struct entry *found = at ? registry->entries[at - 1] : NULL;
     pthread_mutex_unlock(&registry->lock);
     return found;
 }
