@@ -98,11 +98,19 @@ class RemoteGuard(Guard):
 
     def write_jump(self) -> bool:
         self.switch_locations(False)
-        if not self.write(self.detour.original, self.jump()):
+        if not self.clear() or not self.write(self.detour.original, self.jump()):
             self.switch_locations(True)
+            self.watch(True)
             return False
         self.watch(False)
         return True
+
+    def clear(self) -> bool:
+        """Of our breakpoints only the entry's is left among the replaced bytes. Under any other the far end of the link
+        would keep the byte of the jump to itself: in the process it stays an int3."""
+        for one in self.cover[1:]:
+            one.switch(False)
+        return not any(one.is_valid() and one.enabled for one in self.cover[1:])
 
     def raise_(self) -> None:
         if self.is_lowered and not self.is_veiled:

@@ -39,7 +39,8 @@ class Watch(own_process.Internal):
             self.enabled = on
 
     def is_shared(self) -> bool:
-        return children.is_looking() and arrivals.is_resumed_at(self.address)
+        """(Where gdb cannot say, only one that threads may have come to since it is there.)"""
+        return children.is_looking() and arrivals.is_resumed_at(self.address, unknown=not own_process.is_new(self))
 
 
 @contextmanager

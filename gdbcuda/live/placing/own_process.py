@@ -45,6 +45,12 @@ def addresses() -> set[int]:
     return {one.address for one in _placed.values()}
 
 
+def is_new(breakpoint: gdb.Breakpoint) -> bool:
+    """Nothing has run since it is in gdb's table: no thread has been there."""
+    placed = _placed.get(breakpoint.number)
+    return placed is not None and placed.since == children.still()
+
+
 class Internal(gdb.Breakpoint):
     """At an address of the selected process; no list shows it. What inherits has a ``stop`` that looks on."""
 

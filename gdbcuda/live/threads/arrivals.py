@@ -45,10 +45,10 @@ def is_resumed_here(pc: int) -> bool:
     return bool(re.search(resumed_at(pc) + rf".*\n(?:\t.*\n)*?\tstop only in thread {thread}$", table, re.MULTILINE))
 
 
-def is_resumed_at(pc: int) -> bool:
-    """Any thread. True where gdb cannot say."""
+def is_resumed_at(pc: int, unknown: bool = True) -> bool:
+    """Any thread. ``unknown``: the answer where gdb cannot say."""
     table = breakpoint_table.text()
-    return table is None or bool(re.search(resumed_at(pc), table))
+    return unknown if table is None else bool(re.search(resumed_at(pc), table))
 
 
 def resumed_at(pc: int) -> str:
