@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -134,20 +135,22 @@ def junit(report: AbReport) -> str:
 
 
 def junit_suite(
-    title: str, suite: str, names: Sequence[str], found: Iterable[Difference], skipped: Sequence[str] = ()
+    title: str, suite: str, names: Sequence[str], found: Iterable[Difference],
+    skipped: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
-    """``names`` of all cases; a case has failed where something was ``found`` about it. For those that were ``skipped``
-    there was no time."""
+    """``names`` of all cases; a case has failed where something was ``found`` about it. ``skipped``: those that
+    were not run, by why."""
     failed: dict[str, list[Difference]] = {}
     for one in found:
         failed.setdefault(one.about, []).append(one)
+    left_out = [(name, why) for why, cases in skipped.items() for name in cases]
     lines = ['<?xml version="1.0" encoding="UTF-8"?>',
-             f'<testsuite name={quoted(title)} tests="{len(names) + len(skipped)}" '
-             f'failures="{len(failed)}" errors="0" skipped="{len(skipped)}">']  # fmt: skip
+             f'<testsuite name={quoted(title)} tests="{len(names) + len(left_out)}" '
+             f'failures="{len(failed)}" errors="0" skipped="{len(left_out)}">']  # fmt: skip
     for name in names:
         lines += case(name, suite, failed.get(name, []))
-    for name in skipped:
-        lines += [f"{head(name, suite)}>", '    <skipped message="there was no time (--seconds)"/>', "  </testcase>"]
+    for name, why in left_out:
+        lines += [f"{head(name, suite)}>", f"    <skipped message={quoted(why)}/>", "  </testcase>"]
     return "\n".join([*lines, "</testsuite>", ""])
 
 

@@ -6,6 +6,7 @@ import math
 import os
 import random
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -13,10 +14,13 @@ from functools import cached_property
 from pathlib import Path
 
 from gdbcuda import api
+from gdbcuda.contract import named_files
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs.building import Workshop
+from gdbcuda.contract.endings import Ended, Hung
 from gdbcuda.contract.named_files import NamedFiles
-from gdbcuda.contract.program import Ended, LoadedPlace, Program, Start
+from gdbcuda.contract.patience import USUAL, Patience
+from gdbcuda.contract.program import LoadedPlace, Program, Start
 from gdbcuda.contract.showing_program import HookSurroundings, Shown
 from gdbcuda.contract.targets import DLSYM, LIBRARY_OF, LINKED, HookTarget, by_name, hooked, places
 
@@ -43,6 +47,7 @@ class Bench:
     is_apart: bool = False
     is_real: bool = False  # over the driver of this machine
     library_path: str = ""  # beside the user's own
+    patience: Patience = field(default_factory=Patience)
     until: float = math.inf  # of the monotonic clock: a case that is long ends then
 
     def __post_init__(self) -> None:
@@ -91,7 +96,8 @@ class Bench:
 
     @cached_property
     def workshop(self) -> Workshop:
-        return Workshop(Path(self.folder), self.standin, self.hook, self.libraries, dict(self.settings))
+        return Workshop(Path(self.folder), self.standin, self.hook, self.libraries, dict(self.settings),
+                        self.patience)  # fmt: skip
 
     @property
     def standin(self) -> Path:
@@ -144,6 +150,13 @@ class Bench:
             self.program(self.usual)
         self.files.begins()
 
+    def be_worker(self, number: int) -> None:
+        """In a forked process: the programs of the first are not its own, and a region is not to be shared."""
+        self.programs = {}
+        self.settings = tuple((name, named_files.own(value, number)) for name, value in self.settings)
+        self.workshop.settings = dict(self.settings)
+        self.files = NamedFiles([value for _, value in self.settings])
+
     def program(self, start: Start) -> Program:
         """`Ended` where it does not even begin."""
         known = self.programs.get(start)
@@ -152,20 +165,24 @@ class Bench:
         return known
 
     def begun(self, start: Start) -> Program:
+        began = time.monotonic()
         program = Program(start, self.build, tempfile.mkdtemp(dir=self.folder), self.libraries)
         if start.is_ready:
             program.prepare()
+        if start.hook is None:
+            self.patience.alone = time.monotonic() - began
         return program
 
     @contextmanager
-    def copy(self, start: Start | None = None) -> Iterator[Program]:
-        """Of a program that has called nothing yet, or what makes it ready, for one case."""
+    def copy(self, patience: float = USUAL) -> Iterator[Program]:
+        """Of a program that has called nothing yet, or what makes it ready, for one case; ``patience`` in seconds."""
         try:
-            wanted = start or self.usual
-            with self.alone(wanted) if self.is_apart else self.program(wanted).forked() as one:
+            with self.alone(self.usual) if self.is_apart else self.program(self.usual).forked() as one:
+                one.patience = self.patience.seconds(patience)
                 yield one
-        except Ended:
+        except Ended as how:
             self.ended += 1
+            self.patience.hung += isinstance(how, Hung)
             raise
 
     @contextmanager

@@ -45,6 +45,13 @@ class NamedFiles:
                 put_back(path, data)
 
 
+def own(value: str, number: int) -> str:
+    """Another name where it is one of a file that processes may share, for the worker of that number. What the file
+    holds before the first case a worker's does not."""
+    is_shared = "/" in value and may_be_region(value) and not is_text(contents(value))
+    return f"{value}.{number}" if number and is_shared else value
+
+
 def paths(values: Iterable[str]) -> Iterator[str]:
     for value in values:
         yield value

@@ -16,15 +16,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-PATIENCE = 10.0  # seconds for the answer to one command
+from gdbcuda.contract import patience
+from gdbcuda.contract.endings import Ended, Hung, crash, signal_name
+
 SEEN, ANSWER = "GDBCUDA_STANDIN_SEEN", "GDBCUDA_STANDIN_ANSWER"
 SEEN_IN_CASES = "GDBCUDA_CONTRACT_SEEN"  # where the program of a case has it
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 LONGEST = 1 << 22  # bytes of what a call has left behind
-
-
-class Ended(Exception):
-    """The program, or a copy of it, is no more; the text says how, as a person would."""
 
 
 class LoadedPlace(NamedTuple):
@@ -56,14 +54,12 @@ class Called(NamedTuple):
 @dataclass(frozen=True)
 class Start:
     """How a program begins. ``hook`` is preloaded, None for none; ``is_linked``: against the driver, else it loads the
-    driver by itself; ``is_ready``: it has a context, and NVML; ``settings`` of its environment; ``patience`` in seconds
-    for the answer to one command."""
+    driver by itself; ``is_ready``: it has a context, and NVML; ``settings`` of its environment."""
 
     hook: str | None
     is_linked: bool = True
     is_ready: bool = True
     settings: tuple[tuple[str, str], ...] = ()
-    patience: float = PATIENCE
 
 
 @dataclass
@@ -75,6 +71,7 @@ class Program:
     build: str
     folder: str
     libraries: str  # as LD_LIBRARY_PATH
+    patience: float = patience.USUAL  # seconds for the answer to one command
     arena: int = 0
     versions: str = ""
     kept: dict[object, int] = field(default_factory=dict)  # addresses, the same in each copy
@@ -116,12 +113,12 @@ class Program:
         return [self.answer() for _ in commands]
 
     def answer(self) -> str:
-        deadline = time.monotonic() + self.start.patience
+        deadline = time.monotonic() + self.patience
         while b"\n" not in self._answers:
             ready, _, _ = select.select([self.channel], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 self.stop()
-                raise Ended(f"it is not over after {self.start.patience:g} s")
+                raise Hung(self.patience)
             with suppress(ConnectionError):
                 more = self.channel.recv(1 << 16)
                 self._answers += more
@@ -237,26 +234,3 @@ def place(text: str) -> LoadedPlace:
         return LoadedPlace(int(address, 16))
     offset, symbol, path = rest
     return LoadedPlace(int(address, 16), int(offset, 16), "" if symbol == "-" else symbol, path)
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def crash(text: str) -> str:
-    kind, number, *rest = text.split(None, 6)
-    if kind == "exit":
-        return f"it ends with the status {int(number, 16)}"
-    if kind == "signal" or len(rest) < 5:
-        return f"it ends with {signal_name(int(number, 16))}"
-    full, at, offset, symbol, path = rest
-    name = os.path.basename(path)
-    where = f"in {symbol} of {name}" if symbol != "-" else f"at {name}+{int(offset, 16):#x}"
-    if path == "-":
-        where = f"by a jump to {int(at, 16):#x}"
-    if full == "stack":
-        return f"it calls itself until the stack is full, {where}"
-    return f"it ends with {signal_name(int(number, 16))} {where}"

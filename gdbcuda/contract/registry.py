@@ -35,7 +35,7 @@ class Broken(NamedTuple):
 
 
 class Case(NamedTuple):
-    """``about`` is the API function, or what else it is about; ``run`` may let `program.Ended` through, for a crash or
+    """``about`` is the API function, or what else it is about; ``run`` may let `endings.Ended` through, for a crash or
     a hang is a finding. One that ``is_long`` comes after the others of its group, and ends by `Bench.until`."""
 
     group: str

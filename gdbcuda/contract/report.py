@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from gdbcuda.calls.text import duration
 from gdbcuda.compare.compare_text import junit_suite, unused
 from gdbcuda.compare.findings import Difference
+from gdbcuda.contract.patience import MOST_HANGS
 from gdbcuda.contract.registry import Group
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted, some
 
+NO_TIME, GIVEN_UP = "there was no time (--seconds)", "others of its group hang"  # why a case was not run
 MOST = 40  # of what was found, unless all is wanted
 FEW = 3  # cases with the same finding that are a line each
 
 
 @dataclass
 class ConformReport:
-    """``ran``: the cases; ``seconds`` that they took; ``not_run``: for which the time did not suffice."""
+    """``ran``: the cases; ``seconds`` that they took; ``not_run``: for which the time did not suffice;
+    ``given_up``: of a group in which several hang."""
 
     hook: str
     seed: int
@@ -30,8 +33,16 @@ class ConformReport:
     allowed: list[Difference] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
+    given_up: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)  # what is not tried
     seconds: float = 0.0
+
+    def put_in_order(self) -> None:
+        """Which case is done first is chance."""
+        for names in (self.ran, self.not_run, self.given_up, self.remarks):
+            names.sort()
+        self.found.sort()
+        self.allowed.sort()
 
     @property
     def status(self) -> int:
@@ -40,19 +51,19 @@ class ConformReport:
 
 
 def text(report: ConformReport, is_all: bool) -> str:
-    parts = [verdict(report), listed(report.found, is_all), by_group(report), not_tried(report.remarks),
-             unused(report.unused)]  # fmt: skip
+    parts = [verdict(report), listed(report.found, is_all), by_group(report),
+             not_tried([*given_up(report), *report.remarks]), unused(report.unused)]  # fmt: skip
     return "\n\n".join(filter(None, parts))
 
 
 def verdict(report: ConformReport) -> str:
     if not report.ran:
-        why = "there was no time (--seconds)" if report.not_run else "none could be"
+        why = NO_TIME if report.not_run else "none could be"
         return f"No case of {visible(report.hook)} was run: {why}."
     failed = len({one.about for one in report.found})
     says = f"breaks its contract in {failed} of" if failed else "keeps its contract in all"
     meant = f"; {counted(len(report.allowed), 'finding')} allowed" if report.allowed else ""
-    late = f"; for {len(report.not_run)} more there was no time (--seconds)" if report.not_run else ""
+    late = f"; for {len(report.not_run)} more {NO_TIME}" if report.not_run else ""
     cases = counted(len(report.ran), "case")
     return f"{visible(report.hook)} {says} {cases}{meant}{late}. {duration(report.seconds)}, seed {report.seed}."
 
@@ -92,6 +103,11 @@ def not_tried(remarks: Iterable[str]) -> str:
     return "\n".join(["Not tried:", *lines]) if lines else ""
 
 
+def given_up(report: ConformReport) -> Iterator[str]:
+    for group, count in Counter(map(group_of, report.given_up)).items():
+        yield f"{group}: {MOST_HANGS} cases hang, so {count} more are not tried (--only CASE tries one)"
+
+
 def by_group(report: ConformReport) -> str:
     cases, late = Counter(map(group_of, report.ran)), Counter(map(group_of, report.not_run))
     broken = failing(report.found)
@@ -116,7 +132,7 @@ def groups_text(groups: Iterable[Group]) -> str:
 def data(report: ConformReport) -> dict[str, Any]:
     return {
         "hook": report.hook, "seed": report.seed, "status": report.status, "seconds": report.seconds,
-        "cases": report.ran, "not_run": report.not_run,
+        "cases": report.ran, "not_run": report.not_run, "given_up": report.given_up,
         "broken": [of_finding(one) for one in report.found],
         "allowed": [of_finding(one) for one in report.allowed],
         "not_seen": report.unused, "not_tried": report.remarks,
@@ -128,4 +144,5 @@ def of_finding(one: Difference) -> dict[str, Any]:
 
 
 def junit(report: ConformReport) -> str:
-    return junit_suite(f"gdbcuda conform {report.hook}", report.hook, report.ran, report.found, report.not_run)
+    return junit_suite(f"gdbcuda conform {report.hook}", report.hook, report.ran, report.found,
+                       {NO_TIME: report.not_run, GIVEN_UP: report.given_up})  # fmt: skip

@@ -51,8 +51,8 @@ def test_what_cannot_be_tried_is_said(files: ConformFiles, shim: Path) -> None:
         "books: cuGraphAddMemAllocNode is not tried: nothing here makes its arguments",
         "books: cuGraphAddNode is not tried: nothing here makes its arguments",
         "books: cuGraphAddNode_v2 is not tried: nothing here makes its arguments",
-        "books: without --limit SIZE nothing is asked about a limit",
         "books: cuMipmappedArrayCreate is not tried: the driver does not have it",
+        "books: without --limit SIZE nothing is asked about a limit",
     ]
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gdbcuda.contract import runs
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.named_files import SHARED_MEMORY, NamedFiles, paths
 from gdbcuda.contract.registry import Broken, Case
+from gdbcuda.contract.running import runs
 
 SPOILT = b"a process that was killed has this lock\0"
 

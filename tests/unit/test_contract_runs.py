@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from gdbcuda.contract import report
+from gdbcuda.contract.patience import MOST_HANGS, USUAL, Patience
 from gdbcuda.contract.registry import Case
 from gdbcuda.contract.report import ConformReport
-from gdbcuda.contract.runs import in_turns
+from gdbcuda.contract.running.turns import RARELY, Turns
 from gdbcuda.contract.showing_program import complaint
 
 NUMBERS = {"books": 30, "resolving": 1000, "status": 20}
@@ -20,32 +21,76 @@ def cases(group: str, count: int) -> list[Case]:
     return [Case(group, f"cuMemAlloc {number}", lambda _: ()) for number in range(count)]
 
 
+class PlayedTurns:
+    """With a clock of their own: a case takes as long as is said."""
+
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self.now = 0.0
+        self.turns = Turns({name: cases(name, count) for name, count in numbers.items()}, lambda: self.now)
+
+    def next(self, seconds: float | None = None, is_hung: bool = False) -> tuple[str, int]:
+        """Its group, and how many groups have cases left; "" at the end."""
+        turn = self.turns.next()
+        if turn is None:
+            return "", 0
+        self.now += SECONDS[turn.case.group] if seconds is None else seconds
+        self.turns.ended(turn, is_hung)
+        return turn.case.group, turn.groups
+
+
 def test_a_group_of_many_cases_takes_no_time_of_the_others() -> None:
     """`resolving` has hundreds, and one of `books` takes long: those of `status` come before the time is up."""
-    spent, ran = [0.0], []
-    for case, _ in in_turns({name: cases(name, count) for name, count in NUMBERS.items()}, lambda: sum(spent)):
-        if sum(spent) > 14.0:
-            break
-        spent.append(SECONDS[case.group])
-        ran.append(case.group)
+    played, ran = PlayedTurns(NUMBERS), []
+    while played.now <= 14.0:
+        ran.append(played.next()[0])
     assert ran.count("status") == NUMBERS["status"]
     assert ran.count("books") == 2 and 38 <= ran.count("resolving") <= 42
 
 
 def test_every_case_has_its_turn() -> None:
-    by_group = {name: cases(name, count) for name, count in NUMBERS.items()}
-    assert [*in_turns({})] == []
-    assert {id(one) for one, _ in in_turns(by_group)} == {id(one) for group in by_group.values() for one in group}
+    assert Turns({}).next() is None
+    played = PlayedTurns(NUMBERS)
+    groups = [group for group, _ in iter(played.next, ("", 0))]
+    assert {group: groups.count(group) for group in NUMBERS} == NUMBERS
 
 
 def test_how_many_groups_share_the_time_that_is_left() -> None:
-    spent = [0.0]
-    by_group = {"books": cases("books", 3), "status": cases("status", 1)}
-    seen = []
-    for case, groups in in_turns(by_group, lambda: sum(spent)):
-        spent.append(1.0)
-        seen.append((case.group, groups))
-    assert seen == [("books", 2), ("status", 2), ("books", 2), ("books", 1)]
+    played = PlayedTurns({"books": 3, "status": 1})
+    assert [played.next(1.0) for _ in range(4)] == [("books", 2), ("status", 2), ("books", 2), ("books", 1)]
+
+
+def test_several_at_a_time_are_of_several_groups() -> None:
+    """The time of a case that is not over yet counts."""
+    played = PlayedTurns({"books": 3, "status": 3})
+    first, second = played.turns.next(), played.turns.next()
+    assert first and second and first.case.group == "books"
+    played.now += 1.0
+    played.turns.ended(second)
+    assert (third := played.turns.next()) and {second.case.group, third.case.group} <= {"books", "status"}
+
+
+def test_a_group_in_which_several_hang_is_given_up() -> None:
+    played = PlayedTurns({"status": 9})
+    for _ in range(MOST_HANGS):
+        assert not played.turns.is_given_up("status")
+        played.next(10.0, is_hung=True)
+    assert played.turns.is_given_up("status")
+
+
+def test_a_few_that_hang_of_many_are_no_reason_to_give_up() -> None:
+    played = PlayedTurns({"status": 200})
+    for number in range(MOST_HANGS * RARELY):
+        played.next(is_hung=number % RARELY == RARELY - 1)
+    assert not played.turns.is_given_up("status")
+
+
+def test_who_is_known_to_hang_is_not_waited_for_as_long() -> None:
+    patience = Patience()
+    assert patience.seconds() == USUAL and patience.seconds(30.0) == 30.0
+    patience.is_short = True
+    assert patience.seconds() < USUAL and patience.seconds(0.5) == 0.5
+    patience.alone = 60.0  # a driver that begins as slowly as that
+    assert patience.seconds() == USUAL
 
 
 def test_what_there_was_no_time_for_is_told_by_group() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -17,6 +18,8 @@ from typing import NamedTuple
 
 from gdbcuda.api.table import Table
 from gdbcuda.contract.c_programs.declaring import by_dlsym, declarations
+from gdbcuda.contract.endings import signal_name
+from gdbcuda.contract.patience import USUAL, Patience
 from gdbcuda.contract.showing_program import ShowingProgram, compiled
 
 PLACE = re.compile(r"^([ \t]*)/\* ([A-Z]+) \*/\n", re.MULTILINE)
@@ -46,13 +49,6 @@ class Ran(NamedTuple):
         return f"ends with status {self.status}"
 
 
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
 def written(table: Table, template: str, places: Mapping[str, str], is_by_dlsym: bool = False) -> str:
     """The template with its places filled: a line ``/* NAME */`` each, and what it uses of the API declared.
     ``is_by_dlsym``: the program asks for each function by name, as one does that loads libcuda by itself."""
@@ -69,15 +65,15 @@ def indented(text: str, spaces: str, place: str) -> str:
 
 @dataclass
 class Workshop:
-    """Where programs are built and run. ``hook`` is the library, ``settings`` its environment, ``patience`` seconds,
-    ``libraries`` the LD_LIBRARY_PATH of what runs."""
+    """Where programs are built and run. ``hook`` is the library, ``settings`` its environment, ``libraries``
+    the LD_LIBRARY_PATH of what runs."""
 
     folder: Path
     standin: Path
     hook: str
     libraries: str
     settings: Mapping[str, str] = field(default_factory=dict)
-    patience: float = 10.0
+    patience: Patience = field(default_factory=Patience)
 
     def built(self, text: str) -> str:
         return self.compiled(ShowingProgram(text, ""))
@@ -86,9 +82,11 @@ class Workshop:
         """The program; one that was built before is not built again."""
         key = "\0".join([shown.program, *shown.flags, str(shown.has_library)])
         program = self.folder.resolve() / hashlib.sha1(key.encode()).hexdigest()[:16]
-        if not program.is_file():
-            program.with_suffix(".c").write_text(shown.program)
-            compiled(shown, program, str(self.standin))
+        with open(program.with_suffix(".lock"), "w") as lock:  # another process may be at it (--jobs)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not program.is_file():
+                program.with_suffix(".c").write_text(shown.program)
+                compiled(shown, program, str(self.standin))
         return str(program)
 
     def environment(self, with_hook: bool, more: Mapping[str, str]) -> dict[str, str]:
@@ -100,18 +98,19 @@ class Workshop:
 
     def run(
         self, words: Sequence[str], with_hook: bool = True, more: Mapping[str, str] | None = None,
-        patience: float | None = None,
+        patience: float = USUAL,
     ) -> Ran:  # fmt: skip
         """Its whole process group is ended with it. ``more`` of the environment."""
         child = subprocess.Popen(words, env=self.environment(with_hook, more or {}), stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)  # fmt: skip
         try:
-            output, errors = child.communicate(timeout=patience or self.patience)
+            output, errors = child.communicate(timeout=self.patience.seconds(patience))
             status = child.returncode
         except subprocess.TimeoutExpired:
             end_group(child.pid)
             output, errors = child.communicate()
             status = LATE
+            self.patience.hung += 1
         finally:
             end_group(child.pid)
         return Ran(status, decoded(output), decoded(errors))
@@ -130,7 +129,7 @@ class Workshop:
         child = subprocess.Popen(words, env=self.environment(True, {}), stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
         with child:
-            alarm = threading.Timer(self.patience, end_group, [child.pid])
+            alarm = threading.Timer(self.patience.seconds(), end_group, [child.pid])
             alarm.start()
             for line in child.stdout or ():
                 if line.decode(errors="replace").strip() == ready:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gdbcuda import api
@@ -11,8 +11,8 @@ from gdbcuda.api.table import STATUS_TYPES
 from gdbcuda.contract.answers import DriverCall, fails_once, statuses
 from gdbcuda.contract.arguments import to_bytes
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.one_call import OneCall, prepared
-from gdbcuda.contract.program import Ended
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
 from gdbcuda.ledger.effects import roles
@@ -85,13 +85,13 @@ class FailingFunction:
         found: list[Broken] = []
         stage = ""
         try:
-            with self.bench.copy(replace(self.bench.usual, patience=PATIENCE)) as program:
+            with self.bench.copy(PATIENCE) as program:
                 dice = self.bench.dice(f"faults {self.target.symbol}")
                 call = prepared(self.bench, program, self.target, dice)
                 for stage, deed in deeds:
                     found.extend(one._replace(what=f"{stage}{one.what}") for one in deed(call))
         except Ended as how:
-            found += [Broken(f"{stage}{how}", "", self.bench.last)] if stage else []
+            found += [Broken(f"{stage}{how}", how.example, self.bench.last)] if stage else []
         return found
 
     def refused(self, call: OneCall, fault: DriverFault) -> Iterator[Broken]:

@@ -10,8 +10,8 @@ from gdbcuda.api.table import STATUS_TYPES
 from gdbcuda.contract.answers import statuses
 from gdbcuda.contract.arguments import is_size, to_bytes
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.one_call import OneCall, prepared
-from gdbcuda.contract.program import Ended
 from gdbcuda.contract.registry import Broken, Case, contract
 from gdbcuda.contract.targets import HookTarget
 from gdbcuda.text.sentences import some
@@ -44,7 +44,10 @@ def of_function(target: HookTarget, bench: Bench) -> Iterator[Broken]:
         elif parameter.type.name == ADDRESS:
             deeds.append((f"0 for {parameter.name}", partial(null, index)))
     for what, deed in deeds:
+        hung = bench.patience.hung
         yield from (one._replace(what=f"{what}: {one.what}") for one in apart(deed, target, bench))
+        if bench.patience.hung > hung:
+            return  # as the others would, each for its whole time
 
 
 def apart(deed: Deed, target: HookTarget, bench: Bench) -> list[Broken]:
@@ -55,7 +58,7 @@ def apart(deed: Deed, target: HookTarget, bench: Bench) -> list[Broken]:
         with bench.copy() as program:
             found.extend(deed(prepared(bench, program, target, dice)))
     except Ended as how:
-        found.append(Broken(str(how), "", bench.last))
+        found.append(Broken(str(how), how.example, bench.last))
     return found
 
 

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 from gdbcuda import elf
 from gdbcuda.compare.findings import Allowed
-from gdbcuda.contract import runs
 from gdbcuda.contract.bench import LIBRARY_PATH, Bench
-from gdbcuda.contract.program import Ended
+from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.registry import Case, load_groups
 from gdbcuda.contract.report import ConformReport
+from gdbcuda.contract.running import runs
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.shell.ab.both_runs import settings
@@ -39,7 +39,7 @@ def run(wanted: ConformOptions, allowed: Allowed) -> ConformReport:
         except Ended as how:
             need_libraries(str(how))
             return runs.none(one, str(how))
-        return runs.of(one, chosen, wanted.seconds, allowed)
+        return runs.of(one, chosen, wanted.seconds, allowed, wanted.jobs)
 
 
 def need_libraries(how: str) -> None:

@@ -13,6 +13,7 @@ class ConformOptions(Coloured):
     lib: str | None = optional_word(FILE, "the hook library")
     only: list[str] = options(text("GLOB"), "these cases: a group, an API function, or GROUP/FUNCTION")
     seconds: int = option(NUMBER, f"so long the cases may take ({SECONDS})", default=SECONDS)
+    jobs: int = option(NUMBER, "so many cases at a time (1)", default=1)
     seed: int = option(NUMBER, f"other arguments, in another order ({SEED})", default=SEED)
     env: list[str] = options(text("NAME=VALUE"), "a variable of the hook library's environment")
     limit: int = option(SIZE, "how much memory the hook library lets a process have in that environment", default=0)

@@ -1,6 +1,6 @@
 /* WRONG: returns with its lock held where the driver has refused.
    Shows: the next call, of any thread, waits for ever.
-   conform: faults/cuMemAlloc_v2: after the driver has refused cuMemAlloc_v2, in another thread: it is not over after 5 s
+   conform: faults/cuMemAlloc_v2: after the driver has refused cuMemAlloc_v2, in another thread: it does not end
    conform: faults/a run with cuMemAlloc_v2: the driver refuses cuMemAlloc_v2: a program does not end after cuMemAlloc_v2 */
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* WRONG: waits for a thread that never comes.
    Shows: cuMemAlloc_v2 does not return.
-   conform: transparent/cuMemAlloc_v2: it is not over after 10 s */
+   conform: transparent/cuMemAlloc_v2: it does not end */
 #include <unistd.h>
 
 #include "sample/next.h"

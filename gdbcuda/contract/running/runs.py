@@ -1,45 +1,87 @@
-"""Cases, run one after the other until all are done or the time is up."""
+"""Cases, run until all are done or the time is up."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gdbcuda.compare.findings import Allowed, Difference
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.program import Ended
+from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.registry import Broken, Case
 from gdbcuda.contract.report import ConformReport
+from gdbcuda.contract.running.turns import Turn, Turns
+from gdbcuda.contract.running.workers import Played, finished, workers
 from gdbcuda.errors import UserError
 
 STARTING = "start"
 
 
-def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed) -> ConformReport:
-    report = ConformReport(os.path.basename(bench.hook), bench.seed)
+def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed, jobs: int = 1) -> ConformReport:
+    report = ConformReport(os.path.basename(bench.hook), bench.seed, remarks=list(bench.remarks))
     began = time.monotonic()
-    for case, groups in in_turns(shuffled(bench, chosen)):
-        now, end = time.monotonic(), began + seconds
-        if now > end:
-            report.not_run.append(case.name)
-            continue
-        bench.until = now + (end - now) / groups
-        try:
-            found = broken(bench, case)
-        except UserError as why:
-            bench.note(f"{case.name}: {why}")
-            continue
-        report.ran.append(case.name)
-        for one in differences(case, found):
+    for case, played in all_played(bench, chosen, began + seconds, jobs, report):
+        report.remarks += (one for one in played.remarks if one not in report.remarks)
+        if played.is_tried:
+            report.ran.append(case.name)
+        for one in played.found:
             (report.allowed if allowed.holds(one) else report.found).append(one)
     if not bench.targets:
         report.ran.append(STARTING)
         line = f"{STARTING}: no API function that a program asks for leads into it"
         report.found.append(Difference(line, STARTING, 1, "gdbcuda check says why"))
-    report.unused, report.remarks = allowed.unused, bench.remarks
+    report.unused = allowed.unused
+    report.put_in_order()
     report.seconds = time.monotonic() - began
     return report
+
+
+def all_played(
+    bench: Bench, chosen: Sequence[Case], end: float, jobs: int, report: ConformReport
+) -> Iterator[tuple[Case, Played]]:
+    """As each is done."""
+    turns, at_work = Turns(shuffled(bench, chosen)), {}
+    with workers(bench, play, chosen, jobs) as free:
+        while True:
+            while free and (turn := next_turn(turns, end, report)):
+                worker = free.pop()
+                now = time.monotonic()
+                worker.begin(turn.case, min(end, now + (end - now) * jobs / turn.groups))
+                at_work[worker] = turn
+            if not at_work:
+                return
+            for worker in finished(at_work):
+                played, turn = worker.result(), at_work.pop(worker)
+                turns.ended(turn, played.is_hung)
+                free.append(worker)
+                yield turn.case, played
+
+
+def next_turn(turns: Turns, end: float, report: ConformReport) -> Turn | None:
+    """Of those that are to be played."""
+    while turn := turns.next():
+        if turns.is_given_up(turn.case.group):
+            report.given_up.append(turn.case.name)
+        elif time.monotonic() > end:
+            report.not_run.append(turn.case.name)
+        else:
+            return turn
+        turns.ended(turn)
+    return None
+
+
+def play(bench: Bench, case: Case, until: float) -> Played:
+    """In this process."""
+    bench.until, noted, hung = until, len(bench.remarks), bench.patience.hung
+    try:
+        found = list(differences(case, broken(bench, case)))
+    except UserError as why:
+        return Played([], [f"{case.name}: {why}"], is_tried=False)
+    times = bench.patience.hung - hung
+    is_hung = times > 1 or (times == 1 and bool(found))  # once alone, and all is well: the machine was busy
+    bench.patience.is_short |= is_hung
+    return Played(found, bench.remarks[noted:], is_hung)
 
 
 def none(bench: Bench, why: str) -> ConformReport:
@@ -61,27 +103,6 @@ def shuffled(bench: Bench, cases: Iterable[Case]) -> dict[str, list[Case]]:
     return by_group
 
 
-def in_turns(
-    by_group: dict[str, list[Case]], clock: Callable[[], float] = time.monotonic
-) -> Iterator[tuple[Case, int]]:
-    """The next is of the group that has had the least time: if the time is up, each had its share. With it, how many
-    groups have cases left.
-
-    Cases of one group take a hundred times as long as those of another, and may be a hundred times as many.
-    """
-    waiting = {name: iter(cases) for name, cases in by_group.items()}
-    spent = dict.fromkeys(waiting, 0.0)
-    while spent:
-        name = min(spent, key=spent.__getitem__)
-        case = next(waiting[name], None)
-        if case is None:
-            del spent[name]
-            continue
-        began = clock()
-        yield case, len(spent)
-        spent[name] += clock() - began
-
-
 def broken(bench: Bench, case: Case) -> list[Broken]:
     """A crash or a hang is believed when it comes again in a program that is no copy."""
     before = bench.ended
@@ -101,7 +122,7 @@ def tried(bench: Bench, case: Case) -> list[Broken]:
     try:
         return list(case.run(bench))
     except Ended as how:
-        return [Broken(str(how), "", bench.last)]
+        return [Broken(str(how), how.example, bench.last)]
 
 
 def shown(bench: Bench, case: Case) -> str:

@@ -1,0 +1,43 @@
+"""How a program ends, as a person would say it."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+
+class Ended(Exception):
+    """The program, or a copy of it, is no more; the text says how, as a person would."""
+
+    example = ""
+
+
+class Hung(Ended):
+    """Its time was over."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("it does not end")
+        self.example = f"after {seconds:g} s"
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def crash(text: str) -> str:
+    kind, number, *rest = text.split(None, 6)
+    if kind == "exit":
+        return f"it ends with the status {int(number, 16)}"
+    if kind == "signal" or len(rest) < 5:
+        return f"it ends with {signal_name(int(number, 16))}"
+    full, at, offset, symbol, path = rest
+    name = os.path.basename(path)
+    where = f"in {symbol} of {name}" if symbol != "-" else f"at {name}+{int(offset, 16):#x}"
+    if path == "-":
+        where = f"by a jump to {int(at, 16):#x}"
+    if full == "stack":
+        return f"it calls itself until the stack is full, {where}"
+    return f"it ends with {signal_name(int(number, 16))} {where}"
