@@ -24,14 +24,16 @@ static CUresult settle(const struct claim *claim, CUresult result, enum block_ki
     return result;
 }
 
-/* The driver pads each row; how much is known only now, and not refused any more. */
-static CUresult settle_pitched(struct claim *claim, CUresult result, uint64_t block, size_t padded_bytes)
+/* The driver pads each row; how much is known only now. What is over the limit with it goes back. */
+static CUresult settle_pitched(struct claim *claim, uint64_t block, size_t padded_bytes)
 {
-    if (result == CUDA_SUCCESS && padded_bytes > claim->bytes) {
-        limit_take(claim->device, padded_bytes - claim->bytes);
-        claim->bytes = padded_bytes;
+    size_t more = padded_bytes > claim->bytes ? padded_bytes - claim->bytes : 0;
+    if (!limit_claim(claim->device, more)) {
+        FORWARD(cuMemFree_v2, block);
+        return settle(claim, CUDA_ERROR_OUT_OF_MEMORY, BLOCK_POINTER, 0);
     }
-    return settle(claim, result, BLOCK_POINTER, block);
+    claim->bytes += more;
+    return settle(claim, CUDA_SUCCESS, BLOCK_POINTER, block);
 }
 
 HOOK CUresult cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
@@ -67,8 +69,16 @@ HOOK CUresult cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsign
     struct claim claim;
     if (!cuMemoryAllocate(&claim, current_device(), (size_t)WidthInBytes * Height))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = FORWARD(cuMemAllocPitch, dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
-    return settle_pitched(&claim, result, result ? 0 : *dptr, result ? 0 : (size_t)*pPitch * Height);
+    CUdeviceptr_v1 block = 0;
+    unsigned int pitch = 0;
+    CUresult result = FORWARD(cuMemAllocPitch, dptr ? &block : NULL, pPitch ? &pitch : NULL, WidthInBytes, Height,
+                              ElementSizeBytes);
+    result = result ? settle(&claim, result, BLOCK_POINTER, 0) : settle_pitched(&claim, block, (size_t)pitch * Height);
+    if (result == CUDA_SUCCESS) {
+        *dptr = block;
+        *pPitch = pitch;
+    }
+    return result;
 }
 
 HOOK CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
@@ -77,8 +87,16 @@ HOOK CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
     struct claim claim;
     if (!cuMemoryAllocate(&claim, current_device(), WidthInBytes * Height))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = FORWARD(cuMemAllocPitch_v2, dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
-    return settle_pitched(&claim, result, result ? 0 : *dptr, result ? 0 : *pPitch * Height);
+    CUdeviceptr block = 0;
+    size_t pitch = 0;
+    CUresult result = FORWARD(cuMemAllocPitch_v2, dptr ? &block : NULL, pPitch ? &pitch : NULL, WidthInBytes, Height,
+                              ElementSizeBytes);
+    result = result ? settle(&claim, result, BLOCK_POINTER, 0) : settle_pitched(&claim, block, pitch * Height);
+    if (result == CUDA_SUCCESS) {
+        *dptr = block;
+        *pPitch = pitch;
+    }
+    return result;
 }
 
 HOOK CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)

@@ -12,6 +12,7 @@ from gdbcuda.contract.books.playing import DEVICE_MEMORY, Player
 from gdbcuda.contract.books.sequences import GRANULE, of_allocators
 from gdbcuda.contract.c_programs.building import Ran
 from gdbcuda.contract.c_programs.filling import block_type
+from gdbcuda.contract.patience import busy
 from gdbcuda.contract.program import ANSWER, SEEN
 from gdbcuda.contract.registry import Broken
 from gdbcuda.text.units import human
@@ -138,7 +139,7 @@ def judged_next(ran: Ran, start: list[numbers.Observed]) -> Iterator[tuple[str, 
 
 def slowest() -> float:
     """A second on a machine that has nothing else to do."""
-    return SECONDS_NEXT * max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+    return SECONDS_NEXT * busy()
 
 
 def differences(start: list[numbers.Observed], now: list[numbers.Observed]) -> Iterator[tuple[str, int]]:

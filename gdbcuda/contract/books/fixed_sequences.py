@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gdbcuda import api
 from gdbcuda.contract.books.judging import OVER, Wrong
 from gdbcuda.contract.books.playing import INVALID, USUAL, Driver, Player
-from gdbcuda.contract.books.random_sequences import WITHOUT_LIMIT, is_of_context
+from gdbcuda.contract.books.random_sequences import WITHOUT_LIMIT, is_of_context, is_of_pool
 from gdbcuda.contract.books.sequences import GRANULE, CallSequence
 from gdbcuda.contract.books.steps import BooksStep
 from gdbcuda.contract.registry import Broken
@@ -42,8 +42,12 @@ def sequences(player: Player, allocator: api.Function) -> Iterator[Given]:
     yield from refused_by_driver(player, allocator)
     if is_of_context(allocator):
         yield ended_with_context(player, allocator)
+        yield ended_with_primary(player, allocator)
+    if is_of_pool(allocator):
+        yield pool_trimmed(player, allocator)
     if roles.kind_of(allocator) == "physical":
         yield released_while_mapped(player, allocator)
+        yield grown(player, allocator)
         yield retained(player, allocator)
         yield from imported(player, allocator)
 
@@ -80,6 +84,36 @@ def ended_with_context(player: Player, allocator: api.Function) -> Given:
     sequence.begin_context()
     sequence.allocate(allocator, GRANULE)
     sequence.end_context()
+    return Given(sequence.steps)
+
+
+def ended_with_primary(player: Player, allocator: api.Function) -> Given:
+    """By a reset, as cudaDeviceReset does it."""
+    sequence = CallSequence(player.functions)
+    sequence.begin_primary()
+    sequence.allocate(allocator, GRANULE)
+    sequence.end_primary()
+    return Given(sequence.steps)
+
+
+def pool_trimmed(player: Player, allocator: api.Function) -> Given:
+    """A pool may keep what was given back to it; what is in use it cannot let go."""
+    sequence = CallSequence(player.functions)
+    sequence.keep(part(player, 40))
+    held = [sequence.allocate(allocator, GRANULE) for _ in range(2)]
+    sequence.free(held[0], player.functions.releases(allocator)[-1])
+    sequence.trim()
+    sequence.give_back()
+    sequence.trim()
+    return Given(sequence.steps)
+
+
+def grown(player: Player, allocator: api.Function) -> Given:
+    """A room that grows by a second mapping; one call ends both."""
+    sequence = CallSequence(player.functions)
+    place = sequence.grow(*(sequence.allocate(allocator, GRANULE) for _ in range(2)))
+    sequence.give_back_handles()
+    sequence.unmap_all(place)
     return Given(sequence.steps)
 
 
@@ -122,6 +156,14 @@ def way_past(player: Player, allocator: api.Function) -> Broken | None:
         return None
     unknown = "" if allocator.symbol in player.functions.hooked else ", and the library has no such function"
     return shown(player, found[0]._replace(example=found[0].example + unknown), given.steps, given.driver)
+
+
+def of_host(player: Player, allocator: api.Function) -> Iterator[Broken]:
+    """It takes nothing of the device."""
+    sequence = CallSequence(player.functions)
+    sequence.host(allocator, player.functions.releases(allocator)[-1], GRANULE)
+    for wrong in player.wrongs(sequence.steps)[:1]:
+        yield shown(player, wrong, sequence.steps, USUAL)
 
 
 def faults(player: Player, allocator: api.Function) -> Iterator[Broken]:

@@ -11,8 +11,9 @@ from gdbcuda.contract.books.steps import BooksStep, Model
 from gdbcuda.text.units import human
 
 OVER = "grants more than the limit"
-RELEASING = (steps.FREE, steps.UNMAP, steps.END)
-HANDING_ON = (steps.MAP, steps.RETAIN, steps.IMPORT)  # of memory that is held already
+RELEASING = (steps.FREE, steps.UNMAP, steps.UNMAP_ALL, steps.END, steps.RESET)
+ASIDE = (steps.HOST, steps.HOST_FREE, steps.KEEP, steps.TRIM)  # what has nothing to do with memory of the device
+HANDING_ON = (steps.MAP, steps.GROW, steps.RETAIN, steps.IMPORT, *ASIDE)  # of memory that is held already, or of none
 LOOSE = 2 << 20  # bytes by which two functions may differ for each block: one may round where the other does not
 
 
@@ -123,7 +124,8 @@ class Judge:
                 yield Wrong(now.number, f"after {step.symbol} {name} does not count all that is held",
                             f"{human(live)} are held, {more(by)} used than at the start")  # fmt: skip
                 return
-        if held and max(by for _, by in held) - min(by for _, by in held) > LOOSE * (1 + len(self.model.memory)):
+        loose = LOOSE * (1 + len(self.model.memory)) + self.model.imported
+        if held and max(by for _, by in held) - min(by for _, by in held) > loose:
             yield Wrong(now.number, f"after {step.symbol} {' and '.join(name for name, _ in held)} do not agree",
                         "used since the start: " + ", ".join(human(by) for _, by in held))  # fmt: skip
 

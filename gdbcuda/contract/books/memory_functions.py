@@ -29,6 +29,12 @@ class MemoryFunctions:
         return [one for one in self.of_driver() if roles.takes_device_memory(one) and self.call(one, "block", "size")]
 
     @cached_property
+    def of_host(self) -> list[api.Function]:
+        """Ways to memory of the host that a driver knows of."""
+        return [one for one in self.of_driver() if roles.kind_of(one) == "host" and one.role == roles.ALLOC
+                and self.releases(one) and self.call(one, "block", "size")]  # fmt: skip
+
+    @cached_property
     def not_tried(self) -> list[api.Function]:
         return [one for one in self.of_driver() if roles.takes_device_memory(one) and one not in self.allocators]
 

@@ -114,10 +114,13 @@ class Searcher:
             sequence.unmap(place)
 
 
+def is_of_pool(allocator: api.Function) -> bool:
+    return any(p.type.name in ("CUstream", "CUmemoryPool") for p in allocator.parameters)
+
+
 def is_of_context(allocator: api.Function) -> bool:
     """Pools are of a device."""
-    ordered = any(p.type.name in ("CUstream", "CUmemoryPool") for p in allocator.parameters)
-    return not ordered and roles.kind_of(allocator) != "physical"
+    return not is_of_pool(allocator) and roles.kind_of(allocator) != "physical"
 
 
 def search(searcher: Searcher, seed: int) -> FoundSequence | None:

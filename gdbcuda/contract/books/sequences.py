@@ -43,7 +43,50 @@ static long import(CUmemGenericAllocationHandle *other, CUmemGenericAllocationHa
     return result;
 }
 """
-GLUE = {steps.MAP: MAPPING, steps.UNMAP: UNMAPPING, steps.IMPORT: IMPORTING}
+GROWING = """\
+static long grow(CUdeviceptr *place, CUmemGenericAllocationHandle first, CUmemGenericAllocationHandle second,
+                 size_t size)
+{
+    long result = cuMemAddressReserve(place, 2 * size, 0, 0, 0);
+    if (result == 0 && (result = cuMemMap(*place, size, 0, first, 0)) == 0)
+        result = cuMemMap(*place + size, size, 0, second, 0);
+    return result;
+}
+"""
+UNMAPPING_ALL = """\
+static long unmap_all(CUdeviceptr place, size_t size)
+{
+    long result = cuMemUnmap(place, 2 * size);
+    return result ? result : cuMemAddressFree(place, 2 * size);
+}
+"""
+RESETTING = """\
+static long reset(void)
+{
+    CUcontext context;
+    long result = cuDevicePrimaryCtxReset_v2(0);
+    return result || cuDevicePrimaryCtxRetain(&context, 0) ? result : (long)cuCtxSetCurrent(context);
+}
+"""
+KEEPING = """\
+static long keep(size_t size)
+{
+    unsigned long long most = size;
+    CUmemoryPool pool = NULL;
+    cuDeviceGetDefaultMemPool(&pool, 0);
+    return cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &most);
+}
+"""
+TRIMMING = """\
+static long trim(void)
+{
+    CUmemoryPool pool = NULL;
+    cuDeviceGetDefaultMemPool(&pool, 0);
+    return cuMemPoolTrimTo(pool, 0);
+}
+"""
+GLUE = {steps.MAP: MAPPING, steps.UNMAP: UNMAPPING, steps.IMPORT: IMPORTING, steps.GROW: GROWING,
+        steps.UNMAP_ALL: UNMAPPING_ALL, steps.RESET: RESETTING, steps.KEEP: KEEPING, steps.TRIM: TRIMMING}  # fmt: skip
 
 
 @dataclass
@@ -85,8 +128,8 @@ class CallSequence:
         return held
 
     def add(self, what: str, call: str, symbol: str, block: int, size: int = 0, of: int = 0,
-            declared: str = "", context: int = 0) -> None:  # fmt: skip
-        self.steps.append(BooksStep(what, call, symbol, block, size, of, declared, context))
+            declared: str = "", context: int = 0, other: int = 0) -> None:  # fmt: skip
+        self.steps.append(BooksStep(what, call, symbol, block, size, of, declared, context, other))
 
     def free(self, held: Held, release: api.Function, again: bool = False) -> None:
         self.blocks.remove(held)
@@ -104,6 +147,31 @@ class CallSequence:
     def unmap(self, place: Held) -> None:
         self.places.remove(place)
         self.add(steps.UNMAP, f"unmap(place{place.block}, {place.size})", "cuMemUnmap", place.block, place.size)
+
+    def grow(self, first: Held, second: Held) -> Held:
+        """Both at addresses side by side, for a room that was reserved at first."""
+        place = Held(first.allocator, self.next(), first.size)
+        name = f"place{place.block}"
+        self.add(steps.GROW, f"grow(&{name}, block{first.block}, block{second.block}, {first.size})", "cuMemMap",
+                 place.block, first.size, first.block, f"CUdeviceptr {name} = 0;", other=second.block)  # fmt: skip
+        return place
+
+    def unmap_all(self, place: Held) -> None:
+        self.add(steps.UNMAP_ALL, f"unmap_all(place{place.block}, {place.size})", "cuMemUnmap", place.block, place.size)
+
+    def host(self, allocator: api.Function, release: api.Function, size: int) -> None:
+        """Got and given back."""
+        name = f"block{self.next()}"
+        calls = (self.functions.call(one, name, str(size)) for one in (allocator, release))
+        got, given = (call.text if call else "" for call in calls)
+        self.add(steps.HOST, got, allocator.symbol, self.count, size, declared=f"{block_type(allocator)} {name} = 0;")
+        self.add(steps.HOST_FREE, given, release.symbol, self.count, size)
+
+    def keep(self, size: int) -> None:
+        self.add(steps.KEEP, f"keep({size})", "cuMemPoolSetAttribute", 0, size)
+
+    def trim(self) -> None:
+        self.add(steps.TRIM, "trim()", "cuMemPoolTrimTo", 0)
 
     def retain(self, place: Held) -> Held:
         return self.other_handle(place, steps.RETAIN, "cuMemRetainAllocationHandle",
@@ -125,6 +193,15 @@ class CallSequence:
         self.add(steps.BEGIN, f"cuCtxCreate_v2(&context{self.context}, 0, 0)", "cuCtxCreate_v2", self.context,
                  declared=f"CUcontext context{self.context} = NULL;")  # fmt: skip
 
+    def begin_primary(self) -> None:
+        """It is there already: what is made now ends with it."""
+        self.context = self.next()
+
+    def end_primary(self) -> None:
+        self.add(steps.RESET, "reset()", "cuDevicePrimaryCtxReset_v2", self.context)
+        self.blocks = [one for one in self.blocks if not one.context]
+        self.context = 0
+
     def end_context(self) -> None:
         """With the blocks that were made in it."""
         self.add(steps.END, f"cuCtxDestroy_v2(context{self.context})", "cuCtxDestroy_v2", self.context)
@@ -145,7 +222,7 @@ class CallSequence:
 
 def helpers(functions: MemoryFunctions, written: Sequence[BooksStep]) -> str:
     """The C functions that the calls are made with."""
-    symbols = {step.symbol for step in written if step.what == steps.ALLOCATE}
+    symbols = {step.symbol for step in written if step.what in (steps.ALLOCATE, steps.HOST)}
     glue = [text for what, text in GLUE.items() if any(step.what == what for step in written)]
     return "\n".join(filter(None, [of_allocators(functions, symbols), *glue]))
 
@@ -162,7 +239,7 @@ def all_helpers(functions: MemoryFunctions) -> str:
 def told_calls(functions: MemoryFunctions) -> str:
     """What told.c can be told."""
     lines = {}
-    for allocator in functions.allocators:
+    for allocator in [*functions.allocators, *functions.of_host]:
         block = f"*({block_type(allocator)} *)&blocks[block]"
         lines[allocator.symbol] = call_text(functions, allocator, block)
         for release in functions.releases(allocator):
@@ -171,6 +248,9 @@ def told_calls(functions: MemoryFunctions) -> str:
             lines[release.symbol] = f"blocks[block] ? {text} : SKIPPED"
     lines[steps.MAP] = "blocks[of] ? map(&places[block], blocks[of], size) : SKIPPED"
     lines[steps.UNMAP] = "places[block] ? unmap(places[block], size) : SKIPPED"
+    lines[steps.GROW] = "blocks[of] && blocks[other] ? grow(&places[block], blocks[of], blocks[other], size) : SKIPPED"
+    lines[steps.UNMAP_ALL] = "places[block] ? unmap_all(places[block], size) : SKIPPED"
+    lines |= {steps.RESET: "reset()", steps.KEEP: "keep(size)", steps.TRIM: "trim()"}
     lines[steps.RETAIN] = "places[of] ? cuMemRetainAllocationHandle(&blocks[block], (void *)places[of]) : SKIPPED"
     lines[steps.IMPORT] = "blocks[of] ? import(&blocks[block], blocks[of]) : SKIPPED"
     lines[steps.BEGIN] = "cuCtxCreate_v2((CUcontext *)&contexts[block], 0, 0)"

@@ -12,6 +12,10 @@ from typing import NamedTuple
 
 ALLOCATE, FREE, AGAIN, MAP, UNMAP, RETAIN, IMPORT, BEGIN, END = (
     "allocate", "free", "free again", "map", "unmap", "retain", "import", "begin context", "end context")  # fmt: skip
+GROW, UNMAP_ALL = "map and grow", "unmap all"  # two blocks at addresses side by side, and both at once
+RESET = "reset context"  # the primary one, in which blocks are that no context was begun for
+HOST, HOST_FREE = "get host memory", "free host memory"
+KEEP, TRIM = "let a pool keep", "trim a pool"
 
 
 class BooksStep(NamedTuple):
@@ -25,10 +29,12 @@ class BooksStep(NamedTuple):
     of: int = 0
     declared: str = ""  # the variable that it hands something out into
     context: int = 0  # with which the block ends
+    other: int = 0  # of GROW: the second block
 
 
 def variable(step_what: str, block: int) -> str:
-    return f"{'context' if step_what in (BEGIN, END) else 'place' if step_what in (MAP, UNMAP) else 'block'}{block}"
+    is_place = step_what in (MAP, UNMAP, GROW, UNMAP_ALL)
+    return f"{'context' if step_what in (BEGIN, END) else 'place' if is_place else 'block'}{block}"
 
 
 def as_c(steps: Sequence[BooksStep]) -> tuple[str, str]:
@@ -44,17 +50,19 @@ def statement(number: int, step: BooksStep) -> str:
 
 
 def needs(step: BooksStep) -> str:
-    if step.what in (FREE, AGAIN, UNMAP, END):
+    if step.what in (FREE, AGAIN, UNMAP, UNMAP_ALL, END, HOST_FREE):
         return variable(step.what, step.block)
     if step.what == RETAIN:
         return variable(MAP, step.of)
+    if step.what == GROW:
+        return f"{variable(ALLOCATE, step.of)} && {variable(ALLOCATE, step.other)}"
     return variable(ALLOCATE, step.of) if step.what in (MAP, IMPORT) else ""
 
 
 def told(step: BooksStep) -> str:
     """As an argument of told.c."""
-    what = step.symbol if step.what in (ALLOCATE, FREE, AGAIN) else step.what
-    return f"{what}:{step.block}:{step.size}:{step.of}"
+    what = step.symbol if step.what in (ALLOCATE, FREE, AGAIN, HOST, HOST_FREE) else step.what
+    return f"{what}:{step.block}:{step.size}:{step.of}:{step.other}"
 
 
 @dataclass
@@ -88,21 +96,30 @@ class Model:
     def live(self) -> int:
         return sum(one.size for one in self.memory.values() if one.holders)
 
+    @property
+    def imported(self) -> int:
+        """Bytes that importers alone keep: who asks the driver counts them."""
+        return sum(one.size for one in self.memory.values() if not one.holders)
+
     def made(self, step: BooksStep) -> None:
         """A step that has succeeded."""
         self.dropped = None
         if step.what == ALLOCATE:
             self.memory[step.block] = LiveMemory(step.size, 1, step.context)
             self.owners["block", step.block] = Owner(step.block)
-        elif step.what == MAP:
+        elif step.what in (MAP, GROW):
             self.hold("place", step.block, self.owners.get(("block", step.of)))
+            self.hold("behind", step.block, self.owners.get(("block", step.other)))
         elif step.what == RETAIN:
             self.hold("block", step.block, self.owners.get(("place", step.of)))
         elif step.what == IMPORT:
             self.hold("block", step.block, self.owners.get(("block", step.of)), is_importer=True)
-        elif step.what in (FREE, UNMAP):
-            self.drop("place" if step.what == UNMAP else "block", step.block)
-        elif step.what == END:
+        elif step.what in (UNMAP, UNMAP_ALL):
+            self.drop("place", step.block)
+            self.drop("behind", step.block)
+        elif step.what == FREE:
+            self.drop("block", step.block)
+        elif step.what in (END, RESET):
             self.memory = {block: one for block, one in self.memory.items() if one.context != step.block}
 
     def hold(self, kind: str, block: int, of: Owner | None, is_importer: bool = False) -> None:

@@ -9,8 +9,11 @@ from typing import NamedTuple
 from gdbcuda import api
 from gdbcuda.api.table import Table
 
+ELEMENT = 16  # bytes of an array's, four numbers each
 ROW = 65536  # bytes of a row of an array, whose size is a number of rows
-COUNTS = {"Height": "1", "ElementSizeBytes": "16", "numMipmapLevels": "1"}  # other numbers are 0
+PITCH = 512  # bytes of which a row is a multiple: what is asked for is half of it
+COUNTS = {"WidthInBytes": str(PITCH // 2), "Height": f"({{size}} + {PITCH - 1}) / {PITCH}", "ElementSizeBytes": "16",
+          "numMipmapLevels": "1"}  # other numbers are 0
 
 
 class Helper(NamedTuple):
@@ -43,14 +46,15 @@ ARRAY = """\
 static const NAME *CALLED(size_t bytes)
 {
     static _Thread_local NAME array;
-    array = (NAME){.Width = ROW, .Height = bytes / ROW, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1};
+    array = (NAME){.Width = WIDTH, .Height = bytes / ROW, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4};
     return &array;
 }
 """
 
 
 def of_array(name: str, called: str) -> Helper:
-    text = ARRAY.replace("NAME", name).replace("CALLED", called).replace("ROW", str(ROW))
+    text = ARRAY.replace("NAME", name).replace("CALLED", called).replace("WIDTH", str(ROW // ELEMENT))
+    text = text.replace("ROW", str(ROW))
     return Helper(f"{called}({{size}})", text)
 
 
@@ -100,12 +104,14 @@ def argument(table: Table, parameter: api.Parameter, block: str, size: str, help
 
 
 def number(table: Table, parameter: api.Parameter, size: str) -> str:
+    if parameter.name in COUNTS:
+        return COUNTS[parameter.name].format(size=size)
     if parameter.size_bytes:
         return size
     bits = table.flags(parameter.flags) if parameter.flags else None
     if bits:
         return str(min(value for value in bits.values.values() if value))
-    return COUNTS.get(parameter.name, "0")
+    return "0"
 
 
 def block_type(function: api.Function) -> str:

@@ -27,6 +27,8 @@ def books(bench: Bench) -> Iterator[Case]:
         yield Case("books", one.symbol, partial(of_allocator, player, one))
         for count in at_once.SHARES:
             yield Case("books", f"{one.symbol} by {count} threads", partial(by_threads, player, one, count))
+    for one in functions.of_host:
+        yield Case("books", one.symbol, partial(of_host, one, player))
     yield Case("books", "random", partial(at_random, player), is_long=True)
     usual = next((one for one in functions.allocators if one.symbol in functions.hooked), functions.allocators[0])
     yield Case("books", "processes", partial(by_processes, player, usual))
@@ -49,6 +51,10 @@ def if_there(
 
 def of_allocator(player: Player, allocator: api.Function, bench: Bench) -> Iterable[Broken]:
     return if_there(player, allocator, fixed_sequences.faults, bench)
+
+
+def of_host(allocator: api.Function, player: Player, bench: Bench) -> Iterable[Broken]:
+    return fixed_sequences.of_host(player, allocator)
 
 
 def by_threads(player: Player, allocator: api.Function, count: int, bench: Bench) -> Iterable[Broken]:

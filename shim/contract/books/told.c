@@ -1,4 +1,4 @@
-/* As sequence.c, with the calls told by the arguments: WHAT:BLOCK:SIZE:OF each. */
+/* As sequence.c, with the calls told by the arguments: WHAT:BLOCK:SIZE:OF:OTHER each. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,8 +20,9 @@ static void step(int number, long result)
     fflush(stdout);
 }
 
-static long made(const char *what, unsigned block, size_t size, unsigned of)
+static long made(const char *what, unsigned block, size_t size, unsigned of, unsigned other)
 {
+    (void)other;
     /* CALLS */
     return SKIPPED;
 }
@@ -37,11 +38,12 @@ int main(int count, char **told)
     step(0, 0);
     for (int number = 1; number < count; number++) {
         char what[128];
-        unsigned block, of;
+        unsigned block, of, other;
         size_t size;
-        if (sscanf(told[number], "%127[^:]:%u:%zu:%u", what, &block, &size, &of) != 4 || block >= MOST || of >= MOST)
+        if (sscanf(told[number], "%127[^:]:%u:%zu:%u:%u", what, &block, &size, &of, &other) != 5 || block >= MOST ||
+            of >= MOST || other >= MOST)
             return 3;
-        long result = made(what, block, size, of);
+        long result = made(what, block, size, of, other);
         if (result != SKIPPED)
             step(number, result);
     }
