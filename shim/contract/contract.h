@@ -39,6 +39,7 @@ void command_call(void); /* SYMBOL ADDRESS ERRNO HEX...: RESULT ERRNO CHANGES */
 
 /* finding.c: how a program comes to a function; "ADDRESS OBJECT+OFFSET SYMBOL", or "0" */
 void command_linked(void); /* SYMBOL, as the loader has bound it */
+void command_dlerror(void); /* default|next|LIBRARY SYMBOL */
 void command_dlsym(void);  /* default|next|LIBRARY SYMBOL */
 void command_dlvsym(void); /* default|next|LIBRARY SYMBOL VERSION */
 void command_where(void);  /* ADDRESS */

@@ -54,6 +54,18 @@ void command_dlvsym(void)
     tell_place(dlvsym(handle, symbol, version));
 }
 
+/* LIBRARY NAME: whether dlerror tells of a mistake after that, and what it says. */
+void command_dlerror(void)
+{
+    void *handle = handle_of(next_word());
+    char *symbol = next_word();
+    const char *said;
+    dlerror();
+    dlsym(handle, symbol);
+    said = dlerror();
+    answer("%s\n", said ? said : "nothing");
+}
+
 void command_open(void)
 {
     char *library = next_word();

@@ -86,6 +86,7 @@ def wrapper(library: Library, function: api.Function, body: Body) -> Iterator[st
     if per_thread:
         yield "use_per_thread_stream(before);"
     yield trace_call(function, "result")
+    yield f'if (answering) linger("{function.symbol}");'
     yield f"return {'note_error(result)' if notes_error(library, body) else 'result'};"
 
 

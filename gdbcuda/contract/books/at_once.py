@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gdbcuda import api
 from gdbcuda.contract.books import numbers
@@ -23,7 +23,7 @@ ROOM = 16  # times the limit: the device that all of them fit into
 SECONDS_BACK = 5.0  # in which the share of a dead process has to be back
 SECONDS_NEXT = 1.0  # in which a process has to do its work that comes after a killed one
 KILLS = 12
-DELAY = 300  # microseconds of each call of the allocator
+DELAY = 300  # microseconds of each call of the allocator, and of its release
 LONGEST = 30.0  # seconds of a program with many threads or processes
 SAID = re.compile(r"^(together|sees|back) (-?\d+)$", re.MULTILINE)
 
@@ -61,10 +61,10 @@ def threads(player: Player, allocator: api.Function, count: int) -> Iterator[Bro
 
 
 def slow(player: Player, allocator: api.Function) -> dict[str, str]:
-    """A driver that takes a while: what a hook library has looked at before is old when it has answered. The device is
-    large enough for all that ask."""
-    return {DEVICE_MEMORY: str(max(ROOM * player.limit, 16 << 30)), SEEN: os.devnull,
-            ANSWER: f"{allocator.symbol} delay={DELAY}"}  # fmt: skip
+    """A driver that takes a while: what a hook library has looked at before is old when it has answered, and another
+    thread has already what was given back. The device is large enough for all that ask."""
+    answer = f"{allocator.symbol} delay={DELAY}\n{releasing(player, allocator).symbol} late={DELAY}"
+    return {DEVICE_MEMORY: str(max(ROOM * player.limit, 16 << 30)), SEEN: os.devnull, ANSWER: answer}
 
 
 def judged_threads(player: Player, ran: Ran, count: int, allocator: api.Function) -> tuple[str, str]:
@@ -142,7 +142,7 @@ def slowest() -> float:
     return SECONDS_NEXT * busy()
 
 
-def differences(start: list[numbers.Observed], now: list[numbers.Observed]) -> Iterator[tuple[str, int]]:
+def differences(start: Sequence[numbers.Observed], now: Sequence[numbers.Observed]) -> Iterator[tuple[str, int]]:
     if start and now:
         for name, one in now[0].said.items():
             by = one.taken - start[0].said.get(name, one).taken

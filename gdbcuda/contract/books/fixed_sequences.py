@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from gdbcuda import api
@@ -41,8 +41,8 @@ def sequences(player: Player, allocator: api.Function) -> Iterator[Given]:
         yield of_odd_size(player, allocator)
     yield from refused_by_driver(player, allocator)
     if is_of_context(allocator):
-        yield ended_with_context(player, allocator)
-        yield ended_with_primary(player, allocator)
+        yield ended(player, allocator, CallSequence.begin_context, CallSequence.end_context)
+        yield ended(player, allocator, CallSequence.begin_primary, CallSequence.end_primary)
     if is_of_pool(allocator):
         yield pool_trimmed(player, allocator)
     if roles.kind_of(allocator) == "physical":
@@ -79,20 +79,14 @@ def refused_by_driver(player: Player, allocator: api.Function) -> Iterator[Given
         yield Given(kept.steps, Driver(fails=release.symbol, error=INVALID))
 
 
-def ended_with_context(player: Player, allocator: api.Function) -> Given:
+def ended(
+    player: Player, allocator: api.Function, begin: Callable[[CallSequence], None], end: Callable[[CallSequence], None]
+) -> Given:
+    """With the context that it is made in."""
     sequence = CallSequence(player.functions)
-    sequence.begin_context()
+    begin(sequence)
     sequence.allocate(allocator, GRANULE)
-    sequence.end_context()
-    return Given(sequence.steps)
-
-
-def ended_with_primary(player: Player, allocator: api.Function) -> Given:
-    """By a reset, as cudaDeviceReset does it."""
-    sequence = CallSequence(player.functions)
-    sequence.begin_primary()
-    sequence.allocate(allocator, GRANULE)
-    sequence.end_primary()
+    end(sequence)
     return Given(sequence.steps)
 
 

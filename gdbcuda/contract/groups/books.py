@@ -8,7 +8,7 @@ from functools import partial
 
 from gdbcuda import api
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.books import at_once, fixed_sequences, random_sequences
+from gdbcuda.contract.books import at_once, devices, fixed_sequences, random_sequences
 from gdbcuda.contract.books.playing import Player
 from gdbcuda.contract.books.random_sequences import Searcher
 from gdbcuda.contract.registry import Broken, Case, contract
@@ -27,6 +27,9 @@ def books(bench: Bench) -> Iterator[Case]:
         yield Case("books", one.symbol, partial(of_allocator, player, one))
         for count in at_once.SHARES:
             yield Case("books", f"{one.symbol} by {count} threads", partial(by_threads, player, one, count))
+    for one in filter(random_sequences.is_of_context, functions.allocators):
+        if one.symbol in functions.hooked:
+            yield Case("books", f"{one.symbol} on two devices", partial(on_devices, player, one))
     for one in functions.of_host:
         yield Case("books", one.symbol, partial(of_host, one, player))
     yield Case("books", "random", partial(at_random, player), is_long=True)
@@ -63,6 +66,10 @@ def by_threads(player: Player, allocator: api.Function, count: int, bench: Bench
         bench.note(f"books: {allocator.symbol} by threads is not tried: one alone is granted more than the limit")
         return []
     return if_there(player, allocator, partial(at_once.threads, count=count), bench)
+
+
+def on_devices(player: Player, allocator: api.Function, bench: Bench) -> Iterable[Broken]:
+    return if_there(player, allocator, devices.faults, bench)
 
 
 def by_processes(player: Player, allocator: api.Function, bench: Bench) -> Iterable[Broken]:

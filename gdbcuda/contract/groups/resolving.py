@@ -16,6 +16,7 @@ from gdbcuda.contract.targets import LIBRARY_OF, HookTarget, by_name, places
 OTHERS = (("libc.so.6", "malloc"), ("libc.so.6", "dlsym"), ("libm.so.6", "cos"), ("default", "malloc"),
           ("default", "pthread_create"), ("default", "no_such_function"), ("libcuda.so.1", "no_such_function"),
           ("libcuda.so.1", "cuNoSuchFunction"))  # fmt: skip
+NOTHING = "nothing"  # what dlerror says where all is well, in the words of shim/contract/finding.c
 ELSEWHERE = ("libm.so.6", "libc.so.6")  # libraries that have no API function
 
 
@@ -68,9 +69,26 @@ def shown(command: str) -> Shown:
 
 
 def names_of_others(bench: Bench) -> Iterator[Broken]:
+    yield from of_dlerror(bench)
     for library, name, found in as_without(bench, [f"dlsym {library} {name}" for library, name in OTHERS]):
         asked = f"dlsym({'RTLD_DEFAULT' if library == 'default' else library}, {name})"
         yield found._replace(what=f"{asked} is another than without the hook library")
+
+
+def of_dlerror(bench: Bench) -> Iterator[Broken]:
+    """It is the program's, which asks it after a name that may not be there."""
+    hooked = [(LIBRARY_OF[bench.table.functions[one.symbol].api], one.symbol) for one in bench.targets[:1]]
+    asked = [*OTHERS, *hooked]
+    commands = [f"dlerror {library} {name}" for library, name in asked]
+    expected = bench.program(bench.bare).tell(*commands)
+    with bench.copy() as program:
+        found = program.tell(*commands)
+    for (library, name), without, said in zip(asked, expected, found):
+        called = f"dlsym({library}, {name})"
+        if said == NOTHING != without:
+            yield Broken("after a dlsym that finds nothing dlerror says nothing", called)
+        elif without == NOTHING != said:
+            yield Broken("after a dlsym that finds the name dlerror says something", f"{called}: {said}")
 
 
 def in_other_libraries(bench: Bench) -> Iterator[Broken]:

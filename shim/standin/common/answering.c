@@ -16,7 +16,8 @@
  *         read=ARGUMENT:SIZE       so many bytes that the argument points to are in the line of the call
  *         result=HEX errno=NUMBER  what is returned, and what errno is then; without a result the body runs
  *         write=ARGUMENT:HEX       bytes for where the argument points to
- *         delay=MICROSECONDS       so long the call takes
+ *         delay=MICROSECONDS       so long the call takes, before it does anything
+ *         late=MICROSECONDS        so long it takes when all is done
  *         nth=NUMBER               that call alone, counted since the line is there; of one line
  *
  * The line of a call that is named there goes on with the bytes of each argument in hex, ":" and what it points to, "!"
@@ -178,6 +179,18 @@ static void delay(const char *words)
     const char *microseconds = value_of(words, " delay=");
     if (microseconds)
         usleep((useconds_t)strtoul(microseconds, NULL, 10));
+}
+
+void linger(const char *name)
+{
+    size_t length = strlen(name);
+    int before = errno;
+    for (const char *text = getenv(ANSWER); text && *text; text = strchr(text, '\n'), text = text ? text + 1 : NULL) {
+        const char *late = strncmp(text, name, length) == 0 && text[length] == ' ' ? value_of(text, " late=") : NULL;
+        if (late)
+            usleep((useconds_t)strtoul(late, NULL, 10));
+    }
+    errno = before;
 }
 
 bool answered(const char *name, const struct given *given, void *result, size_t size)

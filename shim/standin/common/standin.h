@@ -44,6 +44,7 @@ struct given {
     size_t size;
 };
 bool answered(const char *name, const struct given *given, void *result, size_t size);
+void linger(const char *name); /* when the call has done its work */
 
 #define RETURN_IF(condition, error) \
     do { \
