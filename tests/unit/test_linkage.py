@@ -11,8 +11,12 @@ import pytest
 from elf_build import compiled
 from process_memory import AT_ENTRY, AT_PHDR, AT_PHNUM, ProcessMemory, auxiliary
 
+from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Linkage, Linkages, image
+from gdbcuda.linkage.image import Image
+from gdbcuda.linkage.readable import is_readable
 from gdbcuda.linkage.slots import Slot, clusters, slot_values
+from gdbcuda.memory import PAGE
 from gdbcuda.memory.pages import PagedMemory
 
 INNER = "int answer(void) { return 42; } int other(void) { return answer(); }"
@@ -221,3 +225,23 @@ def test_the_segments_of_the_program_are_where_the_kernel_has_mapped_them() -> N
     starts = {int(words[0].split("-")[0], 16) for words in lines if words[-1] == program}
     assert found and {start & -4096 for start, _ in found} <= starts
     assert any(start <= values[AT_ENTRY] < end for start, end in found)
+
+
+class Without:
+    """The memory of this process, but for some pages, as in a core file that has only parts of a library."""
+
+    def __init__(self, missing: int) -> None:
+        self.memory, self.missing = ProcessMemory(), missing
+
+    def read(self, address: int, size: int) -> bytes:
+        if address < self.missing + PAGE and self.missing < address + size:
+            raise Unreadable(address, size)
+        return self.memory.read(address, size)
+
+
+@pytest.mark.parametrize("tag", [image.DT_GNU_HASH, image.DT_SYMTAB, image.DT_STRTAB])
+def test_an_object_of_which_parts_cannot_be_read_is_known_for_it(tag: int) -> None:
+    libc = next(one for one in own_objects().all if "libc.so" in one.image.name).image
+    assert is_readable(libc)
+    page = libc.address(tag) // PAGE * PAGE
+    assert not is_readable(Image(Without(page), libc.name, libc.base, libc.dynamic))

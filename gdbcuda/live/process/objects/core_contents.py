@@ -1,7 +1,7 @@
 """What a core file leaves out: the read-only parts of the objects, which gdb takes from the files here.
 
-Where a file is missing those parts read as zeros, where it is another build as something else; neither is searched for
-symbols. (core(5): /proc/PID/coredump_filter.)
+Where a file is missing those parts read as zeros, where it is another build as something else, and some parts may be
+there and others not; none of these is searched for symbols. (core(5): /proc/PID/coredump_filter.)
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gdb
 
 from gdbcuda.api import vendor
 from gdbcuda.linkage.image import Image
+from gdbcuda.linkage.readable import is_readable
 from gdbcuda.live.process.state import program, strip_prefix
 
 
@@ -26,6 +27,8 @@ def mark(images: list[Image]) -> None:
         elif here is not None and here.build_id and one.build_id not in (None, here.build_id):
             ids = f"build-id {here.build_id[:12]}, in the core file {one.build_id[:12]}"
             one.lose_contents(f"{here.filename} is another build ({ids})")
+        elif not is_readable(one):
+            one.lose_contents(f"{name or 'the program'} is not in the core file as a whole")
 
 
 def file_here(one: Image) -> gdb.Objfile | None:
