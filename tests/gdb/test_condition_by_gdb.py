@@ -21,10 +21,20 @@ NOT_TAKEN = {
     "bytes >>": "bytes >>: a syntax error for gdb, which reads this condition",
     "room.total > 1G": "sizes like 1G go with parameters alone)",
     "caller in app && room.total": "caller: only beside conditions on parameters that are known (gdb reads",
+    "room.total > 5 --on return": "--on belongs in front of if, with the other options",
     "nth == 2 && room.total": "nth: only beside conditions on parameters that are known",
 }
 TAKEN = ("bytes > 2 && ordinal == 0", "room.total >= 0", "((struct room *)&room)->total >= 0", "(unsigned)bytes > 7",
          '$_streq("byte", "byte")', "main != 0", "stderr == 0 || 1", "bytes == 'a' || 1")  # fmt: skip
+
+
+def test_why_a_copy_has_no_sizes(local: Scenario, compile_c) -> None:
+    """gcc calls a copy of it, without the argument that is always 0."""
+    hook = compile_c("libown.so", OWN_CHECK, "-shared", "-O2")
+    asked = [f"cuda-break room_check if bytes > {size}" for size in ("1G", "1024")]
+    text = local.run("test_alloc", *asked, "run", hook=hook)
+    assert "cuda-break: 1G: gdb reads this condition, as gcc has made room_check.constprop.0 of it" in text
+    assert "Breakpoint 1, room_check (" in text
 
 
 @pytest.mark.parametrize("debug_info", ["inside", "beside"])

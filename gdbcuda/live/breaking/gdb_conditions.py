@@ -15,6 +15,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
+from gdbcuda.live.layers import own_prototypes
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import some
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from gdbcuda.elf import Elf
 
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
+OPTION = re.compile(r"[\w)\]]\s+--([a-z][a-z-]*)(?:\s+\w+)?\s*$")
+SIZE = re.compile(r"(?<![\w.])\d+[kKmMgGtT]\b")
 NAME = re.compile(r"(?<![\w$])[A-Za-z_]\w*")
 MEMBERS = re.compile(r"(?:(?:\.|->|::)\s*~?[A-Za-z_]\w*)+")
 CAST = re.compile(r"\(\s*[A-Za-z_][\w\s]*\)\s*[\w(]|\*\s*\)|\b(?:struct|union|enum|class|sizeof)\b")
@@ -35,7 +38,10 @@ MOST_BYTES = 64 << 20  # of one section: in what is larger every name may be
 
 def refuse_unreadable(text: str, symbols: Sequence[str]) -> None:
     """UserError for what gdb will not take. Of functions that it knows already it tells itself."""
+    if option := OPTION.search(text):
+        raise UserError(f"--{option[1]} belongs in front of if, with the other options")
     if not text or all(process.decoded(symbol) for symbol in symbols):
+        refuse_sizes_of_copies(text, symbols)
         return
     plain = TEXT.sub("0", text)
     unknown = [name for name in dict.fromkeys(NAME.findall(MEMBERS.sub("", plain))) if not is_known(name)]
@@ -46,7 +52,20 @@ def refuse_unreadable(text: str, symbols: Sequence[str]) -> None:
     if unknown:
         hooks = some([os.path.basename(file) for file in layers.named_hooks()])
         raise UserError(f"no {some(unknown)} in {hooks}, nor in the program (gdb reads this condition)")
+    refuse_sizes_of_copies(plain, symbols)
     refuse_form(plain)
+
+
+def refuse_sizes_of_copies(text: str, symbols: Sequence[str]) -> None:
+    """What gcc has copied to call it otherwise has its arguments where debug info says, for gdb alone."""
+    size = SIZE.search(text)
+    if not size:
+        return
+    for file in layers.named_hooks():
+        copies = [own_prototypes.copied(process.strip_prefix(file), name) for name in symbols]
+        if copy := next(filter(None, copies), ""):
+            raise UserError(f"{size[0]}: gdb reads this condition, as gcc has made {visible(copy)} of it, with its "
+                            "arguments elsewhere: write the number in bytes")  # fmt: skip
 
 
 def refuse_form(text: str) -> None:

@@ -19,6 +19,7 @@ from gdbcuda.live.layers import table_version
 from gdbcuda.text import cplusplus
 from gdbcuda.text.sentences import ranges
 
+COPY = re.compile(r"\.(isra|constprop|part|lto_priv)\b")  # gcc's names of copies whose arguments are elsewhere
 CALLED = re.compile(r"[\w:~$]+")
 BRACKETED = re.compile(r"[<('\s]|\boperator")  # a name that is typed with more than its words
 FEWEST = 2  # letters before functions are offered
@@ -129,7 +130,11 @@ def read_hidden(path: str, version: tuple[int, ...]) -> frozenset[str]:
 
     try:
         file = elf.open(path)
-        return frozenset(name for one in (file, *elf.debug_files(file)) for name in one.hidden_functions)
+        files = [file, *elf.debug_files(file)]
+        found = {name for one in files for name in one.hidden_functions}
+        if any(one.section(".debug_info") for one in files):  # then gdb finds a copy by the name that was written
+            found |= {name.partition(".")[0] for name in found if COPY.search(name)}
+        return frozenset(found)
     except UserError:
         return frozenset()
 

@@ -6,7 +6,6 @@ So conditions on their parameters are read as those of the API's functions are, 
 from __future__ import annotations
 
 import functools
-import re
 
 from gdbcuda import api
 from gdbcuda.api.notes import ApiNotes
@@ -14,8 +13,6 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import names, this_snapshot
 from gdbcuda.text import cplusplus
-
-CLONE = re.compile(r"\.(isra|constprop|part|lto_priv)\b")  # gcc's names of copies whose arguments are elsewhere
 
 
 def prototype(symbol: str) -> api.Function | None:
@@ -37,7 +34,7 @@ def read(path: str, version: tuple[int, ...], symbol: str) -> api.Function | Non
     from gdbcuda.elf.dwarf.prototypes import Prototype, prototypes
 
     types = api.load().types
-    if any(CLONE.search(one) and is_called(one.partition(".")[0], symbol) for one in names.defined(path)):
+    if copied(path, symbol):
         return None
     try:
         file = elf.open(path)
@@ -51,6 +48,12 @@ def read(path: str, version: tuple[int, ...], symbol: str) -> api.Function | Non
         return None
     text = ";".join([only.result, *(f"{name} {spelling}" for name, spelling in only.parameters)])
     return api.Function(symbol, "driver", text, types, ApiNotes())
+
+
+def copied(path: str, symbol: str) -> str:
+    """The name of a copy of it whose arguments are elsewhere, "" without one."""
+    copies = (one for one in names.defined(path) if names.COPY.search(one))
+    return next((one for one in copies if is_called(one.partition(".")[0], symbol)), "")
 
 
 def is_called(name: str, symbol: str) -> bool:
