@@ -49,7 +49,7 @@ static bool is_counted(CUdevice device)
 
 size_t limit_used(CUdevice device)
 {
-    return is_counted(device) ? __atomic_load_n(&used[device], __ATOMIC_RELAXED) : 0;
+    return is_counted(device) ? __atomic_load_n(&used[device], __ATOMIC_RELAXED) + graph_bytes(device) : 0;
 }
 
 /* Through the exported function, as hook libraries do: this call passes our own wrapper, or that of a hook library
@@ -66,18 +66,12 @@ bool limit_claim(CUdevice device, size_t bytes)
     size_t limit = limit_bytes();
     if (!is_counted(device))
         return true;
-    size_t before = __atomic_fetch_add(&used[device], bytes, __ATOMIC_RELAXED);
+    size_t before = __atomic_fetch_add(&used[device], bytes, __ATOMIC_RELAXED) + (limit ? graph_bytes(device) : 0);
     if (!limit || (before <= limit && bytes <= limit - before))
         return true;
     limit_give_back(device, bytes);
     hook_log("refused %zu bytes on device %d: %zu of %zu are used", bytes, device, before, limit);
     return false;
-}
-
-void limit_take(CUdevice device, size_t bytes)
-{
-    if (is_counted(device))
-        __atomic_fetch_add(&used[device], bytes, __ATOMIC_RELAXED);
 }
 
 void limit_give_back(CUdevice device, size_t bytes)

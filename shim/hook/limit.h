@@ -12,7 +12,6 @@ size_t limit_total(size_t real_total);             /* what a program is told tha
 size_t limit_used(CUdevice device);
 CUdevice current_device(void);
 bool limit_claim(CUdevice device, size_t bytes);   /* false: that would be over the limit */
-void limit_take(CUdevice device, size_t bytes);    /* without asking */
 void limit_give_back(CUdevice device, size_t bytes);
 
 /* ledger.c. Device pointers and array handles may have the same value. */
@@ -34,6 +33,9 @@ void ledger_forget_context(CUcontext context);
    settled once the driver's answer is there. NULL stands for a block that is not in the ledger. */
 struct block *ledger_take(enum block_kind kind, uint64_t address);
 CUresult ledger_settle(struct block *block, CUresult result);
+
+/* graph.c: what the driver keeps for graphs. */
+size_t graph_bytes(CUdevice device);
 
 /* physical.c: what cuMemCreate has handed out. */
 void physical_add(uint64_t handle, CUdevice device, size_t bytes);

@@ -160,6 +160,15 @@ def of_host(player: Player, allocator: api.Function) -> Iterator[Broken]:
         yield shown(player, wrong, sequence.steps, USUAL)
 
 
+def of_graph(player: Player, allocator: api.Function) -> Iterator[Broken]:
+    """What a graph has allocated stays with the device until its graph memory is trimmed."""
+    for size, launches in ((3 * part(player, 40), 1), (3 * GRANULE, 2)):
+        sequence = CallSequence(player.functions)
+        sequence.graph(allocator, size, launches)
+        for wrong in player.wrongs(sequence.steps)[:1]:
+            yield shown(player, wrong, sequence.steps, USUAL)
+
+
 def faults(player: Player, allocator: api.Function) -> Iterator[Broken]:
     """The first one of each sequence; nothing more of one that is not counted at all."""
     past = way_past(player, allocator)

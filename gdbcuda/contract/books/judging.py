@@ -80,8 +80,9 @@ class Judge:
                         f"{error}, {size_of(step)}: {human(live)} of {human(self.books.limit)} are held")  # fmt: skip
 
     def over(self, step: BooksStep, now: Observed) -> Iterator[Wrong]:
-        live, limit = self.model.live, self.books.limit
-        if limit and step.what == steps.ALLOCATE and live > limit:
+        limit = self.books.limit
+        live = self.model.live + (step.size if step.what == steps.LAUNCH else 0)
+        if limit and step.what in (steps.ALLOCATE, steps.LAUNCH) and live > limit:
             yield Wrong(now.number, f"{step.symbol} {OVER}",
                         f"{size_of(step)}: {human(live)} are held, the limit is {human(limit)}")  # fmt: skip
 

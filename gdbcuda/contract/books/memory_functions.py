@@ -35,8 +35,14 @@ class MemoryFunctions:
                 and self.releases(one) and self.call(one, "block", "size")]  # fmt: skip
 
     @cached_property
+    def of_graphs(self) -> list[api.Function]:
+        """What adds a node that allocates, and takes its parameters and no others."""
+        return [one for one in self.of_driver() if one.base.endswith(roles.GRAPH_ALLOC)]
+
+    @cached_property
     def not_tried(self) -> list[api.Function]:
-        return [one for one in self.of_driver() if roles.takes_device_memory(one) and one not in self.allocators]
+        tried = [*self.allocators, *self.of_graphs]
+        return [one for one in self.of_driver() if roles.takes_device_memory(one) and one not in tried]
 
     def releases(self, allocator: api.Function) -> list[api.Function]:
         known = [one for one in self.of_driver() if one.role == roles.FREE and one.base in allocator.released_by]

@@ -7,86 +7,13 @@ from dataclasses import dataclass, field
 
 from gdbcuda import api
 from gdbcuda.contract.books import steps
+from gdbcuda.contract.books.glue import GLUE, GRAPH_NODES
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.books.steps import BooksStep
 from gdbcuda.contract.c_programs.filling import block_type, texts
 from gdbcuda.ledger.effects import roles
 
 GRANULE = 2 << 20  # of physical memory, and whole rows of an array
-MAPPING = """\
-static long map(CUdeviceptr *place, CUmemGenericAllocationHandle block, size_t size)
-{
-    long result = cuMemAddressReserve(place, size, 0, 0, 0);
-    if (result == 0 && (result = cuMemMap(*place, size, 0, block, 0)) != 0) {
-        cuMemAddressFree(*place, size);
-        *place = 0;
-    }
-    return result;
-}
-"""
-UNMAPPING = """\
-static long unmap(CUdeviceptr place, size_t size)
-{
-    long result = cuMemUnmap(place, size);
-    return result ? result : cuMemAddressFree(place, size);
-}
-"""
-IMPORTING = """\
-static long import(CUmemGenericAllocationHandle *other, CUmemGenericAllocationHandle block)
-{
-    int file = -1;
-    long result = cuMemExportToShareableHandle(&file, block, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-    if (result == 0)
-        result = cuMemImportFromShareableHandle(other, (void *)(long)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-    if (file >= 0)
-        close(file);
-    return result;
-}
-"""
-GROWING = """\
-static long grow(CUdeviceptr *place, CUmemGenericAllocationHandle first, CUmemGenericAllocationHandle second,
-                 size_t size)
-{
-    long result = cuMemAddressReserve(place, 2 * size, 0, 0, 0);
-    if (result == 0 && (result = cuMemMap(*place, size, 0, first, 0)) == 0)
-        result = cuMemMap(*place + size, size, 0, second, 0);
-    return result;
-}
-"""
-UNMAPPING_ALL = """\
-static long unmap_all(CUdeviceptr place, size_t size)
-{
-    long result = cuMemUnmap(place, 2 * size);
-    return result ? result : cuMemAddressFree(place, 2 * size);
-}
-"""
-RESETTING = """\
-static long reset(void)
-{
-    CUcontext context;
-    long result = cuDevicePrimaryCtxReset_v2(0);
-    return result || cuDevicePrimaryCtxRetain(&context, 0) ? result : (long)cuCtxSetCurrent(context);
-}
-"""
-KEEPING = """\
-static long keep(size_t size)
-{
-    unsigned long long most = size;
-    CUmemoryPool pool = NULL;
-    cuDeviceGetDefaultMemPool(&pool, 0);
-    return cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &most);
-}
-"""
-TRIMMING = """\
-static long trim(void)
-{
-    CUmemoryPool pool = NULL;
-    cuDeviceGetDefaultMemPool(&pool, 0);
-    return cuMemPoolTrimTo(pool, 0);
-}
-"""
-GLUE = {steps.MAP: MAPPING, steps.UNMAP: UNMAPPING, steps.IMPORT: IMPORTING, steps.GROW: GROWING,
-        steps.UNMAP_ALL: UNMAPPING_ALL, steps.RESET: RESETTING, steps.KEEP: KEEPING, steps.TRIM: TRIMMING}  # fmt: skip
 
 
 @dataclass
@@ -166,6 +93,15 @@ class CallSequence:
         got, given = (call.text if call else "" for call in calls)
         self.add(steps.HOST, got, allocator.symbol, self.count, size, declared=f"{block_type(allocator)} {name} = 0;")
         self.add(steps.HOST_FREE, given, release.symbol, self.count, size)
+
+    def graph(self, allocator: api.Function, size: int, launches: int) -> None:
+        """All of its nodes together allocate that size."""
+        name = f"block{self.next()}"
+        self.add(steps.GRAPH, f"make_graph(&{name}, {size // GRAPH_NODES})", allocator.symbol, self.count, size,
+                 declared=f"CUgraphExec {name} = NULL;")  # fmt: skip
+        for _ in range(launches):
+            self.add(steps.LAUNCH, f"launch({name})", allocator.symbol, self.count, size)
+        self.add(steps.GRAPH_END, f"end_graph({name})", allocator.symbol, self.count, size)
 
     def keep(self, size: int) -> None:
         self.add(steps.KEEP, f"keep({size})", "cuMemPoolSetAttribute", 0, size)
@@ -250,6 +186,9 @@ def told_calls(functions: MemoryFunctions) -> str:
     lines[steps.UNMAP] = "places[block] ? unmap(places[block], size) : SKIPPED"
     lines[steps.GROW] = "blocks[of] && blocks[other] ? grow(&places[block], blocks[of], blocks[other], size) : SKIPPED"
     lines[steps.UNMAP_ALL] = "places[block] ? unmap_all(places[block], size) : SKIPPED"
+    lines[steps.GRAPH] = f"make_graph((CUgraphExec *)&blocks[block], size / {GRAPH_NODES})"
+    lines[steps.LAUNCH] = "blocks[block] ? launch((CUgraphExec)blocks[block]) : SKIPPED"
+    lines[steps.GRAPH_END] = "blocks[block] ? end_graph((CUgraphExec)blocks[block]) : SKIPPED"
     lines |= {steps.RESET: "reset()", steps.KEEP: "keep(size)", steps.TRIM: "trim()"}
     lines[steps.RETAIN] = "places[of] ? cuMemRetainAllocationHandle(&blocks[block], (void *)places[of]) : SKIPPED"
     lines[steps.IMPORT] = "blocks[of] ? import(&blocks[block], blocks[of]) : SKIPPED"

@@ -15,6 +15,7 @@ ALLOCATE, FREE, AGAIN, MAP, UNMAP, RETAIN, IMPORT, BEGIN, END = (
 GROW, UNMAP_ALL = "map and grow", "unmap all"  # two blocks at addresses side by side, and both at once
 RESET = "reset context"  # the primary one, in which blocks are that no context was begun for
 HOST, HOST_FREE = "get host memory", "free host memory"
+GRAPH, LAUNCH, GRAPH_END = "make a graph", "launch a graph", "end a graph"  # with nodes that allocate
 KEEP, TRIM = "let a pool keep", "trim a pool"
 
 
@@ -50,7 +51,7 @@ def statement(number: int, step: BooksStep) -> str:
 
 
 def needs(step: BooksStep) -> str:
-    if step.what in (FREE, AGAIN, UNMAP, UNMAP_ALL, END, HOST_FREE):
+    if step.what in (FREE, AGAIN, UNMAP, UNMAP_ALL, END, HOST_FREE, LAUNCH, GRAPH_END):
         return variable(step.what, step.block)
     if step.what == RETAIN:
         return variable(MAP, step.of)

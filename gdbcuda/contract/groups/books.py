@@ -8,9 +8,10 @@ from functools import partial
 
 from gdbcuda import api
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.books import at_once, devices, fixed_sequences, random_sequences
+from gdbcuda.contract.books import at_once, devices, fixed_sequences, random_sequences, sharing
 from gdbcuda.contract.books.playing import Player
 from gdbcuda.contract.books.random_sequences import Searcher
+from gdbcuda.contract.books.sharing_calls import WAYS, SharingWay
 from gdbcuda.contract.registry import Broken, Case, contract
 from gdbcuda.text.sentences import counted
 
@@ -30,8 +31,12 @@ def books(bench: Bench) -> Iterator[Case]:
     for one in filter(random_sequences.is_of_context, functions.allocators):
         if one.symbol in functions.hooked:
             yield Case("books", f"{one.symbol} on two devices", partial(on_devices, player, one))
+    for way in WAYS:
+        yield Case("books", f"{way.opener} of another process", partial(by_sharing, player, way))
     for one in functions.of_host:
-        yield Case("books", one.symbol, partial(of_host, one, player))
+        yield Case("books", one.symbol, partial(aside, player, one, fixed_sequences.of_host))
+    for one in functions.of_graphs:
+        yield Case("books", one.symbol, partial(aside, player, one, fixed_sequences.of_graph))
     yield Case("books", "random", partial(at_random, player), is_long=True)
     usual = next((one for one in functions.allocators if one.symbol in functions.hooked), functions.allocators[0])
     yield Case("books", "processes", partial(by_processes, player, usual))
@@ -56,8 +61,11 @@ def of_allocator(player: Player, allocator: api.Function, bench: Bench) -> Itera
     return if_there(player, allocator, fixed_sequences.faults, bench)
 
 
-def of_host(allocator: api.Function, player: Player, bench: Bench) -> Iterable[Broken]:
-    return fixed_sequences.of_host(player, allocator)
+def aside(
+    player: Player, allocator: api.Function, run: Callable[[Player, api.Function], Iterable[Broken]], bench: Bench
+) -> Iterable[Broken]:
+    """What hands out no block of the device's."""
+    return run(player, allocator)
 
 
 def by_threads(player: Player, allocator: api.Function, count: int, bench: Bench) -> Iterable[Broken]:
@@ -70,6 +78,14 @@ def by_threads(player: Player, allocator: api.Function, count: int, bench: Bench
 
 def on_devices(player: Player, allocator: api.Function, bench: Bench) -> Iterable[Broken]:
     return if_there(player, allocator, devices.faults, bench)
+
+
+def by_sharing(player: Player, way: SharingWay, bench: Bench) -> Iterable[Broken]:
+    try:
+        return list(sharing.faults(player, way))
+    except sharing.NotOpened:
+        bench.note(f"books: {way.opener} of another process is not tried: the driver does not do it")
+        return []
 
 
 def by_processes(player: Player, allocator: api.Function, bench: Bench) -> Iterable[Broken]:

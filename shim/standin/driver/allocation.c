@@ -44,15 +44,21 @@ static size_t rounded(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+static bool is_of_others(const struct allocation *allocation)
+{
+    return allocation->kind == MEMORY_OPENED || allocation->kind == MEMORY_IMPORTED;
+}
+
 static bool owns_pages(const struct allocation *allocation)
 {
-    return allocation->kind != MEMORY_REGISTERED && allocation->kind != MEMORY_MAPPED && !allocation->graph_memory;
+    return allocation->kind != MEMORY_REGISTERED && allocation->kind != MEMORY_MAPPED && !is_of_others(allocation) &&
+           !allocation->graph_memory;
 }
 
 bool allocation_on_device(const struct allocation *allocation)
 {
     return allocation->kind == MEMORY_DEVICE || allocation->kind == MEMORY_INTERNAL ||
-           allocation->kind == MEMORY_MAPPED;
+           allocation->kind == MEMORY_MAPPED || is_of_others(allocation);
 }
 
 bool allocation_on_host(const struct allocation *allocation)
@@ -113,6 +119,10 @@ static void end(struct allocation *allocation)
         pool_count(pool, -(long long)allocation->charged);
     if (allocation->graph_memory)
         graph_memory_empty(allocation->graph_memory);
+    if (is_of_others(allocation))
+        shared_end(allocation->entry.start);
+    if (allocation->kind == MEMORY_DEVICE)
+        shared_forget(allocation);
     if (owns_pages(allocation))
         arena_free((void *)allocation->entry.start, allocation->entry.size);
     free(allocation);

@@ -25,6 +25,7 @@ enum handle_kind {
     HANDLE_GRAPH,
     HANDLE_GRAPH_NODE,
     HANDLE_GRAPH_EXEC,
+    HANDLE_EXTERNAL,
 };
 
 struct handle {
@@ -90,6 +91,8 @@ enum memory_kind {
     MEMORY_MANAGED,
     MEMORY_HOST,
     MEMORY_REGISTERED,
+    MEMORY_OPENED,   /* another process's, by a handle that it was given */
+    MEMORY_IMPORTED, /* another process's or another API's, given back by cuMemFree */
     MEMORY_MAPPED, /* physical memory of cuMemCreate at an address of cuMemAddressReserve */
 };
 
@@ -120,6 +123,14 @@ CUresult device_charge(CUdevice device, size_t bytes); /* OUT_OF_MEMORY beyond t
 void device_uncharge(CUdevice device, size_t bytes);
 size_t device_used(CUdevice device);
 
+/* Memory of several processes (shared.c). A ticket has the size of a CUipcMemHandle. */
+CUresult shared_export(const struct allocation *allocation, void *ticket);
+CUresult shared_open(const void *ticket, enum memory_kind kind, CUdeviceptr *address);
+CUresult shared_close(CUdeviceptr address, enum memory_kind kind);
+CUresult shared_map(int file, size_t offset, size_t bytes, enum memory_kind kind, CUdeviceptr *address);
+void shared_forget(const struct allocation *allocation); /* it ends here, and may have been exported */
+void shared_end(CUdeviceptr address);                    /* one that was opened or mapped ends */
+
 /* What cuMemCreate makes (physical.c) and cuMemMap gives an address (mapping.c). */
 struct physical {
     struct entry entry;
@@ -143,9 +154,11 @@ struct CUmemPoolHandle_st {
     unsigned long long release_threshold;
     unsigned long long used, used_high;
     int reuse[3];
-    bool is_default;
+    bool is_default, is_imported;
+    CUmemAllocationHandleType handle_types;
 };
 
+CUmemoryPool pool_new(CUdevice device); /* NULL without memory */
 CUresult pool_default(CUdevice device, CUmemoryPool *pool);
 void pool_count(CUmemoryPool pool, long long bytes); /* taken, or given back when negative */
 

@@ -56,7 +56,7 @@ DRIVER(cuMemFree_v2)(CUdeviceptr dptr)
 {
     if (!dptr || allocation_free(dptr, MEMORY_DEVICE) == CUDA_SUCCESS)
         return CUDA_SUCCESS;
-    return allocation_free(dptr, MEMORY_MANAGED);
+    return shared_close(dptr, MEMORY_IMPORTED) == CUDA_SUCCESS ? CUDA_SUCCESS : allocation_free(dptr, MEMORY_MANAGED);
 }
 
 static CUresult allocate_host(void **pp, size_t bytesize, unsigned flags)

@@ -44,7 +44,7 @@ static CUresult answer(void *data, CUpointer_attribute attribute, CUdeviceptr ad
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: put_word(data, allocation->entry.size); break;
     case CU_POINTER_ATTRIBUTE_MAPPED: put_flag(data, true); break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: put_word(data, (uintptr_t)allocation->pool); break;
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: put_flag(data, allocation->kind == MEMORY_DEVICE); break;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: put_flag(data, false); break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: put_word(data, 0); break;
     default: return CUDA_ERROR_NOT_SUPPORTED;

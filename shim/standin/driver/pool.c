@@ -17,7 +17,7 @@ void pool_count(CUmemoryPool pool, long long bytes)
     pthread_mutex_unlock(&lock);
 }
 
-static CUmemoryPool pool_new(CUdevice device)
+CUmemoryPool pool_new(CUdevice device)
 {
     CUmemoryPool pool = handle_new(HANDLE_POOL, sizeof *pool, NULL, NULL);
 
@@ -82,10 +82,12 @@ DRIVER_INIT(cuMemPoolCreate)(CUmemoryPool *pool, const CUmemPoolProps *poolProps
 {
     INVALID_IF(!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED);
     RETURN_IF(poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE, CUDA_ERROR_NOT_SUPPORTED);
-    RETURN_IF(poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE, CUDA_ERROR_NOT_SUPPORTED);
+    RETURN_IF(poolProps->handleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, CUDA_ERROR_NOT_SUPPORTED);
     RETURN_IF(!device_valid(poolProps->location.id), CUDA_ERROR_INVALID_DEVICE);
     *pool = pool_new(poolProps->location.id);
-    return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    RETURN_IF(!*pool, CUDA_ERROR_OUT_OF_MEMORY);
+    (*pool)->handle_types = poolProps->handleTypes;
+    return CUDA_SUCCESS;
 }
 
 DRIVER_INIT(cuMemPoolDestroy)(CUmemoryPool pool)
@@ -109,7 +111,7 @@ DRIVER(cuMemAllocFromPoolAsync)(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool
 {
     struct allocation *allocation;
 
-    INVALID_IF(!dptr || !handle_get(pool, HANDLE_POOL));
+    INVALID_IF(!dptr || !handle_get(pool, HANDLE_POOL) || pool->is_imported);
     TRY(stream_check(hStream));
     *dptr = 0;
     if (!bytesize)
