@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Callable
 
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import LOST, References
+from gdbcuda.calls.references import LOST, WHY_LOST, Process, References, process_of
 from gdbcuda.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Log:
         self.problems: Counter[str] = Counter()
         self.open: dict[int, Call] = {}
         self.kept: list[tuple[str, Mapping[str, Any]]] | None = None
+        self.lost: dict[tuple[Process, str], int] = {}
 
     def add_header(self, line: dict[str, Any]) -> None:
         if line["gdbcuda_log"] != record.FORMAT:
@@ -49,8 +50,15 @@ class Log:
         self.notes.add(kind, details)
         if kind == LOST and isinstance(details.get("events"), int):
             self.problems["an event that the kernel had no room for: a call or its end is missing"] += details["events"]
+        if kind == LOST and isinstance(details.get("calls"), int) and details.get("name") in WHY_LOST:
+            self.add_lost((process_of(details), details["name"]), details["calls"])
         if self.kept is not None:
             self.kept.append((kind, details))
+
+    def add_lost(self, key: tuple[Process, str], calls: int) -> None:
+        """So many in all: the last line holds."""
+        self.problems[f"a call that was {WHY_LOST[key[1]]}"] += calls - self.lost.get(key, 0)
+        self.lost[key] = calls
 
 
 class LogFile:

@@ -14,7 +14,14 @@ Process = tuple[int, int]  # inferior, pid
 Details = Mapping[str, Any]
 NOTHING: Details = {}
 BEFORE = "before"  # as what was not seen: the calls before the recording began
-LOST = "lost"  # how many events a recorder has not told: {"events": 12}
+LOST = "lost"  # how many events a recorder has not told: {"events": 12}; calls, so far: {"calls": 12, "name": CLOCK}
+OVERWRITTEN, CLOCK, CONFINED, NO_RING = "overwritten", "clock", "confined", "ring"
+WHY_LOST = {
+    OVERWRITTEN: "overwritten before the program stopped",
+    CLOCK: "made where the program may read no clock (strict seccomp)",
+    CONFINED: "made by a thread that could not note it, for the program had confined itself",
+    NO_RING: "made by a thread that had no ring, or not yet",
+}
 NONE = type(None)
 WORDS = ("function", "object", "layer", "source", "text", "name", "file", "demangled", "program", "build_id",
          "seen_by")

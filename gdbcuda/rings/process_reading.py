@@ -9,7 +9,7 @@ from typing import Any
 from gdbcuda import api
 from gdbcuda.calls.reader import Log
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import BEFORE
+from gdbcuda.calls.references import BEFORE, CONFINED, LOST
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.stacks import PythonFrame
 from gdbcuda.gpu.gpu_calls import POSITIONS
@@ -17,7 +17,7 @@ from gdbcuda.rings import ring, ring_calls, ring_words, trace_files
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_functions import RecordedFunction
 from gdbcuda.rings.trace_files import Progress, RingFile, TracedProcess
-from gdbcuda.rings.trace_filter import TraceFilter
+from gdbcuda.rings.trace_filter import TraceFilter, memory_names
 from gdbcuda.rings.trace_places import CodeOfProcess, handed_out
 from gdbcuda.rings.trace_python import PythonStacks
 
@@ -44,7 +44,7 @@ class ProcessReading:
         self.by_position: dict[tuple[int, int], Call] = {}  # by thread and the lower half of its place in the ring
         program = self.places.program
         self.note("process", program=program.file if program else "")
-        for name in sorted(asked.unseen()) if asked is not None else ():
+        for name in sorted(memory_names(table)) if asked is not None else ():
             self.note("unseen", name=name, seen_by="gdbcuda trace without --filter")
 
     def note(self, kind: str, **details: Any) -> None:
@@ -68,6 +68,7 @@ class ProcessReading:
             self.note("place", **details)
         for address in handed_out(made, self.table):
             self.note("function", address=address, **self.places.function(address))
+        self.say_what_was_missed()
         if self.process.without_file:
             self.log.problems[without_room(self.process)] += 1
         if made:
@@ -109,6 +110,13 @@ class ProcessReading:
     def layer(self, function: api.Function, one: trace_files.BoundFunction) -> str:
         found = self.places.layer(one.object)
         return "runtime" if found == "app" and function.api == "runtime" else found  # linked into it
+
+    def say_what_was_missed(self) -> None:
+        """One of these calls may have taken back any block."""
+        if self.process.missed:
+            self.note(LOST, name=CONFINED, calls=self.process.missed)
+            for name in sorted(memory_names(self.table)):
+                self.note("unseen", name=name)
 
     def say_what_is_missing(self, one: RingFile, known: dict[int, RecordedFunction]) -> None:
         if one.lost or one.is_cut:

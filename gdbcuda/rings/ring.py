@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gdbcuda.calls.references import CLOCK, CONFINED, NO_RING, OVERWRITTEN
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.memory import Memory
 from gdbcuda.rings.ring_layout import (
@@ -18,6 +19,7 @@ from gdbcuda.rings.ring_layout import (
     MOST_FUNCTIONS,
     MOST_RECORDS,
     MOST_RINGS,
+    NO_TICKS,
     RECORD,
     REGISTERS,
     RING,
@@ -69,11 +71,13 @@ class Ring:
 
 
 class RingReader:
-    """``state``: the address of the recorder's state, as `ring_layout.STATE` says it is."""
+    """``state``: the address of the recorder's state, as `ring_layout.STATE` says it is. ``missed``: calls that found
+    no ring; ``confined``: whether the program has confined itself, and how."""
 
     def __init__(self, memory: Memory, state: int) -> None:
         self.memory, self.state = memory, state
         self.rings: dict[int, Ring] = {}
+        self.missed = self.missed_before = self.confined = 0
 
     def words(self, address: int, count: int) -> Words:
         return struct.unpack(f"<{count}Q", self.memory.read(address, count * WORD))
@@ -83,6 +87,7 @@ class RingReader:
         state = self.words(self.state, STATE["SIZE"])
         if state[STATE["VERSION"]] != VERSION:
             raise UserError("the recorder in the process is of another version of gdbcuda")
+        self.missed, self.confined = state[STATE["MISSED"]] - self.missed_before, state[STATE["CONFINED"]]
         count = min(state[STATE["COUNT"]], MOST_RINGS)
         found = []
         for address in filter(None, state[STATE["RINGS"] : STATE["RINGS"] + count]):
@@ -95,11 +100,13 @@ class RingReader:
         for found, _ in self.read():
             found.waiting.clear()
             found.lost = 0
+        self.missed_before, self.missed = self.missed_before + self.missed, 0
 
-    @property
-    def missed(self) -> int:
-        """Calls of threads that have no ring."""
-        return self.words(self.state + STATE["MISSED"] * WORD, 1)[0]
+    def lost(self) -> dict[str, int]:
+        """How many calls nobody will read, by reason, as far as the last look tells."""
+        why = CLOCK if self.confined == NO_TICKS else CONFINED if self.confined else NO_RING
+        found = {OVERWRITTEN: sum(one.lost for one in self.rings.values()), why: self.missed}
+        return {why: calls for why, calls in found.items() if calls}
 
     def read_ring(self, ring: Ring) -> list[Record]:
         head = self.words(ring.address, RING["SIZE"])

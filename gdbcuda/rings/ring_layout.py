@@ -75,7 +75,8 @@ RING_RECORD = FRONT["SIZE"] + MORE_ROOM  # words of a ring for a record
 STACK_BIT, FLOATS_BIT, OUTS_BIT, INS_BIT, CALLERS_BIT, HAS_OUT_BIT, PLACE_BIT = 12, 16, 20, 26, 32, 37, 38
 
 # The file of a traced process: this, at RING_HEADER words its entries. TICKS, MONOTONIC and REALTIME are one moment.
-PROCESS = offsets("MAGIC", "VERSION", "PID", "PARENT", "TICKS", "MONOTONIC", "REALTIME")
+# MISSED: calls that found no ring, once the program has confined itself.
+PROCESS = offsets("MAGIC", "VERSION", "PID", "PARENT", "TICKS", "MONOTONIC", "REALTIME", "MISSED")
 MAGIC = int.from_bytes(b"gdbcuda\0", "little")
 # What its rings refer to: a function by the number of its slot, whose ADDRESS is in the OBJECT (the number of another
 # entry); an object that was loaded at ADDRESS; calls of the thread NUMBER that have no file; the folder that names of

@@ -61,7 +61,8 @@ class BoundFunction:
 class TracedProcess:
     """``ticks``, ``monotonic`` and ``realtime`` (nanoseconds) are one moment. ``functions`` by the number that a record
     has; ``without_file`` are the threads whose calls are in no file, ``filtered`` the functions of which only the
-    wanted calls are there; ``past_libc``: for these libraries the recorder has made no system call."""
+    wanted calls are there; ``past_libc``: for these libraries the recorder has made no system call; ``missed``: calls
+    of threads that could note none, once the program had confined itself."""
 
     pid: int = 0
     parent: int = 0
@@ -74,6 +75,7 @@ class TracedProcess:
     without_file: set[int] = field(default_factory=set)
     filtered: set[int] = field(default_factory=set)
     past_libc: set[str] = field(default_factory=set)
+    missed: int = 0
 
 
 def process(raw: bytes) -> TracedProcess:
@@ -88,6 +90,7 @@ def process(raw: bytes) -> TracedProcess:
     pid, parent = (words[PROCESS[name]] % PIDS for name in ("PID", "PARENT"))
     times = [words[PROCESS[name]] % LARGEST_TIME for name in ("TICKS", "MONOTONIC", "REALTIME")]
     found = TracedProcess(pid, parent, *times)
+    found.missed = words[PROCESS["MISSED"]] % LARGEST_TIME
     entries = list(entries_in(raw))
     objects = {index: LoadedObject(one[2], one[4]) for index, one in entries if one[0] == AN_OBJECT}
     found.objects = list(objects.values())

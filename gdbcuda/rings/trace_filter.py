@@ -11,6 +11,13 @@ from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_functions import RecordedFunction
 
 
+def memory_names(table: api.Table) -> set[str]:
+    """Base names of what hands out memory and takes it back. The ledger has to know where some of their calls are
+    left out."""
+    allocators = (one for one in table.functions.values() if one.role == "alloc")
+    return {name for one in allocators for name in (one.base, *one.released_by)}
+
+
 class TraceFilter:
     """``undecided``: calls that are there although nobody knows whether they are wanted."""
 
@@ -18,11 +25,6 @@ class TraceFilter:
         self.text, self.table = text, table
         self.undecided = 0
         self.bound: dict[str, condition.Condition | None] = {}
-
-    def unseen(self) -> set[str]:
-        """Base names of what hands out memory and takes it back: calls of theirs may be left out."""
-        allocators = (one for one in self.table.functions.values() if one.role == "alloc")
-        return {name for one in allocators for name in (one.base, *one.released_by)}
 
     def wants(self, known: RecordedFunction, one: Record) -> bool:
         asked = self.bind(known.function)

@@ -132,5 +132,7 @@ word *ring_made(void)
             return ring;
     }
     __atomic_fetch_add(&gdbcuda_recorder_v1[STATE_MISSED], 1, __ATOMIC_RELAXED);
+    if (ring_missed)
+        ring_missed();
     return 0;
 }

@@ -48,10 +48,11 @@ static inline void ring_tell_time(word *ring, word ticks)
         ring_look_at_clock(ring);
 }
 
-/* Where rings are kept in files: the records of a new ring get one, as does what time it is, and that there is none. */
+/* Where rings are kept in files: the records of a new ring get one, as does what time it is, and what there is not. */
 __attribute__((weak)) void ring_keep(word *ring, word records);
 __attribute__((weak)) void ring_told_time(word *ring);
 __attribute__((weak)) void ring_failed(void);
+__attribute__((weak)) void ring_missed(void); /* one call, by any thread */
 
 /* One word for the Python that runs in the calling thread; 0 where there is none, or none that is known. */
 __attribute__((weak, visibility("hidden"))) word python_stack(const word *ring, word ticks);

@@ -358,6 +358,14 @@ void ring_failed(void)
         trace_entry(&gdbcuda_trace, A_THREAD_WITHOUT_FILE, (word)CALL(gettid, 0), 0, 0, "");
 }
 
+/* Before, the thread has an entry that says so. */
+void ring_missed(void)
+{
+    const struct trace *trace = &gdbcuda_trace;
+    if (trace->confined && trace->mapped && *trace->ours)
+        __atomic_fetch_add(trace->mapped - RING_HEADER + PROCESS_MISSED, 1, __ATOMIC_RELAXED);
+}
+
 void ring_told_time(word *ring)
 {
     word *copy = (word *)ring[RING_COPY];

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,9 +28,15 @@ def test_a_program_that_confines_itself(local: Scenario, compile_c, tmp_path: Pa
     """The kernel would end it for one of the recorder's system calls; strict mode takes the clock away as well."""
     hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
     program = compile_c("program", CONFINES, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
-    text = local.run(program, FAST, "RUN", "cuda-log", hook=hook, arguments=(how,))
+    words = ("RUN", "cuda-log", f"cuda-log save {tmp_path}/log")
+    text = local.run(program, FAST, *words, hook=hook, arguments=(how,))
     assert "exited with code 07" in text, text
     assert f"{most} calls kept" in text, text
+    made = "made where the program may read no clock (strict seccomp)"
+    assert (f"\n100 calls were {made}.\n" in text) == (how == "strict"), text
+    read = subprocess.run([sys.executable, "-m", "gdbcuda", "log", "show", str(tmp_path / "log")],
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert (f"100 x a call that was {made}" in read.stderr) == (how == "strict"), read.stderr
 
 
 def no_process_vm_readv(source: str) -> str:
@@ -128,3 +136,13 @@ def test_in_a_library_that_comes_later(local: Scenario, compile_c, tmp_path: Pat
     program = compile_c("program", LOADS, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
     text = local.run(program, FAST, "RUN", "cuda-log", hook=hook, arguments=(str(plugin),))
     assert "exited with code 07" in text and "11 calls kept" in text, text
+
+
+def test_a_core_file_says_what_was_not_noted(local: Scenario, compile_c, tmp_path: Path) -> None:
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    program = compile_c("program", CONFINES, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    core = tmp_path / "core"
+    words = (FAST, "catch syscall exit", "RUN", f"generate-core-file {core}", "kill")
+    local.run(program, *words, hook=hook, arguments=("strict",))
+    text = local.run(program, f"core-file {core}", "cuda-log show", hook=hook)
+    assert "gdbcuda: 100 calls were made where the program may read no clock (strict seccomp).\n" in text, text

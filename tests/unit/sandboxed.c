@@ -80,12 +80,15 @@ int main(int count, char **words)
         (void)!pipe(begin), pthread_create(&thread, NULL, later, NULL);
     if (has(count, words, "fork"))
         child = fork();
-    confines();
+    if (has(count, words, "strict"))
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    else
+        confines();
     ask(100);
     cuMemAlloc_v2(&block, 1 << 20);
     if (has(count, words, "thread"))
         (void)!write(begin[1], "", 1), pthread_join(thread, NULL);
     (void)!write(1, "done\n", 5);
-    syscall(SYS_exit_group, child ? 7 : 0);
+    syscall(has(count, words, "strict") ? SYS_exit : SYS_exit_group, child ? 7 : 0);
 }
 #endif

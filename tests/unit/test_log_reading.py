@@ -15,6 +15,7 @@ import pytest
 from log_files import MAIN, alloc_of, append, call, copy, failed, nested, run, write
 from shim_support import HOOK, build_shim
 
+from gdbcuda.calls.reader import Log
 from gdbcuda.log import cli as cli_module
 from gdbcuda.log.progress import Progress
 from gdbcuda.shell import cli
@@ -86,6 +87,14 @@ def test_what_cannot_be_read_is_said_on_stderr(capsys: pytest.CaptureFixture[str
     assert len(shown.out.splitlines()) == 3 and "1 x the last line is cut off" in shown.err
     assert cli.main(["log", "show", str(tmp_path / "none")]) == 2
     assert "cannot read" in capsys.readouterr().err
+
+
+def test_of_lost_calls_the_last_line_of_a_process_holds() -> None:
+    log = Log()
+    for pid, calls in ((1, 3), (2, 10), (1, 5)):
+        log.note("lost", {"name": "overwritten", "calls": calls, "pid": pid})
+    log.note("lost", {"name": "nothing that we know", "calls": 7})
+    assert +log.problems == {"a call that was overwritten before the program stopped": 15}
 
 
 class Terminal(io.StringIO):

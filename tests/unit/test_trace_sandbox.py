@@ -17,6 +17,7 @@ int cuInit(unsigned flags) { return (int)(flags & 0); }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 int cuMemAlloc_v2(unsigned long *block, unsigned long size) { *block = size; return 0; }
 """
+MISSED = "a call that was made by a thread that could not note it, for the program had confined itself"
 PAST_LIBC = "makes system calls past libc, by one of which the program may confine itself"
 
 
@@ -76,6 +77,14 @@ def test_threads_and_children_that_had_made_no_call(trace: Trace, make: Make, pa
     found = trace(make("program", *past_libc), "before", "thread")
     assert (found.done.returncode, found.done.stdout) == (0, "done\n")
     assert found.counts() == {"cuInit": 1, "cuDeviceGet": 100, "cuMemAlloc_v2": 1}
+    assert f"5 x {MISSED}" in found.log("show").stderr
+
+
+def test_strict_mode_takes_the_clock_away_as_well(trace: Trace, make: Make) -> None:
+    found = trace(make("program"), "before", "strict")
+    assert (found.done.returncode, found.done.stdout) == (0, "done\n")
+    assert found.counts() == {"cuInit": 1}
+    assert f"101 x {MISSED}" in found.log("show").stderr
 
 
 @pytest.mark.parametrize("past_libc", [(), ("-DPAST_LIBC",)])
@@ -84,4 +93,6 @@ def test_a_forked_child(trace: Trace, make: Make, past_libc: tuple[str, ...]) ->
     found = trace(make("program", *past_libc, "-Wl,-z,lazy"), "before", "fork")
     assert found.done.returncode == 7 and found.done.stdout == "done\ndone\n"
     counts = found.counts()
-    assert counts["cuInit"] == 1 and counts["cuMemAlloc_v2"] in (1, 2) and "name is not" not in found.log("show").stderr
+    said = found.log("show").stderr
+    assert counts["cuInit"] == 1 and counts["cuMemAlloc_v2"] in (1, 2) and "name is not" not in said
+    assert MISSED not in said

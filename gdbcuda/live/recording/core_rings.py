@@ -14,7 +14,7 @@ from contextlib import suppress
 import gdb
 
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import BEFORE
+from gdbcuda.calls.references import BEFORE, OVERWRITTEN
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files import places
@@ -24,6 +24,7 @@ from gdbcuda.live.frames import code_places
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version
+from gdbcuda.live.recording import fast
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.told_python import ToldPython
 from gdbcuda.live.recording.log_notes import LogNotes
@@ -73,15 +74,19 @@ class CoreCalls(LogNotes):
 
     def tell(self, number: int) -> int:
         found = [(one, records) for one, records in self.reader.read() if records or missing(one)]
-        if not found:
+        never_there = {why: calls for why, calls in self.reader.lost().items() if why != OVERWRITTEN}
+        if not found and not never_there:
             return number
         known = self.known()
+        self.wish = RecordWish(frozenset(one.function.symbol for one in known.values()))
+        self.note_lost(never_there)
         self.note("unseen", BEFORE, {"name": BEFORE})
         calls = self.calls(found, known, number)
         for back in {call.caller for call in calls if call.caller is not None}:
             self.place(code_places.caller(back))
         self.name_python(calls)
         self.say_what_is_missing([one for one, _ in found], len(calls))
+        console.write("".join(f"gdbcuda: {line}\n" for line in fast.lost_text(never_there)))
         self.pass_on(calls)
         return number + len(calls)
 

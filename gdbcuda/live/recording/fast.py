@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from gdbcuda.calls.references import WHY_LOST
 from gdbcuda.condition import typed
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
@@ -16,7 +17,7 @@ from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
 from gdbcuda.rings import ring_layout
-from gdbcuda.text.sentences import some
+from gdbcuda.text.sentences import counted, some
 
 MOST_NAMED = 4
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
@@ -77,11 +78,15 @@ def remark(recorder: Recorder | RingRecorder) -> str:
     found = []
     if process.is_alive() and agent.area() is None and presence.is_settled():
         found.append(f"This process has not libgdbcuda.so{way_in()}.")
-    if recorder.lost:
-        found.append(f"{recorder.lost} calls were overwritten before they were read.")
+    found += lost_text(recorder.lost)
     found += [f"What pointers lead to, and threads that had made no call, are not recorded: {state.careful}."
               for state in recorder.at_work() if state.careful]  # fmt: skip
     return "".join(f"\n{line}" for line in [*found, *left_out(recorder)])
+
+
+def lost_text(lost: Mapping[str, int]) -> list[str]:
+    return [f"{counted(calls, 'call')} {'was' if calls == 1 else 'were'} {WHY_LOST[why]}."
+            for why, calls in lost.items()]  # fmt: skip
 
 
 def left_out(recorder: RingRecorder) -> Iterator[str]:

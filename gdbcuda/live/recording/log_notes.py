@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gdb
@@ -16,7 +16,7 @@ from gdbcuda import api, ledger
 from gdbcuda.calls import record
 from gdbcuda.calls.kernels import HOST_FUNCTION, NAMING, mangled_names
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import BEFORE
+from gdbcuda.calls.references import BEFORE, LOST, OVERWRITTEN
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.stacks import PythonFrame
@@ -110,11 +110,23 @@ class LogNotes:
         if self.running.get(inferior.num) == IMAGE() or inferior.was_attached:
             self.note("unseen", BEFORE, {"name": BEFORE})
 
+    def note_lost(self, lost: Mapping[str, int]) -> None:
+        """So many calls of the selected process in all, by reason. One of them may have taken back any block."""
+        for why, calls in lost.items():
+            self.note(LOST, (why, calls), {"name": why, "calls": calls})
+        seen_by = {"seen_by": "gdbcuda trace --all"} if lost.keys() == {OVERWRITTEN} else {}
+        for name in self.families() if lost else ():
+            self.note("unseen", (name, "lost"), {"name": name, **seen_by})
+
+    def families(self) -> frozenset[str]:
+        """Base names of what hands out memory, and of what takes it back."""
+        return ledger.left_out(self.wish.functions, table_version.table(), is_some=True)
+
     def only_elsewhere(self) -> set[str]:
         """Of the families of functions that the ledger follows."""
         if not self.wish.places:
             return set()
-        families = ledger.left_out(self.wish.functions, table_version.table(), is_some=True)
+        families = self.families()
         wanted = {symbol for symbol in self.wish.functions if api.base_name(symbol) in families}
         return planting.only_elsewhere(frozenset(wanted), self.wish.places)
 

@@ -89,6 +89,7 @@ class RingProcess:
         """As a child that is forked: its memory is a copy, in which the rings are empty."""
         if parent.reader is not None:
             self.reader = RingReader(parent.reader.memory, parent.reader.state)
+            self.reader.missed_before = parent.reader.missed_before + parent.reader.missed
         self.known, self.spots = dict(parent.known), dict(parent.spots)
         self.patches = {at: replace(one) for at, one in parent.patches.items()}
         written = [one for one in self.patches.values() if one.is_written]
@@ -180,6 +181,5 @@ class RingProcess:
             log.ended.clear()
         return calls, ended
 
-
-def lost(reader: RingReader | None) -> int:
-    return sum(one.lost for one in reader.rings.values()) if reader is not None else 0
+    def lost(self) -> dict[str, int]:
+        return self.reader.lost() if self.reader is not None else {}

@@ -6,6 +6,7 @@ What was read is decoded when somebody asks for it. (`rings.ring`, `rings.ring_c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import gdb
@@ -34,7 +35,7 @@ from gdbcuda.live.recording.in_process import (
     sandboxes,
     taken_bytes,
 )
-from gdbcuda.live.recording.in_process.ring_process import RingProcess, lost
+from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record
@@ -55,7 +56,7 @@ class RingRecorder(LogNotes):
     def __init__(self, wish: RecordWish, found: list[Sink]) -> None:
         super().__init__(wish, found)
         self.processes: PerInferior[RingProcess] = PerInferior(RingProcess, self.end_process)
-        self.lost_before = 0
+        self.lost_before: Counter[str] = Counter()
         self.ended: list[RingProcess] = []  # the last one: where gdb follows a fork, the parent
         trampoline_space.RECORDED.append(self.beside_guard)
 
@@ -185,6 +186,7 @@ class RingRecorder(LogNotes):
         except (Unreadable, UserError):
             self.missed += 1
             return
+        self.note_lost(state.reader.lost())
         self.meet_threads(state)
         for back in {one.back for _, records in found for one in records}:
             if ("place", back) not in self.noted():
@@ -235,10 +237,9 @@ class RingRecorder(LogNotes):
                 (sink.exit if is_end else sink.entry)(call)
 
     @property
-    def lost(self) -> int:
-        """Calls that were overwritten in their ring before it was read."""
-        readers = [state.reader for state in self.processes.all() if state.reader is not None]
-        return self.lost_before + sum(map(lost, readers))
+    def lost(self) -> Counter[str]:
+        """Calls that are in no ring, or were not when it was read, by reason."""
+        return sum((Counter(state.lost()) for state in self.processes.all()), Counter(self.lost_before))
 
     # -- the end
 
@@ -252,7 +253,7 @@ class RingRecorder(LogNotes):
             self.pass_on([], [call for call in log.ended if call.number >= 0])
         trash.extend(state.watches or ())
         sweep()
-        self.lost_before += lost(state.reader)
+        self.lost_before.update(state.lost())
         self.ended = [state]
 
     def close(self) -> None:
