@@ -67,10 +67,12 @@ def test_our_own_hook_library_has_one(local: Scenario) -> None:
 def test_one_that_is_named(scenario: Scenario, tmp_path: Path) -> None:
     """For a library that lies alone; a local variable of the stop's frame is not taken for the library's."""
     hook = Path(shutil.copy(scenario.sample("region_hook.so"), tmp_path))
-    (tmp_path / "mine.ini").write_text("[books]\nused = region->used[$device] + 1\n[locks]\nmine = &region->lock\n")
+    locks = "[locks]\nmine = &region->lock\ngone = &nowhere->lock\n"
+    (tmp_path / "mine.ini").write_text(f"[books]\nused = region->used[$device] + 1\n{locks}")
     text = run(scenario, tmp_path, "cuda-check --quiet", f"cuda-load --adapter {tmp_path}/mine.ini", "cuda-check",
                "cuda-locks", "cuda-load --adapter nosuch.ini", hook=hook)  # fmt: skip
-    assert "adapter mine.ini: books, 1 lock" in text and "The mutex mine at 0x" in text
+    assert "adapter mine.ini: books, 2 locks" in text and "The mutex mine at 0x" in text
+    assert "The lock gone of mine.ini is not found: &nowhere->lock: no variable nowhere in it" in text
     assert "own-books" in text and "cuda-load: nosuch.ini: no such file or directory" in text
 
 

@@ -9,6 +9,7 @@ from gdbcuda.live.prompt.command import command
 from gdbcuda.live.prompt.completing import EXPRESSION
 from gdbcuda.text import render
 from gdbcuda.text.json_text import json_text
+from gdbcuda.text.printable import visible
 
 
 class LocksOptions(Options):
@@ -32,7 +33,7 @@ def cuda_locks(wanted: LocksOptions) -> str:
       cuda-locks
       cuda-locks &region->lock
       cuda-locks --json"""
-    from gdbcuda.live.locking import elsewhere, one_lock
+    from gdbcuda.live.locking import authors_locks, elsewhere, one_lock
     from gdbcuda.locks import report
 
     if not process.is_alive():
@@ -46,4 +47,4 @@ def cuda_locks(wanted: LocksOptions) -> str:
         return json_text({**report.data(found), "locks": [one.data() for one in named]})
     told, waited = report.text(found) or "No thread waits for a lock.", {one.lock.address for one in found}
     others = [one.text() for one in named if one.lock.address not in waited]
-    return render.fold_to_screen("\n".join([told, *others]))
+    return render.fold_to_screen("\n".join([told, *others, *map(visible, authors_locks.not_found())]))

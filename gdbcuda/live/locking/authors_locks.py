@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 import gdb
 
 from gdbcuda.errors import UserError
+from gdbcuda.live import process
 from gdbcuda.live.books import adapters, evaluation
 from gdbcuda.locks.recognised import OF_TYPES
 
@@ -35,6 +38,18 @@ def addresses() -> dict[int, AuthorsLock]:
                         owner = evaluation.number(adapter.owners[name], hook)
                 found[place] = AuthorsLock(name, place, kind, owner)
     return found
+
+
+def not_found() -> Iterator[str]:
+    """A line for each that its library has not, though it is loaded."""
+    for hook, adapter in adapters.all_here():
+        for name, formula in adapter.locks.items():
+            if process.objfile_of(hook) is None:
+                continue
+            try:
+                evaluation.address(formula, hook)
+            except UserError as why:
+                yield f"The lock {name} of {os.path.basename(adapter.path)} is not found: {why}"
 
 
 def kind_named(kind: gdb.Type) -> str:
