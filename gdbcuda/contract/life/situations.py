@@ -56,6 +56,7 @@ SITUATIONS = (
     Situation("constructor", "constructor.c", "whose library makes calls in a constructor", has_library=True),
     Situation("destructor", "destructor.c", "whose library makes calls in a destructor", has_library=True),
     Situation("first-calls", "first_calls.c", "whose threads make its first calls at the same instant"),
+    Situation("left-alone", "left_alone.c", "that looks at its signals, descriptors, locale and folder"),
     Situation("signal", "signal.c", "whose signal handler asks how much memory is free"),
     Situation("fork", "fork.c", "whose child makes calls after fork"),
     Situation("fork-exec", "fork_exec.c", "whose child makes calls after fork and exec"),
