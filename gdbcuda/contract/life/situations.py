@@ -55,6 +55,7 @@ SITUATIONS = (
     Situation("before-init", "before_init.c", "that makes calls before cuInit"),
     Situation("constructor", "constructor.c", "whose library makes calls in a constructor", has_library=True),
     Situation("destructor", "destructor.c", "whose library makes calls in a destructor", has_library=True),
+    Situation("stacked", "stacked.c", "whose library behind it wraps the same functions", has_library=True),
     Situation("first-calls", "first_calls.c", "whose threads make its first calls at the same instant"),
     Situation("left-alone", "left_alone.c", "that looks at its signals, descriptors, locale and folder"),
     Situation("signal", "signal.c", "whose signal handler asks how much memory is free"),
