@@ -38,8 +38,8 @@ $(SAMPLE)/runtime_alloc: build/standin/libcudart.so
 $(SAMPLE)/next_order: SAMPLE_LIBRARIES = -L$(SAMPLE) -lorder_a -lorder_b
 $(SAMPLE)/next_order: $(SAMPLE)/liborder_a.so $(SAMPLE)/liborder_b.so
 $(SAMPLE)/static_program: SAMPLE_FLAGS = -static
-$(SAMPLE)/hook_first.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_first"' -Wl,-Bsymbolic-functions
-$(SAMPLE)/hook_second.so: SAMPLE_FLAGS = -DHOOK_NAME='"hook_second"' -Wl,-Bsymbolic-functions
+$(SAMPLE)/hook_first.so: SAMPLE_FLAGS = -O1 -foptimize-sibling-calls -DHOOK_NAME='"hook_first"' -Wl,-Bsymbolic-functions
+$(SAMPLE)/hook_second.so: SAMPLE_FLAGS = -O1 -foptimize-sibling-calls -DHOOK_NAME='"hook_second"' -Wl,-Bsymbolic-functions
 
 $(addprefix $(SAMPLE)/,quota_hook.so $(WRONG_IN_GROUPS)): SAMPLE_FLAGS = -I.
 $(addprefix $(SAMPLE)/,quota_hook.so $(WRONG_IN_GROUPS)): SAMPLE_LIBRARIES = -ldl -lpthread

@@ -37,7 +37,8 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     return real_alloc ? real_alloc(dptr, bytesize) : CUDA_ERROR_NOT_FOUND;
 }
 
-/* RTLD_NEXT and RTLD_DEFAULT are pseudo handles whose meaning depends on the caller; only real handles are answered. */
+/* RTLD_NEXT and RTLD_DEFAULT are pseudo handles whose meaning depends on the caller; only real handles are answered. The
+   rest is handed on in the caller's name, by a jump: rules.mk has the options. */
 EXPORT void *dlsym(void *handle, const char *symbol)
 {
     if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || strcmp(symbol, "cuMemAlloc_v2") != 0)
