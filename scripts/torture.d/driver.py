@@ -58,6 +58,7 @@ class Session:
         self.owner = {}  # breakpoint number -> watch
         self.hits = {}  # breakpoint number -> hits that gdb has counted
         self.counted = {}  # breakpoint number -> hits at its last change, and where that was
+        self.all_hits = self.all_stops = 0  # of any breakpoint
         self.ended = False  # nothing more is to be done
         self.has_ended = False  # the session's end has been played
         gdb.events.breakpoint_modified.connect(self.on_modified)
@@ -69,10 +70,12 @@ class Session:
         signal = getattr(event, "stop_signal", None)
         self.stopped.append(signal)
         here = {one.number for one in getattr(event, "breakpoints", ()) if one.is_valid()}
+        self.all_stops += len([number for number in here if number > 0])
         note("stop", signal=signal, watches=self.newly_hit(here))
 
     def on_modified(self, one):
         if one.number > 0 and one.hit_count != self.counted.get(one.number, (0,))[0]:
+            self.all_hits += max(0, one.hit_count - self.counted.get(one.number, (0,))[0])
             self.counted[one.number] = one.hit_count, moment()
 
     def newly_hit(self, here):
@@ -117,6 +120,7 @@ class Session:
         if not PLAN["before"]:
             self.make_watches()
         self.stopped.clear()
+        self.all_hits = self.all_stops = 0
         while alive() and not self.ended:
             self.go_on()
         self.finish()
@@ -233,7 +237,7 @@ class Session:
                 note("bytes", when=when, text=str(one))
 
     def finish(self):
-        note("hits")
+        note("hits", without_stop=max(0, self.all_hits - self.all_stops))
         for line in PLAN["finish"] if OURS == "cuda" else ():
             run(line)
         note("finished")
