@@ -62,10 +62,11 @@ class Arguments(NamedTuple):
 
 
 class ArgumentMaker:
-    """``arena`` is its address in the program."""
+    """``arena`` is its address in the program. ``zeroed``: each second number of a struct is 0, for
+    which the driver takes what is usual: the even ones (0) or the odd ones (1)."""
 
-    def __init__(self, function: api.Function, dice: random.Random, arena: int) -> None:
-        self.function, self.dice, self.arena = function, dice, arena
+    def __init__(self, function: api.Function, dice: random.Random, arena: int, zeroed: int | None = None) -> None:
+        self.function, self.dice, self.arena, self.zeroed = function, dice, arena, zeroed
         self.counts = {parameter.length for parameter in function.parameters if parameter.length}
         self.used = FIRST
 
@@ -171,12 +172,19 @@ class ArgumentMaker:
 
     def record(self, kind: api.Type) -> bytes:
         made = bytearray(kind.size)
+        numbers = [field for field in kind.fields if is_number(field)]
+        zeros = [] if self.zeroed is None else numbers[self.zeroed :: 2]
         for field in kind.fields if kind.kind == "struct" else kind.fields[:1]:
-            if field.bit_width is None:
+            if field.bit_width is None and field not in zeros:
                 made[field.offset : field.offset + field.type.size] = self.value(field.type, field.name)
         if kind.fields and kind.fields[0].name == "version" and kind.fields[0].type.size == 4:
             made[:4] = (kind.size | 1 << VERSION_SHIFT).to_bytes(4, "little")
         return bytes(made)
+
+
+def is_number(field: api.Field) -> bool:
+    kind = field.type
+    return kind.kind in ("int", "uint") and kind.enum is None and not is_count(field.name)
 
 
 def is_function(kind: api.Type) -> bool:

@@ -22,19 +22,22 @@ ERRNO_BEFORE, ERRNO_AFTER = 11, 77  # as the program and the driver leave it
 MOST_BYTES = 16  # of a value that are shown
 
 
-def prepared(bench: Bench, program: Program, target: HookTarget, dice: random.Random) -> OneCall:
-    return OneCall(bench, program, target.symbol, bench.address(program, target), dice, target.way)
+def prepared(
+    bench: Bench, program: Program, target: HookTarget, dice: random.Random, zeroed: int | None = None
+) -> OneCall:
+    return OneCall(bench, program, target.symbol, bench.address(program, target), dice, target.way, zeroed)
 
 
 class OneCall:
     """Of the function at ``address`` with the arguments of ``symbol``."""
 
     def __init__(
-        self, bench: Bench, program: Program, symbol: str, address: int, dice: random.Random, way: str
-    ) -> None:
+        self, bench: Bench, program: Program, symbol: str, address: int, dice: random.Random, way: str,
+        zeroed: int | None = None,
+    ) -> None:  # fmt: skip
         self.bench, self.program, self.address, self.way = bench, program, address, way
         self.function = bench.table.functions[symbol]
-        self.maker = ArgumentMaker(self.function, dice, program.arena)
+        self.maker = ArgumentMaker(self.function, dice, program.arena, zeroed)
         self.given: Arguments = self.maker.make()
         self.result, self.is_written, self.errno = b"", True, ERRNO_AFTER
         self.failing = ""  # the answer before, with which a second thread's call is shown

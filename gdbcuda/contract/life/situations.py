@@ -57,6 +57,7 @@ SITUATIONS = (
     Situation("destructor", "destructor.c", "whose library makes calls in a destructor", has_library=True),
     Situation("stacked", "stacked.c", "whose library behind it wraps the same functions", has_library=True),
     Situation("first-calls", "first_calls.c", "whose threads make its first calls at the same instant"),
+    Situation("pairs", "pairs.c", "that begins NVML and a context twice and ends them twice"),
     Situation("left-alone", "left_alone.c", "that looks at its signals, descriptors, locale and folder"),
     Situation("signal", "signal.c", "whose signal handler asks how much memory is free"),
     Situation("fork", "fork.c", "whose child makes calls after fork"),
