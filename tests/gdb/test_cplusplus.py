@@ -84,6 +84,18 @@ int main() { Op *op = new Op; return hidden(10) + (*op ? 0 : 1) < 0; }
 """
 
 
+IN_TWO_PARTS = DRIVER + """
+#include <map>
+static std::map<unsigned long long, size_t> blocks;
+__attribute__((optimize("O2"))) int cuMemAlloc_v2(unsigned long long *block, size_t bytes)
+{
+    try { blocks[bytes] = bytes; } catch (...) { blocks.clear(); return 2; }
+    *block = bytes;
+    return 0;
+}
+"""
+
+
 @pytest.fixture
 def built(build_once) -> tuple[Path, Path]:
     folder = build_once(build, PROGRAM, HOOK)
@@ -113,6 +125,15 @@ def test_a_function_of_the_program(local: Scenario, built, name: str, wanted: li
     text = local.run(program, f"cuda-break {name}", "run", "continue", "cuda-save /dev/stdout", hook=hook)
     assert sizes(text) == wanted
     assert f"cuda-break {name} --from any" in text
+
+
+def test_a_guard_where_the_handler_of_an_exception_is_elsewhere(local: Scenario, build_once) -> None:
+    """Debug info has both parts of the function, and the symbol table has no arguments in its name."""
+    folder = build_once(build, PROGRAM, IN_TWO_PARTS)
+    text = local.run(folder / "app", "cuda-break cuMemAlloc if bytesize == 3", "run", "cuda-guards",
+                     hook=folder / "libhook.so")  # fmt: skip
+    assert "cuMemAlloc_v2.cold" in subprocess.check_output(["nm", folder / "libhook.so"], text=True)
+    assert re.search(r"^1 +in the process ", text, re.MULTILINE), text
 
 
 @pytest.mark.parametrize("name", ["hooked_cuMemAlloc", "Book::charge", "_ZL17hooked_cuMemAllocPym"])

@@ -101,7 +101,7 @@ def function_size(function: int) -> int:
     block = process.block_of_function(gdb.block_for_pc(function))
     if block is not None and block.start == function:
         return int(block.end - block.start)
-    name = process.symbol_of(function)[0]
+    name = process.symbol_of(function)[0].partition("(")[0]  # gdb gives extern "C" of C++ its arguments too
     owner = next((one for one in process.images() if one.holds(function)), None)
     symbol = owner.lookup(name) if owner is not None else None
     return symbol.size if symbol is not None and symbol.address == function else 0
