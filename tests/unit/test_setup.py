@@ -127,3 +127,14 @@ def test_what_only_some_tests_need_is_no_condition(
     bare.put("apt-get", f"exit {apt}")
     done = bare.run(script)
     assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
+
+
+def test_who_builds_beside_others_takes_turns(bare: Machine, tmp_path: Path) -> None:
+    """A demo or a test that links what is half written fails of no fault of its own."""
+    (tmp_path / "shim/build").mkdir(parents=True)
+    script = tmp_path / "builds"
+    script.write_text(f"#!/bin/bash\nset -euo pipefail\n. {ROOT}/scripts/setup\ncd {tmp_path}\nbuild_shim\n")
+    script.chmod(0o755)
+    bare.put("make", "! flock --nonblock shim/build/.lock true")
+    done = bare.run(script)
+    assert done.returncode == 0, done.stderr + done.stdout
