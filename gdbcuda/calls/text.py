@@ -13,6 +13,7 @@ from gdbcuda.api import vendor
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import Details, Process, References
 from gdbcuda.text.cplusplus import shortened
+from gdbcuda.text.demangling import demangled
 from gdbcuda.text.printable import visible
 from gdbcuda.text.render import ROLES
 from gdbcuda.text.units import human
@@ -192,7 +193,7 @@ class CallWriter:
 
 
 def named(place: Details, address: int) -> str:
-    name = place.get("function") or (f"{address:#x}" if address else "")
+    name = demangled(place.get("function") or "") or (f"{address:#x}" if address else "")
     if place.get("source"):
         return f"{name} at {place['source']}"
     file = str(place.get("object", "")).rsplit("/", 1)[-1]

@@ -61,7 +61,7 @@ def run(wanted: CheckFilesOptions) -> int:
         text = json.dumps(document(results), indent=2, ensure_ascii=True)
         output.say(highlighted(text, JSON, output.wants_colour(wanted.color)))
     else:
-        _print_texts(results, quiet=wanted.quiet, colour=output.wants_colour(wanted.color))
+        _print_texts(results, wanted, colour=output.wants_colour(wanted.color))
     return max((each.exit_status for each in results), default=0)
 
 
@@ -108,17 +108,16 @@ def _hook_for_programs(path: str, wanted: CheckFilesOptions, table: api.Table | 
     return report
 
 
-def _print_texts(results: list[Report | UnreadFile], *, quiet: bool, colour: bool) -> None:
-    from gdbcuda.check.text import report_text, verdict_line
+def _print_texts(results: list[Report | UnreadFile], wanted: CheckFilesOptions, *, colour: bool) -> None:
+    from gdbcuda.check.text import reports_text, verdict_line
 
-    texts, names = [], short_paths(result.path for result in results)
+    names = short_paths(result.path for result in results)
     for result in results:
         if isinstance(result, UnreadFile):
             output.complain(f"gdbcuda: {visible(result.problem)}")
-        elif quiet:
-            texts.append(verdict_line(result, colour, names[result.path]))
-        else:
-            width, name = render.terminal_width(), names[result.path]
-            texts.append(report_text(result, colour=colour, width=width, name=name))
-    if texts:
-        output.say(("\n" if quiet else "\n\n").join(texts))
+    reports = [(one, names[one.path]) for one in results if not isinstance(one, UnreadFile)]
+    if reports and wanted.quiet:
+        output.say("\n".join(verdict_line(one, colour, name) for one, name in reports))
+    elif reports:
+        width = render.terminal_width()
+        output.say(reports_text(reports, colour=colour, width=width, between="\n\n", is_all=wanted.all))

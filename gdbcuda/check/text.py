@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import textwrap
+from collections.abc import Sequence
 
 from gdbcuda.check.finding import Finding, Report
-from gdbcuda.text import render
+from gdbcuda.text import fitting, render
 from gdbcuda.text.printable import visible
 
 _COPY = "    "  # a line that begins so is to be copied: never wrapped
@@ -15,22 +16,33 @@ _INDENT = "  "
 _NARROWEST = 40
 
 
-def report_text(report: Report, *, colour: bool, width: int, name: str = "") -> str:
+def reports_text(
+    reports: Sequence[tuple[Report, str]], *, colour: bool, width: int, between: str, is_all: bool
+) -> str:
+    """Each with the name that it goes by. What does not fit a terminal's screen has of notes what was seen alone."""
+    whole = between.join(report_text(one, colour=colour, width=width, name=name) for one, name in reports)
+    if is_all or render.screen() is None or fitting.lines_on_screen(whole) <= fitting.SCREEN:
+        return whole
+    short = (report_text(one, colour=colour, width=width, name=name, is_short=True) for one, name in reports)
+    return between.join([*short, "What the notes mean, and what to do: --all"])
+
+
+def report_text(report: Report, *, colour: bool, width: int, name: str = "", is_short: bool = False) -> str:
     """Heading, table, verdict. ``name``: what the file is called there, for two may have one base name."""
     lines = [heading(report, colour)]
     if report.findings:
-        lines.append(_findings(report, colour, width))
+        lines.append(_findings(report, colour, width, is_short))
     lines.append(verdict_line(report, colour, name))
     return "\n".join(lines)
 
 
-def _findings(report: Report, colour: bool, width: int) -> str:
+def _findings(report: Report, colour: bool, width: int, is_short: bool) -> str:
     room = width - max(map(len, report.ids())) - _GAP
     if room >= _NARROWEST:
-        rows = [_row(finding, colour, room) for finding in report.findings]
+        rows = [_row(finding, colour, room, is_short) for finding in report.findings]
         titles = ["finding", "seen, what it means, -> what to do"]
         return render.table(rows, titles, colour=colour, lines=True, width=None)
-    cells = (_row(finding, colour, width - len(_INDENT)) for finding in report.findings)
+    cells = (_row(finding, colour, width - len(_INDENT), is_short) for finding in report.findings)
     return "\n".join(f"{' '.join(name.split())}\n{textwrap.indent(cell, _INDENT)}" for name, cell in cells)
 
 
@@ -48,9 +60,11 @@ def verdict_line(report: Report, colour: bool, name: str = "") -> str:
     return f"{visible(name or os.path.basename(report.path))}: {render.colour(report.verdict, role, colour)}"
 
 
-def _row(finding: Finding, colour: bool, width: int) -> list[str]:
+def _row(finding: Finding, colour: bool, width: int, is_short: bool) -> list[str]:
     name = f"{render.colour(finding.severity, finding.severity, colour)}\n{finding.id}"
     seen, means = visible(finding.seen), visible(finding.means)
+    if finding.severity == "note" and is_short:
+        return [name, "\n".join(_wrapped(seen, width))]
     if finding.severity == "note" and not finding.do:
         return [name, "\n".join(_wrapped(f"{seen}; {means}", width))]
     cell = _wrapped(seen, width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gdbcuda.command_line.argument_types import FILE, one_of, text
-from gdbcuda.command_line.options import Options, WideOptions, option, required, word, words
+from gdbcuda.command_line.options import Options, WideOptions, flag, option, required, word, words
 from gdbcuda.command_line.shell_command import Coloured
 from gdbcuda.log import FORMATS
 from gdbcuda.log import options as shared
@@ -56,7 +56,7 @@ class KernelOptions(LogOptions, shared.DataOptions):
 
 
 class GpuOptions(LogOptions, shared.DataOptions, WideOptions):
-    pass
+    all: bool = flag("all rows of each table, not only the first")
 
 
 class CoverageFilesOptions(LogOptions, shared.CoverageOptions):

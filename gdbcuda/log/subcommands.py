@@ -150,7 +150,7 @@ def show_gpu(wanted: GpuOptions, sources: list[LogSource]) -> None:
     out = Printer(wanted, sources)
     for source in out.each(sources):
         found = gpu_work.GpuOfLog(source.log.notes).feed(source.events())
-        out.put(source, gpu.data(found) if out.as_json else gpu.text(found, wanted.wide))
+        out.put(source, gpu.data(found) if out.as_json else gpu.text(found, wanted.wide, wanted.all))
 
 
 def show_coverage(wanted: CoverageFilesOptions, sources: list[LogSource]) -> None:

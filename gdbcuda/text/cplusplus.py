@@ -88,10 +88,15 @@ def last_identifier(name: str) -> str:
 
 
 def shortened(name: str, most: int = LONGEST) -> str:
-    """In so many columns: template lists go first, then arguments, then the middle. PyTorch has names of 11,000."""
+    """In so many columns: template lists go first, then arguments, then what a kernel returns and that it has
+    arguments, then the middle. PyTorch has names of 11,000."""
     for opening in BRACKETS:
         if len(name) > most:
             name = without_lists(name, opening)
+    if len(name) > most:
+        name = name.removeprefix("void ")
+    if len(name) > most:
+        name = name.removesuffix("(...)")
     if len(name) <= most:
         return name
     tail = (most - 3) // 2

@@ -7,8 +7,11 @@ gdb's Python offers no demangler, and gdb's ``demangle`` is a command, which no 
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
+CUT = "…"  # at the end of a text of which the recorder has kept the first bytes
+UNNAMED = re.compile(r"_GLOBAL__N_\w*")
 LIBRARY = "libstdc++.so.6"
 
 
@@ -23,10 +26,23 @@ def demangled(name: str) -> str:
     status = ctypes.c_int()
     text = runtime().__cxa_demangle(symbol.encode(), None, None, ctypes.byref(status))
     if status.value or not text:
-        return name
+        return begun(name)
     found = ctypes.cast(text, ctypes.c_char_p).value or b""
     runtime().free(text)
     return found.decode(errors="replace") + at + version
+
+
+def begun(name: str) -> str:
+    """What is known of one that is cut off: "at::native::elementwise_kernel<...>"; the name itself where nothing is.
+    (Itanium C++ ABI, "Mangling": nested-name, source-name.)"""
+    rest = re.match(r"_ZN?K?(?=\d)", name) if name.endswith(CUT) else None
+    parts, at = list[str](), rest.end() if rest else 0
+    while rest and (count := re.compile(r"\d+").match(name, at)):
+        at = count.end() + int(count[0])
+        parts.append(UNNAMED.sub("(anonymous namespace)", name[count.end() : at]))
+    if not parts or at >= len(name):
+        return name
+    return "::".join(parts) + ("<...>" if name[at] == "I" else "")
 
 
 @functools.cache

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gdbcuda.check.finding import Finding, Report
-from gdbcuda.check.text import report_text
+from gdbcuda.check.text import report_text, reports_text
+from gdbcuda.text import render
 
 HEADING = "/lib/libhook.so  (hook library, x86-64; CUDA 13.0, NVML 13.5; build-id 0123456789ab)"
 
@@ -30,3 +33,21 @@ def test_a_narrow_terminal_has_the_name_above() -> None:
     found = report(Finding("exec-stack", "warning", "its stack is executable", "code can run there", "do without"))
     lines = report_text(found, colour=False, width=44).splitlines()
     assert "exec-stack" in lines[1] and lines[2].startswith("  ") and all(len(line) <= 44 for line in lines[1:-1])
+
+
+NOTES = [Finding(f"note-{n}", "note", f"seen {n}", f"means {n}", f"do {n}") for n in range(20)]
+WARNING = Finding("exec-stack", "warning", "its stack is executable", "code can run there", "do without")
+
+
+SHORT = [(80, False, True), (80, True, False), (None, False, False)]
+
+
+@pytest.mark.parametrize(("columns", "is_all", "is_short"), SHORT)
+def test_notes_that_do_not_fit_a_terminal_are_what_was_seen(
+    monkeypatch: pytest.MonkeyPatch, columns: int | None, is_all: bool, is_short: bool
+) -> None:
+    monkeypatch.setattr(render, "screen", lambda: columns)
+    text = reports_text([(report(WARNING, *NOTES[:20]), "it")], colour=False, width=80, between="\n", is_all=is_all)
+    assert "code can run there" in text and "do without" in text
+    assert ("means 3" not in text and text.endswith("\nWhat the notes mean, and what to do: --all")) is is_short
+    assert all(f"seen {n}\n" in text for n in range(20))

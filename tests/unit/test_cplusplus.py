@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gdbcuda.text import cplusplus
+from gdbcuda.text.demangling import demangled
 
 
 @pytest.mark.parametrize("symbol, name, is_so", [
@@ -73,9 +74,21 @@ LONG = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFuncto
     ("Handle<Very<Deep<Type> > >::operator->() const", 36, "Handle<...>::operator->() const"),
     ("a_function_of_c_with_a_very_long_name_indeed", 20, "a_functio...e_indeed"),
     ("Pool::grow((anonymous namespace)::Block&, bool, std::shared_ptr<int> const&)", 40, "Pool::grow(...)"),
+    (LONG + "(int)", 51, "at::native::vectorized_elementwise_kernel<...>(...)"),
+    (LONG + "(int)", 46, "at::native::vectorized_elementwise_kernel<...>"),
 ])  # fmt: skip
 def test_a_long_name_is_shortened_in_the_middle(name: str, most: int, shown: str) -> None:
     assert cplusplus.shortened(name, most) == shown and len(shown) <= most
+
+
+@pytest.mark.parametrize(("name", "shown"), [
+    ("_ZN2at6native18elementwise_kernelIL…", "at::native::elementwise_kernel<...>"),
+    ("_ZN2at6native12_GLOBAL__N_16kernelEPi, …", "at::native::(anonymous namespace)::kernel"),
+    ("_Z4grow…", "grow"), ("_ZN2at6nati…", "_ZN2at6nati…"), ("_ZL…", "_ZL…"), ("_ZN9999a…", "_ZN9999a…"),
+    ("plain…", "plain…"),
+])  # fmt: skip
+def test_of_a_mangled_name_that_is_cut_off_the_beginning_is_told(name: str, shown: str) -> None:
+    assert demangled(name) == shown
 
 
 def test_an_unbalanced_name_is_no_trouble() -> None:

@@ -51,6 +51,26 @@ def test_a_summary_fits_a_screen(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert " more" not in whole and all(f"{name} " in whole for name in names)
 
 
+def test_of_long_tables_there_are_few_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    names = [name for name, one in api.load().functions.items() if one.api == "driver"][:40]
+    calls = [failed(n, name, 2, "CUDA_ERROR_OUT_OF_MEMORY", caller=n) for n, name in enumerate(names, 1)]
+    calls += [copy(100), copy(101, "cudaMemcpyDeviceToHost"),
+              call(102, "cudaMalloc", {"size": 1000}, out={"devPtr": {"address": "0x1", "value": "0x2"}})]  # fmt: skip
+    geometry = {f"{what}Dim{axis}": 1 for what in ("grid", "block") for axis in "XYZ"}
+    for n in range(9):
+        mangled = f"_ZN2at6kernelIL{n}…"
+        calls += [call(200 + 2 * n, "cuModuleGetFunction", {"name": mangled}, layer="driver",
+                       out={"hfunc": {"address": "0x5", "value": hex(4096 + n)}}),
+                  call(201 + 2 * n, "cuLaunchKernel", {"f": hex(4096 + n), **geometry}, layer="driver")]  # fmt: skip
+    path = write(tmp_path / "log", calls)
+    text = run(capsys, "summary", path)
+    assert text.count("\n") <= 40 and text.count(" more: --all") == 4
+    assert "\ncopied: host to device 4096 [4.00 KiB], device to host 4096 [4.00 KiB]\n" in text
+    assert "\nallocated by: cudaMalloc 1000\n" in text
+    assert text.count("\nat::kernel<...>  1x1x1") == 3  # each is another kernel
+    assert "copied          bytes" in run(capsys, "summary", path, "--all")
+
+
 def test_bytes_are_counted_once_whatever_is_left_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The call in the middle is not asked for: what it has made is still inside the outermost one."""
     path = write(tmp_path / "log", nested(), MAIN)

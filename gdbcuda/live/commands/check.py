@@ -54,8 +54,7 @@ def cuda_check(wanted: CheckOptions) -> str:
         reports.append(report_on_process())
     if wanted.json:
         return json_text({"version": JSON_VERSION, "files": [report.as_json() for report in reports]})
-    names = short_paths(report.path for report in reports)
-    return "\n".join(text_of(report, wanted.quiet, names[report.path]) for report in reports)
+    return texts(reports, wanted)
 
 
 def session_files() -> list[str]:
@@ -144,9 +143,12 @@ def local_program() -> str:
     return name if os.path.isfile(name) and elf.open(name).kind in PROGRAMS else ""
 
 
-def text_of(report: Report, quiet: bool, name: str) -> str:
-    from gdbcuda.check.text import report_text, verdict_line
+def texts(reports: list[Report], wanted: CheckOptions) -> str:
+    from gdbcuda.check.text import reports_text, verdict_line
 
-    if quiet:
-        return verdict_line(report, settings.colour(), name)
-    return report_text(report, colour=settings.colour(), width=render.terminal_width(), name=name)
+    names = short_paths(report.path for report in reports)
+    named = [(report, names[report.path]) for report in reports]
+    if wanted.quiet:
+        return "\n".join(verdict_line(report, settings.colour(), name) for report, name in named)
+    width = render.terminal_width()
+    return reports_text(named, colour=settings.colour(), width=width, between="\n", is_all=wanted.all)

@@ -14,6 +14,7 @@ from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import report
+from gdbcuda.text import fitting
 from gdbcuda.text.json_text import json_text
 from gdbcuda.text.sentences import some
 
@@ -75,7 +76,11 @@ def shown_routes(snapshot: ProcessSnapshot, wanted: RouteOptions, routes: list[R
     head = [report.head(snapshot, shown)] if wanted.unhooked else []
     if wanted.function is not None or wanted.all:
         is_each = wanted.all or not names.is_glob(str(wanted.function))
-        return [*head, report.table(shown, stops.paint, is_each, wanted.wide), summary]
+        table = report.table(shown, stops.paint, is_each, wanted.wide)
+        if not is_each or wanted.all or fitting.lines_on_screen(table) <= fitting.SCREEN:
+            return [*head, table, summary]
+        each = f"A row stands for all places that lead to the same; cuda-route {wanted.function} --all has each."
+        return [*head, report.table(shown, stops.paint, is_each=False, is_wide=wanted.wide), each, summary]
     table, is_folded = report.screenful(snapshot, shown, stops.paint, wanted.wide)
     if not is_folded:
         return [*head, table, summary]

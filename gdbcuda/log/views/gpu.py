@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 from gdbcuda.calls.data import Data
 from gdbcuda.calls.text import duration
 from gdbcuda.log.views.gpu_rows import GpuRows
 from gdbcuda.log.views.gpu_work import COPY, FILL, GRAPH, KERNEL, WAIT, GpuOfLog, clocks_apart
-from gdbcuda.text import cplusplus, render
+from gdbcuda.text import cplusplus, fitting
 from gdbcuda.text.sentences import counted
 from gdbcuda.text.units import human
 
-FEW = 15  # rows of a table
+ROWS, LESS_ROWS = (15, 15), (8, 3)  # of what ran, and of each other table; and where these do not fit a screen
 NONE = "No work of a GPU in this log: gdbcuda trace --gpu records it."
 TOLD_NOTHING = "No work of a GPU in this log: CUPTI was asked and told of none."
 PLURALS = {KERNEL: "kernel", GRAPH: "graph", COPY: "copy", FILL: "fill", WAIT: "wait"}
 
 
-def text(found: GpuOfLog, is_wide: bool = False) -> str:
+def text(found: GpuOfLog, is_wide: bool = False, is_all: bool = False) -> str:
     if not found.work:
         return TOLD_NOTHING if found.notes.gpus else NONE
     rows = GpuRows(found)
-    parts = [head(found, rows), by_name(rows, is_wide), by_call(rows), waited(rows), by_stream(rows)]
-    return "\n\n".join(filter(None, parts))
+    if is_all or is_wide:
+        return tables(found, rows, is_wide, None, None)
+    whole = tables(found, rows, is_wide, *ROWS)
+    return whole if fitting.lines_on_screen(whole) <= fitting.SCREEN else tables(found, rows, is_wide, *LESS_ROWS)
+
+
+def tables(found: GpuOfLog, rows: GpuRows, is_wide: bool, names: int | None, few: int | None) -> str:
+    parts = [head(found, rows), by_name(rows, is_wide, names), by_call(rows, few), waited(rows, few)]
+    return "\n\n".join(filter(None, [*parts, by_stream(rows, few)]))
 
 
 def head(found: GpuOfLog, rows: GpuRows) -> str:
@@ -73,43 +79,43 @@ def time(seconds: float) -> str:
     return duration(seconds) if seconds >= 0 else ""
 
 
-def by_name(rows: GpuRows, is_wide: bool) -> str:
+def by_name(rows: GpuRows, is_wide: bool, few: int | None) -> str:
     found = [one for one in rows.by_name() if one.kind in PLURALS]
-    shown = found if is_wide else found[:FEW]
     cells = [(one.name if is_wide else cplusplus.shortened(one.name), one.pieces, duration(one.run),
               duration(one.run / one.pieces), duration(one.longest), time(one.queue), time(one.longest_queue),
-              human(one.bytes) if one.bytes else "") for one in shown]  # fmt: skip
+              human(one.bytes) if one.bytes else "") for one in found[:few]]  # fmt: skip
     titles = ("on the GPU", "count", "in all", "mean", "longest", "call to start", "longest", "bytes")
-    return render.table(cells, titles) + more(found, shown)
+    return fitting.table(cells, titles, (6, 4, 7, 3)) + more(len(found), few)
 
 
-def by_stream(rows: GpuRows) -> str:
+def by_stream(rows: GpuRows, few: int | None) -> str:
     found = rows.by_stream()
     cells = [
         (one.stream + of_process(one.pid, rows), one.pieces, duration(one.busy), duration(one.idle), time(one.gap))
-        for one in found[:FEW]
+        for one in found[:few]
     ]
-    return render.table(cells, ("stream", "pieces", "busy", "idle between", "longest gap")) + more(found, found[:FEW])
+    titles = ("stream", "pieces", "busy", "idle between", "longest gap")
+    return fitting.table(cells, titles) + more(len(found), few)
 
 
-def by_call(rows: GpuRows) -> str:
+def by_call(rows: GpuRows, few: int | None) -> str:
     found = rows.by_call()
     cells = [(one.function, one.pieces, "hook and runtime" if one.has_hook else "runtime", time(one.before),
-              time(one.longest_before), duration(one.call), time(one.queue)) for one in found[:FEW]]  # fmt: skip
+              time(one.longest_before), duration(one.call), time(one.queue)) for one in found[:few]]  # fmt: skip
     titles = ("call", "pieces", "through", "before the driver", "longest", "the call", "call to start")
-    return render.table(cells, titles) + more(found, found[:FEW]) if found else ""
+    return fitting.table(cells, titles, (4, 2)) + more(len(found), few) if found else ""
 
 
-def waited(rows: GpuRows) -> str:
+def waited(rows: GpuRows, few: int | None) -> str:
+    found = rows.waited()
     cells = [(one.name, one.behind, one.pieces, human(one.bytes), duration(one.waited), duration(one.longest))
-             for one in rows.waited()]  # fmt: skip
+             for one in found[:few]]  # fmt: skip
     titles = ("copies that wait", "behind", "count", "bytes", "in all", "longest")
-    return render.table(cells, titles) if cells else ""
+    return fitting.table(cells, titles, (5, 3)) + more(len(found), few) if cells else ""
 
 
-def more(all_of: Sequence[object], shown: Sequence[object]) -> str:
-    left = len(all_of) - len(shown)
-    return f"\n... {counted(left, 'row')} more" if left else ""
+def more(count: int, few: int | None) -> str:
+    return f"\n... {counted(count - few, 'row')} more: --all" if few is not None and count > few else ""
 
 
 def data(found: GpuOfLog) -> Data:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from gdbcuda import api
 from gdbcuda.calls.kernels import NAMING, Kernels, Launch
@@ -14,12 +15,14 @@ from gdbcuda.calls.references import Process, References
 from gdbcuda.calls.text import CallWriter, duration
 from gdbcuda.gpu.gpu_calls import GPU
 from gdbcuda.ledger.effects import copied, extents
-from gdbcuda.text import render
+from gdbcuda.text import fitting, render
+from gdbcuda.text.demangling import demangled
 from gdbcuda.text.sentences import counted
 from gdbcuda.text.units import human
 
 SHAPES = 3
-ROWS, FEW = 15, 6  # of the functions and of each other table: together they fit a screen
+ROWS, FEW = 15, 6  # of the functions and of each other table
+LESS_ROWS = 8, 3  # where these do not fit a screen
 WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it
 
 
@@ -135,16 +138,36 @@ class Summary:
 
 
 def text(summary: Summary, writer: CallWriter, is_all: bool = False) -> str:
-    """What fits a screen, or all."""
+    """What fits a screen, or all: of what does not, few rows of each table, and what was moved as a line."""
     if not summary.total:
         return f"No calls.{on_gpu(summary)}"
+    if is_all:
+        return "\n\n".join(parts(summary, writer, None, None))
+    whole = "\n\n".join(parts(summary, writer, ROWS, FEW))
+    if fitting.lines_on_screen(whole) <= fitting.SCREEN:
+        return whole
+    return "\n\n".join(parts(summary, writer, *LESS_ROWS, bytes_in_lines=True))
+
+
+def parts(
+    summary: Summary, writer: CallWriter, rows: int | None, few: int | None, bytes_in_lines: bool = False
+) -> list[str]:
+    found = [head(summary), functions_text(summary, rows)]
+    tables = other_tables(summary, writer)
+    if bytes_in_lines:
+        moved = [line_of_bytes(*tables.pop(name)) for name in ("moved", "allocated") if name in tables]
+        tables["moved"] = (moved, [])
+    for lines, titles in tables.values():
+        shown = fitting.table(lines[:few], titles) if titles else "\n".join(map(str, lines))
+        found += [shown + (and_more(len(lines), few) if titles else "")] if lines else []
+    return found
+
+
+def head(summary: Summary) -> str:
     took = f", {duration(summary.last - summary.first)}" if summary.last > summary.first else ""
     names, threads = len({name for name, _ in summary.functions}), len(summary.threads)
-    head = f"{summary.total} calls of {counted(names, 'function')} in {counted(threads, 'thread')}{took}"
-    head += f"; {summary.unfinished} not over" if summary.unfinished else ""
-    parts = [head + on_gpu(summary), functions_text(summary, None if is_all else ROWS)]
-    parts += other_texts(summary, writer, None if is_all else FEW)
-    return "\n\n".join(parts)
+    said = f"{summary.total} calls of {counted(names, 'function')} in {counted(threads, 'thread')}{took}"
+    return said + (f"; {summary.unfinished} not over" if summary.unfinished else "") + on_gpu(summary)
 
 
 def on_gpu(summary: Summary) -> str:
@@ -186,20 +209,29 @@ def times(one: FunctionSummary) -> tuple[str, ...]:
     return tuple(map(duration, (sum(one.times), one.times[0], one.quantile(0.5), one.quantile(0.99), one.times[-1])))
 
 
-def other_texts(summary: Summary, writer: CallWriter, most: int | None) -> list[str]:
+Tables = dict[str, tuple[list[Any], list[str]]]  # rows and titles, by what they are about
+
+
+def other_tables(summary: Summary, writer: CallWriter) -> Tables:
     failures = [(name, layer, writer.result(name, error), count) for (name, layer), one in summary.functions.items()
                 for error, count in one.failures.most_common()]  # fmt: skip
     callers: Counter[str] = Counter()  # calls of one line return to several places
     for place, count in summary.callers.items():
         callers[writer.place(*place) or "unknown"] += count
-    tables: list[tuple[Sequence[Sequence[object]], list[str]]] = [
-        (failures, ["function", "layer", "failed with", "calls"]),
-        ([(what, amount(count)) for what, count in summary.moved.most_common()], ["copied", "bytes"]),
-        ([(what, amount(count)) for what, count in summary.allocated.most_common()], ["allocated by", "bytes"]),
-        (kernels(summary, writer), ["kernel", "grid", "block", "shared memory", "launches"]),
-        ([(writer.short(name), count) for name, count in callers.most_common()], ["called from", "calls"]),
-    ]
-    return [render.table(rows[:most], titles) + and_more(len(rows), most) for rows, titles in tables if rows]
+    found: Tables = {
+        "failures": (failures, ["function", "layer", "failed with", "calls"]),
+        "moved": ([(what, amount(count)) for what, count in summary.moved.most_common()], ["copied", "bytes"]),
+        "allocated": ([(what, amount(count)) for what, count in summary.allocated.most_common()],
+                      ["allocated by", "bytes"]),
+        "kernels": (kernels(summary, writer), ["kernel", "grid", "block", "shared memory", "launches"]),
+        "callers": ([(writer.short(name), count) for name, count in callers.most_common()], ["called from", "calls"]),
+    }  # fmt: skip
+    return {about: one for about, one in found.items() if one[0]}
+
+
+def line_of_bytes(rows: Sequence[Sequence[str]], titles: Sequence[str]) -> str:
+    """ "copied: host to device 64 [...], ..." """
+    return f"{titles[0]}: {', '.join(f'{what} {count}' for what, count in rows)}"
 
 
 def kernels(summary: Summary, writer: CallWriter) -> list[tuple[object, ...]]:
@@ -208,7 +240,8 @@ def kernels(summary: Summary, writer: CallWriter) -> list[tuple[object, ...]]:
     for launch, count in summary.launches.most_common():
         shapes.setdefault(launch.kernel, []).append((launch, count))
     found: list[tuple[object, ...]] = []
-    for name, several in shapes.items():
+    for mangled, several in shapes.items():
+        name = demangled(mangled)  # of what is cut off several may read alike: they are rows of their own
         if len(several) > SHAPES:
             rest = f"{len(several)} shapes", "", ""
             found.append((writer.short(name), *rest, sum(count for _, count in several)))
