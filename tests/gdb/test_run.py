@@ -129,6 +129,16 @@ def test_each_rank_stops_at_its_calls(local: Scenario, torchrun: Path, keeps_pro
     assert sorted(found) == ["rank 0", "rank 1"]
 
 
+def test_where_gdb_cannot_go_on_it_does_not_try_for_ever(local: Scenario) -> None:
+    """gdb may lose a process that is killed in a certain moment: Couldn't get registers."""
+    fail = "raise gdb.error('no registers')"
+    text = local.run("test_alloc", "break main", "run", "python from gdbcuda.live.running import to_the_end as end",
+                     f"python end.together.gdb_cli.execute_aloud = lambda line: exec({fail!r})",
+                     "python print('WENT', end.go_on())", hook=None)  # fmt: skip
+    assert text.count("gdbcuda: continue: no registers\n") == 2 and "WENT False" in text
+    assert "gdb cannot let the program go on: it is left alone\n" in text
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

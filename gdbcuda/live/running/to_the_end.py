@@ -42,11 +42,22 @@ def play() -> None:
                  f"handle {' '.join(FATAL)} stop print pass"):  # fmt: skip
         gdb_cli.execute(line)
     together.execute("run")
-    while not _statuses and together.select_living():
-        tell()
-        together.execute("continue")
+    status = _statuses[0] if go_on() and _statuses else NOT_STARTED
     leave_others()
-    gdb_cli.execute_aloud(f"quit {_statuses[0] if _statuses else NOT_STARTED}")
+    gdb_cli.execute_aloud(f"quit {status}")
+
+
+def go_on() -> bool:
+    """To the end of the first process. False where gdb has failed twice at one stop: it would for ever."""
+    failures = 0
+    while not _statuses and together.select_living():
+        failures = 0 if _stops else failures
+        tell()
+        failures += not together.execute("continue")
+        if failures > 1:
+            gdb.write("gdbcuda: gdb cannot let the program go on: it is left alone\n", gdb.STDERR)
+            return False
+    return True
 
 
 def tell() -> None:

@@ -65,11 +65,14 @@ def select_living() -> bool:
     return bool(left)
 
 
-def execute(line: str) -> None:
+def execute(line: str) -> bool:
+    """False where gdb could not; it is said."""
     try:
         gdb_cli.execute_aloud(line)
     except gdb.error as problem:
         gdb.write(f"gdbcuda: {line}: {safely.plain(problem)}\n", gdb.STDERR)
+        return False
+    return True
 
 
 def last_typed() -> str:
