@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -86,7 +87,19 @@ def of_program(words: Sequence[str], preloaded: Sequence[str], table: api.Table)
     for one in [program, *filter(None, map(opened, preloaded)), *libraries]:
         found.add(os.path.realpath(one.path), os.path.realpath(one.path), one)
         found.note_uses(one, table)
-    return usual(found, root, program)
+    usual(found, root, program)
+    for runtime in filter(None, map(opened, runtimes_of_python(path))):
+        found.add(os.path.realpath(runtime.path), os.path.realpath(runtime.path), runtime)
+    return found
+
+
+def runtimes_of_python(path: str) -> list[str]:
+    """What packages of an interpreter bring: PyTorch loads the libcudart of nvidia-cuda-runtime, wherever the loader
+    would find another. [] for other programs."""
+    if not os.path.basename(path).startswith("python"):
+        return []
+    packages = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(path))), "lib", "python3*", "site-packages")
+    return sorted(glob.glob(os.path.join(packages, "nvidia", "*", "lib", "libcudart.so.*")))
 
 
 def usual(found: Target, root: elf.Root, program: elf.Elf | None) -> Target:
