@@ -9,6 +9,7 @@ from gdbcuda.files import places
 from gdbcuda.gpu import cupti_files
 
 INJECTION = "CUDA_INJECTION64_PATH"  # libcuda loads it in cuInit, and calls its InitializeInjection
+UNDER_CUDA_GDB = "under cuda-gdb CUPTI tells nothing: use gdb for --gpu"
 FOLDER, CUPTI = "GDBCUDA_GPU", "GDBCUDA_GPU_CUPTI"  # as shim/gpu has them
 
 

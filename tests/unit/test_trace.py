@@ -318,6 +318,12 @@ def test_a_layer_that_there_is_not(trace: Trace) -> None:
                     "did you mean hook?\n")  # fmt: skip
 
 
+def test_cuda_gdb_and_the_gpu(trace: Trace) -> None:
+    found = trace("env", "A=b", "cuda-gdb", "--args", "true", options=("--gpu",))
+    assert (found.done.returncode, found.done.stdout) == (2, "")
+    assert found.done.stderr == "gdbcuda: under cuda-gdb CUPTI tells nothing: use gdb for --gpu (gdbcuda help gpu)\n"
+
+
 def test_mistakes_are_one_line(trace: Trace, traced: Path, tmp_path: Path) -> None:
     found = trace("no_such_program")
     assert found.done.returncode == 127

@@ -115,7 +115,7 @@ def variables_for_gpu(wanted: StartOptions) -> dict[str, str]:
     if not (wanted.keep and wanted.fast):
         raise UserError("--gpu is with --fast --keep FOLDER: there its records go", page="gpu")
     if link.is_cuda_gdb():
-        raise UserError("under cuda-gdb CUPTI tells nothing: use gdb for --gpu", page="gpu")
+        raise UserError(gpu_recording.UNDER_CUDA_GDB, page="gpu")
     if process.is_alive():
         raise UserError("CUPTI comes in when a program initializes CUDA: --gpu is for the next run", page="gpu")
     there = preload.environment(gpu_recording.INJECTION)

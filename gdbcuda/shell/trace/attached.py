@@ -26,6 +26,7 @@ LONGEST_BEGIN = 60  # seconds that the first call is waited for, with what gdb t
 LONGEST_END = 120  # seconds that gdb may take
 OURS = re.compile(r"^cuda-log (?:start|detach): (.*)", re.MULTILINE)
 BEGUN = re.compile(r"^(\d+) functions go on being recorded", re.MULTILINE)
+NOT_LOADED = re.compile(r"^gdbcuda: (missing .*)", re.MULTILINE)
 REMARKS = re.compile(r"^Not recorded: .*", re.MULTILINE)
 GDBS = re.compile(r"^(?:ptrace|Could not attach|.*: No such|.*[Nn]ot permitted).*", re.MULTILINE)
 PROCESS = re.compile(r"(\d+)-\d+\.process")
@@ -85,7 +86,7 @@ def asked(debugger: str, commands: Sequence[str], is_enough: Callable[[], bool],
 def why(text: str, was_ended: bool) -> str:
     if was_ended:
         return "it has made no call of the API"
-    found = OURS.findall(text) or GDBS.findall(text)
+    found = NOT_LOADED.findall(text) or OURS.findall(text) or GDBS.findall(text)
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "it says nothing")
     return found[0] if found else f"gdb could not put the recorder into it: {visible(last.strip())}"
 

@@ -24,6 +24,7 @@ gdbcuda log reads it; with --all a process beside the program keeps all calls. T
 as well."""
 _ENDING = "Exit status: the program's own; 127 or 126 where it cannot be started."
 LAST, AHEAD = 8192, 32768
+MOST_WORDS = 8  # of a command, in front of a debugger's name: "env A=b timeout 60 cuda-gdb ..."
 _EXAMPLES = (
     "gdbcuda trace -- ./train --epochs 3",
     "gdbcuda trace --hook ./libvgpu.so -o calls -- python train.py",
@@ -119,6 +120,8 @@ def record(wanted: TraceOptions, words: list[str]) -> int:
     of_python = python_names.packed(wanted.python_for, api.load(), wanted.python)
     if wanted.python or wanted.python_for:
         files[trace_folder.PYTHON_NAMES] = of_python
+    if wanted.gpu and any(os.path.basename(word) == "cuda-gdb" for word in words[:MOST_WORDS]):
+        raise UserError(gpu_recording.UNDER_CUDA_GDB, page="gpu")
     of_gpu = gpu_recording.environment(os.environ) if wanted.gpu else {}
     path = made_folder(wanted, words[0], files)
     if wanted.gpu:

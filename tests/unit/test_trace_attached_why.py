@@ -1,0 +1,20 @@
+"""gdbcuda trace -p: the one line of what gdb said that tells why nothing is recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdbcuda.shell.trace import attached
+
+DETACHED = "[Inferior 1 (process 7) detached]\n"
+MISSING = "missing pygments: python3 -m venv .venv"
+
+
+@pytest.mark.parametrize(("said", "why"), [
+    (f"gdbcuda: {MISSING}\nUndefined command: \"cuda-log\".  Try \"help\".\n{DETACHED}", MISSING),
+    (f"gdbcuda: libh.so is a hook library\ncuda-log start: there is no call\n{DETACHED}", "there is no call"),
+    (f"ptrace: Operation not permitted.\n{DETACHED}", "ptrace: Operation not permitted."),
+    ("", "gdb could not put the recorder into it: it says nothing"),
+])  # fmt: skip
+def test_why(said: str, why: str) -> None:
+    assert attached.why(said, was_ended=False) == why
