@@ -29,16 +29,21 @@ def dead(local: Scenario, compile_c, tmp_path: Path) -> Path:
     for file in (local.hook, local.shim / "standin" / "libcuda.so.1"):
         shutil.copy(file, tmp_path)
     compile_c("crash", CRASH, f"-L{local.shim}/standin", "-l:libcuda.so.1")
-    environment = {"LD_PRELOAD": str(tmp_path / local.hook.name), "LD_LIBRARY_PATH": str(tmp_path)}
+    return died(tmp_path, tmp_path / local.hook.name)
+
+
+def died(folder: Path, preloaded: Path) -> Path:
+    """A core file as the kernel writes it: without what is in the files of the libraries."""
+    environment = {"LD_PRELOAD": str(preloaded), "LD_LIBRARY_PATH": str(folder)}
     subprocess.run(
-        ["./crash"], cwd=tmp_path, env=environment, check=False,
+        ["./crash"], cwd=folder, env=environment, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2),
     )  # fmt: skip
-    written = sorted(tmp_path.glob("core*"))
+    written = sorted(folder.glob("core*"))
     if not written:
         pytest.skip("the kernel writes core files elsewhere (/proc/sys/kernel/core_pattern)")
-    written[0].rename(tmp_path / "the.core")
-    return tmp_path
+    written[0].rename(folder / "the.core")
+    return folder
 
 
 def look(local: Scenario, folder: Path, *commands: str) -> str:
@@ -93,6 +98,17 @@ def test_it_is_found_where_gdb_is_told_to_look(local: Scenario, dead: Path) -> N
     assert "is not here" not in text
     assert re.search(r"^libgdbcuda-hook.so: .*\ncrash: the hook is in place$", text, re.MULTILINE), text
     assert "no such file or directory" not in text.rpartition("bytesize")[2]
+
+
+def test_a_library_that_ends_in_the_page_of_its_symbols(local: Scenario, dead: Path, compile_c) -> None:
+    """gdb reads such a page of a core file as zeros, as a whole; so do the libraries of PyTorch's packages end."""
+    source = "int cuInit(unsigned flags) { if (!flags) __builtin_trap(); return 0; }"
+    small = ("-nostdlib", "-s", "-fno-asynchronous-unwind-tables", "-Wl,-z,noseparate-code,-z,norelro")
+    hook = compile_c("libsmall.so", source, "-shared", *small)
+    assert hook.stat().st_size < 4096
+    text = look(local, died(dead, hook), "cuda-layers", "cuda-route cuInit", "cuda-check")
+    assert "libsmall.so   1 driver" in text and "hook libsmall.so cuInit" in text
+    assert "as a whole" not in text
 
 
 def test_gdbs_own_core_file_has_the_contents_without_the_file(local: Scenario, dead: Path) -> None:

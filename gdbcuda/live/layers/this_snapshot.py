@@ -16,7 +16,6 @@ from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import noticed, table_version
 from gdbcuda.live.placing import unloading
-from gdbcuda.memory.pages import PagedMemory
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
 # dlopen of one object leaves what is known of the others; the next process may map other files at the same places
@@ -155,7 +154,7 @@ def code_readers() -> list[Callable[[int, int], bytes]]:
     """What the program has written over a breakpoint of gdb's only the raw memory shows; what is under one gdb does."""
     raw = process.raw_memory()
     readers = [process.OriginalCode(memory) for memory in (process.InferiorMemory(), raw) if memory is not None]
-    return [PagedMemory(one).read for one in readers]
+    return [process.in_pages(one).read for one in readers]
 
 
 def in_other_namespace(address: int) -> tuple[str, str, int]:
@@ -176,7 +175,7 @@ def base_of(address: int) -> int:
 
 def now() -> ProcessSnapshot:
     """The process at this stop: pointers and slots are read anew."""
-    memory = PagedMemory(process.InferiorMemory())
+    memory = process.in_pages(process.InferiorMemory())
     found = ProcessSnapshot(
         objects(), memory, table_version.table(), layer_teller(), file_of, symbol_at, is_hidden, variable_at,
         code_readers(), in_other_namespace,

@@ -8,7 +8,7 @@ from gdbcuda.live.process import proc_files
 from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
 from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
-from gdbcuda.live.process.memory import PATCHED, InferiorMemory, OriginalCode, bytes_of, original_code
+from gdbcuda.live.process.memory import PATCHED, InferiorMemory, OriginalCode, bytes_of, in_pages, original_code
 from gdbcuda.live.process.objects.code import (
     behind_prologue,
     block_of_function,
@@ -89,6 +89,7 @@ __all__ = [
     "images",
     "images_elsewhere",
     "in_own_code",
+    "in_pages",
     "in_program",
     "inlined_at",
     "inlined_block",

@@ -11,7 +11,9 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.process.state import connection
 from gdbcuda.memory import Memory
+from gdbcuda.memory.pages import PagedMemory
 
 
 class InferiorMemory:
@@ -24,6 +26,12 @@ class InferiorMemory:
             return bytes(gdb.selected_inferior().read_memory(address, size))
         except (gdb.error, OverflowError, ValueError):
             raise Unreadable(address, size) from None
+
+
+def in_pages(memory: Memory) -> Memory:
+    """For tables that lie side by side. Of a core file gdb reads a page that a library's file ends in as zeros, and
+    less than the page rightly. (gdb's corelow.c: core_target::xfer_partial; bfd: bfd_get_section_contents.)"""
+    return memory if connection() == "core" else PagedMemory(memory)
 
 
 LONGEST_PATCH = 16

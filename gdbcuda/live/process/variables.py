@@ -7,16 +7,15 @@ import struct
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import environment
 from gdbcuda.live.process.auxiliary import auxiliary
-from gdbcuda.live.process.memory import InferiorMemory
+from gdbcuda.live.process.memory import InferiorMemory, in_pages
 from gdbcuda.live.process.objects.loaded_objects import images
-from gdbcuda.memory.pages import PagedMemory
 
 MOST_STRINGS = 4 << 20  # bytes of all, as the process was started
 
 
 def current() -> list[tuple[int, bytes]]:
     """The pointers of ``environ`` and the strings they point to; UserError where the process has none yet."""
-    return environment.strings(PagedMemory(InferiorMemory()), array_address())  # side by side: a page or two
+    return environment.strings(in_pages(InferiorMemory()), array_address())  # side by side: a page or two
 
 
 def environ_address() -> int:

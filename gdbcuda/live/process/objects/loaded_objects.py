@@ -18,10 +18,9 @@ from gdbcuda.linkage import image
 from gdbcuda.linkage.image import Image
 from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
-from gdbcuda.live.process.memory import InferiorMemory
+from gdbcuda.live.process.memory import InferiorMemory, in_pages
 from gdbcuda.live.process.objects import core_contents
 from gdbcuda.live.process.state import connection, is_alive, is_remote, program, strip_prefix
-from gdbcuda.memory.pages import PagedMemory
 
 PF_X = 1
 MOST_NAMESPACES = 16  # as glibc has (DL_NNS)
@@ -34,7 +33,7 @@ def images() -> list[Image]:
     values = auxiliary()
     if "AT_PHDR" not in values or "AT_PHNUM" not in values:
         return []
-    found = image.images(PagedMemory(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
+    found = image.images(in_pages(InferiorMemory()), values["AT_PHDR"], values["AT_PHNUM"])
     if connection() == "core":
         core_contents.mark(found)
     return found
@@ -43,7 +42,7 @@ def images() -> list[Image]:
 @until_objects_change
 def images_elsewhere() -> list[list[Image]]:
     """Those of each further namespace (dlmopen), which no search of the program's finds. glibc 2.35 and later tell."""
-    memory, first = PagedMemory(InferiorMemory()), images()
+    memory, first = in_pages(InferiorMemory()), images()
     debug, found = first[0].entries.get(image.DT_DEBUG, 0) if first else 0, []
     with suppress(Unreadable):
         for _ in range(MOST_NAMESPACES):
