@@ -16,33 +16,40 @@ _INDENT = "  "
 _NARROWEST = 40
 
 
+WHOLE, SEEN, LINE = range(3)  # what is told of a note: all; what was seen; so much of that as a line holds
+_ENDINGS = ("", "What the notes mean, and what to do: --all", "Notes whole, what they mean, and what to do: --all")
+
+
 def reports_text(
     reports: Sequence[tuple[Report, str]], *, colour: bool, width: int, between: str, is_all: bool
 ) -> str:
-    """Each with the name that it goes by. What does not fit a terminal's screen has of notes what was seen alone."""
-    whole = between.join(report_text(one, colour=colour, width=width, name=name) for one, name in reports)
-    if is_all or render.screen() is None or fitting.lines_on_screen(whole) <= fitting.SCREEN:
-        return whole
-    short = (report_text(one, colour=colour, width=width, name=name, is_short=True) for one, name in reports)
-    return between.join([*short, "What the notes mean, and what to do: --all"])
+    """Each with the name that it goes by. What does not fit a terminal's screen says less of its notes."""
+    text = ""
+    for notes in (WHOLE, SEEN, LINE):
+        texts = (report_text(one, colour=colour, width=width, name=name, notes=notes) for one, name in reports)
+        text = between.join(texts) + (f"\n{_ENDINGS[notes]}" if notes else "")
+        if is_all or render.screen() is None or fitting.lines_on_screen(text) <= fitting.SCREEN:
+            break
+    return text
 
 
-def report_text(report: Report, *, colour: bool, width: int, name: str = "", is_short: bool = False) -> str:
+def report_text(report: Report, *, colour: bool, width: int, name: str = "", notes: int = WHOLE) -> str:
     """Heading, table, verdict. ``name``: what the file is called there, for two may have one base name."""
     lines = [heading(report, colour)]
     if report.findings:
-        lines.append(_findings(report, colour, width, is_short))
+        lines.append(_findings(report, colour, width, notes))
     lines.append(verdict_line(report, colour, name))
     return "\n".join(lines)
 
 
-def _findings(report: Report, colour: bool, width: int, is_short: bool) -> str:
-    room = width - max(map(len, report.ids())) - _GAP
+def _findings(report: Report, colour: bool, width: int, notes: int) -> str:
+    names = [_name(finding, notes, colour) for finding in report.findings]
+    room = width - max(map(render.visible_width, names)) - _GAP
     if room >= _NARROWEST:
-        rows = [_row(finding, colour, room, is_short) for finding in report.findings]
+        rows = [[name, _cell(finding, colour, room, notes)] for name, finding in zip(names, report.findings)]
         titles = ["finding", "seen, what it means, -> what to do"]
         return render.table(rows, titles, colour=colour, lines=True, width=None)
-    cells = (_row(finding, colour, width - len(_INDENT), is_short) for finding in report.findings)
+    cells = ((name, _cell(one, colour, width - len(_INDENT), notes)) for name, one in zip(names, report.findings))
     return "\n".join(f"{' '.join(name.split())}\n{textwrap.indent(cell, _INDENT)}" for name, cell in cells)
 
 
@@ -60,18 +67,24 @@ def verdict_line(report: Report, colour: bool, name: str = "") -> str:
     return f"{visible(name or os.path.basename(report.path))}: {render.colour(report.verdict, role, colour)}"
 
 
-def _row(finding: Finding, colour: bool, width: int, is_short: bool) -> list[str]:
-    name = f"{render.colour(finding.severity, finding.severity, colour)}\n{finding.id}"
+def _name(finding: Finding, notes: int, colour: bool) -> str:
+    between = " " if finding.severity == "note" and notes == LINE else "\n"
+    return f"{render.colour(finding.severity, finding.severity, colour)}{between}{finding.id}"
+
+
+def _cell(finding: Finding, colour: bool, width: int, notes: int) -> str:
     seen, means = visible(finding.seen), visible(finding.means)
-    if finding.severity == "note" and is_short:
-        return [name, "\n".join(_wrapped(seen, width))]
+    if finding.severity == "note" and notes == LINE:
+        return textwrap.shorten(seen, width, placeholder=" ...")
+    if finding.severity == "note" and notes == SEEN:
+        return "\n".join(_wrapped(seen, width))
     if finding.severity == "note" and not finding.do:
-        return [name, "\n".join(_wrapped(f"{seen}; {means}", width))]
+        return "\n".join(_wrapped(f"{seen}; {means}", width))
     cell = _wrapped(seen, width)
     cell += [render.colour(line, "dim", colour) for line in _wrapped(means, width, _INDENT)]
     if finding.do:
         cell += [render.colour(line, "function", colour) for line in _wrapped("-> " + finding.do, width, _INDENT)]
-    return [name, "\n".join(cell)]
+    return "\n".join(cell)
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:

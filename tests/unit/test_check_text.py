@@ -35,7 +35,7 @@ def test_a_narrow_terminal_has_the_name_above() -> None:
     assert "exec-stack" in lines[1] and lines[2].startswith("  ") and all(len(line) <= 44 for line in lines[1:-1])
 
 
-NOTES = [Finding(f"note-{n}", "note", f"seen {n}", f"means {n}", f"do {n}") for n in range(20)]
+NOTES = [Finding(f"note-{n}", "note", f"seen {n}", f"means {n}", f"do {n}") for n in range(15)]
 WARNING = Finding("exec-stack", "warning", "its stack is executable", "code can run there", "do without")
 
 
@@ -47,7 +47,18 @@ def test_notes_that_do_not_fit_a_terminal_are_what_was_seen(
     monkeypatch: pytest.MonkeyPatch, columns: int | None, is_all: bool, is_short: bool
 ) -> None:
     monkeypatch.setattr(render, "screen", lambda: columns)
-    text = reports_text([(report(WARNING, *NOTES[:20]), "it")], colour=False, width=80, between="\n", is_all=is_all)
+    text = reports_text([(report(WARNING, *NOTES), "it")], colour=False, width=80, between="\n", is_all=is_all)
     assert "code can run there" in text and "do without" in text
     assert ("means 3" not in text and text.endswith("\nWhat the notes mean, and what to do: --all")) is is_short
-    assert all(f"seen {n}\n" in text for n in range(20))
+    assert all(f"seen {n}\n" in text for n in range(15))
+
+
+def test_notes_of_two_files_that_do_not_fit_have_a_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render, "screen", lambda: 80)
+    long = Finding("hooks", "note", "exports " + "a name, " * 20, "these are reached by name")
+    both = [(report(WARNING, long, *NOTES[:12]), "one"), (report(*NOTES[:12]), "other")]
+    lines = reports_text(both, colour=False, width=80, between="\n", is_all=False).splitlines()
+    assert len(lines) < 40 and "  code can run there" in "\n".join(lines)
+    assert [line.split()[1] for line in lines if line.startswith("note ")][:3] == ["hooks", "note-0", "note-1"]
+    assert next(line for line in lines if "hooks" in line).endswith(" ...") and max(map(len, lines)) <= 80
+    assert lines[-1] == "Notes whole, what they mean, and what to do: --all"
