@@ -16,6 +16,7 @@ from gdbcuda import api
 from gdbcuda.calls.text import duration
 from gdbcuda.log import view_data
 from gdbcuda.log.views import summary
+from gdbcuda.text import render
 
 
 def test_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -69,6 +70,25 @@ def test_of_long_tables_there_are_few_rows(capsys: pytest.CaptureFixture[str], t
     assert "\nallocated by: cudaMalloc 1000\n" in text
     assert text.count("\nat::kernel<...>  1x1x1") == 3  # each is another kernel
     assert "copied          bytes" in run(capsys, "summary", path, "--all")
+
+
+def test_with_every_table_it_fits_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [name for name, one in api.load().functions.items() if one.api == "driver" and len(name) > 22][:12]
+    calls = [failed(n, name, 2, "CUDA_ERROR_OUT_OF_MEMORY", caller=n) for n, name in enumerate(names, 1)]
+    calls += [copy(100), call(102, "cudaMalloc", {"size": 9}, out={"devPtr": {"address": "0x1", "value": "0x2"}})]
+    geometry = {f"{what}Dim{axis}": 1 for what in ("grid", "block") for axis in "XYZ"}
+    calls += [call(200 + n, "cuLaunchKernel", {"f": hex(n), **geometry}, layer="driver") for n in range(1, 9)]
+    monkeypatch.setattr(render, "screen", lambda: 62)
+    text = run(capsys, "summary", write(tmp_path / "log", calls))
+    assert text.count("\n") <= 40 and text.count(" more: --all") == 4 and max(map(len, text.splitlines())) <= 62
+
+
+def test_the_time_is_from_the_first_beginning(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """An outer call begins first and ends last."""
+    calls = [call(1, "cudaMalloc", start=0.0, end=0.5), call(2, "cuMemAlloc_v2", parent=1, depth=1, start=0.2, end=0.3)]
+    assert ", 500 ms\n" in run(capsys, "summary", write(tmp_path / "log", calls))
 
 
 def test_bytes_are_counted_once_whatever_is_left_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,7 +23,7 @@ from gdbcuda.text.units import human
 
 SHAPES = 3
 ROWS, FEW = 15, 6  # of the functions and of each other table
-LESS_ROWS = 8, 3  # where these do not fit a screen
+LESS_ROWS = (8, 3), (5, 2)  # where these do not fit a screen
 WHOLE = ("copy", "set", "alloc", "launch")  # what such a call does is not counted again for the calls inside it
 
 
@@ -55,7 +56,7 @@ class Summary:
         self.kernels = Kernels(notes)
         self.threads: Counter[int] = Counter()
         self.total = self.unfinished = self.on_gpu = 0
-        self.first = self.last = 0.0
+        self.first, self.last = math.inf, 0.0
         self._inside: set[int] = set()
         self._roles: dict[str, str] = {}
 
@@ -87,15 +88,15 @@ class Summary:
         row.count += 1
         if call.parent is None:
             self.callers[call.process, call.site] += 1
-        if self.total == 1:
-            self.first = call.start
+        self.first = min(self.first, call.start)  # an inner call ends first
         if call.ended == STILL_OPEN:
             self.unfinished += 1
         elif call.ended:
             row.failures[f"({call.ended})"] += 1
         else:
-            self.last = call.end or 0.0
-            row.times.append(self.last - call.start)
+            end = call.end or 0.0
+            self.last = max(self.last, end)
+            row.times.append(end - call.start)
             if call.status:
                 row.failures[call.result if isinstance(call.result, int) else str(call.result)] += 1
         self.what_it_did(call)
@@ -146,7 +147,11 @@ def text(summary: Summary, writer: CallWriter, is_all: bool = False) -> str:
     whole = "\n\n".join(parts(summary, writer, ROWS, FEW))
     if fitting.lines_on_screen(whole) <= fitting.SCREEN:
         return whole
-    return "\n\n".join(parts(summary, writer, *LESS_ROWS, bytes_in_lines=True))
+    for rows, few in LESS_ROWS:
+        whole = "\n\n".join(parts(summary, writer, rows, few, bytes_in_lines=True))
+        if fitting.lines_on_screen(whole) <= fitting.SCREEN:
+            break
+    return whole
 
 
 def parts(
