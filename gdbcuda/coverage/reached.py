@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from gdbcuda import api
@@ -26,13 +26,13 @@ class FamilyCoverage(NamedTuple):
 
 class Coverage:
     """Of all logs that it is fed with. ``calls``: by function, how many came by which way from outside of the hook;
-    ``own``: how many it has called itself; ``past``: by who asked, calls of what it hooks that others have answered;
+    ``own``: how many it has called itself; ``elsewhere``: by who asked, calls that others have answered;
     ``unentered``: calls that its code has made while no recorded call was in it: the one that went in was not seen."""
 
     def __init__(self, hook: HookFile) -> None:
         self.hook = hook
         self.calls: dict[str, Counter[str]] = {}
-        self.past: dict[str, Counter[str]] = {}
+        self.elsewhere: dict[str, Counter[str]] = {}
         self.own: Counter[str] = Counter()
         self.unentered: Counter[str] = Counter()
         self.handed_out: set[str] = set()
@@ -60,13 +60,19 @@ class Coverage:
                 self.calls.setdefault(call.name, Counter())[ways.way(call)] += 1
         elif is_own and not is_inside:
             self.unentered[call.name] += 1
-        elif call.name in self.hook.entries and not is_own and os.path.basename(caller) != call.object:
-            self.past.setdefault(call.name, Counter())[os.path.basename(caller)] += 1
+        elif not is_own and os.path.basename(caller) != call.object:
+            self.elsewhere.setdefault(call.name, Counter())[os.path.basename(caller)] += 1
 
     @property
     def hooked(self) -> set[str]:
         """What it exports, and what has been handed out besides."""
         return {*self.hook.entries, *self.calls, *self.own, *self.handed_out}
+
+    @property
+    def past(self) -> dict[str, Counter[str]]:
+        """What of it is hooked is known at the end: it may be handed out after others have answered for it."""
+        hooked = self.hooked
+        return {name: who for name, who in self.elsewhere.items() if name in hooked}
 
     @property
     def never(self) -> list[str]:
@@ -85,12 +91,13 @@ class Coverage:
     def families(self) -> list[FamilyCoverage]:
         """Those of which something was called first, with most calls."""
         members: dict[str, list[str]] = {}
+        past = {name: sum(who.values()) for name, who in self.past.items()}
         for symbol in self.hooked:
             members.setdefault(family(symbol), []).append(symbol)
-        made = [self.of_family(name, some) for name, some in members.items()]
+        made = [self.of_family(name, some, past) for name, some in members.items()]
         return sorted(made, key=lambda one: (-one.calls - one.past, one.name))
 
-    def of_family(self, name: str, symbols: list[str]) -> FamilyCoverage:
+    def of_family(self, name: str, symbols: list[str], past: Mapping[str, int]) -> FamilyCoverage:
         reached = [symbol for symbol in symbols if symbol in self.calls]
-        past = sum(sum(self.past.get(symbol, {}).values()) for symbol in symbols)
-        return FamilyCoverage(name, len(symbols), len(reached), sum(map(self.count_of, reached)), past)
+        went = sum(past.get(symbol, 0) for symbol in symbols)
+        return FamilyCoverage(name, len(symbols), len(reached), sum(map(self.count_of, reached)), went)

@@ -68,6 +68,20 @@ def covered(capsys: pytest.CaptureFixture[str], files: Files, *logs: Path) -> di
     return found
 
 
+def test_past_a_function_that_is_handed_out_under_another_name(
+    files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The library exports no cuMemGetInfo_v2: that it has one is known from the calls that arrived, the later ones."""
+    log = write(tmp_path / "log", [
+        to_driver(0, "cuMemGetInfo_v2", BY_NAME), to_driver(1, "cuInit", BY_NAME), to_hook(2, "cuMemGetInfo_v2", ASKING),
+        to_driver(3, "cuMemGetInfo_v2", IN_HOOK, parent=2, depth=1),
+    ], files.places)  # fmt: skip
+    found = covered(capsys, files, log)
+    assert found["functions"]["cuMemGetInfo_v2"]["past"] == {str(files.program.name): 1}
+    assert "cuInit" not in found["functions"]
+    assert [one["past"] for one in found["families"] if one["name"] == "cuMem"] == [1]
+
+
 def test_what_was_reached_and_by_which_way(
     files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
