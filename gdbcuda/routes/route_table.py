@@ -100,6 +100,8 @@ def askers(
     found = list(dict.fromkeys(asker(route, paint, names) for route in same))
     left = len(found) - most
     return ", ".join(found[:most]) + (f" and {left} more" if left > 0 else "")
+
+
 def asker(route: Route, paint: Paint, names: Mapping[str, str] = NAMES) -> str:
     """``names``: of the files, where two are called the same."""
     file = visible(names.get(route.asker) or route.asker.rsplit("/", 1)[-1])

@@ -13,6 +13,7 @@ from gdbcuda.linkage import Definition, Linkage, Linkages
 from gdbcuda.machine import entry_jump
 from gdbcuda.memory import Memory
 from gdbcuda.routes import recorder_slots
+from gdbcuda.text.demangling import readable
 from gdbcuda.text.sentences import short_paths
 
 LOADERS_RESOLVERS = ("dlsym", "dlvsym", "__libc_dlsym", "_dl_sym")
@@ -39,9 +40,9 @@ class Reached(NamedTuple):
 
     @property
     def name(self) -> str:
-        """One name, or the place: "libvgpu.so+0x1139 (answered for cuMemAlloc_v2)"."""
+        """One name, as its author wrote it, or the place: "libvgpu.so+0x1139 (answered for cuMemAlloc_v2)"."""
         if self.names:
-            return self.names[0]
+            return readable(self.names[0])
         place = f"{self.object}+{self.offset:#x}" if self.file and self.offset else f"{self.address:#x}"
         return f"{place} (answered for {self.learned})" if self.learned else place
 

@@ -10,6 +10,8 @@ import functools
 import re
 from typing import Any
 
+from gdbcuda.text.cplusplus import whole
+
 CUT = "…"  # at the end of a text of which the recorder has kept the first bytes
 UNNAMED = re.compile(r"_GLOBAL__N_\w*")
 LIBRARY = "libstdc++.so.6"
@@ -30,6 +32,11 @@ def demangled(name: str) -> str:
     found = ctypes.cast(text, ctypes.c_char_p).value or b""
     runtime().free(text)
     return found.decode(errors="replace") + at + version
+
+
+def readable(name: str) -> str:
+    """A C++ name without what it returns; every other as it is: a path may have blanks and brackets."""
+    return whole(demangled(name)) if name.startswith("_Z") else name
 
 
 def begun(name: str) -> str:

@@ -77,3 +77,11 @@ def test_what_a_hook_library_defines_on_purpose_collides_with_nothing(tmp_path: 
 def test_constructors_without_names_are_counted(tmp_path: Path, count: int, seen: str) -> None:
     functions = "".join(f"__attribute__((constructor)) static void wake{at}(void) {{ }}\n" for at in range(count))
     assert said(library(tmp_path, ALLOC + functions, "-s"), "constructors") == seen
+
+
+def test_constructors_of_one_name_are_told_once_and_as_written(tmp_path: Path) -> None:
+    """Static ones of several files are called the same; those of C++ are mangled."""
+    wake = "__attribute__((constructor)) static void {}(void) {{ }}\n"
+    (tmp_path / "other.c").write_text(wake.format("wake") + wake.format("_ZN2hk4initEv"))
+    made = library(tmp_path, ALLOC + wake.format("wake"), str(tmp_path / "other.c"))
+    assert said(made, "constructors") == "3: hk::init() and wake x 2"

@@ -30,6 +30,13 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouteProcess]:
     found.close()
 
 
+def test_a_place_is_named_as_its_author_wrote_it() -> None:
+    """A path is a name too."""
+    assert Reached(1, ("_ZN2hk5Alloc5enterEPym",), "/l/libslots.so", "hook").text == (
+        "hook libslots.so hk::Alloc::enter(unsigned long long*, unsigned long)")  # fmt: skip
+    assert Reached(1, ("/a folder (1)/libcuda.so",), "", "").name == "/a folder (1)/libcuda.so"
+
+
 def jump(there: int) -> bytes:
     """movabs $there, %rax; jmp *%rax"""
     return (b"\x48\xb8" + struct.pack("<Q", there) + b"\xff\xe0").ljust(24, b"\x90")

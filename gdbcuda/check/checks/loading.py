@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from gdbcuda.api.vendor import NAMES, api_of
 from gdbcuda.check.registry import ANY, LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
+from gdbcuda.text.demangling import readable
 from gdbcuda.text.sentences import counted, some
 
 _GLIBC = re.compile(r"GLIBC_(\d+(?:\.\d+)+)$")
@@ -100,7 +102,8 @@ def constructors(subject: Subject) -> Answer:
     count = (library.dynamic.value("DT_INIT_ARRAYSZ") or 0) // _SIGNED_WORD[library.header.bits]
     names = sorted(library.constructors)
     if names:
-        return f"{len(names)}: {some(names)}"
+        times = Counter(map(readable, names))  # static ones of several files
+        return f"{len(names)}: {some([f'{name} x {count}' if count > 1 else name for name, count in times.items()])}"
     # one entry is the compiler's own (frame_dummy)
     return f"{counted(count - 1, 'function')} in .init_array" if count > 1 else None
 

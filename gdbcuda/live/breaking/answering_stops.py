@@ -113,7 +113,7 @@ def place(one: gdb.Breakpoint, answer: Answering) -> None:
     own_process.confine(made, stop)
     guards.want_same(made, one.number)
     inherit(one, made)
-    text = f"{there.text.partition('(')[0].strip()}, which answers for {answer.function}: {answer.how}"
+    text = f"{there._replace(learned='').text}, which answers for {answer.function}: {answer.how}"
     console.write(visible(f"Breakpoint {made.number}, of {one.number}: {text}") + "\n")
 
 
