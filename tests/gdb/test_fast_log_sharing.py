@@ -68,3 +68,39 @@ def test_a_breakpoint_that_a_child_takes_along(local: Scenario, compile_c) -> No
     text = local.run(program, *words, hook=hook)
     assert len(shown := re.findall("^shown (.*)", text, re.MULTILINE)) == 4 and len(set(shown)) == 1, text
     assert "came to its end with 217" in text and "exited normally" in text, text
+
+
+BEGINS = """
+#include <pthread.h>
+int cuMemAlloc_v2(unsigned long long *, unsigned long);
+static volatile int is_done;
+static void *allocate(void *nothing)
+{
+    unsigned long long block;
+    for (unsigned long i = 0; i < 400; i++)
+        cuMemAlloc_v2(&block, i);
+    is_done = 1;
+    return nothing;
+}
+static void *pass(void *nothing) { return nothing; }
+int main(void)
+{
+    pthread_t worker, other;
+    pthread_create(&worker, 0, allocate, 0);
+    while (!is_done) {
+        pthread_create(&other, 0, pass, 0);
+        pthread_join(other, 0);
+    }
+    return pthread_join(worker, 0);
+}
+"""
+
+
+def test_a_thread_that_begins_while_another_stands_at_an_entry(local: Scenario, compile_c) -> None:
+    """gdb, which has no thread selected then, cannot write, but had changed what it keeps below its breakpoint."""
+    hook = compile_c("libsharedhook.so", HOOK, "-shared", "-O1", "-fpatchable-function-entry=8")
+    program = compile_c("program", BEGINS, str(hook), "-pthread")
+    words = ("set displaced-stepping off", "set cuda-guard off", "cuda-log start --fast cuMemAlloc", "tbreak main",
+             "RUN", "break *cuMemAlloc_v2 if $rsi % 16 == 1")  # fmt: skip
+    text = local.run(program, *words, *["continue"] * 26, hook=hook)
+    assert text.count("hit Breakpoint") == 25 and "exited normally" in text, text

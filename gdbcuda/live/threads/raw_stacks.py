@@ -58,16 +58,12 @@ def threads() -> Iterable[int]:
 
 def position(thread: int) -> tuple[int, int] | None:
     """(pc, stack pointer) of a thread that stands still."""
+    if not process.is_remote():  # the first thread is over where others go on without it; who sleeps may wake up
+        state = process.of_thread(thread, "stat").rpartition(")")[2].split()[:1]
+        if state != ["t"]:
+            return (0, 0) if state in (["Z"], ["X"]) else None
     fields = process.of_thread(thread, "syscall").split()
-    if len(fields) < 3:  # "running"
-        return (0, 0) if is_over(thread) else None
-    return int(fields[-1], 16), int(fields[-2], 16)
-
-
-def is_over(thread: int) -> bool:
-    """As the first thread is where others go on without it."""
-    state = process.of_thread(thread, "stat").rpartition(")")[2].split()[:1]
-    return bool(state) and state[0] in "ZX"
+    return (int(fields[-1], 16), int(fields[-2], 16)) if len(fields) >= 3 else None  # "running"
 
 
 def words(memory: process.WritableMemory, stack: int) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from contextlib import suppress
 from dataclasses import dataclass
 
 import gdb
@@ -56,10 +57,8 @@ class EntryPatch:
             there = memory.read(self.address, len(before))
             if there == before and not is_taken:
                 memory.write(self.address, after)
-            elif there == before:
+            elif there == before or (there[0] == INT3 and there[1:] == before[1:] and is_below(self.address, before)):
                 write_with_gdb(memory, self.address, after)
-            elif there[0] == INT3 and there[1:] == before[1:] and is_below(self.address, before):
-                gdb.selected_inferior().write_memory(self.address, after)
             else:
                 self.is_foreign = True
         except (Unreadable, gdb.error):
@@ -68,10 +67,13 @@ class EntryPatch:
 
 
 def write_with_gdb(memory: process.WritableMemory, address: int, raw: bytes) -> None:
-    try:
+    """Where it cannot, as after it has told that threads go on, it has changed what it keeps below its breakpoint."""
+    with suppress(gdb.error):
         gdb.selected_inferior().write_memory(address, raw)
-    except gdb.error:  # it has told that threads go on
-        memory.write(address, raw)
+    there = memory.read(address, len(raw))
+    wanted = (there[:1] if there[0] == INT3 else raw[:1]) + raw[1:]
+    if there != wanted:
+        memory.write(address, wanted)
 
 
 def is_below(address: int, wanted: bytes) -> bool:

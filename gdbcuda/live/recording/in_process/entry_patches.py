@@ -25,10 +25,10 @@ MOST_LOOKS, LOOKS_APART = 20, 0.005  # seconds
 
 
 def write_all(patches: Iterable[EntryPatch], taken: set[int], is_stepped: bool = True) -> None:
-    """The process is about to go on. ``taken``: addresses of breakpoints, and of bytes that others replace;
-    ``is_stepped``: the user may step a thread that stands at an entry."""
+    """The process is about to go on, or has a new thread. ``taken``: addresses of breakpoints, and of bytes that others
+    replace; ``is_stepped``: the user may step a thread that stands at an entry."""
     waiting = [one for one in patches if not one.is_written and not one.is_foreign]
-    free = [one for one in waiting if taken.isdisjoint(one.inside) and not are_kept_out()]
+    free = [one for one in waiting if taken.isdisjoint(one.inside) and can_be_written(one, taken)]
     memory = process.writable_memory()
     if isinstance(memory, process.FarMemory):
         far_patches.write(memory, free, far_patches.standing(memory, free, is_stepped))
@@ -45,9 +45,15 @@ def write_here(memory: process.RawMemory, free: Sequence[EntryPatch], taken: set
             one.write(memory, taken)
 
 
+def can_be_written(patch: EntryPatch, taken: set[int]) -> bool:
+    """At a new thread's event gdb has none selected. It cannot write then, but changes what it keeps below a breakpoint
+    all the same. (gdb's thread.c: set_running; breakpoint.c: one_breakpoint_xfer_memory.)"""
+    return not are_kept_out() and (patch.address not in taken or inferiors.selected_thread() is not None)
+
+
 def where_they_stand(memory: process.RawMemory, wanted: set[int]) -> raw_stacks.WhereThreadsAre | None:
     """A thread that gdb has stopped may still be on its way off its processor, where there are few for many."""
-    for _ in range(MOST_LOOKS):
+    for _ in range(MOST_LOOKS if inferiors.selected_thread() is not None else 1):
         found = raw_stacks.look(memory, wanted)
         if found is not None:
             return found
