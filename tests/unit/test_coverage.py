@@ -73,7 +73,8 @@ def test_past_a_function_that_is_handed_out_under_another_name(
 ) -> None:
     """The library exports no cuMemGetInfo_v2: that it has one is known from the calls that arrived, the later ones."""
     log = write(tmp_path / "log", [
-        to_driver(0, "cuMemGetInfo_v2", BY_NAME), to_driver(1, "cuInit", BY_NAME), to_hook(2, "cuMemGetInfo_v2", ASKING),
+        to_driver(0, "cuMemGetInfo_v2", BY_NAME), to_driver(1, "cuInit", BY_NAME),
+        to_hook(2, "cuMemGetInfo_v2", ASKING),
         to_driver(3, "cuMemGetInfo_v2", IN_HOOK, parent=2, depth=1),
     ], files.places)  # fmt: skip
     found = covered(capsys, files, log)
