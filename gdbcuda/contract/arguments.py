@@ -63,12 +63,15 @@ class Arguments(NamedTuple):
 
 class ArgumentMaker:
     """``arena`` is its address in the program. ``zeroed``: each second number of a struct is 0, for
-    which the driver takes what is usual: the even ones (0) or the odd ones (1)."""
+    which the driver takes what is usual: the even ones (0) or the odd ones (1). ``further``: so many bytes into
+    the arena the call's own memory begins."""
 
-    def __init__(self, function: api.Function, dice: random.Random, arena: int, zeroed: int | None = None) -> None:
+    def __init__(
+        self, function: api.Function, dice: random.Random, arena: int, zeroed: int | None = None, further: int = 0
+    ) -> None:
         self.function, self.dice, self.arena, self.zeroed = function, dice, arena, zeroed
         self.counts = {parameter.length for parameter in function.parameters if parameter.length}
-        self.used = FIRST
+        self.further, self.used = further, FIRST + further
 
     def make(self) -> Arguments:
         made = [self.argument(parameter) for parameter in self.function.parameters]
@@ -140,6 +143,7 @@ class ArgumentMaker:
 
         before = b"".join(one() for _ in range(count))
         after = b"" if parameter.direction == IN else b"".join(one() for _ in range(count))
+        after = after.replace(self.address(TEXT_AT), self.address(TEXT_AT + WORD))  # a pointer shows that it is written
         if target is not None and target.kind == "char" and after:
             after = after[:-1] + b"\0"
         return before, after

@@ -8,7 +8,7 @@ from functools import partial
 
 from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
-from gdbcuda.contract import c_program
+from gdbcuda.contract import c_program, contexts
 from gdbcuda.contract.answers import DriverCall, driver_calls, prescription, statuses
 from gdbcuda.contract.arguments import TEXT_AT, WORD, ArgumentMaker, Arguments, CallerMemory, meaningful, to_bytes
 from gdbcuda.contract.bench import Bench
@@ -16,16 +16,16 @@ from gdbcuda.contract.c_program import ShownCall
 from gdbcuda.contract.program import ANSWER, Called, Program
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
-from gdbcuda.text.sentences import some
+from gdbcuda.text.sentences import counted, some
 
 ERRNO_BEFORE, ERRNO_AFTER = 11, 77  # as the program and the driver leave it
 MOST_BYTES = 16  # of a value that are shown
 
 
 def prepared(
-    bench: Bench, program: Program, target: HookTarget, dice: random.Random, zeroed: int | None = None
+    bench: Bench, program: Program, target: HookTarget, dice: random.Random, zeroed: int | None = None, further: int = 0
 ) -> OneCall:
-    return OneCall(bench, program, target.symbol, bench.address(program, target), dice, target.way, zeroed)
+    return OneCall(bench, program, target.symbol, bench.address(program, target), dice, target.way, zeroed, further)
 
 
 class OneCall:
@@ -33,13 +33,13 @@ class OneCall:
 
     def __init__(
         self, bench: Bench, program: Program, symbol: str, address: int, dice: random.Random, way: str,
-        zeroed: int | None = None,
+        zeroed: int | None = None, further: int = 0,
     ) -> None:  # fmt: skip
         self.bench, self.program, self.address, self.way = bench, program, address, way
         self.function = bench.table.functions[symbol]
-        self.maker = ArgumentMaker(self.function, dice, program.arena, zeroed)
+        self.maker = ArgumentMaker(self.function, dice, program.arena, zeroed, further)
         self.given: Arguments = self.maker.make()
-        self.result, self.is_written, self.errno = b"", True, ERRNO_AFTER
+        self.result, self.is_written, self.errno, self.is_aside = b"", True, ERRNO_AFTER, False
         self.failing = ""  # the answer before, with which a second thread's call is shown
         self.called: Called | None = None
         self.reached: list[DriverCall] = []
@@ -50,7 +50,7 @@ class OneCall:
         """The driver answers with that status, and has written its out-values if ``is_written``. ``fault``: what it
         answers before that to some call; ``is_aside``: another thread calls; ``sets_errno``: the driver does, else it
         leaves errno as the program has it."""
-        self.result, self.is_written = self.prescribed(status), is_written
+        self.result, self.is_written, self.is_aside = self.prescribed(status), is_written, is_aside
         self.errno = ERRNO_AFTER if sets_errno else ERRNO_BEFORE
         errno = ERRNO_AFTER if sets_errno else None
         usual = prescription(self.function, self.given, self.result, errno, is_written)
@@ -143,7 +143,24 @@ class OneCall:
         if not self.is_passed_on:
             yield self.found("the result is changed", self.of_result())
         yield from self.of_errno()
+        yield from self.of_machine()
         yield from self.memory()
+        yield from self.of_contexts()
+
+    def of_contexts(self) -> Iterator[Broken]:
+        """Of this thread, where the hook library has changed them for itself."""
+        own = [one.symbol for one in self.reached if contexts.is_changing(one.symbol)]
+        if not own or self.is_aside or contexts.is_changing(self.function.symbol) or not self.program.contexts:
+            return
+        found = contexts.of_thread(self.program)
+        if found != self.program.contexts:
+            there = "another one" if len(found) == 1 else counted(len(found), "context")
+            yield self.found(contexts.CHANGED, f"{there}, after its {some(own)}")
+
+    def of_machine(self) -> Iterator[Broken]:
+        """The calling convention of x86-64."""
+        for name, values in self.called.machine.items() if self.called else ():
+            yield self.found(f"{name} is not as the caller had it", values)
 
     def of_errno(self) -> Iterator[Broken]:
         if self.called and self.called.errno != self.errno:
@@ -190,7 +207,9 @@ class OneCall:
     def beyond(self, offset: int) -> str:
         pairs = zip(self.function.parameters, self.given.pointees)
         near = [(offset - one.offset - len(one.before), of.name) for of, one in pairs if one and one.offset <= offset]
-        return f"{near[-1][0]} bytes behind {near[-1][1]}" if near else "far from them"
+        if near:
+            return f"{near[-1][0]} bytes behind {near[-1][1]}"
+        return "where a call before this one had its arguments" if self.maker.further else "far from them"
 
     def not_handed_out(self, parameter: api.Parameter, pointee: CallerMemory, expected: bytes, there: bytes) -> Broken:
         if expected == pointee.before:

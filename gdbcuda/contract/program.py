@@ -44,11 +44,13 @@ class LoadedPlace(NamedTuple):
 
 
 class Called(NamedTuple):
-    """What a call has left: its result's bytes, errno, and by offset what has changed in the arena."""
+    """What a call has left: its result's bytes, errno, by offset what has changed in the arena, and by name what of the
+    processor's state it had to leave to its caller and did not ("BEFORE -> AFTER")."""
 
     result: bytes
     errno: int
     changes: dict[int, bytes]
+    machine: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Program:
     versions: str = ""
     kept: dict[object, int] = field(default_factory=dict)  # addresses, the same in each copy
     of_thread: list[str] = field(default_factory=list)  # commands that give the context to another thread
+    contexts: list[bytes] = field(default_factory=list)  # of the thread that calls
     copy: int = 0  # the process number of the copy that is told
     _answers: bytes = b""
     _seen_until: int = 0
@@ -160,7 +163,8 @@ class Program:
         self.call_by_name("cuInit", bytes(4))
         if self.call_by_name("cuDevicePrimaryCtxRetain", self.arena.to_bytes(8, "little"), bytes(4)):
             context = self.tell("peek 0 8")[0].strip()
-            self.call_by_name("cuCtxSetCurrent", bytes.fromhex(context))
+            self.contexts = [bytes.fromhex(context)]
+            self.call_by_name("cuCtxSetCurrent", *self.contexts)
             self.of_thread = [f"call cuCtxSetCurrent {self.by_name('cuCtxSetCurrent'):x} 0 {context}"]
         self.call_by_name("nvmlInit_v2")
 
@@ -183,9 +187,10 @@ class Program:
         if is_aside:
             commands = [f"aside {len(self.of_thread) + len(commands):x}", *self.of_thread, *commands]
         *_, text = self.tell(*commands)
-        result, after, *changes = text.split()
+        result, after, machine, *changes = text.split()
         pairs = (one.split(":") for one in changes)
-        return Called(bytes.fromhex(result), int(after, 16), {int(at, 16): bytes.fromhex(new) for at, new in pairs})
+        memory = {int(at, 16): bytes.fromhex(new) for at, new in pairs}
+        return Called(bytes.fromhex(result), int(after, 16), memory, machine_changes(machine))
 
     def seen(self) -> list[list[str]]:
         """The calls that have reached the stand-in since this was asked: the words of each."""
@@ -226,6 +231,12 @@ class Program:
 
 
 EXITED = "it ends with the status 0"
+
+
+def machine_changes(text: str) -> dict[str, str]:
+    """Of "-NAME=BEFORE>AFTER,..."."""
+    pairs = (one.partition("=") for one in text[1:].split(",") if one)
+    return {name.replace("-", " "): values.replace(">", " -> ") for name, _, values in pairs}
 
 
 def place(text: str) -> LoadedPlace:

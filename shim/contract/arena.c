@@ -15,13 +15,10 @@ void arena_make(void)
         state = state * 1103515245 + 12345;
         arena[i] = (unsigned char)(state >> 16 | 1);
     }
-}
-
-void arena_remember(void)
-{
     memcpy(remembered, arena, ARENA_SIZE);
 }
 
+/* Since the call before: what was written between two calls is told with the second. */
 void arena_tell_changes(void)
 {
     enum { PIECE = 1 << 12 };
@@ -34,7 +31,7 @@ void arena_tell_changes(void)
             continue;
         answer(" %x:", i);
         for (; i < ARENA_SIZE && arena[i] != remembered[i]; i++)
-            answer("%02x", arena[i]);
+            answer("%02x", remembered[i] = arena[i]);
     }
 }
 
@@ -44,7 +41,7 @@ void command_poke(void)
     const char *hex = next_word();
     unsigned byte;
     for (; hex && offset < ARENA_SIZE && sscanf(hex, "%2x", &byte) == 1; hex += 2)
-        arena[offset++] = (unsigned char)byte;
+        arena[offset] = remembered[offset] = (unsigned char)byte, offset++;
     answer("ok\n");
 }
 

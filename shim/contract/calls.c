@@ -29,14 +29,14 @@ void command_call(void)
         answer("no such function\n");
         return;
     }
-    arena_remember();
     memset(result, 0x5a, sizeof result);
     errno = before;
-    function->call(address, arguments, result);
+    function->call(machine_checked(address), arguments, result);
     int after = errno;
     for (size_t i = 0; i < function->result_size; i++)
         answer("%02x", result[i]);
-    answer(" %x", after);
+    answer(" %x -", after);
+    machine_tell_changes();
     arena_tell_changes();
     answer("\n");
 }

@@ -27,15 +27,18 @@ void answer(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* arena.c: the memory that arguments lie in. Nothing but out-parameters may change there in a call. */
 void arena_make(void);
-void arena_remember(void);
-void arena_tell_changes(void); /* " OFFSET:HEX" of each run of bytes that is another than remembered */
+void arena_tell_changes(void); /* " OFFSET:HEX" of each run of bytes that was changed and not told yet */
 void command_poke(void);       /* OFFSET HEX */
 void command_peek(void);       /* OFFSET SIZE */
 extern unsigned char *arena;
 enum { ARENA_SIZE = 1 << 18 };
 
 /* calls.c */
-void command_call(void); /* SYMBOL ADDRESS ERRNO HEX...: RESULT ERRNO CHANGES */
+void command_call(void); /* SYMBOL ADDRESS ERRNO HEX...: RESULT ERRNO MACHINE CHANGES */
+
+/* machine.c: what to call in its stead to learn what a function does to its caller's registers. A call at a time. */
+void *machine_checked(void *function);
+void machine_tell_changes(void); /* "NAME=BEFORE>AFTER," of each */
 
 /* finding.c: how a program comes to a function; "ADDRESS OBJECT+OFFSET SYMBOL", or "0" */
 void command_linked(void); /* SYMBOL, as the loader has bound it */

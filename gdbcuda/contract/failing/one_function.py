@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
+from gdbcuda.contract import contexts
 from gdbcuda.contract.answers import DriverCall, fails_once, statuses
 from gdbcuda.contract.arguments import to_bytes
 from gdbcuda.contract.bench import Bench
@@ -98,12 +99,13 @@ class FailingFunction:
         call.made(SUCCESS, fault=fault.answer(self.bench.table))
         yield from call.no_status()
         if fault.symbol == call.function.symbol:
-            if call.status == SUCCESS and not self.is_tried_again(call):
+            if call.status == SUCCESS and call.is_reached and not self.is_tried_again(call):
                 yield call.found("it says that all is well")
         elif call.status == SUCCESS and not call.is_reached:
             yield call.found("it says that all is well, and has not asked the driver")
         elif call.status == SUCCESS:
-            yield from (one for one in call.broken() if one.what not in self.usual)
+            beyond_it = {contexts.CHANGED} if contexts.is_put_back(fault.symbol) else set()
+            yield from (one for one in call.broken() if one.what not in self.usual | beyond_it)
         elif self.is_left_done(call):
             yield call.found("it fails, and leaves done what the driver has done")
         elif not call.is_reached:

@@ -68,6 +68,8 @@ def each_status(call: OneCall) -> Iterator[Broken]:
     for value, name in {value: name for name, value in statuses(call.function).items() if value}.items():
         call.made(value, is_written=False)
         yield from call.no_status()
+        yield from call.of_machine()
+        yield from call.of_contexts()
         if call.is_reached and not call.is_passed_on:
             lost[name] = call.found("", call.of_result())
         if call.is_reached:
@@ -88,6 +90,7 @@ def large_sizes(call: OneCall) -> Iterator[Broken]:
         for size in LARGE:
             call.given = usual.with_value(index, to_bytes(size, parameter.type.size))
             yield from call.made(SUCCESS).no_status()
+            yield from call.of_machine()
             if call.is_reached:
                 yield from (one for one in call.on_the_way_down(call.calls) if one.what not in known)
 

@@ -13,6 +13,7 @@ from gdbcuda.contract.targets import HookTarget
 ROUNDS = 5
 WITHOUT_ERRNO = 2  # the driver leaves errno as it is
 ZEROED = {3: 0, 4: 1}  # members of structs are 0
+APART = 1 << 12  # bytes from the memory of a call to that of the next, where nothing is written any more
 SUCCESS = 0
 
 
@@ -27,7 +28,7 @@ def passes_on(target: HookTarget, bench: Bench) -> Iterable[Broken]:
     dice = bench.dice(f"transparent {target.symbol}")
     with bench.copy() as program:
         for number in range(ROUNDS):
-            call = prepared(bench, program, target, dice, zeroed=ZEROED.get(number))
+            call = prepared(bench, program, target, dice, ZEROED.get(number), number * APART)
             found = call.made(SUCCESS, sets_errno=number != WITHOUT_ERRNO).broken()
             if found:
                 return found
