@@ -150,7 +150,8 @@ def test_calls_are_told_when_the_process_has_ended(scenario: Scenario, build, ho
     end = ("continue", "continue") if how == "abort" else ("continue",)  # it stops for the signal first
     text = scenario.run(program, ON, "cuda-break cuMemAlloc --count if bytesize >= 1T", "break main", "RUN", *end,
                         "cuda-guards", "info breakpoints", hook=hook, arguments=(how,))  # fmt: skip
-    assert re.search(r"^1 +1,000 +the process has ended$", text, re.MULTILINE), text
+    assert re.search(r"^1 +the process has ended +1,000$", text, re.MULTILINE), text
+    assert re.search(r"^breakpoint +tested +calls$", text, re.MULTILINE), "nobody tests at a place"
     assert "fault of gdbcuda" not in text
     assert "exited with code 03" in text or how in ("abort", "pthread_exit"), text
 
@@ -190,7 +191,7 @@ def test_calls_are_counted_while_libraries_are_loaded(scenario: Scenario, build)
     hook, program = build(HOOK, CALLS_WHILE_LOADING, "-O0", "-pthread")
     count = "cuda-break cuMemAlloc --count if bytesize >= 1T"
     text = scenario.run(program, ON, count, "break main", "RUN", "continue", "cuda-guards", hook=hook)
-    counted = re.search(r"^1 +([\d,]+) +the process has ended$", text, re.MULTILINE)
+    counted = re.search(r"^1 +the process has ended +([\d,]+)$", text, re.MULTILINE)
     calls = re.search(r"^calls: (\d+)$", text, re.MULTILINE)
     assert counted and calls and int(counted[1].replace(",", "")) == int(calls[1]), text
 
@@ -201,5 +202,5 @@ def test_calls_of_a_process_that_is_killed_are_those_of_its_last_stop(local: Sce
     other = "cuda-break cuMemAlloc if bytesize == 2T"
     text = local.run(program, ON, count, other, "run", "kill", "cuda-guards", "run", "continue", "cuda-guards",
                      hook=hook, arguments=("kill",))  # fmt: skip
-    assert re.findall(r"^1 +(\S+) +the process has ended$", text, re.MULTILINE) == ["501", "501"]
+    assert re.findall(r"^1 +the process has ended +(\S+)$", text, re.MULTILINE) == ["501", "501"]
     assert len(re.findall("^2 +no process$", text, re.MULTILINE)) == 2, "nobody tests a condition there"

@@ -17,6 +17,7 @@ from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import ranges
 
 MOST_LINES = 8
+TITLES = ("breakpoint", "tested", "calls", "where")
 
 
 @command("cuda-guards", purpose="stop")
@@ -38,8 +39,13 @@ def cuda_guards() -> str:
     if not numbers:
         return "no breakpoints of cuda-break"
     guards.refresh()
-    shown = render.table(rows(numbers), ["breakpoint", "tested", "calls", "where"])
-    return "\n".join(filter(None, [shown, visible(lost_stacks.lost()), why_none(numbers)]))
+    return "\n".join(filter(None, [table(rows(numbers)), visible(lost_stacks.lost()), why_none(numbers)]))
+
+
+def table(told: list[tuple[str, ...]]) -> str:
+    """Without the columns in which nothing stands: after the end of the process nobody tests at a place."""
+    filled = [at for at, cells in enumerate(zip(*told)) if any(cells)]
+    return render.table([[row[at] for at in filled] for row in told], [TITLES[at] for at in filled])
 
 
 def why_none(numbers: list[int]) -> str:
@@ -64,7 +70,7 @@ def row(number: int) -> tuple[str, str, str]:
     calls = guards.calls_seen(number)
     shown = "" if calls is None else f"{calls:,}"
     if not process.is_alive():  # nobody tests anything
-        return "", shown, "no process" if calls is None else "the process has ended"
+        return "no process" if calls is None else "the process has ended", shown, ""
     trouble = state.trouble_of(number)
     if found is None or trouble:
         return where_tested(number), shown, trouble or guards.wanted_by(number).why or "not set yet"
