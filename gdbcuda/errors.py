@@ -11,6 +11,11 @@ class UserError(Exception):
         self.page = page
 
 
+def cannot(what: str, problem: OSError) -> UserError:
+    """ "cannot read calls.jsonl: no such file or directory": what the system says of a file, the same of all files."""
+    return UserError(f"cannot {what}: {(problem.strerror or str(problem)).lower()}")
+
+
 class Unreadable(Exception):
     """Memory of the program that cannot be read. ``address`` is the first byte asked for."""
 

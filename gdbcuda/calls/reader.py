@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Callable
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import LOST, WHY_LOST, Process, References, process_of
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,7 @@ class LogFile:
             self.size = os.fstat(self.stream.fileno()).st_size  # 0 for a pipe
             self.read_ahead = self.stream.readline(CHUNK)
         except OSError as problem:
-            raise UserError(f"cannot read {path}: {problem.strerror}") from None
+            raise cannot(f"read {path}", problem) from None
         self.read_ahead = self.read_ahead.removeprefix(codecs.BOM_UTF8)
         self.header = header(self.read_ahead)
 
@@ -99,7 +99,7 @@ class LogFile:
         try:
             return self.stream.read(CHUNK)
         except OSError as problem:
-            raise UserError(f"cannot read {self.path}: {problem.strerror}") from None
+            raise cannot(f"read {self.path}", problem) from None
 
 
 def standard_input() -> BinaryIO:
@@ -125,7 +125,9 @@ def version(head: Mapping[str, Any], library: str) -> str | None:
 def file_events(file: LogFile, log: Log, progress: Callable[[int], None] | None = None) -> Iterator[Event]:
     """Begins and ends in the order of the file. ``progress`` gets the number of bytes read so far.
 
-    Calls that are still open at the end of the file (or when another log begins in it) are ended as such."""
+    Calls that are still open at the end of the file (or when another log begins in it) are ended as such. `UserError`
+    if nothing of a log is in it."""
+    is_log = False
     for chunk, was_long in file.chunks():
         if was_long:
             log.problems["a line of more than 4 MiB"] += 1
@@ -136,10 +138,14 @@ def file_events(file: LogFile, log: Log, progress: Callable[[int], None] | None 
                 continue
             event = read(line, log)
             if event is not None:
+                is_log = True
                 yield event
         if progress is not None:
             progress(len(chunk))
     yield from close(log)
+    if not log.header and not is_log:
+        why = "no line of one is in it" if file.read_ahead else "the file is empty"
+        raise UserError(f"{file.path} is no call log: {why}")
     if not log.header:
         log.problems["no header line: not written by gdbcuda, or the beginning is missing"] += 1
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Protocol
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References, process_of
-from gdbcuda.errors import UserError
+from gdbcuda.errors import cannot
 from gdbcuda.files import user_files
 
 ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps makes an encoder for each line
@@ -46,11 +46,11 @@ class JsonLines:
             self.file.write(ENCODE(line) + "\n")
         except OSError as problem:
             self.is_broken = True
-            text = f"cannot write {self.path}: {problem.strerror}"
+            told = cannot(f"write {self.path}", problem)
             if self.complain is None:
                 self.close()
-                raise UserError(text) from None
-            self.complain(text)
+                raise told from None
+            self.complain(str(told))
 
     def note(self, ts: float, kind: str, details: dict[str, Any]) -> None:
         self.write(record.note(ts, kind, details))

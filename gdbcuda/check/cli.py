@@ -112,9 +112,8 @@ def _print_texts(results: list[Report | UnreadFile], wanted: CheckFilesOptions, 
     from gdbcuda.check.text import reports_text, verdict_line
 
     names = short_paths(result.path for result in results)
-    for result in results:
-        if isinstance(result, UnreadFile):
-            output.complain(f"gdbcuda: {visible(result.problem)}")
+    for problem in dict.fromkeys(result.problem for result in results if isinstance(result, UnreadFile)):
+        output.complain(f"gdbcuda: {visible(problem)}")  # once, of a hook library that programs are checked with
     reports = [(one, names[one.path]) for one in results if not isinstance(one, UnreadFile)]
     if reports and wanted.quiet:
         output.say("\n".join(verdict_line(one, colour, name) for one, name in reports))

@@ -124,7 +124,7 @@ class Allowed:
     def of_file(cls, path: str | None) -> Allowed:
         """None: nothing is meant."""
         if path and not os.path.exists(path):
-            raise UserError(f"cannot read {path}: no such file; --accept FILE writes one")
+            raise UserError(f"cannot read {path}: no such file or directory; --accept FILE writes one")
         return cls(user_files.read(path) if path else "")
 
     def holds(self, found: Difference) -> bool:

@@ -89,4 +89,4 @@ def _not_elf(begin: bytes) -> str:
             return words
     if b"\x7fELF".startswith(begin):
         return f"truncated: {len(begin)} bytes"
-    return f"is not an ELF file (begins with {text(begin[:8])!r})"
+    return f"is not an ELF file (begins with '{text(begin[:8])}')"

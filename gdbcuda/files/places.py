@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from gdbcuda import __version__
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
 
 PACKAGE = Path(__file__).resolve().parent.parent
 CLONE = PACKAGE.parent
@@ -92,6 +92,33 @@ def on_path(name: str) -> str | None:
     import shutil  # it loads three compressors
 
     return shutil.which(name)
+
+
+def program(name: str) -> str:
+    """The file that a command starts; `UserError` says why it starts none."""
+    path = name if "/" in name else on_path(name)
+    why = why_not_started(path)
+    if path is None or why:
+        raise UserError(f"cannot start {name}: {why}")
+    return path
+
+
+def why_not_started(path: str | None) -> str:
+    """ "" where it may be."""
+    if path is None:
+        return "there is no such command in PATH"
+    if not os.path.isfile(path):
+        return "it is a folder" if os.path.isdir(path) else "no such file or directory"
+    return "" if os.access(path, os.X_OK) else "it is not executable"
+
+
+def not_started(name: str, problem: OSError) -> UserError:
+    """What the system says is not what is wrong: "permission denied" of a folder."""
+    try:
+        program(name)
+    except UserError as known:
+        return known
+    return cannot(f"start {name}", problem)
 
 
 def own_command() -> str:

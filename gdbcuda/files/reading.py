@@ -10,7 +10,7 @@ import os
 import stat
 from typing import Callable, Union
 
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
 
 # One piece is never larger: a header of a sparse file may claim any size.
 LARGEST_PIECE = 256 << 20
@@ -39,7 +39,7 @@ class Source:
         try:
             data = self._read_at(offset, size)
         except OSError as problem:  # of a disk, or a file system that has gone
-            raise UserError(f"{self.name}: {(problem.strerror or str(problem)).lower()}") from None
+            raise cannot(f"read {self.name}", problem) from None
         if len(data) != size:
             raise UserError(f"{self.name}: became shorter while it was read (is it being rebuilt?)")
         return data
@@ -71,8 +71,8 @@ def open_source(path_or_bytes: PathOrBytes, needed: str = "a shared library or a
         file = _File(descriptor)
         status = os.fstat(descriptor)
     except OSError as error:
-        link = f" (it is a link to {os.readlink(path)})" if os.path.islink(path) else ""
-        raise UserError(f"{path}: {(error.strerror or str(error)).lower()}{link}") from None
+        link = f", a link to {os.readlink(path)}" if os.path.islink(path) else ""
+        raise cannot(f"read {path}{link}", error) from None
     except ValueError as error:  # a NUL in the name
         raise UserError(f"{path!r}: {error}") from None
     _require_regular(path, status.st_mode, needed)

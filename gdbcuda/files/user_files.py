@@ -7,7 +7,7 @@ import os
 import stat
 from typing import TextIO
 
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
 
 
 def read(path: str) -> str:
@@ -20,7 +20,7 @@ def read(path: str) -> str:
     except FileNotFoundError:
         return ""
     except OSError as problem:
-        raise UserError(f"cannot read {path}: {problem.strerror}") from None
+        raise cannot(f"read {path}", problem) from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is not UTF-8 text") from None
 
@@ -32,8 +32,9 @@ def create(path: str) -> TextIO:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     except OSError as problem:
         is_fifo = problem.errno == errno.ENXIO and stat.S_ISFIFO(os.stat(path).st_mode)
-        why = "nobody reads from this FIFO" if is_fifo else problem.strerror
-        raise UserError(f"cannot write {path}: {why}") from None
+        if is_fifo:
+            raise UserError(f"cannot write {path}: nobody reads from this FIFO") from None
+        raise cannot(f"write {path}", problem) from None
     os.set_blocking(file, True)
     return open(file, "w", encoding="utf-8", errors="surrogateescape", buffering=1)
 
@@ -44,7 +45,7 @@ def save(path: str, text: str) -> None:
         with create(path) as file:
             file.write(text)
     except OSError as problem:
-        raise UserError(f"cannot write {path}: {problem.strerror}") from None
+        raise cannot(f"write {path}", problem) from None
 
 
 def write(path: str, text: str) -> None:
@@ -63,7 +64,7 @@ def write(path: str, text: str) -> None:
     except OSError as problem:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)
-        raise UserError(f"cannot write {path}: {problem.strerror}") from None
+        raise cannot(f"write {path}", problem) from None
 
 
 def mode_of(path: str) -> int:

@@ -105,10 +105,11 @@ def refuse_words_of_the_prompt(files: list[str]) -> None:
     if "if" in files:
         raise UserError("a condition is written --if 'bytesize > 1M' here")
     for file in (file for file in files if not os.path.exists(file) and file != "-"):
+        gone = f"cannot read {file}: no such file or directory"
         if file in OF_MEMORY:
-            raise UserError(f"cannot read {file}: no such file; a view is written --view {file} here")
+            raise UserError(f"{gone}; a view is written --view {file} here")
         if api.load().find(file):
-            raise UserError(f"cannot read {file}: no such file; a function is written --function {file} here")
+            raise UserError(f"{gone}; a function is written --function {file} here")
 
 
 def run(view: View, wanted: LogOptions | DiffOptions) -> int:

@@ -11,7 +11,7 @@ from gdbcuda.calls import data
 from gdbcuda.calls.reader import Log
 from gdbcuda.calls.references import Process
 from gdbcuda.calls.text import CallWriter
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import user_files
 from gdbcuda.log import FORMATS, select, view_data
 from gdbcuda.log.progress import Progress
@@ -241,7 +241,7 @@ def pages(output: str, logs: list[str]) -> list[str]:
     try:
         os.makedirs(output, exist_ok=True)
     except OSError as problem:
-        raise UserError(f"cannot write {len(logs)} pages into {output}: {problem.strerror}") from None
+        raise cannot(f"write {len(logs)} pages into {output}", problem) from None
     names = [os.path.splitext(os.path.basename(path))[0] for path in logs]
     unique = [name if names.count(name) == 1 else f"{name}-{at}" for at, name in enumerate(names, 1)]
     return [os.path.join(output, f"{name}.html") for name in unique]

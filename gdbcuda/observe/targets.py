@@ -77,9 +77,7 @@ def of_process(pid: int, table: api.Table) -> Target:
 
 def of_program(words: Sequence[str], preloaded: Sequence[str], table: api.Table) -> Target:
     """What the loader will take, and the libraries that such programs load by themselves."""
-    path = places.on_path(words[0])
-    if path is None:
-        raise UserError(f"cannot start {words[0]}: no such program")
+    path = places.program(words[0])
     program, found, root = opened(path), Target(), elf.Root()
     if program is None:  # a script: its interpreter is not looked for
         return usual(found, root, None)

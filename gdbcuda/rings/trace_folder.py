@@ -12,7 +12,7 @@ from gdbcuda.api import vendor
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
 from gdbcuda.calls.record import DIGITS, FORMAT, Call
 from gdbcuda.calls.sinks import in_order
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.reading import LARGEST_PIECE, Source, open_source
 from gdbcuda.gpu.gpu_file import gpu_file
 from gdbcuda.rings import ring_words, trace_files
@@ -137,7 +137,7 @@ def listed(path: str) -> list[str]:
     try:
         return sorted(os.listdir(path))
     except OSError as problem:
-        raise UserError(f"cannot read {path}: {problem.strerror}") from None
+        raise cannot(f"read {path}", problem) from None
 
 
 def contents(path: str) -> bytes:

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any, Callable, TextIO
 
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
 from gdbcuda.text import render
 from gdbcuda.text.printable import screened
 
@@ -76,7 +76,7 @@ def attempt(action: Callable[[], object]) -> None:
     except BrokenPipeError:
         raise
     except OSError as problem:
-        raise UserError(f"cannot write the output: {problem.strerror or problem}") from None
+        raise cannot("write the output", problem) from None
 
 
 def give_up(stream: TextIO) -> None:

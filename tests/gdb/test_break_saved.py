@@ -124,4 +124,4 @@ def test_a_symbol_whose_name_means_another_one(local: Scenario, tmp_path) -> Non
 def test_cuda_save_of_nothing(local: Scenario, tmp_path) -> None:
     text = local.run("test_alloc", f"cuda-save {tmp_path}/x", "cuda-break cuMemAlloc", "cuda-save /nowhere/x")
     assert "cuda-save: there are no breakpoints of cuda-break to write\n" in text
-    assert "cuda-save: cannot write /nowhere/x: No such file or directory\n" in text
+    assert "cuda-save: cannot write /nowhere/x: no such file or directory\n" in text

@@ -88,7 +88,7 @@ def test_set_and_delay(local: Scenario) -> None:
     [
         ((*FAIL[:-1], "CUDA_ERROR_OUT_OF_MEMRY", "--", "true"), "did you mean CUDA_ERROR_OUT_OF_MEMORY?"),
         ((*FAIL, "--", "/no/such"), "cannot start /no/such: no such file"),
-        ((*FAIL, "--", "/etc/passwd"), "cannot start /etc/passwd: not a program"),
+        ((*FAIL, "--", "/etc/passwd"), "cannot start /etc/passwd: it is not executable"),
         (FAIL, "name the fault, and the program behind --, for example: gdbcuda fail cuMemAlloc with"),
         (("set", "--", "true"), "for example: gdbcuda set cuMemGetInfo total = 2G on return -- ./train"),
         (("delay", "cuMemAlloc", "--", "true"), "cuda-delay: TIME is required"),

@@ -249,9 +249,10 @@ def test_a_current_folder_that_was_deleted(local: Scenario, tmp_path: Path) -> N
     assert done.returncode == 0 and text.endswith("on\n"), text
     assert "Traceback" not in text and "Python" not in text and "fault of gdbcuda" not in text, text
     folder = "the current folder is not there any more: cd to one that is\n"
-    for said in (f"cuda-load: {folder}", f"cuda-remote: {folder}", "cuda-check: other.so: no such file or directory\n",
-                 "cuda-save: cannot write breaks: No such file or directory\n",
-                 "cuda-log start: cannot write calls: No such file or directory\n",
+    for said in (f"cuda-load: {folder}", f"cuda-remote: {folder}",
+                 "cuda-check: cannot read other.so: no such file or directory\n",
+                 "cuda-save: cannot write breaks: no such file or directory\n",
+                 "cuda-log start: cannot write calls: no such file or directory\n",
                  "#0  [hook libgdbcuda-hook.so] cuMemAlloc_v2 (", "libgdbcuda-hook.so: will be reached\n"):  # fmt: skip
         assert said in text, text
 

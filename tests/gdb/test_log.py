@@ -218,7 +218,7 @@ def test_the_files_are_known_by_their_build_ids(scenario: Scenario, tmp_path: Pa
         ("cuda-log start cuMemAlloc if nothing > 1", "bytesize"),
         ("cuda-log start --stack many", "--stack is a number, not 'many', for example: cuda-log start cudaMalloc"),
         ("cuda-log start --to /proc/none", "cannot write"),
-        ("cuda-log start --to /dev/full", "cannot write /dev/full: No space left on device"),
+        ("cuda-log start --to /dev/full", "cannot write /dev/full: no space left on device"),
         ("cuda-log stop", "no recorder is at work"),
         ("cuda-log show --last some", "--last is a number, not 'some', for example: cuda-log show --tree --last 100"),
         ("cuda-log save /proc/none", "cannot write"),

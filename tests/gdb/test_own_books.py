@@ -73,7 +73,7 @@ def test_one_that_is_named(scenario: Scenario, tmp_path: Path) -> None:
                "cuda-locks", "cuda-load --adapter nosuch.ini", hook=hook)  # fmt: skip
     assert "adapter mine.ini: books, 2 locks" in text and "The mutex mine at 0x" in text
     assert "The lock gone of mine.ini is not found: &nowhere->lock: no variable nowhere in it" in text
-    assert "own-books" in text and "cuda-load: nosuch.ini: no such file or directory" in text
+    assert "own-books" in text and "cuda-load: cannot read nosuch.ini: no such file or directory" in text
 
 
 def test_mistakes(local: Scenario, tmp_path: Path) -> None:

@@ -295,4 +295,4 @@ def test_mistakes(files: AbFiles, words: list[str], problem: str) -> None:
 
 def test_a_program_that_is_not_there(files: AbFiles) -> None:
     done = files.ab("--hook", files.hook("right"), program=Path("/no/such/program"))
-    assert (done.returncode, done.stderr) == (2, "gdbcuda: cannot start /no/such/program: No such file or directory\n")
+    assert (done.returncode, done.stderr) == (2, "gdbcuda: cannot start /no/such/program: no such file or directory\n")

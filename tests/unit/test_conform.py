@@ -185,11 +185,12 @@ def test_the_same_seed_makes_the_same(files: ConformFiles) -> None:
 
 @pytest.mark.parametrize(
     "words, line",
-    [(("nowhere.so",), "gdbcuda: nowhere.so: no such file or directory"),
+    [(("nowhere.so",), "gdbcuda: cannot read nowhere.so: no such file or directory"),
      (("README.md",), "gdbcuda: README.md: is not an ELF file (begins with '# gdbcud')"),
      (("HOOK", "--only", "cuMmAlloc_v2"),
       "gdbcuda: there is no case cuMmAlloc_v2; did you mean cuMemAlloc_v2?"),
-     (("HOOK", "--allow", "nowhere"), "gdbcuda: cannot read nowhere: no such file; --accept FILE writes one"),
+     (("HOOK", "--allow", "nowhere"),
+      "gdbcuda: cannot read nowhere: no such file or directory; --accept FILE writes one"),
      ((), "gdbcuda: name the hook library, for example: gdbcuda conform ./libvgpu.so")],
 )  # fmt: skip
 def test_a_mistake_is_one_line(files: ConformFiles, shim: Path, words: tuple[str, ...], line: str) -> None:

@@ -124,7 +124,7 @@ def test_files_that_cannot_be_opened_are_the_users_mistake(tmp_path: Path) -> No
 
 def test_a_full_disk(tmp_path: Path) -> None:
     """It is told once, and whoever records goes on."""
-    with pytest.raises(UserError, match="cannot write /dev/full: No space left"):
+    with pytest.raises(UserError, match="cannot write /dev/full: no space left"):
         sinks.JsonLines("/dev/full", HEADER)
     told: list[str] = []
     file = sinks.JsonLines(str(tmp_path / "log"), HEADER, told.append)
@@ -132,7 +132,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     for number in range(3):
         file.entry(call(number, "cuInit"))
     file.close()
-    assert told == [f"cannot write {tmp_path / 'log'}: No space left on device"]
+    assert told == [f"cannot write {tmp_path / 'log'}: no space left on device"]
 
 
 def test_the_last_calls_are_kept_and_can_be_written(tmp_path: Path) -> None:
@@ -219,6 +219,19 @@ def test_whatever_a_file_holds_every_view_says_something(rows: list[dict]) -> No
         path = Path(folder, "log")
         path.write_text("\n".join(json.dumps(row) for row in rows))
         for view in ("show", "tree", "changes", "summary", "timeline", "memory", "export"):
-            with redirect_stdout(io.StringIO()) as text, redirect_stderr(io.StringIO()):
-                assert cli.main(["log", view, str(path)]) == 0
+            with redirect_stdout(io.StringIO()) as text, redirect_stderr(io.StringIO()) as errors:
+                status = cli.main(["log", view, str(path)])
+            if status:
+                assert (status, errors.getvalue().count("\n")) == (2, 1) and " is no call log: " in errors.getvalue()
+            else:
                 assert view in ("show", "tree") or text.getvalue()
+
+
+@pytest.mark.parametrize(("held", "why"), [("", "the file is empty"), ("hello\n", "no line of one is in it"),
+                                           ("\x7fELF", "no line of one is in it")])  # fmt: skip
+def test_what_is_no_log_is_no_log_without_calls(tmp_path: Path, held: str, why: str) -> None:
+    (tmp_path / "file").write_text(held)
+    for view in ("show", "tree", "summary", "memory", "export"):
+        with redirect_stderr(io.StringIO()) as errors:
+            assert cli.main(["log", view, str(tmp_path / "file")]) == 2
+        assert errors.getvalue() == f"gdbcuda: {tmp_path / 'file'} is no call log: {why}\n"

@@ -69,7 +69,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path, view: str) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "gdbcuda.shell.cli", "log", view, str(path)],
                               stdout=full, check=False, stderr=subprocess.PIPE, text=True)  # fmt: skip
-    assert (done.returncode, done.stderr) == (2, "gdbcuda: cannot write the output: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "gdbcuda: cannot write the output: no space left on device\n")
 
 
 def test_a_log_that_comes_through_a_pipe(tmp_path: Path) -> None:

@@ -327,7 +327,7 @@ def test_cuda_gdb_and_the_gpu(trace: Trace) -> None:
 def test_mistakes_are_one_line(trace: Trace, traced: Path, tmp_path: Path) -> None:
     found = trace("no_such_program")
     assert found.done.returncode == 127
-    assert re.fullmatch(r"gdbcuda: cannot start \S+no_such_program: No such file or directory\n", found.done.stderr)
+    assert re.fullmatch(r"gdbcuda: cannot start \S+no_such_program: no such file or directory\n", found.done.stderr)
     (tmp_path / "calls" / "more").touch()
     again = trace(traced, "exit")
     assert (again.done.returncode, again.done.stdout) == (2, "")

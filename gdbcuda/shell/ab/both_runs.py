@@ -22,6 +22,7 @@ from gdbcuda.log.source import LogSource
 from gdbcuda.shell.ab import running
 from gdbcuda.shell.ab.options import AUTO, STOPS, AbOptions
 from gdbcuda.shell.ab.running import RecordedRun, RunPlan
+from gdbcuda.shell.hook_given import hook_given
 from gdbcuda.shell.trace import starting
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
@@ -45,8 +46,7 @@ def settings(words: Sequence[str]) -> dict[str, str]:
 
 def compared(wanted: AbOptions, words: Sequence[str], given: Mapping[str, str], allowed: Allowed) -> AbReport:
     for hook in wanted.hook:
-        if not os.path.isfile(hook):
-            raise UserError(f"cannot read {hook}: no such file")
+        hook_given(hook)
     hooks = [None, *wanted.hook][-2:]
     way = STOPS if wanted.way == STOPS or (wanted.way == AUTO and not recorder_works(words[0])) else ""
     plans = [RunPlan(words, hook, given if hook else {}, wanted.limit or 0.0, way, wanted.last) for hook in hooks]

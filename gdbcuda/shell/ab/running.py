@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from gdbcuda.compare.outcome import Outcome
-from gdbcuda.errors import UserError
+from gdbcuda.files import places
 from gdbcuda.shell.ab import by_stops
 from gdbcuda.shell.ab.options import STOPS
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.shell.trace import starting
-from gdbcuda.text.printable import visible
 
 SIGNALLED, KIB = 128, 1024
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -89,7 +88,7 @@ def to_its_end(
                                      preexec_fn=in_child, start_new_session=True)  # fmt: skip
         except OSError as problem:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            raise UserError(f"cannot start {visible(words[0])}: {problem.strerror}") from None
+            raise places.not_started(words[0], problem) from None
         status, memory, is_late = waited(child.pid, began + limit if limit else None, before)
         child.returncode = status
     texts = [contents(path) for path in paths]

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.places import CLONE, PACKAGE
 
 NEEDED = {"gcc": "gcc libc6-dev", "make": "make"}
@@ -29,7 +29,7 @@ def built(folder: Path, *targets: str) -> None:
         with taking_turns(log.parent), log.open("w") as output:
             done = make(folder, *targets, output=output)
     except OSError as problem:
-        raise UserError(f"nothing can be built in {folder}: {problem.strerror or problem}") from None
+        raise cannot(f"build anything in {folder}", problem) from None
     if done:
         said = log.read_text(errors="replace").splitlines()
         first = next((line for line in said if "error:" in line), said[-1] if said else "")

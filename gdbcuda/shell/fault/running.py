@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.shell.hook_given import hook_given
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
@@ -24,12 +25,12 @@ OF_GDB = ("LINES", "COLUMNS", "SHELL")  # it sets them for the program, or we do
 
 def run(command: str, hook: str, program: Sequence[str]) -> int:
     """To the program's end, as it ends; `UserError` where it does not begin."""
-    path = found(program[0])
+    path = os.path.abspath(places.program(program[0]))
     with tempfile.TemporaryDirectory(prefix="gdbcuda-") as folder:
         result, log = os.path.join(folder, "result"), os.path.join(folder, "gdb")
         streams = [os.dup(one) for one in (0, 1, 2)]
         wanted = {
-            "command": command, "hook": os.path.abspath(hook) if hook else "", "program": [path, *program[1:]],
+            "command": command, "hook": hook_given(hook) if hook else "", "program": [path, *program[1:]],
             "streams": streams, "variables": {one: os.environ[one] for one in OF_GDB if one in os.environ},
             "unset": [one for one in OF_GDB if one not in os.environ], "result": result,
         }  # fmt: skip
@@ -40,16 +41,6 @@ def run(command: str, hook: str, program: Sequence[str]) -> int:
     for one in told["faults"]:
         output.complain(line(one))
     return end(told)
-
-
-def found(program: str) -> str:
-    import shutil
-
-    path = shutil.which(program)
-    if path is None:
-        why = "not a program" if os.path.exists(program) else "no such file"
-        raise UserError(f"cannot start {visible(program)}: {why}")
-    return os.path.abspath(path)
 
 
 def in_gdb(wanted: str, path: str, streams: Sequence[int], log: str) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from gdbcuda.command_line.argument_types import ArgumentType, text
 from gdbcuda.command_line.options import Options, option, word
 from gdbcuda.command_line.shell_command import add_command
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.places import own_command, sourced_file
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
@@ -52,7 +52,7 @@ def run(wanted: NewHookOptions) -> int:
         for file in sorted(TEMPLATE.iterdir()):
             (wanted.dir / file.name).write_text(file.read_text().replace("@NAME@", name))
     except OSError as problem:
-        raise UserError(f"{wanted.dir}: {problem.strerror or problem}") from None
+        raise cannot(f"write into {wanted.dir}", problem) from None
     print(next_steps(wanted.dir, name))
     return 0
 

@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gdbcuda.shell.hook_given import hook_given
+
 if TYPE_CHECKING:
     from gdbcuda.shell.observers.options import ObserverOptions
 
@@ -19,4 +21,5 @@ def choose(wanted: ObserverOptions, words: Sequence[str]) -> None:
 
 def run(wanted: ObserverOptions, words: Sequence[str], hook: str | None, log: str | None) -> int:
     """By the module that is called as the way is."""
-    return int(importlib.import_module(f"{__name__}.{wanted.way}").run(wanted, words, hook, log))
+    way = importlib.import_module(f"{__name__}.{wanted.way}")
+    return int(way.run(wanted, words, hook_given(hook) if hook else None, log))

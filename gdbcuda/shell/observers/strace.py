@@ -31,12 +31,12 @@ HOW = ("-f", "-Y", "-y", "-X", "raw", "--absolute-timestamps=format:unix,precisi
 
 def run(wanted: ObserverOptions, words: Sequence[str], hook: str | None, log: str | None) -> int:
     """``log``: the file to write, "" for one of our choice. The exit status is the program's."""
+    if words:
+        places.program(words[0])
     if places.on_path(STRACE) is None:
         raise UserError("no strace on this machine (apt-get install strace)")
     if bool(words) == bool(wanted.pid):
         raise UserError("strace watches one of: -p PID, or a program behind --")
-    if words and places.on_path(words[0]) is None:
-        raise UserError(f"cannot start {words[0]}: no such program")
     if wanted.pid and not os.path.isdir(f"/proc/{wanted.pid}"):
         raise UserError(f"no process {wanted.pid}")
     for name, value in (("--all-of", wanted.all_of), ("--function", wanted.function), ("--filter", wanted.condition)):

@@ -12,6 +12,7 @@ from gdbcuda.command_line.argument_types import FILE, text
 from gdbcuda.command_line.options import Options, flag, option, options, rest
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
+from gdbcuda.shell.hook_given import hook_given
 
 _ABOUT = """\
 Starts the program under gdb, with the extension loaded and all processes that it starts: workers by fork and spawn, the
@@ -59,8 +60,7 @@ def commands(wanted: RunOptions) -> Iterator[str]:
     from gdbcuda.shell.run import under_gdb
 
     if wanted.hook is not None:
-        if not os.path.isfile(wanted.hook):
-            raise UserError(f"cannot read {wanted.hook}: no such file")
+        hook_given(wanted.hook)
         yield f"cuda-load {under_gdb.quoted(wanted.hook)}"
     yield from (f"cuda-break {one}" for one in wanted.stops)
     if wanted.memory:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
+from gdbcuda.files import places
 
 ELF = b"\x7fELF"
 MOST_SCRIPTS = 4  # of scripts whose interpreter is a script, as the kernel has it (execve(2))
@@ -56,14 +56,7 @@ def python_behind(script: str, environment: Mapping[str, str]) -> Startable | No
 
 
 def path_of(name: str) -> str:
-    path = name if "/" in name else shutil.which(name)
-    if path is None:
-        raise UserError(f"cannot start {name}: there is no such command in PATH")
-    if not os.path.isfile(path):
-        raise UserError(f"cannot start {name}: {'it is a folder' if os.path.isdir(path) else 'no such file'}")
-    if not os.access(path, os.X_OK):
-        raise UserError(f"cannot start {name}: it is not executable")
-    return os.path.abspath(path)  # a link as it is named: a virtual environment's python3 is one
+    return os.path.abspath(places.program(name))  # a link as it is named: a virtual environment's python3 is one
 
 
 def first_line(path: str) -> bytes:
@@ -71,7 +64,7 @@ def first_line(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read(LONGEST_LINE).split(b"\n")[0]
     except OSError as problem:
-        raise UserError(f"cannot read {path}: {problem.strerror}") from None
+        raise cannot(f"read {path}", problem) from None
 
 
 def interpreter(first: bytes, script: str) -> list[str]:

@@ -10,9 +10,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from gdbcuda import elf
-from gdbcuda.errors import UserError
+from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import places
 from gdbcuda.rings.ring_layout import MOST_RECORDS
+from gdbcuda.shell.hook_given import hook_given
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.shell.trace import memory_limit
 from gdbcuda.text import output
@@ -33,9 +34,7 @@ def environment(own: Mapping[str, str], hook: str | None, last: int, where: Sequ
         raise UserError(f"{places.TRACER} is not built: gdbcuda demo or make -C shim does it, on x86-64")
     if last > MOST_RECORDS:
         raise UserError(f"--last is {MOST_RECORDS} at most, not {last}")
-    if hook is not None and not os.path.isfile(hook):
-        raise UserError(f"cannot read {hook}: no such file")
-    libraries = [tracer, *([os.path.abspath(hook)] if hook else [])]
+    libraries = [tracer, *([hook_given(hook)] if hook else [])]
     for library in libraries:
         if re.search(r"[ :]", library):
             raise UserError(f"the loader takes no library whose path has a space or a colon: {library}")
@@ -98,7 +97,7 @@ def new_folder(wanted: str | None, program: str) -> str:
     except FileExistsError:
         raise UserError(f"{folder} is there already, and not empty: name another folder with -o") from None
     except OSError as problem:
-        raise UserError(f"cannot make the folder {folder}: {problem.strerror}") from None
+        raise cannot(f"make the folder {folder}", problem) from None
     return folder
 
 
@@ -118,7 +117,7 @@ def write(folder: str, name: str, raw: bytes) -> None:
         with open(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(raw)
     except OSError as problem:
-        raise UserError(f"cannot write into {folder}: {problem.strerror}") from None
+        raise cannot(f"write into {folder}", problem) from None
 
 
 def keep_all(folder: str, pid: int | None = None) -> None:
@@ -135,5 +134,5 @@ def become(words: list[str], environment: Mapping[str, str]) -> int:
     try:
         os.execvpe(words[0], words, environment)
     except OSError as problem:
-        output.complain(f"gdbcuda: cannot start {visible(words[0])}: {problem.strerror}")
+        output.complain(f"gdbcuda: {visible(str(places.not_started(words[0], problem)))}")
         return NOT_FOUND if isinstance(problem, FileNotFoundError) else CANNOT_BE_STARTED
