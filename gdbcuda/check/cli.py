@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 from gdbcuda.check.options import ReportOptions
@@ -37,7 +38,7 @@ class CheckFilesOptions(ReportOptions, Coloured):
     file: list[str] = words(FILE, "shared library or program", least=1)
     hook: str | None = option(text("LIB"), "the hook library to check the programs with")
     sysroot: str | None = option(text("DIR"), "FILE and its libraries are in an unpacked image there")
-    cuda: str | None = option(text("VERSION"), "compare with this CUDA version, such as 12.4")
+    cuda: str | None = option(text("VERSION"), "compare with this CUDA version, such as 12.9")
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -51,9 +52,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(wanted: CheckFilesOptions) -> int:
     """Checks all files, prints, and returns the worst exit status."""
-    from gdbcuda import api
-
-    table = api.load(cuda=wanted.cuda) if wanted.cuda else None
+    if wanted.sysroot and not os.path.isdir(wanted.sysroot):
+        raise UserError(f"--sysroot {wanted.sysroot} is no folder")
+    table = wanted_table(wanted.cuda)
     files = [*([wanted.hook] if wanted.hook and wanted.hook not in wanted.file else []), *wanted.file]
     with waiting.told("gdbcuda check"):
         results = [_checked(path, wanted, table) for path in files]
@@ -63,6 +64,18 @@ def run(wanted: CheckFilesOptions) -> int:
     else:
         _print_texts(results, wanted, colour=output.wants_colour(wanted.color))
     return max((each.exit_status for each in results), default=0)
+
+
+def wanted_table(cuda: str | None) -> api.Table | None:
+    """None: as each program uses it."""
+    from gdbcuda import api
+
+    if not cuda:
+        return None
+    found = api.load(cuda=cuda)
+    if not f"{found.cuda}.".startswith(f"{cuda}."):
+        output.complain(f"gdbcuda: CUDA {visible(cuda)} is not in the table: compared with {found.cuda}")
+    return found
 
 
 def document(results: list[Report | UnreadFile]) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from typing import Any, NoReturn
 
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
-from gdbcuda.text.sentences import meant
+from gdbcuda.text.sentences import meant, some
 
 CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+MISSING = re.compile(r"the following arguments are required: (.*)")
+VALUE = re.compile(r"argument (?:\S+/)?(--?\S+): (?:expected .*argument|ignored explicit argument (.*))", re.DOTALL)
 
 
 class OptionParser(argparse.ArgumentParser):
@@ -32,7 +34,7 @@ class OptionParser(argparse.ArgumentParser):
         self.words = sys.argv[1:] if words is None else words
         found, left = super().parse_known_args(*positional, **named)
         if left:
-            self.error(self.unknown_option(left) or f"unrecognized arguments: {' '.join(left)}")
+            self.error(self.unknown_option(left) or f"there is no place for {' '.join(left)!r}")
         return found, left
 
     def format_help(self) -> str:
@@ -53,11 +55,25 @@ class OptionParser(argparse.ArgumentParser):
         self.exit(2, visible(f"{self.prog}: {self.one_line(message)}") + "\n")
 
     def one_line(self, message: str) -> str:
+        return f"{self.in_our_words(message)} (see: {self.advice.format(prog=self.prog)})"
+
+    def in_our_words(self, message: str) -> str:
         """What is required may be there, misspelt."""
-        why = (self.unknown_option(self.words) if "are required" in message else "") or message
-        choice = CHOICE.search(why)
-        nearest = meant(choice[1], re.findall(r"[^\s,']+", choice[2])) if choice else ""
-        return f"{why}{nearest} (see: {self.advice.format(prog=self.prog)})"
+        if missing := MISSING.match(message):
+            return self.unknown_option(self.words) or self.is_missing(missing[1].split(", "))
+        if choice := CHOICE.search(message):
+            there = re.findall(r"[^\s,']+", choice[2])
+            return f"no subcommand {choice[1]!r}{meant(choice[1], there)} (there are {', '.join(there)})"
+        value = VALUE.match(message)
+        if value and not value[2]:
+            return f"{value[1]} wants {self._option_string_actions[value[1]].metavar or 'a value'} behind it"
+        return f"{value[1]} takes no value" if value else message
+
+    def is_missing(self, names: Sequence[str]) -> str:
+        """ "FILE is missing, for example: gdbcuda check libvgpu.so"; of an option its long name."""
+        told = some([name.rpartition("/")[2] if name.startswith("-") else name.upper() for name in names])
+        example = f", for example: {self.examples[0]}" if self.examples else ""
+        return f"{told} {'are' if len(names) > 1 else 'is'} missing{example}"
 
     def unknown_option(self, words: Sequence[str]) -> str:
         options = [word.partition("=")[0] for word in words if word.startswith("-")]

@@ -202,7 +202,7 @@ def test_saved(local: Scenario, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("cuda-delay cuMemAlloc", "TIME is required, for example: cuda-delay cuMemAlloc 5ms"),
+        ("cuda-delay cuMemAlloc", "TIME is missing, for example: cuda-delay cuMemAlloc 5ms"),
         ("cuda-delay cuMemAlloc 5", "TIME is a time such as 5ms, 200us or 1s, not '5', for example: cuda-delay cuMem"),
         ("cuda-delay cuMemAlloc 2000000s", "longer than a minute"),
         ("cuda-set cuMemGetInfo", "'OUT = VALUE', what is set and to what, is missing, for example: cuda-set"),

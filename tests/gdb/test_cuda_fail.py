@@ -222,7 +222,7 @@ def test_attached_and_let_go(local: Scenario, build) -> None:  # noqa: F811
         ("cuda-fail cuMemAlloc with 99999999999 --any-number", "has more than the 32 bits of a CUresult"),
         ("cuda-fail cuMemAlloc", "'with STATUS', what the call returns, is missing, for example: cuda-fail cuMemAlloc"),
         ("cuda-fail cuMemAlloc with", "'with STATUS', what the call returns, is missing"),
-        ("cuda-fail", "FUNCTION is required, for example: cuda-fail cuMemAlloc with"),
+        ("cuda-fail", "FUNCTION is missing, for example: cuda-fail cuMemAlloc with"),
         ("cuda-fail cudaGetErrorString with 2", "cudaGetErrorString returns const char *, no status"),
         ("cuda-fail cudaCreateChannelDesc with 2", "returns struct cudaChannelFormatDesc, no status"),
         ("cuda-fail dlsym with 2", "dlsym is no function of the CUDA runtime, driver or NVML"),

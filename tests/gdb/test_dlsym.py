@@ -225,7 +225,7 @@ def test_a_rerun_is_logged_afresh(local: Scenario) -> None:
 
 @pytest.mark.parametrize(("command", "says"), [
     ("cuda-dlsym log nonsense", "cuda-dlsym log: no subcommand 'nonsense' (there are clear, off, on, save, show)"),
-    ("cuda-dlsym log save", "cuda-dlsym log save: FILE is required, for example: cuda-dlsym log save /tmp/requests"),
+    ("cuda-dlsym log save", "cuda-dlsym log save: FILE is missing, for example: cuda-dlsym log save /tmp/requests"),
     ("cuda-dlsym log save /nowhere/x", "cuda-dlsym log save: cannot write /nowhere/x: no such file or directory"),
     ("cuda-dlsym nonsense", "cuda-dlsym: no subcommand 'nonsense' (there are answer, break, log)"),
     ("cuda-dlsym", "cuda-dlsym: no process: run the program first, or open a core file"),

@@ -81,7 +81,7 @@ def test_it_survives_a_rerun(local: Scenario) -> None:
     [
         ("cuda-dlsym break cuMemAlocc", "(cuMemAlocc is no name of the API; did you mean cuMemAlloc"),
         ("cuda-dlsym break x --by foo", "cuda-dlsym break: 'foo' resolves no names; one of dlsym, dlvsym, cuGetProc"),
-        ("cuda-dlsym break a b", "cuda-dlsym break: unrecognized arguments: b"),
+        ("cuda-dlsym break a b", "cuda-dlsym break: there is no place for 'b'"),
     ],
 )
 def test_bad_input(local: Scenario, command: str, says: str) -> None:

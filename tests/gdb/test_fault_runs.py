@@ -91,7 +91,7 @@ def test_set_and_delay(local: Scenario) -> None:
         ((*FAIL, "--", "/etc/passwd"), "cannot start /etc/passwd: it is not executable"),
         (FAIL, "name the fault, and the program behind --, for example: gdbcuda fail cuMemAlloc with"),
         (("set", "--", "true"), "for example: gdbcuda set cuMemGetInfo total = 2G on return -- ./train"),
-        (("delay", "cuMemAlloc", "--", "true"), "cuda-delay: TIME is required"),
+        (("delay", "cuMemAlloc", "--", "true"), "cuda-delay: TIME is missing"),
         (("fail", "--hook", "/no/hook.so", *FAIL[1:], "--", "true"), "/no/hook.so"),
     ],
 )

@@ -239,8 +239,8 @@ def test_a_subcommand_that_is_none(idle: IdleGdb, typed: str, says: str) -> None
 @pytest.mark.parametrize(
     "typed, says",
     [
-        ("cuda-break", "FUNCTION is required, for example: cuda-break cudaMalloc"),
-        ("cuda-log save", "FILE is required, for example: cuda-log save calls.jsonl"),
+        ("cuda-break", "FUNCTION is missing, for example: cuda-break cudaMalloc"),
+        ("cuda-log save", "FILE is missing, for example: cuda-log save calls.jsonl"),
         ("cuda-log start if x == 1", "as in  cuda-log start cuMemAlloc if bytesize > 1G"),
         ("cuda-dlsym log shwo", "no subcommand 'shwo'; did you mean cuda-dlsym log show? (there are clear, off,"),
         ("cuda-load --remove ./no.so", "no.so was not loaded with cuda-load; "),

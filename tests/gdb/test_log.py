@@ -226,8 +226,8 @@ def test_the_files_are_known_by_their_build_ids(scenario: Scenario, tmp_path: Pa
         ("cuda-log show cuMemAlocc", "did you mean cuMemAlloc?"),
         ("cuda-log start main", "'main': of the program or the hook library, no API function; cuda-break stops there"),
         ("cuda-log show cuMemAlloc if bytesiz == 3", 'no parameter "bytesiz"; it has dptr, bytesize'),
-        ("cuda-log diff", "FIRST is required, for example: cuda-log diff without.jsonl"),
-        ("cuda-log diff /nothing", "cannot read /nothing: No such file"),
+        ("cuda-log diff", "FIRST is missing, for example: cuda-log diff without.jsonl"),
+        ("cuda-log diff /nothing", "cannot read /nothing: no such file"),
         ("cuda-log summary if bytesiz == 3", "did you mean bytesize?"),
     ],
 )

@@ -199,7 +199,7 @@ def test_the_runtimes_calls_are_above_a_driver_hook(local: Scenario) -> None:
     ("cuda-route cuMemAloc", "cuda-route: no function 'cuMemAloc' in the API of CUDA 13.0 and NVML 13.5, the program "
                              "or the hook library; did you mean cuMemAlloc"),
     ("cuda-route 'zz*'", "cuda-route: no function 'zz*'"),
-    ("cuda-route a b", "cuda-route: unrecognized arguments: b (see: help cuda-route)"),
+    ("cuda-route a b", "cuda-route: there is no place for 'b' (see: help cuda-route)"),
 ])
 def test_bad_input(local: Scenario, command: str, says: str) -> None:
     assert says in local.run("test_alloc", "break main", "RUN", command)

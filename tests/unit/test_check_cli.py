@@ -114,6 +114,17 @@ def bad_files(folder: Path, library: bytes) -> dict[str, bytes]:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("cuda", "said"), [
+    ("12.9", ""), ("12", ""), ("12.4", "gdbcuda: CUDA 12.4 is not in the table: compared with 11.8\n"),
+    ("99.9", "gdbcuda: CUDA 99.9 is not in the table: compared with 13.0\n")])  # fmt: skip
+def test_another_version_than_the_one_that_was_asked_for_is_told(good: Path, cuda: str, said: str) -> None:
+    assert typed("--quiet", "--cuda", cuda, good).stderr == said
+
+
+def test_a_sysroot_that_is_not_there(good: Path) -> None:
+    assert typed("--sysroot", "/no/such", good).stderr == "gdbcuda: --sysroot /no/such is no folder\n"
+
+
 def test_a_hook_library_that_is_not_there_is_told_once(tmp_path: Path, good: Path) -> None:
     done = typed("--quiet", sys.executable, "/bin/sh", "--hook", tmp_path / "missing")
     assert (done.returncode, done.stdout) == (2, "")

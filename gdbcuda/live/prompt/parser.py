@@ -14,9 +14,6 @@ class CommandParser(OptionParser):
     advice = "help {prog}"
 
     def error(self, message: str) -> NoReturn:
-        missing = message.partition("arguments are required: ")[2]
-        if missing and not self.unknown_option(self.words):
-            message = f"{missing.upper()} is required, for example: {self.examples[0]}"
         raise UserError(self.one_line(message))
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
