@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gdbcuda import api
+from gdbcuda.ledger.effects import roles
 from gdbcuda.machine import abi
 
 GAP = 64  # bytes between two pieces of memory
@@ -19,6 +20,8 @@ TEXT = b"a string of gdbcuda conform\0"
 TEXT_AT, FIRST = 0, 512  # in the arena: memory that any pointer may lead to, and what is the call's own
 LARGEST_SIZE = 1 << 12  # of what is allocated or copied
 SMALL = 2  # elements of an array
+EXTENTS = ("width", "height", "depth", "size", "bytesize", "ppitch")  # of memory: no limit refuses it
+LARGEST_EXTENT = 64
 VERSION_SHIFT = 24
 OUT, IN, UNKNOWN = "out", "in", "unknown"
 UNKNOWN_SIZE = 64
@@ -72,6 +75,8 @@ class ArgumentMaker:
         self.function, self.dice, self.arena, self.zeroed = function, dice, arena, zeroed
         self.counts = {parameter.length for parameter in function.parameters if parameter.length}
         self.further, self.used = further, FIRST + further
+        role = roles.role(function)
+        self.is_of_memory = role is not None and role.what == roles.ALLOC
 
     def make(self) -> Arguments:
         made = [self.argument(parameter) for parameter in self.function.parameters]
@@ -172,6 +177,8 @@ class ArgumentMaker:
             return bytes(kind.size)
         if is_count(name):
             return self.count(kind.size)
+        if self.is_of_memory and name.lower() in EXTENTS:
+            return to_bytes(self.dice.randrange(1, LARGEST_EXTENT), kind.size)
         return self.dice.randbytes(kind.size)
 
     def record(self, kind: api.Type) -> bytes:

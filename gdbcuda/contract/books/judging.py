@@ -10,6 +10,7 @@ from gdbcuda.contract.books.numbers import SUCCESS, Observed
 from gdbcuda.contract.books.steps import BooksStep, Model
 from gdbcuda.text.units import human
 
+NO_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
 OVER = "grants more than the limit"
 RELEASING = (steps.FREE, steps.UNMAP, steps.UNMAP_ALL, steps.END, steps.RESET)
 ASIDE = (steps.HOST, steps.HOST_FREE, steps.KEEP, steps.TRIM)  # what has nothing to do with memory of the device
@@ -75,9 +76,15 @@ class Judge:
                 yield Wrong(now.number, f"{called} fails, and changes how much {name} says is used",
                             f"{error}, {size_of(step)}: {more(by)} used than before")  # fmt: skip
                 return
-        if step.what == steps.ALLOCATE and live + step.size <= self.books.room:
-            yield Wrong(now.number, f"{step.symbol} refuses what is within the limit",
-                        f"{error}, {size_of(step)}: {human(live)} of {human(self.books.limit)} are held")  # fmt: skip
+        if step.what == steps.ALLOCATE:
+            yield from self.refused(step, now.number, error, live)
+
+    def refused(self, step: BooksStep, number: int, error: str, live: int) -> Iterator[Wrong]:
+        held = f"{error}, {size_of(step)}: {human(live)} of {human(self.books.limit)} are held"
+        if live + step.size <= self.books.room:
+            yield Wrong(number, f"{step.symbol} refuses what is within the limit", held)
+        elif 0 < self.books.limit < live + step.size and error != NO_MEMORY:
+            yield Wrong(number, f"{step.symbol} refuses what is beyond the limit, and not as out of memory", held)
 
     def over(self, step: BooksStep, now: Observed) -> Iterator[Wrong]:
         limit = self.books.limit

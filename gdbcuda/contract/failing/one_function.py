@@ -48,12 +48,14 @@ def can_fail(function: api.Function | None) -> bool:
 
 @dataclass
 class FailingFunction:
-    """``usual``: what is broken where nothing fails, which the other groups tell, in the first call and the second."""
+    """``usual``: what is broken where nothing fails, which the other groups tell, in the first call and the second;
+    ``goes_elsewhere``: the driver has the call by another function, or not at all."""
 
     bench: Bench
     target: HookTarget
     usual: set[str] = field(default_factory=set)
     usual_then: set[str] = field(default_factory=set)
+    goes_elsewhere: bool = False
 
     def broken(self) -> Iterator[Broken]:
         own = DriverFault(self.target.symbol, 1)
@@ -62,7 +64,8 @@ class FailingFunction:
         def look(call: OneCall) -> Iterator[Broken]:
             besides.extend(self.besides(call.made(SUCCESS).reached))
             self.usual = {one.what for one in call.broken()}
-            self.usual_then = {one.what for one in call.made(SUCCESS, is_aside=True).broken()}
+            self.goes_elsewhere = not call.is_reached
+            self.usual_then = self.usual | {one.what for one in call.made(SUCCESS, is_aside=True).broken()}
             return iter(())
 
         yield from self.apart([("", look), *self.deeds(own)])
@@ -101,7 +104,7 @@ class FailingFunction:
         if fault.symbol == call.function.symbol:
             if call.status == SUCCESS and call.is_reached and not self.is_tried_again(call):
                 yield call.found("it says that all is well")
-        elif call.status == SUCCESS and not call.is_reached:
+        elif call.status == SUCCESS and not call.is_reached and not self.goes_elsewhere:
             yield call.found("it says that all is well, and has not asked the driver")
         elif call.status == SUCCESS:
             beyond_it = {contexts.CHANGED} if contexts.is_put_back(fault.symbol) else set()

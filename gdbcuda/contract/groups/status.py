@@ -93,6 +93,9 @@ def large_sizes(call: OneCall) -> Iterator[Broken]:
             yield from call.of_machine()
             if call.is_reached:
                 yield from (one for one in call.on_the_way_down(call.calls) if one.what not in known)
+            elif call.status != SUCCESS:
+                call.is_written = False
+                yield from call.memory()
 
 
 def null(index: int, call: OneCall) -> Iterator[Broken]:

@@ -2,9 +2,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -12,11 +15,12 @@
 #include <unistd.h>
 /* DECLARATIONS */
 
-#define CALL(name) name
+static long calls;
+#define CALL(name) (calls++, name)
 
 /* WORK */
 
-enum { ROUNDS = 20 };
+enum { ROUNDS = 100, A_LEAK = 1 << 10 }; /* a note of a call takes less */
 
 static long handler_of(int number)
 {
@@ -37,16 +41,92 @@ static long entries(const char *folder)
     return count;
 }
 
-/* The first calls may have needed some. */
+static long address_space(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld", &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+static long heap(void)
+{
+#if __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 found = mallinfo2();
+    return (long)(found.uordblks + found.hblkhd);
+#else
+    return 0;
+#endif
+}
+
+/* The first calls may have needed some; later ones what a note of a call takes. */
 static void gained(void)
 {
-    long descriptors = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+    long descriptors = entries("/proc/self/fd"), threads = entries("/proc/self/task"), used = heap();
+    long mapped = address_space() - used;
     loud = 0;
+    calls = 0;
     for (int i = 0; i < ROUNDS; i++)
         work();
     loud = 1;
     say("descriptors-gained", entries("/proc/self/fd") - descriptors);
     say("threads-gained", entries("/proc/self/task") - threads);
+    say("mapped-in-each-call", address_space() - heap() - mapped >= ROUNDS * sysconf(_SC_PAGESIZE) * 3 / 4);
+    say("memory-kept-in-each-call", heap() - used >= calls * A_LEAK);
+}
+
+/* As the kernel gave it to the process. */
+static long variables_changed(void)
+{
+    extern char **environ;
+    static char given[1 << 17];
+    long changed = 0;
+    FILE *file = fopen("/proc/self/environ", "r");
+    size_t size = file ? fread(given, 1, sizeof given - 1, file) : sizeof given;
+    if (file)
+        fclose(file);
+    for (char **one = environ; size < sizeof given - 1 && *one; one++, changed++)
+        for (char *at = given; at < given + size; at += strlen(at) + 1)
+            if (strcmp(at, *one) == 0) {
+                changed--;
+                break;
+            }
+    for (char *at = given; size < sizeof given - 1 && at < given + size; at += strlen(at) + 1)
+        changed += strchr(at, '=') && !strncmp(at, "LD_PRELOAD=", 11) && !getenv("LD_PRELOAD");
+    return changed;
+}
+
+static void of_thread(void)
+{
+    char name[16] = "";
+    cpu_set_t processors;
+    stack_t stack;
+    int state, hash = 0;
+
+    prctl(PR_GET_NAME, name);
+    for (char *at = name; *at; at++)
+        hash = 31 * hash + *at;
+    say("thread-name", hash);
+    say("processors", sched_getaffinity(0, sizeof processors, &processors) ? -1 : CPU_COUNT(&processors));
+    say("signal-stack", sigaltstack(NULL, &stack) ? -1 : stack.ss_flags);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+    say("cancel-state", state);
+    say("rand", rand());
+}
+
+static void limits(void)
+{
+    static const int known[] = {RLIMIT_CORE, RLIMIT_STACK, RLIMIT_NOFILE, RLIMIT_AS};
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++) {
+        char text[16];
+        struct rlimit limit;
+        getrlimit((__typeof__(RLIMIT_CORE))known[i], &limit);
+        snprintf(text, sizeof text, "limit-%d", known[i]);
+        say(text, (long)limit.rlim_cur);
+    }
 }
 
 static void look(void)
@@ -71,10 +151,18 @@ static void look(void)
     say("dumpable", prctl(PR_GET_DUMPABLE));
     say("priority", getpriority(PRIO_PROCESS, 0));
     say("alarm", (long)alarm(0));
+    say("variables-changed", variables_changed());
+    of_thread();
+    limits();
 }
 
 int main(void)
 {
+    static char room[1 << 16];
+    stack_t own = {.ss_sp = room, .ss_size = sizeof room};
+
+    sigaltstack(&own, NULL);
+    srand(7);
     start();
     work();
     look();

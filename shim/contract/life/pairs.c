@@ -25,6 +25,14 @@ static void nvml(void)
     count_devices();
 }
 
+static void tell_whether_active(void)
+{
+    unsigned flags;
+    int active = -1;
+    say("cuDevicePrimaryCtxGetState", CALL(cuDevicePrimaryCtxGetState)(0, &flags, &active));
+    say("active", active);
+}
+
 static void context(void)
 {
     CUcontext context = NULL;
@@ -32,6 +40,7 @@ static void context(void)
     say("cuDevicePrimaryCtxRelease_v2", CALL(cuDevicePrimaryCtxRelease_v2)(0));
     work();
     say("cuDevicePrimaryCtxRelease_v2", CALL(cuDevicePrimaryCtxRelease_v2)(0));
+    tell_whether_active();
     say("cuDevicePrimaryCtxRelease_v2", CALL(cuDevicePrimaryCtxRelease_v2)(0));
     start();
     work();
