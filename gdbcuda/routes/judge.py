@@ -69,11 +69,11 @@ def why_missing(snapshot: ProcessSnapshot, request: Request) -> str:
     if request.resolver not in DLSYMS:
         return status_text(snapshot.table, request)
     holders = [one for one in snapshot.objects.all if one.symbols.find(request.name)]
-    holders.sort(key=lambda one: snapshot.layers[one] not in ("driver", "runtime"))
     if not holders:
         return "no loaded object has it"
-    file = snapshot.file_of(holders[0]).rsplit("/", 1)[-1]
     scope = searched(snapshot, request) or []
+    holders.sort(key=lambda one: (one not in scope, snapshot.layers[one] not in ("driver", "runtime")))
+    file = snapshot.file_of(holders[0]).rsplit("/", 1)[-1]
     if request.handle == RTLD_NEXT and holders[0] not in snapshot.objects.startup:
         return f"{file} has it, but was loaded by dlopen: RTLD_NEXT does not look there"
     if holders[0] not in scope:
@@ -99,8 +99,10 @@ def why_past(snapshot: ProcessSnapshot, request: Request, wanted: str) -> str:
     owner = request.owner.rsplit("/", 1)[-1]
     if request.owner_layer != "hook":
         return f"{owner} was asked, not the hook"
-    has_it = wanted in snapshot.hooked_names or snapshot.is_hidden(wanted)
-    return f"{owner}'s {request.resolver} {LET_THROUGH}" + (f", though it has {wanted}" if has_it else "")
+    having = [snapshot.file_of(hook) for hook in snapshot.hooks if hook.symbols.find(wanted)]
+    has_it = request.owner in having or (not having and snapshot.is_hidden(wanted))
+    who = "it" if has_it else having[0].rsplit("/", 1)[-1] if having else ""
+    return f"{owner}'s {request.resolver} {LET_THROUGH}" + (f", though {who} has {wanted}" if who else "")
 
 
 def is_left_to_the_driver(request: Request) -> bool:

@@ -128,6 +128,8 @@ def test_another_function_in_the_place_of_one_that_is_none_of_the_api(
     ("program hook driver", "driver", "next", "cuMemFree_v2", {}, "libdriver.so has it, RTLD_NEXT does not reach it"),
     ("asks_versions hook versions", "asks_versions", "versions", "cuInit", {"resolver": "dlvsym", "version": "OTHER"},
      "libversions.so has it, not in version OTHER"),
+    ("asks_versions driver versions", "asks_versions", "versions", "cuInit",
+     {"resolver": "dlvsym", "version": "OTHER"}, "libversions.so has it, not in version OTHER"),
     ("asks_versions hook versions", "asks_versions", "versions", "cuInit",
      {"resolver": "dlvsym", "version": "DRIVER_1", "owner": "/lib/libc.so.6"},
      "libversions.so has it: libc.so.6 refused"),
@@ -152,6 +154,13 @@ def test_why_past_the_hook(process: RouteProcess, order: str, more: dict[str, An
     asked.verdict = judge.verdict(snapshot, asked)
     assert asked.verdict == ("driver", expected)
     assert judge.is_left_to_the_driver(asked) is (expected == "libhook.so's dlsym let it through")
+
+
+def test_another_hook_library_has_what_this_one_let_through(process: RouteProcess) -> None:
+    asked = request(process, "program", "driver", "cuInit", "driver", owner="/opt/libsecond.so")
+    asked.verdict = judge.verdict(process.snapshot("program", "hook", "driver"), asked)
+    assert asked.verdict == ("driver", "libsecond.so's dlsym let it through, though libhook.so has cuInit")
+    assert not judge.is_left_to_the_driver(asked)
 
 
 def test_handed_on_by_the_hook_is_not_its_own_question(process: RouteProcess) -> None:
