@@ -14,6 +14,7 @@ from gdbcuda.contract.books.at_once import KILLS, last, slowest
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs.building import Ran, Workshop, written
 from gdbcuda.contract.life import work
+from gdbcuda.contract.program import SEEN
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.showing_program import COPY, NEEDED, ShowingProgram
 
@@ -27,7 +28,8 @@ LAZY, NOW, GLOBAL, DEEPBIND, NODELETE = (  # of dlopen
 
 class Situation(NamedTuple):
     """``template`` is the program, ``when`` how a sentence about it goes on. ``loaded`` says how the hook library comes
-    into the process; ``arguments`` follow its path where it is opened."""
+    into the process; ``arguments`` follow its path where it is opened; ``environment``: variables beside the hook
+    library's."""
 
     name: str
     template: str
@@ -35,6 +37,7 @@ class Situation(NamedTuple):
     loaded: str = PRELOADED
     arguments: tuple[str, ...] = ()
     has_library: bool = False
+    environment: tuple[str, ...] = ()
 
 
 def opened() -> Iterator[Situation]:
@@ -60,6 +63,7 @@ SITUATIONS = (
     Situation("pairs", "pairs.c", "that begins NVML and a context twice and ends them twice"),
     Situation("left-alone", "left_alone.c", "that looks at its signals, descriptors, locale and folder"),
     Situation("signal", "signal.c", "whose signal handler asks how much memory is free"),
+    Situation("waits", "waits.c", "whose other thread waits in the driver", environment=(f"{SEEN}={os.devnull}",)),
     Situation("fork", "fork.c", "whose child makes calls after fork"),
     Situation("fork-exec", "fork_exec.c", "whose child makes calls after fork and exec"),
     Situation("thread-ends", "thread_ends.c", "whose threads end or are cancelled in calls"),
@@ -99,9 +103,10 @@ class Stage:
             arguments = (hook if with_hook else DRIVER, *arguments)
         preload = {PRELOADED: (hook,), TWICE: (self.copy(), hook)}.get(situation.loaded, ()) if with_hook else ()
         flags = self.linking if situation.loaded == LINKED and with_hook else ()
+        own = self.workshop.variables({}) if with_hook else ()
         return ShowingProgram(
             self.text(situation.template), work.used(self.functions)[0][0].symbol, arguments,
-            self.workshop.variables({}) if with_hook else (), preload, flags, situation.has_library,
+            (*own, *situation.environment), preload, flags, situation.has_library,
         )  # fmt: skip
 
     @property

@@ -18,6 +18,7 @@
  *         write=ARGUMENT:HEX       bytes for where the argument points to
  *         delay=MICROSECONDS       so long the call takes, before it does anything
  *         late=MICROSECONDS        so long it takes when all is done
+ *         while=FILE               it writes into the file, and takes as long as the file is there
  *         nth=NUMBER               that call alone, counted since the line is there; of one line
  *
  * The line of a call that is named there goes on with the bytes of each argument in hex, ":" and what it points to, "!"
@@ -181,6 +182,18 @@ static void delay(const char *words)
         usleep((useconds_t)strtoul(microseconds, NULL, 10));
 }
 
+static void wait_while(const char *words)
+{
+    char path[256];
+    const char *word = value_of(words, " while=");
+    int file = word && sscanf(word, "%255s", path) == 1 ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    if (file < 0 || write(file, "1", 1) < 0)
+        return;
+    close(file);
+    while (access(path, F_OK) == 0)
+        usleep(1000);
+}
+
 void linger(const char *name)
 {
     size_t length = strlen(name);
@@ -202,6 +215,7 @@ bool answered(const char *name, const struct given *given, void *result, size_t 
     if (words) {
         add_arguments(&line, given, words);
         delay(words);
+        wait_while(words);
     }
     if (words && value_of(words, " nth="))
         add_thread(&line);
