@@ -51,7 +51,7 @@ def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: CallWriter) ->
 def live(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     found, smaller = divided(ledger.blocks.live(), least)
     if not found:
-        return smaller or "No block is live."
+        return smaller or none_live(ledger)
     return "\n".join(filter(None, [blocks_table(found, ledger, writer), totals(ledger), smaller]))
 
 
@@ -63,7 +63,16 @@ def divided(blocks: Sequence[Block], least: int) -> tuple[list[Block], str]:
 
 
 def totals(ledger: Ledger) -> str:
-    return total(ledger.blocks.live()) + unknown_text(ledger) if ledger.blocks.live() else "No block is live."
+    return total(ledger.blocks.live()) + unknown_text(ledger) if ledger.blocks.live() else none_live(ledger)
+
+
+def none_live(ledger: Ledger) -> str:
+    """Of what was handed out before the recording nobody can tell."""
+    return f"No block{' that the log knows' if began_later(ledger) else ''} is live."
+
+
+def began_later(ledger: Ledger) -> bool:
+    return any(BEFORE in names for names in ledger.notes.unseen.values())
 
 
 def total(blocks: Sequence[Block]) -> str:
@@ -96,7 +105,8 @@ def leaks(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     found, smaller = divided(leaked(ledger), least)
     unknown = unknown_text(ledger).lstrip()
     if not found:
-        known = "Everything that was handed out has been given back." if ledger.blocks.all() else NOTHING
+        seen = "the log has seen" if began_later(ledger) else "was"
+        known = f"Everything that {seen} handed out has been given back." if ledger.blocks.all() else NOTHING
         return "\n".join(filter(None, [smaller, unknown])) or known
     groups: dict[tuple[int, str], list[Block]] = {}
     for block in found:

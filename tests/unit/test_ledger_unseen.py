@@ -91,3 +91,11 @@ def test_another_program_of_the_process_begins_at_its_beginning() -> None:
 def test_which_functions_a_recorder_leaves_out(named: list[str], is_some: bool, left: set[str]) -> None:
     assert left <= left_out(named, TABLE, is_some)
     assert bool(left) == bool(left_out(named, TABLE, is_some))
+
+
+def test_that_none_is_live_is_said_of_known_blocks_alone() -> None:
+    """A block from before may be live still: the log that began in the middle does not know it."""
+    late = fed(told_unseen("before"), alloc(0, 0x1000, 64), free(1, 0x1000))
+    assert views.totals(late) == views.live(late, WRITER) == "No block that the log knows is live."
+    assert views.leaks(late, WRITER) == "Everything that the log has seen handed out has been given back."
+    assert views.totals(fed(told_unseen(), alloc(0, 0x1000, 64), free(1, 0x1000))) == "No block is live."
