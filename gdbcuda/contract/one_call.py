@@ -108,7 +108,7 @@ class OneCall:
     def broken(self) -> list[Broken]:
         calls = self.calls
         if not calls:  # then the driver has answered nothing
-            return [self.found(self.not_reached(), f"the program gets {self.got()}")]
+            return [self.found(self.not_reached(), f"{self.asked_instead()}the program gets {self.got()}")]
         return [*self.on_the_way_down(calls), *self.on_the_way_back()]
 
     def on_the_way_down(self, calls: Sequence[DriverCall]) -> Iterator[Broken]:
@@ -124,6 +124,12 @@ class OneCall:
         if same:
             return f"the driver gets {some(same)} instead"
         return "it does not reach the driver"
+
+    def asked_instead(self) -> str:
+        """Another function of the API, which `not_reached` does not tell."""
+        names = dict.fromkeys(one.symbol for one in self.reached)
+        others = [one for one in names if api.base_name(one) != self.function.base]
+        return f"the driver gets {some(others)}, " if others else ""
 
     def arguments_of(self, call: DriverCall) -> Iterator[Broken]:
         for index, (parameter, (value, pointed)) in enumerate(zip(self.function.parameters, call.arguments)):
