@@ -140,7 +140,7 @@ def test_condition_with_enum_constant(scenario: Scenario) -> None:
         ("cuda-break cuMemAlloc if", "wants a condition"),
         ("cuda-break 'cuNothing*'", "no function"),
         ("cuda-break cuMemAlloc --on sometimes", "not 'sometimes', for example: cuda-break cuMemAlloc --on error"),
-        ("cuda-break", "required"),
+        ("cuda-break", "FUNCTION is missing"),
         ("cuda-break cuMemAlloc bytesize > 1G", "'>' is no function; a condition begins with if, as in: cuda-break"),
         ("cuda-break cuMemAlloc if bytesize > 1G --once", "column 15: --once belongs in front of if"),
         ("cuda-break dlsym --on return", "--on return is for functions of the API, which dlsym is not"),
@@ -221,6 +221,19 @@ def test_what_no_function_is_called(local: Scenario, name: str) -> None:
     text = local.run("test_alloc", f"cuda-break {name}", "info breakpoints")
     assert "cuda-break: " in text
     assert "No breakpoints" in text
+
+
+@pytest.mark.parametrize(("typed", "says"), [
+    ("cuda-break 15", "15 is a line and no function; gdb's own stops there: break 15"),
+    ("cuda-break test_alloc.c:25 --in app", "test_alloc.c:25 is a line and no function"),
+    ("cuda-break main,allocate_buffer", "written with blanks between them, not commas: main allocate_buffer"),
+    ("cuda-break cuMemAlloc, cuMemFree", "functions are written with blanks between them, not commas: cuMemAlloc"),
+    ("cuda-log start cuMemAlloc,cuMemFree", "blanks between them, not commas: cuMemAlloc cuMemFree"),
+])  # fmt: skip
+def test_what_gdb_s_break_would_take(not_started: IdleGdb, typed: str, says: str) -> None:
+    """It was a breakpoint that waited for a function of that name for ever."""
+    text = not_started.run(typed, "info breakpoints", "complete cuda-break cuMemAlloc_")
+    assert says in text and "No breakpoints" in text and "@plt" not in text
 
 
 @pytest.mark.parametrize("option", ["--in drivr", "--from Hook", "--in hook,runtimes"])

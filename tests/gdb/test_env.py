@@ -67,7 +67,7 @@ def test_many_variables(local: Scenario, compile_c) -> None:
 
 @pytest.mark.parametrize(
     ("argument", "message"),
-    [("1BAD=x", "is not a variable's name"), ("=x", "is not a variable's name"), ("", "required")],
+    [("1BAD=x", "is not a variable's name"), ("=x", "is not a variable's name"), ("", "is missing")],
 )
 def test_mistakes(not_started: IdleGdb, argument: str, message: str) -> None:
     assert message in not_started.run(f"cuda-env {argument}")

@@ -224,7 +224,8 @@ def test_the_files_are_known_by_their_build_ids(scenario: Scenario, tmp_path: Pa
         ("cuda-log save /proc/none", "cannot write"),
         ("cuda-log show cuMemAlloc fi bytesize == 3", "a condition begins with if, as in: cuda-log show if bytesize >"),
         ("cuda-log show cuMemAlocc", "did you mean cuMemAlloc?"),
-        ("cuda-log start main", "'main': of the program or the hook library, no API function; cuda-break stops there"),
+        ("cuda-log start main", "'main' is a function of the program or the hook library, and none of the API: "
+                                 "calls of those alone are looked at; a stop there: cuda-break main"),
         ("cuda-log show cuMemAlloc if bytesiz == 3", 'no parameter "bytesiz"; it has dptr, bytesize'),
         ("cuda-log diff", "FIRST is missing, for example: cuda-log diff without.jsonl"),
         ("cuda-log diff /nothing", "cannot read /nothing: no such file"),

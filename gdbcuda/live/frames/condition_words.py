@@ -13,7 +13,7 @@ from gdbcuda.cpython import own_code
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import frames
-from gdbcuda.live.layers import names, own_prototypes, table_version
+from gdbcuda.live.layers import misnamed, names, own_prototypes, table_version
 from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text import cplusplus
 
@@ -218,7 +218,7 @@ def refuse_typo(word: str, at: str = "") -> None:
     """What can be nobody's name."""
     if ADDRESS.fullmatch(word):
         raise UserError(f"{at}{word} is no name; info symbol {word} says which function and library it is in")
-    near = names.nearest_layer(word)
+    near = misnamed.nearest_layer(word)
     if near and not is_known(word):
         raise UserError(f"{at}no layer {word!r}; did you mean {near}? (a library: {word}.so)")
 

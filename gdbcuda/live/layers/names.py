@@ -15,7 +15,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.layers import table_version
+from gdbcuda.live.layers import misnamed, table_version
 from gdbcuda.text import cplusplus
 from gdbcuda.text.sentences import ranges
 
@@ -48,7 +48,7 @@ def is_glob(pattern: str) -> bool:
 
 def is_somewhere(name: str) -> bool:
     """Not in the table, but defined in a loaded object or in the hook library's file."""
-    is_loaded = "@" not in name and bool(process.decoded(name))
+    is_loaded = "@" not in name and not misnamed.LINE.fullmatch(name) and bool(process.decoded(name))
     return is_loaded or name in EXTRA or any(defines(one, name) for one in layers.named_hooks())
 
 
@@ -76,7 +76,7 @@ def own_symbols() -> set[str]:
     from gdbcuda.live.layers import this_snapshot  # loaded when first used
 
     files = (process.program(), *this_snapshot.hook_files())
-    loaded = {name for file in files for name, _ in this_snapshot.symbol_table(file)}
+    loaded = {name for file in files for name, _ in this_snapshot.symbol_table(file) if not name.endswith("@plt")}
     return loaded.union(*map(defined, layers.named_hooks()))
 
 
@@ -154,8 +154,10 @@ def look_for_names(path: str, version: tuple[int, ...], table: api.Table) -> boo
 
 
 def unknown(pattern: str, table: api.Table) -> NoReturn:
+    misnamed.refuse_what_is_no_name(pattern)
     if matching_own(pattern) if is_glob(pattern) else is_own(pattern):
-        raise UserError(f"{pattern!r}: of the program or the hook library, no API function; cuda-break stops there")
+        raise UserError(f"{pattern!r} is a function of the program or the hook library, and none of the API: calls of "
+                        f"those alone are looked at; a stop there: cuda-break {pattern}")
     near = [] if is_glob(pattern) else table.nearest(pattern) or nearest_own(pattern)
     hint = f"; did you mean {', '.join(near)}?" if near else ""
     hint = "; all of them are '*'" if pattern in ("all", "any") else hint
@@ -245,18 +247,10 @@ def split_places(text: str | None) -> tuple[str, ...]:
     """Layers, "any" and libraries. A library may come later, so every name will do, but a layer's with a typo."""
     words = tuple(word for word in re.split(r"[,\s]+", text or "") if word)
     for word in words:
-        near = nearest_layer(word)
+        near = misnamed.nearest_layer(word)
         if near and not any(layers.matches(word, "", name) for name in objects()):
             raise UserError(f"no layer {word!r}; did you mean {near}? (a library: {word}.so)")
     return words
-
-
-def nearest_layer(word: str) -> str:
-    """The layer that a word may be meant for that is none."""
-    from difflib import get_close_matches  # slow to import
-
-    near = get_close_matches(word.lower(), layers.LAYERS, 1, 0.75)
-    return near[0] if near and word not in layers.LAYERS else ""
 
 
 def objects() -> list[str]:

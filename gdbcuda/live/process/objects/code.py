@@ -97,8 +97,10 @@ def may_be_in_prologue(start: int, pc: int) -> bool:
 def decoded(function: str) -> tuple[int, ...]:
     """Every address where gdb would break on the function (its linespec), in all objects."""
     try:
-        _, found = gdb.decode_line(function)
+        rest, found = gdb.decode_line(function)
     except gdb.error:
+        return ()
+    if rest:  # of "main,use" it has read the beginning
         return ()
     addresses = tuple(line.pc for line in found or ())
     if len(gdb.progspaces()) == 1:
