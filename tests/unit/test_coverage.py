@@ -224,3 +224,12 @@ def test_what_the_tracefile_leaves_out(files: Files, tmp_path: Path, capsys: pyt
     log = write(tmp_path / "log", [to_hook(0, "cuMemAlloc_v2"), to_hook(1, "cuCtxCreate_v2")], files.places)
     text = run(capsys, "coverage", log, "--hook", files.hook, "--lcov", tmp_path / "hook.info")
     assert "4 of 4 functions have a line by debug info; 1 without an exported name left out." in text
+
+
+def test_a_sentence_is_broken_by_the_terminal_alone(
+    files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write(tmp_path / "log", [to_driver(0, "cuMemAlloc_v2", IN_HOOK)], files.places)
+    text = run(capsys, "coverage", log, "--hook", files.hook)
+    assert "\n(Its own threads make such calls, and a recording that begins while" in text
+    assert text.partition("(Its own")[2].partition("\n")[0].endswith("cuda-log in gdb does for slots.)")
