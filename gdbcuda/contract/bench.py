@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from gdbcuda import api
+from gdbcuda import api, elf
 from gdbcuda.contract import named_files
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs.building import Workshop
@@ -87,6 +87,11 @@ class Bench:
         """That something is not tried."""
         if remark not in self.remarks:
             self.remarks.append(remark)
+
+    @cached_property
+    def exported(self) -> frozenset[str]:
+        """By the hook library."""
+        return frozenset(elf.open(self.hook).exported)
 
     @cached_property
     def memory_functions(self) -> MemoryFunctions:

@@ -49,6 +49,8 @@ RIGHT = [
                 NEXT(cuCtxPopCurrent_v2)(&context);
             return result;
         }"""),
+    Right("without_versions", ["resolving/cuCtxDestroy_v2"], """
+        CUresult cuCtxDestroy_v2(CUcontext ctx) { return CUDA_ERROR_INVALID_CONTEXT; }"""),
 ]  # fmt: skip
 
 

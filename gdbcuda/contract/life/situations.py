@@ -157,4 +157,6 @@ def difference(with_it: Ran, without: Ran) -> tuple[str, str]:
     if other is None and len(with_it.output) == len(without.output):
         return "", ""
     ours, theirs = other or (f"{len(with_it.output)} bytes", f"{len(without.output)} bytes")
+    if ours.split()[:1] != theirs.split()[:1]:
+        return "has another line in its output", f"{ours or 'an empty line'}, without the hook library {theirs}"
     return f"gets another result from {ours.split()[0]}", f"{ours}, without the hook library {theirs}"
