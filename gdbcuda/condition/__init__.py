@@ -34,6 +34,7 @@ from gdbcuda import api
 from gdbcuda.condition import to_gdb, to_python, typed
 from gdbcuda.condition.bind import Bound, bind
 from gdbcuda.condition.grammar import parser, syntax
+from gdbcuda.condition.grammar.lexer import Text
 from gdbcuda.condition.grammar.show import show
 from gdbcuda.condition.place import Surroundings
 from gdbcuda.condition.to_gdb import Native
@@ -54,6 +55,8 @@ def parse(text: str, table: api.Table, functions: Sequence[api.Function], option
     name, or the types that do not fit; it names the functions for which the condition is not valid.
     """
     tree = parser.parse(text)
+    if isinstance(tree, Text):  # as it is right in a shell
+        raise UserError(f"the condition is in quotes; here it is written without: {text.strip()[1:-1]}")
     bound, problems = {}, {}
     for function in functions:
         try:
