@@ -56,7 +56,7 @@ def parse(text: str, table: api.Table, functions: Sequence[api.Function], option
     """
     tree = parser.parse(text)
     if isinstance(tree, Text):  # as it is right in a shell
-        raise UserError(f"the condition is in quotes; here it is written without: {text.strip()[1:-1]}")
+        raise UserError(f"the condition is in quotes; here it is written without: {show(tree)[1:-1]}")
     bound, problems = {}, {}
     for function in functions:
         try:

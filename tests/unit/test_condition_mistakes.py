@@ -107,7 +107,7 @@ def parse(text: str, *symbols: str) -> condition.Condition:
         ('"a" == "a"', "column 5: a string can only be compared with a parameter"),
         ('CU_EVENT_DEFAULT == "a"', "CU_EVENT_DEFAULT is a number; it cannot be compared with a string"),
         ('"nth == 2"', "the condition is in quotes; here it is written without: nth == 2"),
-        ('bytesize > 1 || "a"', '"a" can only be compared (== or !=) with a string parameter'),
+        ('!"a"', '"a" can only be compared (== or !=) with a string parameter'),
     ],
 )
 def test_refused(written: str, message: str) -> None:
