@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 from gdbcuda.calls.text import duration
 from gdbcuda.compare.costs import FunctionTime, OwnMemory
@@ -155,10 +155,14 @@ def junit_suite(
 
 
 def case(name: str, suite: str, found: Iterable[Difference]) -> list[str]:
-    texts = [visible(one.text()) for one in found]
-    if not texts:
+    """The examples are the text of its failure."""
+    all_found = list(found)
+    if not all_found:
         return [f"{head(name, suite)}/>"]
-    return [f"{head(name, suite)}>", f"    <failure message={quoted('; '.join(texts))}/>", "  </testcase>"]
+    message = "; ".join(visible(one.text()) for one in all_found)
+    lines = [line for one in all_found for line in [visible(one.text()), *map(visible, one.example.splitlines())]]
+    text = escape(NO_XML.sub("?", "\n".join(lines)))
+    return [f"{head(name, suite)}>", f"    <failure message={quoted(message)}>{text}</failure>", "  </testcase>"]
 
 
 def head(name: str, suite: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ FEW = 3  # cases with the same finding that are a line each
 @dataclass
 class ConformReport:
     """``ran``: the cases; ``seconds`` that they took; ``not_run``: for which the time did not suffice;
-    ``given_up``: of a group in which several hang."""
+    ``given_up``: of a group in which several hang; ``again``: the command that plays one again, without its name."""
 
     hook: str
     seed: int
@@ -36,6 +37,7 @@ class ConformReport:
     given_up: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)  # what is not tried
     seconds: float = 0.0
+    again: str = ""
 
     def put_in_order(self) -> None:
         """Which case is done first is chance."""
@@ -51,7 +53,7 @@ class ConformReport:
 
 
 def text(report: ConformReport, is_all: bool) -> str:
-    parts = [verdict(report), listed(report.found, is_all), by_group(report),
+    parts = [verdict(report), listed(report.found, is_all), to_see(report), by_group(report),
              not_tried([*given_up(report), *report.remarks]), unused(report.unused)]  # fmt: skip
     return "\n\n".join(filter(None, parts))
 
@@ -83,6 +85,16 @@ def listed(found: list[Difference], is_all: bool) -> str:
     kept = lines if is_all else lines[:MOST]
     more = [f"... and {len(lines) - len(kept)} more: --all"] if len(lines) > len(kept) else []
     return "\n".join([*map(visible_lines, kept), *more])
+
+
+def to_see(report: ConformReport) -> str:
+    """How the first of them is looked at; what says that no program begins has none."""
+    first = next((one.about for one in sorted(report.found) if "/" in one.about), None)
+    return f"The first as a C program, with the commands that stop in it:\n  {shown_by(report, first)}" if first else ""
+
+
+def shown_by(report: ConformReport, case: str) -> str:
+    return f"{visible(report.again)} --show {shlex.quote(visible(case))}"
 
 
 def visible_lines(text: str) -> str:
@@ -133,7 +145,7 @@ def data(report: ConformReport) -> dict[str, Any]:
     return {
         "hook": report.hook, "seed": report.seed, "status": report.status, "seconds": report.seconds,
         "cases": report.ran, "not_run": report.not_run, "given_up": report.given_up,
-        "broken": [of_finding(one) for one in report.found],
+        "broken": [{**of_finding(one), "show": shown_by(report, one.about)} for one in report.found],
         "allowed": [of_finding(one) for one in report.allowed],
         "not_seen": report.unused, "not_tried": report.remarks,
     }  # fmt: skip
@@ -144,5 +156,7 @@ def of_finding(one: Difference) -> dict[str, Any]:
 
 
 def junit(report: ConformReport) -> str:
-    return junit_suite(f"gdbcuda conform {report.hook}", report.hook, report.ran, report.found,
+    found = [one._replace(example="\n".join(filter(None, [one.example, shown_by(report, one.about)])))
+             for one in report.found]  # fmt: skip
+    return junit_suite(f"gdbcuda conform {report.hook}", report.hook, report.ran, found,
                        {NO_TIME: report.not_run, GIVEN_UP: report.given_up})  # fmt: skip

@@ -39,6 +39,15 @@ def create(path: str) -> TextIO:
     return open(file, "w", encoding="utf-8", errors="surrogateescape", buffering=1)
 
 
+def need_room_for(path: str) -> None:
+    """`UserError` where `save` could not write it."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise UserError(f"cannot write {path}: there is no folder {folder}")
+    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise UserError(f"cannot write {path}: {'it is a folder' if os.path.isdir(path) else 'permission denied'}")
+
+
 def save(path: str, text: str) -> None:
     """What the user has asked to be written there."""
     try:

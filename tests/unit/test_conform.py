@@ -175,6 +175,8 @@ def test_a_report_for_ci(files: ConformFiles, tmp_path: Path) -> None:
     assert {case.get("name"): len(case) for case in suite} == {
         "transparent/cuMemAlloc_v2": 1, "transparent/cuMemGetInfo_v2": 0
     }  # fmt: skip
+    seen, again = (suite[0][0].text or "").splitlines()[1:]
+    assert " -> " in seen and again == f"gdbcuda conform {hook} --show transparent/cuMemAlloc_v2"
 
 
 def test_the_same_seed_makes_the_same(files: ConformFiles) -> None:
@@ -191,6 +193,9 @@ def test_the_same_seed_makes_the_same(files: ConformFiles) -> None:
       "gdbcuda: there is no case cuMmAlloc_v2; did you mean cuMemAlloc_v2?"),
      (("HOOK", "--allow", "nowhere"),
       "gdbcuda: cannot read nowhere: no such file or directory; --accept FILE writes one"),
+     (("HOOK", "--junit", "nowhere/conform.xml"),
+      "gdbcuda: cannot write nowhere/conform.xml: there is no folder nowhere"),
+     (("HOOK", "--jobs", "0"), "gdbcuda: --jobs is how many cases are played at a time, 1 or more"),
      ((), "gdbcuda: name the hook library, for example: gdbcuda conform ./libvgpu.so")],
 )  # fmt: skip
 def test_a_mistake_is_one_line(files: ConformFiles, shim: Path, words: tuple[str, ...], line: str) -> None:

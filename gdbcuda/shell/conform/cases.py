@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from gdbcuda.contract.running import runs
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.shell.ab.both_runs import settings
-from gdbcuda.shell.conform.options import ConformOptions
+from gdbcuda.shell.conform.options import SEED, ConformOptions
 from gdbcuda.shell.demo import folder
 from gdbcuda.text import output, waiting
 from gdbcuda.text.sentences import meant
@@ -34,12 +35,26 @@ def run(wanted: ConformOptions, allowed: Allowed) -> ConformReport:
     with bench(hook, build, wanted) as one, waiting.told("gdbcuda conform"):
         if wanted.real:
             need_driver(one)
-        try:
-            chosen = list(cases(one, wanted.only))
-        except Ended as how:
-            need_libraries(str(how))
-            return runs.none(one, str(how))
-        return runs.of(one, chosen, wanted.seconds, allowed, wanted.jobs)
+        report = played(one, wanted, allowed)
+    report.again = again(wanted)
+    return report
+
+
+def played(bench: Bench, wanted: ConformOptions, allowed: Allowed) -> ConformReport:
+    try:
+        chosen = list(cases(bench, wanted.only))
+    except Ended as how:
+        need_libraries(str(how))
+        return runs.none(bench, str(how))
+    return runs.of(bench, chosen, wanted.seconds, allowed, wanted.jobs)
+
+
+def again(wanted: ConformOptions) -> str:
+    """The command for another look at one of its cases."""
+    words = ["gdbcuda", "conform", str(wanted.lib), *(f"--env={one}" for one in wanted.env)]
+    words += [f"--limit={wanted.limit}"] * bool(wanted.limit) + ["--real"] * wanted.real
+    words += [f"--seed={wanted.seed}"] * (wanted.seed != SEED)
+    return shlex.join(words)
 
 
 def need_libraries(how: str) -> None:

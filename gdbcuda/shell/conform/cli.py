@@ -40,6 +40,7 @@ def run(wanted: ConformOptions) -> int:
     from gdbcuda.compare.findings import Allowed
     from gdbcuda.contract.registry import load_groups
     from gdbcuda.contract.report import groups_text
+    from gdbcuda.files import user_files
     from gdbcuda.shell.conform import cases
     from gdbcuda.text import output
 
@@ -48,10 +49,14 @@ def run(wanted: ConformOptions) -> int:
         return 0
     if wanted.lib is None:
         raise UserError(f"name the hook library, for example: {_EXAMPLES[0]}")
+    if wanted.jobs < 1:
+        raise UserError("--jobs is how many cases are played at a time, 1 or more")
     if wanted.output and not wanted.show:
         raise UserError(f"-o is where --show writes, for example: {_SHOWING} -o case")
     if wanted.show:
         return tell_program(wanted, cases.shown(wanted))
+    for path in filter(None, (wanted.junit, wanted.accept)):
+        user_files.need_room_for(path)  # before minutes are spent
     report = cases.run(wanted, Allowed.of_file(wanted.allow))
     tell(wanted, report)
     return 0 if wanted.accept and report.ran else report.status
