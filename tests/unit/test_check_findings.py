@@ -65,6 +65,16 @@ def test_every_way_past_a_quota_is_named_first(tmp_path: Path) -> None:
     assert "cuGraphAddMemAllocNode" not in said(library(tmp_path, ALLOC + FREE + NODE), "not-hooked")
 
 
+DLSYM = "void *dlsym(void *handle, const char *name) { return handle; }\n"
+
+
+@pytest.mark.parametrize(("more", "is_sure"), [("", True), (DLSYM, False)], ids=["by name", "dlsym"])
+def test_a_resolver_may_answer_under_other_names(tmp_path: Path, more: str, is_sure: bool) -> None:
+    """What goes past is known by name alone where the library hands out functions itself."""
+    found = [one for one in library(tmp_path, ALLOC + more).findings if one.id == "not-hooked"]
+    assert ("unless the resolvers of this one answer" not in found[0].means) is is_sure
+
+
 LOADERS = ("dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose", "dladdr")
 
 

@@ -94,6 +94,11 @@ def free_missing(subject: Subject) -> Answer:
     return f"hooks {some(missing)}" if missing else None
 
 
+RESOLVERS = {"dlsym", "cuGetProcAddress", "cuGetProcAddress_v2"}
+NOT_BY_NAME = ("the program calls the vendor's library directly for these, unless the resolvers of this one answer "
+               "with functions of other names, which a process tells: cuda-route")
+
+
 @check(
     "not-hooked", "note", LIBRARY,
     means="the program calls the vendor's library directly for these",
@@ -109,4 +114,7 @@ def not_hooked(subject: Subject) -> Answer:
         names = [one for one in ordered if today[one].role == role and one not in past_quota]
         if names:
             told.append(f"{role}: {some(names, 3)}")
-    return "; ".join([f"{len(today)} functions of {' and '.join(sorted(apis))}", *told])
+    return Answered(
+        "; ".join([f"{len(today)} functions of {' and '.join(sorted(apis))}", *told]),
+        means=NOT_BY_NAME if RESOLVERS & {*subject.defined, *subject.library.exported} else "",
+    )
