@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable
 
 import pytest
 from scenario import GDB, ROOT
@@ -23,6 +24,8 @@ MAIN = """
 #include <stdlib.h>
 int main(int count, char **words) { return printf("%d\\n", count > 1 ? atoi(words[1]) : 0) < 0; }
 """
+
+Build = Callable[..., Path]  # what the fixture `build_once` gives: the tests of two workers have one wheel, one demo
 
 
 @dataclass
@@ -43,23 +46,28 @@ class Installed:
         return {path for path in self.venv.rglob("*") if "__pycache__" not in path.parts}
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def make_wheel(compile_c: object, folder: Path) -> None:
     """Of the files that git knows or would know, as they lie in the clone."""
-    source, out = tmp_path_factory.mktemp("source") / "gdbcuda", tmp_path_factory.mktemp("wheel")
+    source = folder / "source" / "gdbcuda"
     left_out = shutil.ignore_patterns("__pycache__", ".*", "build", "node_modules", "tests")
     shutil.copytree(ROOT, source, ignore=left_out)
-    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", str(out), str(source)]
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", str(folder), str(source)]
     subprocess.run(pip, check=True, timeout=300)
-    return next(out.glob("gdbcuda-*.whl"))
 
 
-@pytest.fixture(scope="module")
-def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    venv = tmp_path_factory.mktemp("venv")
-    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-    subprocess.run([venv / "bin" / "pip", "install", "-q", str(wheel)], check=True, timeout=300)
-    return venv
+@pytest.fixture
+def wheel(build_once: Build) -> Path:
+    return next(build_once(make_wheel).glob("gdbcuda-*.whl"))
+
+
+def make_site(compile_c: object, folder: Path, wheel: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    subprocess.run([folder / "venv" / "bin" / "pip", "install", "-q", str(wheel)], check=True, timeout=300)
+
+
+@pytest.fixture
+def site(build_once: Build, wheel: Path) -> Path:
+    return build_once(make_site, wheel) / "venv"
 
 
 @pytest.fixture
@@ -67,15 +75,20 @@ def installed(site: Path, tmp_path: Path) -> Installed:
     return Installed(site, tmp_path)
 
 
-@pytest.fixture(scope="module")
-def played(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Installed, str]:
-    """The demo in a home folder, and what it said."""
-    user = Installed(site, tmp_path_factory.mktemp("home"))
+def play(compile_c: object, folder: Path, site: Path) -> None:
+    user = Installed(site, folder)
     before = user.files()
     done = user.run("gdbcuda", "demo")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     assert user.files() == before, "nothing is built among the installed files"
-    return user, done.stdout
+    (folder / "said").write_text(done.stdout)
+
+
+@pytest.fixture
+def played(build_once: Build, site: Path) -> tuple[Installed, str]:
+    """The demo in a home folder, and what it said."""
+    home = build_once(play, site)
+    return Installed(site, home), (home / "said").read_text()
 
 
 def test_the_sourced_file(installed: Installed) -> None:

@@ -47,7 +47,7 @@ def run(wanted: DemoOptions) -> int:
     gdb = "" if wanted.build_only else find_gdb()
     where = (Path(wanted.dir) if wanted.dir else clone_or_cache()).absolute()
     print(f"Building the hook library, the stand-in driver and the samples in {where}/shim/build ...", flush=True)
-    folder.built(where)
+    folder.built(where, "demo")
     failed = play(gdb, where, "runtime_alloc", wanted.real) if gdb else 0
     if gdb and not failed and shutil.which("nvcc"):
         folder.built(where, "cuda")
