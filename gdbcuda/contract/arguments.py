@@ -164,7 +164,7 @@ class ArgumentMaker:
         if kind.kind in ("struct", "union"):
             return self.record(kind)
         if kind.kind == "array" and kind.target is not None:
-            return b"".join(self.value(kind.target, name) for _ in range(kind.count or 0))
+            return self.elements_of(kind.target, name, kind.count or 0)
         if kind.kind == "pointer":
             return self.dice.randbytes(WORD) if kind.opaque else self.address(TEXT_AT)
         if kind.enum is not None and kind.enum.values:
@@ -181,6 +181,12 @@ class ArgumentMaker:
             return to_bytes(self.dice.randrange(1, LARGEST_EXTENT), kind.size)
         return self.dice.randbytes(kind.size)
 
+    def elements_of(self, kind: api.Type, name: str, count: int) -> bytes:
+        """Of an array: some structs have 4,000 characters."""
+        if is_plain(kind) and not is_device(kind, name) and not is_count(name):
+            return self.dice.randbytes(kind.size * count)
+        return b"".join(self.value(kind, name) for _ in range(count))
+
     def record(self, kind: api.Type) -> bytes:
         made = bytearray(kind.size)
         numbers = [field for field in kind.fields if is_number(field)]
@@ -196,6 +202,11 @@ class ArgumentMaker:
 def is_number(field: api.Field) -> bool:
     kind = field.type
     return kind.kind in ("int", "uint") and kind.enum is None and not is_count(field.name)
+
+
+def is_plain(kind: api.Type) -> bool:
+    """Any bytes are one."""
+    return kind.kind in ("int", "uint", "char") and kind.enum is None
 
 
 def is_function(kind: api.Type) -> bool:

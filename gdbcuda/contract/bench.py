@@ -73,6 +73,11 @@ class Bench:
         wanted = [one for function in self.table.functions.values() for one in by_name(function.symbol, function.api)]
         return hooked(self.found(wanted), self.hook)
 
+    @cached_property
+    def first_targets(self) -> dict[str, HookTarget]:
+        """By symbol."""
+        return {one.symbol: one for one in reversed(self.targets)}
+
     def found(self, targets: list[HookTarget]) -> dict[HookTarget, LoadedPlace]:
         """Without those that end a program which asks for them; `Ended` where it does not even begin."""
         self.program(self.usual)
@@ -132,8 +137,7 @@ class Bench:
 
     def called(self, target: HookTarget) -> str:
         """What a case about it is called: with the way where the first one leads elsewhere."""
-        first = next(one for one in self.targets if one.symbol == target.symbol)
-        return target.symbol if first == target else f"{target.symbol} by {target.way}"
+        return target.symbol if self.first_targets[target.symbol] == target else f"{target.symbol} by {target.way}"
 
     def address(self, program: Program, target: HookTarget) -> int:
         """The same in each copy of a program."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from gdbcuda.contract import c_finding
 from gdbcuda.contract.arguments import FIRST, TEXT_AT
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.one_call import OneCall
-from gdbcuda.contract.program import LoadedPlace, Program
+from gdbcuda.contract.program import LoadedPlace, Program, call_command, called
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.showing_program import Shown
 from gdbcuda.contract.targets import LIBRARY_OF, LINKED, by_name
@@ -27,6 +27,7 @@ RESOLVERS: Mapping[str, tuple[str, ...]] = {
 ALL_FLAGS = (0, 1, 2)  # default, legacy stream, per-thread stream
 PLACE_AT, HOW_AT = FIRST, FIRST + 64
 WORD, INT = 8, 4
+AT_ONCE = 64  # requests: what is told of them, and answered, has to find room between two processes
 
 
 class ProcRequest(NamedTuple):
@@ -80,9 +81,10 @@ def by_each_version(base: str, bench: Bench) -> Iterator[Broken]:
     with bench.copy() as program:
         ways = {key: place for key, place in resolvers(bench, program).items() if key[0] in own}
         wanted = list(requests(bench, base, ways))
-        expected = [asked(bare, one, own[one.resolver]) for one in wanted]
-        found = [asked(program, one, ways[one.resolver, one.way]) for one in wanted]
-        if [asked(program, one, ways[one.resolver, one.way]) for one in wanted] != found:
+        expected = asked(bare, wanted, [own[one.resolver] for one in wanted])
+        places = [ways[one.resolver, one.way] for one in wanted]
+        found = asked(program, wanted, places)
+        if asked(program, wanted, places) != found:
             yield Broken("another address each time")
         for one, ours, theirs in zip(wanted, expected, found):
             yield from compared(bench, program, one, ours, theirs)
@@ -99,19 +101,36 @@ def resolvers(bench: Bench, program: Program) -> dict[tuple[str, str], int]:
     return found
 
 
-def asked(program: Program, request: ProcRequest, resolver: int) -> ProcAnswer:
+def asked(program: Program, wanted: Sequence[ProcRequest], resolvers: Sequence[int]) -> list[ProcAnswer]:
+    """A few in one go: to wait for each answer takes longer than to give it."""
+    found: list[ProcAnswer] = []
+    for first in range(0, len(wanted), AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        told = [one for pair in zip(wanted[part], resolvers[part]) for one in commands(program, *pair)]
+        found += answers(program, program.tell(*told))
+    return found
+
+
+def commands(program: Program, request: ProcRequest, resolver: int) -> Iterator[str]:
+    """The last three are answered with what has come of it."""
     given = {
         NAME: address(program, TEXT_AT), PLACE: address(program, PLACE_AT), HOW: address(program, HOW_AT),
         VERSION: request.version.to_bytes(INT, "little"), FLAGS: request.flags.to_bytes(WORD, "little"),
     }  # fmt: skip
-    called = program.call(
-        request.resolver, resolver, [given[one] for one in RESOLVERS[request.resolver]],
-        before=[f"poke {TEXT_AT:x} {request.base.encode().hex()}00", f"poke {PLACE_AT:x} {'00' * WORD}",
-                f"poke {HOW_AT:x} {'ff' * INT}"],
-    )  # fmt: skip
-    written, how = program.tell(f"peek {PLACE_AT:x} {WORD:x}", f"peek {HOW_AT:x} {INT:x}")
-    place = program.find(f"where {number(written):x}")[0]
-    return ProcAnswer(place, int.from_bytes(called.result, "little"), number(how))
+    yield f"poke {TEXT_AT:x} {request.base.encode().hex()}00"
+    yield f"poke {PLACE_AT:x} {'00' * WORD}"
+    yield f"poke {HOW_AT:x} {'ff' * INT}"
+    yield call_command(request.resolver, resolver, [given[one] for one in RESOLVERS[request.resolver]])
+    yield f"peek {PLACE_AT:x} {WORD:x}"
+    yield f"peek {HOW_AT:x} {INT:x}"
+
+
+def answers(program: Program, told: Sequence[str]) -> list[ProcAnswer]:
+    """``told``: what the program says to the `commands` of each request."""
+    calls, written, hows = told[3::6], told[4::6], told[5::6]
+    places = program.find(*(f"where {number(one):x}" for one in written))
+    results = (int.from_bytes(called(one).result, "little") for one in calls)
+    return [ProcAnswer(*each) for each in zip(places, results, map(number, hows))]
 
 
 def address(program: Program, offset: int) -> bytes:

@@ -182,15 +182,10 @@ class Program:
         is_aside: bool = False,
     ) -> Called:  # fmt: skip
         """``before``: commands that are told with it; ``is_aside``: by another thread."""
-        words = " ".join(one.hex() for one in arguments)
-        commands = [*before, f"call {symbol} {address:x} {errno:x} {words}"]
+        commands = [*before, call_command(symbol, address, arguments, errno)]
         if is_aside:
             commands = [f"aside {len(self.of_thread) + len(commands):x}", *self.of_thread, *commands]
-        *_, text = self.tell(*commands)
-        result, after, machine, *changes = text.split()
-        pairs = (one.split(":") for one in changes)
-        memory = {int(at, 16): bytes.fromhex(new) for at, new in pairs}
-        return Called(bytes.fromhex(result), int(after, 16), memory, machine_changes(machine))
+        return called(self.tell(*commands)[-1])
 
     def seen(self) -> list[list[str]]:
         """The calls that have reached the stand-in since this was asked: the words of each."""
@@ -228,6 +223,18 @@ class Program:
         except Ended as how:
             if str(how) != EXITED:
                 raise
+
+
+def call_command(symbol: str, address: int, arguments: Sequence[bytes], errno: int = 0) -> str:
+    return f"call {symbol} {address:x} {errno:x} {' '.join(one.hex() for one in arguments)}"
+
+
+def called(text: str) -> Called:
+    """The answer to such a command."""
+    result, after, machine, *changes = text.split()
+    pairs = (one.split(":") for one in changes)
+    memory = {int(at, 16): bytes.fromhex(new) for at, new in pairs}
+    return Called(bytes.fromhex(result), int(after, 16), memory, machine_changes(machine))
 
 
 EXITED = "it ends with the status 0"

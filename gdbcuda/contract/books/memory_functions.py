@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from gdbcuda import api
@@ -18,34 +17,34 @@ class MemoryFunctions:
     def __init__(self, table: Table, hooked: frozenset[str], is_by_dlsym: bool = False) -> None:
         self.table, self.hooked, self.is_by_dlsym = table, hooked, is_by_dlsym
 
-    def of_driver(self) -> Iterator[api.Function]:
-        for function in self.table.functions.values():
-            if function.api == "driver" and not self.table.is_ancient(function.symbol):
-                yield function
+    @cached_property
+    def of_driver(self) -> list[api.Function]:
+        return [one for one in self.table.functions.values()
+                if one.api == "driver" and not self.table.is_ancient(one.symbol)]  # fmt: skip
 
     @cached_property
     def allocators(self) -> list[api.Function]:
         """Each way to memory of the device that a program here can go."""
-        return [one for one in self.of_driver() if roles.takes_device_memory(one) and self.call(one, "block", "size")]
+        return [one for one in self.of_driver if roles.takes_device_memory(one) and self.call(one, "block", "size")]
 
     @cached_property
     def of_host(self) -> list[api.Function]:
         """Ways to memory of the host that a driver knows of."""
-        return [one for one in self.of_driver() if roles.kind_of(one) == "host" and one.role == roles.ALLOC
+        return [one for one in self.of_driver if roles.kind_of(one) == "host" and one.role == roles.ALLOC
                 and self.releases(one) and self.call(one, "block", "size")]  # fmt: skip
 
     @cached_property
     def of_graphs(self) -> list[api.Function]:
         """What adds a node that allocates, and takes its parameters and no others."""
-        return [one for one in self.of_driver() if one.base.endswith(roles.GRAPH_ALLOC)]
+        return [one for one in self.of_driver if one.base.endswith(roles.GRAPH_ALLOC)]
 
     @cached_property
     def not_tried(self) -> list[api.Function]:
         tried = [*self.allocators, *self.of_graphs]
-        return [one for one in self.of_driver() if roles.takes_device_memory(one) and one not in tried]
+        return [one for one in self.of_driver if roles.takes_device_memory(one) and one not in tried]
 
     def releases(self, allocator: api.Function) -> list[api.Function]:
-        known = [one for one in self.of_driver() if one.role == roles.FREE and one.base in allocator.released_by]
+        known = [one for one in self.of_driver if one.role == roles.FREE and one.base in allocator.released_by]
         return [one for one in known if self.call(one, "block", "size")]
 
     @cached_property
