@@ -58,7 +58,7 @@ def test_a_program_without_cuda(local: Scenario, compile_c, words: tuple[str, ..
     one.end()
 
 
-EVERYTHING = ("cuda-log start", "cuda-dlsym log on", "set cuda-memory-stop on", "set cuda-recursion-limit 50")
+EVERYTHING = ("cuda-log start 'cuMem*'", "cuda-dlsym log on", "set cuda-memory-stop on", "set cuda-recursion-limit 50")
 
 
 @pytest.mark.smoke
