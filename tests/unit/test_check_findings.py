@@ -54,6 +54,9 @@ def test_who_hands_out_no_memory_misses_no_release(tmp_path: Path) -> None:
     assert not said(library(tmp_path, RESERVE + REGISTER), "free-missing")
     missing = said(library(tmp_path, RESERVE + ALLOC), "free-missing")
     assert "cuMemAlloc_v2 but not cuMemFree_v2" in missing and "Address" not in missing
+    pitch = "int cuMemAllocPitch_v2(void *p, void *q, long w, long h, int e) { return 0; }\n"
+    assert said(library(tmp_path, ALLOC + pitch), "free-missing") == (
+        "hooks cuMemAlloc_v2 and cuMemAllocPitch_v2 but not cuMemFree_v2 or cuMemFreeAsync")  # fmt: skip
 
 
 def test_every_way_past_a_quota_is_named_first(tmp_path: Path) -> None:

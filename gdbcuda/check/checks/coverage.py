@@ -86,12 +86,14 @@ def other_versions_missing(subject: Subject) -> Answer:
 )  # fmt: skip
 def free_missing(subject: Subject) -> Answer:
     bases = set(_bases(subject))
-    missing = []
+    missing: dict[str, list[str]] = {}  # by the releases
     for symbol in subject.in_order:
         function = subject.hooked[symbol]
         if roles.hands_out_memory(function) and function.released_by and not bases.intersection(function.released_by):
-            missing.append(f"{symbol} but not {' or '.join(map(subject.table.source_symbol, function.released_by))}")
-    return f"hooks {some(missing)}" if missing else None
+            releases = " or ".join(map(subject.table.source_symbol, function.released_by))
+            missing.setdefault(releases, []).append(symbol)
+    told = [f"{some(symbols)} but not {releases}" for releases, symbols in missing.items()]
+    return f"hooks {'; '.join(told)}" if told else None
 
 
 RESOLVERS = {"dlsym", "cuGetProcAddress", "cuGetProcAddress_v2"}
