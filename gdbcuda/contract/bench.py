@@ -48,6 +48,7 @@ class Bench:
     is_real: bool = False  # over the driver of this machine
     library_path: str = ""  # beside the user's own
     patience: Patience = field(default_factory=Patience)
+    so_far: str = ""  # of how many cases, for who waits
     until: float = math.inf  # of the monotonic clock: a case that is long ends then
 
     def __post_init__(self) -> None:

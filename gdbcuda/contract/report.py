@@ -18,6 +18,8 @@ from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted, some
 
 NO_TIME, GIVEN_UP = "there was no time (--seconds)", "others of its group hang"  # why a case was not run
+CUT = "there was no time (Ctrl-C)"
+INTERRUPTED = 130  # the exit status
 MOST = 40  # of what was found, unless all is wanted
 FEW = 3  # cases with the same finding that are a line each
 
@@ -25,7 +27,8 @@ FEW = 3  # cases with the same finding that are a line each
 @dataclass
 class ConformReport:
     """``ran``: the cases; ``seconds`` that they took; ``not_run``: for which the time did not suffice;
-    ``given_up``: of a group in which several hang; ``again``: the command that plays one again, without its name."""
+    ``given_up``: of a group in which several hang; ``again``: the command that plays one again, without its name;
+    ``is_cut``: a Ctrl-C has ended it."""
 
     hook: str
     seed: int
@@ -38,6 +41,7 @@ class ConformReport:
     remarks: list[str] = field(default_factory=list)  # what is not tried
     seconds: float = 0.0
     again: str = ""
+    is_cut: bool = False
 
     def put_in_order(self) -> None:
         """Which case is done first is chance."""
@@ -47,8 +51,14 @@ class ConformReport:
         self.allowed.sort()
 
     @property
+    def why_not_run(self) -> str:
+        return CUT if self.is_cut else NO_TIME
+
+    @property
     def status(self) -> int:
         """Of the process: 2 where no case was run."""
+        if self.is_cut:
+            return INTERRUPTED
         return int(bool(self.found)) if self.ran else 2
 
 
@@ -60,12 +70,12 @@ def text(report: ConformReport, is_all: bool) -> str:
 
 def verdict(report: ConformReport) -> str:
     if not report.ran:
-        why = NO_TIME if report.not_run else "none could be"
+        why = report.why_not_run if report.not_run else "none could be"
         return f"No case of {visible(report.hook)} was run: {why}."
     failed = len({one.about for one in report.found})
     says = f"breaks its contract in {failed} of" if failed else "keeps its contract in all"
     meant = f"; {counted(len(report.allowed), 'finding')} allowed" if report.allowed else ""
-    late = f"; for {len(report.not_run)} more {NO_TIME}" if report.not_run else ""
+    late = f"; for {len(report.not_run)} more {report.why_not_run}" if report.not_run else ""
     cases = counted(len(report.ran), "case")
     return f"{visible(report.hook)} {says} {cases}{meant}{late}. {duration(report.seconds)}, seed {report.seed}."
 
@@ -159,4 +169,4 @@ def junit(report: ConformReport) -> str:
     found = [one._replace(example="\n".join(filter(None, [one.example, shown_by(report, one.about)])))
              for one in report.found]  # fmt: skip
     return junit_suite(f"gdbcuda conform {report.hook}", report.hook, report.ran, found,
-                       {NO_TIME: report.not_run, GIVEN_UP: report.given_up})  # fmt: skip
+                       {report.why_not_run: report.not_run, GIVEN_UP: report.given_up})  # fmt: skip

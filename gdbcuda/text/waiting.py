@@ -11,7 +11,7 @@ import os
 import signal
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,15 +23,15 @@ ERASED = b"\r\x1b[K"
 
 
 @contextlib.contextmanager
-def told(name: str) -> Iterator[None]:
-    """While the command of that name is at work, where somebody looks."""
+def told(name: str, so_far: Callable[[], str] = str) -> Iterator[None]:
+    """While the command of that name is at work, where somebody looks. ``so_far`` says how much of it is done."""
     if not is_watched():
         yield
         return
     import threading  # where nobody looks nobody pays for it
 
     done = threading.Event()
-    waiting = threading.Thread(target=tell, args=(name, done), daemon=True)
+    waiting = threading.Thread(target=tell, args=(name, so_far, done), daemon=True)
     try:
         start(waiting)
         yield
@@ -60,10 +60,11 @@ def is_watched() -> bool:
         return False
 
 
-def tell(name: str, done: threading.Event) -> None:
+def tell(name: str, so_far: Callable[[], str], done: threading.Event) -> None:
     began, is_shown = time.monotonic(), False
     while not done.wait(OFTEN if is_shown else PATIENCE):
-        is_shown = write(f"\r{name} is at work, {time.monotonic() - began:.0f} s; Ctrl-C ends it".encode())
+        passed = f"{time.monotonic() - began:.0f} s"
+        is_shown = write(f"\r{name} is at work, {passed}{so_far()}; Ctrl-C ends it".encode())
     if is_shown:
         write(ERASED)
 

@@ -6,10 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from gdbcuda.compare.findings import Allowed
 from gdbcuda.contract import report
+from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.patience import MOST_HANGS, USUAL, Patience
-from gdbcuda.contract.registry import Case
+from gdbcuda.contract.registry import Broken, Case
 from gdbcuda.contract.report import ConformReport
+from gdbcuda.contract.running import runs
 from gdbcuda.contract.running.turns import RARELY, Turns
 from gdbcuda.contract.showing_program import complaint
 
@@ -110,6 +113,19 @@ def test_where_no_case_was_run_nothing_is_kept() -> None:
     one = ConformReport("hook.so", 1, not_run=["status/cuInit"])
     assert one.status == 2
     assert report.text(one, False).startswith("No case of hook.so was run: there was no time (--seconds).")
+
+
+def test_a_ctrl_c_tells_what_was_found() -> None:
+    def ended(_: Bench) -> list[Broken]:
+        raise KeyboardInterrupt
+
+    bench = Bench("hook.so", "", "")
+    bench.__dict__["targets"] = ["cuInit"]
+    chosen = [Case("status", "cuInit", lambda _: [Broken("wrong")]), Case("status", "random", ended, is_long=True)]
+    one = runs.of(bench, chosen, 60, Allowed.of_file(None))
+    assert (one.status, one.ran, one.not_run) == (130, ["status/cuInit"], ["status/random"])
+    assert "in 1 of 1 case; for 1 more there was no time (Ctrl-C)" in report.text(one, False)
+    assert bench.so_far == ", 1 of 2 cases, 1 finding"
 
 
 @pytest.mark.parametrize("errors, said", [

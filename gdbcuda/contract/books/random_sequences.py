@@ -172,5 +172,8 @@ def by_hypothesis(searcher: Searcher, seed: int) -> None:
 
     try:
         attempt()
-    except (AssertionError, errors.HypothesisException, KeyboardInterrupt):
+    except KeyboardInterrupt:
+        if not searcher.is_over:  # a person's
+            raise
+    except (AssertionError, errors.HypothesisException):
         return  # the smallest is known to the searcher; a time that ends in between makes hypothesis call it flaky

@@ -14,6 +14,7 @@ from gdbcuda.contract.report import ConformReport
 from gdbcuda.contract.running.turns import Turn, Turns
 from gdbcuda.contract.running.workers import Played, finished, workers
 from gdbcuda.errors import UserError
+from gdbcuda.text.sentences import counted
 
 STARTING = "start"
 
@@ -21,12 +22,15 @@ STARTING = "start"
 def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed, jobs: int = 1) -> ConformReport:
     report = ConformReport(os.path.basename(bench.hook), bench.seed, remarks=list(bench.remarks))
     began = time.monotonic()
-    for case, played in all_played(bench, chosen, began + seconds, jobs, report):
-        report.remarks += (one for one in played.remarks if one not in report.remarks)
-        if played.is_tried:
-            report.ran.append(case.name)
-        for one in played.found:
-            (report.allowed if allowed.holds(one) else report.found).append(one)
+    try:
+        for case, played in all_played(bench, chosen, began + seconds, jobs, report):
+            note(report, case, played, allowed)
+            findings = counted(len(report.found), "finding")
+            bench.so_far = f", {len(report.ran)} of {counted(len(chosen), 'case')}, {findings}"
+    except KeyboardInterrupt:  # what was found is told
+        done = {*report.ran, *report.not_run, *report.given_up}
+        report.is_cut = True
+        report.not_run += (one.name for one in chosen if one.name not in done)
     if not bench.targets:
         report.ran.append(STARTING)
         line = f"{STARTING}: no API function that a program asks for leads into it"
@@ -35,6 +39,14 @@ def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed, j
     report.put_in_order()
     report.seconds = time.monotonic() - began
     return report
+
+
+def note(report: ConformReport, case: Case, played: Played, allowed: Allowed) -> None:
+    report.remarks += (one for one in played.remarks if one not in report.remarks)
+    if played.is_tried:
+        report.ran.append(case.name)
+    for one in played.found:
+        (report.allowed if allowed.holds(one) else report.found).append(one)
 
 
 def all_played(
