@@ -43,6 +43,7 @@ class Printer:
     def __init__(self, wanted: DataOptions, sources: list[LogSource]) -> None:
         self.as_json, self.are_several = wanted.json, len(sources) > 1
         self.width = render.screen()  # asked once: a log has millions of lines
+        self.count = 0
 
     def each(self, sources: list[LogSource]) -> Iterator[LogSource]:
         for source in sources:
@@ -52,6 +53,7 @@ class Printer:
 
     def put(self, source: LogSource, shown: data.Data | str) -> None:
         source.make_room()
+        self.count += 1
         if isinstance(shown, str):
             output.hand_out(render.fold(shown, self.width))
         else:
@@ -66,9 +68,11 @@ def filtered(
     for source in out.each(sources):
         source.refuse_unknown(wanted.function)
         chosen = select.CallFilter.of(wanted).with_condition(wanted.condition, source.table, source.log.notes)
+        before = out.count
         yield source, chosen
+        none = "" if out.as_json or out.count > before else "no call like that"
         apart = "" if out.as_json else gpu_work.clocks_apart(source.log.notes)
-        for remark in filter(None, (chosen.remark(), apart)):
+        for remark in filter(None, (none, chosen.remark(), apart)):
             output.finish()
             output.complain(visible(f"gdbcuda: {source.path}: {remark}"))
 

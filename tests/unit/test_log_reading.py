@@ -151,3 +151,14 @@ def test_the_bar_is_gone_where_a_line_is_printed(
     seen = screen.getvalue().lstrip("\0")
     assert ("%" in seen) != (is_terminal and view == "export")
     assert re.sub(r"\r[^\r\n]*(?=\r)|\r", "", seen) == (file.getvalue() if is_terminal else "")
+
+
+@pytest.mark.parametrize("view", ["show", "tree"])
+def test_that_no_call_is_like_that_is_told_beside_the_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], view: str
+) -> None:
+    path = write(tmp_path / "log", [call(0, "cuInit")])
+    assert cli.main(["log", view, str(path), "--in", "hok"]) == 0
+    assert capsys.readouterr() == ("", f"gdbcuda: {path}: no call like that\n")
+    assert cli.main(["log", view, str(path), "--in", "hok", "--json"]) == 0
+    assert capsys.readouterr() == ("", "")
