@@ -80,10 +80,10 @@ def is_going_on() -> bool:
     forking = FORKING()
     if forking and not may_threads_be_listed():
         return True
-    threads = positions.standing() if forking else {}
+    there = positions.newest(forking)
     for thread, before in list(forking.items()):
-        where = threads.get(thread, [])
-        if where is not None and not any(sp <= before for _, sp in where[:1]):
+        where = there.get(thread)
+        if thread not in there or (where is not None and where[1] > before):
             del forking[thread]
     return bool(forking)
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Callable
 
@@ -54,6 +54,14 @@ def standing() -> dict[int, list[Position] | None]:
         return {one.num: switched_positions(one) for one in threads}
 
 
+def newest(wanted: Collection[int]) -> dict[int, Position | None]:
+    """Where these threads are, without what is further up their stacks; None for one that is running."""
+    if not wanted:
+        return {}
+    with same_thread():
+        return {one.num: switched_position(one) for one in inferiors.threads() if one.num in wanted}
+
+
 def busy() -> set[int]:
     """Addresses where a thread is, or goes on behind a signal handler: gdb may have a breakpoint of its own there, for
     that moment. (gdb's infrun.c: insert_hp_step_resume_breakpoint_at_frame.)"""
@@ -76,6 +84,14 @@ def switched_positions(thread: gdb.InferiorThread) -> list[Position] | None:
     except gdb.error:
         return None
     return positions_here()
+
+
+def switched_position(thread: gdb.InferiorThread) -> Position | None:
+    try:
+        thread.switch()
+    except gdb.error:
+        return None
+    return position_here()
 
 
 def position_here() -> Position | None:
