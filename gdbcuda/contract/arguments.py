@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gdbcuda import api
+from gdbcuda.contract.program import DEVICES
 from gdbcuda.ledger.effects import roles
 from gdbcuda.machine import abi
 
@@ -151,6 +152,8 @@ class ArgumentMaker:
         after = after.replace(self.address(TEXT_AT), self.address(TEXT_AT + WORD))  # a pointer shows that it is written
         if target is not None and target.kind == "char" and after:
             after = after[:-1] + b"\0"
+        if after == before and parameter.direction == OUT:
+            before = bytes(byte ^ 0xFF for byte in before)  # or nobody saw that it is not written
         return before, after
 
     def place(self, target: api.Type | None, before: bytes, after: bytes, direction: str) -> CallerMemory:
@@ -174,7 +177,7 @@ class ArgumentMaker:
         if kind.kind == "bool":
             return bytes([self.dice.randrange(2)])
         if is_device(kind, name):
-            return bytes(kind.size)
+            return to_bytes(self.dice.randrange(DEVICES), kind.size)
         if is_count(name):
             return self.count(kind.size)
         if self.is_of_memory and name.lower() in EXTENTS:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.contract.arguments import TEXT, TEXT_AT, WORD, Arguments
-from gdbcuda.contract.program import SEEN
+from gdbcuda.contract.program import DEVICES, DEVICES_OF_STANDIN, SEEN
 from gdbcuda.contract.showing_program import NEEDED, HookSurroundings, ShowingProgram
 from gdbcuda.contract.targets import LIBRARY_OF, LINKED
 from gdbcuda.machine import abi
@@ -59,7 +59,8 @@ def over_standin(text: str, symbol: str, title: str, around: HookSurroundings) -
     """The stand-in says on the standard error which calls have reached it, and the bytes of the arguments of one whose
     answer is prescribed. It is linked against the driver, as is the program of the case: RTLD_NEXT finds nothing else.
     """
-    runtime, seen = ([], []) if around.is_real else ([f"-l:{LIBRARY_OF['runtime']}"], [f"{SEEN}=/dev/stderr"])
+    seen = [] if around.is_real else [f"{DEVICES_OF_STANDIN}={DEVICES}", f"{SEEN}=/dev/stderr"]
+    runtime = [] if around.is_real else [f"-l:{LIBRARY_OF['runtime']}"]
     flags, environment = (*NEEDED, "-w", *runtime), (*around.settings, *seen)
     return ShowingProgram(text, symbol, (), environment, (around.hook,), flags).shown(title, around)
 

@@ -20,6 +20,7 @@ from gdbcuda.contract import patience
 from gdbcuda.contract.endings import Ended, Hung, crash, signal_name
 
 SEEN, ANSWER = "GDBCUDA_STANDIN_SEEN", "GDBCUDA_STANDIN_ANSWER"
+DEVICES_OF_STANDIN, DEVICES = "GDBCUDA_STANDIN_DEVICES", 2  # so many in the programs of the cases
 SEEN_IN_CASES = "GDBCUDA_CONTRACT_SEEN"  # where the program of a case has it
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 LONGEST = 1 << 22  # bytes of what a call has left behind
@@ -101,7 +102,7 @@ class Program:
 
     def environment(self, own: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in own.items() if not name.startswith(("LD_", "GDBCUDA_", "CUDA_"))}
-        seen = {SEEN: os.devnull, SEEN_IN_CASES: self.seen_path}
+        seen = {SEEN: os.devnull, SEEN_IN_CASES: self.seen_path, DEVICES_OF_STANDIN: str(DEVICES)}
         found = {**kept, **dict(self.start.settings), **seen, "LD_LIBRARY_PATH": self.libraries}
         if self.start.hook:
             found["LD_PRELOAD"] = self.start.hook

@@ -8,10 +8,9 @@ from gdbcuda import api
 from gdbcuda.contract.books import at_once, numbers
 from gdbcuda.contract.books.judging import more
 from gdbcuda.contract.books.numbers import Observed
-from gdbcuda.contract.books.playing import DEVICES_OF_STANDIN, Player
+from gdbcuda.contract.books.playing import Player
+from gdbcuda.contract.program import DEVICES, DEVICES_OF_STANDIN
 from gdbcuda.contract.registry import Broken
-
-DEVICES = 2
 
 
 def faults(player: Player, allocator: api.Function) -> Iterator[Broken]:

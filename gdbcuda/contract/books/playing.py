@@ -18,7 +18,7 @@ from gdbcuda.contract.books.steps import BooksStep
 from gdbcuda.contract.c_programs.building import Ran, Workshop, written
 from gdbcuda.contract.program import ANSWER, SEEN
 
-DEVICE_MEMORY, DEVICES_OF_STANDIN = "GDBCUDA_STANDIN_MEMORY", "GDBCUDA_STANDIN_DEVICES"
+DEVICE_MEMORY = "GDBCUDA_STANDIN_MEMORY"
 OUT_OF_MEMORY, INVALID = "02000000", "01000000"  # a CUresult, byte by byte
 ROOM = 0.75  # of the limit; the rest may be the hook library's own, or the context's
 
