@@ -159,7 +159,7 @@ def test_a_process_that_runs_is_watched_for_a_time(tmp_path: Path) -> None:
 @needs_strace
 @pytest.mark.parametrize(
     "words, told",
-    [((), "strace watches one of"), (("--", "no-such-program"), "no such program"), (("-p", "4194303"), "no process"),
+    [((), "strace watches one of"), (("--", "none"), "no such command in PATH"), (("-p", "4194303"), "no process"),
      (("--function", "cuInit", "--", "true"), "--function is for uprobes")],
 )  # fmt: skip
 def test_mistakes(tmp_path: Path, words: tuple[str, ...], told: str) -> None:

@@ -302,7 +302,7 @@ def mistakes() -> Iterator[tuple[tuple[str, ...], str]]:
     yield ("--function", "cuMemAloc", "--", "true"), "did you mean cuMemAlloc?"
     yield ("-p", "4194303"), "no process 4194303"
     yield ("--all-of", "/etc/passwd"), "/etc/passwd"
-    yield ("--", "no-such-program"), "no such program"
+    yield ("--", "no-such-program"), "there is no such command in PATH"
     yield ("--cgroup", "/no/such", "--", "true"), "/no/such"
 
 
