@@ -72,7 +72,7 @@ def why_missing(snapshot: ProcessSnapshot, request: Request) -> str:
     if not holders:
         return "no loaded object has it"
     scope = searched(snapshot, request) or []
-    holders.sort(key=lambda one: (one not in scope, snapshot.layers[one] not in ("driver", "runtime")))
+    holders.sort(key=lambda one: (snapshot.layers[one] not in ("driver", "runtime"), one not in scope))
     file = snapshot.file_of(holders[0]).rsplit("/", 1)[-1]
     if request.handle == RTLD_NEXT and holders[0] not in snapshot.objects.startup:
         return f"{file} has it, but was loaded by dlopen: RTLD_NEXT does not look there"
