@@ -17,7 +17,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def make(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", "-C", str(directory), *arguments], capture_output=True, text=True)
+    jobs = f"-j{len(os.sched_getaffinity(0))}"
+    return subprocess.run(["make", jobs, "-C", str(directory), *arguments], capture_output=True, text=True)
 
 
 def build_shim(*targets: str) -> Path:
