@@ -96,3 +96,16 @@ def test_code_of_other_names_is_recorded(placed: Scenario, compile_c, source: st
     assert sizes == ["67108864", "1073741825", "3221225472"], text
     assert re.search(r"by \d\d* jumps to the recorder in the process; (?!0)\d+ calls kept", text), text
     assert " by 0 jumps" not in text
+
+
+@pytest.mark.parametrize("when", ["before the run", "at a stop"])
+def test_a_breakpoint_among_the_first_bytes_is_told(placed: Scenario, compile_c, when: str) -> None:
+    """The manual says that cuda-log names the function: no call of it is recorded, and nobody would know why."""
+    hook = compile_c("libframe.so", NO_LINES, "-shared", "-O2", "-fpatchable-function-entry=8")
+    source = SEGV.replace("*(volatile int *)NULL = 1;", "")
+    program = compile_c("program", source, str(placed.shim / "standin/libcuda.so.1"))
+    inside = ("break *((long)&cuDeviceGet + 1) if $rsi == 77",)
+    words = ("cuda-log start --fast --in hook", "tbreak main", "RUN", *inside)
+    text = placed.run(program, *words, "continue" if when == "at a stop" else "RUN", "cuda-log", hook=hook)
+    assert "exited normally" in text and "0 calls kept" in text, text
+    assert "a breakpoint is among the first bytes, so that no jump fits there: cuDeviceGet." in text, text

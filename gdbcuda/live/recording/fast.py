@@ -20,6 +20,7 @@ from gdbcuda.rings import ring_layout
 from gdbcuda.text.sentences import counted, some
 
 MOST_NAMED = 4
+GAVE_WAY = "Calls are missing of functions where a breakpoint is among the first bytes, so that no jump fits there"
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 
 
@@ -99,3 +100,7 @@ def left_out(recorder: RingRecorder) -> Iterator[str]:
         which = "of each: " if len(those) > 1 else ""
         named = some(list(dict.fromkeys(those)), MOST_NAMED)
         yield f"Not recorded: {len(those)} of {total} functions ({which}{why}): {named}."
+    gave_way = [state.spots[at].symbol for state in recorder.at_work() for at, one in state.patches.items()
+                if one.gave_way and at in state.spots]  # fmt: skip
+    if gave_way:
+        yield f"{GAVE_WAY}: {some(list(dict.fromkeys(gave_way)), MOST_NAMED)}."

@@ -17,7 +17,8 @@ INT3 = 0xCC
 
 @dataclass
 class EntryPatch:
-    """``is_foreign``: somebody else has written there; ``has_run``: threads have run while the own bytes were there."""
+    """``is_foreign``: somebody else has written there; ``has_run``: threads have run while the own bytes were there;
+    ``gave_way``: they have, as a breakpoint is among the bytes of the jump."""
 
     address: int
     own: bytes
@@ -25,6 +26,7 @@ class EntryPatch:
     is_written: bool = False
     is_foreign: bool = False
     has_run: bool = True
+    gave_way: bool = False
 
     @property
     def inside(self) -> range:
@@ -35,6 +37,9 @@ class EntryPatch:
         """``taken``: where gdb may have breakpoints."""
         if self.change(memory, self.own, self.jump, self.address in taken):
             self.be_written()
+
+    def gives_way_to(self, taken: Set[int]) -> None:
+        self.gave_way |= not taken.isdisjoint(self.inside)
 
     def be_written(self) -> None:
         self.is_written, self.has_run = True, False

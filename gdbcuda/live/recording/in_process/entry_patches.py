@@ -36,6 +36,7 @@ def write_all(patches: Iterable[EntryPatch], taken: set[int], is_stepped: bool =
         write_here(memory, free, taken, is_stepped)
     for one in waiting:
         one.has_run = not one.is_written
+        one.gives_way_to(taken)
 
 
 def write_here(memory: process.RawMemory, free: Sequence[EntryPatch], taken: set[int], is_stepped: bool) -> None:
@@ -63,6 +64,9 @@ def where_they_stand(memory: process.RawMemory, wanted: set[int]) -> raw_stacks.
 
 def write_fresh(patches: Iterable[EntryPatch], taken: set[int]) -> None:
     """Of an object that has just been loaded: no thread is in it."""
+    patches = list(patches)
+    for one in patches:
+        one.gives_way_to(taken)
     free = [one for one in patches if taken.isdisjoint(one.inside) and not are_kept_out()]
     memory = process.writable_memory()
     if isinstance(memory, process.FarMemory):
