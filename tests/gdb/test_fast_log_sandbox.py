@@ -146,3 +146,35 @@ def test_a_core_file_says_what_was_not_noted(local: Scenario, compile_c, tmp_pat
     local.run(program, *words, hook=hook, arguments=("strict",))
     text = local.run(program, f"core-file {core}", "cuda-log show", hook=hook)
     assert "gdbcuda: 100 calls were made where the program may read no clock (strict seccomp).\n" in text, text
+
+
+CLONES = """
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+static int ends(void *nothing) { _exit(0); }
+static void beside(int by_syscall)
+{
+    static void *stack[1 << 13];
+    void **top = stack + (1 << 13) - 1;
+    *top = ends; /* there the child returns to */
+    if (by_syscall)
+        syscall(SYS_clone, CLONE_VM | SIGCHLD, top, 0, 0, 0);
+    else
+        clone(ends, top, CLONE_VM | SIGCHLD, 0);
+    wait(0);
+}
+int main(int count, char **words)
+"""
+
+
+@pytest.mark.parametrize("how", ["filter", "call"])
+def test_behind_a_child_that_shares_the_memory(local: Scenario, compile_c, tmp_path: Path, how: str) -> None:
+    """gdb takes its breakpoints out of both: nobody saw the program confine itself, and it died of the recorder."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    source = no_process_vm_readv(CONFINES).replace("int main(int count, char **words)", CLONES)
+    source = source.replace("    char *name", "    beside(words[1][0] == 'c');\n    char *name")
+    program = compile_c("program", source, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = local.run(program, FAST, "RUN", "cuda-log", hook=hook, arguments=(how,))
+    assert "exited with code 07" in text, text
+    assert "are not recorded: the program makes a child that shares its memory (clone, CLONE_VM)" in text, text

@@ -55,7 +55,12 @@ def shares_by_syscall(number: int, first: int, second: int) -> bool:
     return number in (SYS_VFORK, SYS_CLONE3) or (number == SYS_CLONE and shares_memory(0, 0, first))
 
 
+def shares_and_runs_on_by_syscall(number: int, first: int, second: int) -> bool:
+    return number == SYS_CLONE3 or (number == SYS_CLONE and shares_and_runs_on(0, 0, first))
+
+
 SHARING_WAYS: dict[str, Wanted] = {"clone": shares_and_runs_on}
+ALL_SHARING_WAYS: dict[str, Wanted] = {**SHARING_WAYS, "syscall": shares_and_runs_on_by_syscall}
 WAYS_BEFORE_13: dict[str, Wanted] = {
     **dict.fromkeys(("vfork", "posix_spawn", "posix_spawnp", "system", "popen"), always),
     "clone": shares_memory, "syscall": shares_by_syscall,

@@ -1,7 +1,9 @@
 """A program that confines itself with seccomp would be ended for a system call of the recorder's: it makes none then.
 
 Where the program makes the call past libc, gdb looks on at that instruction. Many calls come by some such instructions,
-for each of which the program would wait: after so many of them the recorder is careful without having seen one.
+for each of which the program would wait: after so many of them the recorder is careful without having seen one. So it
+is from the first child on that shares the program's memory: gdb takes its breakpoints out of both, and would look on no
+more. (gdb's infrun.c: follow_fork_inferior.)
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
-from gdbcuda.live.guard import libc_calls
+from gdbcuda.live.guard import forks, libc_calls
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.guarding import own_syscalls, seccomp
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
@@ -20,6 +22,7 @@ from gdbcuda.rings.ring_layout import NO_TICKS
 
 MOST_LOOKS = 200
 MOST_WATCHED = 32  # instructions of an object
+SHARES = "the program makes a child that shares its memory (clone, CLONE_VM), and gdb would not see it confine itself"
 
 
 def look_out(state: RingProcess) -> None:
@@ -28,6 +31,7 @@ def look_out(state: RingProcess) -> None:
     if state.watches is not None and not process.catches_sigtrap():
         state.watches += libc_calls.watches(seccomp.WAYS, state.confine)
         state.watches += libc_calls.watches(seccomp.WITHOUT_TICKS, lambda: state.confine(NO_TICKS))
+        state.watches += libc_calls.watches(forks.ALL_SHARING_WAYS, lambda: be_careful(state, SHARES))
     look_out_past_libc(state)
 
 
@@ -63,6 +67,8 @@ class SystemCall(Watch):
                 self.state.confine(NO_TICKS)
             elif seccomp.by_syscall(*words):
                 self.state.confine()
+            elif forks.shares_and_runs_on_by_syscall(*words):
+                be_careful(self.state, SHARES)
             else:
                 self.count()
 
