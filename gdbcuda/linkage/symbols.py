@@ -7,11 +7,11 @@ undefined ones are, which come first; definitions are looked up by name, the loa
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 from gdbcuda.linkage.dynamic import LoadedDynamic
-from gdbcuda.linkage.image import DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, STT_GNU_IFUNC, STT_TLS, SYMBOL, gnu_hash
+from gdbcuda.linkage.image import DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, STT_GNU_IFUNC, STT_TLS, SYMBOL
 from gdbcuda.linkage.kept_answers import by_names
 from gdbcuda.linkage.versions import LoadedVersions
 
@@ -32,15 +32,6 @@ class Definition(NamedTuple):
     default: bool
     number: int
     is_indirect: bool = False
-
-
-@lru_cache(maxsize=16)  # each object is asked for the same names
-def by_hash(names: frozenset[str]) -> dict[int, list[str]]:
-    """As the table has hashes: their lowest bit says where a chain ends."""
-    found: dict[int, list[str]] = {}
-    for name in names:
-        found.setdefault(gnu_hash(name) | 1, []).append(name)
-    return found
 
 
 def is_definition(entry: Entry) -> bool:
@@ -120,18 +111,8 @@ class Symbols:
     @by_names
     def defined(self, names: Set[str]) -> dict[str, list[Definition]]:
         """Those of the names that the object exports."""
-        known = self._hashed(frozenset(names))
+        known = names if self.is_large else names & self._all.keys()
         return {name: found for name, found in ((name, self.find(name)) for name in known) if found}
-
-    def _hashed(self, names: frozenset[str]) -> list[str]:
-        """Those whose hashes the object has: few objects export any name that is asked for, which one read says."""
-        table, (first, last) = self.dynamic.address(DT_GNU_HASH), self.extent
-        if not table:
-            return [*names] if self.is_large else [*(names & self._all.keys())]
-        buckets, _, bloom, _ = self.dynamic.words(table, 4)
-        hashes = self.dynamic.words(table + 16 + 8 * bloom + 4 * buckets, max(last - first, 0))
-        wanted = by_hash(names)
-        return [name for found in wanted.keys() & {one | 1 for one in hashes} for name in wanted[found]]
 
     def exported(self, names: Set[str]) -> frozenset[str]:
         """Those of the names that the object exports, and no more about them. Few are looked up, many read at once."""

@@ -142,14 +142,6 @@ def test_a_large_object_is_searched_by_name(lazy: tuple, monkeypatch: pytest.Mon
     assert Linkage(outer.image).slots(NAMES) == outer.slots(NAMES)
 
 
-def test_symbols_of_an_object_that_exports_no_such_name_are_not_read() -> None:
-    fresh = next(one for one in own_objects().all if one.dynamic.soname == "libc.so.6").symbols
-    assert fresh.defined({"cuInit", "nvmlInit_v2"}) == {} and "_all" not in vars(fresh)
-    found = fresh.defined({"cuInit", "memcpy", "malloc"})
-    assert "_all" not in vars(fresh)
-    assert found == {name: fresh._all[name] for name in ("memcpy", "malloc")}
-
-
 def test_only_the_old_hash_table(tmp_path: Path) -> None:
     _, outer = build(tmp_path, "-Wl,--hash-style=sysv")
     ctypes.CDLL(outer)

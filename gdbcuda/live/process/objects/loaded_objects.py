@@ -119,25 +119,12 @@ def loader_name(found: str) -> str:
     return same[0] if same else found
 
 
+@until_objects_change
 def objfile_of(file: str) -> gdb.Objfile | None:
     """What gdb has read of the object with that name (the loader's, or the program's file name)."""
-    exact = objfiles()
-    return exact[file] if file in exact else objfiles_found_elsewhere().get(file)
-
-
-@until_objects_change  # each load is a reason to ask for all objects
-def objfiles() -> dict[str, gdb.Objfile]:
-    """The first of each name, as gdb has found it."""
-    known = [(strip_prefix(one.filename), one) for one in gdb.objfiles() if one.filename and one.owner is None]
-    return dict(reversed(known))
-
-
-@until_objects_change
-def objfiles_found_elsewhere() -> dict[str, gdb.Objfile]:
-    """The first of each name of the loader's that gdb has another name for."""
-    names = set(shared_objects())
-    known = [(loader_name(name), one) for name, one in objfiles().items() if name not in names]
-    return dict(reversed(known))
+    known = [(one, strip_prefix(one.filename)) for one in gdb.objfiles() if one.filename and one.owner is None]
+    exact = [one for one, name in known if name == file]
+    return next(iter(exact or [one for one, name in known if loader_name(name) == file]), None)
 
 
 def is_file_of(found: str, name: str) -> bool:
