@@ -228,7 +228,7 @@ def test_a_new_hook_hides_nothing_behind_it(played: tuple[Installed, str], tmp_p
     ("arguments", "problem"),
     [
         (["taken"], "taken is not empty: name a new folder"),
-        (["taken/file"], "taken/file: File exists"),
+        (["taken/file"], "cannot write into taken/file: file exists"),
         (["new", "--name", "a b"], "liba b.so is no name for a library; give one with --name: letters, digits, _ + -"),
         (["cuda"], "libcuda.so is the name of another library, of CUDA or the system; give one with --name"),
     ],
