@@ -106,13 +106,14 @@ def never(found: Coverage, is_all: bool) -> str:
 
 
 def data(found: Coverage) -> dict[str, Any]:
+    past = found.past
     return {
         "hook": found.hook.path, "hooked": len(found.hooked), "reached": len(found.calls),
         "unentered": dict(found.unentered),
         "families": [one._asdict() for one in found.families()],
         "functions": [
             {"function": name, "calls": found.count_of(name), "ways": found.ways([name]), "own": found.own[name],
-             "past": dict(found.past.get(name, {})), "source": source(found, name)}
+             "past": dict(past.get(name, {})), "source": source(found, name)}
             for name in sorted(found.hooked, key=suffix_order)
         ],
     }  # fmt: skip

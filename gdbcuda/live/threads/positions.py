@@ -59,7 +59,8 @@ def newest(wanted: Collection[int]) -> dict[int, Position | None]:
     if not wanted:
         return {}
     with same_thread():
-        return {one.num: switched_position(one) for one in inferiors.threads() if one.num in wanted}
+        return {one.num: position_here() if is_switched(one) else None
+                for one in inferiors.threads() if one.num in wanted}  # fmt: skip
 
 
 def busy() -> set[int]:
@@ -79,19 +80,16 @@ def positions(thread: int) -> list[Position] | None:
 
 
 def switched_positions(thread: gdb.InferiorThread) -> list[Position] | None:
+    return positions_here() if is_switched(thread) else None
+
+
+def is_switched(thread: gdb.InferiorThread) -> bool:
+    """False where it is running."""
     try:
         thread.switch()
     except gdb.error:
-        return None
-    return positions_here()
-
-
-def switched_position(thread: gdb.InferiorThread) -> Position | None:
-    try:
-        thread.switch()
-    except gdb.error:
-        return None
-    return position_here()
+        return False
+    return True
 
 
 def position_here() -> Position | None:

@@ -19,6 +19,8 @@ from gdbcuda.live.host import inferiors
 DEEPEST = 1 << 18  # bytes of a stack that are looked at
 FAR_PIECE = 1 << 12  # over a link: most stacks are short
 PAGE = 1 << 12
+OVER = ("Z", "X")  # as the first thread is where others go on without it
+STANDING = ("t", *OVER)
 
 
 @dataclass
@@ -58,12 +60,17 @@ def threads() -> Iterable[int]:
 
 def position(thread: int) -> tuple[int, int] | None:
     """(pc, stack pointer) of a thread that stands still."""
-    if not process.is_remote():  # the first thread is over where others go on without it; who sleeps may wake up
-        state = process.of_thread(thread, "stat").rpartition(")")[2].split()[:1]
-        if state != ["t"]:
-            return (0, 0) if state in (["Z"], ["X"]) else None
+    if not process.is_remote() and state(thread) not in STANDING:  # who sleeps may wake up
+        return None
     fields = process.of_thread(thread, "syscall").split()
-    return (int(fields[-1], 16), int(fields[-2], 16)) if len(fields) >= 3 else None  # "running"
+    if len(fields) < 3:  # "running"
+        return (0, 0) if state(thread) in OVER else None
+    return int(fields[-1], 16), int(fields[-2], 16)
+
+
+def state(thread: int) -> str:
+    """One letter; "" where nobody can tell."""
+    return process.of_thread(thread, "stat").rpartition(")")[2][1:2]
 
 
 def words(memory: process.WritableMemory, stack: int) -> tuple[int, ...]:

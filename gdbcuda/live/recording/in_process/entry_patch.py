@@ -38,9 +38,6 @@ class EntryPatch:
         if self.change(memory, self.own, self.jump, self.address in taken):
             self.be_written()
 
-    def gives_way_to(self, taken: Set[int]) -> None:
-        self.gave_way |= not taken.isdisjoint(self.inside)
-
     def be_written(self) -> None:
         self.is_written, self.has_run = True, False
         process.PATCHED()[self.address] = self.own
@@ -66,7 +63,7 @@ class EntryPatch:
                 write_with_gdb(memory, self.address, after)
             else:
                 self.is_foreign = True
-        except (Unreadable, gdb.error):
+        except Unreadable:
             self.is_foreign = True
         return not self.is_foreign
 

@@ -26,9 +26,13 @@ MOST_LOOKS, LOOKS_APART = 20, 0.005  # seconds
 
 def write_all(patches: Iterable[EntryPatch], taken: set[int], is_stepped: bool = True) -> None:
     """The process is about to go on, or has a new thread. ``taken``: addresses of breakpoints, and of bytes that others
-    replace; ``is_stepped``: the user may step a thread that stands at an entry."""
+    replace; ``is_stepped``: the user may step a thread that stands at an entry.
+
+    At a new thread's event gdb has none selected. It cannot write then, but changes what it keeps below a breakpoint
+    all the same. (gdb's thread.c: set_running; breakpoint.c: one_breakpoint_xfer_memory.)"""
+    can_gdb_write = inferiors.selected_thread() is not None
     waiting = [one for one in patches if not one.is_written and not one.is_foreign]
-    free = [one for one in waiting if taken.isdisjoint(one.inside) and can_be_written(one, taken)]
+    free = [one for one in free_of(waiting, taken) if can_gdb_write or one.address not in taken]
     memory = process.writable_memory()
     if isinstance(memory, process.FarMemory):
         far_patches.write(memory, free, far_patches.standing(memory, free, is_stepped))
@@ -36,7 +40,6 @@ def write_all(patches: Iterable[EntryPatch], taken: set[int], is_stepped: bool =
         write_here(memory, free, taken, is_stepped)
     for one in waiting:
         one.has_run = not one.is_written
-        one.gives_way_to(taken)
 
 
 def write_here(memory: process.RawMemory, free: Sequence[EntryPatch], taken: set[int], is_stepped: bool) -> None:
@@ -46,10 +49,14 @@ def write_here(memory: process.RawMemory, free: Sequence[EntryPatch], taken: set
             one.write(memory, taken)
 
 
-def can_be_written(patch: EntryPatch, taken: set[int]) -> bool:
-    """At a new thread's event gdb has none selected. It cannot write then, but changes what it keeps below a breakpoint
-    all the same. (gdb's thread.c: set_running; breakpoint.c: one_breakpoint_xfer_memory.)"""
-    return not are_kept_out() and (patch.address not in taken or inferiors.selected_thread() is not None)
+def free_of(patches: Iterable[EntryPatch], taken: set[int]) -> list[EntryPatch]:
+    """Those whose jump no breakpoint is within. The others know that calls of theirs are missing."""
+    found = []
+    for one in patches:
+        is_free = taken.isdisjoint(one.inside)
+        one.gave_way |= not is_free
+        found += [one] * is_free
+    return [] if are_kept_out() else found
 
 
 def where_they_stand(memory: process.RawMemory, wanted: set[int]) -> raw_stacks.WhereThreadsAre | None:
@@ -64,10 +71,7 @@ def where_they_stand(memory: process.RawMemory, wanted: set[int]) -> raw_stacks.
 
 def write_fresh(patches: Iterable[EntryPatch], taken: set[int]) -> None:
     """Of an object that has just been loaded: no thread is in it."""
-    patches = list(patches)
-    for one in patches:
-        one.gives_way_to(taken)
-    free = [one for one in patches if taken.isdisjoint(one.inside) and not are_kept_out()]
+    free = free_of(patches, taken)
     memory = process.writable_memory()
     if isinstance(memory, process.FarMemory):
         far_patches.write(memory, free)
