@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 import re
+from pathlib import Path
 
 import pytest
+from guard_programs import HOOK
 from scenario import Scenario
+from test_guard import ON
+from test_shown_calls import MANY
 
 
 def test_survives_a_second_run_with_a_return_breakpoint(local: Scenario) -> None:
@@ -53,6 +58,18 @@ def test_deleting_ends_the_wait_of_calls_that_are_open(scenario: Scenario, delet
     text = scenario.run("test_alloc", *words)
     assert "Breakpoint 3  driver" in text
     assert re.findall(r"^Breakpoint (\d+)  hook .* = CUDA_SUCCESS", text, re.MULTILINE) == stops
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
+def test_deleted_while_its_calls_go_on(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """No prompt comes before the next call returns there: nobody waits for it, so that the place falls silent. The
+    guard keeps what gdb has in the process there at stops too."""
+    hook = compile_c("libguardhook.so", HOOK, "-shared")
+    program = compile_c("program", MANY, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}")
+    never, returns = "cuda-break cuMemAlloc if bytesize >= 4T", "cuda-break cuMemAlloc --on return if bytesize >= 1T"
+    after = ("delete 2", "tbreak half", "continue", "continue")
+    text = local.run(program, ON, never, returns, "RUN", *after, hook=hook)
+    assert "returned to app ask()" in text and "exited normally" in text, text
 
 
 def test_commands_run_where_the_calls_return(local: Scenario) -> None:

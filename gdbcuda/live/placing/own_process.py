@@ -80,6 +80,8 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
             children.take_out(placed.address, since)
     if placed is not None and breakpoint.enabled:
         silence.wake(placed.address)
+    elif placed is not None:
+        silence.forget(placed.address, placed.inferior)
     if placed is None or not CAN_CONFINE:
         return
     for place in breakpoint.locations:
@@ -93,6 +95,8 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     gone = _placed.pop(breakpoint.number, None)
+    if gone is not None:
+        silence.forget(gone.address, gone.inferior)
     if gone is not None and (gone.since is not None or not process.is_remote()):
         children.take_out(gone.address, -1 if gone.since is None else gone.since)
     if isinstance(breakpoint, Internal) and breakpoint.sees_all_calls:

@@ -13,7 +13,7 @@ from typing import Callable
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
-from gdbcuda.live.host import breakpoint_table, gdb_cli
+from gdbcuda.live.host import breakpoint_table, gdb_cli, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import inserted
 from gdbcuda.live.threads import standstill
@@ -47,6 +47,13 @@ def wake(address: int) -> None:
         SILENT().discard(address)
         if inserted.now() and not any(ask() for ask in ARE_OUT):
             put(address, is_met=True)
+
+
+def forget(address: int, number: int) -> None:
+    """gdb has none of ours there any more, in the inferior of that number: what would be woken is nobody's int3."""
+    inferior = inferiors.numbered(number)
+    if inferior is not None:
+        SILENT.of(inferior).discard(address)
 
 
 def wake_all() -> None:
