@@ -109,3 +109,21 @@ def test_a_breakpoint_among_the_first_bytes_is_told(placed: Scenario, compile_c,
     text = placed.run(program, *words, "continue" if when == "at a stop" else "RUN", "cuda-log", hook=hook)
     assert "exited normally" in text and "0 calls kept" in text, text
     assert "a breakpoint is among the first bytes, so that no jump fits there: cuDeviceGet." in text, text
+
+
+IN_TRAMPOLINE = """python
+from gdbcuda.live.guarding.by_process import PROCESSES
+(guard,) = PROCESSES().guards.values()
+gdb.execute(f"tbreak *{guard.trampoline.address:#x}")
+end
+"""
+
+
+def test_a_call_in_the_trampoline_of_a_guard_that_is_made_again_and_deleted(local: Scenario, tmp_path: Path) -> None:
+    """From there it comes to the recorder, which sends it on to what the newest trampoline of the function has."""
+    (tmp_path / "stop.gdb").write_text(IN_TRAMPOLINE)
+    begin = ("cuda-break cuMemAlloc if bytesize > 1T", "cuda-log start --fast cuMemAlloc", "tbreak main", "RUN")
+    gone = ("set cuda-guard off", "set cuda-guard auto", "info symbol $pc", "delete 1", "continue")
+    text = local.run("test_alloc", *begin, f"source {tmp_path}/stop.gdb", "continue", *gone, "cuda-log")
+    assert "gdbcuda_guards_v1 + " in text, text
+    assert "exited normally" in text and re.search("; [1-9]\\d* calls kept", text), text

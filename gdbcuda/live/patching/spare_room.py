@@ -24,12 +24,14 @@ MOST_TRIES = 64
 @dataclass(frozen=True)
 class Leftover:
     """Of a guard that is gone: what is there, what belongs there, and where an island leads to. ``calls_out``: a thread
-    may be in what has been called from there."""
+    may be in what has been called from there. ``is_recorded``: it leads to the recorder, and that to the newest of the
+    function's, or to this one."""
 
     ours: bytes
     own: bytes
     leads_to: int | None = None
     calls_out: bool = False
+    is_recorded: bool = False
 
 
 @dataclass

@@ -162,7 +162,7 @@ def take_back(island: Island | None, made: trampoline.Trampoline) -> None:
     if made.is_returned_to:
         ROOM().kept[made.address] = made
     else:
-        left[made.address] = Leftover(made.raw, bytes(len(made.raw)))
+        left[made.address] = Leftover(made.raw, bytes(len(made.raw)), is_recorded=made.is_recorded)
     if island is not None:
         left[island[0]] = Leftover(jump(island[0], made.address), island[1], made.address)
 
@@ -177,11 +177,9 @@ def clean() -> None:
     is_on_its_way = any(process.in_own_code(pc) and not agent.is_inside(pc) for pc in where)  # from the recorder
     if positions.UNKNOWN[0] in where or is_on_its_way:
         return
-    where += returning_to(room.left)
-    busy = {at for at, one in room.left.items() if any(at <= pc < at + len(one.own) for pc in where)}
-    needed = busy | {room.left[at].leads_to for at in busy}
+    stays = needed(room.left, [*where, *returning_to(room.left)])
     for address, one in list(room.left.items()):
-        if address not in needed:
+        if address not in stays:
             del room.left[address]
             room.taken.pop(address, None)
             process.PATCHED().pop(address)
@@ -189,6 +187,16 @@ def clean() -> None:
                 if process.InferiorMemory().read(address, len(one.ours)) == one.ours:
                     detours.write(address, one.own)
                     agent.take_back(room.tables.pop(address, {}))
+
+
+def needed(left: Mapping[int, Leftover], where: Iterable[int]) -> set[int]:
+    """Those in which threads are, and those to which they will come from there."""
+    places = list(where)
+    found = {at for at, one in left.items() if any(at <= pc < at + len(one.own) for pc in places)}
+    found |= {to for to in left if any(left[at].leads_to == to for at in found)}
+    if any(left[at].is_recorded for at in found):
+        found |= {at for at, one in left.items() if one.is_recorded}
+    return found
 
 
 def returning_to(left: Mapping[int, Leftover]) -> Iterable[int]:
