@@ -8,6 +8,7 @@ from gdbcuda.memory import PAGE
 
 ALIGN = 16
 LOWEST = 1 << 20  # nothing is put below
+HEAP_ROOM = 1 << 36  # bytes that stay free above the heap
 STACK_ROOM = 1 << 24  # bytes that stay free below a stack that has grown to its limit
 Range = tuple[int, int]  # addresses, the second one is behind the end
 
@@ -39,11 +40,13 @@ def gaps(segments: Iterable[Range], size: int, near: int, reach: int) -> list[in
 
 def between(mapped: Iterable[tuple[int, int, str]], size: int, stack_limit: int | None) -> Iterator[int]:
     """Both ends of each gap between what is mapped (start, end, name), a page away from that. The heap grows up and the
-    stack down, so far as ``stack_limit``, None for any: there they find nothing. (proc(5): /proc/PID/maps)"""
+    stack down, so far as ``stack_limit``, None for any: there they find nothing. What is mapped last is as a rule at
+    the upper end of the heap's gap. (proc(5): /proc/PID/maps)"""
     below, name_below = LOWEST, ""
     for start, end, name in sorted(mapped):
         low, high = below + PAGE, start - size - PAGE
         keeps = start if name != "[stack]" else 0 if stack_limit is None else start - stack_limit - STACK_ROOM
-        if name_below != "[heap]":
-            yield from (at for at in dict.fromkeys((low, high)) if low <= at <= high and at + size < keeps)
+        low += HEAP_ROOM if name_below == "[heap]" else 0
+        ends = (high,) if name_below == "[heap]" else dict.fromkeys((low, high))
+        yield from (at for at in ends if low <= at <= high and at + size < keeps)
         below, name_below = max(below, end), name

@@ -92,3 +92,33 @@ def test_a_debugger_that_stays_and_a_library_that_comes_later(local: Scenario, w
     assert abs(counted["cuMemAlloc_v2"] - counted["cuMemFree_v2"]) <= 1, text  # recorded since a call of one of them
     assert "Not recorded" not in text, text
     program.goes_on()
+
+
+# Other things lie above it, and the heap is all that is below.
+LAST = """
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int cuInit(unsigned);
+static void take(unsigned long size) {
+    if (mmap(0, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED) exit(3);
+}
+int main(void) {
+    cuInit(0);
+    take(6ul << 30);
+    for (int i = 0; i < 400; i++) take(1 << 16);
+    int (*init)(void) = dlsym(dlopen("libnvidia-ml.so.1", RTLD_NOW), "nvmlInit_v2");
+    init();
+    kill(getpid(), SIGKILL);
+}
+"""
+
+
+def test_the_folder_has_the_names_of_what_lies_far_away(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """gdb's next look comes too late."""
+    program = compile_c("last", LAST, f"-L{local.shim}/standin", "-l:libcuda.so.1")
+    text = local.run(program, f"cuda-log start --fast --keep {tmp_path / 'kept'}", "RUN", "cuda-log", hook=None)
+    assert "SIGKILL" in text and "Not recorded" not in text, text
+    assert [one["name"] for one in calls(tmp_path / "kept")] == ["cuInit", "nvmlInit_v2"]

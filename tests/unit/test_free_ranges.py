@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gdbcuda.machine.free_ranges import between, fit, gaps
+from gdbcuda.machine.free_ranges import HEAP_ROOM, between, fit, gaps
 
 START, END = 0x1008, 0x1100
 
@@ -54,6 +54,8 @@ M = 1 << 20
         ([(M, 2 * M, "a"), (2 * M + 3 * 4096, 3 * M, "b")], [2 * M + 4096]),
         ([(M, 2 * M, "a"), (2 * M + 2 * 4096, 3 * M, "b")], []),
         ([(M, 2 * M, "[heap]"), (3 * M, 4 * M, "b")], []),
+        ([(M, 2 * M, "[heap]"), (2 * M + HEAP_ROOM, 4 * M + HEAP_ROOM, "b")], []),
+        ([(M, 2 * M, "[heap]"), (3 * M + HEAP_ROOM, 4 * M + HEAP_ROOM, "b")], [3 * M + HEAP_ROOM - 8192]),
         ([(M, 2 * M, "a"), (64 * M, 65 * M, "[stack]")], [2 * M + 4096]),
         ([(M, 2 * M, "a"), (26 * M, 65 * M, "[stack]")], []),
     ],

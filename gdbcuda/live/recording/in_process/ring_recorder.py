@@ -142,13 +142,14 @@ class RingRecorder(LogNotes):
         if state.watches is not None:
             sandboxes.look_out_past_libc(state)
         self.write_fresh()
-        if state.patches and not process.is_remote():  # nobody may stop it any more, and a core file has what it knows
-            kept_folder.tell(state)
         if state.far and state.reader is not None and not seccomp.is_confined():
             near_pages.send_for(state, self.write_fresh)
 
     def write_fresh(self) -> None:
+        """Nobody may stop the process any more, and what its folder or core file has of its calls is what it knows."""
         state = self.processes()
+        if state.patches and not process.is_remote():
+            kept_folder.tell(state)
         entry_patches.write_fresh(state.fresh, taken_bytes.now())
         state.fresh.clear()
 
