@@ -5,7 +5,7 @@ from __future__ import annotations
 from gdbcuda.api.functions import STREAM_SUFFIXES, Function, Parameter, base_name
 from gdbcuda.api.table import ProcVersion, Table
 from gdbcuda.api.types import Enum, Field, Type
-from gdbcuda.api.versions import load, stored_versions
+from gdbcuda.api.versions import load, load_all, stored_versions
 
 __all__ = [
     "CUDA_VERSIONS",
@@ -20,6 +20,7 @@ __all__ = [
     "Type",
     "base_name",
     "load",
+    "load_all",
 ]
 
 CUDA_VERSIONS: tuple[str, ...]  # those in the table, oldest first

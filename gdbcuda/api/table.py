@@ -13,7 +13,7 @@ where the versions differ:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Callable, Generic, NamedTuple, TypeVar
@@ -66,19 +66,31 @@ class Lazy(Mapping[str, T], Generic[T]):
 
 
 class Table:
-    """Everything that is known about one CUDA and one NVML version. Make it with `api.load`."""
+    """Everything that is known about one CUDA and one NVML version. Make it with `api.load`.
 
-    def __init__(self, data: Mapping[str, Any], cuda: str, nvml: str, notes: ApiNotes) -> None:
+    ``older``: of each library the versions whose functions are known as well, the newest first; a function or type that
+    several have is the newest one's."""
+
+    def __init__(self, data: Mapping[str, Any], cuda: str, nvml: str, notes: ApiNotes,
+                 older: Mapping[str, Sequence[str]] | None = None) -> None:  # fmt: skip
         self.cuda, self.nvml = cuda, nvml
-        self._data, self._notes = data, notes
-        self.types = Types({**self.section("types", "cuda"), **self.section("types", "nvml")})
+        self._data, self._notes, self._older = data, notes, older or {}
+        self.types = Types({**self._with_older("types", "cuda"), **self._with_older("types", "nvml")})
         self.functions: Mapping[str, Function] = self._functions(FUNCTION_SECTIONS)
         # OpenGL, EGL and VDPAU interop, and what nvcc's start-up code calls (__cudaRegisterFatBinary …)
         self.extras: Mapping[str, Function] = self._functions(EXTRA_SECTIONS)
 
     def section(self, name: str, library: str) -> dict[str, str]:
         """The texts of the chosen version; empty where the library has no such section."""
-        version = self.cuda if library == "cuda" else self.nvml
+        return self._section(name, library, self.cuda if library == "cuda" else self.nvml)
+
+    def _with_older(self, name: str, library: str) -> dict[str, str]:
+        found = self.section(name, library)
+        for version in self._older.get(library, ()):
+            found = {**self._section(name, library, version), **found}
+        return found
+
+    def _section(self, name: str, library: str, version: str) -> dict[str, str]:
         entries: Mapping[str, Any] = self._data[library].get(name, {})
         found = {}
         for key, text in entries.items():
@@ -91,7 +103,7 @@ class Table:
     def _functions(self, sections: Mapping[str, str]) -> Lazy[Function]:
         texts, apis = {}, {}
         for section, api in sections.items():
-            entries = self.section(section, "nvml" if api == "nvml" else "cuda")
+            entries = self._with_older(section, "nvml" if api == "nvml" else "cuda")
             texts.update(entries)
             apis.update(dict.fromkeys(entries, api))
         return Lazy(texts, lambda symbol, text: Function(symbol, apis[symbol], text, self.types, self._notes))

@@ -43,6 +43,15 @@ def _load(cuda: str, nvml: str) -> Table:
     return Table(data, cuda, nvml, notes)
 
 
+@cache
+def load_all() -> Table:
+    """The newest table with the functions that older versions have and it has not: for those who do not know yet which
+    version they will meet, or meet a driver that is newer than the runtime."""
+    (*cuda_before, cuda), (*nvml_before, nvml) = stored_versions("cuda"), stored_versions("nvml")
+    data, notes = read_table()
+    return Table(data, cuda, nvml, notes, {"cuda": cuda_before[::-1], "nvml": nvml_before[::-1]})
+
+
 def choose(wanted: Version, stored: tuple[str, ...]) -> str:
     if wanted is None:
         return stored[-1]

@@ -26,7 +26,7 @@ class HookFile:
     @cached_property
     def entries(self) -> Mapping[str, int]:
         """By symbol the address in the file, of each API function that it exports."""
-        known = api.load().symbols
+        known = api.load_all().symbols
         return {name: one.value for name, one in self.file.exported.items() if name in known and one.is_function}
 
     @cached_property

@@ -21,5 +21,5 @@ def makes_work(function: api.Function) -> bool:
 
 def names_work(name: str) -> bool:
     """The same of a name in a log."""
-    function = api.load().function(name)
+    function = api.load_all().function(name)
     return function is not None and makes_work(function)

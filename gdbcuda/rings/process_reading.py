@@ -101,7 +101,7 @@ class ProcessReading:
     def known(self) -> dict[int, RecordedFunction]:
         found = {}
         for number, one in self.process.functions.items():
-            function = self.table.function(one.name) or api.load().function(one.name)
+            function = self.table.function(one.name) or api.load_all().function(one.name)
             file = os.path.basename(one.object.file) if one.object is not None else ""
             if function is not None:
                 found[number] = RecordedFunction(function, self.layer(function, one), file)

@@ -51,7 +51,7 @@ def symbols(wanted: WrapOptions) -> list[str]:
     """In the order in which they were named, each once."""
     from gdbcuda import api  # --help does without
 
-    table = api.load()
+    table = api.load_all()
     if wanted.all == bool(wanted.function):
         raise UserError("name functions or --all, for example: " + _EXAMPLES[0])
     if wanted.all:

@@ -38,7 +38,7 @@ name:
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for name in api.load().functions:
+    for name in api.load_all().functions:
         (folder / f"{name}.s").write_text(WRAPPER.format(name=name))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import log_files
 import pytest
 from launching import LAUNCH, compile_launching
+from of_two_versions import OF_ONE_VERSION, compile_older
 from scenario import GDB, Scenario
 from test_log import KINDS, START, WITHOUT_AVX512, by_thread, calls_of_sample
 
@@ -288,3 +289,12 @@ def test_a_launch_is_recorded_as_by_stops(shim: Path, tmp_path: Path) -> None:
         Scenario(shim).run(program, f"cuda-log start {how} --in runtime --to {to}", "RUN")
     assert [row[4] for row in told(fast)] == LAUNCH
     assert [row[:8] for row in told(fast)] == [row[:8] for row in told(stops)]
+
+
+@pytest.mark.parametrize("how", ["", "--fast"])
+def test_functions_that_only_one_of_two_versions_has(shim: Path, tmp_path: Path, how: str) -> None:
+    """What to record is said before anybody knows which runtime the program has."""
+    program, log = compile_older(shim, tmp_path), tmp_path / "log"
+    text = Scenario(shim).run(program, f"cuda-log start {how} --to {log}", "RUN")
+    called = [row[4] for row in told(log) if row[5] == 0]
+    assert called == OF_ONE_VERSION and "fault of gdbcuda" not in text, text

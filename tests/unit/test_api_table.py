@@ -182,3 +182,15 @@ def test_parameters_have_the_names_of_the_public_declaration(cuda: str) -> None:
         base = symbol[: -len("_ptsz")] if symbol.endswith(("_ptsz", "_ptds")) else symbol
         if base in names and difference(table, symbol, table.functions[base]) == "":
             assert names[base] == found, symbol
+
+
+def test_all_functions_of_all_versions_as_the_newest_has_them() -> None:
+    everything, newest = api.load_all(), api.load()
+    assert everything.symbols == frozenset[str]().union(*(one.symbols for one in TABLES))
+    for one in newest.functions.values():
+        known = everything.functions[one.symbol]
+        assert [(p.name, str(p.type)) for p in known.parameters] == [(p.name, str(p.type)) for p in one.parameters]
+    removed = everything.functions["cudaGetDeviceProperties_v2"]
+    assert removed.symbol not in newest.functions and [one.name for one in removed.parameters] == ["prop", "device"]
+    assert names(everything.find("cudaThreadExit")) == ["cudaThreadExit"] and not newest.find("cudaThreadExit")
+    assert everything.source_symbol("cudaGetDeviceProperties") == newest.source_symbol("cudaGetDeviceProperties")

@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from of_two_versions import OF_ONE_VERSION, compile_older
 from shim_support import HOOK, OLDER_LIBC, SHIM, Run, clean_environment
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
@@ -83,6 +84,11 @@ def test_of_some_layers_alone(trace: Trace, shim: Path, places: list[str], layer
 def test_what_hands_out_functions_is_followed_in_every_layer(trace: Trace, shim: Path) -> None:
     found = trace("runtime_alloc", options=("--in", "driver"))
     assert {call["layer"] for call in found.calls("--function", "cuMemAlloc")} == {"driver"}
+
+
+def test_functions_that_only_one_of_two_versions_has(trace: Trace, shim: Path, tmp_path: Path) -> None:
+    program = compile_older(shim, tmp_path)
+    assert [call["name"] for call in trace(program).calls() if not call["depth"]] == OF_ONE_VERSION
 
 
 def test_two_runtimes_that_extension_modules_have_loaded(trace: Trace, shim: Path, tmp_path: Path) -> None:

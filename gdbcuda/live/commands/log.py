@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from gdbcuda import api
 from gdbcuda import condition as conditions
 from gdbcuda.command_line.argument_types import FILE, FOLDER, NUMBER
 from gdbcuda.command_line.options import Options, condition, flag, option, options, word, words
@@ -138,7 +139,7 @@ def make_wish(wanted: StartOptions) -> RecordWish:
     from gdbcuda.live.recording.footprint import RecordWish  # loaded when first used
     from gdbcuda.shell.trace import python_names
 
-    table = table_version.table()
+    table = api.load_all()
     symbols = {f.symbol for pattern in wanted.function for f in table.find(pattern) or names.unknown(pattern, table)}
     if wanted.memory:
         from gdbcuda import ledger
@@ -168,7 +169,7 @@ def unnamed_releases(symbols: set[str]) -> frozenset[str]:
     """Without them nobody could say what is still live."""
     from gdbcuda import ledger
 
-    return frozenset(ledger.releases_of(symbols, table_version.table()) - symbols)
+    return frozenset(ledger.releases_of(symbols, api.load_all()) - symbols)
 
 
 def parsed(text: str, patterns: list[str], symbols: set[str]) -> conditions.Condition:
@@ -176,8 +177,8 @@ def parsed(text: str, patterns: list[str], symbols: set[str]) -> conditions.Cond
         example = "cuda-log start cuMemAlloc if bytesize > 1G"
         raise UserError(f"a condition is on the parameters of functions: name those to record, as in  {example}")
     table = table_version.table()
-    functions = [f for f in map(table.function, sorted(symbols)) if f is not None]
-    globbed = {f.symbol for pattern in patterns if names.is_glob(pattern) for f in table.find(pattern)}
+    functions = [f for f in map(table_version.function, sorted(symbols)) if f is not None]
+    globbed = {f.symbol for pattern in patterns if names.is_glob(pattern) for f in api.load_all().find(pattern)}
     found = conditions.parse(text, table, functions, globbed)
     condition_words.refuse_unknown(found)
     return found

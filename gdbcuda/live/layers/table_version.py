@@ -23,6 +23,12 @@ def table() -> api.Table:
     return api.load(cuda=cuda, nvml=nvml)
 
 
+def function(symbol: str) -> api.Function | None:
+    """Of the version that fits, else of the newest one that has it: a driver is newer than the runtime, and what has
+    been typed before the run is for any."""
+    return table().function(symbol) or api.load_all().function(symbol)
+
+
 @lru_cache(maxsize=1 << 14)
 def told_by(file: str) -> tuple[str | None, str | None]:
     """Of CUDA and of NVML; None of a library that tells nothing, and "" for the newest one."""

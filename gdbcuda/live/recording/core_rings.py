@@ -106,7 +106,7 @@ class CoreCalls(LogNotes):
         functions = trace_files.process(self.process_file()).functions
         return {slot: RecordedFunction(function, layers.layer_of(one.address, one.name),
                                        os.path.basename(one.object.file if one.object else ""))
-                for slot, one in functions.items() if (function := self.table.function(one.name))}  # fmt: skip
+                for slot, one in functions.items() if (function := table_version.function(one.name))}  # fmt: skip
 
     def process_file(self) -> bytes:
         """As the recorder would write it."""

@@ -203,7 +203,7 @@ class Recorder(LogNotes):
     def plant_functions(self, linkage: Linkage, state: RecordedProcess) -> None:
         planted = dict[int, str]()
         for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
-            function = table_version.table().function(spot.symbol)
+            function = table_version.function(spot.symbol)
             if function is not None and spot.address not in state.entries:
                 state.entries[spot.address] = FunctionEntry(self, spot, function)
                 planted[spot.address] = spot.symbol

@@ -141,7 +141,7 @@ def differences(ours: Call | None, theirs: Call | None, pairs: Pairs) -> Iterato
 
 
 def members(found: list[UnlikeValue], symbol: str) -> str:
-    function = api.load().function(symbol)
+    function = api.load_all().function(symbol)
     parameters = {p.name: p for p in function.parameters} if function is not None else {}
 
     def told(name: str, data: Any) -> str:

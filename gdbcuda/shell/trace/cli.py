@@ -113,11 +113,11 @@ def record(wanted: TraceOptions, words: list[str]) -> int:
         output.complain(f"gdbcuda: {visible(remark)}")
     files: dict[str, bytes] = {}
     if wanted.condition:
-        asked = filters.filters(wanted.condition, api.load())
+        asked = filters.filters(wanted.condition, api.load_all())
         if asked.later:
             output.complain(f"gdbcuda: of {asked.later} functions --filter is asked when the log is read ({asked.why})")
         files = {trace_folder.CONDITION: wanted.condition.encode(), trace_folder.FILTERS: asked.packed()}
-    of_python = python_names.packed(wanted.python_for, api.load(), wanted.python)
+    of_python = python_names.packed(wanted.python_for, api.load_all(), wanted.python)
     if wanted.python or wanted.python_for:
         files[trace_folder.PYTHON_NAMES] = of_python
     if wanted.gpu and any(os.path.basename(word) == "cuda-gdb" for word in words[:MOST_WORDS]):
@@ -157,7 +157,7 @@ def attach(wanted: TraceOptions, words: list[str]) -> int:
     last, of_memory = memory_limit.fitting(wanted.last or (AHEAD if wanted.all else LAST), int(wanted.pid or 0))
     if of_memory:
         output.complain(f"gdbcuda: {of_memory}")
-    python_names.wanted(wanted.python_for, api.load(), wanted.python)  # said before gdb is started
+    python_names.wanted(wanted.python_for, api.load_all(), wanted.python)  # said before gdb is started
     start = [*attached.python_words(wanted.python, wanted.python_for),
              *attached.words_of(wanted.condition, places, last, wanted.stack)]  # fmt: skip
     folder = os.path.abspath(wanted.output or f"trace-{wanted.pid}-{time.strftime('%Y%m%d-%H%M%S')}")

@@ -26,7 +26,7 @@ def tests(condition: Condition | None, spot: PlantingSpot) -> list[trampoline.Te
     """What the process asks of each call before it notes it."""
     if condition is None:
         return []
-    function = table_version.table().function(spot.symbol)
-    assert function is not None, "a condition is on functions of the table"
+    function = table_version.function(spot.symbol)
+    assert function is not None, "a condition is on functions of a table"
     places = abi.locate(function, filters.MACHINE)
     return [filters.tree_term(0, condition.trees[spot.symbol], places)()]

@@ -129,8 +129,8 @@ class RingProcess:
             self.patches[entry].is_foreign = True
 
     def tell_slot(self, number: int, spot: PlantingSpot, original: int, address: int = 0) -> None:
-        function = table_version.table().function(spot.symbol)
-        assert function is not None, "only functions of the table are recorded"
+        function = table_version.function(spot.symbol)
+        assert function is not None, "only functions of a table are recorded"
         self.known[number] = RecordedFunction(function, spot.layer, os.path.basename(spot.file))
         slots.tell(number, self.known[number], original, address, spot.symbol in self.python_for)
 
