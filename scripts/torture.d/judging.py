@@ -42,7 +42,8 @@ INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and say
 SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that it traces: without us as often
 SERVERS = "gdbserver"  # the kind of what it does without us as often: tests/decisions/links.md has both by hand
 LOADERS = "loader"  # the kind of what the loader does to any LD_AUDIT library: manual, page 19
-KNOWN = (SERVERS, LOADERS)  # shown and not counted
+SLOW = "slow"  # the kind of a run that the machine had no time for
+KNOWN = (SERVERS, LOADERS, SLOW)  # shown and not counted
 STATIC_TLS = "cannot allocate memory in static TLS block"
 FORKS_FAULT = re.compile(r"pending_parent: Assertion|LWP -?\d+ suspended=-?\d+")  # of a thread that it has freed
 # A child that shares the program's memory and that nobody traces runs into breakpoints: without us as often. gdb takes
@@ -75,11 +76,15 @@ def says_nothing(kind: str, found: set[str]) -> bool:
 def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:
     if fault := of_server(session, run):
         return [fault]
+    if run.slow:
+        return [Difference(SLOW, run.stuck)]
     if run.stuck:
         # gdb alone may not get over it that the program has died
         died = of_lines(session, plain, run) if control and TERMINATED.search(run.text) else []
         return [Difference("stuck", run.stuck), *(one for one in died if one.kind == "died")]
     found = [*of_gdb(run), *of_lines(session, plain, run), *of_code(session, plain, run)]
+    if any(one.kind == "died" for one in found):  # and how is told: its status is no other fault
+        found = [one for one in found if one.kind != "status"]
     found += [Difference("left over", text) for text in run.left]
     if not found and session.start != "terminal":
         found += of_hits(build, session, run, control)

@@ -39,6 +39,7 @@ class Outcome:
     memory: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     stuck: str = ""
+    slow: bool = False  # it was not at its end, and on its way there
     seconds: float = 0
     terminal: bool = False
     killed: bool = False  # by the harness, at a random time
@@ -106,8 +107,10 @@ class Run:
         with self.place.text.open("w") as text:
             self.gdb = self.start_gdb(text)
             while not self.over():
-                if self.patience.is_over() or self.progress.stands(self.all_mine, self.files):
-                    self.outcome.stuck = stuck.stacks(self.gdb.pid, self.pid, self.place.folder)
+                if self.progress.stands(self.all_mine, self.files) or self.patience.is_over():
+                    where = stuck.stacks(self.gdb.pid, self.pid, self.place.folder)
+                    self.outcome.stuck = f"{where}; {self.progress.last_part()}"
+                    self.outcome.slow = self.progress.is_slow
                     break
                 self.look()
                 time.sleep(TICK)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from cases import Finding, Result
+from judging import SLOW
 
 
 def say(text: str) -> None:
@@ -32,7 +33,7 @@ def line_of(args: argparse.Namespace, finding: Finding) -> str:
     gdb = f" --gdb {args.gdb}" if args.gdb != "gdb" else ""
     often = f"{finding.found} of {finding.runs} runs; gdb alone {finding.control_found} of {finding.control_runs}"
     often += f", in {finding.control_worse} more it failed worse" if finding.control_worse else ""
-    mark = "gdb alone has it too: " if finding.is_gdbs else ""
+    mark = "gdb alone has it too: " if finding.is_gdbs and finding.kind != SLOW else ""
     what = f"{mark}{finding.kind}: {finding.text}"
     return f"--seed {args.seed} --case {finding.case}{gdb}  {what} ({often}) [{finding.about}]"
 

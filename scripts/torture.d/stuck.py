@@ -1,10 +1,12 @@
-"""Where a run that came to no end stands: stacks of gdb (by another gdb), and what the kernel says of each thread."""
+"""Whether a run that came to no end is slow or stuck, and where it stands: stacks of gdb (by another gdb), and what the
+kernel says of each thread."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import time
+from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Callable
@@ -12,6 +14,7 @@ from typing import Callable
 SECONDS = 60
 MOST_LOAD = 8
 STILL = 10  # seconds in which nothing happens at all: it is stuck
+LAST_PART = 20  # seconds of a run that takes too long, which tell whether it is slow or stuck
 
 
 class Patience:
@@ -26,20 +29,43 @@ class Patience:
 
 
 class Progress:
-    """Whether anything happens at all: processor time of these processes, and sizes of these files."""
+    """Whether anything happens at all: processor time of these processes, and sizes of these files. ``looks``: what was
+    seen in the last part, each with its time, ticks and bytes."""
 
     def __init__(self) -> None:
         self.last, self.since, self.asked = "", time.monotonic(), 0.0
+        self.looks: deque[tuple[float, int, int]] = deque()
 
     def stands(self, pids: Callable[[], list[int]], files: Iterable[Path]) -> bool:
         now = time.monotonic()
         if now - self.asked > 1:
             sizes = [path.stat().st_size if path.exists() else 0 for path in files]
-            state = f"{[ticks(pid) for pid in pids()]} {sizes}"
+            found = [ticks(pid) for pid in pids()]
+            state = f"{found} {sizes}"
             self.asked = now
             if state != self.last or " R " in state:  # on a busy machine one may wait for its turn
                 self.last, self.since = state, now
+            self.looks.append((now, sum(map(sum_of, found)), sum(sizes)))
+            while now - self.looks[0][0] > LAST_PART:
+                self.looks.popleft()
         return now - self.since > STILL
+
+    @property
+    def is_slow(self) -> bool:
+        """It has said something in the last part, and worked for it: it would come to its end."""
+        return self.grown("ticks") > 0 and self.grown("bytes") > 0
+
+    def grown(self, what: str) -> int:
+        which = ("time", "ticks", "bytes").index(what)
+        return int(self.looks[-1][which] - self.looks[0][which]) if self.looks else 0
+
+    def last_part(self) -> str:
+        return f"in the last {self.grown('time')} s {self.grown('ticks')} ticks, {self.grown('bytes')} bytes"
+
+
+def sum_of(said: str) -> int:
+    """The ticks of what `ticks` has said."""
+    return sum(map(int, said.split()[2:]))
 
 
 def ticks(pid: int) -> str:

@@ -41,7 +41,8 @@ def play(build: Build, session: Session, tools: Tools, folder: Path, control: bo
         for word in ("delete", "continue", "info breakpoints") if typed.programs() else ("info breakpoints",):
             typed.type(word)
     except TimeoutError:
-        outcome.stuck = stuck.stacks(typed.gdb.pid, next(iter(typed.programs()), 0), folder)
+        where = stuck.stacks(typed.gdb.pid, next(iter(typed.programs()), 0), folder)
+        outcome.stuck, outcome.slow = f"{where}; {typed.progress.last_part()}", typed.progress.is_slow
     finally:
         typed.close()
         for pid in mine(place.out):
@@ -88,7 +89,7 @@ class Typed:
 
     def wait_for_prompt(self) -> None:
         while not self.at_prompt():
-            if self.patience.is_over() or self.progress.stands(self.pids, [self.out]):
+            if self.progress.stands(self.pids, [self.out]) or self.patience.is_over():
                 raise TimeoutError
             if not self.read(0.2) and self.gdb.poll() is not None:
                 return

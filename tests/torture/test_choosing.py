@@ -94,6 +94,24 @@ def test_patience_grows_with_what_others_do(monkeypatch: pytest.MonkeyPatch) -> 
     assert patience.is_over()
 
 
+@pytest.mark.parametrize(("ticks", "said", "slow"), [(7, "more", True), (7, "", False), (0, "more", False)])
+def test_who_works_and_says_something_is_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ticks: int, said: str, slow: bool
+) -> None:
+    """Who only works may be in a loop that has no end."""
+    now, out = [100.0], tmp_path / "out"
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(stuck, "ticks", lambda pid: f"{pid} S {ticks * now[0]:.0f} 0")
+    out.write_text("")
+    progress = stuck.Progress()
+    for _ in range(50):
+        now[0] += 2
+        out.write_text(out.read_text() + said)
+        is_still = progress.stands(lambda: [1], [out])
+    assert progress.is_slow == slow and not is_still
+    assert progress.last_part() == f"in the last 20 s {20 * ticks} ticks, {10 * len(said)} bytes"
+
+
 def test_what_ends_at_no_stop_has_none_to_end_at(tmp_path: Path) -> None:
     """At a terminal the program ends by itself, whatever end has its turn: else nobody lets it go on at its end."""
     chosen = []

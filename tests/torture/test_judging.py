@@ -59,7 +59,9 @@ SIZES = [(1 << 40) + 1, (1 << 40) + 2, (1 << 40) + 3]
         (played(GOOD, *stops(*SIZES), text="\x1b[31m"), {"escape"}),
         (played(GOOD, *stops(*SIZES), memory=["code of libhook.so+0x1000, 1 bytes: 90, not cc"]), {"code"}),
         (played(GOOD, *stops(*SIZES), left=["process 1 is left over"]), {"left over"}),
+        (played(GOOD[:1], *stops(*SIZES), status=-5), {"died"}),
         (played(GOOD, *stops(*SIZES), stuck="gdb S"), {"stuck"}),
+        (played(GOOD[:1], *stops(*SIZES), stuck="gdb S", slow=True), {"slow"}),
     ],
 )
 def test_differences(build: Build, watch: Watch, run: Outcome, found: set[str]) -> None:
