@@ -1,8 +1,8 @@
 """Random hook libraries and programs, alone and under gdb with random breakpoints: nothing may differ.
 
 Each finding is one line with the seed and the number that replay it. A fault that gdb's own breakpoints
-have at the same places, without the extension, is marked so and does not count; nor does a run that was slow. Ends with 1 where something
-was found, with 3 where the gdb could not be had.
+have at the same places, without the extension, is marked so and does not count; nor does a run that was slow.
+Ends with 1 where something was found, with 3 where the gdb could not be had.
 """
 
 from __future__ import annotations
