@@ -204,6 +204,15 @@ def test_what_a_far_machine_lacks_is_one_line(local: Scenario) -> None:
     assert re.search(r"cannot be loaded into this process: its machine has no /\S+/libgdbcuda.so$", text, re.M), text
 
 
+def test_a_process_that_was_killed_meanwhile_has_ended(local: Scenario) -> None:
+    """gdb has not heard of it yet. The process is no other machine's for that."""
+    line = [str(local.sample("threads")), "1", "100000000"]
+    start = f"python import subprocess, time; p = subprocess.Popen({line}); time.sleep(1)"
+    attach = "python gdb.execute(f'attach {p.pid}')"
+    text = local.run("threads", start, attach, "python p.kill(); time.sleep(1)", "cuda-log start --fast", hook=None)
+    assert "cuda-log start: the program has ended" in text and "container" not in text, text
+
+
 def test_a_program_without_a_hook_library(placed: Scenario) -> None:
     """Our library is preloaded alone."""
     text = placed.run("test_alloc", "cuda-log start --fast", "RUN", "cuda-log show --tree", hook=None)

@@ -89,7 +89,12 @@ def test_a_program_that_was_killed_owes_no_lines(build: Build, watch: Watch) -> 
 
 @pytest.mark.parametrize(
     ("text", "killed", "found"),
-    [("No such process.", True, set()), ("No such process.", False, {"error"}), ("No symbol", True, {"error"})],
+    [
+        ("No such process.", True, set()),
+        ("cuda-log start: the program has ended", True, set()),
+        ("No such process.", False, {"error"}),
+        ("No symbol", True, {"error"}),
+    ],
 )
 def test_errors_about_a_process_that_was_killed(
     build: Build, watch: Watch, text: str, killed: bool, found: set[str]

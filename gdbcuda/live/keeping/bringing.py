@@ -33,6 +33,7 @@ from gdbcuda.machine.free_ranges import aligned
 from gdbcuda.rings import ring_layout
 
 IN_LIBC = ("libc.so", "libc-", "libdl.so", "libdl-")
+HAS_ENDED = "the program has ended"
 NO_WAY = "our library cannot be loaded into this process:"
 
 
@@ -104,11 +105,12 @@ def seen_path() -> str:
         if process.is_there(path):
             return path
         raise UserError(f"{NO_WAY} its machine has no {path}")
-    try:
-        if os.path.samefile(path, f"/proc/{gdb.selected_inferior().pid}/root{path}"):
+    root = f"/proc/{gdb.selected_inferior().pid}/root"
+    with suppress(OSError):
+        if os.path.samefile(path, f"{root}{path}"):
             return path
-    except OSError:
-        pass
+    if not os.path.isdir(root):  # gdb has not heard of it yet
+        raise UserError(HAS_ENDED)
     raise UserError(f"{NO_WAY} it does not see {path} (is it in a container?)")
 
 
@@ -118,7 +120,7 @@ def arrive(addresses: list[int], where: str, thread: int | None = None) -> int:
         with suppress(gdb.error):
             gdb_cli.execute("continue")
         if not process.is_alive():
-            raise UserError("the program has ended")
+            raise UserError(HAS_ENDED)
         pc = process.register("pc")
         if pc not in addresses:
             raise UserError(f"the program has stopped before {where}: nothing is recorded")
