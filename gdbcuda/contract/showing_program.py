@@ -42,7 +42,8 @@ Shown = Callable[[str, HookSurroundings], str]  # as `ShowingProgram.shown`
 class ShowingProgram(NamedTuple):
     """``program`` is C, ``flags`` what gcc is given beside the usual. ``preload`` are the libraries that are preloaded;
     none where the program or its arguments see to that. ``symbol`` is the API function in which a breakpoint stops.
-    ``has_library``: the same text with -DLIBRARY is a library that the program is linked against."""
+    ``has_library``: the same text with -DLIBRARY is a library that the program is linked against. ``soname`` of the hook
+    library that the program is linked against: the loader looks for a file of that name, which is beside the program."""
 
     program: str
     symbol: str
@@ -51,6 +52,7 @@ class ShowingProgram(NamedTuple):
     preload: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     has_library: bool = False
+    soname: str = ""
 
     def shown(self, title: str, around: HookSurroundings) -> str:
         """With the lines in front that a person types."""
@@ -63,6 +65,8 @@ class ShowingProgram(NamedTuple):
         for path in self.preload:
             if os.path.basename(path).startswith(COPY):
                 yield f"cp {self.preload[-1]} {os.path.basename(path)}"
+        if self.soname:
+            yield shlex.join(["ln", "-sf", around.hook, self.soname])
         yield from (shlex.join(words) for words, _ in gcc_lines(self, Path(CASE), around.standin))
         preload = f"LD_PRELOAD={shlex.quote(' '.join(map(nearby, self.preload)))}" if self.preload else ""
         settings = [around.path, *map(quoted, self.environment), preload]
@@ -92,8 +96,9 @@ def gcc_lines(shown: ShowingProgram, program: Path, standin: str) -> Iterator[tu
     if shown.has_library:
         yield gcc(program, library, standin, ("-shared", "-fPIC", "-DLIBRARY")), library
     path = f"-Wl,-rpath,{program.parent.resolve()}" if program.is_absolute() else "-Wl,-rpath,$ORIGIN"
-    flags = (*NEEDED, str(Path(library)) if program.is_absolute() else f"./{library}", path)
-    yield gcc(program, str(program), standin, flags if shown.has_library else shown.flags), str(program)
+    flags = (*NEEDED, str(Path(library)) if program.is_absolute() else f"./{library}") if shown.has_library else shown.flags
+    is_beside = shown.has_library or bool(shown.soname)
+    yield gcc(program, str(program), standin, (*flags, *([path] if is_beside else []))), str(program)
 
 
 def gcc(program: Path, made: str, standin: str, flags: Sequence[str]) -> list[str]:

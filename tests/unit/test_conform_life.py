@@ -46,3 +46,19 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {{ return NEXT(cuMemAlloc_v2)(p
     subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", hook, source, *own], check=True)
     report = files.data(hook, "--only", "life/linked", "--only", "life/preload")
     assert report["broken"] == [] and sorted(report["cases"]) == ["life/linked", "life/preload"]
+
+
+def test_the_file_is_not_called_by_its_soname(files: ConformFiles, tmp_path: Path) -> None:
+    """As with most build systems. A program that is linked against it asks the loader for the SONAME."""
+    source = tmp_path / "named.c"
+    source.write_text(f"""{BEGIN}CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)
+{{
+    return WRONG ? 999 : NEXT(cuMemAlloc_v2)(p, n);
+}}
+""")
+    for wrong, hook in enumerate((tmp_path / "libnamed.so.1.2.3", tmp_path / "libwrong.so")):
+        own = [f"-DWRONG={wrong}", "-Wl,-soname,libnamed.so.1", f"-I{files.shim}", "-ldl"]
+        subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", hook, source, *own], check=True)
+    assert files.broken(tmp_path / "libnamed.so.1.2.3", "--only", "life/linked") == []
+    shown = files.run(tmp_path / "libwrong.so", "--show", "life/linked").stdout
+    assert f"ln -sf {tmp_path / 'libwrong.so'} libnamed.so.1\n" in shown and "-Wl,-rpath,$ORIGIN" in shown

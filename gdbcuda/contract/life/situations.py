@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from gdbcuda import elf
 from gdbcuda.contract.books.at_once import KILLS, last, slowest
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs.building import Ran, Workshop, written
@@ -102,11 +103,12 @@ class Stage:
         if situation.loaded == OPENED:
             arguments = (hook if with_hook else DRIVER, *arguments)
         preload = {PRELOADED: (hook,), TWICE: (self.copy(), hook)}.get(situation.loaded, ()) if with_hook else ()
-        flags = self.linking if situation.loaded == LINKED and with_hook else ()
+        is_linked = situation.loaded == LINKED and with_hook
+        flags, soname = (self.linking, self.named()) if is_linked else ((), "")
         own = self.workshop.variables({}) if with_hook else ()
         return ShowingProgram(
             self.text(situation.template), work.used(self.functions)[0][0].symbol, arguments,
-            (*own, *situation.environment), preload, flags, situation.has_library,
+            (*own, *situation.environment), preload, flags, situation.has_library, soname,
         )  # fmt: skip
 
     @property
@@ -128,6 +130,13 @@ class Stage:
         if not copied.exists():
             shutil.copy(self.workshop.hook, copied)
         return str(copied)
+
+    def named(self) -> str:
+        """Its SONAME, which its file may well not be called by: there a program that is linked against it finds it."""
+        soname = elf.open(self.workshop.hook).soname
+        if soname and os.path.basename(soname) == soname and not (link := self.workshop.folder / soname).is_symlink():
+            link.symlink_to(os.path.abspath(self.workshop.hook))
+        return soname
 
     def killed(self, moments: Iterable[float]) -> Iterator[Broken]:
         """kill -9 at each of those moments, in seconds after the start; then the next process has a second."""
