@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import count
 
 from gdbcuda import api
@@ -17,6 +18,7 @@ from gdbcuda.cpython import own_code
 from gdbcuda.cpython.stacks import PythonFrame
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.log import recorded
+from gdbcuda.text import cplusplus
 
 
 class Where:
@@ -137,13 +139,19 @@ def means(word: str, place: Details) -> bool:
     layer, file = str(place.get("layer", "")), str(place.get("object", ""))
     if word in ("any", layer) or (word == "app" and layer in ("runtime", "")):
         return True
-    _, base, function = called(place)
-    return word in (file, function) or fnmatchcase(base, word) or fnmatchcase(base, f"{word}.so*")
+    base = file.rpartition("/")[2]
+    return word == file or is_function(str(place.get("function", "")), word) or fnmatchcase(base, word) or fnmatchcase(base, f"{word}.so*")
+
+
+@lru_cache(maxsize=4096)
+def is_function(recorded_as: str, word: str) -> bool:
+    """A C++ one is called as for a breakpoint: without its namespaces, too."""
+    return bool(recorded_as) and (recorded_as == word or cplusplus.is_called(recorded_as, word))
 
 
 def called(place: Details) -> tuple[str, ...]:
     """What `means` can be true for."""
-    function = str(place.get("function", "")).partition("(")[0]
+    function = cplusplus.without_arguments(str(place.get("function", "")))
     return str(place.get("layer", "")), str(place.get("object", "")).rpartition("/")[2], function
 
 

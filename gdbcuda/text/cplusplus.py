@@ -47,6 +47,16 @@ def parts(name: str) -> tuple[str, str]:
     return re.sub(r"\s*,\s*", ", ", head.strip()), re.sub(r"\s+", "", arguments)
 
 
+def without_arguments(name: str) -> str:
+    """ "(anonymous namespace)::grow(int)" -> "(anonymous namespace)::grow"."""
+    if "(" not in name:
+        return name
+    text = name.replace(UNNAMED, HELD)
+    called_so = CALL_OPERATOR.search(text)
+    begin = called_so.end() if called_so else 0
+    return text[: begin + arguments_at(text[begin:])].replace(HELD, UNNAMED)
+
+
 def arguments_at(text: str) -> int:
     """Where they begin: what a template was made for may have brackets too, "Kernel<(Isa)16>::step(int)"."""
     open_ones = 0

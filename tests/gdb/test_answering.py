@@ -23,6 +23,23 @@ def test_a_rewritten_slot(scenario: Scenario, compile_c) -> None:
     assert "exited with code 01" in text
 
 
+NAMESAKE = SLOTS.replace(
+    "static int own_alloc(", "static int own_alloc(unsigned long long *, unsigned long)\n"
+    '    __asm__("_ZN12_GLOBAL__N_113cuMemAlloc_v2EPym");\nstatic int own_alloc(', 1
+)  # fmt: skip
+
+
+def test_a_cplusplus_function_of_that_name_is_another(scenario: Scenario, compile_c) -> None:
+    """(anonymous namespace)::cuMemAlloc_v2 is no cuMemAlloc_v2: where nothing leads there, it is not waited for."""
+    hook = compile_c("libslots.so", NAMESAKE, "-shared", "-g0")
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", hook=hook)
+    assert stops(text) == ["hook libslots.so (anonymous namespace)::cuMemAlloc_v2 for"], text
+    idle = compile_c("libidle.so", NAMESAKE.replace("*slot = own_alloc", "(void)own_alloc"), "-shared", "-g0")
+    text = scenario.run("test_alloc", "break main", "RUN", "cuda-break cuMemAlloc", "continue", hook=idle)
+    assert "cuMemAlloc_v2 in driver libcuda.so.1 (libidle.so does not define it; this is the outermost" in text, text
+    assert stops(text) == ["driver libcuda.so.1"], text
+
+
 def test_the_process_settles_what_the_files_leave_open(scenario: Scenario, compile_c) -> None:
     """Whether a library that rewrites slots is reached only the process shows, and the verdict on the library too."""
     hook = compile_c("libslots.so", SLOTS, "-shared")

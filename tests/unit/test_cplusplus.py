@@ -131,6 +131,15 @@ def test_the_name_that_is_being_typed(typed: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("symbol", "name"), [
+    ("(anonymous namespace)::cudaMalloc(void**, unsigned long)", "(anonymous namespace)::cudaMalloc"), ("main", "main"),
+    ("Kernel<(Isa)16>::step(int)", "Kernel<(Isa)16>::step"), ("Op::operator()(unsigned long)", "Op::operator()"),
+    ("eng::(anonymous namespace)::Pool::grow(int) const", "eng::(anonymous namespace)::Pool::grow"), ("", ""),
+])  # fmt: skip
+def test_a_name_without_its_arguments(symbol: str, name: str) -> None:
+    assert cplusplus.without_arguments(symbol) == name
+
+
+@pytest.mark.parametrize(("symbol", "name"), [
     ("float* eng::make<float>(unsigned long)", "eng::make<float>(unsigned long)"), ("main", "main"),
     ("std::vector<int, a<b> > f<int, 3>(int) [clone .isra.0] [clone .cold]", "f<int, 3>(int)"),
     ("char* (anonymous namespace)::text(int)", "(anonymous namespace)::text(int)"),

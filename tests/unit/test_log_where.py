@@ -62,6 +62,15 @@ def test_a_condition_on_recorded_calls(
     assert numbers(run(capsys, "show", log, "--if", condition)) == found
 
 
+@pytest.mark.parametrize("word", ["grow", "Pool::grow", "eng::(anonymous namespace)::Pool::grow", "grow(unsigned long)"])
+def test_a_cplusplus_caller_is_called_as_at_a_breakpoint(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, word: str
+) -> None:
+    grow = {"function": "eng::(anonymous namespace)::Pool::grow(unsigned long)", "object": "/bin/app", "layer": "app"}
+    log = write(tmp_path / "log", mixed(), {**MAIN, 0x500: grow})
+    assert numbers(run(capsys, "show", log, "--if", f"bytesize > 1 && caller in {word}")) == [1]
+
+
 def test_of_a_glob_and_of_versions_those_that_have_the_parameter(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import answering_code, indirect, table_version
 from gdbcuda.machine import abi
+from gdbcuda.text import cplusplus
 
 
 class CodePlace(NamedTuple):
@@ -65,7 +66,7 @@ def api_function(frame: gdb.Frame, known: Prototypes | None = None) -> api.Funct
     """The API function of the frame by its ELF symbol; look-alikes that are not in the table give None. ``known``:
     other functions count as well, where the code does not stand for one of the API's under a name of its own."""
     look_up = table_version.table().function
-    name = (frame.name() or "").partition("(")[0]
+    name = cplusplus.without_arguments(frame.name() or "")
     found = look_up(name) or look_up(indirect.name_of(frame)) or look_up(answering_code.function_at(frame.pc()))
     return found or (known(name) if known is not None and name else None)
 

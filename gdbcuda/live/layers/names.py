@@ -53,8 +53,9 @@ def is_somewhere(name: str) -> bool:
 
 
 def defines(path: str, name: str) -> bool:
-    """Has the hook library's file the function? A C++ one may be called as gdb's own break takes it."""
-    return name in defined(path) or look_for_cplusplus(path, version_of(path), name)
+    """Has the hook library's file the function? A C++ one may be called as gdb's own break takes it; one of the API is
+    C, and (anonymous namespace)::cudaMalloc another."""
+    return name in defined(path) or (prototype(name) is None and look_for_cplusplus(path, version_of(path), name))
 
 
 @functools.lru_cache(maxsize=256)

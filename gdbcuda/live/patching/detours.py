@@ -16,6 +16,7 @@ from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import ALIGN
 from gdbcuda.machine.unexecuted import LONGEST_NOP, PADDING, NearbyBytes, begins_with_nop, is_all_filling
 from gdbcuda.machine.x86_write import jump
+from gdbcuda.text import cplusplus
 
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
 OTHER_MACHINE = "guards are made for x86-64, not for"
@@ -101,7 +102,7 @@ def function_size(function: int) -> int:
     block = process.block_of_function(gdb.block_for_pc(function))
     if block is not None and block.start == function:
         return int(block.end - block.start)
-    name = process.symbol_of(function)[0].partition("(")[0]  # gdb gives extern "C" of C++ its arguments too
+    name = cplusplus.without_arguments(process.symbol_of(function)[0])  # gdb gives extern "C" of C++ its arguments too
     owner = next((one for one in process.images() if one.holds(function)), None)
     symbol = owner.lookup(name) if owner is not None else None
     return symbol.size if symbol is not None and symbol.address == function else 0

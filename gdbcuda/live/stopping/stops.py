@@ -109,7 +109,7 @@ def answers(call: frames.FrameCall) -> str:
     """ " hooked_cuMemAlloc for", where code of another name answers for the function."""
     if call.result is not None or not answering_code.function_at(call.place.address):
         return ""
-    return visible(f" {call.place.function.partition('(')[0] or offset(call.place)} for")
+    return visible(f" {cplusplus.without_arguments(call.place.function) or offset(call.place)} for")
 
 
 def offset(place: frames.CodePlace) -> str:
