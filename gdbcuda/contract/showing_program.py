@@ -42,8 +42,8 @@ Shown = Callable[[str, HookSurroundings], str]  # as `ShowingProgram.shown`
 class ShowingProgram(NamedTuple):
     """``program`` is C, ``flags`` what gcc is given beside the usual. ``preload`` are the libraries that are preloaded;
     none where the program or its arguments see to that. ``symbol`` is the API function in which a breakpoint stops.
-    ``has_library``: the same text with -DLIBRARY is a library that the program is linked against. ``soname`` of the hook
-    library that the program is linked against: the loader looks for a file of that name, which is beside the program."""
+    ``has_library``: the same text with -DLIBRARY is a library that the program is linked against. ``soname`` is of the
+    hook library, where the program is linked against that: the loader finds it by that name beside the program."""
 
     program: str
     symbol: str
@@ -96,7 +96,9 @@ def gcc_lines(shown: ShowingProgram, program: Path, standin: str) -> Iterator[tu
     if shown.has_library:
         yield gcc(program, library, standin, ("-shared", "-fPIC", "-DLIBRARY")), library
     path = f"-Wl,-rpath,{program.parent.resolve()}" if program.is_absolute() else "-Wl,-rpath,$ORIGIN"
-    flags = (*NEEDED, str(Path(library)) if program.is_absolute() else f"./{library}") if shown.has_library else shown.flags
+    flags = shown.flags
+    if shown.has_library:
+        flags = (*NEEDED, str(Path(library)) if program.is_absolute() else f"./{library}")
     is_beside = shown.has_library or bool(shown.soname)
     yield gcc(program, str(program), standin, (*flags, *([path] if is_beside else []))), str(program)
 

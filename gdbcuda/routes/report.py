@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gdbcuda.routes import route_table
 from gdbcuda.routes.collect import WRAP, Route, is_alloc
 from gdbcuda.routes.route_table import Paint
-from gdbcuda.routes.verdicts import runtime
+from gdbcuda.routes.verdicts import offers_names, runtime
 from gdbcuda.text.sentences import counted
 
 if TYPE_CHECKING:
@@ -129,7 +129,8 @@ def summary(snapshot: ProcessSnapshot, routes: Sequence[Route]) -> str:
     wrong = {route.function for route in mine if route.verdict.word.startswith("wrong")}
     both = len(hooked & past)
     depends = f" ({both} depend{'s' if both == 1 else ''} on who asks)" if both else ""
-    counts = [(len(wrong), "wrong version"), (len(names - hooked - past - wrong), "above the hook"),
+    above = "above the hook" if hooked or offers_names(snapshot) else "in the runtime"
+    counts = [(len(wrong), "wrong version"), (len(names - hooked - past - wrong), above),
               (len({route.function for route in mine} - names), "missing")]  # fmt: skip
     rest = "".join(f", {count} {word}" for count, word in counts if count)
     return f"{head}: {len(hooked)} hooked, {len(past)} past the hook{depends}{rest}"

@@ -99,8 +99,7 @@ def why_not_hooked(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached
 
 def why_not_answered(snapshot: ProcessSnapshot, file: str, name: str) -> str:
     """The asker has not found the function by name: a resolver has handed it out."""
-    has_dlsym = any(hook.symbols.find("dlsym") for hook in snapshot.hooks)
-    if not has_dlsym:
+    if not has_dlsym(snapshot):
         return f"{file} has it and no dlsym: who asks with the handle of a library gets that library's"
     function = snapshot.table.function(name)
     if function is not None and function.api == "driver" and not RESOLVERS & snapshot.hooked_names.keys():
@@ -123,12 +122,22 @@ def not_defined(snapshot: ProcessSnapshot, name: str, reached: Reached) -> str:
     variants = [known for known in snapshot.hooked_names if api.base_name(known) == base]
     if variants:
         return f"not in {files}, only {', '.join(sorted(variants))}"
-    if reached.layer == "runtime" and not any(runtime(snapshot, known) for known in snapshot.hooked_names):
+    is_below = offers_names(snapshot) and not any(runtime(snapshot, known) for known in snapshot.hooked_names)
+    if reached.layer == "runtime" and is_below:
         return f"{files} hooks below the runtime"
     if not snapshot.hooked_names:
-        has_dlsym = any(hook.symbols.find("dlsym") for hook in snapshot.hooks)
-        return f"{files} exports no API function, {'only dlsym' if has_dlsym else 'nor dlsym: no name leads to it'}"
+        only = "only dlsym" if offers_names(snapshot) else "nor dlsym: no name leads to it"
+        return f"{files} exports no API function, {only}"
     return f"not in {files}"
+
+
+def has_dlsym(snapshot: ProcessSnapshot) -> bool:
+    return any(hook.symbols.find("dlsym") for hook in snapshot.hooks)
+
+
+def offers_names(snapshot: ProcessSnapshot) -> bool:
+    """Else it rewrites slots or entries, if it hooks anything: what is below which is not known of it."""
+    return bool(snapshot.hooked_names) or has_dlsym(snapshot)
 
 
 def runtime(snapshot: ProcessSnapshot, name: str) -> bool:

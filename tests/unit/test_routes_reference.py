@@ -49,6 +49,8 @@ def told(found: Verdict) -> tuple[str, str]:
      ("driver", "libresolver.so exports no API function, only dlsym")),
     ("program empty driver", "program", "cuInit", "driver", "cuInit",
      ("driver", "libempty.so exports no API function, nor dlsym: no name leads to it")),
+    ("program empty runtime", "program", "cudaMalloc", "runtime", "cudaMalloc",
+     ("runtime", "libempty.so exports no API function, nor dlsym: no name leads to it")),
     ("asks_versions scripted versions", "asks_versions", "cuInit", "versions", "cuInit",
      ("driver", "libscripted.so has it as cuInit@@HOOK_1 (a version script): the loader looks for another version")),
     ("program hook driver", "program", "cuMemFree_v2", "driver", "cuMemAlloc_v2 cuMemAlloc",

@@ -44,6 +44,8 @@ def rows_of(found: list[Route]) -> list[list[str]]:
      "0 functions reachable: 0 hooked, 0 past the hook, 1 missing"),
     ("program hook", [route("cudaMalloc", word="runtime", there="runtime")],
      "1 function reachable: 0 hooked, 0 past the hook, 1 above the hook"),
+    ("program empty", [route("cudaMalloc", word="runtime", there="runtime")],
+     "1 function reachable: 0 hooked, 0 past the hook, 1 in the runtime"),
     ("program upper", [route("cudaMalloc", word="runtime", there="runtime")],
      "1 function reachable: 0 hooked, 1 past the hook"),
     ("program hook", [route("cuInit", word="wrong object", there="driver")],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gdbcuda.api.vendor import NAMES
-from gdbcuda.check.other_ways import other_ways
+from gdbcuda.check.other_ways import offers_names, other_ways
 from gdbcuda.check.reached import Routes
 from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Answered, check, findings
 from gdbcuda.check.subject import Subject
@@ -158,7 +158,7 @@ def called_not_hooked(subject: Subject) -> Answer:
 )  # fmt: skip
 def loaded_past_hook(subject: Subject) -> Answer:
     routes = Routes(subject)
-    if not routes.loaded or "dlsym" in subject.library.exported:
+    if not routes.loaded or not offers_names(subject) or "dlsym" in subject.library.exported:
         return None
     unsure = routes.perhaps and not routes.described()
     return Answered(

@@ -19,6 +19,7 @@ NEXT = "#define _GNU_SOURCE\n#include <dlfcn.h>\n"
 DLSYM = (
     'void *dlsym(void *h, const char *n) { return ((void *(*)(void *, const char *))dlvsym(h, "dlsym", "X"))(h, n); }\n'
 )
+PATCHER = "int mprotect(); int f(void) { return mprotect(); }"
 CALLER = "int cuMemAlloc_v2(void **, unsigned long);\nint main(void) { void *p; return cuMemAlloc_v2(&p, 1); }\n"
 LOADER = '#include <dlfcn.h>\nint main(void) { return !dlsym(dlopen("libcuda.so.1", 1), "cuMemAlloc_v2"); }\n'
 DEBUG = ("-g", "-O0")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from elf_build import compiled
 
-from check_cases.building import ALLOC, CALLER, DLSYM, FREE, LOADER, NEXT, case, linked_program, pair
+from check_cases.building import ALLOC, CALLER, DLSYM, FREE, LOADER, NEXT, PATCHER, case, linked_program, pair
 from check_cases.interception import RESOLVER
 from check_cases.kind import header
 from check_cases.programs import STATIC_RUNTIME
@@ -54,9 +54,11 @@ def not_reached(folder: Path) -> Report:
 
 @case("reached-otherwise")
 def reached_otherwise(folder: Path) -> Report:
-    report = pair(folder, linked_program(folder, CALLER), "int mprotect(); int f(void) { return mprotect(); }")
+    report = pair(folder, linked_program(folder, CALLER), PATCHER)
     assert report.verdict == "unknown whether it is reached by this program (reached-otherwise)"
     assert "other-way" not in report.ids(), "which would say the same of the library alone"
+    loading = pair(folder, compiled(folder, LOADER, "-pie", "-fPIE", name="loads"), PATCHER)
+    assert "reached-otherwise" in loading.ids() and "loaded-past-hook" not in loading.ids(), "no dlsym is needed for that"
     return report
 
 
