@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import platform
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -45,6 +46,19 @@ def exports(library: Path) -> Mapping[str, str]:
             for index, symbol in enumerate(symbols.iter_symbols())
             if symbol.entry["st_shndx"] != "SHN_UNDEF" and symbol.entry["st_info"]["type"] == "STT_FUNC"
         }
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="bytes of x86-64")
+def test_functions_begin_as_the_vendors_do(shim: Path) -> None:
+    """Hook libraries that overwrite entries (UCX) move push %rbp; mov %rsp,%rbp, and not whatever comes."""
+    with (shim / "standin/libcuda.so.1").open("rb") as file:
+        elf = ELFFile(file)
+        symbols, code = elf.get_section_by_name(".dynsym"), elf.get_section_by_name(".text")
+        assert isinstance(symbols, SymbolTableSection)
+        for name in ("cuMemAlloc_v2", "cuMemFree_v2", "cuModuleGetGlobal_v2", "cuLaunchKernel"):
+            (symbol,) = symbols.get_symbol_by_name(name) or ()
+            at = symbol["st_value"] - code["sh_addr"]
+            assert code.data()[at : at + 4] == b"\x55\x48\x89\xe5", name
 
 
 def library_module() -> ModuleType:
