@@ -140,7 +140,9 @@ def means(word: str, place: Details) -> bool:
     if word in ("any", layer) or (word == "app" and layer in ("runtime", "")):
         return True
     base = file.rpartition("/")[2]
-    return word == file or is_function(str(place.get("function", "")), word) or fnmatchcase(base, word) or fnmatchcase(base, f"{word}.so*")
+    if word == file or is_function(str(place.get("function", "")), word):
+        return True
+    return fnmatchcase(base, word) or fnmatchcase(base, f"{word}.so*")
 
 
 @lru_cache(maxsize=4096)

@@ -62,7 +62,8 @@ def test_a_condition_on_recorded_calls(
     assert numbers(run(capsys, "show", log, "--if", condition)) == found
 
 
-@pytest.mark.parametrize("word", ["grow", "Pool::grow", "eng::(anonymous namespace)::Pool::grow", "grow(unsigned long)"])
+@pytest.mark.parametrize("word", ["grow", "Pool::grow", "eng::(anonymous namespace)::Pool::grow",
+                                  "grow(unsigned long)"])  # fmt: skip
 def test_a_cplusplus_caller_is_called_as_at_a_breakpoint(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, word: str
 ) -> None:

@@ -58,7 +58,7 @@ def reached_otherwise(folder: Path) -> Report:
     assert report.verdict == "unknown whether it is reached by this program (reached-otherwise)"
     assert "other-way" not in report.ids(), "which would say the same of the library alone"
     loading = pair(folder, compiled(folder, LOADER, "-pie", "-fPIE", name="loads"), PATCHER)
-    assert "reached-otherwise" in loading.ids() and "loaded-past-hook" not in loading.ids(), "no dlsym is needed for that"
+    assert "reached-otherwise" in loading.ids() and "loaded-past-hook" not in loading.ids(), "no dlsym is needed"
     return report
 
 
