@@ -51,6 +51,7 @@ class Ways:
         self.asked: dict[str, set[str]] = {}
         self.with_tables: set[str] = set()
         self.files: dict[str, CallerFile] = {}
+        self.of_resolvers: dict[tuple[str, str], str] = {}  # by the caller's file and their name: how it came first
 
     def learn(self, call: Call) -> None:
         function = self.table.function(call.name)
@@ -59,6 +60,7 @@ class Ways:
         if function is None or function.role != RESOLVING:
             return
         name = call.arguments.get("symbol")
+        self.way(call)  # the resolver's own, before what is asked for is known
         if isinstance(name, str):
             self.asked.setdefault(self.caller(call), set()).add(api.base_name(name))
 
@@ -88,6 +90,15 @@ class Ways:
 
     def way(self, call: Call) -> str:
         path = self.caller(call)
+        if self.is_resolver(call):  # with which it asks for the resolver too, and was not handed that out then
+            return self.of_resolvers.setdefault((path, call.name), self.way_of(call, path))
+        return self.way_of(call, path)
+
+    def is_resolver(self, call: Call) -> bool:
+        function = self.table.function(call.name)
+        return function is not None and function.role == RESOLVING
+
+    def way_of(self, call: Call, path: str) -> str:
         if call.base in self.asked.get(path, ()):
             return HANDED_OUT
         file = self.files.get(path) or self.files.setdefault(path, CallerFile(path))

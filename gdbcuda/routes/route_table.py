@@ -109,10 +109,10 @@ def asker(route: Route, paint: Paint, names: Mapping[str, str] = NAMES) -> str:
 
 
 def ways(same: Sequence[Route]) -> str:
-    """ "PLT, bound"; of several places "2 PLT, 4 pointers"."""
+    """ "PLT, bound"; of several places "2 PLT, 4 pointers"; of which version each was asked for is left out there."""
     if len(same) == 1:
         return way(same[0])
-    counts = Counter(route.way for route in same)
+    counts = Counter(route.way.partition(" at ")[0] for route in same)
     return ", ".join(f"{count} {kind}{'s' if kind == 'pointer' and count > 1 else ''}" if count > 1 else kind
                      for kind, count in counts.items())  # fmt: skip
 

@@ -203,6 +203,7 @@ class TestOfARun:
         told = json.loads(found.log("coverage", "--hook", hook, "--json").stdout)
         ways = {one["function"]: one["ways"] for one in told["functions"] if one["calls"]}
         assert (ways["cudaMalloc"], ways["cuMemAlloc_v2"]) == ({"by name": 3}, {"cuGetProcAddress": 3})
+        assert list(ways["cuGetProcAddress_v2"]) == ["dlsym"], "it asks for that too, with the one that it has"
         assert not any(one["past"] for one in told["functions"])
 
 

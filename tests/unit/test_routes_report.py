@@ -185,6 +185,9 @@ def test_the_ways_of_one_row(process: RouteProcess) -> None:
     assert route_table.ways([two, two]) == "2 pointers" and route_table.ways([two] * 3) == "3 pointers"
     many = [one._replace(way="PLT")] * 2 + [two]
     assert route_table.ways(many) == "2 PLT, pointer"
+    asked = [route("cuMemcpy", way=f"cuGetProcAddress_v2 at {version}") for version in (4000, 7000)]
+    assert route_table.ways([*asked, two]) == "2 cuGetProcAddress_v2, pointer"
+    assert route_table.ways(asked[:1]) == "cuGetProcAddress_v2 at 4000"
 
 
 def test_askers_beyond_two_are_counted(process: RouteProcess) -> None:

@@ -62,7 +62,7 @@ def _compiler(unit: Unit) -> str:
     if not words or words[0] != "GNU":
         return " ".join(words[:4])
     version = next((word for word in words[2:] if word[0].isdigit()), "")
-    return f"gcc {version} -O{_level(unit)}"
+    return f"as {version}" if words[1:2] == ["AS"] else f"gcc {version} -O{_level(unit)}"
 
 
 def _level(unit: Unit) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -26,6 +27,10 @@ def program_without_debug_info(folder: Path) -> Report:
 
 @case("debug-info", "hooks", "not-hooked", "dlsym-not-overridden")
 def small_hook(folder: Path) -> Report:
+    (folder / "entry.s").write_text(".globl dlsym\n.type dlsym, @function\ndlsym: nop\n")
+    assembled = library(folder, ALLOC, *DEBUG, "entry.s", "-Wl,-z,noexecstack")
+    (seen,) = [one.seen for one in assembled.findings if one.id == "debug-info"]
+    assert re.search(r"2 source files, as [\d.]+ and gcc [\d.]+ -O0;", f"{seen};"), seen
     return library(folder, ALLOC + FREE)
 
 
