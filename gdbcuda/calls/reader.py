@@ -15,6 +15,7 @@ from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import LOST, WHY_LOST, Process, References, process_of
 from gdbcuda.errors import UserError, cannot
+from gdbcuda.files import streams
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +70,7 @@ class LogFile:
     def __init__(self, path: str | Path) -> None:
         self.path = path
         try:
-            self.stream = standard_input() if str(path) == "-" else open(path, "rb")  # noqa: SIM115
+            self.stream = standard_input() if str(path) == "-" else streams.opened(path)
             self.size = os.fstat(self.stream.fileno()).st_size  # 0 for a pipe
             self.read_ahead = self.stream.readline(CHUNK)
         except OSError as problem:

@@ -13,6 +13,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References
 from gdbcuda.errors import UserError
 from gdbcuda.log import where as conditions  # loaded when the first is asked (live/host/lazily.py)
+from gdbcuda.log.wanted_places import WantedPlaces
 
 if TYPE_CHECKING:
     from gdbcuda.log.options import FilterOptions
@@ -22,26 +23,26 @@ T = TypeVar("T")
 
 
 class CallFilter(NamedTuple):
-    """Empty fields take everything. ``functions`` are symbols, base names or globs, ``places`` layers or files.
+    """Empty fields take everything. ``functions`` are symbols, base names or globs.
 
     ``where`` is asked last, and about calls alone that all the rest takes: it may count them."""
 
     functions: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()
+    places: WantedPlaces | None = None
     thread: int | None = None
     only_failed: bool = False
     where: conditions.Where | None = None
 
     @classmethod
     def of(cls, wanted: FilterOptions) -> CallFilter:
-        return cls(tuple(wanted.function), split(wanted.places), wanted.thread, wanted.failed)
+        return cls(tuple(wanted.function), places_of(wanted.places), wanted.thread, wanted.failed)
 
     def takes(self, call: Call) -> bool:
         if self.thread is not None and call.thread != self.thread:
             return False
         if self.only_failed and not (call.failed or call.ended):
             return False
-        if not self.takes_place(call):
+        if self.places is not None and not self.places.take(call):
             return False
         return self.takes_function(call) and (self.where is None or self.where.holds(call))
 
@@ -65,26 +66,24 @@ class CallFilter(NamedTuple):
         return self._replace(where=conditions.Where(text, table, notes, named))
 
     def remark(self) -> str:
-        return self.where.remark() if self.where is not None else ""
-
-    def takes_place(self, call: Call) -> bool:
-        return not self.places or any(one == call.layer or fnmatchcase(call.object, one) for one in self.places)
+        return "\n".join(one.remark() for one in (self.places, self.where) if one is not None and one.remark())
 
 
-def split(places: Sequence[str]) -> tuple[str, ...]:
-    """As behind --in: several, each may be several with commas."""
-    return tuple(one for some in places for one in some.split(","))
+def places_of(words: Sequence[str]) -> WantedPlaces | None:
+    return WantedPlaces(words) if words else None
 
 
-def within(events: Iterable[Event], places: Sequence[str], functions: Sequence[str] = ()) -> Iterator[Event]:
+def within(
+    events: Iterable[Event], places: WantedPlaces | None, functions: Sequence[str] = ()
+) -> Iterator[Event]:
     """A log as one layer or library has seen it, or as if some functions alone were there: calls whose caller is left
     out are its outermost."""
-    if not places and not functions:
+    if places is None and not functions:
         yield from events
         return
-    chosen, open_calls = CallFilter(tuple(functions), split(places)), set()
+    chosen, open_calls = CallFilter(tuple(functions)), set()
     for phase, call in events:
-        if not chosen.takes_place(call) or not chosen.takes_function(call):
+        if (places is not None and not places.take(call)) or not chosen.takes_function(call):
             continue
         if phase == BEGIN:
             call.parent = call.parent if call.parent in open_calls else None

@@ -13,7 +13,7 @@ from gdbcuda.calls.references import Process
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import user_files
-from gdbcuda.log import FORMATS, select, view_data
+from gdbcuda.log import FORMATS, select, view_data, wanted_places
 from gdbcuda.log.progress import Progress
 from gdbcuda.log.source import LogSource
 from gdbcuda.log.views import changes, diff, export, gpu, gpu_work, kernel, summary, timeline, tree
@@ -173,10 +173,12 @@ def show_diff(wanted: DiffOptions, sources: list[LogSource]) -> None:
     for source in sources:
         source.refuse_unknown(wanted.function)
     progress = Progress(first.file.size + second.file.size)  # they are read side by side
-    sides = (select.within(one.events(progress), wanted.places, wanted.function) for one in (first, second))
+    places = select.places_of(wanted.places)
+    sides = (select.within(one.events(progress), places, wanted.function) for one in (first, second))
     found = diff.Diff().feed(*sides)
     writers, out = (first.writer, second.writer), Printer(wanted, [first])
     out.put(first, view_data.diff(found, writers) if out.as_json else diff.text(found, writers))
+    wanted_places.complain_of(places)
 
 
 def show_memory(wanted: MemoryFilesOptions, sources: list[LogSource]) -> None:
@@ -188,7 +190,8 @@ def show_memory(wanted: MemoryFilesOptions, sources: list[LogSource]) -> None:
     check_view(wanted.view, wanted.least)
     segments = torch_file.read(wanted.torch) if wanted.torch else None
     for source in out.each(sources):
-        events = select.within(source.events(), wanted.places) if wanted.places else source.events()
+        places = select.places_of(wanted.places)
+        events = select.within(source.events(), places)
         found = Ledgers(source.table, source.log.notes).feed(events).by_program
         if segments is not None:
             out.put(source, torch_memory.shown(segments, found.values(), source.writer, out.as_json))
@@ -202,6 +205,7 @@ def show_memory(wanted: MemoryFilesOptions, sources: list[LogSource]) -> None:
                 out.put(source, memory_view(wanted.view, wanted.least, ledger, source.writer))
         if not found and not wanted.json:
             output.say("No calls.")
+        wanted_places.complain_of(places)
 
 
 def memory_view(view: str, least: int, ledger: Ledger, writer: CallWriter) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import count
 
@@ -17,6 +16,7 @@ from gdbcuda.condition.grammar.unknown import RESULTS
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.stacks import PythonFrame
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.files import object_names
 from gdbcuda.log import recorded
 from gdbcuda.text import cplusplus
 
@@ -139,10 +139,7 @@ def means(word: str, place: Details) -> bool:
     layer, file = str(place.get("layer", "")), str(place.get("object", ""))
     if word in ("any", layer) or (word == "app" and layer in ("runtime", "")):
         return True
-    base = file.rpartition("/")[2]
-    if word == file or is_function(str(place.get("function", "")), word):
-        return True
-    return fnmatchcase(base, word) or fnmatchcase(base, f"{word}.so*")
+    return object_names.is_meant(word, file) or is_function(str(place.get("function", "")), word)
 
 
 @lru_cache(maxsize=4096)

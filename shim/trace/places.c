@@ -44,13 +44,22 @@ static const char *layer_of(const struct trace *trace, word object, const char *
     return !is_program(trace, object) ? "hook" : starts_with(function, "cuda") ? "runtime" : "app";
 }
 
+/* libfoo.so means libfoo.so.1 too. */
+static int is_meant(const char *listed, word size, const char *name)
+{
+    for (word i = 0; i < size; i++)
+        if (name[i] != listed[i])
+            return 0;
+    return !name[size] || (name[size] == '.' && size > 3 && starts_with(listed + size - 3, ".so"));
+}
+
 static int is_listed(const char *list, const char *name)
 {
     while (*list) {
         word size = 0;
         while (list[size] && list[size] != ',')
             size++;
-        if (starts_with(list, name) && length(name) == size)
+        if (is_meant(list, size, name))
             return 1;
         list += size + (list[size] == ',');
     }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -235,3 +238,16 @@ def test_what_is_no_log_is_no_log_without_calls(tmp_path: Path, held: str, why: 
         with redirect_stderr(io.StringIO()) as errors:
             assert cli.main(["log", view, str(tmp_path / "file")]) == 2
         assert errors.getvalue() == f"gdbcuda: {tmp_path / 'file'} is no call log: {why}\n"
+
+
+def test_of_a_fifo_without_a_writer_it_is_said_that_it_is_waited_for(tmp_path: Path) -> None:
+    """Who types the wrong name sees why nothing comes; who types the writer's line second is served."""
+    fifo, text = tmp_path / "fifo", write(tmp_path / "log", two_calls()).read_bytes()
+    os.mkfifo(fifo)
+    command = [sys.executable, "-m", "gdbcuda", "log", "show", str(fifo)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as shown:
+        assert shown.stderr is not None and shown.stdout is not None
+        assert shown.stderr.readline() == (
+            f"gdbcuda: waiting for somebody to write into {fifo}, which is a FIFO (Ctrl-C ends it)\n")
+        fifo.write_bytes(text)
+        assert "cuMemAlloc_v2" in shown.stdout.read() and shown.stderr.read() == ""

@@ -72,7 +72,7 @@ def test_of_a_runtime_too(trace: Trace) -> None:
 @pytest.mark.parametrize(
     "places, layers",
     [(["hook"], {"hook"}), (["driver"], {"driver"}), (["hook,driver"], {"hook", "driver"}), (["runtime"], set()),
-     (["libcuda.so.1"], {"driver"})],
+     (["libcuda.so.1"], {"driver"}), (["libcuda.so"], {"driver"})],
 )  # fmt: skip
 def test_of_some_layers_alone(trace: Trace, shim: Path, places: list[str], layers: set[str]) -> None:
     chosen = [word for place in places for word in ("--in", place)]

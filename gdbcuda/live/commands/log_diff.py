@@ -52,7 +52,8 @@ def cuda_log_diff(wanted: LogDiffOptions) -> str:
         return log_views.nothing_recorded()
     sides = [(source.events(), source.writer) for source in sources]
     sides += [] if wanted.second is not None else [this_session()]
-    narrowed = (select.within(told, wanted.places, wanted.function) for told, _ in sides)
+    places = select.places_of(wanted.places)
+    narrowed = (select.within(told, places, wanted.function) for told, _ in sides)
     writers = sides[0][1], sides[1][1]
     found = diff.Diff().feed(*narrowed)
     if wanted.json:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Set
-from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from typing import Callable, NamedTuple
 
 from gdbcuda.api import vendor
+from gdbcuda.files import object_names
 from gdbcuda.live import process
 from gdbcuda.live.layers import noticed
 from gdbcuda.text.printable import visible
@@ -137,11 +137,7 @@ def layer_of(address: int, function: str = "") -> str:
 
 def matches(wanted: str, layer: str, name: str) -> bool:
     """Does a layer or library ("hook", "libfoo.so", "libfoo*", a path) mean this object?"""
-    return (
-        wanted in (layer, name)
-        or fnmatchcase(os.path.basename(name), wanted)
-        or fnmatchcase(os.path.basename(name), wanted + ".so*")
-    )
+    return wanted == layer or object_names.is_meant(wanted, name)
 
 
 def shown(layer: str, name: str) -> str:
