@@ -19,7 +19,7 @@ _SANITIZER = re.compile(rf"lib({'|'.join(_SANITIZERS)}|clang_rt\.\w*san[\w.-]*)\
 _LEAKS = re.compile(r"lib(?:clang_rt\.)?([al]san)\b")  # clang's: libclang_rt.asan-x86_64.so
 # What programs compute with: it makes calls of its own for what it was asked.
 _COMPUTE = re.compile(r"lib(cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|cutensor\w*|nccl|npp\w+|nvrtc|"
-                      r"nvjpeg|nvinfer\w*|cufile|nvshmem\w*)(-[0-9a-f]{8})?\.so")  # fmt: skip
+                      r"nvJitLink|nvjpeg|nvinfer\w*|cufile|nvshmem\w*)(-[0-9a-f]{8})?\.so")  # fmt: skip
 _SYSTEM = ("c", "m", "dl", "rt", "pthread", "gcc_s", "stdc++", "util", "resolv", "anl")
 _LAYERS = (
     ("runtime", re.compile(r"libcudart[.-]")),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable
@@ -59,23 +60,22 @@ class Linkage:
 
     def _slots(self, wanted: dict[int, str]) -> Iterator[Slot]:
         seen: set[int] = set()  # some linkers count DT_JMPREL into DT_RELA as well
-        for offset, info, _ in self._relocations():
-            index, kind = info >> 32, KINDS.get(info & 0xFFFFFFFF)
-            if kind and index in wanted and offset not in seen:
+        for offset, info, _ in chain.from_iterable(self._relocations()):
+            if info >> 32 in wanted and (kind := KINDS.get(info & 0xFFFFFFFF)) and offset not in seen:
                 seen.add(offset)
+                index = info >> 32
                 yield Slot(wanted[index], self.symbols.versions.of(index)[0], self.image.base + offset, kind)
 
-    def _relocations(self) -> Iterator[tuple[int, int, int]]:
+    def _relocations(self) -> Iterator[Iterator[tuple[int, int, int]]]:
         """DT_RELA without the relative ones at its beginning, which name no symbol, and DT_JMPREL."""
         skipped = RELA.size * self.dynamic.value(DT_RELACOUNT)
-        yield from self._table(DT_RELA, self.dynamic.value(DT_RELASZ), skipped)
-        yield from self._table(DT_JMPREL, self.dynamic.value(DT_PLTRELSZ), 0)
+        yield self._table(DT_RELA, self.dynamic.value(DT_RELASZ), skipped)
+        yield self._table(DT_JMPREL, self.dynamic.value(DT_PLTRELSZ), 0)
 
     def _table(self, tag: int, size: int, skipped: int) -> Iterator[tuple[int, int, int]]:
         address, length = self.dynamic.address(tag), min(size, MOST_BYTES) - skipped
-        if address and length > 0:
-            data = self.image.memory.read(address + skipped, length - length % RELA.size)
-            yield from RELA.iter_unpack(data)
+        whole = length - length % RELA.size if address and length > 0 else 0
+        return RELA.iter_unpack(self.image.memory.read(address + skipped, whole) if whole else b"")
 
 
 def slot_values(memory: Memory, slots: Sequence[Slot]) -> dict[int, int]:

@@ -6,8 +6,8 @@ undefined ones are, which come first; definitions are looked up by name, the loa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Set
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from gdbcuda.linkage.dynamic import LoadedDynamic
@@ -39,9 +39,16 @@ def is_definition(entry: Entry) -> bool:
     return entry[3] != 0 and entry[1] >> 4 != 0 and entry[1] & 15 != STT_TLS
 
 
+@lru_cache(maxsize=16)
+def encoded(names: frozenset[str]) -> dict[bytes, str]:
+    """The names by what stands for them in a table."""
+    return {name.encode(errors="replace"): name for name in names}
+
+
 class Symbols:
     def __init__(self, dynamic: LoadedDynamic) -> None:
         self.dynamic, self.versions = dynamic, LoadedVersions(dynamic)
+        self._are_read = False  # all of them, in blocks
 
     @cached_property
     def extent(self) -> tuple[int, int]:
@@ -84,21 +91,23 @@ class Symbols:
         return SYMBOL.iter_unpack(data)
 
     @cached_property
-    def _all(self) -> dict[str, list[Definition]]:
-        found: dict[str, list[Definition]] = {}
-        base, first = self.dynamic.image.base, self.extent[0]
-        for index, entry in enumerate(self._entries(*self.extent), first):
+    def _all(self) -> dict[str, list[tuple[int, Entry]]]:
+        """By name, with the index of each."""
+        found: dict[str, list[tuple[int, Entry]]] = {}
+        for index, entry in enumerate(self._entries(*self.extent), self.extent[0]):
             if is_definition(entry):
-                text, value, size = self._name(entry[0]), entry[4], entry[5]
-                is_indirect = entry[1] & 15 == STT_GNU_IFUNC
-                definition = Definition(text, base + value, size, *self.versions.of(index), index, is_indirect)
-                found.setdefault(text, []).append(definition)
+                found.setdefault(self._name(entry[0]), []).append((index, entry))
         return found
+
+    def _definition(self, name: str, index: int, entry: Entry) -> Definition:
+        is_indirect = entry[1] & 15 == STT_GNU_IFUNC
+        address = self.dynamic.image.base + entry[4]
+        return Definition(name, address, entry[5], *self.versions.of(index), index, is_indirect)
 
     def find(self, name: str) -> list[Definition]:
         """The object's definitions of the name, one a version."""
-        if "_all" in self.__dict__:  # read already
-            return self._all.get(name, [])
+        if self._are_read:
+            return [self._definition(name, *one) for one in self._all.get(name, ())]
         matches = self.dynamic.image.matches(name)
         return [Definition(name, s.address, s.size, *self.versions.of(index), index, s.is_indirect)
                 for index, s in matches]  # fmt: skip
@@ -111,8 +120,25 @@ class Symbols:
     @by_names
     def defined(self, names: Set[str]) -> dict[str, list[Definition]]:
         """Those of the names that the object exports."""
-        known = names if self.is_large else names & self._all.keys()
-        return {name: found for name, found in ((name, self.find(name)) for name in known) if found}
+        if self.is_large or not self.dynamic.strings:
+            return {name: found for name, found in ((name, self.find(name)) for name in names) if found}
+        self._are_read = True
+        return self._among(encoded(names))
+
+    def _among(self, wanted: Mapping[bytes, str]) -> dict[str, list[Definition]]:
+        found: dict[str, list[Definition]] = {}
+        for name, index, entry in self._having(wanted, *self.extent):
+            if is_definition(entry):
+                found.setdefault(name, []).append(self._definition(name, index, entry))
+        return found
+
+    def _having(self, wanted: Mapping[bytes, str], first: int, last: int) -> Iterator[tuple[str, int, Entry]]:
+        """Nearly all have names that nobody wants: nothing is made of those."""
+        strings = self.dynamic.strings
+        for index, entry in enumerate(self._entries(first, last), first):
+            name = wanted.get(strings[entry[0] : strings.find(b"\0", entry[0])])
+            if name is not None:
+                yield name, index, entry
 
     def exported(self, names: Set[str]) -> frozenset[str]:
         """Those of the names that the object exports, and no more about them. Few are looked up, many read at once."""
@@ -128,7 +154,10 @@ class Symbols:
         They come first, but for those whose address is the program's PLT entry (psABI, "Function Addresses"): a
         program is never large."""
         first, count = self.extent
-        rows = enumerate(self._entries(0, first if self.is_large and first else count))
+        last = first if self.is_large and first else count
+        if self.dynamic.strings:
+            return {index: name for name, index, row in self._having(encoded(names), 0, last) if row[0] and not row[3]}
+        rows = enumerate(self._entries(0, last))
         named = ((index, self._name(row[0])) for index, row in rows if row[0] and not row[3])
         return {index: name for index, name in named if name in names}
 
@@ -136,7 +165,8 @@ class Symbols:
     def by_address(self) -> dict[int, tuple[str, ...]]:
         """Exported names by address, several where a function has aliases; {} for a large object."""
         found: dict[int, tuple[str, ...]] = {}
-        for name, definitions in ({} if self.is_large else self._all).items():
-            for address in {definition.address for definition in definitions}:
+        base = self.dynamic.image.base
+        for name, rows in ({} if self.is_large else self._all).items():
+            for address in {base + entry[4] for _, entry in rows}:
                 found[address] = (*found.get(address, ()), name)
         return found

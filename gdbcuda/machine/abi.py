@@ -94,9 +94,13 @@ class Convention(NamedTuple):
     hidden_result: str  # ... and where that address is after the return
 
 
-@cache
 def locate(function: api.Function, machine: str = "x86-64") -> tuple[ValuePlace, ...]:
     """One location for each parameter; `UserError` for a machine not in `MACHINES`."""
+    return located(function, machine)
+
+
+@cache
+def located(function: api.Function, machine: str) -> tuple[ValuePlace, ...]:
     rules = convention(machine)
     free = Free(rules.integers, rules.floats, rules.stack)
     if is_result_in_memory(function, rules) and rules.hidden in rules.integers:

@@ -16,6 +16,7 @@ NEAR = re.compile(rb"\xe9(....)", re.DOTALL)  # jmp rel32
 THROUGH = re.compile(rb"\xff\x25(....)", re.DOTALL)  # jmp *rel32(%rip)
 BY_RAX = re.compile(rb"\x48\xb8(.{8})(?:\xff\xe0|\x50\xc3)", re.DOTALL)  # movabs, %rax; jmp *%rax, or push and ret
 BY_R11 = re.compile(rb"\x49\xbb(.{8})\x41\xff\xe3", re.DOTALL)
+BEGINNINGS = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?(?:[\xe9\x68\xcc]|\xff\x25|\x48\xb8|\x49\xbb)")  # a breakpoint's, too
 PUSHED = re.compile(rb"\x68(....)\xc7\x44\x24\x04(....)\xc3", re.DOTALL)  # push; movl, 4(%rsp); ret
 
 
@@ -28,6 +29,11 @@ def target(read: Callable[[int, int], bytes], address: int) -> int | None:
             break
         at = following
     return at if at != address else None
+
+
+def may_be(code: bytes, at: int) -> bool:
+    """Whether a function may begin with one there. Below a breakpoint may be anything."""
+    return BEGINNINGS.match(code, at) is not None
 
 
 def one_jump(read: Callable[[int, int], bytes], address: int) -> int | None:

@@ -45,14 +45,14 @@ def is_elsewhere(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: i
 
 
 def by_entries(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering]:
-    for owner in snapshot.in_layer(*VENDORS):
-        for name, definitions in owner.symbols.defined(names).items():
-            for definition in definitions:
-                there = snapshot.patched(definition.address)
-                reached = snapshot.reached(there) if there else None
-                if reached and is_answer(snapshot, owner, name, reached):
-                    how = f"the entry in {base(snapshot.file_of(owner))} jumps there"
-                    yield Answering(name, reached, how, definition.address)
+    for owner in snapshot.in_layer(*VENDORS) if snapshot.may_be_patched else ():
+        entries = [(one.address, name) for name, found in owner.symbols.defined(names).items() for one in found]
+        jumping = set(snapshot.may_jump([address for address, _ in entries]))
+        for address, name in entries:
+            there = snapshot.patched(address) if address in jumping else None
+            reached = snapshot.reached(there) if there else None
+            if reached and is_answer(snapshot, owner, name, reached):
+                yield Answering(name, reached, f"the entry in {base(snapshot.file_of(owner))} jumps there", address)
 
 
 def is_answer(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached: Reached) -> bool:

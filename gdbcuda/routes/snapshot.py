@@ -59,7 +59,8 @@ class ProcessSnapshot:
     ``layer`` and ``file`` give an object's layer and path; ``symbol_at`` is the debugger's name for exactly that
     address, for objects whose dynamic symbols do not tell; ``is_hidden`` whether a hook library has a function of
     that name that it does not export, ``variable_at`` the variable that holds a stored pointer ("in real_alloc");
-    ``code_at``: ways to read code without the debugger's own; ``elsewhere``: file, layer and base of what has a
+    ``code_at``: ways to read code without the debugger's own; ``may_jump``: which of many functions may begin with a
+    jump, where that can be told for less than by reading each; ``elsewhere``: file, layer and base of what has a
     namespace of its own; ``memory`` is read anew for each snapshot."""
 
     def __init__(
@@ -74,12 +75,13 @@ class ProcessSnapshot:
         variable_at: Callable[[int], str] = lambda address: "",
         code_at: Sequence[Callable[[int, int], bytes]] = (),
         elsewhere: Callable[[int], tuple[str, str, int]] = lambda address: ("", "", 0),
+        may_jump: Callable[[Sequence[int]], Sequence[int]] = lambda addresses: addresses,
     ) -> None:
         self.objects, self.memory, self.table = objects, memory, table
         self.file_of, self._symbol_at, self.is_hidden, self.variable_at = file, symbol_at, is_hidden, variable_at
         self.layers = {linkage: layer(linkage) for linkage in objects.all}
         self._code_at = code_at or [memory.read]
-        self.elsewhere = elsewhere
+        self.elsewhere, self.may_jump = elsewhere, may_jump
         self.learned: dict[int, str] = {}  # from answered requests
         self.unsearched_hooks: tuple[str, ...] = ()  # names of those in no search order: audit libraries
         self.collected: dict[Linkage, Any] = {}  # `collect.references` keeps there what it has found

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
@@ -63,7 +64,7 @@ def reason() -> str:
 
 def look(image: Image) -> OwnCalls:
     name = image.name or process.strip_prefix(process.program())
-    if layers.layer_of_object(name) in ("system", "runtime", "driver"):
+    if layers.layer_of_object(name) in ("system", "runtime", "driver") or vendor.is_compute_library(name):
         return OwnCalls(name)
     ranges = [(start, end) for start, end, flags in image.segments if flags & PF_X]
     size = sum(end - start for start, end in ranges)

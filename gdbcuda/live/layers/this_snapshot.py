@@ -14,7 +14,7 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import noticed, table_version
+from gdbcuda.live.layers import jumping_entries, noticed, table_version
 from gdbcuda.live.placing import unloading
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
@@ -178,7 +178,7 @@ def now() -> ProcessSnapshot:
     memory = process.in_pages(process.InferiorMemory())
     found = ProcessSnapshot(
         objects(), memory, table_version.table(), layer_teller(), file_of, symbol_at, is_hidden, variable_at,
-        code_readers(), in_other_namespace,
+        code_readers(), in_other_namespace, jumping_entries.among,
     )
     searched = {file_of(one) for one in found.objects.all}
     found.unsearched_hooks = tuple(os.path.basename(file) for file in noticed.hooks() if file not in searched)

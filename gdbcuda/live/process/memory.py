@@ -72,11 +72,16 @@ PATCHED: PerInferior[PatchedCode] = PerInferior(PatchedCode)
 
 def original_code(address: int, size: int, memory: Memory | None = None) -> bytes:
     """The program's code as it was before our detours."""
-    code = bytearray((memory or InferiorMemory()).read(address, size))
-    for at, raw in PATCHED().within(address, address + size):
-        for index in range(max(at, address), min(at + len(raw), address + size)):
-            code[index - address] = raw[index - at]
-    return bytes(code)
+    code = (memory or InferiorMemory()).read(address, size)
+    patches = PATCHED().within(address, address + size)
+    if not patches:
+        return code
+    own = bytearray(code)
+    for at, raw in patches:
+        first, last = max(at, address), min(at + len(raw), address + size)
+        if first < last:
+            own[first - address : last - address] = raw[first - at : last - at]
+    return bytes(own)
 
 
 class OriginalCode:

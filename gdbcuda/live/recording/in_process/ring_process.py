@@ -106,17 +106,20 @@ class RingProcess:
     def add(self, entries: Sequence[PlannedEntry]) -> None:
         found = slots.place(entries)
         slots.tell_count()
+        told: dict[int, bytes] = {}
         for entry, made in zip(entries, found):
             if isinstance(made, Onward):
+                spot, number = entry.spot, slots.number_of(entry.spot)
+                told[number] = self.described(number, spot, made.code.onward, spot.address)
                 self.add_one(entry, made)
                 continue
             self.left_alone[entry.spot.address] = entry.spot, made
             if made == onward_code.TOO_FAR:
                 self.far.append(entry)
+        slots.tell(told)
 
     def add_one(self, entry: PlannedEntry, made: Onward) -> None:
         spot = entry.spot
-        self.tell_slot(slots.number_of(spot), spot, made.code.onward, spot.address)
         self.spots[spot.address] = spot
         self.left_alone.pop(spot.address, None)
         patch = EntryPatch(spot.address, entry.detour.original, entry.detour.jump_to(made.target))
@@ -128,11 +131,12 @@ class RingProcess:
         if entry in self.patches and not self.patches[entry].is_written:
             self.patches[entry].is_foreign = True
 
-    def tell_slot(self, number: int, spot: PlantingSpot, original: int, address: int = 0) -> None:
+    def described(self, number: int, spot: PlantingSpot, original: int, address: int = 0) -> bytes:
+        """What the process has to know of a slot that stands for it."""
         function = table_version.function(spot.symbol)
         assert function is not None, "only functions of a table are recorded"
         self.known[number] = RecordedFunction(function, spot.layer, os.path.basename(spot.file))
-        slots.tell(number, self.known[number], original, address, spot.symbol in self.python_for)
+        return slots.described(self.known[number], original, address, spot.symbol in self.python_for)
 
     def beside_guard(self, function: int) -> RecordedEntry | None:
         """Its calls go through a guard's trampoline, which sends them here; None where they are not recorded."""
@@ -142,8 +146,8 @@ class RingProcess:
         passing, matching = slots.number_of(spot, "passing"), slots.number_of(spot, "matching")
 
         def tell(made: Trampoline) -> None:
-            self.tell_slot(passing, spot, made.onward)
-            self.tell_slot(matching, spot, made.matching)
+            slots.tell({passing: self.described(passing, spot, made.onward),
+                        matching: self.described(matching, spot, made.matching)})  # fmt: skip
 
         return RecordedEntry((slots.address_of(passing), slots.address_of(matching)), tell)
 

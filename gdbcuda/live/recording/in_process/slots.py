@@ -7,7 +7,7 @@ for another function, and a function that is recorded again has the same one. (`
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gdbcuda.errors import Unreadable
@@ -121,12 +121,28 @@ def place(entries: Sequence[PlannedEntry]) -> list[Onward | str]:
     return made
 
 
-def tell(number: int, known: RecordedFunction, original: int, address: int = 0, has_python: bool = False) -> None:
-    """The process learns what the slot stands for, and what to call in its place."""
+def tell(told: Mapping[int, bytes]) -> None:
+    """The process learns what slots stand for, and what to call in their place: by their numbers `described`. New ones
+    follow each other, and are written at once."""
+    start, run = 0, b""
+    for number, words in sorted(told.items()):
+        if run and number != start + len(run) // len(words):
+            write_functions(start, run)
+            run = b""
+        start, run = (start, run + words) if run else (number, words)
+    write_functions(start, run)
+
+
+def write_functions(number: int, words: bytes) -> None:
+    if words:
+        at = number * ring_layout.FUNCTION["SIZE"] * ring_layout.WORD
+        detours.write(require(ring_layout.FUNCTIONS_SYMBOL) + at, words, prove=False)
+
+
+def described(known: RecordedFunction, original: int, address: int = 0, has_python: bool = False) -> bytes:
     found = known.words(original, address)
     found[ring_layout.FUNCTION["PYTHON"]] = int(has_python)
-    words = struct.pack(f"<{ring_layout.FUNCTION['SIZE']}Q", *found)
-    detours.write(require(ring_layout.FUNCTIONS_SYMBOL) + number * len(words), words, prove=False)
+    return struct.pack(f"<{ring_layout.FUNCTION['SIZE']}Q", *found)
 
 
 def tell_count() -> None:
