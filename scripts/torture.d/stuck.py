@@ -34,6 +34,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.last, self.since, self.asked = "", time.monotonic(), 0.0
+        self.is_still = False
         self.looks: deque[tuple[float, int, int]] = deque()
 
     def stands(self, pids: Callable[[], list[int]], files: Iterable[Path]) -> bool:
@@ -48,12 +49,13 @@ class Progress:
             self.looks.append((now, sum(map(sum_of, found)), sum(sizes)))
             while now - self.looks[0][0] > LAST_PART:
                 self.looks.popleft()
-        return now - self.since > STILL
+        self.is_still = now - self.since > STILL
+        return self.is_still
 
     @property
     def is_slow(self) -> bool:
         """It has said something in the last part, and worked for it: it would come to its end."""
-        return self.grown("ticks") > 0 and self.grown("bytes") > 0
+        return not self.is_still and self.grown("ticks") > 0 and self.grown("bytes") > 0
 
     def grown(self, what: str) -> int:
         which = ("time", "ticks", "bytes").index(what)

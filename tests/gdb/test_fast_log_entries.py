@@ -111,6 +111,17 @@ def test_a_breakpoint_among_the_first_bytes_is_told(placed: Scenario, compile_c,
     assert "a breakpoint is among the first bytes, so that no jump fits there: cuDeviceGet." in text, text
 
 
+def test_where_a_thread_stands_at_an_entry_is_told(placed: Scenario) -> None:
+    """The user may step that call: it is none of the recorder's."""
+    words = ("cuda-log start --fast cuMemAlloc --in hook", "tbreak main", "RUN")
+    entry = ("break *(long)&cuMemAlloc_v2 if $rsi > 1 << 30", "continue", "delete", "continue")
+    text = placed.run("test_alloc", *words, *entry, "cuda-log show", "cuda-log")
+    sizes = re.findall(r"T1  hook +cuMemAlloc_v2\(.*?bytesize=(\d+)", text)
+    assert sizes == ["67108864"] and "exited normally" in text, text
+    said = "at whose first instructions a thread stood as the program went on: cuMemAlloc_v2."
+    assert f"\nCalls may be missing of functions {said}" in text, text
+
+
 IN_TRAMPOLINE = """python
 from gdbcuda.live.guarding.by_process import PROCESSES
 (guard,) = PROCESSES().guards.values()

@@ -110,6 +110,11 @@ def test_who_works_and_says_something_is_slow(
         is_still = progress.stands(lambda: [1], [out])
     assert progress.is_slow == slow and not is_still
     assert progress.last_part() == f"in the last 20 s {20 * ticks} ticks, {10 * len(said)} bytes"
+    monkeypatch.setattr(stuck, "ticks", lambda pid: "gone")
+    for _ in range(8):
+        now[0] += 2
+        is_still = progress.stands(lambda: [1], [out])
+    assert is_still and not progress.is_slow
 
 
 def test_what_ends_at_no_stop_has_none_to_end_at(tmp_path: Path) -> None:

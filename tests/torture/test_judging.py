@@ -123,6 +123,22 @@ def test_a_recorder_that_has_not_begun_owes_no_calls(build: Build) -> None:
     assert kinds(build, watch, played(GOOD)) == {"log"}
 
 
+@pytest.mark.parametrize(
+    ("named", "calls", "found"),
+    [
+        ("cuMemAlloc_v2", 8, set()),
+        ("cuMemAlloc_v2", 10, {"log"}),
+        ("cuInit", 8, {"log"}),
+        ("cuInit, cuMemFree_v2 and 3 more", 8, set()),
+    ],
+)
+def test_calls_that_are_told_to_be_missing_may_be(build: Build, named: str, calls: int, found: set[str]) -> None:
+    watch = Watch("ring", "cuda-log start --fast cuMemAlloc_v2", "", ["cuMemAlloc_v2"], on="log")
+    call = {"phase": "B", "name": "cuMemAlloc_v2", "layer": "hook", "details": {"bytesize": 1}}
+    text = f"Calls may be missing of functions at whose first instructions a thread stood: {named}."
+    assert kinds(build, watch, played(GOOD, log=[json.dumps(call)] * calls, text=text)) == found
+
+
 def test_changed_code_is_seen(build: Build) -> None:
     library = ctypes.CDLL(str(build.library))
     assert segments.changed(os.getpid(), [str(build.library)]) == []

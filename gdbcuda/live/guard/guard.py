@@ -102,7 +102,9 @@ class Guard:
             self.tested.pop(call[0], None)
             if not is_match and not is_counted and self.send_through(call):
                 return
-            self.skipped += call not in self.inside
+            if call not in self.inside:
+                self.skipped += 1
+                trampoline_space.miss(self.function)
         self.enter(call)
 
     def on_boundary(self) -> None:

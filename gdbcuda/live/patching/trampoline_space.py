@@ -43,10 +43,12 @@ class NoLibrarySpace(NoDetour):
 
 @dataclass(frozen=True)
 class RecordedEntry:
-    """How a guarded function's calls are recorded; ``tell`` is called when its trampoline is there."""
+    """How a guarded function's calls are recorded; ``tell`` is called when its trampoline is there, ``miss`` for a call
+    that does not go by it."""
 
     slots: trampoline.Slots
     tell: Callable[[trampoline.Trampoline], None]
+    miss: Callable[[], None]
 
 
 RECORDED: list[Callable[[int], RecordedEntry | None]] = []  # the recorder at work, asked for each function
@@ -104,6 +106,13 @@ def kept_as(built: Callable[[int], trampoline.Trampoline]) -> trampoline.Trampol
 def recorded_entry(function: int) -> RecordedEntry | None:
     """Where its calls are recorded in the process."""
     return RECORDED[-1](function) if RECORDED else None
+
+
+def miss(function: int) -> None:
+    """A call of it executes the function's own instructions."""
+    recorded = recorded_entry(function)
+    if recorded is not None:
+        recorded.miss()
 
 
 def in_library(

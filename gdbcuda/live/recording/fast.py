@@ -21,6 +21,7 @@ from gdbcuda.text.sentences import counted, some
 
 MOST_NAMED = 4
 GAVE_WAY = "Calls are missing of functions where a breakpoint is among the first bytes, so that no jump fits there"
+WAS_ENTERED = "Calls may be missing of functions at whose first instructions a thread stood as the program went on"
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 
 
@@ -100,7 +101,10 @@ def left_out(recorder: RingRecorder) -> Iterator[str]:
         which = "of each: " if len(those) > 1 else ""
         named = some(list(dict.fromkeys(those)), MOST_NAMED)
         yield f"Not recorded: {len(those)} of {total} functions ({which}{why}): {named}."
-    gave_way = [state.spots[at].symbol for state in recorder.at_work() for at, one in state.patches.items()
-                if one.gave_way and at in state.spots]  # fmt: skip
-    if gave_way:
-        yield f"{GAVE_WAY}: {some(list(dict.fromkeys(gave_way)), MOST_NAMED)}."
+    patches = [(state.spots[at].symbol, one) for state in recorder.at_work() for at, one in state.patches.items()
+               if at in state.spots]  # fmt: skip
+    gave_way = dict.fromkeys(name for name, one in patches if one.gave_way)
+    was_entered = dict.fromkeys(name for name, one in patches if one.was_entered and not one.gave_way)
+    for why, missing in ((GAVE_WAY, gave_way), (WAS_ENTERED, was_entered)):
+        if missing:
+            yield f"{why}: {some(list(missing), MOST_NAMED)}."

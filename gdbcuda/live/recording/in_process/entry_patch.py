@@ -18,7 +18,8 @@ INT3 = 0xCC
 @dataclass
 class EntryPatch:
     """``is_foreign``: somebody else has written there; ``has_run``: threads have run while the own bytes were there;
-    ``gave_way``: they have, as a breakpoint is among the bytes of the jump."""
+    ``gave_way``: they have, as a breakpoint is among the bytes of the jump; ``was_entered``: or as a thread stood
+    there."""
 
     address: int
     own: bytes
@@ -27,6 +28,7 @@ class EntryPatch:
     is_foreign: bool = False
     has_run: bool = True
     gave_way: bool = False
+    was_entered: bool = False
 
     @property
     def inside(self) -> range:
@@ -42,6 +44,9 @@ class EntryPatch:
         self.is_written, self.has_run = True, False
         process.PATCHED()[self.address] = self.own
         own_instructions.hide(self.address, self.jump, self.own)
+
+    def enter(self) -> None:
+        self.was_entered = True
 
     def be_restored(self) -> None:
         self.is_written = False

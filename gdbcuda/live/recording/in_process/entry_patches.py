@@ -17,7 +17,7 @@ from contextlib import suppress
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.noticing import answer_search
-from gdbcuda.live.recording.in_process import far_patches
+from gdbcuda.live.recording.in_process import far_patches, taken_bytes
 from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
 from gdbcuda.live.threads import raw_stacks, standstill
 
@@ -45,7 +45,9 @@ def write_all(patches: Iterable[EntryPatch], taken: set[int], is_stepped: bool =
 def write_here(memory: process.RawMemory, free: Sequence[EntryPatch], taken: set[int], is_stepped: bool) -> None:
     threads = where_they_stand(memory, {at for one in free for at in one.inside}) if free else None
     for one in free:
-        if threads is not None and not threads.are_in(one.address, one.inside, is_stepped):
+        if threads is None or threads.are_in(one.address, one.inside, is_stepped):
+            one.enter()
+        else:
             one.write(memory, taken)
 
 
@@ -54,7 +56,7 @@ def free_of(patches: Iterable[EntryPatch], taken: set[int]) -> list[EntryPatch]:
     found = []
     for one in patches:
         is_free = taken.isdisjoint(one.inside)
-        one.gave_way |= not is_free
+        one.gave_way |= not is_free and not taken_bytes.is_recorded_by_guard(one.address)
         found += [one] * is_free
     return [] if are_kept_out() else found
 

@@ -33,9 +33,9 @@ def standing(memory: process.FarMemory, patches: Sequence[EntryPatch], is_steppe
 
 
 def write(memory: process.FarMemory, patches: Sequence[EntryPatch], threads: WhereThreadsAre | None = NOWHERE) -> None:
-    if threads is None:
-        return
-    free = [one for one in patches if not threads.are_in(one.address, one.inside)]
+    free = [one for one in patches if threads is not None and not threads.are_in(one.address, one.inside)]
+    for one in patches:
+        one.was_entered |= one not in free
     for group in neighbours(free):
         for one in change(memory, group, to_jump=True):
             one.be_written()

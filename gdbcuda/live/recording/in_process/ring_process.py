@@ -149,7 +149,8 @@ class RingProcess:
             slots.tell({passing: self.described(passing, spot, made.onward),
                         matching: self.described(matching, spot, made.matching)})  # fmt: skip
 
-        return RecordedEntry((slots.address_of(passing), slots.address_of(matching)), tell)
+        places = slots.address_of(passing), slots.address_of(matching)
+        return RecordedEntry(places, tell, self.patches[function].enter)
 
     def has_lost_objects(self) -> bool:
         """Jumps are no breakpoints, by which `placing.unloading` would have told."""

@@ -17,3 +17,11 @@ def now() -> set[int]:
     if lazily.is_loaded("gdbcuda.live.guarding.guards"):
         found |= {at for guard in by_process.PROCESSES().guards.values() for at in guard.detour.claimed}
     return found
+
+
+def is_recorded_by_guard(function: int) -> bool:
+    """Calls that come to the function's guard go by the recorder."""
+    if not lazily.is_loaded("gdbcuda.live.guarding.guards"):
+        return False
+    guard = by_process.PROCESSES().guards.get(function)
+    return guard is not None and guard.trampoline.is_recorded
