@@ -7,8 +7,10 @@ debugger's number of the inferior and by its pid: two machines may use the same 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from gdbcuda.calls.header_code import is_place_in_headers
 
 Process = tuple[int, int]  # inferior, pid
 Details = Mapping[str, Any]
@@ -119,7 +121,18 @@ class References:
         """The place, and those that the compiler has put its code into."""
         place = self.place(process, address)
         yield place
-        yield from ({**place, **outer} for outer in place.get("inlined_into", ()))
+        yield from ({**place, "text": None, **outer} for outer in place.get("inlined_into", ()))
+
+    def site(self, process: Process, address: int, stack: Iterable[int] = ()) -> Details:
+        """Who has asked there: the first that is no code of CUDA's headers, of the frames as far as they are known."""
+        known = (one for at in (address, *stack) for one in self.frames(process, at) if "script" not in one)
+        asked = (one for one in known if not is_place_in_headers(one))
+        first = self.place(process, address)
+        return first if "script" in first else next(asked, first)
+
+    def is_header_code(self, process: Process, address: int) -> bool:
+        """Nothing but that, as far as is known."""
+        return all(map(is_place_in_headers, self.frames(process, address)))
 
     def place(self, process: Process, address: int) -> Details:
         return self.places.get((process, address), NOTHING)

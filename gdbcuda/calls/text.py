@@ -177,7 +177,7 @@ class CallWriter:
 
     def caller(self, call: Call) -> str:
         """ "step at train.py:34", and the library of the vendor's through which that line has asked."""
-        place = self.place(call.process, call.site)
+        place = named(self.notes.site(call.process, call.site, call.stack), call.site)
         if call.site != call.python or not call.python:
             return place
         file = str(self.notes.place(call.process, call.caller).get("object", ""))
@@ -185,11 +185,11 @@ class CallWriter:
 
     def place(self, process: Process, address: int) -> str:
         """ "main at a.c:30", "sum in libsum.so", "libsum.so+0x1330", or the address."""
-        return named(self.notes.place(process, address), address)
+        return named(self.notes.site(process, address), address)
 
     def source_text(self, process: Process, address: int) -> str:
         """What stands in the source line of a place, as the recorder has read it: "cuMemAlloc(&kept, 1 << 20);" """
-        return str(self.notes.place(process, address).get("text") or "")
+        return str(self.notes.site(process, address).get("text") or "")
 
 
 def named(place: Details, address: int) -> str:

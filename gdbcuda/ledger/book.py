@@ -246,8 +246,9 @@ class Ledger:
         recorded; else who called."""
         if call.python:
             return call.python
-        inside = (a for a in call.stack if self.notes.place(call.process, a).get("layer") == "app")
-        return next(inside, call.caller)
+        inside = [a for a in call.stack if self.notes.place(call.process, a).get("layer") == "app"]
+        asked = (a for a in inside if not self.notes.is_header_code(call.process, a))
+        return next(asked, inside[0] if inside else call.caller)
 
     def report(self, call: Call) -> None:
         values = {**call.out, **extents.behind(call.out.get("memory"))}

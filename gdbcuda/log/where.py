@@ -116,7 +116,8 @@ class RecordedCaller:
         self.call, self.where = call, where
 
     def is_from(self, words: Sequence[str]) -> bool:
-        places = [self.where.notes.place(self.call.process, at) for at in (self.call.caller, *self.scripts())]
+        places = [one for at in (self.call.caller, *self.scripts())
+                  for one in self.where.notes.frames(self.call.process, at)]  # fmt: skip
         return any(means(word, place) for word in words for place in places)
 
     def scripts(self) -> Iterator[int]:

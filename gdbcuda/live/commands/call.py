@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import gdb
@@ -12,7 +10,7 @@ from gdbcuda.command_line.options import Options, flag
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import request_stops
-from gdbcuda.live.frames import frames
+from gdbcuda.live.frames import frames, source_lines
 from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import call_data, returns, stops
@@ -78,7 +76,7 @@ def no_call(frame: gdb.Frame) -> str:
 
 def in_full(call: frames.FrameCall) -> str:
     lines = [", ".join([f"{call.function.symbol} in {stops.where(call.place)}", *stops.caller_lines(call)])]
-    lines += source_line(call.caller.address) if call.caller is not None else []
+    lines += source_line(call.caller) if call.caller is not None else []
     rows = [(a.name, stops.code(a.type_name), stops.code(visible(a.text))) for a in call_data.arguments_of(call)]
     lines += [f"  {line}" for line in render.rows_of_cells(rows).split("\n") if rows]
     if call.result is not None:
@@ -87,14 +85,7 @@ def in_full(call: frames.FrameCall) -> str:
     return "\n".join(lines)
 
 
-def source_line(return_address: int) -> list[str]:
+def source_line(caller: frames.CodePlace) -> list[str]:
     """What the caller's line says, where its file is here: "  25: status = cuMemAlloc(&buffer->address, size);"."""
-    found = gdb.find_pc_line(return_address - 1)
-    if found.symtab is None or not found.line or not os.path.isfile(found.symtab.fullname()):
-        return []
-    try:
-        with open(found.symtab.fullname(), errors="replace") as file:
-            text = next(islice(file, found.line - 1, None), "").strip()
-    except OSError:
-        return []
-    return [f"  {found.line}: {stops.code(visible(text))}"] if text else []
+    text = source_lines.text_of(caller)
+    return [f"  {caller.source.rpartition(':')[2]}: {stops.code(visible(text))}"] if text else []

@@ -8,7 +8,7 @@ from typing import Any
 import gdb
 
 from gdbcuda.live import layers, process
-from gdbcuda.live.frames import frames
+from gdbcuda.live.frames import frames, source_lines
 from gdbcuda.live.layers import this_snapshot
 
 
@@ -35,8 +35,24 @@ def at(address: int, lookup: int) -> frames.CodePlace:
 
 def inlined_into(outer: Sequence[gdb.Frame]) -> dict[str, Any]:
     """The functions that a place's code was put into, outwards, for a log."""
-    return {"inlined_into": [{"function": name_of(frame), "source": frames.source_of(frame.find_sal())}
-                             for frame in outer]} if outer else {}  # fmt: skip
+    found = [(name_of(frame), frames.place_of(frame, is_caller=True)) for frame in outer]
+    known = [{"function": name, "source": place.source, "text": source_lines.text_of(place)} for name, place in found]
+    return {"inlined_into": known} if known else {}
+
+
+def known_of(address: int) -> dict[str, Any]:
+    """The same where there is no frame: the lines on which they call are not known."""
+    outer = process.inlined_at(address)[1:]
+    return {"inlined_into": [{"function": name, "source": ""} for name in outer]} if outer else {}
+
+
+def beyond_headers(place: frames.CodePlace) -> tuple[frames.CodePlace, list[gdb.Frame]]:
+    """Of a caller at the entry of a call: who asked, where that is code of CUDA's headers; with the frame of the
+    function that the compiler has put such code into, if it has."""
+    frame = frames.asking_frame(gdb.newest_frame()) if frames.is_in_headers(place) else None
+    if frame is None:
+        return place, []
+    return (place, [frame]) if frame.pc() == place.address else (caller(frame.pc()), [])
 
 
 def name_of(frame: gdb.Frame) -> str:

@@ -12,6 +12,7 @@ from typing import Callable, NamedTuple, Optional
 import gdb
 
 from gdbcuda import api
+from gdbcuda.calls.header_code import is_header_code
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import answering_code, indirect, table_version
@@ -28,6 +29,8 @@ class CodePlace(NamedTuple):
     layer: str
     source: str = ""
 
+
+MOST_OF_HEADERS = 4  # frames: cudaLaunchKernel<char>, __device_stub__...
 # who knows a call that was shown at its entry, by a frame of it
 REMEMBERED: list[Callable[[gdb.Frame], FrameCall | None]] = []
 
@@ -166,8 +169,22 @@ def older_frame(frame: gdb.Frame) -> gdb.Frame | None:
 
 
 def caller_of(frame: gdb.Frame) -> CodePlace | None:
-    older = older_frame(frame)
-    return place_of(older, is_caller=True) if older is not None else None
+    found = asking_frame(frame)
+    return place_of(found, is_caller=True) if found is not None else None
+
+
+def asking_frame(frame: gdb.Frame) -> gdb.Frame | None:
+    """The caller's; not what CUDA's headers put in between, unless nothing is known beyond."""
+    first = older = older_frame(frame)
+    for _ in range(MOST_OF_HEADERS):
+        if older is None or not is_in_headers(place_of(older, is_caller=True)):
+            break
+        older = older_frame(older)
+    return older or first
+
+
+def is_in_headers(place: CodePlace) -> bool:
+    return is_header_code(place.layer, place.function, place.source)
 
 
 def read_call(frame: gdb.Frame, known: Prototypes | None = None) -> FrameCall:

@@ -64,7 +64,10 @@ class LogNotes:
         """``outer``: the frames of the functions that the compiler has put this code into."""
         if ("place", place.address) not in self.noted():
             text = source_lines.text_of(place)
-            known = code_places.details(place) | code_places.inlined_into(outer)
+            into = code_places.inlined_into(outer)
+            if not outer and frames.is_in_headers(place):
+                into = code_places.known_of(place.address - 1)
+            known = code_places.details(place) | into
             self.note("place", place.address, known | ({"text": text} if text else {}))
         return place.address
 

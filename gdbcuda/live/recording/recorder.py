@@ -81,7 +81,7 @@ class Recorder(LogNotes):
         call = self.begin(thread, state, spot, start)
         scripts = thread_stacks.calling()
         call.stack = self.backtrace(scripts) if self.wish.stack else []
-        call.caller = self.place(called_by)
+        call.caller = self.place(*code_places.beyond_headers(called_by))
         call.python = self.script_site(scripts)
         decoded = decode.arguments(function, raws, memory, table_version.table(), phase="enter")
         call.arguments = {a.name: a.data for a in decoded}
